@@ -1,0 +1,68 @@
+# Every target creates .venv and fills it with what it needs: python3, make and
+# a package index are enough. Stamps in .venv remember what is installed, so a
+# second run calls no pip until pyproject.toml changes.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+
+TORCH ?= torch==2.13.0
+PYTEST_ARGS ?= -n 2 --dist=loadfile
+BENCH_ARGS ?=
+DEMO ?= examples/first_steps.py
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format bench docs torch clean
+
+help: ## what can be made
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+demo: $(VENV)/.demo ## a short tour of the library
+	$(BIN)/python $(DEMO)
+
+test: $(VENV)/.test ## tests and doctests; PYTEST_ARGS="-k rbf" to choose
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(VENV)/.lint ## ruff and mypy
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+format: $(VENV)/.lint ## let ruff rewrite the code
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: $(VENV)/.bench ## the benchmark table; BENCH_ARGS passes options
+	$(BIN)/python -m benchmarks $(BENCH_ARGS)
+
+docs: $(VENV)/.docs ## the HTML pages, in docs/_build/html
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+torch: $(VENV)/.torch ## install torch, so that its tests run instead of being skipped
+
+clean: ## remove the environment and everything built
+	rm -rf $(VENV) build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The stamps: one environment, one stamp for each set of extras. Parallel pips
+# in one environment would collide, hence .NOTPARALLEL.
+.NOTPARALLEL:
+
+$(VENV)/.created:
+	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+$(VENV)/.demo: EXTRAS := plots
+$(VENV)/.test: EXTRAS := test,plots
+$(VENV)/.lint: EXTRAS := lint
+$(VENV)/.bench: EXTRAS := bench
+$(VENV)/.docs: EXTRAS := docs,plots
+
+$(VENV)/.demo $(VENV)/.test $(VENV)/.lint $(VENV)/.bench $(VENV)/.docs: pyproject.toml | $(VENV)/.created
+	$(PIP) --editable ".[$(EXTRAS)]"
+	touch $@
+
+$(VENV)/.torch: Makefile | $(VENV)/.created
+	$(PIP) "$(TORCH)"
+	touch $@

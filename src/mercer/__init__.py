@@ -1,0 +1,33 @@
+"""mercer: kernel methods made explicit."""
+
+from importlib.metadata import version as _version
+
+from .kernels import (
+    RBF,
+    Chi2,
+    Constant,
+    Cosine,
+    FromFeatures,
+    FromFunction,
+    Intersection,
+    Kernel,
+    Laplacian,
+    Linear,
+    Matern,
+    MercerReport,
+    Normalized,
+    NotPSDError,
+    OnColumns,
+    OnFeatures,
+    Periodic,
+    Polynomial,
+    Precomputed,
+    QuadraticForm,
+    RationalQuadratic,
+    Rescaled,
+    Sigmoid,
+    as_kernel,
+    check_mercer,
+)
+
+__version__ = _version("mercer")

@@ -1,0 +1,242 @@
+"""Array namespaces, devices and dtypes: the only file that knows torch or cupy exist.
+
+Everything else is written against the namespace ``xp`` of its input. NumPy stays on the short
+path (no import of any other backend), and operations that the array API leaves out (triangular
+solves, in-place functions, scattered writes, free memory) are found here under one name each.
+"""
+
+import os
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse
+from array_api_compat import array_namespace, device, is_cupy_array, is_torch_array
+
+__all__ = [
+    "as_numpy",
+    "cholesky",
+    "device",
+    "eigh",
+    "free_memory",
+    "in_place",
+    "is_array",
+    "is_cpu",
+    "is_numpy",
+    "namespace",
+    "on_device_of",
+    "put",
+    "rows_of",
+    "same_kind",
+    "solve_triangular",
+]
+
+
+def is_numpy(x):
+    return isinstance(x, (np.ndarray, np.generic))
+
+
+def is_array(x):
+    """True for arrays of any backend, without importing one to find out."""
+    return is_numpy(x) or hasattr(x, "__array_namespace__") or is_torch_array(x)
+
+
+def namespace(*arrays):
+    """The array namespace of dense arrays; sparse matrices count as NumPy."""
+    dense = [a for a in arrays if a is not None and not scipy.sparse.issparse(a)]
+    if all(is_numpy(a) for a in dense):
+        return np
+    return array_namespace(*dense)
+
+
+def is_cpu(x):
+    """NumPy, sparse and objects live on the CPU; other arrays say where they are."""
+    if not is_array(x) or is_numpy(x):
+        return True
+    return str(device(x)).startswith(("cpu", "CPU"))
+
+
+def same_kind(x, reference):
+    """Whether two arrays share namespace and device."""
+    if is_array(x) != is_array(reference):
+        return False
+    if not is_array(x):
+        return True
+    return namespace(x) is namespace(reference) and (
+        is_numpy(x) or str(device(x)) == str(device(reference))
+    )
+
+
+def as_numpy(x):
+    """A NumPy copy (or view) of an array of any backend."""
+    if is_numpy(x):
+        return x
+    if is_torch_array(x):
+        return x.detach().cpu().numpy()
+    if is_cupy_array(x):
+        return x.get()
+    return np.asarray(x)
+
+
+def on_device_of(x, reference, dtype=None):
+    """x as an array of the same kind, device (and dtype, unless given) as the reference."""
+    xp = namespace(reference)
+    dtype = reference.dtype if dtype is None else dtype
+    if xp is np:
+        return np.asarray(as_numpy(x) if is_array(x) else x, dtype=dtype)
+    if is_array(x) and not is_numpy(x):
+        return xp.asarray(x, dtype=dtype, device=device(reference))
+    return xp.asarray(np.ascontiguousarray(x), dtype=dtype, device=device(reference))
+
+
+def rows_of(X, a, b):
+    """Rows a to b of points of any kind (the ellipsis is what strict backends ask for)."""
+    return X[a:b] if scipy.sparse.issparse(X) else X[a:b, ...]
+
+
+def _writes_in_place(x):
+    return is_numpy(x) or is_torch_array(x) or is_cupy_array(x)
+
+
+def in_place(function, x):
+    """function(x), written over x where the backend can."""
+    return function(x, out=x) if _writes_in_place(x) else function(x)
+
+
+def put(target, i, j, values):
+    """target[i, j] = values for index vectors i, j; the array API has no scattered write."""
+    if _writes_in_place(target):
+        target[i, j] = values
+        return target
+    xp = namespace(target)
+    flat = as_numpy(target).copy()
+    flat[as_numpy(i), as_numpy(j)] = as_numpy(values)
+    return xp.asarray(flat, device=device(target))
+
+
+def integer_power(x, exponent):
+    """x ** exponent by repeated squaring, over x: ten times faster than a general power."""
+    result = None
+    while exponent:
+        if exponent & 1:
+            if result is None:
+                # The last factor needs no copy: x is not squared again.
+                result = x if exponent == 1 else x + 0
+            else:
+                result *= x
+        exponent >>= 1
+        if exponent:
+            x *= x
+    return result
+
+
+def row_norms(x, xp):
+    """Squared Euclidean norms of the rows."""
+    if xp is np:
+        return np.einsum("ij,ij->i", x, x)
+    return xp.sum(x * x, axis=1)
+
+
+def matmul_into(a, b, out):
+    """a @ b, into `out` where the backend can (a reused buffer saves page faults)."""
+    if out is not None and _writes_in_place(a):
+        return namespace(a).matmul(a, b, out=out)
+    return a @ b
+
+
+# --- linear algebra -------------------------------------------------------------------------
+
+
+def cholesky(K):
+    """The lower Cholesky factor, or None where K is not positive definite to rounding."""
+    if is_numpy(K):
+        C, info = scipy.linalg.lapack.get_lapack_funcs("potrf", (K,))(
+            K, lower=True, clean=True, overwrite_a=False
+        )
+        return C if info == 0 else None
+    if is_torch_array(K):
+        import torch
+
+        C, info = torch.linalg.cholesky_ex(K)
+        return C if int(info) == 0 else None
+    xp = namespace(K)
+    try:
+        C = xp.linalg.cholesky(K)
+    except Exception as error:  # every backend names its own LinAlgError
+        if "LinAlg" not in type(error).__name__:
+            raise
+        return None
+    return C if bool(xp.all(xp.isfinite(xp.linalg.diagonal(C)))) else None
+
+
+def solve_triangular(C, B, *, transpose=False):
+    """C^-1 B (or C^-T B) for a lower triangular C."""
+    if is_numpy(C):
+        return scipy.linalg.solve_triangular(
+            C, B, lower=True, trans=1 if transpose else 0, check_finite=False
+        )
+    if is_torch_array(C):
+        import torch
+
+        matrix = B if B.ndim == 2 else B[:, None]
+        A = C.mT if transpose else C
+        X = torch.linalg.solve_triangular(A, matrix, upper=transpose)
+        return X if B.ndim == 2 else X[:, 0]
+    if is_cupy_array(C):
+        from cupyx.scipy.linalg import solve_triangular as cupy_solve
+
+        return cupy_solve(C, B, lower=True, trans=1 if transpose else 0)
+    xp = namespace(C)
+    A = xp.matrix_transpose(C) if transpose else C
+    return xp.linalg.solve(A, B if B.ndim == 2 else B[:, None])[
+        (slice(None), slice(None)) if B.ndim == 2 else (slice(None), 0)
+    ]
+
+
+def eigh(A):
+    """Eigenvalues and eigenvectors of a symmetric matrix, largest first."""
+    if is_numpy(A):
+        values, vectors = scipy.linalg.eigh(A, driver="evd", check_finite=False)
+        return values[::-1], vectors[:, ::-1]
+    xp = namespace(A)
+    values, vectors = xp.linalg.eigh(A)
+    return xp.flip(values, axis=0), xp.flip(vectors, axis=1)
+
+
+# --- memory ---------------------------------------------------------------------------------
+
+
+def free_memory(x=None):
+    """Bytes that can be allocated where x lives."""
+    if x is not None and is_torch_array(x) and not is_cpu(x):
+        import torch
+
+        free, _ = torch.cuda.mem_get_info(x.device)
+        return free + torch.cuda.memory_reserved(x.device) - torch.cuda.memory_allocated(x.device)
+    if x is not None and is_cupy_array(x):
+        import cupy
+
+        return cupy.cuda.Device().mem_info[0] + cupy.get_default_memory_pool().free_bytes()
+    return _free_host_memory()
+
+
+def _free_host_memory():
+    """Available RAM, or what a control group leaves of it."""
+    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    try:
+        with open("/proc/meminfo") as lines:
+            for line in lines:
+                if line.startswith("MemAvailable:"):
+                    free = int(line.split()[1]) * 1024
+                    break
+    except OSError:
+        pass
+    try:
+        with (
+            open("/sys/fs/cgroup/memory.max") as limit,
+            open("/sys/fs/cgroup/memory.current") as used,
+        ):
+            left = int(limit.read()) - int(used.read())
+        free = min(free, left)
+    except (OSError, ValueError):  # no control group, or "max"
+        pass
+    return max(free, 0)

@@ -1,0 +1,63 @@
+"""How many threads, and who may use them.
+
+Tiles run on a thread pool with BLAS held to one thread each. The BLAS limit is process-wide, so
+it is counted and locked here: overlapping limits of several estimators would otherwise leave BLAS
+at one thread for good.
+"""
+
+import threading
+from functools import cache
+
+import joblib
+from threadpoolctl import ThreadpoolController
+
+
+@cache
+def _controller():
+    import numpy.linalg  # noqa: F401  both BLAS libraries must be loaded to be seen
+    import scipy.linalg  # noqa: F401
+
+    return ThreadpoolController().select(user_api="blas")
+
+
+class _OneBlasThread:
+    """A reference-counted context in which BLAS runs on one thread."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.users = 0
+        self.threads_before = None
+        self._limit = None
+
+    def __enter__(self):
+        with self.lock:
+            if self.users == 0:
+                self.threads_before = _blas_threads()
+                self._limit = _controller().limit(limits=1)
+            self.users += 1
+
+    def __exit__(self, *_):
+        with self.lock:
+            self.users -= 1
+            if self.users == 0:
+                self._limit.restore_original_limits()
+                self._limit = None
+
+
+one_blas_thread = _OneBlasThread()
+
+
+def _blas_threads():
+    return max((lib.num_threads for lib in _controller().lib_controllers), default=1)
+
+
+def n_threads(n_jobs=None):
+    """Threads for tiles: what BLAS would use, or n_jobs by joblib's rules.
+
+    BLAS's own number already honours OMP_NUM_THREADS, threadpool_limits and the limits that
+    joblib sets inside its workers.
+    """
+    if n_jobs is not None:
+        return joblib.effective_n_jobs(n_jobs)
+    with one_blas_thread.lock:
+        return one_blas_thread.threads_before if one_blas_thread.users else _blas_threads()

@@ -1,0 +1,123 @@
+"""The tile loop: every kernel evaluation is cut into blocks of rows that fit the cache.
+
+A tile is evaluated by the kernel's plain formula and consumed at once: stored, multiplied by
+weights, or reduced. On the CPU tiles run on a thread pool with BLAS held to one thread; on a
+device they run one after the other, as large as its memory allows.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from tqdm.auto import tqdm
+
+from .arrays import device, free_memory, is_array, is_cpu, is_numpy, namespace, rows_of
+from .threads import n_threads, one_blas_thread
+
+# Values in one tile. Measured on 2 cores (make bench, rows "tile"): flat from 2^17 to 2^20 in
+# float64; smaller tiles pay Python's overhead, larger ones leave the cache.
+TILE_VALUES = 1 << 19
+# Rows in one tile of a wide matrix: below 64 matrix products lose speed.
+LEAST_ROWS = 64
+MOST_ROWS = 1024
+# On a device: large products, a small share of its free memory.
+DEVICE_TILE_SHARE = 0.05
+
+
+def evaluate(kernel, X, Y=None, *, n_jobs=None, out=None, verbose=False):
+    """The kernel matrix k(X, Y), stored; half is evaluated and mirrored where k is symmetric."""
+    S = kernel.landmarks(X if Y is None else Y)
+    tile = kernel.against(S)
+    half = Y is None and kernel.symmetric
+    K = allocate(X, (X.shape[0], S.shape[0])) if out is None else out
+
+    def work(a, b):
+        # Half of a symmetric matrix: columns before this block's rows, then the diagonal square.
+        for c, d in column_blocks(a if half else S.shape[0], b - a):
+            t = tile(rows_of(X, a, b), slice(c, d))
+            K[a:b, c:d] = t
+            if half:
+                K[c:d, a:b] = t.T
+        if half:
+            xp, t = namespace(K), tile(rows_of(X, a, b), slice(a, b))
+            K[a:b, a:b] = xp.tril(t) + xp.tril(t, k=-1).T  # one triangle decides, to the bit
+
+    blocks = row_blocks(X, S.shape[0])
+    # Long blocks first, so that threads end together.
+    run(work, blocks[::-1] if half else blocks, kernel, X, n_jobs=n_jobs, verbose=verbose)
+    return K
+
+
+def multiply(kernel, X, S, W, *, n_jobs=None, verbose=False):
+    """k(X, S) @ W without ever storing k(X, S)."""
+    tile = kernel.against(S)
+    product = allocate(W, (X.shape[0], W.shape[1]))
+
+    def work(a, b):
+        for c, d in column_blocks(S.shape[0], b - a):
+            part = _as_dtype(tile(rows_of(X, a, b), slice(c, d)), W) @ W[c:d, :]
+            if c == 0:
+                product[a:b, :] = part
+            else:
+                product[a:b, :] += part
+
+    run(work, row_blocks(X, S.shape[0]), kernel, X, n_jobs=n_jobs, verbose=verbose)
+    return product
+
+
+def allocate(like, shape):
+    """An uninitialised float array where (and as) the points or weights are."""
+    if not is_array(like) or is_numpy(like):
+        dtype = (
+            like.dtype if getattr(like, "dtype", None) in (np.float32, np.float64) else np.float64
+        )
+        return np.empty(shape, dtype=dtype)
+    return namespace(like).empty(shape, dtype=like.dtype, device=device(like))
+
+
+def _as_dtype(t, like):
+    return t if t.dtype == like.dtype else namespace(t).astype(t, like.dtype)
+
+
+def row_blocks(X, n_columns):
+    """(start, stop) pairs that cut the rows of X; they depend on sizes alone, never on threads."""
+    n = X.shape[0]
+    if is_cpu(X):
+        rows = max(LEAST_ROWS, min(MOST_ROWS, TILE_VALUES // max(1, n_columns)))
+    else:
+        itemsize = 8
+        rows = max(1024, int(DEVICE_TILE_SHARE * free_memory(X)) // (itemsize * max(1, n_columns)))
+    return [(a, min(a + rows, n)) for a in range(0, n, rows)]
+
+
+def column_blocks(n_columns, rows):
+    """Columns of a block of rows, cut so that a tile stays within TILE_VALUES."""
+    if n_columns * rows <= 4 * TILE_VALUES:
+        return [(0, n_columns)] if n_columns else []
+    width = max(256, TILE_VALUES // rows)
+    return [(c, min(c + width, n_columns)) for c in range(0, n_columns, width)]
+
+
+def run(work, blocks, kernel, X, *, n_jobs=None, verbose=False, description="kernel tiles"):
+    """work(a, b) for every block, on threads where that is safe and worth it."""
+    if kernel is not None and kernel.runs_user_code:
+        threads = 1
+    else:
+        threads = n_threads(n_jobs) if is_numpy(X) or not hasattr(X, "device") else 1
+    progress = tqdm(total=len(blocks), desc=description, disable=not verbose, leave=False)
+    with progress:
+        if threads == 1 or len(blocks) == 1:
+            for a, b in blocks:
+                work(a, b)
+                progress.update()
+            return
+        with one_blas_thread, ThreadPoolExecutor(threads) as pool:
+            futures = [pool.submit(work, a, b) for a, b in blocks]
+            try:
+                for future in futures:
+                    future.result()
+                    progress.update()
+            except BaseException:
+                # Ctrl-C or a failed tile: drop what has not begun; running tiles end by themselves.
+                for future in futures:
+                    future.cancel()
+                raise

@@ -1,0 +1,45 @@
+"""What similarity means: kernels, their algebra, and checks on data."""
+
+from .adapters import FromFeatures, FromFunction, FromSklearn, Precomputed, as_kernel
+from .algebra import Constant, Exp, PolynomialOf, Power, Product, Scaled, Sum
+from .base import Kernel
+from .dot_product import Cosine, Linear, Polynomial, QuadraticForm, Sigmoid
+from .histogram import Chi2, Intersection
+from .stationary import RBF, Laplacian, Matern, Periodic, RationalQuadratic
+from .validity import MercerReport, NotPSDError, check_mercer
+from .wrappers import Normalized, OnColumns, OnFeatures, Rescaled
+
+__all__ = [
+    "Chi2",
+    "Constant",
+    "Cosine",
+    "Exp",
+    "FromFeatures",
+    "FromFunction",
+    "FromSklearn",
+    "Intersection",
+    "Kernel",
+    "Laplacian",
+    "Linear",
+    "Matern",
+    "MercerReport",
+    "Normalized",
+    "NotPSDError",
+    "OnColumns",
+    "OnFeatures",
+    "Periodic",
+    "Polynomial",
+    "PolynomialOf",
+    "Power",
+    "Precomputed",
+    "Product",
+    "QuadraticForm",
+    "RBF",
+    "RationalQuadratic",
+    "Rescaled",
+    "Scaled",
+    "Sigmoid",
+    "Sum",
+    "as_kernel",
+    "check_mercer",
+]

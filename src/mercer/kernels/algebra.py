@@ -1,0 +1,379 @@
+"""Kernels made of kernels: the construction rules of [KERNELS] that need no data.
+
+Every node knows the feature map that its rule carries: sums concatenate, products take all
+pairwise products, powers take the symmetric ones.
+"""
+
+import math
+from itertools import combinations_with_replacement
+
+import numpy as np
+
+from ..engine.arrays import in_place, integer_power, namespace, on_device_of
+from .base import ALL, Kernel, is_number, printed, require
+
+
+class Constant(Kernel):
+    """c for every pair: a feature space of one dimension, where all points coincide."""
+
+    kind = "any"
+
+    def __init__(self, c=1.0):
+        self.c = c
+
+    def check_parameters(self):
+        require(
+            is_number(self.c) and 0 <= self.c < math.inf,
+            f"Constant(c) needs a finite number c >= 0, got {self.c!r}.",
+        )
+
+    def against(self, S):
+        n, like = S.shape[0], S
+
+        def tile(rows, columns=ALL):
+            return _full(like, (rows.shape[0], len(range(*columns.indices(n)))), self.c)
+
+        return tile
+
+    def diagonal(self, X):
+        return _full(X, (X.shape[0],), self.c)
+
+    def features(self, X):
+        return _full(X, (X.shape[0], 1), math.sqrt(self.c))
+
+    def explicit_dim(self, n_features):
+        return 1
+
+
+class _Binary(Kernel):
+    """Two operands, evaluated on the same points."""
+
+    def __init__(self, left, right):
+        self.left = left
+        self.right = right
+
+    @property
+    def kind(self):
+        kinds = {self.left.kind, self.right.kind} - {"any"}
+        if "gram" in kinds and len(kinds) > 1:
+            raise ValueError(
+                f"{self!r} mixes Precomputed() with a kernel on data: one sees kernel values, the "
+                "other points. Evaluate both kernels to matrices and combine those."
+            )
+        return "vectors" if "vectors" in kinds else (kinds.pop() if kinds else "any")
+
+    @property
+    def symmetric(self):
+        return self.left.symmetric and self.right.symmetric
+
+    @property
+    def runs_user_code(self):
+        return self.left.runs_user_code or self.right.runs_user_code
+
+    @property
+    def is_psd(self):
+        return True if self.left.is_psd and self.right.is_psd else None
+
+    def check_parameters(self):
+        _ = self.kind
+        self.left.check_parameters()
+        self.right.check_parameters()
+
+    def landmarks(self, X, indices=None):
+        operand = self.right if self.left.kind == "any" else self.left
+        return operand.landmarks(X, indices)
+
+    def explicit_dim(self, n_features):
+        left, right = self.left.explicit_dim(n_features), self.right.explicit_dim(n_features)
+        return None if left is None or right is None else self._dimension(left, right)
+
+
+class Sum(_Binary):
+    """k1 + k2: rule 5. Feature maps are placed side by side."""
+
+    precedence = 1
+
+    def __repr__(self, N_CHAR_MAX=None):
+        return f"{self.left._printed_in(1)} + {self.right._printed_in(2)}"
+
+    def against(self, S):
+        left, right = self.left.against(S), self.right.against(S)
+
+        def tile(rows, columns=ALL):
+            t = left(rows, columns)
+            t += right(rows, columns)
+            return t
+
+        return tile
+
+    def diagonal(self, X):
+        return self.left.diagonal(X) + self.right.diagonal(X)
+
+    def features(self, X):
+        F, G = self.left.features(X), self.right.features(X)
+        return namespace(F, G).concat([F, G], axis=1)
+
+    @staticmethod
+    def _dimension(left, right):
+        return left + right
+
+    def rounding(self, S):
+        return max(self.left.rounding(S), self.right.rounding(S))
+
+
+class Product(_Binary):
+    """k1 * k2: rule 6. Feature maps are multiplied coordinate by coordinate."""
+
+    precedence = 2
+
+    def __repr__(self, N_CHAR_MAX=None):
+        return f"{self.left._printed_in(2)} * {self.right._printed_in(3)}"
+
+    def against(self, S):
+        left, right = self.left.against(S), self.right.against(S)
+
+        def tile(rows, columns=ALL):
+            t = left(rows, columns)
+            t *= right(rows, columns)
+            return t
+
+        return tile
+
+    def diagonal(self, X):
+        return self.left.diagonal(X) * self.right.diagonal(X)
+
+    def features(self, X):
+        F, G = self.left.features(X), self.right.features(X)
+        xp = namespace(F, G)
+        return xp.reshape(F[:, :, None] * G[:, None, :], (F.shape[0], F.shape[1] * G.shape[1]))
+
+    @staticmethod
+    def _dimension(left, right):
+        return left * right
+
+    def rounding(self, S):
+        return self.left.rounding(S) + self.right.rounding(S)
+
+
+class _Unary(Kernel):
+    """One operand; the points are its points."""
+
+    @property
+    def kind(self):
+        return self.kernel.kind
+
+    @property
+    def symmetric(self):
+        return self.kernel.symmetric
+
+    @property
+    def runs_user_code(self):
+        return self.kernel.runs_user_code
+
+    @property
+    def is_psd(self):
+        return True if self.kernel.is_psd else None
+
+    def check_parameters(self):
+        self.kernel.check_parameters()
+
+    def landmarks(self, X, indices=None):
+        return self.kernel.landmarks(X, indices)
+
+    def against(self, S):
+        inner = self.kernel.against(S)
+        return lambda rows, columns=ALL: self.of_kernel(inner(rows, columns))
+
+    def diagonal(self, X):
+        return self.of_kernel(self.kernel.diagonal(X))
+
+    def of_kernel(self, t):
+        """The formula, on values of the operand that may be overwritten."""
+        raise NotImplementedError
+
+
+class Scaled(_Unary):
+    """c k with c >= 0: rule 1."""
+
+    precedence = 2
+
+    def __init__(self, kernel, scale):
+        self.kernel = kernel
+        self.scale = scale
+
+    def __repr__(self, N_CHAR_MAX=None):
+        return f"{printed(self.scale)} * {self.kernel._printed_in(3)}"
+
+    def check_parameters(self):
+        super().check_parameters()
+        require(
+            is_number(self.scale) and 0 <= self.scale < math.inf,
+            f"a kernel is scaled by a finite number >= 0, got {self.scale!r}: a negative multiple "
+            "of a kernel is not a kernel.",
+        )
+
+    @property
+    def is_psd(self):
+        return True if self.scale == 0 else self.kernel.is_psd
+
+    def of_kernel(self, t):
+        t *= float(self.scale)
+        return t
+
+    def features(self, X):
+        return math.sqrt(self.scale) * self.kernel.features(X)
+
+    def explicit_dim(self, n_features):
+        return self.kernel.explicit_dim(n_features)
+
+    def rounding(self, S):
+        return self.kernel.rounding(S)
+
+
+class Power(_Unary):
+    """k ** p for an integer p >= 0: a repeated product."""
+
+    precedence = 3
+
+    def __init__(self, kernel, exponent):
+        self.kernel = kernel
+        self.exponent = exponent
+
+    def __repr__(self, N_CHAR_MAX=None):
+        return f"{self.kernel._printed_in(4)} ** {printed(self.exponent)}"
+
+    def check_parameters(self):
+        super().check_parameters()
+        require(
+            is_number(self.exponent) and self.exponent >= 0 and self.exponent == int(self.exponent),
+            f"a kernel is raised to an integer power >= 0, got {self.exponent!r}: other powers of a "
+            "kernel need not be kernels.",
+        )
+
+    def of_kernel(self, t):
+        return integer_power(t, int(self.exponent))
+
+    def features(self, X):
+        return symmetric_power(self.kernel.features(X), int(self.exponent))
+
+    def explicit_dim(self, n_features):
+        d = self.kernel.explicit_dim(n_features)
+        return None if d is None else symmetric_power_dim(d, int(self.exponent))
+
+    def rounding(self, S):
+        return max(1, int(self.exponent)) * self.kernel.rounding(S)
+
+
+class Exp(_Unary):
+    """exp(k): rule 4, the limit of polynomials with non-negative coefficients."""
+
+    def __init__(self, kernel):
+        self.kernel = kernel
+
+    def __repr__(self, N_CHAR_MAX=None):
+        return f"{self.kernel._printed_in(4)}.exp()"
+
+    def of_kernel(self, t):
+        xp = namespace(t)
+        largest, limit = float(xp.max(t)), math.log(float(xp.finfo(t.dtype).max))
+        require(
+            largest < limit,
+            f"exp(k) overflows {t.dtype}: k reaches {largest:.4g}, the limit is {limit:.4g}. Scale "
+            f"the kernel first, for example ({limit / 2 / largest:.1g} * k).exp().",
+        )
+        return in_place(xp.exp, t)
+
+    def rounding(self, S):
+        largest = float(namespace(S).max(self.kernel.diagonal(S)))
+        return 4.0 + self.kernel.rounding(S) * max(1.0, 2 * largest)
+
+
+class PolynomialOf(_Unary):
+    """c0 + c1 k + c2 k^2 + ..., all coefficients >= 0: rule 3."""
+
+    def __init__(self, kernel, coefficients):
+        self.kernel = kernel
+        self.coefficients = coefficients
+
+    def __repr__(self, N_CHAR_MAX=None):
+        return f"{self.kernel._printed_in(4)}.polynomial({list(self.coefficients)!r})"
+
+    def check_parameters(self):
+        super().check_parameters()
+        c = self.coefficients
+        require(
+            np.iterable(c) and not isinstance(c, str) and len(c) > 0 and all(map(is_number, c)),
+            f"polynomial(coefficients) needs a non-empty list of numbers, got {c!r}.",
+        )
+        negative = [x for x in c if not 0 <= x < math.inf]
+        require(
+            not negative,
+            f"polynomial coefficients must be finite and >= 0, got {negative[:1]}: a negative one "
+            "need not give a kernel.",
+        )
+
+    def of_kernel(self, t):
+        *rest, leading = (float(c) for c in self.coefficients)
+        total = t * 0.0
+        total += leading
+        for c in reversed(rest):  # Horner
+            total *= t
+            total += c
+        return total
+
+    def features(self, X):
+        F = self.kernel.features(X)
+        xp = namespace(F)
+        powers = [
+            math.sqrt(c) * symmetric_power(F, p) for p, c in enumerate(self.coefficients) if c > 0
+        ]
+        return xp.concat(powers or [symmetric_power(F, 0) * 0.0], axis=1)
+
+    def explicit_dim(self, n_features):
+        d = self.kernel.explicit_dim(n_features)
+        if d is None:
+            return None
+        powers = [symmetric_power_dim(d, p) for p, c in enumerate(self.coefficients) if c > 0]
+        return sum(powers) or 1
+
+    def rounding(self, S):
+        return max(1, len(self.coefficients) - 1) * self.kernel.rounding(S)
+
+
+def symmetric_power(F, p):
+    """Features of (F F')^p: each monomial of degree p once, by its multinomial weight.
+
+    For F = (x, 1) and p = 2 on the plane: x1^2, sqrt2 x1 x2, sqrt2 x1, x2^2, sqrt2 x2, 1.
+    """
+    xp = namespace(F)
+    n, d = F.shape
+    if p == 0:
+        return xp.ones_like(F[:, :1])
+    monomials = np.array(list(combinations_with_replacement(range(d), p)))
+    weights = [
+        math.sqrt(math.factorial(p) / math.prod(math.factorial(m) for m in _multiplicities(row)))
+        for row in monomials.tolist()
+    ]
+    result = on_device_of(np.array(weights), F)[None, :] * xp.ones_like(F[:, :1])
+    for q in range(p):
+        result *= xp.take(F, on_device_of(monomials[:, q], F, dtype=xp.int64), axis=1)
+    return result
+
+
+def symmetric_power_dim(d, p):
+    return math.comb(d + p - 1, p)
+
+
+def _multiplicities(row):
+    return [row.count(i) for i in set(row)]
+
+
+def _full(like, shape, value):
+    """A constant array in the namespace and dtype of some points (float64 for objects)."""
+    xp = namespace(like) if hasattr(like, "dtype") and like.dtype != object else np
+    if xp is np:
+        dtype = like.dtype if like.dtype != object else np.float64
+        return np.full(shape, value, dtype=dtype)
+    from array_api_compat import device
+
+    return xp.full(shape, value, dtype=like.dtype, device=device(like))

@@ -1,0 +1,326 @@
+"""Kernel: what similarity means, and how kernels are described, compared and combined.
+
+A kernel is a formula with parameters. Subclasses say how the formula is evaluated from rows
+against fixed points (``against``) and on the diagonal (``diagonal``); this class owns checks,
+binding, equality, printing and the operators of the algebra.
+"""
+
+import numbers
+
+import numpy as np
+import scipy.sparse
+from sklearn.base import BaseEstimator
+
+from ..engine.arrays import is_array, is_numpy, namespace
+from . import points as pts
+
+ALL = slice(None)
+
+
+class Kernel(BaseEstimator):
+    """A similarity k(x, z) between points.
+
+    Kernels combine with ``+``, ``*``, ``**``, multiplication by a number, :meth:`exp` and
+    :meth:`polynomial`; every combination of valid kernels is valid again ([KERNELS], ten rules).
+    """
+
+    # What the points are: "vectors", "objects", "gram" (rows of kernel values) or "any".
+    kind = "vectors"
+    # Formulas are symmetric and safe to run in threads; user code may be neither.
+    symmetric = True
+    runs_user_code = False
+    # numpy hands `array * kernel` to __rmul__, which refuses it, instead of an object array.
+    __array_ufunc__ = None
+
+    # --- what a subclass provides ---------------------------------------------------------------
+
+    def against(self, S):
+        """A function ``tile(rows, columns=slice(None)) -> k(rows, S[columns])``.
+
+        Whatever depends on S alone is computed here, once.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define against(S).")
+
+    def diagonal(self, X):
+        """k(x, x) for every row, without forming the matrix."""
+        raise NotImplementedError(f"{type(self).__name__} must define diagonal(X).")
+
+    def features(self, X):
+        """The kernel's own finite feature map, where it has one."""
+        raise ValueError(
+            f"{self!r} has no finite feature map of its own: use KernelMap({self!r}), which finds "
+            "the exact one on your data."
+        )
+
+    def explicit_dim(self, n_features):
+        """Dimension of :meth:`explicit` for points with n_features columns; None without one."""
+        return None
+
+    def check_parameters(self):
+        """Raise ValueError or TypeError for parameters that make no sense."""
+
+    def rounding(self, S):
+        """Units of roundoff in k(s, z), relative to sqrt(k(s, s) k(z, z)): MATH.md section 7."""
+        return 4.0
+
+    @property
+    def is_psd(self):
+        """True by construction, False where known not to be, None where only data can tell."""
+        return True
+
+    # --- what users call ------------------------------------------------------------------------
+
+    def __call__(self, X, Y=None):
+        """The kernel matrix k(X, Y), or k(X, X) when Y is left out.
+
+        Data-dependent parameters ("scale", "median", column names) are taken from Y when it is
+        given, as a map takes them from its training points; bind first to fix them.
+        """
+        from ..engine import tiles
+
+        kernel = self.bind(X if Y is None else Y)
+        X = kernel.points(X)
+        if Y is not None:
+            Y = kernel.points(Y, name="Y")
+            X, Y = _alike(X, Y, kernel)
+        kernel.check_range(X, Y)
+        return tiles.evaluate(kernel, X, Y)
+
+    def diag(self, X):
+        """k(x, x) for every row of X, without forming the matrix."""
+        kernel = self.bind(X)
+        X = kernel.points(X)
+        kernel.check_range(X)
+        return kernel.diagonal(X)
+
+    def explicit(self, X):
+        """The kernel's own feature map: ``explicit(X) @ explicit(Y).T == k(X, Y)``."""
+        kernel = self.bind(X)
+        return kernel.features(kernel.points(X))
+
+    def bind(self, X):
+        """A copy with data-dependent parameters and column names turned into numbers."""
+        return self.bind_points(self.points(X), pts.column_names(X))
+
+    def bind_points(self, X, names):
+        """As bind, on points already checked. Nodes bind their operands."""
+        self.check_parameters()
+        return self.with_operands(lambda operand: operand.bind_points(X, names))
+
+    def with_operands(self, change):
+        """The same node with `change` applied to every kernel among its parameters."""
+        parameters = self.get_params(deep=False)
+        return type(self)(
+            **{k: change(v) if isinstance(v, Kernel) else v for k, v in parameters.items()}
+        )
+
+    # --- points ---------------------------------------------------------------------------------
+
+    def points(self, X, name="X"):
+        """User input as points that this kernel can slice and evaluate."""
+        if self.kind == "gram":
+            return pts.as_gram(X, name=name)
+        if self.kind == "objects" or (self.kind == "any" and not _looks_numeric(X)):
+            return pts.as_objects(X, name=name)
+        return pts.as_vectors(X, name=name)
+
+    def landmarks(self, X, indices=None):
+        """The points (all, or those at `indices`) in the form that ``against`` takes."""
+        return X if indices is None else pts.take(X, indices)
+
+    def check_range(self, *samples):
+        """Refuse points on which k overflows: then |k(x, z)|^2 <= k(x, x) k(z, z) is infinite."""
+        if self.is_psd is not True or self.kind == "gram":
+            return
+        for X in samples:
+            if X is None:
+                continue
+            with np.errstate(over="ignore", invalid="ignore"):
+                diagonal = self.diagonal(X)
+            if not bool(namespace(diagonal).all(namespace(diagonal).isfinite(diagonal))):
+                raise ValueError(
+                    f"{self!r} overflows {diagonal.dtype} on this data: k(x, x) is infinite for some "
+                    "rows. Scale the data (sklearn.preprocessing.StandardScaler) or the parameters."
+                )
+
+    # --- the algebra: [KERNELS] rules 1, 3, 4, 5, 6 -----------------------------------------------
+
+    def __add__(self, other):
+        return _combine("Sum", self, other)
+
+    def __radd__(self, other):
+        return _combine("Sum", other, self)
+
+    def __mul__(self, other):
+        return _combine("Product", self, other)
+
+    def __rmul__(self, other):
+        return _combine("Product", other, self)
+
+    def __pow__(self, exponent):
+        return _node("Power", self, exponent)
+
+    def exp(self):
+        """exp(k): rule 4."""
+        return _node("Exp", self)
+
+    def polynomial(self, coefficients):
+        """c0 + c1 k + c2 k^2 + ... with non-negative coefficients: rule 3."""
+        return _node("PolynomialOf", self, coefficients)
+
+    def __sub__(self, other):
+        raise TypeError(
+            "a difference of kernels need not be a kernel (k - k' can have negative eigenvalues); "
+            "use sums, products and non-negative scales."
+        )
+
+    __rsub__ = __sub__
+
+    def __neg__(self):
+        raise TypeError("-k is not a kernel: -k(x, x) < 0. Scales must be non-negative.")
+
+    def __truediv__(self, other):
+        if isinstance(other, numbers.Real) and not isinstance(other, bool) and other > 0:
+            return self * (1 / other)
+        raise TypeError(f"kernels are divided by positive numbers only, got {other!r}.")
+
+    # --- identity ---------------------------------------------------------------------------------
+
+    def __eq__(self, other):
+        if type(self) is not type(other):
+            return NotImplemented
+        return self._identity() == other._identity()
+
+    def __hash__(self):
+        return hash(self._identity())
+
+    def _identity(self):
+        parameters = self.get_params(deep=False)
+        return (type(self), *((name, _frozen(parameters[name])) for name in sorted(parameters)))
+
+    # Binding strength of the printed form: + 1, * 2, ** 3, a call 4.
+    precedence = 4
+
+    def __repr__(self, N_CHAR_MAX=None):
+        defaults = type(self)._defaults()
+        shown = [
+            f"{name}={printed(value)}"
+            for name, value in self.get_params(deep=False).items()
+            if name not in defaults or _frozen(value) != _frozen(defaults[name])
+        ]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    @classmethod
+    def _defaults(cls):
+        import inspect
+
+        return {
+            p.name: p.default
+            for p in inspect.signature(cls.__init__).parameters.values()
+            if p.default is not p.empty
+        }
+
+    def _printed_in(self, precedence):
+        return repr(self) if self.precedence >= precedence else f"({self!r})"
+
+
+def printed(value):
+    """A parameter as the text that gives it back; large arrays are abbreviated."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if is_array(value):
+        value = np.asarray(value)
+        return repr(value.tolist()) if value.size <= 100 else f"<array of shape {value.shape}>"
+    if callable(value) and hasattr(value, "__qualname__"):
+        return value.__qualname__
+    return repr(value)
+
+
+def _frozen(value):
+    """A hashable stand-in, equal for equal parameters (a list equals the array of its values)."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, (list, tuple)) or is_numpy(value):
+        array = np.asarray(value, dtype=None if is_numpy(value) else object)
+        return (array.shape, tuple(array.ravel().tolist()))
+    if isinstance(value, slice):
+        return ("slice", value.start, value.stop, value.step)
+    try:
+        hash(value)
+    except TypeError:
+        return id(value)
+    return value
+
+
+def _looks_numeric(X):
+    if scipy.sparse.issparse(X) or pts.is_frame(X):
+        return True
+    if is_array(X):
+        return X.ndim == 2 and getattr(X.dtype, "kind", "f") in "fiubc"
+    try:
+        return np.asarray(X).dtype.kind in "fiub" and np.ndim(X) == 2
+    except (ValueError, TypeError):
+        return False
+
+
+def _alike(X, Y, kernel):
+    """X and Y in one dtype, after checking that one can be compared with the other."""
+    if not (is_array(X) and is_array(Y)) or X.ndim != 2 or Y.ndim != 2:
+        return X, Y
+    if kernel.kind != "gram" and X.shape[1] != Y.shape[1]:
+        raise ValueError(
+            f"X has {X.shape[1]} columns and Y has {Y.shape[1]}: a kernel compares points with the "
+            "same columns."
+        )
+    if is_numpy(X) != is_numpy(Y):
+        raise TypeError(
+            f"X is {type(X).__module__}.{type(X).__name__} and Y is "
+            f"{type(Y).__module__}.{type(Y).__name__}: inputs must share one array namespace and device."
+        )
+    xp = namespace(X, Y)
+    if X.dtype != Y.dtype and getattr(X.dtype, "kind", "f") != "O":
+        dtype = xp.result_type(X, Y)
+        X, Y = xp.astype(X, dtype, copy=False), xp.astype(Y, dtype, copy=False)
+    return X, Y
+
+
+def _node(name, *arguments):
+    """Build a node of the algebra on copies of its operands (k * k + k must not share leaves)."""
+    from . import algebra
+
+    node = getattr(algebra, name)(*(_copy(a) if isinstance(a, Kernel) else a for a in arguments))
+    node.check_parameters()
+    return node
+
+
+def _copy(kernel):
+    return kernel.with_operands(_copy)
+
+
+def _combine(name, left, right):
+    """left + right or left * right, numbers allowed on either side."""
+    from . import algebra
+
+    if isinstance(left, Kernel) and isinstance(right, Kernel):
+        return _node(name, left, right)
+    kernel, other = (left, right) if isinstance(left, Kernel) else (right, left)
+    if not isinstance(other, numbers.Real) or isinstance(other, bool):
+        verb = "add" if name == "Sum" else "multiply"
+        raise TypeError(
+            f"cannot {verb} a kernel and {type(other).__name__} {pts._short(other)}: kernels combine "
+            "with kernels and non-negative numbers (to weight rows use Rescaled(k, f))."
+        )
+    if name == "Product":
+        return _node("Scaled", kernel, other)
+    constant = algebra.Constant(other)
+    constant.check_parameters()
+    return _node("Sum", *((left, constant) if kernel is left else (constant, right)))
+
+
+def require(condition, message):
+    if not condition:
+        raise ValueError(message)
+
+
+def is_number(value):
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)

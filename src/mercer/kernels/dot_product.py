@@ -1,0 +1,221 @@
+"""Kernels that see two points only through their inner product."""
+
+import numpy as np
+import scipy.sparse
+
+from ..engine.arrays import eigh, in_place, integer_power, namespace, on_device_of, row_norms
+from .algebra import symmetric_power, symmetric_power_dim
+from .base import ALL, Kernel, is_number, require
+from .geometry import inner_products
+from .parameters import check_per_column, per_column
+
+
+class DotProduct(Kernel):
+    """A function of <x, z>. Subclasses give the formula and, if need be, the inner product."""
+
+    def of_inner_product(self, t):
+        """The formula, on inner products that may be overwritten."""
+        return t
+
+    def left(self, X):
+        """x as it enters the inner product from the left."""
+        return X
+
+    def right(self, X):
+        """x as it enters from the right (weights that belong to the product are put here)."""
+        return X
+
+    def against(self, S):
+        S = self.right(S)
+
+        def tile(rows, columns=ALL):
+            return self.of_inner_product(inner_products(self.left(rows), S[columns, :].T))
+
+        return tile
+
+    def diagonal(self, X):
+        left, right = self.left(X), self.right(X)
+        if scipy.sparse.issparse(X):
+            products = np.asarray(left.multiply(right).sum(axis=1)).ravel()
+        else:
+            xp = namespace(X)
+            products = row_norms(X, xp) if left is right else xp.sum(left * right, axis=1)
+        return self.of_inner_product(products)
+
+
+class Linear(DotProduct):
+    """<x, z>: the space of the data itself."""
+
+    def features(self, X):
+        return X
+
+    def explicit_dim(self, n_features):
+        return n_features
+
+    def rounding(self, S):
+        return 5.0 + S.shape[1] ** 0.5
+
+
+class Polynomial(DotProduct):
+    """(gamma <x, z> + coef0)^degree; gamma may give one weight a column."""
+
+    def __init__(self, degree=3, gamma=1.0, coef0=1.0):
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+
+    def check_parameters(self):
+        require(
+            is_number(self.degree) and self.degree >= 1 and self.degree == int(self.degree),
+            f"Polynomial(degree) must be an integer >= 1, got {self.degree!r}: other powers of an "
+            "inner product are not kernels.",
+        )
+        check_per_column("Polynomial", "gamma", self.gamma)
+        require(
+            is_number(self.coef0) and np.isfinite(self.coef0),
+            f"Polynomial(coef0) must be a finite number, got {self.coef0!r}.",
+        )
+
+    @property
+    def is_psd(self):
+        # With coef0 < 0 some monomial has a negative coefficient.
+        return self.coef0 >= 0
+
+    def right(self, X):
+        return per_column(X, self.gamma)
+
+    def of_inner_product(self, t):
+        if self.coef0:
+            t += float(self.coef0)
+        return integer_power(t, int(self.degree))
+
+    def features(self, X):
+        require(self.coef0 >= 0, f"{self!r} is not a kernel (coef0 < 0): it has no feature map.")
+        F = per_column(_dense(X), np.sqrt(self.gamma))
+        if self.coef0 > 0:
+            xp = namespace(F)
+            F = xp.concat([F, xp.ones_like(F[:, :1]) * float(self.coef0) ** 0.5], axis=1)
+        return symmetric_power(F, int(self.degree))
+
+    def explicit_dim(self, n_features):
+        if n_features is None or self.coef0 < 0:
+            return None
+        return symmetric_power_dim(n_features + (self.coef0 > 0), int(self.degree))
+
+    def rounding(self, S):
+        return 4.0 + self.degree * (1 + S.shape[1] ** 0.5)
+
+
+class Cosine(DotProduct):
+    """<x, z> / (|x| |z|): the angle alone. A zero row is orthogonal to everything."""
+
+    def left(self, X):
+        if scipy.sparse.issparse(X):
+            norms = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
+            norms[norms == 0] = 1.0
+            return scipy.sparse.diags_array(1 / norms).astype(X.dtype) @ X
+        xp = namespace(X)
+        # Two steps, so that norms of tiny and huge rows neither vanish nor overflow.
+        largest = xp.max(xp.abs(X), axis=1, keepdims=True)
+        X = X / xp.where(largest == 0, xp.ones_like(largest), largest)
+        norms = xp.sqrt(row_norms(X, xp))[:, None]
+        return X / xp.where(norms == 0, xp.ones_like(norms), norms)
+
+    right = left
+
+    def features(self, X):
+        return self.left(X)
+
+    def explicit_dim(self, n_features):
+        return n_features
+
+    def rounding(self, S):
+        return 6.0 + S.shape[1] ** 0.5
+
+
+class QuadraticForm(DotProduct):
+    """x' A z for a symmetric positive semi-definite A: rule 8."""
+
+    def __init__(self, A):
+        self.A = A
+
+    def check_parameters(self):
+        A = (
+            np.asarray(self.A, dtype=float)
+            if not hasattr(self.A, "__array_namespace__")
+            else self.A
+        )
+        require(
+            A.ndim == 2 and A.shape[0] == A.shape[1],
+            f"QuadraticForm(A) needs a square matrix, got shape {tuple(A.shape)}.",
+        )
+        A = np.asarray(A, dtype=float)
+        require(bool(np.isfinite(A).all()), "QuadraticForm(A): A contains NaN or infinity.")
+        size = np.abs(A).max()
+        require(
+            np.abs(A - A.T).max() <= 1e-10 * size,
+            f"QuadraticForm(A) needs a symmetric A; |A - A'| reaches {np.abs(A - A.T).max():.3g}. "
+            "Use (A + A.T) / 2.",
+        )
+        smallest = np.linalg.eigvalsh((A + A.T) / 2)[0]
+        require(
+            smallest >= -1e-10 * max(size, np.finfo(float).tiny) * len(A),
+            f"QuadraticForm(A) needs a positive semi-definite A; its smallest eigenvalue is "
+            f"{smallest:.3g}. B.T @ B is always one.",
+        )
+
+    def _matrix(self, X):
+        A = np.asarray(self.A, dtype=float)
+        require(
+            X.shape[1] == len(A),
+            f"QuadraticForm's A is {A.shape[0]} x {A.shape[1]} and X has {X.shape[1]} columns.",
+        )
+        return (A + A.T) / 2
+
+    def right(self, X):
+        A = self._matrix(X)
+        if scipy.sparse.issparse(X):
+            return scipy.sparse.csr_array(X @ A.astype(X.dtype))
+        return X @ on_device_of(A, X)
+
+    def features(self, X):
+        values, vectors = eigh(self._matrix(X))
+        kept = values > 1e-12 * max(values[0], 0)
+        return X @ on_device_of(vectors[:, kept] * np.sqrt(values[kept]), X)
+
+    def explicit_dim(self, n_features):
+        values = np.linalg.eigvalsh(np.asarray(self.A, dtype=float))
+        return int((values > 1e-12 * max(values[-1], 0)).sum())
+
+    def rounding(self, S):
+        return 4.0 + 2 * (1 + S.shape[1])
+
+
+class Sigmoid(DotProduct):
+    """tanh(gamma <x, z> + coef0): used as a kernel, and known not to be one in general."""
+
+    is_psd = False
+
+    def __init__(self, gamma=1.0, coef0=0.0):
+        self.gamma = gamma
+        self.coef0 = coef0
+
+    def check_parameters(self):
+        check_per_column("Sigmoid", "gamma", self.gamma, positive=False)
+        require(
+            is_number(self.coef0) and np.isfinite(self.coef0),
+            f"Sigmoid(coef0) must be a finite number, got {self.coef0!r}.",
+        )
+
+    def right(self, X):
+        return per_column(X, self.gamma)
+
+    def of_inner_product(self, t):
+        t += float(self.coef0)
+        return in_place(namespace(t).tanh, t)
+
+
+def _dense(X):
+    if scipy.sparse.issparse(X):
+        raise TypeError("this feature map needs dense rows; pass X.toarray().")
+    return X

@@ -1,0 +1,133 @@
+"""Inner products and Euclidean distances between rows, exact where it matters.
+
+The matrix-product formula |x|^2 + |s|^2 - 2 x.s loses all digits for close points far from the
+origin. So points are shifted to a centre (that of the columns' points, fixed once), products run
+in double precision whatever the dtype, and the distances that still cancel are recomputed from
+differences: identical rows are at distance exactly zero.
+"""
+
+import numpy as np
+import scipy.sparse
+
+from ..engine.arrays import in_place, namespace, put, row_norms
+
+# Pairs gathered at once when distances are recomputed by differences.
+GATHERED_VALUES = 1 << 20
+
+
+def inner_products(rows, S_transposed):
+    """<x, s> for every row x and column s, dense."""
+    product = rows @ S_transposed
+    return product.toarray() if scipy.sparse.issparse(product) else product
+
+
+class EuclideanFrame:
+    """Squared distances from any rows to fixed points S, coordinates first scaled column by column.
+
+    ``cancels`` is the relative size of squared distances that are recomputed by differences:
+    tiny for functions smooth in d^2; larger where d itself enters (an error e in d^2 is one of
+    e / 2d in d).
+    """
+
+    def __init__(self, S, scale, cancels):
+        self.xp = xp = namespace(S)
+        self.sparse = scipy.sparse.issparse(S)
+        self.cancels = cancels
+        self.scale = scale
+        self.dtype = S.dtype
+        if self.sparse:
+            self.centre = None  # shifting would fill the matrix
+            self.S = _scaled_sparse(S, scale)
+            self.norms = np.asarray(self.S.multiply(self.S).sum(axis=1)).ravel()
+            self.right = self.S.T.tocsr()
+            return
+        S = xp.astype(S, xp.float64, copy=True)
+        self.centre = xp.mean(S, axis=0)
+        S -= self.centre
+        S *= scale
+        self.S, self.norms = S, row_norms(S, xp)
+        # [-2 s, 1, |s|^2] against [x, |x|^2, 1]: the whole formula in one matrix product.
+        ones = xp.ones_like(self.norms)[:, None]
+        self.right = xp.concat([-2.0 * S, ones, self.norms[:, None]], axis=1)
+
+    @property
+    def radius_squared(self):
+        return float(self.xp.max(self.norms))
+
+    def squared_distances(self, rows, columns):
+        xp = self.xp
+        if self.sparse or scipy.sparse.issparse(rows):
+            return self._sparse_distances(rows, columns)
+        x = xp.astype(rows, xp.float64, copy=True)
+        x -= self.centre
+        x *= self.scale
+        norms = row_norms(x, xp)[:, None]
+        left = xp.concat([x, norms, xp.ones_like(norms)], axis=1)
+        d2 = left @ self.right[columns, :].T
+        close = d2 <= self.cancels * norms
+        if bool(xp.any(close)):
+            d2 = self._recomputed(d2, close, x, self.S[columns, :])
+        return d2 if self.dtype == xp.float64 else xp.astype(d2, self.dtype)
+
+    def _recomputed(self, d2, close, x, S):
+        xp = self.xp
+        i, j = xp.nonzero(close)
+        step = max(1, GATHERED_VALUES // x.shape[1])
+        for a in range(0, i.shape[0], step):
+            b = min(a + step, i.shape[0])
+            ia, ja = i[a:b], j[a:b]
+            difference = xp.take(x, ia, axis=0) - xp.take(S, ja, axis=0)
+            d2 = put(d2, ia, ja, row_norms(difference, xp))
+        return d2
+
+    def _sparse_distances(self, rows, columns):
+        if not self.sparse or not scipy.sparse.issparse(rows):
+            raise TypeError(
+                "one of the two inputs is sparse and the other dense: distances need both of a "
+                "kind; convert one (X.toarray() or scipy.sparse.csr_array(X))."
+            )
+        x = _scaled_sparse(rows, self.scale)
+        S, right = (
+            (self.S, self.right)
+            if columns == slice(None)
+            else (self.S[columns], self.right[:, columns])
+        )
+        norms = np.asarray(x.multiply(x).sum(axis=1)).ravel()[:, None]
+        d2 = inner_products(x, right)
+        d2 *= -2.0
+        d2 += norms
+        d2 += self.norms[columns]
+        i, j = np.nonzero(d2 <= self.cancels * norms)
+        step = max(1, GATHERED_VALUES // x.shape[1])
+        for a in range(0, len(i), step):
+            difference = x[i[a : a + step]] - S[j[a : a + step]]
+            exact = difference.multiply(difference).sum(axis=1)
+            d2[i[a : a + step], j[a : a + step]] = np.asarray(exact).ravel()
+        return d2 if self.dtype == np.float64 else d2.astype(self.dtype)
+
+
+def _scaled_sparse(X, scale):
+    X = X.astype(np.float64)
+    if np.ndim(scale) == 0:
+        return X * float(scale)
+    return (X @ scipy.sparse.diags_array(np.asarray(scale))).tocsr()
+
+
+def over_columns(term, rows, S, weights=1.0):
+    """sum_c w_c term(x_c, s_c): for distances that no matrix product gives. O(tile) memory."""
+    total = None
+    for c in range(rows.shape[1]):
+        value = term(rows[:, c][:, None], S[:, c][None, :])
+        if np.ndim(weights):
+            value *= float(weights[c])
+        if total is None:
+            total = value
+        else:
+            total += value
+    if not np.ndim(weights) and weights != 1:
+        total *= float(weights)
+    return total
+
+
+def square_root(d2, xp):
+    return in_place(xp.sqrt, d2)

@@ -1,0 +1,77 @@
+"""Kernels between histograms: rows of non-negative counts or shares."""
+
+from ..engine.arrays import in_place, namespace
+from .base import ALL, Kernel, require
+from .geometry import over_columns
+from .parameters import check_per_column, per_column_or_number
+from .stationary import _dense, _ones
+
+
+class Histogram(Kernel):
+    """A sum over columns of a term in two non-negative numbers."""
+
+    def checked(self, X):
+        X = _dense(X, self)
+        smallest = float(namespace(X).min(X))
+        require(
+            smallest >= 0,
+            f"{type(self).__name__} compares histograms and needs values >= 0; the data contain "
+            f"{smallest:.4g}. Shift or clip them, or use RBF or Laplacian.",
+        )
+        return X
+
+
+class Chi2(Histogram):
+    """exp(-gamma sum_c (x_c - z_c)^2 / (x_c + z_c)), with 0/0 = 0."""
+
+    def __init__(self, gamma=1.0):
+        self.gamma = gamma
+
+    def check_parameters(self):
+        check_per_column("Chi2", "gamma", self.gamma)
+
+    def against(self, S):
+        S, xp = self.checked(S), namespace(S)
+        gamma = per_column_or_number(S, self.gamma)
+        tiny = float(xp.finfo(S.dtype).smallest_normal)
+
+        def term(x, s):
+            total = x + s
+            total += tiny
+            difference = x - s
+            # Divided before it is squared: squares of large counts would overflow.
+            quotient = difference / total
+            quotient *= difference
+            return quotient
+
+        def tile(rows, columns=ALL):
+            d = over_columns(term, self.checked(rows), S[columns, :], gamma)
+            d *= -1.0
+            return in_place(xp.exp, d)
+
+        return tile
+
+    def diagonal(self, X):
+        return _ones(self.checked(X))
+
+    def rounding(self, S):
+        return 6.0 + S.shape[1]
+
+
+class Intersection(Histogram):
+    """sum_c min(x_c, z_c): what two histograms have in common."""
+
+    def against(self, S):
+        S = self.checked(S)
+        xp = namespace(S)
+
+        def tile(rows, columns=ALL):
+            return over_columns(xp.minimum, self.checked(rows), S[columns, :])
+
+        return tile
+
+    def diagonal(self, X):
+        return namespace(X).sum(self.checked(X), axis=1)
+
+    def rounding(self, S):
+        return 4.0 + S.shape[1]

@@ -1,0 +1,109 @@
+"""Parameters that are one number or one a column, and those that the data decide."""
+
+import numpy as np
+import scipy.sparse
+
+from ..engine.arrays import as_numpy, namespace, on_device_of
+from .base import is_number, require
+from .points import take
+
+RULES = ("scale", "median")
+# Pairs looked at by the median rule.
+SAMPLED_PAIRS = 1000
+
+
+def check_per_column(kernel, name, value, *, rules=(), positive=True):
+    """One finite positive number, one a column, or one of the named rules."""
+    if isinstance(value, str):
+        require(
+            value in rules,
+            f"{kernel}({name}={value!r}) is unknown; use a number"
+            + (f" or one of {', '.join(map(repr, rules))}." if rules else "."),
+        )
+        return
+    what = "a positive number" if positive else "a number"
+    try:
+        values = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"{kernel}({name}) must be {what} or a list with one a column, got {value!r}."
+        ) from None
+    bad = values.ndim > 1 or values.size == 0 or isinstance(value, bool)
+    bad = bad or not np.isfinite(values).all() or (positive and not (values > 0).all())
+    require(not bad, f"{kernel}({name}) must be {what} or one a column, all finite, got {value!r}.")
+
+
+def per_column(X, weights):
+    """X with each column multiplied by its weight (or all by one)."""
+    if is_number(weights) or np.ndim(weights) == 0:
+        return X if weights == 1 else X * float(weights)
+    weights = _weights_for(X, weights)
+    if scipy.sparse.issparse(X):
+        return (X @ scipy.sparse.diags_array(weights.astype(X.dtype))).tocsr()
+    return X * on_device_of(weights, X)
+
+
+def column_scale(X, weights):
+    """Weights as a float, or as a float64 vector where X lives, checked against X's columns."""
+    if np.ndim(weights) == 0:
+        return float(weights)
+    weights = _weights_for(X, weights)
+    if scipy.sparse.issparse(X):
+        return weights
+    return on_device_of(weights, X, dtype=namespace(X).float64)
+
+
+def per_column_or_number(X, weights):
+    """Weights as a plain number, or as one Python-readable number for each column of X."""
+    return float(weights) if np.ndim(weights) == 0 else _weights_for(X, weights)
+
+
+def _weights_for(X, weights):
+    weights = np.asarray(weights, dtype=float)
+    require(
+        weights.shape[0] in (1, X.shape[1]),
+        f"{weights.shape[0]} per-column values were given for data with {X.shape[1]} columns: give "
+        "one number, or one a column.",
+    )
+    return np.broadcast_to(weights, (X.shape[1],))
+
+
+def gamma_from_data(rule, X, *, absolute=False):
+    """The number behind gamma="scale" or "median"; 1.0 where the data have no spread.
+
+    "scale" is 1 / (d * variance of all entries), as in scikit-learn's SVC; "median" is
+    1 / (2 * median squared distance) over at most 1000 sampled pairs. For L1 kernels
+    (`absolute`) mean absolute deviation and absolute distances take their places.
+    """
+    spread = _scale_spread(X, absolute) if rule == "scale" else _median_spread(X, absolute)
+    return 1.0 / spread if np.isfinite(spread) and spread > 0 and np.isfinite(1 / spread) else 1.0
+
+
+def _scale_spread(X, absolute):
+    d = X.shape[1]
+    if scipy.sparse.issparse(X):
+        mean = X.mean()
+        if absolute:  # stored entries, then the zeros between them
+            total = np.abs(X.data - mean).sum() + (X.shape[0] * d - X.nnz) * abs(mean)
+            return d * total / (X.shape[0] * d)
+        return d * (X.multiply(X).mean() - mean**2)
+    xp = namespace(X)
+    X = xp.astype(X, xp.float64)
+    return d * float(xp.mean(xp.abs(X - xp.mean(X))) if absolute else xp.var(X))
+
+
+def _median_spread(X, absolute):
+    n = X.shape[0]
+    if n == 1:
+        return 0.0
+    if n * (n - 1) // 2 <= SAMPLED_PAIRS:
+        i, j = np.triu_indices(n, 1)
+    else:
+        rng = np.random.default_rng(0)  # a fixed sample: binding twice gives the same kernel
+        i = rng.integers(n, size=SAMPLED_PAIRS)
+        j = (i + rng.integers(1, n, size=SAMPLED_PAIRS)) % n
+    difference = take(X, i) - take(X, j)
+    difference = difference.toarray() if scipy.sparse.issparse(difference) else as_numpy(difference)
+    difference = difference.astype(float)
+    distances = (np.abs(difference) if absolute else difference**2).sum(axis=1)
+    return 2 * float(np.median(distances))

@@ -1,0 +1,191 @@
+"""What a kernel accepts: user input turned into points that can be sliced by row.
+
+Points are one of: a dense 2-D float array of any backend, a CSR matrix, or (for kernels on
+objects) a 1-D object array. Every refusal names the value and the remedy.
+"""
+
+import numbers
+
+import numpy as np
+import scipy.sparse
+
+from ..engine.arrays import is_array, is_numpy, namespace
+
+FLOATS = (np.float64, np.float32)
+
+
+def is_frame(X):
+    return hasattr(X, "columns") and hasattr(X, "to_numpy")
+
+
+def column_names(X):
+    """Column names of a frame as a list, None for anything else."""
+    return list(X.columns) if is_frame(X) else None
+
+
+def n_points(X):
+    return X.shape[0] if hasattr(X, "shape") else len(X)
+
+
+def as_vectors(X, *, name="X", accept_sparse=True):
+    """A dense float array (kept in its namespace) or a CSR matrix, finite and non-empty."""
+    if is_frame(X):
+        X = _frame_values(X, name)
+    if scipy.sparse.issparse(X):
+        if not accept_sparse:
+            raise TypeError(f"{name} is sparse here; pass {name}.toarray() instead.")
+        return _checked_sparse(X, name)
+    if not is_array(X):
+        X = _array_from_lists(X, name)
+    if not is_numpy(X):
+        return _checked_foreign(X, name)
+    if isinstance(X, np.ma.MaskedArray):
+        raise TypeError(f"{name} is a masked array; fill it first: {name}.filled(value).")
+    if X.dtype == object:
+        X = _object_values(X, name)
+    if X.dtype.kind in "US":
+        raise ValueError(
+            f"{name} holds strings, and this kernel needs numbers. Encode the columns, or build "
+            "a kernel on strings with FromFunction(f)."
+        )
+    if X.dtype.kind == "c":
+        raise ValueError(
+            f"Complex data not supported: {name} has dtype {X.dtype}; pass {name}.real."
+        )
+    if X.dtype.kind not in "fiub":
+        raise TypeError(f"{name} has dtype {X.dtype}; kernels on vectors need numbers.")
+    if X.dtype not in FLOATS:
+        X = X.astype(np.float32 if X.dtype == np.float16 else np.float64)
+    _check_shape(X, name)
+    _check_finite(bool(np.isfinite(X).all()), X, name)
+    return X
+
+
+def as_objects(X, *, name="X"):
+    """A 1-D object array of Python objects; numeric 2-D arrays stay arrays (rows are objects)."""
+    if scipy.sparse.issparse(X) or (is_array(X) and X.ndim == 2):
+        return as_vectors(X, name=name) if getattr(X, "dtype", None) != object else np.asarray(X)
+    if is_frame(X):
+        X = X.to_numpy()
+        return X if X.dtype == object else as_vectors(X, name=name)
+    if isinstance(X, (str, bytes, numbers.Number)) or not hasattr(X, "__len__"):
+        raise TypeError(
+            f"{name} must be a sequence of objects, got {type(X).__name__}: {_short(X)}. "
+            f"Put a single object into a list: [{_short(X)}]."
+        )
+    if len(X) == 0:
+        raise ValueError(f"Found array with 0 sample(s): {name} is empty; a kernel needs a point.")
+    objects = np.empty(len(X), dtype=object)
+    objects[:] = X if is_numpy(X) else list(X)
+    return objects
+
+
+def as_gram(X, *, name="X"):
+    """A 2-D array of kernel values, finite."""
+    X = as_vectors(X, name=name)
+    return X.toarray() if scipy.sparse.issparse(X) else X
+
+
+def take(points, indices):
+    """The points at these integer positions."""
+    if is_numpy(points) or scipy.sparse.issparse(points):
+        return points[indices]
+    xp = namespace(points)
+    from array_api_compat import device
+
+    return xp.take(points, xp.asarray(indices, device=device(points)), axis=0)
+
+
+def _frame_values(X, name):
+    values = X.to_numpy()
+    if values.dtype == object:
+        bad = [str(c) for c in X.columns if X[c].to_numpy().dtype.kind not in "fiub"]
+        raise ValueError(
+            f"could not convert {name} to numbers: column(s) {', '.join(bad[:5])} hold other values. "
+            "Encode or drop them, or select numeric columns first."
+        )
+    return values
+
+
+def _array_from_lists(X, name):
+    if X is None or isinstance(X, (str, bytes, numbers.Number)):
+        raise TypeError(
+            f"{name} must be a 2-D array of numbers (rows are samples), got {type(X).__name__}."
+        )
+    try:
+        return np.asarray(X)
+    except ValueError as error:
+        raise ValueError(f"{name} is ragged: its rows differ in length ({error}).") from None
+
+
+def _object_values(X, name):
+    try:
+        return X.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise type(error)(
+            f"{name} holds objects that are not numbers ({error}); argument must be a string or a "
+            "number. Kernels on other objects are built with FromFunction(f)."
+        ) from None
+
+
+def _checked_sparse(X, name):
+    if X.dtype.kind == "c":
+        raise ValueError(
+            f"Complex data not supported: {name} has dtype {X.dtype}; pass {name}.real."
+        )
+    X = (
+        scipy.sparse.csr_array(X)
+        if isinstance(X, scipy.sparse.sparray)
+        else scipy.sparse.csr_matrix(X)
+    )
+    if X.dtype not in FLOATS:
+        X = X.astype(np.float64)
+    _check_shape(X, name)
+    _check_finite(bool(np.isfinite(X.data).all()), X.data, name)
+    return X
+
+
+def _checked_foreign(X, name):
+    xp = namespace(X)
+    if getattr(X, "requires_grad", False):
+        raise ValueError(
+            f"{name} requires gradients, which mercer does not track; pass {name}.detach()."
+        )
+    if xp.isdtype(X.dtype, "complex floating"):
+        raise ValueError(f"Complex data not supported: {name} has dtype {X.dtype}.")
+    if not xp.isdtype(X.dtype, "real floating"):
+        X = xp.astype(X, xp.float64)
+    elif X.dtype not in (xp.float64, xp.float32):
+        X = xp.astype(X, xp.float32)
+    _check_shape(X, name)
+    _check_finite(bool(xp.all(xp.isfinite(X))), X, name)
+    return X
+
+
+def _check_shape(X, name):
+    if X.ndim != 2:
+        raise ValueError(
+            f"Expected 2D array, got {X.ndim}D array instead: {name} has shape {tuple(X.shape)}. "
+            "Reshape your data: X.reshape(-1, 1) for one column, X.reshape(1, -1) for one sample."
+        )
+    for axis, what in enumerate(("sample", "feature")):
+        if X.shape[axis] == 0:
+            raise ValueError(
+                f"Found array with 0 {what}(s) (shape={tuple(X.shape)}) while a minimum of 1 is "
+                f"required: {name} must not be empty."
+            )
+
+
+def _check_finite(finite, X, name):
+    if not finite:
+        xp = namespace(X)
+        what = "NaN" if bool(xp.any(xp.isnan(X))) else "infinity"
+        raise ValueError(
+            f"Input {name} contains {what}. Kernels need finite values: impute or drop those rows "
+            "(sklearn.impute.SimpleImputer)."
+        )
+
+
+def _short(x):
+    text = repr(x)
+    return text if len(text) <= 40 else text[:37] + "..."

@@ -1,0 +1,235 @@
+"""Kernels that see two points only through their distance."""
+
+import math
+
+import numpy as np
+import scipy.sparse
+from scipy.special import gammaln, kv
+
+from ..engine.arrays import in_place, is_numpy, namespace
+from .base import ALL, Kernel, is_number, require
+from .geometry import EuclideanFrame, over_columns, square_root
+from .parameters import (
+    RULES,
+    check_per_column,
+    column_scale,
+    gamma_from_data,
+    per_column,
+    per_column_or_number,
+)
+
+
+class Stationary(Kernel):
+    """A function of the Euclidean distance between scaled points. Subclasses give the formula."""
+
+    # Whether the formula is smooth in d^2; where d itself enters, close distances need more care.
+    smooth = True
+
+    def scale(self):
+        """What coordinates are multiplied by: one number, or one a column."""
+        return 1.0
+
+    def embed(self, X):
+        """The points between which distances are taken."""
+        return X
+
+    def of_squared_distance(self, d2, xp):
+        """The formula, on squared distances that may be overwritten."""
+        raise NotImplementedError
+
+    def against(self, S):
+        S = self.embed(S)
+        frame = EuclideanFrame(S, column_scale(S, self.scale()), 1e-12 if self.smooth else 1e-6)
+
+        def tile(rows, columns=ALL):
+            d2 = frame.squared_distances(self.embed(rows), columns)
+            return self.of_squared_distance(d2, frame.xp)
+
+        return tile
+
+    def diagonal(self, X):
+        return _ones(X)
+
+    def rounding(self, S):
+        S = self.embed(S)
+        frame = EuclideanFrame(S, column_scale(S, self.scale()), 0.0)
+        r2 = frame.radius_squared
+        return 4 + (2 * (1 + S.shape[1] ** 0.5) * r2 if self.smooth else 40 * r2**0.5)
+
+
+class RBF(Stationary):
+    """exp(-gamma |x - z|^2). With a length scale s: gamma = 1 / (2 s^2)."""
+
+    def __init__(self, gamma="scale"):
+        self.gamma = gamma
+
+    def check_parameters(self):
+        check_per_column("RBF", "gamma", self.gamma, rules=RULES)
+
+    def bind_points(self, X, names):
+        self.check_parameters()
+        rule = isinstance(self.gamma, str)
+        return RBF(gamma_from_data(self.gamma, X) if rule else self.gamma)
+
+    def scale(self):
+        return np.sqrt(self.gamma)
+
+    def of_squared_distance(self, d2, xp):
+        d2 *= -1.0
+        return in_place(xp.exp, d2)
+
+
+class RationalQuadratic(Stationary):
+    """(1 + d^2 / (2 a l^2))^-a: a scale mixture of RBF kernels."""
+
+    def __init__(self, alpha=1.0, length_scale=1.0):
+        self.alpha = alpha
+        self.length_scale = length_scale
+
+    def check_parameters(self):
+        require(
+            is_number(self.alpha) and 0 < self.alpha < math.inf,
+            f"RationalQuadratic(alpha) must be a positive number, got {self.alpha!r}.",
+        )
+        check_per_column("RationalQuadratic", "length_scale", self.length_scale)
+
+    def scale(self):
+        return 1 / np.asarray(self.length_scale, dtype=float)
+
+    def of_squared_distance(self, d2, xp):
+        d2 /= 2 * self.alpha
+        d2 += 1.0
+        return d2 ** -float(self.alpha)
+
+
+class Matern(Stationary):
+    """The Matern family: nu = 1/2 is exp(-d / l), nu to infinity is RBF."""
+
+    smooth = False
+
+    def __init__(self, nu=1.5, length_scale=1.0):
+        self.nu = nu
+        self.length_scale = length_scale
+
+    def check_parameters(self):
+        require(
+            is_number(self.nu) and 0 < self.nu < math.inf,
+            f"Matern(nu) must be a positive number, got {self.nu!r}.",
+        )
+        check_per_column("Matern", "length_scale", self.length_scale)
+
+    def scale(self):
+        return 1 / np.asarray(self.length_scale, dtype=float)
+
+    def of_squared_distance(self, d2, xp):
+        d = square_root(d2, xp)
+        if self.nu == 0.5:
+            d *= -1.0
+            return in_place(xp.exp, d)
+        if self.nu == 1.5:
+            d *= math.sqrt(3)
+            return (1 + d) * in_place(xp.exp, -d)
+        if self.nu == 2.5:
+            d *= math.sqrt(5)
+            return (1 + d + d * d / 3) * in_place(xp.exp, -d)
+        return self._general(d)
+
+    def _general(self, d):
+        """2^(1-nu) / Gamma(nu) (sqrt(2 nu) d)^nu K_nu(sqrt(2 nu) d), continued by 1 at d = 0."""
+        if not is_numpy(d):
+            raise TypeError(
+                f"Matern(nu={self.nu}) needs scipy.special and so NumPy arrays; on other backends "
+                "use nu = 0.5, 1.5 or 2.5."
+            )
+        nu, dtype = float(self.nu), d.dtype
+        t = math.sqrt(2 * nu) * d.astype(np.float64)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            logarithm = (1 - nu) * math.log(2) - gammaln(nu) + nu * np.log(t) + np.log(kv(nu, t))
+            value = np.exp(logarithm)
+        # Close to zero K_nu overflows while the product tends to 1; far away it vanishes.
+        value = np.where(np.isfinite(value), value, np.where(t < 1, 1.0, 0.0))
+        return np.minimum(value, 1.0).astype(dtype)
+
+
+class Periodic(Stationary):
+    """exp(-2 sum_c sin^2(pi (x_c - z_c) / p) / l^2): a product over columns.
+
+    4 sin^2(t / 2) is the squared distance between points at angle t on a circle: so this is RBF
+    on circles, one for each column, and valid in any dimension.
+    """
+
+    def __init__(self, length_scale=1.0, period=1.0):
+        self.length_scale = length_scale
+        self.period = period
+
+    def check_parameters(self):
+        check_per_column("Periodic", "length_scale", self.length_scale)
+        check_per_column("Periodic", "period", self.period)
+
+    def embed(self, X):
+        X = _dense(X, self)
+        xp = namespace(X)
+        period = column_scale(X, self.period)
+        # The remainder is exact; the angle of a large x would not be.
+        angle = xp.remainder(xp.astype(X, xp.float64), period * xp.ones_like(X[:1, :]))
+        angle *= 2 * math.pi / period
+        weight = 1 / np.asarray(self.length_scale, dtype=float) / math.sqrt(2)
+        circles = [per_column(xp.cos(angle), weight), per_column(xp.sin(angle), weight)]
+        return xp.concat(circles, axis=1)
+
+    def against(self, S):
+        tile, dtype, xp = super().against(S), S.dtype, namespace(S)
+        return lambda rows, columns=ALL: xp.astype(tile(rows, columns), dtype, copy=False)
+
+    def of_squared_distance(self, d2, xp):
+        d2 *= -1.0
+        return in_place(xp.exp, d2)
+
+
+class Laplacian(Kernel):
+    """exp(-gamma |x - z|_1), the L1 distance: a product over columns."""
+
+    def __init__(self, gamma="scale"):
+        self.gamma = gamma
+
+    def check_parameters(self):
+        check_per_column("Laplacian", "gamma", self.gamma, rules=RULES)
+
+    def bind_points(self, X, names):
+        self.check_parameters()
+        rule = isinstance(self.gamma, str)
+        return Laplacian(gamma_from_data(self.gamma, X, absolute=True) if rule else self.gamma)
+
+    def against(self, S):
+        S, xp = _dense(S, self), namespace(S)
+        gamma = per_column_or_number(S, self.gamma)
+
+        def tile(rows, columns=ALL):
+            rows = _dense(rows, self)
+            d = over_columns(lambda x, s: in_place(xp.abs, x - s), rows, S[columns, :], gamma)
+            d *= -1.0
+            return in_place(xp.exp, d)
+
+        return tile
+
+    def diagonal(self, X):
+        return _ones(X)
+
+    def rounding(self, S):
+        return 4.0 + S.shape[1]
+
+
+def _dense(X, kernel):
+    if scipy.sparse.issparse(X):
+        raise TypeError(
+            f"{type(kernel).__name__} compares points column by column and needs dense rows; pass "
+            "X.toarray(), or use a kernel of inner products or Euclidean distances (Linear, "
+            "Polynomial, Cosine, RBF, Matern, RationalQuadratic), which take sparse rows as they are."
+        )
+    return X
+
+
+def _ones(X):
+    if scipy.sparse.issparse(X):
+        return np.ones(X.shape[0], dtype=X.dtype)
+    return namespace(X).ones_like(X[:, 0])

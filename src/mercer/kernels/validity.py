@@ -1,0 +1,207 @@
+"""check_mercer: is this a kernel, on these points?
+
+A sample can refute validity (a vector a with a'Ka < 0 is a witness); only construction proves it.
+"""
+
+import html
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..engine import tiles
+from ..engine.arrays import as_numpy
+from .adapters import as_kernel
+from .points import take
+
+
+class NotPSDError(ValueError):
+    """The kernel has a negative eigenvalue on the data. `witness` is a vector with a'Ka < 0."""
+
+    def __init__(self, message, witness=None):
+        super().__init__(message)
+        self.witness = witness
+
+    def __reduce__(self):
+        return type(self), (self.args[0], self.witness)
+
+
+@dataclass(frozen=True)
+class MercerReport:
+    """What a sample says about a kernel; prints as a short text.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        The kernel, bound to the data.
+    n_points, n_given : int
+        Points tested, and points given (large inputs are sampled).
+    symmetric, psd : bool
+        Whether k(x, z) = k(z, x), and whether no eigenvalue is negative, both to rounding.
+    asymmetry : float
+        Largest |k(x, z) - k(z, x)|.
+    min_eigenvalue, max_eigenvalue : float
+        Extreme eigenvalues of the (symmetrised) matrix.
+    rank : int
+        Eigenvalues above rounding.
+    witness : ndarray or None
+        A vector over the tested points with a'Ka < 0, re-checked by direct evaluation.
+    witness_value : float or None
+        That a'Ka.
+    indices : ndarray
+        Which points were tested.
+    verdict : str
+        One sentence.
+    """
+
+    kernel: object
+    n_points: int
+    n_given: int
+    symmetric: bool
+    psd: bool
+    asymmetry: float
+    min_eigenvalue: float
+    max_eigenvalue: float
+    rank: int
+    witness: np.ndarray | None
+    witness_value: float | None
+    indices: np.ndarray = field(repr=False)
+    verdict: str = ""
+
+    def __bool__(self):
+        return self.symmetric and self.psd
+
+    def rows(self):
+        """Label and text of every line of the report."""
+        sampled = f" (sampled from {self.n_given})" if self.n_points < self.n_given else ""
+        rows = [
+            ("verdict", self.verdict),
+            ("points", f"{self.n_points}{sampled}"),
+            ("symmetric", "yes" if self.symmetric else f"no: differs by {self.asymmetry:.3g}"),
+            ("eigenvalues", f"{self.min_eigenvalue:.4g} to {self.max_eigenvalue:.4g}"),
+            ("rank", f"{self.rank} of {self.n_points}"),
+        ]
+        if self.witness is not None:
+            shown = np.argsort(-np.abs(self.witness))[:3]
+            entries = ", ".join(f"a[{self.indices[i]}] = {self.witness[i]:+.3f}" for i in shown)
+            rows.append(("witness", f"a'Ka = {self.witness_value:.4g} with {entries}, ..."))
+        return rows
+
+    def __str__(self):
+        lines = [f"  {label + ':':<13}{text}" for label, text in self.rows()]
+        return "\n".join([f"check_mercer({self.kernel!r})", *lines])
+
+    __repr__ = __str__
+
+    def _repr_html_(self):
+        cells = "".join(
+            f"<tr><th style='text-align:left'>{html.escape(label)}</th><td>{html.escape(text)}</td></tr>"
+            for label, text in self.rows()
+        )
+        return f"<table><caption><code>{html.escape(repr(self.kernel))}</code></caption>{cells}</table>"
+
+
+def check_mercer(kernel, X, *, max_points=2000, random_state=0):
+    """Test on data whether a kernel is symmetric and positive semi-definite.
+
+    Parameters
+    ----------
+    kernel : Kernel, str or callable
+    X : array, sparse matrix, frame, list of objects, or a Gram matrix with Precomputed()
+    max_points : int
+        Larger inputs are sampled (an eigendecomposition costs about 9 n^3 operations).
+    random_state : int
+        Seed of that sample.
+
+    Returns
+    -------
+    MercerReport
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import RBF, Sigmoid, check_mercer
+    >>> X = np.random.default_rng(0).normal(size=(50, 3))
+    >>> check_mercer(RBF(0.5), X).verdict
+    'valid by construction; the data agree'
+    >>> report = check_mercer(Sigmoid(gamma=1.0, coef0=-1.0), X)
+    >>> report.psd, bool(report.witness @ report.kernel(X) @ report.witness < 0)
+    (False, True)
+    """
+    if not isinstance(max_points, (int, np.integer)) or max_points < 2:
+        raise ValueError(f"max_points must be an integer of at least 2, got {max_points!r}.")
+    kernel = as_kernel(kernel).bind(X)
+    points = kernel.points(X)
+    n_given = points.shape[0]
+    indices = np.arange(n_given)
+    if n_given > max_points:
+        rng = np.random.default_rng(random_state)
+        indices = np.sort(rng.choice(n_given, max_points, replace=False))
+    K = _both_triangles(kernel, points, indices)
+    return _report(kernel, points, indices, K, n_given)
+
+
+def _both_triangles(kernel, points, indices):
+    """K with every pair evaluated in both orders: mirroring would hide an asymmetry."""
+    if kernel.kind == "gram":
+        K = tiles.evaluate(kernel, points)
+        return as_numpy(K)[np.ix_(indices, indices)].astype(np.float64)
+    sample = points if len(indices) == points.shape[0] else take(points, indices)
+    return as_numpy(tiles.evaluate(kernel, sample, sample)).astype(np.float64)
+
+
+def _report(kernel, points, indices, K, n_given):
+    n = len(indices)
+    size = np.abs(K).max()
+    eps = np.finfo(np.float32 if _is_single(points) else np.float64).eps
+    asymmetry = float(np.abs(K - K.T).max())
+    symmetric = asymmetry <= 1e3 * eps * size
+    # Halved before the sum: no overflow at the top of the range.
+    values, vectors = np.linalg.eigh(0.5 * K + 0.5 * K.T)
+    smallest, largest = float(values[0]), float(max(abs(values[0]), abs(values[-1])))
+    noise = 8 * n * eps * largest
+    witness = value = None
+    if smallest < -noise and kernel.is_psd is not True:
+        witness = vectors[:, 0]
+        value = _direct_value(K, witness)
+        if value >= 0:  # rounding, after all
+            witness = value = None
+    psd = witness is None
+    return MercerReport(
+        kernel=kernel,
+        n_points=n,
+        n_given=n_given,
+        symmetric=bool(symmetric),
+        psd=psd,
+        asymmetry=asymmetry,
+        min_eigenvalue=smallest,
+        max_eigenvalue=float(values[-1]),
+        rank=int((values > noise).sum()),
+        witness=witness,
+        witness_value=value,
+        indices=indices,
+        verdict=_verdict(kernel, symmetric, psd),
+    )
+
+
+def _direct_value(K, a):
+    """a'Ka in extended precision, on the values that the kernel returned."""
+    a = a.astype(np.longdouble)
+    return float(a @ (K.astype(np.longdouble) @ a))
+
+
+def _verdict(kernel, symmetric, psd):
+    if kernel.is_psd is True:
+        return "valid by construction; the data agree"
+    if not symmetric and not psd:
+        return "refuted: not symmetric, and with a negative eigenvalue"
+    if not symmetric:
+        return "refuted: k(x, z) and k(z, x) differ"
+    if not psd:
+        return "refuted: a vector a with a'Ka < 0 exists on this data"
+    return "not refuted on this data (a sample cannot prove validity)"
+
+
+def _is_single(points):
+    return getattr(points, "dtype", None) == np.float32 or "float32" in str(
+        getattr(points, "dtype", "")
+    )

@@ -1,0 +1,306 @@
+"""Kernels on changed points: rules 2, 7, 9 and 10 of [KERNELS]."""
+
+import numpy as np
+import scipy.sparse
+
+from ..engine.arrays import as_numpy, is_array, namespace, on_device_of
+from .algebra import _Unary
+from .base import ALL, Kernel, printed, require
+
+
+class OnColumns(_Unary):
+    """k on a group of columns: rules 9 and 10 for kernels on separate variables.
+
+    `columns` are positions (an int, a list, a slice, a boolean mask) or, for data frames, names.
+    """
+
+    def __init__(self, kernel, columns):
+        self.kernel = kernel
+        self.columns = columns
+
+    kind = "vectors"
+
+    def __repr__(self, N_CHAR_MAX=None):
+        return f"OnColumns({self.kernel!r}, {printed(self.columns)})"
+
+    @property
+    def is_psd(self):
+        return self.kernel.is_psd
+
+    def check_parameters(self):
+        super().check_parameters()
+        require(
+            self.kernel.kind != "gram",
+            "OnColumns(Precomputed(), ...) has no meaning: a Gram matrix has no columns of data.",
+        )
+
+    def bind_points(self, X, names):
+        self.check_parameters()
+        positions = self.positions(X.shape[1], names)
+        inner_names = None if names is None else [names[i] for i in positions]
+        bound = OnColumns(None, positions)
+        bound.kernel = self.kernel.bind_points(bound.select(X), inner_names)
+        return bound
+
+    def positions(self, n_columns, names=None):
+        """The selected columns as a list of integers."""
+        columns = self.columns
+        if isinstance(columns, (str, int, np.integer)) and not isinstance(columns, bool):
+            columns = [columns]
+        if isinstance(columns, slice):
+            if any(isinstance(end, str) for end in (columns.start, columns.stop)):
+                raise TypeError(
+                    f"OnColumns takes slices of positions, got {columns!r}; list the names."
+                )
+            return list(range(n_columns))[columns]
+        columns = list(as_numpy(columns) if is_array(columns) else columns)
+        require(len(columns) > 0, "OnColumns(kernel, columns) needs at least one column, got none.")
+        if all(isinstance(c, str) for c in columns):
+            return self._named(columns, names)
+        if all(isinstance(c, (bool, np.bool_)) for c in columns):
+            require(
+                len(columns) == n_columns,
+                f"OnColumns got a mask of {len(columns)} values for data with {n_columns} columns.",
+            )
+            require(any(columns), "OnColumns got a mask that selects no column.")
+            return [i for i, chosen in enumerate(columns) if chosen]
+        bad = [c for c in columns if not isinstance(c, (int, np.integer))]
+        require(not bad, f"OnColumns takes positions, a mask, a slice or names, got {bad[:1]!r}.")
+        outside = [int(c) for c in columns if not -n_columns <= c < n_columns]
+        require(
+            not outside,
+            f"OnColumns asks for column {outside[:1]} of data with {n_columns} columns.",
+        )
+        return [int(c) % n_columns for c in columns]
+
+    def _named(self, columns, names):
+        require(
+            names is not None,
+            f"OnColumns names the columns {columns}, and the data are a plain array without names: "
+            "pass a DataFrame, or give positions.",
+        )
+        missing = [c for c in columns if c not in names]
+        require(not missing, f"OnColumns: no column named {missing[:1]} in {names}.")
+        return [names.index(c) for c in columns]
+
+    def select(self, X):
+        positions = self.positions(X.shape[1])
+        if scipy.sparse.issparse(X) or namespace(X) is np:
+            return X[:, positions]
+        xp = namespace(X)
+        return xp.take(X, on_device_of(np.array(positions), X, dtype=xp.int64), axis=1)
+
+    def against(self, S):
+        inner = self.kernel.against(self.select(S))
+        return lambda rows, columns=ALL: inner(self.select(rows), columns)
+
+    def landmarks(self, X, indices=None):
+        return Kernel.landmarks(self, X, indices)
+
+    def diagonal(self, X):
+        return self.kernel.diagonal(self.select(X))
+
+    def features(self, X):
+        return self.kernel.features(self.select(X))
+
+    def explicit_dim(self, n_features):
+        return self.kernel.explicit_dim(len(self.positions(n_features)))
+
+    def rounding(self, S):
+        return self.kernel.rounding(self.select(S))
+
+
+class OnFeatures(_Unary):
+    """k(g(x), g(x')): rule 7. g takes a batch of points and returns the points that k sees."""
+
+    kind = "objects"
+    runs_user_code = True
+
+    def __init__(self, kernel, g):
+        self.kernel = kernel
+        self.g = g
+
+    def __repr__(self, N_CHAR_MAX=None):
+        return f"OnFeatures({self.kernel!r}, {printed(self.g)})"
+
+    @property
+    def is_psd(self):
+        return self.kernel.is_psd
+
+    def check_parameters(self):
+        super().check_parameters()
+        _require_callable("OnFeatures", "g", self.g)
+
+    def bind_points(self, X, names):
+        self.check_parameters()
+        return OnFeatures(self.kernel.bind_points(self.image(X), None), self.g)
+
+    def image(self, X):
+        """g(X), checked: one image for each point."""
+        Z = self.kernel.points(self.g(as_given(X)), name="g(X)")
+        require(
+            Z.shape[0] == X.shape[0],
+            f"OnFeatures: g returned {Z.shape[0]} points for {X.shape[0]}; it must keep the rows.",
+        )
+        return Z
+
+    def landmarks(self, X, indices=None):
+        return Kernel.landmarks(self, X, indices)
+
+    def against(self, S):
+        inner = self.kernel.against(self.kernel.landmarks(self.image(S)))
+        return lambda rows, columns=ALL: inner(self.image(rows), columns)
+
+    def diagonal(self, X):
+        return self.kernel.diagonal(self.image(X))
+
+    def features(self, X):
+        return self.kernel.features(self.image(X))
+
+    def explicit_dim(self, n_features):
+        width = _width_of(self.g, n_features)
+        return None if width is None else self.kernel.explicit_dim(width)
+
+    def rounding(self, S):
+        return self.kernel.rounding(self.image(S))
+
+
+class Rescaled(_Unary):
+    """f(x) k(x, x') f(x'): rule 2. f takes a batch of points and returns one number for each."""
+
+    runs_user_code = True
+
+    def __init__(self, kernel, f):
+        self.kernel = kernel
+        self.f = f
+
+    def __repr__(self, N_CHAR_MAX=None):
+        return f"Rescaled({self.kernel!r}, {printed(self.f)})"
+
+    @property
+    def is_psd(self):
+        return self.kernel.is_psd if self.kernel.is_psd else None
+
+    def check_parameters(self):
+        super().check_parameters()
+        _require_callable("Rescaled", "f", self.f)
+        require(
+            self.kernel.kind != "gram",
+            "Rescaled(Precomputed(), f): f needs the points, and a Gram matrix has none. Rescale "
+            "the matrix itself.",
+        )
+
+    def factors(self, X):
+        values = self.f(as_given(X))
+        values = (
+            on_device_of(values, X)
+            if is_array(X) and X.dtype != object
+            else np.asarray(values, float)
+        )
+        if tuple(values.shape) == (X.shape[0], 1):
+            values = values[:, 0]
+        require(
+            tuple(values.shape) == (X.shape[0],),
+            f"Rescaled: f must return one number for each of the {X.shape[0]} points, got shape "
+            f"{tuple(values.shape)}.",
+        )
+        xp = namespace(values)
+        require(bool(xp.all(xp.isfinite(values))), "Rescaled: f returned NaN or infinity.")
+        return values
+
+    def against(self, S):
+        inner, right = self.kernel.against(S), self.factors(S)[None, :]
+
+        def tile(rows, columns=ALL):
+            t = inner(rows, columns)
+            t *= self.factors(rows)[:, None]
+            t *= right[:, columns]
+            return t
+
+        return tile
+
+    def diagonal(self, X):
+        return self.kernel.diagonal(X) * self.factors(X) ** 2
+
+    def features(self, X):
+        return self.kernel.features(X) * self.factors(X)[:, None]
+
+    def explicit_dim(self, n_features):
+        return self.kernel.explicit_dim(n_features)
+
+    def rounding(self, S):
+        return self.kernel.rounding(S) + 2
+
+
+class Normalized(_Unary):
+    """k(x, z) / sqrt(k(x, x) k(z, z)): the cosine in feature space."""
+
+    def __init__(self, kernel):
+        self.kernel = kernel
+
+    @property
+    def is_psd(self):
+        return self.kernel.is_psd if self.kernel.is_psd else None
+
+    def check_parameters(self):
+        super().check_parameters()
+        require(
+            self.kernel.kind != "gram",
+            "Normalized(Precomputed()) needs k(z, z) of new points, which a Gram matrix does not "
+            "hold: normalise the matrix itself, K / sqrt(outer(diag, diag)).",
+        )
+
+    def lengths(self, X):
+        d = self.kernel.diagonal(X)
+        xp = namespace(d)
+        smallest = float(xp.min(d))
+        require(
+            smallest >= 0,
+            f"Normalized needs k(x, x) >= 0, and {self.kernel!r} reaches {smallest:.4g}: it is not "
+            "a kernel on this data.",
+        )
+        # A point at the origin of feature space stays there.
+        return xp.sqrt(xp.where(d == 0, xp.ones_like(d), d))
+
+    def against(self, S):
+        inner, right = self.kernel.against(S), self.lengths(S)[None, :]
+
+        def tile(rows, columns=ALL):
+            t = inner(rows, columns)
+            t /= self.lengths(rows)[:, None]
+            t /= right[:, columns]
+            return t
+
+        return tile
+
+    def diagonal(self, X):
+        return self.kernel.diagonal(X) / self.lengths(X) ** 2
+
+    def features(self, X):
+        return self.kernel.features(X) / self.lengths(X)[:, None]
+
+    def explicit_dim(self, n_features):
+        return self.kernel.explicit_dim(n_features)
+
+    def rounding(self, S):
+        return 2 * self.kernel.rounding(S)
+
+
+def as_given(X):
+    """Points as a user's function expects them: a list of objects, or rows of an array."""
+    return list(X) if is_array(X) and X.ndim == 1 else X
+
+
+def _require_callable(kernel, name, value):
+    if not callable(value):
+        raise TypeError(f"{kernel}({name}) must be a function, got {type(value).__name__}.")
+
+
+def _width_of(g, n_features):
+    """How many columns g makes of n_features, found by asking it; None where it cannot say."""
+    if n_features is None:
+        return None
+    try:
+        return int(g(np.zeros((1, n_features))).shape[1])
+    except Exception:  # user code on made-up input: any failure means "unknown"
+        return None
