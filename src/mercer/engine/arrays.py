@@ -85,7 +85,8 @@ def on_device_of(x, reference, dtype=None):
         return np.asarray(as_numpy(x) if is_array(x) else x, dtype=dtype)
     if is_array(x) and not is_numpy(x):
         return xp.asarray(x, dtype=dtype, device=device(reference))
-    return xp.asarray(np.ascontiguousarray(x), dtype=dtype, device=device(reference))
+    # A copy: torch warns of memory that it must not write to, such as broadcast or frozen arrays.
+    return xp.asarray(np.array(x), dtype=dtype, device=device(reference))
 
 
 def rows_of(X, a, b):
