@@ -28,10 +28,10 @@ class Constant(Kernel):
         )
 
     def against(self, S):
-        n, like = S.shape[0], S
+        n = S.shape[0]
 
         def tile(rows, columns=ALL):
-            return _full(like, (rows.shape[0], len(range(*columns.indices(n)))), self.c)
+            return _full(rows, (rows.shape[0], len(range(*columns.indices(n)))), self.c)
 
         return tile
 

@@ -213,8 +213,7 @@ class Rescaled(_Unary):
 
         def tile(rows, columns=ALL):
             t = inner(rows, columns)
-            t *= self.factors(rows)[:, None]
-            t *= right[:, columns]
+            t *= self.factors(rows)[:, None] * right[:, columns]  # as one: symmetric to the bit
             return t
 
         return tile
@@ -267,8 +266,7 @@ class Normalized(_Unary):
 
         def tile(rows, columns=ALL):
             t = inner(rows, columns)
-            t /= self.lengths(rows)[:, None]
-            t /= right[:, columns]
+            t /= self.lengths(rows)[:, None] * right[:, columns]  # as one: symmetric to the bit
             return t
 
         return tile

@@ -1,0 +1,44 @@
+"""Fixtures that every test file may use."""
+
+import hypothesis
+import numpy as np
+import pytest
+
+# One deterministic profile: a law that fails must fail again, and no machine is too slow.
+hypothesis.settings.register_profile(
+    "mercer",
+    deadline=None,
+    derandomize=True,
+    max_examples=60,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("mercer")
+
+
+def _numpy():
+    return np
+
+
+def _torch():
+    pytest.importorskip("torch", reason="torch is not installed: make torch")
+    from array_api_compat import torch
+
+    return torch
+
+
+def _strict():
+    return pytest.importorskip("array_api_strict", reason="array-api-strict is not installed")
+
+
+BACKENDS = {"numpy": _numpy, "torch": _torch, "array_api_strict": _strict}
+
+
+@pytest.fixture(params=BACKENDS)
+def xp(request):
+    """An array namespace: NumPy, torch on the CPU, and one that allows only what is standard."""
+    return BACKENDS[request.param]()
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)

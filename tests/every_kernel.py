@@ -1,0 +1,147 @@
+"""One list of every kernel there is, with points that suit each: the laws run over all of it."""
+
+import numpy as np
+
+from mercer import (
+    RBF,
+    Chi2,
+    Constant,
+    Cosine,
+    FromFeatures,
+    FromFunction,
+    Intersection,
+    Laplacian,
+    Linear,
+    Matern,
+    Normalized,
+    OnColumns,
+    OnFeatures,
+    Periodic,
+    Polynomial,
+    Precomputed,
+    QuadraticForm,
+    RationalQuadratic,
+    Rescaled,
+    Sigmoid,
+)
+
+N_COLUMNS = 4
+PSD_MATRIX = [[2.0, 1.0, 0.0, 0.0], [1.0, 2.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 0.0]]
+
+
+# --- functions that a person might hand in ----------------------------------------------------
+
+
+def damping(X):
+    """f of rule 2, for any array namespace."""
+    return 1.0 / (1.0 + X[:, 0] ** 2)
+
+
+def doubled(X):
+    """g of rule 7, for any array namespace."""
+    return 2.0 * X
+
+
+def two_features(X):
+    return X[:, :2]
+
+
+def letter_counts(words):
+    return np.array([[word.count(letter) for letter in "abc"] for word in words], dtype=float)
+
+
+def common_letters(a, b):
+    return float(sum(a.count(letter) * b.count(letter) for letter in "abc"))
+
+
+def product_matrix(X, Z):
+    return X @ Z.T
+
+
+# --- the list -----------------------------------------------------------------------------------
+
+VECTOR_KERNELS = [
+    Linear(),
+    Polynomial(),
+    Polynomial(degree=2, gamma=0.5, coef0=0.0),
+    Polynomial(degree=4, gamma=[0.1, 0.2, 0.3, 0.4], coef0=2.0),
+    Cosine(),
+    QuadraticForm(PSD_MATRIX),
+    Sigmoid(gamma=0.5, coef0=-0.1),
+    RBF(),
+    RBF(gamma="median"),
+    RBF(gamma=0.3),
+    RBF(gamma=[0.1, 0.2, 0.3, 0.4]),
+    Laplacian(),
+    Laplacian(gamma="median"),
+    Laplacian(gamma=[0.1, 0.2, 0.3, 0.4]),
+    Matern(),
+    Matern(nu=0.5, length_scale=2.0),
+    Matern(nu=2.5, length_scale=[1.0, 2.0, 3.0, 4.0]),
+    Matern(nu=0.8),
+    RationalQuadratic(),
+    RationalQuadratic(alpha=0.7, length_scale=[1.0, 2.0, 3.0, 4.0]),
+    Periodic(),
+    Periodic(length_scale=[1.0, 2.0, 3.0, 4.0], period=1.7),
+    Constant(),
+    Constant(0.0),
+    # the rules: [KERNELS] 1 to 10
+    2.5 * RBF(0.3),
+    0.0 * Linear(),
+    Rescaled(RBF(0.3), damping),
+    Linear().polynomial([1.0, 0.0, 0.5]),
+    (0.1 * Linear()).exp(),
+    RBF(0.3) + Linear(),
+    RBF(0.3) * Linear(),
+    Linear() ** 3,
+    RBF() ** 0,
+    OnFeatures(Polynomial(2), doubled),
+    OnColumns(RBF(0.3), [0, 2]) + OnColumns(Linear(), slice(1, 3)),
+    OnColumns(RBF(), [0, 1]) * OnColumns(Linear(), [False, False, True, True]),
+    OnColumns(Polynomial(2), -1),
+    # nesting
+    Linear() + RBF(0.3) * Matern(),
+    (Linear() + RBF(0.3)) * Matern(),
+    (Linear() + 1) ** 2 + 0.5 * Cosine() * RBF(),
+    Normalized(Polynomial(2)),
+    Normalized(Linear() + 1).exp(),
+    FromFeatures(two_features),
+    FromFunction(product_matrix, vectorized=True),
+]
+HISTOGRAM_KERNELS = [
+    Chi2(),
+    Chi2(gamma=[0.1, 0.2, 0.3, 0.4]),
+    Intersection(),
+    Normalized(Intersection()),
+    Chi2(0.5) * Linear(),
+]
+STRING_KERNELS = [
+    FromFunction(common_letters),
+    FromFeatures(letter_counts),
+    OnFeatures(RBF(0.3), letter_counts),
+    Normalized(FromFunction(common_letters)),
+    FromFeatures(letter_counts) ** 2 + 1,
+]
+GRAM_KERNELS = [Precomputed(), 2.0 * Precomputed(), Precomputed() ** 2 + 1]
+
+EVERY_KERNEL = VECTOR_KERNELS + HISTOGRAM_KERNELS + STRING_KERNELS + GRAM_KERNELS
+# What runs on any array namespace: special functions and scikit-learn are NumPy's.
+PORTABLE_KERNELS = [
+    k
+    for k in VECTOR_KERNELS + HISTOGRAM_KERNELS
+    if k != Matern(nu=0.8) and not isinstance(k, FromFunction)
+]
+
+
+def points_for(kernel, n=13, seed=0):
+    """n points that the kernel accepts, the last a duplicate of the first."""
+    rng = np.random.default_rng(seed)
+    if kernel in STRING_KERNELS:
+        words = ["".join(rng.choice(list("abcd"), size=rng.integers(1, 7))) for _ in range(n - 1)]
+        return [*words, words[0]]
+    X = rng.normal(size=(n, N_COLUMNS))
+    if kernel in HISTOGRAM_KERNELS:
+        X = np.floor(3 * np.abs(X))
+        X[:, -1] += 1
+    X[-1] = X[0]
+    return X @ X.T if kernel in GRAM_KERNELS else X
