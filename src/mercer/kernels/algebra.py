@@ -9,8 +9,8 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 
-from ..engine.arrays import in_place, integer_power, namespace, on_device_of
-from .base import ALL, Kernel, is_number, printed, require
+from ..engine.arrays import device, in_place, integer_power, namespace, on_device_of
+from .base import ALL, Kernel, is_integer, is_number, operand, printed, printed_in, require
 
 
 class Constant(Kernel):
@@ -54,13 +54,14 @@ class _Binary(Kernel):
 
     @property
     def kind(self):
-        kinds = {self.left.kind, self.right.kind} - {"any"}
+        kinds = {operand(self, "left").kind, operand(self, "right").kind} - {"any"}
         if "gram" in kinds and len(kinds) > 1:
             raise ValueError(
                 f"{self!r} mixes Precomputed() with a kernel on data: one sees kernel values, the "
                 "other points. Evaluate both kernels to matrices and combine those."
             )
-        return "vectors" if "vectors" in kinds else (kinds.pop() if kinds else "any")
+        # The stricter demand wins: what suits vectors suits a function of objects too.
+        return next((k for k in ("vectors", "table", "objects", "gram") if k in kinds), "any")
 
     @property
     def symmetric(self):
@@ -73,6 +74,10 @@ class _Binary(Kernel):
     @property
     def is_psd(self):
         return True if self.left.is_psd and self.right.is_psd else None
+
+    def _dimension(self, left, right):
+        """Of the feature space, from those of the operands."""
+        raise NotImplementedError
 
     def check_parameters(self):
         _ = self.kind
@@ -94,7 +99,7 @@ class Sum(_Binary):
     precedence = 1
 
     def __repr__(self, N_CHAR_MAX=None):
-        return f"{self.left._printed_in(1)} + {self.right._printed_in(2)}"
+        return f"{printed_in(self.left, 1)} + {printed_in(self.right, 2)}"
 
     def against(self, S):
         left, right = self.left.against(S), self.right.against(S)
@@ -113,8 +118,7 @@ class Sum(_Binary):
         F, G = self.left.features(X), self.right.features(X)
         return namespace(F, G).concat([F, G], axis=1)
 
-    @staticmethod
-    def _dimension(left, right):
+    def _dimension(self, left, right):
         return left + right
 
     def rounding(self, S):
@@ -127,7 +131,7 @@ class Product(_Binary):
     precedence = 2
 
     def __repr__(self, N_CHAR_MAX=None):
-        return f"{self.left._printed_in(2)} * {self.right._printed_in(3)}"
+        return f"{printed_in(self.left, 2)} * {printed_in(self.right, 3)}"
 
     def against(self, S):
         left, right = self.left.against(S), self.right.against(S)
@@ -147,8 +151,7 @@ class Product(_Binary):
         xp = namespace(F, G)
         return xp.reshape(F[:, :, None] * G[:, None, :], (F.shape[0], F.shape[1] * G.shape[1]))
 
-    @staticmethod
-    def _dimension(left, right):
+    def _dimension(self, left, right):
         return left * right
 
     def rounding(self, S):
@@ -158,9 +161,11 @@ class Product(_Binary):
 class _Unary(Kernel):
     """One operand; the points are its points."""
 
+    kernel: Kernel
+
     @property
     def kind(self):
-        return self.kernel.kind
+        return operand(self, "kernel").kind
 
     @property
     def symmetric(self):
@@ -175,7 +180,7 @@ class _Unary(Kernel):
         return True if self.kernel.is_psd else None
 
     def check_parameters(self):
-        self.kernel.check_parameters()
+        operand(self, "kernel").check_parameters()
 
     def landmarks(self, X, indices=None):
         return self.kernel.landmarks(X, indices)
@@ -202,7 +207,7 @@ class Scaled(_Unary):
         self.scale = scale
 
     def __repr__(self, N_CHAR_MAX=None):
-        return f"{printed(self.scale)} * {self.kernel._printed_in(3)}"
+        return f"{printed(self.scale)} * {printed_in(self.kernel, 3)}"
 
     def check_parameters(self):
         super().check_parameters()
@@ -240,14 +245,14 @@ class Power(_Unary):
         self.exponent = exponent
 
     def __repr__(self, N_CHAR_MAX=None):
-        return f"{self.kernel._printed_in(4)} ** {printed(self.exponent)}"
+        return f"{printed_in(self.kernel, 4)} ** {printed(self.exponent)}"
 
     def check_parameters(self):
         super().check_parameters()
         require(
-            is_number(self.exponent) and self.exponent >= 0 and self.exponent == int(self.exponent),
-            f"a kernel is raised to an integer power >= 0, got {self.exponent!r}: other powers of a "
-            "kernel need not be kernels.",
+            is_integer(self.exponent) and self.exponent >= 0,
+            f"a kernel is raised to an integer power >= 0, got {self.exponent!r}: other powers of "
+            "a kernel need not be kernels.",
         )
 
     def of_kernel(self, t):
@@ -271,7 +276,7 @@ class Exp(_Unary):
         self.kernel = kernel
 
     def __repr__(self, N_CHAR_MAX=None):
-        return f"{self.kernel._printed_in(4)}.exp()"
+        return f"{printed_in(self.kernel, 4)}.exp()"
 
     def of_kernel(self, t):
         xp = namespace(t)
@@ -296,14 +301,15 @@ class PolynomialOf(_Unary):
         self.coefficients = coefficients
 
     def __repr__(self, N_CHAR_MAX=None):
-        return f"{self.kernel._printed_in(4)}.polynomial({list(self.coefficients)!r})"
+        return f"{printed_in(self.kernel, 4)}.polynomial({list(self.coefficients)!r})"
 
     def check_parameters(self):
         super().check_parameters()
-        c = self.coefficients
+        given = self.coefficients
+        c = list(given) if np.iterable(given) else []
         require(
-            np.iterable(c) and not isinstance(c, str) and len(c) > 0 and all(map(is_number, c)),
-            f"polynomial(coefficients) needs a non-empty list of numbers, got {c!r}.",
+            len(c) > 0 and all(map(is_number, c)),
+            f"polynomial(coefficients) needs a non-empty list of numbers, got {given!r}.",
         )
         negative = [x for x in c if not 0 <= x < math.inf]
         require(
@@ -345,8 +351,7 @@ def symmetric_power(F, p):
 
     For F = (x, 1) and p = 2 on the plane: x1^2, sqrt2 x1 x2, sqrt2 x1, x2^2, sqrt2 x2, 1.
     """
-    xp = namespace(F)
-    n, d = F.shape
+    xp, d = namespace(F), F.shape[1]
     if p == 0:
         return xp.ones_like(F[:, :1])
     monomials = np.array(list(combinations_with_replacement(range(d), p)))
@@ -370,10 +375,8 @@ def _multiplicities(row):
 
 def _full(like, shape, value):
     """A constant array in the namespace and dtype of some points (float64 for objects)."""
-    xp = namespace(like) if hasattr(like, "dtype") and like.dtype != object else np
+    xp = namespace(like)
     if xp is np:
-        dtype = like.dtype if like.dtype != object else np.float64
+        dtype = np.float64 if like.dtype.kind == "O" else like.dtype
         return np.full(shape, value, dtype=dtype)
-    from array_api_compat import device
-
     return xp.full(shape, value, dtype=like.dtype, device=device(like))

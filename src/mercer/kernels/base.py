@@ -5,13 +5,14 @@ against fixed points (``against``) and on the diagonal (``diagonal``); this clas
 binding, equality, printing and the operators of the algebra.
 """
 
+import math
 import numbers
 
 import numpy as np
 import scipy.sparse
 from sklearn.base import BaseEstimator
 
-from ..engine.arrays import is_array, is_numpy, namespace
+from ..engine.arrays import as_numpy, is_array, is_numpy, namespace
 from . import points as pts
 
 ALL = slice(None)
@@ -24,15 +25,27 @@ class Kernel(BaseEstimator):
     :meth:`polynomial`; every combination of valid kernels is valid again ([KERNELS], ten rules).
     """
 
-    # What the points are: "vectors", "objects", "gram" (rows of kernel values) or "any".
-    kind = "vectors"
-    # Formulas are symmetric and safe to run in threads; user code may be neither.
-    symmetric = True
-    runs_user_code = False
     # numpy hands `array * kernel` to __rmul__, which refuses it, instead of an object array.
     __array_ufunc__ = None
 
     # --- what a subclass provides ---------------------------------------------------------------
+
+    @property
+    def kind(self):
+        """What the points are: "vectors", "table" (vectors, or columns of several types),
+        "objects", "gram" (rows of kernel values) or "any".
+        """
+        return "vectors"
+
+    @property
+    def symmetric(self):
+        """Whether k(x, z) = k(z, x) by its formula; a user's function may break it."""
+        return True
+
+    @property
+    def runs_user_code(self):
+        """Whether evaluation calls functions of the user, which threads might disturb."""
+        return False
 
     def against(self, S):
         """A function ``tile(rows, columns=slice(None)) -> k(rows, S[columns])``.
@@ -122,7 +135,7 @@ class Kernel(BaseEstimator):
             return pts.as_gram(X, name=name)
         if self.kind == "objects" or (self.kind == "any" and not _looks_numeric(X)):
             return pts.as_objects(X, name=name)
-        return pts.as_vectors(X, name=name)
+        return pts.as_vectors(X, name=name, mixed=self.kind == "table")
 
     def landmarks(self, X, indices=None):
         """The points (all, or those at `indices`) in the form that ``against`` takes."""
@@ -139,8 +152,9 @@ class Kernel(BaseEstimator):
                 diagonal = self.diagonal(X)
             if not bool(namespace(diagonal).all(namespace(diagonal).isfinite(diagonal))):
                 raise ValueError(
-                    f"{self!r} overflows {diagonal.dtype} on this data: k(x, x) is infinite for some "
-                    "rows. Scale the data (sklearn.preprocessing.StandardScaler) or the parameters."
+                    f"{self!r} overflows {diagonal.dtype} on this data: k(x, x) is infinite for "
+                    "some rows. Scale the data (sklearn.preprocessing.StandardScaler) or the "
+                    "parameters."
                 )
 
     # --- the algebra: [KERNELS] rules 1, 3, 4, 5, 6 -----------------------------------------------
@@ -180,9 +194,12 @@ class Kernel(BaseEstimator):
         raise TypeError("-k is not a kernel: -k(x, x) < 0. Scales must be non-negative.")
 
     def __truediv__(self, other):
-        if isinstance(other, numbers.Real) and not isinstance(other, bool) and other > 0:
+        if is_number(other) and other > 0:
             return self * (1 / other)
         raise TypeError(f"kernels are divided by positive numbers only, got {other!r}.")
+
+    def __rtruediv__(self, other):
+        raise TypeError("a quotient of kernels need not be a kernel; use sums and products.")
 
     # --- identity ---------------------------------------------------------------------------------
 
@@ -220,8 +237,22 @@ class Kernel(BaseEstimator):
             if p.default is not p.empty
         }
 
-    def _printed_in(self, precedence):
-        return repr(self) if self.precedence >= precedence else f"({self!r})"
+
+def operand(node, name):
+    """The kernel that a node is built on, checked when used (never in __init__)."""
+    value = getattr(node, name)
+    if not isinstance(value, Kernel):
+        raise TypeError(
+            f"{type(node).__name__}: {name} must be a kernel, got {type(value).__name__} "
+            f"{pts.short(value)}; as_kernel makes one from a name or a function."
+        )
+    return value
+
+
+def printed_in(kernel, precedence):
+    """An operand as text, in parentheses where it binds less strongly than its place."""
+    binds = getattr(kernel, "precedence", precedence) >= precedence
+    return repr(kernel) if binds else f"({kernel!r})"
 
 
 def printed(value):
@@ -229,7 +260,7 @@ def printed(value):
     if isinstance(value, np.generic):
         value = value.item()
     if is_array(value):
-        value = np.asarray(value)
+        value = as_numpy(value)
         return repr(value.tolist()) if value.size <= 100 else f"<array of shape {value.shape}>"
     if callable(value) and hasattr(value, "__qualname__"):
         return value.__qualname__
@@ -240,9 +271,10 @@ def _frozen(value):
     """A hashable stand-in, equal for equal parameters (a list equals the array of its values)."""
     if isinstance(value, np.generic):
         return value.item()
-    if isinstance(value, (list, tuple)) or is_numpy(value):
-        array = np.asarray(value, dtype=None if is_numpy(value) else object)
-        return (array.shape, tuple(array.ravel().tolist()))
+    if is_array(value):
+        value = as_numpy(value).tolist()
+    if isinstance(value, (list, tuple)):
+        return tuple(_frozen(item) for item in value)
     if isinstance(value, slice):
         return ("slice", value.start, value.stop, value.step)
     try:
@@ -275,10 +307,12 @@ def _alike(X, Y, kernel):
     if is_numpy(X) != is_numpy(Y):
         raise TypeError(
             f"X is {type(X).__module__}.{type(X).__name__} and Y is "
-            f"{type(Y).__module__}.{type(Y).__name__}: inputs must share one array namespace and device."
+            f"{type(Y).__module__}.{type(Y).__name__}: inputs must share one array namespace and "
+            "device."
         )
     xp = namespace(X, Y)
-    if X.dtype != Y.dtype and getattr(X.dtype, "kind", "f") != "O":
+    objects = any(getattr(points.dtype, "kind", "f") == "O" for points in (X, Y))
+    if X.dtype != Y.dtype and not objects:
         dtype = xp.result_type(X, Y)
         X, Y = xp.astype(X, dtype, copy=False), xp.astype(Y, dtype, copy=False)
     return X, Y
@@ -304,11 +338,11 @@ def _combine(name, left, right):
     if isinstance(left, Kernel) and isinstance(right, Kernel):
         return _node(name, left, right)
     kernel, other = (left, right) if isinstance(left, Kernel) else (right, left)
-    if not isinstance(other, numbers.Real) or isinstance(other, bool):
+    if not is_number(other):
         verb = "add" if name == "Sum" else "multiply"
         raise TypeError(
-            f"cannot {verb} a kernel and {type(other).__name__} {pts._short(other)}: kernels combine "
-            "with kernels and non-negative numbers (to weight rows use Rescaled(k, f))."
+            f"cannot {verb} a kernel and {type(other).__name__} {pts.short(other)}: kernels "
+            "combine with kernels and non-negative numbers (to weight rows use Rescaled(k, f))."
         )
     if name == "Product":
         return _node("Scaled", kernel, other)
@@ -324,3 +358,8 @@ def require(condition, message):
 
 def is_number(value):
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def is_integer(value):
+    """2 and 2.0, not 2.5, nan or inf."""
+    return is_number(value) and math.isfinite(value) and value == int(value)

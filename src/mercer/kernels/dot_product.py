@@ -3,9 +3,18 @@
 import numpy as np
 import scipy.sparse
 
-from ..engine.arrays import eigh, in_place, integer_power, namespace, on_device_of, row_norms
+from ..engine.arrays import (
+    as_numpy,
+    eigh,
+    in_place,
+    integer_power,
+    is_array,
+    namespace,
+    on_device_of,
+    row_norms,
+)
 from .algebra import symmetric_power, symmetric_power_dim
-from .base import ALL, Kernel, is_number, require
+from .base import ALL, Kernel, is_integer, is_number, require
 from .geometry import inner_products
 from .parameters import check_per_column, per_column
 
@@ -66,7 +75,7 @@ class Polynomial(DotProduct):
 
     def check_parameters(self):
         require(
-            is_number(self.degree) and self.degree >= 1 and self.degree == int(self.degree),
+            is_integer(self.degree) and self.degree >= 1,
             f"Polynomial(degree) must be an integer >= 1, got {self.degree!r}: other powers of an "
             "inner product are not kernels.",
         )
@@ -140,16 +149,16 @@ class QuadraticForm(DotProduct):
         self.A = A
 
     def check_parameters(self):
-        A = (
-            np.asarray(self.A, dtype=float)
-            if not hasattr(self.A, "__array_namespace__")
-            else self.A
-        )
+        try:
+            A = self._values()
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"QuadraticForm(A) needs a square matrix of numbers, got {self.A!r}."
+            ) from None
         require(
             A.ndim == 2 and A.shape[0] == A.shape[1],
-            f"QuadraticForm(A) needs a square matrix, got shape {tuple(A.shape)}.",
+            f"QuadraticForm(A) needs a square matrix, got shape {A.shape}.",
         )
-        A = np.asarray(A, dtype=float)
         require(bool(np.isfinite(A).all()), "QuadraticForm(A): A contains NaN or infinity.")
         size = np.abs(A).max()
         require(
@@ -164,8 +173,11 @@ class QuadraticForm(DotProduct):
             f"{smallest:.3g}. B.T @ B is always one.",
         )
 
+    def _values(self):
+        return np.asarray(as_numpy(self.A) if is_array(self.A) else self.A, dtype=float)
+
     def _matrix(self, X):
-        A = np.asarray(self.A, dtype=float)
+        A = self._values()
         require(
             X.shape[1] == len(A),
             f"QuadraticForm's A is {A.shape[0]} x {A.shape[1]} and X has {X.shape[1]} columns.",
@@ -184,7 +196,7 @@ class QuadraticForm(DotProduct):
         return X @ on_device_of(vectors[:, kept] * np.sqrt(values[kept]), X)
 
     def explicit_dim(self, n_features):
-        values = np.linalg.eigvalsh(np.asarray(self.A, dtype=float))
+        values = np.linalg.eigvalsh(self._values())
         return int((values > 1e-12 * max(values[-1], 0)).sum())
 
     def rounding(self, S):

@@ -27,13 +27,17 @@ def n_points(X):
     return X.shape[0] if hasattr(X, "shape") else len(X)
 
 
-def as_vectors(X, *, name="X", accept_sparse=True):
-    """A dense float array (kept in its namespace) or a CSR matrix, finite and non-empty."""
+def as_vectors(X, *, name="X", mixed=False):
+    """A dense float array (kept in its namespace) or a CSR matrix, finite and non-empty.
+
+    With `mixed`, columns that are not numbers are let through, in a 2-D array of objects.
+    """
     if is_frame(X):
-        X = _frame_values(X, name)
+        X = _frame_values(X, name, mixed)
+    if mixed and is_numpy(X) and X.dtype.kind == "O" and X.ndim == 2:
+        _check_shape(X, name)
+        return X
     if scipy.sparse.issparse(X):
-        if not accept_sparse:
-            raise TypeError(f"{name} is sparse here; pass {name}.toarray() instead.")
         return _checked_sparse(X, name)
     if not is_array(X):
         X = _array_from_lists(X, name)
@@ -41,7 +45,7 @@ def as_vectors(X, *, name="X", accept_sparse=True):
         return _checked_foreign(X, name)
     if isinstance(X, np.ma.MaskedArray):
         raise TypeError(f"{name} is a masked array; fill it first: {name}.filled(value).")
-    if X.dtype == object:
+    if X.dtype.kind == "O":
         X = _object_values(X, name)
     if X.dtype.kind in "US":
         raise ValueError(
@@ -63,15 +67,12 @@ def as_vectors(X, *, name="X", accept_sparse=True):
 
 def as_objects(X, *, name="X"):
     """A 1-D object array of Python objects; numeric 2-D arrays stay arrays (rows are objects)."""
-    if scipy.sparse.issparse(X) or (is_array(X) and X.ndim == 2):
-        return as_vectors(X, name=name) if getattr(X, "dtype", None) != object else np.asarray(X)
-    if is_frame(X):
-        X = X.to_numpy()
-        return X if X.dtype == object else as_vectors(X, name=name)
+    if scipy.sparse.issparse(X) or is_frame(X) or (is_array(X) and X.ndim == 2):
+        return as_vectors(X, name=name, mixed=True)
     if isinstance(X, (str, bytes, numbers.Number)) or not hasattr(X, "__len__"):
         raise TypeError(
-            f"{name} must be a sequence of objects, got {type(X).__name__}: {_short(X)}. "
-            f"Put a single object into a list: [{_short(X)}]."
+            f"{name} must be a sequence of objects, got {type(X).__name__}: {short(X)}. "
+            f"Put a single object into a list: [{short(X)}]."
         )
     if len(X) == 0:
         raise ValueError(f"Found array with 0 sample(s): {name} is empty; a kernel needs a point.")
@@ -96,13 +97,19 @@ def take(points, indices):
     return xp.take(points, xp.asarray(indices, device=device(points)), axis=0)
 
 
-def _frame_values(X, name):
+def _frame_values(X, name, mixed):
     values = X.to_numpy()
-    if values.dtype == object:
-        bad = [str(c) for c in X.columns if X[c].to_numpy().dtype.kind not in "fiub"]
+    if values.dtype.kind != "O":
+        return values
+    # Frames of several numeric types (bool beside float, nullable integers) come as objects too.
+    columns = [X[c].to_numpy() for c in X.columns]
+    bad = [str(c) for c, v in zip(X.columns, columns) if v.dtype.kind not in "fiub"]
+    if not bad:
+        return np.column_stack([v.astype(np.float64) for v in columns])
+    if not mixed:
         raise ValueError(
-            f"could not convert {name} to numbers: column(s) {', '.join(bad[:5])} hold other values. "
-            "Encode or drop them, or select numeric columns first."
+            f"could not convert {name} to numbers: column(s) {', '.join(bad[:5])} hold other "
+            "values. Encode or drop them, or name the numeric columns: OnColumns(kernel, columns)."
         )
     return values
 
@@ -186,6 +193,6 @@ def _check_finite(finite, X, name):
         )
 
 
-def _short(x):
+def short(x):
     text = repr(x)
     return text if len(text) <= 40 else text[:37] + "..."

@@ -9,16 +9,31 @@ from .base import ALL, Kernel, printed, require
 
 
 class OnColumns(_Unary):
-    """k on a group of columns: rules 9 and 10 for kernels on separate variables.
+    """k on a group of columns: rules 9 and 10, for kernels on separate variables.
 
-    `columns` are positions (an int, a list, a slice, a boolean mask) or, for data frames, names.
+    Parameters
+    ----------
+    kernel : Kernel
+    columns : int, list of int, slice, boolean mask, str or list of str
+        Positions, or names when the data are a frame. One column given without a list reaches a
+        kernel on objects as its bare values, as in scikit-learn's ColumnTransformer.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from mercer import RBF, Linear, OnColumns
+    >>> frame = pd.DataFrame({"age": [30.0, 50.0], "height": [1.6, 1.8], "pay": [2.0, 3.0]})
+    >>> k = OnColumns(RBF(0.01), ["age", "height"]) * OnColumns(Linear(), "pay")
+    >>> k(frame).round(3)
+    array([[4.   , 0.11 ],
+           [0.11 , 9.   ]])
     """
+
+    kind = "table"
 
     def __init__(self, kernel, columns):
         self.kernel = kernel
         self.columns = columns
-
-    kind = "vectors"
 
     def __repr__(self, N_CHAR_MAX=None):
         return f"OnColumns({self.kernel!r}, {printed(self.columns)})"
@@ -38,22 +53,22 @@ class OnColumns(_Unary):
         self.check_parameters()
         positions = self.positions(X.shape[1], names)
         inner_names = None if names is None else [names[i] for i in positions]
-        bound = OnColumns(None, positions)
-        bound.kernel = self.kernel.bind_points(bound.select(X), inner_names)
-        return bound
+        placed = OnColumns(self.kernel, positions[0] if _is_one(self.columns) else positions)
+        placed.kernel = self.kernel.bind_points(placed.select(X), inner_names)
+        return placed
 
     def positions(self, n_columns, names=None):
         """The selected columns as a list of integers."""
         columns = self.columns
-        if isinstance(columns, (str, int, np.integer)) and not isinstance(columns, bool):
-            columns = [columns]
         if isinstance(columns, slice):
-            if any(isinstance(end, str) for end in (columns.start, columns.stop)):
-                raise TypeError(
-                    f"OnColumns takes slices of positions, got {columns!r}; list the names."
-                )
-            return list(range(n_columns))[columns]
-        columns = list(as_numpy(columns) if is_array(columns) else columns)
+            return self._sliced(columns, n_columns)
+        if is_array(columns):
+            columns = as_numpy(columns)
+        if not _is_one(columns) and not np.iterable(columns):
+            raise TypeError(
+                f"OnColumns takes positions, a mask, a slice or names, got {columns!r}."
+            )
+        columns = [columns] if _is_one(columns) else list(columns)
         require(len(columns) > 0, "OnColumns(kernel, columns) needs at least one column, got none.")
         if all(isinstance(c, str) for c in columns):
             return self._named(columns, names)
@@ -73,6 +88,18 @@ class OnColumns(_Unary):
         )
         return [int(c) % n_columns for c in columns]
 
+    def _sliced(self, columns, n_columns):
+        if any(isinstance(end, str) for end in (columns.start, columns.stop)):
+            raise TypeError(
+                f"OnColumns takes slices of positions, got {columns!r}; list the names."
+            )
+        positions = list(range(n_columns))[columns]
+        require(
+            len(positions) > 0,
+            f"OnColumns: {columns!r} selects no column of data with {n_columns} columns.",
+        )
+        return positions
+
     def _named(self, columns, names):
         require(
             names is not None,
@@ -84,10 +111,16 @@ class OnColumns(_Unary):
         return [names.index(c) for c in columns]
 
     def select(self, X):
+        """The points that the kernel sees."""
         positions = self.positions(X.shape[1])
-        if scipy.sparse.issparse(X) or namespace(X) is np:
+        if scipy.sparse.issparse(X):
             return X[:, positions]
         xp = namespace(X)
+        if xp is np:
+            if _is_one(self.columns) and self.kernel.kind == "objects":
+                return self.kernel.points(X[:, positions[0]])
+            Z = X[:, positions]
+            return self.kernel.points(Z) if Z.dtype.kind == "O" else Z
         return xp.take(X, on_device_of(np.array(positions), X, dtype=xp.int64), axis=1)
 
     def against(self, S):
@@ -287,6 +320,11 @@ class Normalized(_Unary):
 def as_given(X):
     """Points as a user's function expects them: a list of objects, or rows of an array."""
     return list(X) if is_array(X) and X.ndim == 1 else X
+
+
+def _is_one(columns):
+    """Whether a column was given without a list around it."""
+    return isinstance(columns, (str, int, np.integer)) and not isinstance(columns, bool)
 
 
 def _require_callable(kernel, name, value):
