@@ -2,6 +2,7 @@
 
 from importlib.metadata import version as _version
 
+from .kernel_map import KernelMap
 from .kernels import (
     RBF,
     Chi2,
@@ -29,5 +30,6 @@ from .kernels import (
     as_kernel,
     check_mercer,
 )
+from .rkhs import RKHSFunction
 
 __version__ = _version("mercer")

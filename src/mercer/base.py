@@ -1,0 +1,121 @@
+"""What every estimator of this library shares: a `kernel` parameter, points, all-or-nothing fits."""
+
+from functools import wraps
+
+import numpy as np
+import scipy.sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+from .engine.arrays import device, is_array, is_numpy, namespace
+from .kernels import Kernel, as_kernel
+from .kernels import points as pts
+
+
+def all_or_nothing(fit):
+    """A fit that fails (or is interrupted) leaves the estimator as it was."""
+
+    @wraps(fit)
+    def wrapped(self, *args, **kwargs):
+        before = dict(vars(self))
+        try:
+            return fit(self, *args, **kwargs)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return wrapped
+
+
+class KernelEstimator(BaseEstimator):
+    """An estimator with a parameter `kernel`: a kernel, its name, or (for methods) a KernelMap."""
+
+    def set_params(self, **params):
+        """Set parameters; a kernel given by name becomes an object when one of its own is set."""
+        if isinstance(self.kernel, str) and "kernel" not in params:
+            if any(name.startswith("kernel__") for name in params):
+                self.kernel = as_kernel(self.kernel)
+        elif isinstance(params.get("kernel"), str):
+            if any(name.startswith("kernel__") for name in params):
+                params = params | {"kernel": as_kernel(params["kernel"])}
+        return super().set_params(**params)
+
+    def _leaf_kernel(self):
+        """The kernel itself, also where it is given inside a map."""
+        kernel = getattr(self.kernel, "kernel", self.kernel)
+        kernel = self.kernel if isinstance(self.kernel, Kernel) else kernel
+        return as_kernel(kernel)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.array_api_support = True
+        tags.input_tags.sparse = True
+        try:
+            tags.input_tags.pairwise = self._leaf_kernel().kind == "gram"
+        except (TypeError, ValueError):
+            pass  # an unknown kernel is reported by fit
+        if tags.transformer_tags is not None:
+            tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def validated_points(estimator, X, kernel, *, reset):
+    """X as points of the kernel, with scikit-learn's checks and n_features_in_."""
+    if kernel.kind == "objects" or (kernel.kind == "any" and not is_array(X)):
+        if not _is_table(X):
+            return pts.as_objects(X)
+    if is_array(X) and not is_numpy(X):
+        X = pts.as_vectors(X)
+        if reset:
+            estimator.n_features_in_ = X.shape[1]
+            estimator._array_kind = _kind(X)
+        else:
+            _check_columns(estimator, X)
+            _check_kind(estimator, X)
+        return X
+    X = validate_data(
+        estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32]
+    )
+    if reset:
+        estimator._array_kind = _kind(X)
+    else:
+        _check_kind(estimator, X)
+    return X
+
+
+def follow(values, X):
+    """y or sample_weight as an array of X's kind."""
+    if is_array(X) and not is_numpy(X):
+        xp = namespace(X)
+        return xp.asarray(values, device=device(X))
+    return values
+
+
+def _is_table(X):
+    return scipy.sparse.issparse(X) or pts.is_frame(X) or (is_array(X) and X.ndim == 2 and X.dtype != object)
+
+
+def _kind(X):
+    if not is_array(X) or is_numpy(X):
+        return ("numpy", "cpu")
+    return (namespace(X).__name__.split(".")[-1], str(device(X)))
+
+
+def _check_kind(estimator, X):
+    """scikit-learn's wording for arrays from elsewhere."""
+    fitted = getattr(estimator, "_array_kind", ("numpy", "cpu"))
+    if fitted != _kind(X):
+        raise ValueError(
+            f"Inputs passed to {type(estimator).__name__}.transform() must use the same namespace and "
+            f"the same device as those passed to fit(): fitted on {fitted[0]} ({fitted[1]}), got "
+            f"{_kind(X)[0]} ({_kind(X)[1]}). Convert X, or fit again."
+        )
+
+
+def _check_columns(estimator, X):
+    if X.shape[1] != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input."
+        )

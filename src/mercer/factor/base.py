@@ -1,0 +1,141 @@
+"""Factor: landmarks S with C C' = k(S, S), and what follows from them for any point.
+
+phi(z) = C^-1 k(S, z) are the coordinates of z in an orthonormal basis of the landmarks' span
+([NPT] Theorem 2, footnote 3); what they miss of k(z, z) is the residual (Lemma 5).
+"""
+
+import numpy as np
+import scipy.linalg
+
+from ..engine import tiles
+from ..engine.arrays import (
+    is_cpu,
+    is_numpy,
+    namespace,
+    on_device_of,
+    row_norms,
+    rows_of,
+    solve_triangular,
+)
+
+# Values in one panel of kernel values that is solved at once: large enough for BLAS's threads.
+PANEL_VALUES = 1 << 22
+
+
+class Factor:
+    """Landmarks and the triangular factor of their kernel matrix.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Bound to its data.
+    S : landmarks, in the form that ``kernel.against`` takes
+    C : r x r lower triangular, C C' = k(S, S)
+    indices : positions of the landmarks among the training points
+    """
+
+    def __init__(self, kernel, S, C, indices):
+        self.kernel = kernel
+        self.S = S
+        self.C = np.asfortranarray(C) if is_numpy(C) else C
+        self.indices = np.asarray(indices)
+
+    @property
+    def rank(self):
+        return self.C.shape[0]
+
+    @property
+    def dtype(self):
+        return self.C.dtype
+
+    def coordinates(self, X, *, n_jobs=None, verbose=False):
+        """phi(x) for every row: n x r."""
+        Phi = tiles.allocate(self.C, (X.shape[0], self.rank))
+
+        def store(panel, a, b):
+            Phi[a:b, :] = panel
+
+        self.for_panels(X, store, n_jobs=n_jobs, verbose=verbose)
+        return Phi
+
+    def for_panels(self, X, consume, *, n_jobs=None, verbose=False):
+        """consume(phi of rows a to b, a, b) for every panel of rows, in O(panel) memory."""
+        tile, n, r = self.kernel.against(self.S), X.shape[0], self.rank
+        for a, b in panels(X, n, r):
+            rows = rows_of(X, a, b)
+            panel = tiles.allocate(self.C, (b - a, r))
+
+            def fill(c, d, rows=rows, panel=panel):
+                panel[c:d, :] = tile(rows_of(rows, c, d))
+
+            tiles.run(fill, tiles.row_blocks(rows, r), self.kernel, X, n_jobs=n_jobs)
+            consume(self.solve(panel), a, b)
+
+    def squared_norms(self, X, *, n_jobs=None):
+        """|phi(x)|^2 for every row, without storing coordinates."""
+        xp = namespace(self.C)
+        norms = tiles.allocate(self.C, (X.shape[0],))
+
+        def consume(Phi, a, b):
+            norms[a:b] = row_norms(Phi, xp)
+
+        self.for_panels(X, consume, n_jobs=n_jobs)
+        return norms
+
+    def solve(self, panel):
+        """C^-1 applied to every row of kernel values, over the panel where the backend can."""
+        if is_numpy(panel):
+            trsm = scipy.linalg.blas.get_blas_funcs("trsm", (self.C,))
+            # A C-ordered panel is the Fortran-ordered transpose that trsm overwrites.
+            return trsm(1.0, self.C, panel.T, side=0, lower=1, overwrite_b=1).T
+        return solve_triangular(self.C, panel.T).T
+
+    def landmark_weights(self, Phi):
+        """a(z) = C^-T phi(z): phi(z) . phi(x) = sum_i a_i k(s_i, x)."""
+        return solve_triangular(self.C, Phi.T, transpose=True).T
+
+    def weights(self, coef):
+        """Coefficients on the landmarks of z -> coef . phi(z): [NPT] Lemma 6, backwards."""
+        return solve_triangular(self.C, coef, transpose=True)
+
+    def radii(self, X, diagonal, *, n_jobs=None):
+        """rho^2 and tau of the certificate for every row, in O(panel) memory.
+
+        tau(z) = sqrt k(z, z) + sum_i |a_i| sqrt k(s_i, s_i), a = C^-T phi(z): how much rounding in
+        kernel values is amplified.
+        """
+        xp, lengths = namespace(self.C), self.lengths()
+        rho2 = on_device_of(diagonal, self.C) + 0
+        tau = xp.sqrt(rho2)
+
+        def consume(Phi, a, b):
+            rho2[a:b] = rho2[a:b] - row_norms(Phi, xp)
+            tau[a:b] = tau[a:b] + xp.abs(self.landmark_weights(Phi)) @ lengths
+
+        self.for_panels(X, consume, n_jobs=n_jobs)
+        return xp.where(rho2 > 0, rho2, xp.zeros_like(rho2)), tau
+
+    def roundoff(self):
+        """eta = u (sqrt r + c_k): the relative error of one kernel value and its solve."""
+        eps = float(namespace(self.C).finfo(self.C.dtype).eps)
+        return 0.5 * eps * (self.rank**0.5 + self.kernel.rounding(self.S)) if self.rank else eps
+
+    def lengths(self):
+        """sqrt k(s, s) of the landmarks."""
+        xp = namespace(self.C)
+        return xp.sqrt(row_norms(self.C, xp))
+
+    def grown(self, S, rows, indices):
+        """The factor with more landmarks: `rows` are their coordinates, last r' columns new."""
+        xp, r, new = namespace(self.C), self.rank, rows.shape[0]
+        C = xp.zeros((r + new, r + new), dtype=self.C.dtype)
+        C[:r, :r] = self.C
+        C[r:, :] = xp.tril(rows, k=r)
+        return Factor(self.kernel, S, C, np.concatenate([self.indices, indices]))
+
+
+def panels(X, n, r):
+    rows = max(256, PANEL_VALUES // max(1, r))
+    if not is_cpu(X):
+        rows = max(rows, tiles.row_blocks(X, r)[0][1])
+    return [(a, min(a + rows, n)) for a in range(0, n, rows)]

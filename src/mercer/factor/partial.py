@@ -1,0 +1,141 @@
+"""Blocked pivoted Cholesky that evaluates only the r columns it needs.
+
+Works on the normalised kernel k(x, z) / sqrt(k(x, x) k(z, z)), so that a residual is relative to
+each point's own k(x, x) (MATH.md section 7). The same loop starts from nothing, or goes on from
+coordinates that a factor already gives (certify and grow, partial_fit).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..engine import tiles
+from ..engine.arrays import as_numpy, is_numpy, namespace, on_device_of, row_norms, rows_of
+from ..engine.memory import MemoryLimitError, readable
+from .pivots import rule
+
+
+@dataclass
+class Partial:
+    """Coordinates of all points (normalised), pivots, and relative residuals."""
+
+    F: object
+    indices: np.ndarray
+    residuals: np.ndarray
+
+
+def partial_cholesky(
+    kernel,
+    X,
+    lengths,
+    *,
+    tol,
+    max_rank,
+    pivots="greedy",
+    rng=None,
+    start=None,
+    capacity=None,
+    n_jobs=None,
+    verbose=False,
+):
+    """Choose landmarks among X until every relative residual is at most tol.
+
+    Parameters
+    ----------
+    lengths : sqrt k(x, x), zero for points at the origin of feature space
+    start : n x r0 normalised coordinates to go on from
+    capacity : most columns that memory allows; reaching it is an error, reaching max_rank is not
+    """
+    n = X.shape[0]
+    xp = namespace(lengths)
+    r = 0 if start is None else start.shape[1]
+    first = r
+    wanted = min(n, max_rank) + first if max_rank is not None else n + first
+    room = wanted if capacity is None else min(wanted, capacity)
+    F = _columns(lengths, n, room)
+    residuals = np.where(as_numpy(lengths) > 0, 1.0, 0.0)
+    if start is not None:
+        F[:, :r] = start
+        residuals = residuals * (1.0 - as_numpy(row_norms(start, xp)).astype(np.float64))
+    weights = as_numpy(lengths).astype(np.float64) ** 2
+    choose = rule(pivots, rng)
+    taken: list[int] = []
+    inverse_lengths = 1.0 / xp.where(lengths > 0, lengths, xp.ones_like(lengths))
+    with tiles.progress_bar(verbose, "landmarks") as progress:
+        while r < wanted and residuals.max() > tol:
+            if r >= room:
+                raise MemoryLimitError(
+                    f"rank {r} reached with a largest relative residual of {residuals.max():.3g} "
+                    f"(tol={tol:.3g}), and memory_limit allows no more columns for {n} points "
+                    f"({readable(n * room * F.dtype.itemsize)}). Set max_rank={r}, a larger tol, a "
+                    "larger memory_limit, or use float32."
+                )
+            proposed = choose.propose(residuals, weights, r - first, wanted - first)
+            if len(proposed) == 0:
+                break
+            G = _residual_gram(kernel, X, F, r, proposed, inverse_lengths)
+            accepted, L = choose.accept(G, tol, room - r)
+            # The proposals were seen afresh: what rounding or rejection left stays known.
+            if len(accepted) == 0:
+                residuals[proposed] = np.minimum(residuals[proposed], np.maximum(G.diagonal(), 0))
+                continue
+            chosen = proposed[accepted]
+            _append(kernel, X, F, r, chosen, L, inverse_lengths, residuals, n_jobs)
+            residuals[chosen] = 0.0
+            taken.extend(chosen.tolist())
+            r += len(chosen)
+            progress.set_postfix(rank=r, residual=f"{residuals.max():.1e}")
+            progress.update(len(chosen))
+    return Partial(F[:, :r], np.array(taken, dtype=int), residuals)
+
+
+def _columns(like, n, room):
+    """n x room, column after column: memory that is never written is never taken."""
+    if is_numpy(like):
+        return np.empty((n, room), dtype=like.dtype, order="F")
+    xp = namespace(like)
+    # One row a column here too: the transpose of a row-major array.
+    return xp.matrix_transpose(xp.empty((room, n), dtype=like.dtype, device=tiles.device(like)))
+
+
+def _residual_gram(kernel, X, F, r, proposed, inverse_lengths):
+    """What the proposals' kernel matrix has left after the first r columns, on the host."""
+    xp = namespace(F)
+    where = on_device_of(proposed, F, dtype=xp.int64)
+    points = kernel.landmarks(X, proposed)
+    G = kernel.against(points)(_take(X, proposed))
+    s = as_numpy(xp.take(inverse_lengths, where, axis=0)).astype(np.float64)
+    P = as_numpy(_rows(F, where, r)).astype(np.float64)
+    return as_numpy(G).astype(np.float64) * np.outer(s, s) - P @ P.T
+
+
+def _append(kernel, X, F, r, chosen, L, inverse_lengths, residuals, n_jobs):
+    """Columns of the chosen pivots: (K[:, chosen] - F F[chosen]') L^-T, and lower residuals."""
+    xp = namespace(F)
+    b = len(chosen)
+    where = on_device_of(chosen, F, dtype=xp.int64)
+    tile = kernel.against(kernel.landmarks(X, chosen))
+    # L is small and its pivots are within a block's range: its inverse is harmless here.
+    inverse = on_device_of(np.linalg.inv(L).T, F)
+    known = _rows(F, where, r).T @ inverse
+    scales = xp.take(inverse_lengths, where, axis=0)[:, None] * inverse
+
+    def work(a, c):
+        t = tile(rows_of(X, a, c)) @ scales
+        t *= inverse_lengths[a:c, None]
+        t -= F[a:c, :r] @ known
+        F[a:c, r : r + b] = t
+        residuals[a:c] -= as_numpy(row_norms(t, xp))
+
+    tiles.run(work, tiles.row_blocks(X, max(b, 256)), kernel, F, n_jobs=n_jobs)
+
+
+def _rows(F, where, r):
+    """The first r coordinates of some points (numpy's take would first copy all of F)."""
+    return F[where, :r] if is_numpy(F) else namespace(F).take(F[:, :r], where, axis=0)
+
+
+def _take(X, indices):
+    from ..kernels.points import take
+
+    return take(X, indices)

@@ -1,0 +1,478 @@
+"""KernelMap: the exact, explicit, finite-dimensional feature map of a kernel on the data at hand."""
+
+import numbers
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from .base import KernelEstimator, all_or_nothing, validated_points
+from .engine import tiles
+from .engine.arrays import as_numpy, is_array, is_numpy, namespace, on_device_of
+from .factor import certificate, factorize
+from .factor.indefinite import OPTIONS, corrected
+from .factor.spaces import Closed, Weighted
+from .factor.spectral import eigen_rotation, symmetric_rotation
+from .kernels import NotPSDError, as_kernel
+from .kernels import points as pts
+from .rkhs import RKHSFunction
+
+BASES = ("cholesky", "eigen", "symmetric", "closed", "auto")
+PIVOTS = ("greedy", "random", "uniform")
+
+
+class parameter_and_method:  # noqa: N801  reads as the decorator it is
+    """A constructor parameter and a method of one name: KernelMap(residual=True).residual(X).
+
+    The value lives in the instance's dict, where get_params looks; attribute access finds the
+    method.
+    """
+
+    def __init__(self, method):
+        self.method = method
+        self.__doc__ = method.__doc__
+        self.name = method.__name__
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else self.method.__get__(instance, owner)
+
+    def __set__(self, instance, value):
+        vars(instance)[self.name] = value
+
+
+class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
+    """Coordinates whose inner products are the kernel: [EXACT] Theorem 1, [NPT] Theorem 2.
+
+    ``phi(x) . phi(z) = k(x, z)`` whenever one of the two is a training point, so that any algorithm
+    run on the coordinates is its kernel version. The dimension is the numerical rank of the kernel
+    matrix, found on the way; the map knows a bound for its own error.
+
+    Parameters
+    ----------
+    kernel : Kernel, str or callable, default="rbf"
+    basis : {"cholesky", "eigen", "symmetric", "closed", "auto"}, default="cholesky"
+        Which orthonormal basis: all are rotations of each other. "cholesky" needs r landmarks and
+        is fastest; "eigen" orders columns by eigenvalue; "symmetric" is K^(-1/2) k_z; "closed" is
+        the kernel's own finite map; "auto" is "closed" where that has fewer dimensions than there
+        are samples, else "cholesky".
+    max_rank : int or None, default=None
+        Most landmarks. None: as many as `tol` asks for.
+    tol : float or None, default=None
+        Largest residual rho^2(x) / k(x, x) left at training points. None: rounding (64 eps while
+        the kernel matrix fits the memory, 256 eps beyond).
+    pivots : {"greedy", "random", "uniform"}, default="greedy"
+        Which points become landmarks: "greedy" has the smallest worst residual, "random"
+        (probability proportional to the residual) the smallest sum at a given rank.
+    center : bool, default=False
+        Subtract the mean of the training coordinates.
+    residual : bool, default=False
+        Append rho(z), so that |phi(z)|^2 = k(z, z): [NPT] Lemma 5.
+    indefinite : {"raise", "clip", "flip", "shift"}, default="raise"
+        What to do with a similarity that is no kernel. New points: "clip" and "flip" change their
+        similarities as they change the training ones; "shift" leaves them as they are.
+    n_jobs : int or None, default=None
+        Threads for kernel tiles. None: as many as BLAS uses.
+    random_state : int, RandomState or None, default=None
+        For pivots "random" and "uniform".
+    memory_limit : int, str or None, default=None
+        Bytes ("2GB") that a fit may take; None: 60 % of what is free.
+    verbose : bool, default=False
+        Show progress.
+
+    Attributes
+    ----------
+    kernel_ : Kernel
+        The kernel with data-dependent parameters turned into numbers.
+    rank_ : int
+        Dimension of the map.
+    landmarks_ : the points that the map compares new ones with (None for "closed")
+    landmark_indices_ : ndarray of their positions in the training data
+    max_residual_ : float
+        Largest rho^2(x) over the training points.
+    mean_ : ndarray or None
+        Mean of the training coordinates, when centred.
+    eigenvalues_ : ndarray
+        Of the (centred) kernel matrix; basis "eigen" only.
+    correction_ : dict or None
+        What an indefinite similarity was changed by.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import RBF, KernelMap
+    >>> X = np.random.default_rng(0).normal(size=(100, 2))
+    >>> kernel_map = KernelMap(RBF(0.5)).fit(X)
+    >>> Z = np.array([[0.5, -1.0], [3.0, 3.0]])
+    >>> inner = kernel_map.transform(X) @ kernel_map.transform(Z).T
+    >>> error = np.abs(inner - RBF(0.5)(X, Z))
+    >>> bool(np.all(error <= kernel_map.error_bound(X, Z))), bool(error.max() < 1e-7)
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        kernel="rbf",
+        *,
+        basis="cholesky",
+        max_rank=None,
+        tol=None,
+        pivots="greedy",
+        center=False,
+        residual=False,
+        indefinite="raise",
+        n_jobs=None,
+        random_state=None,
+        memory_limit=None,
+        verbose=False,
+    ):
+        self.kernel = kernel
+        self.basis = basis
+        self.max_rank = max_rank
+        self.tol = tol
+        self.pivots = pivots
+        self.center = center
+        self.residual = residual
+        self.indefinite = indefinite
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.memory_limit = memory_limit
+        self.verbose = verbose
+
+    def get_params(self, deep=True):
+        """Parameters by name; `residual` is read past the method of the same name."""
+        return super().get_params(deep) | {"residual": self._appends_residual}
+
+    @property
+    def _appends_residual(self):
+        return vars(self)["residual"]
+
+    # --- fitting --------------------------------------------------------------------------------
+
+    @all_or_nothing
+    def fit(self, X, y=None):
+        """Find landmarks and basis on the training points."""
+        self._fit(X)
+        return self
+
+    @all_or_nothing
+    def fit_transform(self, X, y=None):
+        """Fit, and return the coordinates of the training points."""
+        points, F, residuals = self._fit(X)
+        rho2 = None
+        if self._appends_residual:
+            diagonal = self.kernel_.diagonal(points)
+            rho2 = on_device_of(residuals, diagonal) * diagonal
+        return self._finished(self._rotated(F), rho2, points)
+
+    def _fit(self, X):
+        self._check_parameters()
+        kernel = as_kernel(self.kernel)
+        points = validated_points(self, X, kernel, reset=True)
+        self.kernel_ = kernel = kernel.bind_points(points, pts.column_names(X))
+        _check_gram(kernel, points)
+        kernel.check_range(points)
+        self.correction_ = None
+        space, F, residuals = self._space_of(kernel, points)
+        self._space = space
+        self.rank_ = F.shape[1]
+        self.landmarks_ = None if kernel.kind == "gram" else space.S
+        self.landmark_indices_ = space.indices
+        self.max_residual_ = _largest(residuals, kernel, points)
+        self.mean_, self._rotation, self._mean_radius = None, None, 0.0
+        self._choose_basis(F)
+        if self.center:
+            self.mean_ = _mean(self._rotated(F))
+            self._mean_radius = self._mean_radius_of(F, residuals, points)
+        return points, F, residuals
+
+    def _space_of(self, kernel, points):
+        """The space of the training points, their coordinates and relative residuals."""
+        if self._basis_for(kernel, points) == "closed":
+            F = kernel.features(points)
+            return Closed(kernel, F.shape[1], points[:1]), F, np.zeros(points.shape[0])
+        try:
+            fit = factorize(
+                kernel,
+                points,
+                tol=self.tol,
+                max_rank=self.max_rank,
+                pivots=self.pivots,
+                rng=_generator(self.random_state),
+                memory_limit=self.memory_limit,
+                n_jobs=self.n_jobs,
+                verbose=self.verbose,
+            )
+        except NotPSDError:
+            if self.indefinite == "raise":
+                raise
+            return self._corrected_space(kernel, points)
+        return fit.factor, fit.F, fit.residuals
+
+    def _corrected_space(self, kernel, points):
+        K = as_numpy(tiles.evaluate(kernel, points, n_jobs=self.n_jobs)).astype(float)
+        F, W, values, self.correction_ = corrected(0.5 * (K + K.T), self.indefinite)
+        if self.max_rank is not None:
+            F, W, values = F[:, : self.max_rank], W[:, : self.max_rank], values[: self.max_rank]
+        everyone = np.arange(points.shape[0])
+        space = Weighted(kernel, kernel.landmarks(points), W, everyone)
+        return space, F, np.zeros(points.shape[0])
+
+    def _basis_for(self, kernel, points):
+        if self.basis != "auto":
+            return self.basis
+        width = points.shape[1] if getattr(points, "ndim", 1) == 2 else None
+        dimension = kernel.explicit_dim(width)
+        most = points.shape[0] if self.max_rank is None else min(points.shape[0], self.max_rank)
+        return "closed" if dimension is not None and dimension < most else "cholesky"
+
+    def _choose_basis(self, F):
+        vars(self).pop("eigenvalues_", None)
+        if self.basis == "eigen":
+            # [NPT] centres first and then takes the basis.
+            self._rotation, self.eigenvalues_ = eigen_rotation(F - _mean(F) if self.center else F)
+        elif self.basis == "symmetric":
+            self._rotation = symmetric_rotation(F)
+        self._n_features_out = (
+            F.shape[1] if self._rotation is None else self._rotation.shape[1]
+        ) + bool(self._appends_residual)
+
+    # --- coordinates ------------------------------------------------------------------------------
+
+    def transform(self, X):
+        """phi(x) for every row; each row is mapped on its own."""
+        check_is_fitted(self)
+        points = self._new_points(X)
+        Phi = self._space.coordinates(points, n_jobs=self.n_jobs, verbose=self.verbose)
+        rho2 = None
+        if self._appends_residual:
+            diagonal = self._diagonal(points, None)
+            rho2 = diagonal - namespace(Phi).sum(Phi * Phi, axis=1)
+        return self._finished(self._rotated(Phi), rho2, points)
+
+    def _rotated(self, Phi):
+        return Phi if self._rotation is None else Phi @ self._rotation
+
+    def _finished(self, Phi, rho2, points):
+        """Centred, with the residual coordinate, in the dtype of the points."""
+        xp = namespace(Phi)
+        if self.mean_ is not None:
+            Phi = Phi - self.mean_
+        elif self._rotation is None:
+            Phi = Phi + 0 if not is_numpy(Phi) else np.array(Phi)
+        if rho2 is not None:
+            rho = xp.sqrt(xp.where(rho2 > 0, rho2, xp.zeros_like(rho2)))
+            Phi = xp.concat([Phi, rho[:, None]], axis=1)
+        dtype = getattr(points, "dtype", None)
+        if dtype in (np.float32, np.float64) and dtype != Phi.dtype and is_numpy(Phi):
+            Phi = Phi.astype(dtype)
+        return Phi
+
+    def _new_points(self, X):
+        points = validated_points(self, X, self.kernel_, reset=False)
+        if not is_array(points) or points.dtype == object:
+            return points
+        # A map computes in the precision it was fitted in, whatever the new rows come in.
+        return points if not is_numpy(points) else _in_precision(points, self._space.dtype)
+
+    # --- the certificate --------------------------------------------------------------------------
+
+    @parameter_and_method
+    def residual(self, X, diag=None):
+        """rho^2(x) = k(x, x) - |phi(x)|^2 for every row: what the map does not see of it.
+
+        Zero at training points of an untruncated map; a novelty score and the Gaussian-process
+        variance at zero noise elsewhere. A precomputed kernel needs `diag`, the k(x, x).
+        """
+        check_is_fitted(self)
+        points = self._new_points(X)
+        rho2 = self._diagonal(points, diag) - self._space.squared_norms(points, n_jobs=self.n_jobs)
+        xp = namespace(rho2)
+        return xp.where(rho2 > 0, rho2, xp.zeros_like(rho2))
+
+    def error_bound(self, X, Y=None, diag=None, diag_Y=None):
+        """A bound of |k(x, y) - phi(x) . phi(y)| for every pair, rounding included.
+
+        Holds for any points, training or not. For a centred map it bounds the error of the centred
+        kernel.
+        """
+        check_is_fitted(self)
+        left = self._radii(X, diag)
+        right = left if Y is None else self._radii(Y, diag_Y)
+        return certificate.bound(left, right, self._space.roundoff(), self._mean_radius)
+
+    def _radii(self, X, diag):
+        points = self._new_points(X)
+        diagonal = self._diagonal(points, diag)
+        rho2, tau = self._space.radii(points, diagonal, n_jobs=self.n_jobs)
+        landmark = certificate.landmark_rows(points, self._space.S)
+        if self.mean_ is not None:
+            landmark = np.zeros_like(landmark)  # the mean itself is no landmark
+        return rho2, tau, landmark
+
+    def _mean_radius_of(self, F, residuals, points):
+        """R of the mean of the training points, at most the root mean square of theirs."""
+        if not hasattr(self._space, "C"):
+            return 0.0 if self.correction_ else self._closed_mean_radius(points)
+        diagonal = as_numpy(self.kernel_.diagonal(points)).astype(float)
+        others = np.setdiff1d(np.arange(points.shape[0]), self._space.indices)
+        tau2 = 4 * diagonal  # a landmark's weights are its own unit vector
+        if len(others):
+            lengths = self._space.lengths()
+            for chunk in np.array_split(others, 1 + len(others) * self.rank_ // (1 << 23)):
+                a = self._space.landmark_weights(pts.take(F, chunk))
+                total = namespace(a).abs(a) @ lengths
+                tau2[chunk] = (as_numpy(total) + diagonal[chunk] ** 0.5) ** 2
+        mean = (residuals * diagonal + 2 * self._space.roundoff() * tau2).mean()
+        return float(mean + certificate.omega(self._space.dtype)) ** 0.5
+
+    def _closed_mean_radius(self, points):
+        diagonal = as_numpy(self.kernel_.diagonal(points))
+        return float(8 * self._space.roundoff() * diagonal.mean()) ** 0.5
+
+    def distances(self, X, Y=None, *, residual=True, diag=None):
+        """Distances in feature space, sqrt(k(x,x) + k(y,y) - 2 k(x,y)): [EXACT] (26).
+
+        With ``residual=False``: distances between the coordinates alone. A precomputed kernel does
+        not know k(x, y) of two new points; there the coordinates stand in for it.
+        """
+        check_is_fitted(self)
+        X = self._new_points(X)
+        other = X if Y is None else self._new_points(Y)
+        if self.kernel_.kind == "gram" or not residual:
+            P = self._space.coordinates(X, n_jobs=self.n_jobs)
+            Q = P if Y is None else self._space.coordinates(other, n_jobs=self.n_jobs)
+            xp = namespace(P)
+            inner, left, right = P @ Q.T, xp.sum(P * P, axis=1), xp.sum(Q * Q, axis=1)
+            if residual:
+                if Y is not None:
+                    raise ValueError(
+                        "distances of a precomputed kernel take one set of points (with diag=); for "
+                        "two sets pass residual=False."
+                    )
+                left = right = self._diagonal(X, diag)
+        else:
+            xp = namespace(self.kernel_.diagonal(X))
+            inner = tiles.evaluate(self.kernel_, X, None if Y is None else other, n_jobs=self.n_jobs)
+            left, right = self.kernel_.diagonal(X), self.kernel_.diagonal(other)
+        squared = left[:, None] + right[None, :] - 2 * inner
+        squared = xp.where(squared > 0, squared, xp.zeros_like(squared))
+        if Y is None:
+            squared = squared - xp.eye(X.shape[0], dtype=squared.dtype) * squared
+        return xp.sqrt(squared)
+
+    def _diagonal(self, points, diag):
+        """k(x, x), given or evaluated."""
+        if diag is not None:
+            reference = self._space.C if hasattr(self._space, "C") else self._space.W
+            diagonal = on_device_of(diag, reference)
+            if tuple(diagonal.shape) != (points.shape[0],):
+                raise ValueError(
+                    f"diag must hold k(x, x) for each of the {points.shape[0]} rows, got shape "
+                    f"{tuple(diagonal.shape)}."
+                )
+            return diagonal
+        if self.kernel_.kind == "gram":
+            raise ValueError(
+                "a precomputed kernel does not know k(x, x) of the given rows: pass it as diag=."
+            )
+        return self.kernel_.diagonal(points)
+
+    # --- functions on the space: [NPT] Lemma 6 and Corollary 7 -------------------------------------
+
+    def function(self, coef, intercept=0.0):
+        """The function z -> coef . phi(z) + intercept as a sum of kernels on the landmarks."""
+        check_is_fitted(self)
+        weights, intercept = self.landmark_weights(coef, intercept)
+        if self.kernel_.kind == "gram":
+            raise ValueError(
+                "a precomputed kernel cannot be evaluated at new points; use landmark_weights(coef) "
+                "with landmark_indices_."
+            )
+        return RKHSFunction(self.kernel_, self._space.S, weights, intercept)
+
+    def landmark_weights(self, coef, intercept=0.0):
+        """(w, b) with coef . phi(z) + intercept = sum_j w_j k(s_j, z) + b; coef may be a matrix."""
+        check_is_fitted(self)
+        reference = getattr(self._space, "C", getattr(self._space, "W", None))
+        coef = coef if reference is None else on_device_of(coef, reference)
+        if coef.shape[0] != self._n_features_out or self._appends_residual:
+            raise ValueError(
+                f"coef must hold one number for each of the {self._n_features_out} coordinates (and "
+                f"the residual coordinate is no linear function), got shape {tuple(coef.shape)}."
+            )
+        if self.mean_ is not None:
+            intercept = intercept - self.mean_ @ coef
+        if self._rotation is not None:
+            coef = self._rotation @ coef
+        return self._space.weights(coef), intercept
+
+    def project(self, X, coef, intercept=0.0):
+        """transform(X) @ coef + intercept for a matrix coef, at m kernel values a row.
+
+        The coefficients move to the landmarks once, and kernel tiles are multiplied as they are
+        made. With many columns the coordinates themselves are cheaper, and more accurate.
+        """
+        check_is_fitted(self)
+        if isinstance(self._space, Closed) or 2 * coef.shape[1] > self.rank_:
+            return self.transform(X) @ coef + intercept
+        weights, intercept = self.landmark_weights(coef, intercept)
+        points = self._new_points(X)
+        Y = tiles.multiply(
+            self.kernel_, points, self._space.S, weights, n_jobs=self.n_jobs, verbose=self.verbose
+        )
+        return Y + intercept
+
+    def coordinates(self, function):
+        """b with function(z) = b . phi(z) for every z in the span: b = F'a, [NPT] Lemma 6."""
+        check_is_fitted(self)
+        if not isinstance(function, RKHSFunction) or function.kernel != self.kernel_:
+            raise ValueError(f"expected an RKHSFunction of {self.kernel_!r}, got {function!r}.")
+        Phi = self._rotated(self._space.coordinates(function.points, n_jobs=self.n_jobs))
+        return function.coef @ Phi
+
+    # --- checks -------------------------------------------------------------------------------------
+
+    def _check_parameters(self):
+        for name, options in (("basis", BASES), ("pivots", PIVOTS), ("indefinite", OPTIONS)):
+            value = getattr(self, name)
+            if value not in options:
+                raise ValueError(f"{name} must be one of {', '.join(options)}, got {value!r}.")
+        if self.max_rank is not None and (
+            not isinstance(self.max_rank, numbers.Integral)
+            or isinstance(self.max_rank, bool)
+            or self.max_rank < 1
+        ):
+            raise ValueError(f"max_rank must be a positive integer or None, got {self.max_rank!r}.")
+        if self.tol is not None and not (isinstance(self.tol, numbers.Real) and 0 <= self.tol < 1):
+            raise ValueError(f"tol must be a number from 0 to below 1 or None, got {self.tol!r}.")
+
+
+def _check_gram(kernel, points):
+    if kernel.kind == "gram" and points.shape[0] != points.shape[1]:
+        raise ValueError(
+            f"Precomputed() needs a square Gram matrix at fit, got shape {tuple(points.shape)}."
+        )
+
+
+def _largest(residuals, kernel, points):
+    if not len(residuals) or not residuals.max() > 0:
+        return 0.0
+    return float((residuals * as_numpy(kernel.diagonal(points))).max())
+
+
+def _mean(F):
+    return namespace(F).mean(F, axis=0)
+
+
+def _generator(random_state):
+    """A numpy Generator from scikit-learn's random_state, without touching global state twice."""
+    return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+
+
+def _in_precision(points, dtype):
+    import scipy.sparse
+
+    if points.dtype == dtype or not (is_numpy(points) or scipy.sparse.issparse(points)):
+        return points
+    return points.astype(dtype)

@@ -1,0 +1,68 @@
+"""What the methods share: a map made from `kernel=`, and the sums over rows that they need.
+
+With coordinates in hand, PCA, discriminants and ridge are functions of a few sums: the number of
+rows, Phi'1, Phi'Phi and Phi'T for some targets T. So they fit in one pass over the rows, in memory,
+from a stream, or on a cluster.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from sklearn.base import clone
+
+from ..base import KernelEstimator
+from ..engine.arrays import namespace
+from ..kernel_map import KernelMap
+
+
+class MapMethod(KernelEstimator):
+    """A method on the coordinates of a kernel map. `kernel` is a kernel, a name, or a KernelMap."""
+
+    def _new_map(self):
+        """An unfitted map of this method's own."""
+        if isinstance(self.kernel, KernelMap):
+            return clone(self.kernel)
+        return KernelMap(self.kernel)
+
+
+@dataclass
+class Moments:
+    """Weighted sums over rows: n = sum w, first = Phi'w, second = Phi' diag(w) Phi, cross = Phi' diag(w) T."""
+
+    n: float
+    first: Any
+    second: Any
+    cross: Any = None
+    target: Any = None  # T'w
+
+    @classmethod
+    def of(cls, Phi, T=None, weights=None):
+        xp = namespace(Phi)
+        if weights is None:
+            target = None if T is None else xp.sum(T, axis=0)
+            return cls(Phi.shape[0], xp.sum(Phi, axis=0), Phi.T @ Phi, None if T is None else Phi.T @ T, target)
+        weighted = Phi * weights[:, None]
+        return cls(
+            float(xp.sum(weights)),
+            xp.sum(weighted, axis=0),
+            weighted.T @ Phi,
+            None if T is None else weighted.T @ T,
+            None if T is None else weights @ T,
+        )
+
+    def __add__(self, other):
+        return Moments(
+            self.n + other.n,
+            self.first + other.first,
+            self.second + other.second,
+            None if self.cross is None else self.cross + other.cross,
+            None if self.target is None else self.target + other.target,
+        )
+
+    @property
+    def mean(self):
+        return self.first / self.n
+
+    def scatter(self):
+        """sum_i (phi_i - mean)(phi_i - mean)'."""
+        return self.second - self.first[:, None] * self.mean[None, :]

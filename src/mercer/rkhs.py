@@ -1,0 +1,112 @@
+"""RKHSFunction: functions f = sum_i a_i k(x_i, .) as objects ([MDS] 2.1)."""
+
+import numbers
+
+import numpy as np
+
+from .engine import tiles
+from .engine.arrays import is_array, namespace, on_device_of
+from .kernels import as_kernel
+from .kernels.base import _alike
+
+
+class RKHSFunction:
+    """An element of a kernel's Hilbert space, f = sum_i a_i k(x_i, .) (+ a constant).
+
+    Parameters
+    ----------
+    kernel : Kernel, str or callable
+    points : the x_i
+    coef : array of shape (n_points,)
+        The a_i.
+    intercept : float, default=0.0
+        Added to values. A constant is not an element of the space in general: inner products and
+        norms are those of the rest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import RBF, RKHSFunction
+    >>> f = RKHSFunction(RBF(1.0), [[0.0], [1.0]], [1.0, -1.0])
+    >>> f([[0.0]]).round(4)
+    array([0.6321])
+    >>> k0 = RKHSFunction(RBF(1.0), [[0.0]], [1.0])
+    >>> round(f.inner(k0), 4)  # the reproducing property: <f, k(z, .)> = f(z)
+    0.6321
+    """
+
+    def __init__(self, kernel, points, coef, intercept=0.0):
+        self.kernel = as_kernel(kernel).bind(points)
+        if self.kernel.kind == "gram":
+            raise ValueError(
+                "a precomputed kernel cannot be evaluated at new points: an RKHSFunction needs a "
+                "kernel on data."
+            )
+        self.points = self.kernel.points(points, name="points")
+        reference = self.points if is_array(self.points) and self.points.dtype != object else None
+        self.coef = np.asarray(coef, float) if reference is None else on_device_of(coef, reference)
+        if tuple(self.coef.shape) != (self.points.shape[0],):
+            raise ValueError(
+                f"coef must hold one number for each of the {self.points.shape[0]} points, got shape "
+                f"{tuple(self.coef.shape)}."
+            )
+        self.intercept = intercept
+
+    def __call__(self, X):
+        """f at every row of X."""
+        X = self.kernel.points(X)
+        X, points = _alike(X, self.points, self.kernel)
+        values = tiles.multiply(self.kernel, X, points, self.coef[:, None])[:, 0]
+        return values + self.intercept
+
+    def inner(self, other):
+        """<f, g> = sum_ij a_i b_j k(x_i, y_j)."""
+        self._same_space(other)
+        values = tiles.multiply(self.kernel, other.points, self.points, self.coef[:, None])[:, 0]
+        return float(namespace(values).sum(values * other.coef))
+
+    def norm(self):
+        """|f| = sqrt(a'Ka)."""
+        return max(self.inner(self), 0.0) ** 0.5
+
+    def __add__(self, other):
+        self._same_space(other)
+        xp = namespace(self.coef)
+        return RKHSFunction(
+            self.kernel,
+            _stacked(self.points, other.points),
+            xp.concat([self.coef, other.coef]),
+            self.intercept + other.intercept,
+        )
+
+    def __mul__(self, c):
+        if not isinstance(c, numbers.Real):
+            return NotImplemented
+        return RKHSFunction(self.kernel, self.points, float(c) * self.coef, c * self.intercept)
+
+    __rmul__ = __mul__
+
+    def __neg__(self):
+        return -1.0 * self
+
+    def __sub__(self, other):
+        return self + (-1.0) * other
+
+    def __repr__(self):
+        return f"RKHSFunction({self.kernel!r}, {self.points.shape[0]} points)"
+
+    def _same_space(self, other):
+        if not isinstance(other, RKHSFunction):
+            raise TypeError(f"expected an RKHSFunction, got {type(other).__name__}.")
+        if self.kernel != other.kernel:
+            raise ValueError(
+                f"the functions live in different spaces: {self.kernel!r} and {other.kernel!r}."
+            )
+
+
+def _stacked(X, Y):
+    import scipy.sparse
+
+    if scipy.sparse.issparse(X):
+        return scipy.sparse.vstack([X, Y])
+    return namespace(X, Y).concat([X, Y], axis=0) if X.dtype != object else np.concatenate([X, Y])
