@@ -4,11 +4,9 @@ import numpy as np
 import scipy.sparse
 
 from ..engine.arrays import (
-    as_numpy,
     eigh,
     in_place,
     integer_power,
-    is_array,
     namespace,
     on_device_of,
     row_norms,
@@ -16,7 +14,7 @@ from ..engine.arrays import (
 from .algebra import symmetric_power, symmetric_power_dim
 from .base import ALL, Kernel, is_integer, is_number, require
 from .geometry import inner_products
-from .parameters import check_per_column, per_column
+from .parameters import as_numbers, check_per_column, per_column
 
 
 class DotProduct(Kernel):
@@ -100,7 +98,7 @@ class Polynomial(DotProduct):
 
     def features(self, X):
         require(self.coef0 >= 0, f"{self!r} is not a kernel (coef0 < 0): it has no feature map.")
-        F = per_column(_dense(X), np.sqrt(self.gamma))
+        F = per_column(_dense(X), np.sqrt(as_numbers(self.gamma)))
         if self.coef0 > 0:
             xp = namespace(F)
             F = xp.concat([F, xp.ones_like(F[:, :1]) * float(self.coef0) ** 0.5], axis=1)
@@ -150,7 +148,7 @@ class QuadraticForm(DotProduct):
 
     def check_parameters(self):
         try:
-            A = self._values()
+            A = as_numbers(self.A)
         except (TypeError, ValueError):
             raise ValueError(
                 f"QuadraticForm(A) needs a square matrix of numbers, got {self.A!r}."
@@ -173,11 +171,8 @@ class QuadraticForm(DotProduct):
             f"{smallest:.3g}. B.T @ B is always one.",
         )
 
-    def _values(self):
-        return np.asarray(as_numpy(self.A) if is_array(self.A) else self.A, dtype=float)
-
     def _matrix(self, X):
-        A = self._values()
+        A = as_numbers(self.A)
         require(
             X.shape[1] == len(A),
             f"QuadraticForm's A is {A.shape[0]} x {A.shape[1]} and X has {X.shape[1]} columns.",
@@ -196,7 +191,7 @@ class QuadraticForm(DotProduct):
         return X @ on_device_of(vectors[:, kept] * np.sqrt(values[kept]), X)
 
     def explicit_dim(self, n_features):
-        values = np.linalg.eigvalsh(self._values())
+        values = np.linalg.eigvalsh(as_numbers(self.A))
         return int((values > 1e-12 * max(values[-1], 0)).sum())
 
     def rounding(self, S):

@@ -3,8 +3,8 @@
 import numpy as np
 import scipy.sparse
 
-from ..engine.arrays import as_numpy, namespace, on_device_of
-from .base import is_number, require
+from ..engine.arrays import as_numpy, is_array, namespace, on_device_of
+from .base import require
 from .points import take
 
 RULES = ("scale", "median")
@@ -23,7 +23,7 @@ def check_per_column(kernel, name, value, *, rules=(), positive=True):
         return
     what = "a positive number" if positive else "a number"
     try:
-        values = np.asarray(value, dtype=float)
+        values = as_numbers(value)
     except (TypeError, ValueError):
         raise TypeError(
             f"{kernel}({name}) must be {what} or a list with one a column, got {value!r}."
@@ -33,9 +33,15 @@ def check_per_column(kernel, name, value, *, rules=(), positive=True):
     require(not bad, f"{kernel}({name}) must be {what} or one a column, all finite, got {value!r}.")
 
 
+def as_numbers(value):
+    """A parameter of any kind (number, list, array of any backend) as float64 of NumPy."""
+    return np.asarray(as_numpy(value) if is_array(value) else value, dtype=float)
+
+
 def per_column(X, weights):
     """X with each column multiplied by its weight (or all by one)."""
-    if is_number(weights) or np.ndim(weights) == 0:
+    weights = as_numbers(weights)
+    if weights.ndim == 0:
         return X if weights == 1 else X * float(weights)
     weights = _weights_for(X, weights)
     if scipy.sparse.issparse(X):
@@ -45,7 +51,7 @@ def per_column(X, weights):
 
 def column_scale(X, weights):
     """Weights as a float, or as a float64 vector where X lives, checked against X's columns."""
-    if np.ndim(weights) == 0:
+    if as_numbers(weights).ndim == 0:
         return float(weights)
     weights = _weights_for(X, weights)
     if scipy.sparse.issparse(X):
@@ -55,11 +61,11 @@ def column_scale(X, weights):
 
 def per_column_or_number(X, weights):
     """Weights as a plain number, or as one Python-readable number for each column of X."""
-    return float(weights) if np.ndim(weights) == 0 else _weights_for(X, weights)
+    return float(weights) if as_numbers(weights).ndim == 0 else _weights_for(X, weights)
 
 
 def _weights_for(X, weights):
-    weights = np.asarray(weights, dtype=float)
+    weights = as_numbers(weights)
     require(
         weights.shape[0] in (1, X.shape[1]),
         f"{weights.shape[0]} per-column values were given for data with {X.shape[1]} columns: give "
@@ -75,6 +81,8 @@ def gamma_from_data(rule, X, *, absolute=False):
     1 / (2 * median squared distance) over at most 1000 sampled pairs. For L1 kernels
     (`absolute`) mean absolute deviation and absolute distances take their places.
     """
+    if X.shape[0] == 1:
+        return 1.0
     spread = _scale_spread(X, absolute) if rule == "scale" else _median_spread(X, absolute)
     return 1.0 / spread if np.isfinite(spread) and spread > 0 and np.isfinite(1 / spread) else 1.0
 
@@ -94,8 +102,6 @@ def _scale_spread(X, absolute):
 
 def _median_spread(X, absolute):
     n = X.shape[0]
-    if n == 1:
-        return 0.0
     if n * (n - 1) // 2 <= SAMPLED_PAIRS:
         i, j = np.triu_indices(n, 1)
     else:

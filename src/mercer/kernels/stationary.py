@@ -11,6 +11,7 @@ from .base import ALL, Kernel, is_number, require
 from .geometry import EuclideanFrame, over_columns, square_root
 from .parameters import (
     RULES,
+    as_numbers,
     check_per_column,
     column_scale,
     gamma_from_data,
@@ -72,7 +73,7 @@ class RBF(Stationary):
         return RBF(gamma_from_data(self.gamma, X) if rule else self.gamma)
 
     def scale(self):
-        return np.sqrt(self.gamma)
+        return np.sqrt(as_numbers(self.gamma))
 
     def of_squared_distance(self, d2, xp):
         d2 *= -1.0
@@ -94,7 +95,7 @@ class RationalQuadratic(Stationary):
         check_per_column("RationalQuadratic", "length_scale", self.length_scale)
 
     def scale(self):
-        return 1 / np.asarray(self.length_scale, dtype=float)
+        return 1 / as_numbers(self.length_scale)
 
     def of_squared_distance(self, d2, xp):
         d2 /= 2 * self.alpha
@@ -119,7 +120,7 @@ class Matern(Stationary):
         check_per_column("Matern", "length_scale", self.length_scale)
 
     def scale(self):
-        return 1 / np.asarray(self.length_scale, dtype=float)
+        return 1 / as_numbers(self.length_scale)
 
     def of_squared_distance(self, d2, xp):
         d = square_root(d2, xp)
@@ -173,7 +174,7 @@ class Periodic(Stationary):
         # The remainder is exact; the angle of a large x would not be.
         angle = xp.remainder(xp.astype(X, xp.float64), period * xp.ones_like(X[:1, :]))
         angle *= 2 * math.pi / period
-        weight = 1 / np.asarray(self.length_scale, dtype=float) / math.sqrt(2)
+        weight = 1 / as_numbers(self.length_scale) / math.sqrt(2)
         circles = [per_column(xp.cos(angle), weight), per_column(xp.sin(angle), weight)]
         return xp.concat(circles, axis=1)
 

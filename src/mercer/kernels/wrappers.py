@@ -224,12 +224,12 @@ class Rescaled(_Unary):
         )
 
     def factors(self, X):
+        """f(X), checked: one finite number for each point."""
         values = self.f(as_given(X))
-        values = (
-            on_device_of(values, X)
-            if is_array(X) and X.dtype != object
-            else np.asarray(values, float)
-        )
+        values = values if is_array(values) else np.asarray(values)
+        kind = getattr(values.dtype, "kind", "f")
+        require(kind != "c", "Rescaled: f returned complex numbers; kernels are real.")
+        require(kind in "fiub", f"Rescaled: f must return numbers, got dtype {values.dtype}.")
         if tuple(values.shape) == (X.shape[0], 1):
             values = values[:, 0]
         require(
@@ -237,6 +237,8 @@ class Rescaled(_Unary):
             f"Rescaled: f must return one number for each of the {X.shape[0]} points, got shape "
             f"{tuple(values.shape)}.",
         )
+        on_objects = scipy.sparse.issparse(X) or getattr(X.dtype, "kind", "f") == "O"
+        values = values.astype(float) if on_objects else on_device_of(values, X)
         xp = namespace(values)
         require(bool(xp.all(xp.isfinite(values))), "Rescaled: f returned NaN or infinity.")
         return values

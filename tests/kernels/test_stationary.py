@@ -1,0 +1,216 @@
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.gaussian_process import kernels as gp
+from sklearn.metrics import pairwise
+
+from mercer import RBF, Kernel, Laplacian, Matern, Periodic, RationalQuadratic
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(30, 4))
+X[-1] = X[0]
+Y = rng.normal(size=(9, 4))
+Y[0] = X[3]
+YEARS = np.array([0.0, 0.0, 2000.0, 0.0])
+LENGTHS = [1.0, 2.0, 3.0, 0.5]
+
+
+@pytest.mark.parametrize("offset", [0.0, YEARS], ids=["near", "years"])
+@pytest.mark.parametrize(
+    ("kernel", "peer"),
+    [
+        (RBF(0.3), lambda X, Y: pairwise.rbf_kernel(X - X[0], Y - X[0], gamma=0.3)),
+        (RBF(1 / (2 * 0.7**2)), gp.RBF(0.7)),
+        (RBF([1 / (2 * s**2) for s in LENGTHS]), gp.RBF(LENGTHS)),
+        (Laplacian(0.3), lambda X, Y: pairwise.laplacian_kernel(X, Y, gamma=0.3)),
+        (Matern(0.5, 1.3), gp.Matern(1.3, nu=0.5)),
+        (Matern(1.5, 1.3), gp.Matern(1.3, nu=1.5)),
+        (Matern(2.5, LENGTHS), gp.Matern(LENGTHS, nu=2.5)),
+        (Matern(0.8, 1.3), gp.Matern(1.3, nu=0.8)),
+        (Matern(3.7, 1.3), gp.Matern(1.3, nu=3.7)),
+        (RationalQuadratic(0.7, 1.3), gp.RationalQuadratic(1.3, alpha=0.7)),
+    ],
+    ids=lambda v: repr(v) if isinstance(v, Kernel) else None,
+)
+def test_agrees_with_scikit_learn(kernel, peer, offset):
+    # The peers of general nu evaluate at a small distance in place of zero.
+    atol = 1e-12 if kernel.get_params().get("nu") != 0.8 else 1e-10
+    assert_allclose(kernel(X + offset, Y + offset), peer(X + offset, Y + offset), atol=atol, rtol=0)
+    assert_allclose(kernel(X + offset), peer(X + offset, X + offset), atol=atol, rtol=0)
+
+
+def test_periodic_agrees_with_scikit_learn_on_one_column():
+    peer = gp.ExpSineSquared(length_scale=1.3, periodicity=0.7)
+    kernel = Periodic(length_scale=1.3, period=0.7)
+    assert_allclose(kernel(X[:, :1], Y[:, :1]), peer(X[:, :1], Y[:, :1]), atol=1e-12, rtol=0)
+    by_column = np.prod([kernel(X[:, [c]], Y[:, [c]]) for c in range(4)], axis=0)
+    assert_allclose(kernel(X, Y), by_column, atol=1e-13, rtol=0)
+
+
+def test_periodic_repeats():
+    kernel = Periodic(length_scale=1.0, period=0.25)  # a power of two: shifts are exact
+    assert_array_equal(np.diagonal(kernel(X, X + 0.5)), 1.0)
+    assert_allclose(kernel(X + 1000.0, Y), kernel(X, Y), atol=1e-11)
+
+
+def test_matern_tends_to_rbf():
+    assert_allclose(Matern(200.0)(X, Y), RBF(0.5)(X, Y), atol=3e-3)
+
+
+@pytest.mark.parametrize("nu", [0.1, 0.8, 3.7, 40.0])
+def test_general_matern_is_one_at_zero_and_never_above(nu):
+    Z = np.array([[0.0], [1e-300], [1e-160], [1e-12], [1e-6], [1e3], [1e6]])
+    K = Matern(nu)(Z)
+    assert np.isfinite(K).all()
+    assert (K <= 1).all()
+    assert_array_equal(np.diagonal(K), 1.0)
+    assert K[0, 1] == pytest.approx(1.0, abs=1e-9) or nu < 0.5
+    assert K[0, 6] == pytest.approx(0.0, abs=1e-12)
+
+
+def test_general_matern_needs_numpy():
+    strict = pytest.importorskip("array_api_strict")
+    with pytest.raises(TypeError, match=r"Matern\(nu=0.8\) needs scipy.special and so NumPy"):
+        Matern(0.8)(strict.asarray(X))
+
+
+# --- gamma from data ------------------------------------------------------------------------------
+
+
+def test_gamma_scale_is_that_of_svc():
+    assert RBF().bind(X).gamma == pytest.approx(1 / (4 * X.var()))
+
+
+def test_gamma_median():
+    Z = X[:20]
+    i, j = np.triu_indices(20, 1)
+    median = np.median(((Z[i] - Z[j]) ** 2).sum(axis=1))
+    assert RBF("median").bind(Z).gamma == pytest.approx(1 / (2 * median))
+    median = np.median(np.abs(Z[i] - Z[j]).sum(axis=1))
+    assert Laplacian("median").bind(Z).gamma == pytest.approx(1 / (2 * median))
+    big = rng.normal(size=(3000, 4))
+    assert RBF("median").bind(big) == RBF("median").bind(big)
+    assert RBF("median").bind(big).gamma == pytest.approx(1 / (2 * 6.7), rel=0.15)
+
+
+def test_laplacian_scale_is_the_mean_absolute_deviation():
+    assert Laplacian().bind(X).gamma == pytest.approx(1 / (4 * np.abs(X - X.mean()).mean()))
+
+
+@pytest.mark.parametrize("kernel", [RBF(), RBF("median"), Laplacian(), Laplacian("median")], ids=repr)
+@pytest.mark.parametrize("Z", [np.ones((5, 2)), np.array([[3.0, 4.0]])], ids=["constant", "one row"])
+def test_no_spread_gives_one(kernel, Z):
+    assert kernel.bind(Z).gamma == 1.0
+    assert_array_equal(kernel(Z), 1.0)
+
+
+def test_gamma_of_sparse_is_gamma_of_dense():
+    import scipy.sparse
+
+    Z = np.where(np.abs(X) < 0.8, 0.0, X)
+    for kernel in (RBF(), RBF("median")):
+        assert kernel.bind(scipy.sparse.csr_array(Z)).gamma == pytest.approx(kernel.bind(Z).gamma)
+
+
+def test_gamma_is_taken_from_the_second_argument():
+    """k(X, Y) is a block of what a map fitted on Y evaluates."""
+    assert_array_equal(RBF()(X, Y), RBF().bind(Y)(X, Y))
+
+
+# --- distances ------------------------------------------------------------------------------------
+
+# -log of these kernels is the distance, squared or not.
+DISTANCES = [RBF(1.0), Matern(0.5), Laplacian(1.0)]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("offset", [0.0, 100.0, 2000.0, 1e6])
+@pytest.mark.parametrize("kernel", DISTANCES, ids=repr)
+def test_identical_rows_are_at_distance_zero(kernel, offset, dtype):
+    Z = (rng.normal(size=(40, 3)) + offset).astype(dtype)
+    Z[20:] = Z[:20]
+    K = kernel(Z)
+    assert_array_equal(K, K.T)
+    assert (K <= 1).all()
+    assert_array_equal(np.diagonal(K), 1)
+    assert_array_equal(np.diagonal(K[:20, 20:]), 1)
+    assert_array_equal(np.diagonal(kernel(Z[:20], Z[20:])), 1)
+
+
+@pytest.mark.parametrize("offset", [0.0, 100.0, 2000.0])
+def test_a_valid_kernel_looks_valid_far_from_the_origin(offset):
+    Z = rng.normal(size=(200, 3)) + [0, 0, offset]
+    assert np.linalg.eigvalsh(RBF(0.1)(Z))[0] > -1e-13
+    single = RBF(0.1)(Z.astype(np.float32)).astype(float)
+    assert np.linalg.eigvalsh(single)[0] > -1e-4
+
+
+@pytest.mark.parametrize("offset", [0.0, 10.0, 1000.0])
+def test_float32_distances_are_as_accurate_as_scikit_learn(offset):
+    Z = (rng.normal(size=(60, 5)) + offset).astype(np.float32)
+    exact = ((Z[:, None, :].astype(float) - Z[None, :, :].astype(float)) ** 2).sum(axis=2)
+    ours = -np.log(RBF(0.01)(Z).astype(float)) / 0.01
+    theirs = -np.log(pairwise.rbf_kernel(Z, gamma=0.01).astype(float)) / 0.01
+    assert np.abs(ours - exact).max() <= 1.1 * np.abs(theirs - exact).max() + 1e-5
+
+
+def test_close_points_keep_their_digits():
+    """Matern-1/2 is exp(-d): d of close points must not be the root of rounding."""
+    Z = np.array([[2000.0, 1.0], [2000.0, 1.0 + 1e-9], [2000.0, 5.0]])
+    d = 1 - Matern(0.5)(Z)[0, 1]
+    assert d == pytest.approx(1.0e-9, rel=1e-6)
+
+
+def test_wide_and_tall_scales():
+    Z = np.array([[1e-200, 0], [0, 1e-200], [1e150, 0.0]])
+    K = RBF(1.0)(Z)
+    assert_array_equal(K, [[1, 1, 0], [1, 1, 0], [0, 0, 1]])
+
+
+# --- parameters -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kernel", "error", "message"),
+    [
+        (RBF(gamma=-1.0), ValueError, r"RBF\(gamma\) must be a positive number .*got -1.0"),
+        (RBF(gamma=0), ValueError, "got 0"),
+        (RBF(gamma=math.nan), ValueError, "all finite, got nan"),
+        (RBF(gamma=None), ValueError, r"RBF\(gamma\) must be a positive number .*got None"),
+        (RBF(gamma="auto"), ValueError, "RBF.gamma='auto'. is unknown; .* 'scale', 'median'"),
+        (RBF(gamma=[1.0, 2.0]), ValueError, "2 per-column values were given for data with 4"),
+        (RBF(gamma=[[1.0]]), ValueError, r"one a column, all finite, got \[\[1.0\]\]"),
+        (RBF(gamma=[]), ValueError, "one a column"),
+        (RBF(gamma=True), ValueError, "got True"),
+        (RBF(gamma=["a", "b"]), TypeError, "must be a positive number"),
+        (Laplacian(gamma=[1.0, -1.0]), ValueError, r"Laplacian\(gamma\)"),
+        (Laplacian(gamma=[1.0, 1.0]), ValueError, "2 per-column values were given"),
+        (Matern(nu=0), ValueError, r"Matern\(nu\) must be a positive number, got 0"),
+        (Matern(nu="1.5"), ValueError, "got '1.5'"),
+        (Matern(nu=math.inf), ValueError, "got inf"),
+        (Matern(length_scale=0), ValueError, r"Matern\(length_scale\) must be a positive"),
+        (RationalQuadratic(alpha=-1), ValueError, r"RationalQuadratic\(alpha\).* got -1"),
+        (Periodic(period=0), ValueError, r"Periodic\(period\) must be a positive"),
+        (Periodic(length_scale=[1, 2]), ValueError, "2 per-column values"),
+    ],
+)
+def test_bad_parameters_are_named(kernel, error, message):
+    with pytest.raises(error, match=message):
+        kernel(X)
+
+
+@pytest.mark.parametrize("kind", [list, tuple, np.array])
+def test_per_column_parameters_of_any_kind(kind):
+    values = [0.1, 0.2, 0.3, 0.4]
+    assert_array_equal(RBF(kind(values))(X), RBF(values)(X))
+    assert RBF(kind(values)) == RBF(values)
+    assert hash(RBF(kind(values))) == hash(RBF(values))
+
+
+def test_per_column_parameters_on_torch():
+    torch = pytest.importorskip("torch", reason="torch is not installed: make torch")
+    kernel = RBF(torch.tensor([0.1, 0.2, 0.3, 0.4], dtype=torch.float64))
+    assert_allclose(kernel(X), RBF([0.1, 0.2, 0.3, 0.4])(X), rtol=1e-12)
+    assert_allclose(kernel(torch.asarray(X)).numpy(), kernel(X), rtol=1e-12)
