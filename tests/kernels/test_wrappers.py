@@ -221,3 +221,10 @@ def test_normalized_zero_rows_stay_at_the_origin():
 def test_normalized_refuses_negative_self_similarity():
     with pytest.raises(ValueError, match=r"Normalized needs k\(x, x\) >= 0, and .* reaches -"):
         Normalized(Polynomial(1, coef0=-100.0))(X)
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_frames_must_agree_on_their_columns(kind):
+    swapped = frame_of(kind, names=("b", "a", "c"))
+    with pytest.raises(ValueError, match=r"X has the columns \['b', 'a', 'c'\] and Y has \['a'"):
+        RBF()(swapped, frame_of(kind))

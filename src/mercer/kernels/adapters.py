@@ -6,11 +6,12 @@ import numbers
 import numpy as np
 import scipy.sparse
 
-from ..engine.arrays import as_numpy, is_array, is_numpy, namespace
+from ..engine.arrays import as_numpy, is_array, is_numpy, namespace, on_device_of
 from .base import ALL, Kernel, printed, require
 from .dot_product import Cosine, Linear, Polynomial, Sigmoid
 from .geometry import inner_products
 from .histogram import Chi2, Intersection
+from .points import as_vectors
 from .stationary import RBF, Laplacian, Matern, Periodic, RationalQuadratic
 from .wrappers import _require_callable, _width_of, as_given
 
@@ -31,11 +32,6 @@ class Precomputed(Kernel):
     symmetric = False
     is_psd = None
 
-    def __call__(self, X, Y=None):
-        if Y is not None:
-            raise TypeError("Precomputed() holds kernel values already: call it with one matrix.")
-        return super().__call__(X)
-
     def landmarks(self, X, indices=None):
         if indices is None:
             require(
@@ -55,9 +51,7 @@ class Precomputed(Kernel):
             if is_numpy(rows):
                 return rows[:, S.indices[columns]]
             xp = namespace(rows)
-            from array_api_compat import device
-
-            return xp.take(rows, xp.asarray(S.indices[columns], device=device(rows)), axis=1)
+            return xp.take(rows, on_device_of(S.indices[columns], rows, dtype=xp.int64), axis=1)
 
         return tile
 
@@ -140,8 +134,6 @@ class FromFeatures(Kernel):
             f"FromFeatures: g must return one row of features for each of the {X.shape[0]} points, "
             f"got shape {tuple(G.shape)}.",
         )
-        from .points import as_vectors
-
         return as_vectors(G, name="g(X)")
 
     def against(self, S):
@@ -225,10 +217,10 @@ def as_kernel(kernel):
         near = difflib.get_close_matches(kernel.lower(), NAMED, n=1, cutoff=0.4)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise ValueError(f"unknown kernel {kernel!r}.{hint} Known names: {', '.join(NAMED)}.")
+    if isinstance(kernel, type):
+        raise TypeError(f"kernel is the class {kernel.__name__}; make one: {kernel.__name__}().")
     if hasattr(kernel, "is_stationary") and hasattr(kernel, "diag"):
         return FromSklearn(kernel)
-    if isinstance(kernel, type) and issubclass(kernel, Kernel):
-        raise TypeError(f"kernel is the class {kernel.__name__}; make one: {kernel.__name__}().")
     if callable(kernel):
         return FromFunction(kernel)
     raise TypeError(
@@ -263,7 +255,8 @@ def _checked_values(values, shape, kernel, X):
         values.shape == shape,
         f"{kernel!r} returned values of shape {values.shape}, expected {shape}.",
     )
-    dtype = X.dtype if is_array(X) and X.dtype in (np.float32, np.float64) else np.float64
-    values = values.astype(dtype)
+    if values.dtype.kind not in "fiub":
+        raise TypeError(f"{kernel!r} must return numbers, got dtype {values.dtype}.")
     require(bool(np.isfinite(values).all()), f"{kernel!r} returned NaN or infinity.")
-    return values
+    on_objects = scipy.sparse.issparse(X) or getattr(X.dtype, "kind", "f") == "O"
+    return values.astype(np.float64) if on_objects else on_device_of(values, X)

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.base import BaseEstimator
 
-from ..engine.arrays import as_numpy, is_array, is_numpy, namespace
+from ..engine.arrays import as_numpy, is_array, namespace, same_kind
 from . import points as pts
 
 ALL = slice(None)
@@ -91,11 +91,14 @@ class Kernel(BaseEstimator):
         """
         from ..engine import tiles
 
-        kernel = self.bind(X if Y is None else Y)
-        X = kernel.points(X)
-        if Y is not None:
-            Y = kernel.points(Y, name="Y")
-            X, Y = _alike(X, Y, kernel)
+        if Y is None:
+            kernel, X = self.bind(X), self.points(X)
+        else:
+            if self.kind == "gram":
+                raise TypeError(f"{self!r} holds kernel values already: call it with one matrix.")
+            names = _common_names(X, Y)
+            X, Y = _alike(self.points(X), self.points(Y, name="Y"))
+            kernel = self.bind_points(Y, names)
         kernel.check_range(X, Y)
         return tiles.evaluate(kernel, X, Y)
 
@@ -295,21 +298,35 @@ def _looks_numeric(X):
         return False
 
 
-def _alike(X, Y, kernel):
+def _common_names(X, Y):
+    """Column names of two frames, which must agree; None where Y has none."""
+    left, right = pts.column_names(X), pts.column_names(Y)
+    if left is not None and right is not None and left != right:
+        raise ValueError(
+            f"X has the columns {left} and Y has {right}: put them in one order, X[list(Y.columns)]."
+        )
+    return right
+
+
+def _alike(X, Y):
     """X and Y in one dtype, after checking that one can be compared with the other."""
-    if not (is_array(X) and is_array(Y)) or X.ndim != 2 or Y.ndim != 2:
+    pts.require_same_storage(X, Y)
+    if X.ndim != 2 or Y.ndim != 2:
         return X, Y
-    if kernel.kind != "gram" and X.shape[1] != Y.shape[1]:
+    if X.shape[1] != Y.shape[1]:
         raise ValueError(
             f"X has {X.shape[1]} columns and Y has {Y.shape[1]}: a kernel compares points with the "
             "same columns."
         )
-    if is_numpy(X) != is_numpy(Y):
+    if not same_kind(X, Y):
         raise TypeError(
             f"X is {type(X).__module__}.{type(X).__name__} and Y is "
             f"{type(Y).__module__}.{type(Y).__name__}: inputs must share one array namespace and "
             "device."
         )
+    if scipy.sparse.issparse(X):
+        dtype = np.result_type(X.dtype, Y.dtype)
+        return X.astype(dtype, copy=False), Y.astype(dtype, copy=False)
     xp = namespace(X, Y)
     objects = any(getattr(points.dtype, "kind", "f") == "O" for points in (X, Y))
     if X.dtype != Y.dtype and not objects:

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from ..engine.arrays import in_place, namespace, put, row_norms
+from .points import require_same_storage
 
 # Pairs gathered at once when distances are recomputed by differences.
 GATHERED_VALUES = 1 << 20
@@ -81,11 +82,7 @@ class EuclideanFrame:
         return d2
 
     def _sparse_distances(self, rows, columns):
-        if not self.sparse or not scipy.sparse.issparse(rows):
-            raise TypeError(
-                "one of the two inputs is sparse and the other dense: distances need both of a "
-                "kind; convert one (X.toarray() or scipy.sparse.csr_array(X))."
-            )
+        require_same_storage(rows, self.S)
         x = _scaled_sparse(rows, self.scale)
         S, right = (
             (self.S, self.right)

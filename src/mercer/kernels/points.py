@@ -9,7 +9,7 @@ import numbers
 import numpy as np
 import scipy.sparse
 
-from ..engine.arrays import is_array, is_numpy, namespace
+from ..engine.arrays import is_array, is_numpy, namespace, on_device_of
 
 FLOATS = (np.float64, np.float32)
 
@@ -87,14 +87,21 @@ def as_gram(X, *, name="X"):
     return X.toarray() if scipy.sparse.issparse(X) else X
 
 
+def require_same_storage(X, S):
+    """Rows of both kinds have no common inner product here: one of them must change."""
+    if scipy.sparse.issparse(X) != scipy.sparse.issparse(S):
+        raise TypeError(
+            "one of the two inputs is sparse and the other dense: a kernel needs both of a kind; "
+            "convert one (X.toarray() or scipy.sparse.csr_array(X))."
+        )
+
+
 def take(points, indices):
     """The points at these integer positions."""
     if is_numpy(points) or scipy.sparse.issparse(points):
         return points[indices]
     xp = namespace(points)
-    from array_api_compat import device
-
-    return xp.take(points, xp.asarray(indices, device=device(points)), axis=0)
+    return xp.take(points, on_device_of(indices, points, dtype=xp.int64), axis=0)
 
 
 def _frame_values(X, name, mixed):
