@@ -1,0 +1,83 @@
+"""Imports go one way: the layout is the flow (DESIGN.md, section 2)."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import mercer
+
+ROOT = Path(mercer.__file__).parent
+# A part may import what stands before it. `engine` stands first: it may be used by all.
+LAYERS = [
+    {"engine"},
+    {"kernels"},
+    {"factor"},
+    {"rkhs", "base"},
+    {"kernel_map", "preimage"},
+    {"kernelized", "methods"},
+    {"persistence", "onnx"},
+    {"compare", "plots", "report"},
+    {"cli"},
+]
+LAYER = {part: i for i, parts in enumerate(LAYERS) for part in parts}
+FILES = sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py")
+# The only files that may name an array library.
+BACKENDS = {"torch", "cupy", "cupyx", "array_api_compat", "jax"}
+KNOW_BACKENDS = {"engine/arrays.py"}
+
+
+def part_of(path):
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def imports(path):
+    """Absolute names of all modules that a file imports, wherever it does."""
+    package = ["mercer", *path.relative_to(ROOT).parent.parts]
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            yield module
+            yield from (f"{module}.{alias.name}" for alias in node.names)
+
+
+def parts_imported(path):
+    for name in imports(path):
+        pieces = name.split(".")
+        if pieces[0] == "mercer" and len(pieces) > 1 and pieces[1] in LAYER:
+            yield pieces[1]
+
+
+def name_of(path):
+    return path.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_every_part_has_a_layer(path):
+    assert part_of(path) in LAYER, "add the new part to LAYERS"
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_imports_go_one_way(path):
+    own = part_of(path)
+    wrong = {p for p in parts_imported(path) if p != own and LAYER[p] >= LAYER[own]}
+    assert not wrong, f"{name_of(path)} imports {wrong}, which stand after or beside {own}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_only_the_engine_knows_array_libraries(path):
+    if name_of(path) not in KNOW_BACKENDS:
+        assert not {name.split(".")[0] for name in imports(path)} & BACKENDS
+
+
+@pytest.mark.parametrize("path", [p for p in FILES if part_of(p) == "factor"], ids=name_of)
+def test_the_factor_knows_no_scikit_learn(path):
+    assert "sklearn" not in {name.split(".")[0] for name in imports(path)}
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_files_fit_in_the_head(path):
+    assert len(path.read_text().splitlines()) <= 400

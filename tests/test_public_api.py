@@ -1,0 +1,68 @@
+"""The public names: people's code uses them. A new name is one line here."""
+
+import inspect
+import types
+
+import pytest
+
+import mercer
+
+PUBLIC = """
+    Kernel as_kernel
+    Linear Polynomial Cosine QuadraticForm Sigmoid
+    RBF Laplacian Matern RationalQuadratic Periodic
+    Chi2 Intersection
+    Constant OnColumns OnFeatures Rescaled Normalized
+    Precomputed FromFunction FromFeatures
+    check_mercer MercerReport NotPSDError
+    KernelMap
+    RKHSFunction
+""".split()
+
+
+def test_the_public_names_are_these():
+    exported = {
+        name
+        for name, value in vars(mercer).items()
+        if not name.startswith("_") and not isinstance(value, types.ModuleType)
+    }
+    assert exported == set(PUBLIC)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_name_is_documented(name):
+    thing = getattr(mercer, name)
+    assert thing.__module__.startswith("mercer.")
+    assert inspect.getdoc(thing)
+    assert thing.__doc__ is not object.__doc__
+
+
+KERNELS = [
+    name
+    for name in PUBLIC
+    if isinstance(getattr(mercer, name), type) and issubclass(getattr(mercer, name), mercer.Kernel)
+]
+
+
+@pytest.mark.parametrize("name", [n for n in KERNELS if n != "Kernel"])
+def test_every_kernel_documents_its_parameters_and_shows_an_example(name):
+    cls = getattr(mercer, name)
+    doc = inspect.getdoc(cls)
+    parameters = [p for p in inspect.signature(cls).parameters]
+    assert ">>> " in doc
+    if parameters:
+        section = doc.split("Parameters\n----------\n")[1]
+        assert all(f"{p} : " in section for p in parameters)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_method_is_documented(name):
+    thing = getattr(mercer, name)
+    if isinstance(thing, type):
+        for attribute, value in vars(thing).items():
+            if not attribute.startswith("_") and callable(value):
+                assert inspect.getdoc(getattr(thing, attribute)), f"{name}.{attribute}"
+
+
+def test_the_version_is_that_of_the_package():
+    assert mercer.__version__ == "0.1.0"
