@@ -2,6 +2,7 @@
 
 from importlib.metadata import version as _version
 
+from .engine.stream import Chunks
 from .kernel_map import KernelMap
 from .kernels import (
     RBF,

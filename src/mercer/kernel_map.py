@@ -5,15 +5,27 @@ import numbers
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .base import KernelEstimator, all_or_nothing, validated_points
 from .engine import tiles
 from .engine.arrays import as_numpy, is_array, is_numpy, namespace, on_device_of
+from .engine.memory import budget
+from .engine.stream import Rows, is_stream
 from .factor import certificate, factorize
+from .factor.grow import (
+    SAMPLE,
+    certify_and_grow,
+    default_tol,
+    empty_factor,
+    grown,
+    sample_factor,
+    streamed_moments,
+)
 from .factor.indefinite import OPTIONS, corrected
 from .factor.spaces import Closed, Weighted
-from .factor.spectral import eigen_rotation, symmetric_rotation
+from .factor.spectral import eigen_rotation, rotation_from_scatter, symmetric_rotation
 from .kernels import NotPSDError, as_kernel
 from .kernels import points as pts
 from .rkhs import RKHSFunction
@@ -22,7 +34,19 @@ BASES = ("cholesky", "eigen", "symmetric", "closed", "auto")
 PIVOTS = ("greedy", "random", "uniform")
 
 
-class parameter_and_method:  # noqa: N801  reads as the decorator it is
+def _can_grow(kernel_map):
+    """partial_fit keeps the coordinates it has given: no rotation, no mean, no Gram matrix."""
+    if kernel_map.basis != "cholesky" or kernel_map.center:
+        raise AttributeError(
+            "partial_fit keeps the coordinates it has given: it needs basis='cholesky' and "
+            f"center=False, got basis={kernel_map.basis!r}, center={kernel_map.center!r}."
+        )
+    if kernel_map._leaf_kernel().kind == "gram":
+        raise AttributeError("partial_fit needs a kernel on data; a Gram matrix does not grow.")
+    return True
+
+
+class parameter_and_method:
     """A constructor parameter and a method of one name: KernelMap(residual=True).residual(X).
 
     The value lives in the instance's dict, where get_params looks; attribute access finds the
@@ -94,6 +118,8 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         Mean of the training coordinates, when centred.
     eigenvalues_ : ndarray
         Of the (centred) kernel matrix; basis "eigen" only.
+    n_samples_seen_ : int
+        Rows of all fits so far.
     correction_ : dict or None
         What an indefinite similarity was changed by.
 
@@ -158,33 +184,188 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     @all_or_nothing
     def fit_transform(self, X, y=None):
         """Fit, and return the coordinates of the training points."""
+        if is_stream(X):
+            raise TypeError(
+                "a stream is fitted, not held in memory: call fit(X), then transform chunk by chunk."
+            )
+        Phi = self._fit_coordinates(X)
+        return self.transform(X) if Phi is None else Phi
+
+    def _fit_coordinates(self, X):
+        """Fit; the training coordinates where the fit holds them, None where it streamed."""
         points, F, residuals = self._fit(X)
+        if F is None:
+            return None
         rho2 = None
         if self._appends_residual:
             diagonal = self.kernel_.diagonal(points)
             rho2 = on_device_of(residuals, diagonal) * diagonal
         return self._finished(self._rotated(F), rho2, points)
 
+    @available_if(_can_grow)
+    @all_or_nothing
+    def partial_fit(self, X, y=None):
+        """Add points whose residual exceeds tol as new basis vectors: [NPT] Lemma 5.
+
+        Coordinates of earlier points keep their values and gain columns (zero for them, up to
+        tol). Data-dependent kernel parameters are fixed at the first call. Basis "cholesky",
+        uncentred.
+        """
+        self._check_parameters()
+        first = not hasattr(self, "_space")
+        kernel = as_kernel(self.kernel) if first else self.kernel_
+        points = validated_points(self, X, kernel, reset=first)
+        if first:
+            self.kernel_ = kernel = kernel.bind_points(points, pts.column_names(X))
+            kernel.check_range(points)
+            self.correction_, self.n_samples_seen_, self.max_residual_ = None, 0, 0.0
+            self.mean_, self._rotation, self._mean_radius = None, None, 0.0
+            self._space = empty_factor(kernel, points)
+        kernel.check_range(points)
+        tol = default_tol(self._space.dtype, self.tol)
+        positions = self.n_samples_seen_ + np.arange(points.shape[0])
+        self._space, (_, largest) = grown(
+            self._space, points, positions, tol, self.max_rank, self.n_jobs, self.verbose
+        )
+        self.n_samples_seen_ += points.shape[0]
+        self.max_residual_ = max(self.max_residual_, largest)
+        self._describe()
+        return self
+
     def _fit(self, X):
+        """Fit; returns (points, F, residuals), F and residuals None where rows were streamed."""
         self._check_parameters()
         kernel = as_kernel(self.kernel)
+        self.correction_ = None
+        if is_stream(X):
+            rows = self._rows(X, kernel)
+            sample, positions, _ = rows.sample(SAMPLE, _generator(self.random_state))
+            self.kernel_ = kernel = kernel.bind_points(sample, None)
+            kernel.check_range(sample)
+            self._fit_rows(rows, self._sampled_factor(sample, positions))
+            return rows, None, None
         points = validated_points(self, X, kernel, reset=True)
         self.kernel_ = kernel = kernel.bind_points(points, pts.column_names(X))
         _check_gram(kernel, points)
         kernel.check_range(points)
-        self.correction_ = None
-        space, F, residuals = self._space_of(kernel, points)
-        self._space = space
-        self.rank_ = F.shape[1]
-        self.landmarks_ = None if kernel.kind == "gram" else space.S
-        self.landmark_indices_ = space.indices
+        factor = self._first_factor(points)
+        if factor is not None:
+            rows = Rows(points, None)
+            self._fit_rows(rows, factor)
+            return rows, None, None
+        self._space, F, residuals = self._space_of(kernel, points)
         self.max_residual_ = _largest(residuals, kernel, points)
+        self.n_samples_seen_ = points.shape[0]
         self.mean_, self._rotation, self._mean_radius = None, None, 0.0
         self._choose_basis(F)
+        self._describe()
         if self.center:
             self.mean_ = _mean(self._rotated(F))
             self._mean_radius = self._mean_radius_of(F, residuals, points)
         return points, F, residuals
+
+    def _describe(self):
+        """Public attributes that follow from the space."""
+        self.rank_ = self._space.rank
+        self.landmarks_ = None if self.kernel_.kind == "gram" else self._space.S
+        self.landmark_indices_ = self._space.indices
+        width = self.rank_ if self._rotation is None else self._rotation.shape[1]
+        self._n_features_out = width + bool(self._appends_residual)
+
+    # --- more rows than memory: certify and grow -----------------------------------------------------
+
+    def _rows(self, X, kernel):
+        """A stream as numbered chunks of checked points; the first chunk decides the columns."""
+        first = [True]
+
+        def check(chunk):
+            points = validated_points(self, chunk, kernel, reset=first[0])
+            first[0] = False
+            return points
+
+        if kernel.kind == "gram":
+            raise TypeError("a Gram matrix is not streamed; pass it whole.")
+        return Rows(X, check)
+
+    def _first_factor(self, points):
+        """Landmarks of a sample where all coordinates of all points would not fit; else None."""
+        n = points.shape[0]
+        if n <= 2 * SAMPLE or self.pivots != "greedy" or self.basis in ("closed", "auto"):
+            return None
+        if self.kernel_.kind == "gram" or self.basis == "symmetric":
+            return None
+        itemsize = tiles.allocate(points, (1, 1)).dtype.itemsize
+        limit = budget(self.memory_limit, points)
+        if n * min(n, self.max_rank or n) * itemsize <= limit:
+            return None
+        positions = np.sort(_generator(self.random_state).choice(n, SAMPLE, replace=False))
+        factor = self._sampled_factor(pts.take(points, positions), positions)
+        # All rows have a somewhat larger rank than the sample.
+        fits = 1.5 * factor.rank * n * itemsize <= limit
+        return None if fits else factor
+
+    def _sampled_factor(self, sample, positions):
+        tol = default_tol(sample.dtype, self.tol)
+        return sample_factor(
+            self.kernel_,
+            sample,
+            positions,
+            tol=tol,
+            max_rank=self.max_rank,
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        )
+
+    def _fit_rows(self, rows, factor):
+        """Certify every row, growing the factor where one is not yet explained."""
+        if self.basis == "symmetric":
+            raise ValueError(
+                "basis='symmetric' has one coordinate for each training row, too many for a stream: "
+                "use 'cholesky' or 'eigen', a rotation of it."
+            )
+        certified = certify_and_grow(
+            factor,
+            rows,
+            tol=default_tol(factor.dtype, self.tol),
+            max_rank=self.max_rank,
+            limit=budget(self.memory_limit, factor.C),
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        )
+        self._space, self.max_residual_ = certified.factor, certified.largest
+        self.n_samples_seen_ = certified.n
+        self.mean_, self._rotation, self._mean_radius = None, None, 0.0
+        if self.basis == "eigen" or self.center:
+            self._basis_from(streamed_moments(self._space, rows, self.n_jobs))
+        self._describe()
+
+    def _basis_from(self, moments):
+        """Mean and eigenvectors from sums over the rows."""
+        mean = moments.first / moments.n
+        if self.basis == "eigen":
+            scatter = moments.second
+            if self.center:
+                scatter = scatter - moments.first[:, None] * mean[None, :]
+            self._rotation, self.eigenvalues_ = rotation_from_scatter(scatter)
+        if self.center:
+            self.mean_ = self._rotated(mean[None, :])[0, :]
+            self._mean_radius = moments.radius(self._space.roundoff())
+
+    def for_panels(self, X, consume):
+        """consume(coordinates of rows a to b, a, b) over all rows of an array or a stream."""
+        check_is_fitted(self)
+        rows = self._rows(X, self.kernel_) if is_stream(X) else Rows(self._new_points(X), None)
+        for start, chunk in rows:
+            self._space.for_panels(
+                self._as_fitted(chunk),
+                lambda Phi, a, b, start=start, chunk=chunk: consume(
+                    self._finished(self._rotated(Phi), None, chunk), start + a, start + b
+                ),
+                n_jobs=self.n_jobs,
+                verbose=self.verbose,
+            )
+
+    # --- the space -----------------------------------------------------------------------------------
 
     def _space_of(self, kernel, points):
         """The space of the training points, their coordinates and relative residuals."""
@@ -233,9 +414,6 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             self._rotation, self.eigenvalues_ = eigen_rotation(F - _mean(F) if self.center else F)
         elif self.basis == "symmetric":
             self._rotation = symmetric_rotation(F)
-        self._n_features_out = (
-            F.shape[1] if self._rotation is None else self._rotation.shape[1]
-        ) + bool(self._appends_residual)
 
     # --- coordinates ------------------------------------------------------------------------------
 
@@ -272,7 +450,10 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         points = validated_points(self, X, self.kernel_, reset=False)
         if not is_array(points) or points.dtype == object:
             return points
-        # A map computes in the precision it was fitted in, whatever the new rows come in.
+        return self._as_fitted(points)
+
+    def _as_fitted(self, points):
+        """A map computes in the precision it was fitted in, whatever the new rows come in."""
         return points if not is_numpy(points) else _in_precision(points, self._space.dtype)
 
     # --- the certificate --------------------------------------------------------------------------
@@ -353,7 +534,9 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
                 left = right = self._diagonal(X, diag)
         else:
             xp = namespace(self.kernel_.diagonal(X))
-            inner = tiles.evaluate(self.kernel_, X, None if Y is None else other, n_jobs=self.n_jobs)
+            inner = tiles.evaluate(
+                self.kernel_, X, None if Y is None else other, n_jobs=self.n_jobs
+            )
             left, right = self.kernel_.diagonal(X), self.kernel_.diagonal(other)
         squared = left[:, None] + right[None, :] - 2 * inner
         squared = xp.where(squared > 0, squared, xp.zeros_like(squared))

@@ -60,7 +60,10 @@ class Factor:
 
     def for_panels(self, X, consume, *, n_jobs=None, verbose=False):
         """consume(phi of rows a to b, a, b) for every panel of rows, in O(panel) memory."""
-        tile, n, r = self.kernel.against(self.S), X.shape[0], self.rank
+        n, r = X.shape[0], self.rank
+        if r == 0:
+            return consume(tiles.allocate(self.C, (n, 0)), 0, n)
+        tile = self.kernel.against(self.S)
         for a, b in panels(X, n, r):
             rows = rows_of(X, a, b)
             panel = tiles.allocate(self.C, (b - a, r))

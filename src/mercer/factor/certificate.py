@@ -39,7 +39,12 @@ def bound(left, right, eta, mean_radius=0.0):
 def landmark_rows(X, S):
     """Which rows of X are landmarks, to the bit; no rows where that cannot be told."""
     n = X.shape[0]
-    if isinstance(X, np.ndarray) and isinstance(S, np.ndarray) and X.ndim == 2 and X.dtype != object:
+    if (
+        isinstance(X, np.ndarray)
+        and isinstance(S, np.ndarray)
+        and X.ndim == 2
+        and X.dtype != object
+    ):
         X, S = np.ascontiguousarray(X + 0.0), np.ascontiguousarray(S + 0.0)  # -0.0 equals 0.0
         if X.dtype == S.dtype and X.shape[1] == S.shape[1]:
             row = np.dtype((np.void, X.dtype.itemsize * X.shape[1]))

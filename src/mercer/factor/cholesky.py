@@ -49,7 +49,7 @@ def factorize(
     """Landmarks among X, their factor, and the coordinates of X: n x r."""
     diagonal = kernel.diagonal(X)
     check_diagonal(kernel, diagonal)
-    lengths = _lengths(kernel, diagonal)
+    lengths = self_lengths(kernel, diagonal)
     n = X.shape[0]
     eps = float(namespace(lengths).finfo(lengths.dtype).eps)
     limit = budget(memory_limit, lengths)
@@ -79,7 +79,7 @@ def factorize(
     )
     check_residuals(kernel, part, eps)
     part.F *= lengths[:, None]
-    factor = _afresh(kernel, X, part, lengths)
+    factor = afresh(kernel, X, part, lengths)
     return Fit(factor, part.F, part.residuals, diagonal, stored=False)
 
 
@@ -87,7 +87,7 @@ def _has_lapack(lengths):
     return is_numpy(lengths)
 
 
-def _lengths(kernel, diagonal):
+def self_lengths(kernel, diagonal):
     """sqrt k(x, x), with a floor where a zero on the diagonal may be rounding."""
     xp = namespace(diagonal)
     d = xp.where(diagonal > 0, diagonal, xp.zeros_like(diagonal))
@@ -124,7 +124,11 @@ def _stored(kernel, X, diagonal, lengths, tol, eps, n_jobs, verbose):
     # GIL; BLAS runs on all its threads.)
     A, info = potrf(K.T, lower=1, overwrite_a=1, clean=0)
     pivots_squared = A.diagonal() ** 2
-    if info == 0 and pivots_squared.min() > FULL_RANK * eps and (tol is None or tol < FULL_RANK * eps):
+    if (
+        info == 0
+        and pivots_squared.min() > FULL_RANK * eps
+        and (tol is None or tol < FULL_RANK * eps)
+    ):
         C = _lower(A)
         C *= lengths[:, None]
         factor = Factor(kernel, kernel.landmarks(X), C, np.arange(n))
@@ -172,7 +176,7 @@ def _plain(kernel, X, diagonal, lengths, tol, eps):
     return Fit(factor, C, np.zeros(n), diagonal, stored=True)
 
 
-def _afresh(kernel, X, part, lengths):
+def afresh(kernel, X, part, lengths):
     """The factor of k(S, S) computed anew: the blocked one has gathered rounding on its way."""
     xp = namespace(lengths)
     indices = part.indices
@@ -214,4 +218,3 @@ def _symmetrised(K):
     K += K.T.copy() if worst else K.T
     K *= 0.5
     return K
-

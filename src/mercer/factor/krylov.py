@@ -53,7 +53,14 @@ def leading_eigenpairs(
     product = _product(kernel, X, memory_limit, n_jobs, verbose)
     like = tiles.allocate(X, (1, 1))
     return krylov(
-        product, X.shape[0], k, like, center=center, tol=tol, random_state=random_state, verbose=verbose
+        product,
+        X.shape[0],
+        k,
+        like,
+        center=center,
+        tol=tol,
+        random_state=random_state,
+        verbose=verbose,
     )
 
 

@@ -17,6 +17,13 @@ def eigen_rotation(F):
     return V * signs(F @ V)[None, :], values
 
 
+def rotation_from_scatter(scatter):
+    """The same from sums over rows alone; signs by the vectors themselves."""
+    values, V = eigh(scatter)
+    xp = namespace(scatter)
+    return V * signs(V)[None, :], xp.where(values > 0, values, xp.zeros_like(values))
+
+
 def symmetric_rotation(F):
     """Q with F Q = K^(1/2): [EXACT] (4), by the pseudo-inverse when K is singular.
 
