@@ -42,6 +42,6 @@ def test_no_backend_is_imported_to_detect_it():
 
     code = (
         "import sys, numpy as np, mercer; mercer.RBF()(np.ones((3, 2)));"
-        "assert not {'torch', 'cupy', 'dask', 'pandas'} & set(sys.modules)"
+        "assert not {'torch', 'cupy', 'dask', 'polars'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

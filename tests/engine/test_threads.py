@@ -4,7 +4,7 @@ import joblib
 import pytest
 from threadpoolctl import threadpool_limits
 
-from mercer.engine.threads import _blas_threads, n_threads, one_blas_thread
+from mercer.engine.threads import _blas_threads, n_threads, one_blas_thread, release_control
 
 
 @pytest.fixture(autouse=True)
@@ -13,6 +13,7 @@ def two_blas_threads():
     with threadpool_limits(2, user_api="blas"):
         if _blas_threads() != 2:
             pytest.skip("this BLAS cannot run on two threads")
+        release_control()
         yield
 
 
@@ -80,3 +81,23 @@ def test_number_of_threads():
         assert n_threads() == 2  # what BLAS had before
     with threadpool_limits(1, user_api="blas"):
         assert n_threads() == 1
+
+
+def test_a_limit_held_by_another_thread_stands():
+    """threadpoolctl obeys one thread at a time; what that thread set is not ours to restore."""
+    held, leave = threading.Event(), threading.Event()
+
+    def other():
+        with threadpool_limits(2, user_api="blas"):
+            held.set()
+            leave.wait(10)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    assert held.wait(10)
+    with one_blas_thread:
+        pass
+    assert _blas_threads() == 2
+    leave.set()
+    thread.join()
+    assert _blas_threads() == 2

@@ -7,6 +7,7 @@ at one thread for good.
 
 import threading
 from functools import cache
+from typing import Any
 
 import joblib
 from threadpoolctl import ThreadpoolController
@@ -26,25 +27,41 @@ class _OneBlasThread:
     def __init__(self):
         self.lock = threading.Lock()
         self.users = 0
-        self.threads_before = None
-        self._limit = None
+        self.threads_before = 1
+        self._limit: Any = None
 
     def __enter__(self):
         with self.lock:
             if self.users == 0:
                 self.threads_before = _blas_threads()
-                self._limit = _controller().limit(limits=1)
+                limit = _controller().limit(limits=1)
+                # Another thread may hold BLAS at a number of its own, which then stands.
+                self._limit = limit if _blas_threads() == 1 else None
             self.users += 1
 
     def __exit__(self, *_):
         with self.lock:
             self.users -= 1
-            if self.users == 0:
+            if self.users == 0 and self._limit is not None:
+                release_control()
                 self._limit.restore_original_limits()
+                release_control()
                 self._limit = None
 
 
 one_blas_thread = _OneBlasThread()
+
+
+def release_control():
+    """Let any thread set the number of BLAS threads.
+
+    Recent threadpoolctl (3.8) gives this right to the first thread that uses it and ignores all
+    others without a word; the last to leave the limit need not be the one who entered first.
+    """
+    for lib in _controller().lib_controllers:
+        clear = getattr(lib, "clear_controlling_thread", None)
+        if clear is not None:
+            clear(force=True)
 
 
 def _blas_threads():
