@@ -12,7 +12,7 @@ ROOT = Path(mercer.__file__).parent
 LAYERS = [
     {"engine"},
     {"kernels"},
-    {"factor"},
+    {"factor", "expressions"},
     {"rkhs", "base"},
     {"kernel_map", "preimage"},
     {"kernelized", "methods"},
@@ -78,6 +78,8 @@ def test_the_factor_knows_no_scikit_learn(path):
     assert "sklearn" not in {name.split(".")[0] for name in imports(path)}
 
 
-@pytest.mark.parametrize("path", FILES, ids=name_of)
+@pytest.mark.parametrize(
+    "path", [p for p in FILES if part_of(p) in ("kernels", "engine")], ids=name_of
+)
 def test_files_fit_in_the_head(path):
-    assert len(path.read_text().splitlines()) <= 500
+    assert len(path.read_text().splitlines()) <= 420

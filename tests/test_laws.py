@@ -2,11 +2,17 @@
 
 import pickle
 
-import every_kernel
 import numpy as np
-import oracles
 import pytest
 import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+
+import every_kernel
+import mercer
+import oracles
 from every_kernel import (
     EVERY_KERNEL,
     GRAM_KERNELS,
@@ -17,12 +23,6 @@ from every_kernel import (
     VECTOR_KERNELS,
     points_for,
 )
-from hypothesis import given
-from hypothesis import strategies as st
-from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
-
-import mercer
 from mercer import (
     RBF,
     Chi2,
@@ -42,9 +42,7 @@ from mercer import (
 from mercer.engine.arrays import as_numpy, on_device_of
 
 POINT_KERNELS = [k for k in EVERY_KERNEL if k not in GRAM_KERNELS]
-EXPLICIT_KERNELS = [
-    k for k in VECTOR_KERNELS if k.explicit_dim(N_COLUMNS) is not None
-]
+EXPLICIT_KERNELS = [k for k in VECTOR_KERNELS if k.explicit_dim(N_COLUMNS) is not None]
 
 every_kernel_law = pytest.mark.parametrize("kernel", EVERY_KERNEL, ids=repr)
 point_kernel_law = pytest.mark.parametrize("kernel", POINT_KERNELS, ids=repr)

@@ -7,17 +7,36 @@ import pytest
 
 import mercer
 
-PUBLIC = """
-    Kernel as_kernel
-    Linear Polynomial Cosine QuadraticForm Sigmoid
-    RBF Laplacian Matern RationalQuadratic Periodic
-    Chi2 Intersection
-    Constant OnColumns OnFeatures Rescaled Normalized
-    Precomputed FromFunction FromFeatures
-    check_mercer MercerReport NotPSDError
-    KernelMap
-    RKHSFunction
-""".split()
+PUBLIC = [
+    "Kernel",
+    "as_kernel",
+    "Linear",
+    "Polynomial",
+    "Cosine",
+    "QuadraticForm",
+    "Sigmoid",
+    "RBF",
+    "Laplacian",
+    "Matern",
+    "RationalQuadratic",
+    "Periodic",
+    "Chi2",
+    "Intersection",
+    "Constant",
+    "OnColumns",
+    "OnFeatures",
+    "Rescaled",
+    "Normalized",
+    "Precomputed",
+    "FromFunction",
+    "FromFeatures",
+    "check_mercer",
+    "MercerReport",
+    "NotPSDError",
+    "KernelMap",
+    "RKHSFunction",
+    "Chunks",
+]
 
 
 def test_the_public_names_are_these():

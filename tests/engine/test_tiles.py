@@ -1,8 +1,8 @@
 import numpy as np
-import oracles
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+import oracles
 from mercer import RBF, FromFunction, Linear, Matern
 from mercer.engine import tiles
 from mercer.engine.threads import _blas_threads

@@ -53,7 +53,9 @@ def test_names_as_in_scikit_learn(name, kernel):
     ("name", "nearest"), [("rfb", "rbf"), ("lapalcian", "laplacian"), ("polly", "poly")]
 )
 def test_unknown_names_get_the_nearest_known_one(name, nearest):
-    with pytest.raises(ValueError, match=f"unknown kernel '{name}'. Did you mean '{nearest}'.*Known"):
+    with pytest.raises(
+        ValueError, match=f"unknown kernel '{name}'. Did you mean '{nearest}'.*Known"
+    ):
         as_kernel(name)
 
 
@@ -155,7 +157,12 @@ def test_vectorized_functions_of_strings_get_lists():
         (lambda a, b: np.complex128(1j), False, TypeError, "returned the complex number"),
         (lambda a, b: "much", False, TypeError, "must return one number for two points, got str"),
         (lambda a, b: [1, 2], False, TypeError, "must return one number for two points, got list"),
-        (lambda a, b: None, False, TypeError, "must return one number for two points, got NoneType"),
+        (
+            lambda a, b: None,
+            False,
+            TypeError,
+            "must return one number for two points, got NoneType",
+        ),
         (lambda a, b: float("nan"), False, ValueError, "returned NaN or infinity"),
         (lambda a, b: np.ones(3), True, ValueError, r"values of shape \(3,\), expected \(4, 4\)"),
         (lambda a, b: np.ones((4, 4)) * 1j, True, TypeError, "returned complex numbers"),
@@ -171,7 +178,11 @@ def test_what_functions_return_is_checked(f, vectorized, error, message):
 @pytest.mark.parametrize(
     ("bad", "error", "message"),
     [
-        ("apple", TypeError, r"sequence of objects, got str: 'apple'.*Put a single object into a list"),
+        (
+            "apple",
+            TypeError,
+            r"sequence of objects, got str: 'apple'.*Put a single object into a list",
+        ),
         (3, TypeError, "sequence of objects, got int: 3"),
         ([], ValueError, "X is empty; a kernel needs a point"),
     ],

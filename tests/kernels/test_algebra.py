@@ -160,7 +160,7 @@ def test_set_params_reaches_leaves_one_at_a_time():
 def test_parameters_set_badly_are_reported_at_use():
     kernel = 2 * RBF(1.0)
     kernel.set_params(scale=-1.0)
-    with pytest.raises(ValueError, match="scaled by a finite number >= 0, got -1.0"):
+    with pytest.raises(ValueError, match=r"scaled by a finite number >= 0, got -1\.0"):
         kernel(X)
 
 

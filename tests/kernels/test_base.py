@@ -32,10 +32,16 @@ class Ridge(RegressorMixin, BaseEstimator):
 
 def test_grid_search_over_leaves():
     kernel = RBF(0.01) * OnColumns(Linear(), [0]) + Linear()
-    grid = {"kernel__left__left__gamma": [0.01, 0.1, 1.0], "kernel__left__right__columns": [[0], [1]]}
+    grid = {
+        "kernel__left__left__gamma": [0.01, 0.1, 1.0],
+        "kernel__left__right__columns": [[0], [1]],
+    }
     search = GridSearchCV(Ridge(kernel), grid, cv=3, error_score="raise").fit(X, y)
     assert search.best_params_["kernel__left__left__gamma"] != 0.01
-    assert search.best_estimator_.kernel_.left.left.gamma == search.best_params_["kernel__left__left__gamma"]
+    assert (
+        search.best_estimator_.kernel_.left.left.gamma
+        == search.best_params_["kernel__left__left__gamma"]
+    )
     assert kernel == RBF(0.01) * OnColumns(Linear(), [0]) + Linear()
 
 

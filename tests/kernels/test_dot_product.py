@@ -71,7 +71,9 @@ def test_question_2_three_dimensions_go_to_ten():
 def test_question_3_a_feature_map_makes_the_kernel():
     """[SLIDES] question 3, option c."""
     kernel = FromFeatures(
-        lambda X: np.column_stack([np.ones(len(X)), math.sqrt(2) * X[:, 0] ** 2, math.sqrt(2) * X[:, 1] ** 2])
+        lambda X: np.column_stack(
+            [np.ones(len(X)), math.sqrt(2) * X[:, 0] ** 2, math.sqrt(2) * X[:, 1] ** 2]
+        )
     )
     x, y = rng.normal(size=(2, 1, 2))
     expected = 1 + 2 * x[0, 0] ** 2 * y[0, 0] ** 2 + 2 * x[0, 1] ** 2 * y[0, 1] ** 2

@@ -44,7 +44,7 @@ def test_bad_points(kernel, bad, error, message):
 
 def test_objects_that_are_no_numbers():
     bad = np.array([[1.0, {}]], dtype=object)
-    with pytest.raises(TypeError, match="not numbers.*FromFunction"):
+    with pytest.raises(TypeError, match=r"not numbers.*FromFunction"):
         RBF()(bad)
     with pytest.raises(ValueError, match=r"column\(s\) word hold other values"):
         RBF()(pd.DataFrame({"x": [1.0], "word": ["a"]}))

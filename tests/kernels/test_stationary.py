@@ -99,8 +99,12 @@ def test_laplacian_scale_is_the_mean_absolute_deviation():
     assert Laplacian().bind(X).gamma == pytest.approx(1 / (4 * np.abs(X - X.mean()).mean()))
 
 
-@pytest.mark.parametrize("kernel", [RBF(), RBF("median"), Laplacian(), Laplacian("median")], ids=repr)
-@pytest.mark.parametrize("Z", [np.ones((5, 2)), np.array([[3.0, 4.0]])], ids=["constant", "one row"])
+@pytest.mark.parametrize(
+    "kernel", [RBF(), RBF("median"), Laplacian(), Laplacian("median")], ids=repr
+)
+@pytest.mark.parametrize(
+    "Z", [np.ones((5, 2)), np.array([[3.0, 4.0]])], ids=["constant", "one row"]
+)
 def test_no_spread_gives_one(kernel, Z):
     assert kernel.bind(Z).gamma == 1.0
     assert_array_equal(kernel(Z), 1.0)

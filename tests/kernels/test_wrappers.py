@@ -50,7 +50,9 @@ def test_columns_are_selected(columns):
     kernel = OnColumns(RBF(0.5), columns)
     assert_array_equal(kernel(X), RBF(0.5)(X[:, [0, 2]]))
     assert kernel.bind(X) == OnColumns(RBF(0.5), [0, 2])
-    assert_array_equal(kernel(scipy.sparse.csr_array(X)), RBF(0.5)(scipy.sparse.csr_array(X[:, [0, 2]])))
+    assert_array_equal(
+        kernel(scipy.sparse.csr_array(X)), RBF(0.5)(scipy.sparse.csr_array(X[:, [0, 2]]))
+    )
 
 
 @pytest.mark.parametrize("kind", FRAMES)
@@ -152,7 +154,12 @@ def test_gram_matrices_have_no_columns():
 
 @pytest.mark.parametrize(
     "wrap",
-    [lambda k: OnColumns(k, [0]), Normalized, lambda k: Rescaled(k, len), lambda k: OnFeatures(k, len)],
+    [
+        lambda k: OnColumns(k, [0]),
+        Normalized,
+        lambda k: Rescaled(k, len),
+        lambda k: OnFeatures(k, len),
+    ],
 )
 def test_a_name_is_not_yet_a_kernel(wrap):
     with pytest.raises(TypeError, match="kernel must be a kernel, got str 'rbf'; as_kernel makes"):
@@ -167,7 +174,9 @@ def test_on_features_composes():
     assert_allclose(kernel(X), np.exp(X) @ np.exp(X).T)
     assert kernel.explicit_dim(3) == 3
     assert OnFeatures(Polynomial(2), lambda X: X[:, :1]).explicit_dim(3) == 3
-    assert OnFeatures(Linear(), lambda words: [[w.count("a")] for w in words]).explicit_dim(3) is None
+    assert (
+        OnFeatures(Linear(), lambda words: [[w.count("a")] for w in words]).explicit_dim(3) is None
+    )
 
 
 def test_on_features_binds_on_the_image():
@@ -179,7 +188,11 @@ def test_on_features_binds_on_the_image():
 @pytest.mark.parametrize(
     ("kernel", "error", "message"),
     [
-        (OnFeatures(Linear(), lambda X: X[:2]), ValueError, "g returned 2 points for 8; it must keep"),
+        (
+            OnFeatures(Linear(), lambda X: X[:2]),
+            ValueError,
+            "g returned 2 points for 8; it must keep",
+        ),
         (OnFeatures(Linear(), lambda X: X[:, 0]), ValueError, r"g\(X\) has shape \(8,\)"),
         (OnFeatures(Linear(), lambda X: X * np.nan), ValueError, r"g\(X\) contains NaN"),
         (OnFeatures(Linear(), 3), TypeError, r"OnFeatures\(g\) must be a function, got int"),

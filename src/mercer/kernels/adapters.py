@@ -26,7 +26,15 @@ class GramColumns:
 
 
 class Precomputed(Kernel):
-    """Kernel values computed elsewhere: rows of X are k(x, training points)."""
+    """Kernel values computed elsewhere: rows of X are k(x, training points).
+
+    Examples
+    --------
+    >>> from mercer import Precomputed, check_mercer
+    >>> similarity = [[1.0, 0.9, 0.0], [0.9, 1.0, 0.9], [0.0, 0.9, 1.0]]
+    >>> check_mercer(Precomputed(), similarity).verdict
+    "refuted: a vector a with a'Ka < 0 exists on this data"
+    """
 
     kind = "gram"
     symmetric = False
@@ -68,7 +76,20 @@ class Precomputed(Kernel):
 class FromFunction(Kernel):
     """k(x, z) = f(x, z) for any Python objects: strings, graphs, sets, or rows of an array.
 
-    With ``vectorized=True`` f takes two batches and returns the matrix of values.
+    Parameters
+    ----------
+    f : callable
+        Takes two objects and returns a number.
+    vectorized : bool
+        Whether f takes two batches instead and returns the matrix of values.
+
+    Examples
+    --------
+    >>> from mercer import FromFunction
+    >>> common = FromFunction(lambda a, b: len(set(a) & set(b)))
+    >>> common(["night", "nacht"])
+    array([[5., 3.],
+           [3., 5.]])
     """
 
     kind = "objects"
@@ -94,6 +115,7 @@ class FromFunction(Kernel):
         return tile
 
     def values(self, X, S):
+        """f on every pair, checked."""
         if self.vectorized:
             return _checked_values(
                 self.f(as_given(X), as_given(S)), (X.shape[0], S.shape[0]), self, X
@@ -111,7 +133,21 @@ class FromFunction(Kernel):
 
 
 class FromFeatures(Kernel):
-    """k(x, z) = <g(x), g(z)>: a feature function makes a kernel. g takes a batch of points."""
+    """k(x, z) = <g(x), g(z)>: a feature function makes a kernel.
+
+    Parameters
+    ----------
+    g : callable
+        Takes a batch of points and returns one row of numbers for each, dense or sparse: the
+        transform method of any fitted transformer will do.
+
+    Examples
+    --------
+    >>> from mercer import FromFeatures
+    >>> FromFeatures(lambda words: [[len(w), w.count("a")] for w in words])(["banana", "bread"])
+    array([[45., 33.],
+           [33., 26.]])
+    """
 
     kind = "objects"
     runs_user_code = True
@@ -126,6 +162,7 @@ class FromFeatures(Kernel):
         _require_callable("FromFeatures", "g", self.g)
 
     def image(self, X):
+        """g(X), checked: one row for each point."""
         G = self.g(as_given(X))
         if not scipy.sparse.issparse(G) and not is_array(G):
             G = np.asarray(G)

@@ -5,16 +5,28 @@ pairwise products, powers take the symmetric ones.
 """
 
 import math
-from itertools import combinations_with_replacement
 
 import numpy as np
 
-from ..engine.arrays import device, in_place, integer_power, namespace, on_device_of
+from ..engine.arrays import device, in_place, integer_power, namespace
 from .base import ALL, Kernel, is_integer, is_number, operand, printed, printed_in, require
+from .monomials import symmetric_power, symmetric_power_dim
 
 
 class Constant(Kernel):
-    """c for every pair: a feature space of one dimension, where all points coincide."""
+    """c for every pair: a feature space of one dimension, where all points coincide.
+
+    Parameters
+    ----------
+    c : float
+        At least 0. ``k + 1`` is ``k + Constant(1)``.
+
+    Examples
+    --------
+    >>> from mercer import Constant, Linear
+    >>> (Linear() + Constant(1.0))([[2.0]], [[3.0]])
+    array([[7.]])
+    """
 
     kind = "any"
 
@@ -344,33 +356,6 @@ class PolynomialOf(_Unary):
 
     def rounding(self, S):
         return max(1, len(self.coefficients) - 1) * self.kernel.rounding(S)
-
-
-def symmetric_power(F, p):
-    """Features of (F F')^p: each monomial of degree p once, by its multinomial weight.
-
-    For F = (x, 1) and p = 2 on the plane: x1^2, sqrt2 x1 x2, sqrt2 x1, x2^2, sqrt2 x2, 1.
-    """
-    xp, d = namespace(F), F.shape[1]
-    if p == 0:
-        return xp.ones_like(F[:, :1])
-    monomials = np.array(list(combinations_with_replacement(range(d), p)))
-    weights = [
-        math.sqrt(math.factorial(p) / math.prod(math.factorial(m) for m in _multiplicities(row)))
-        for row in monomials.tolist()
-    ]
-    result = on_device_of(np.array(weights), F)[None, :] * xp.ones_like(F[:, :1])
-    for q in range(p):
-        result *= xp.take(F, on_device_of(monomials[:, q], F, dtype=xp.int64), axis=1)
-    return result
-
-
-def symmetric_power_dim(d, p):
-    return math.comb(d + p - 1, p)
-
-
-def _multiplicities(row):
-    return [row.count(i) for i in set(row)]
 
 
 def _full(like, shape, value):

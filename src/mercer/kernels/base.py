@@ -303,17 +303,18 @@ def _common_names(X, Y):
     left, right = pts.column_names(X), pts.column_names(Y)
     if left is not None and right is not None and left != right:
         raise ValueError(
-            f"X has the columns {left} and Y has {right}: put them in one order, X[list(Y.columns)]."
+            f"X has the columns {left} and Y has {right}: put them in one order, "
+            "X[list(Y.columns)]."
         )
     return right
 
 
-def _alike(X, Y):
+def _alike(X, Y, kernel=None):
     """X and Y in one dtype, after checking that one can be compared with the other."""
     pts.require_same_storage(X, Y)
     if X.ndim != 2 or Y.ndim != 2:
         return X, Y
-    if X.shape[1] != Y.shape[1]:
+    if (kernel is None or kernel.kind != "gram") and X.shape[1] != Y.shape[1]:
         raise ValueError(
             f"X has {X.shape[1]} columns and Y has {Y.shape[1]}: a kernel compares points with the "
             "same columns."

@@ -11,9 +11,9 @@ from ..engine.arrays import (
     on_device_of,
     row_norms,
 )
-from .algebra import symmetric_power, symmetric_power_dim
 from .base import ALL, Kernel, is_integer, is_number, require
 from .geometry import inner_products
+from .monomials import symmetric_power, symmetric_power_dim
 from .parameters import as_numbers, check_per_column, per_column
 
 
@@ -51,7 +51,14 @@ class DotProduct(Kernel):
 
 
 class Linear(DotProduct):
-    """<x, z>: the space of the data itself."""
+    """<x, z>: the space of the data itself.
+
+    Examples
+    --------
+    >>> from mercer import Linear
+    >>> Linear()([[1.0, 2.0]], [[3.0, 4.0]])
+    array([[11.]])
+    """
 
     def features(self, X):
         return X
@@ -64,7 +71,24 @@ class Linear(DotProduct):
 
 
 class Polynomial(DotProduct):
-    """(gamma <x, z> + coef0)^degree; gamma may give one weight a column."""
+    """(gamma <x, z> + coef0)^degree: all monomials up to the degree.
+
+    Parameters
+    ----------
+    degree : int
+    gamma : float or list of one a column
+    coef0 : float
+        0 keeps the monomials of exactly the degree; below 0 the formula is not a kernel.
+
+    Examples
+    --------
+    >>> from mercer import Polynomial
+    >>> k = Polynomial(degree=2)
+    >>> k([[1.0, 1.0]], [[2.0, 4.0]])
+    array([[49.]])
+    >>> k.explicit_dim(2), k.explicit([[2.0, 3.0]]).round(2)
+    (6, array([[4.  , 8.49, 2.83, 9.  , 4.24, 1.  ]]))
+    """
 
     def __init__(self, degree=3, gamma=1.0, coef0=1.0):
         self.degree = degree
@@ -114,7 +138,14 @@ class Polynomial(DotProduct):
 
 
 class Cosine(DotProduct):
-    """<x, z> / (|x| |z|): the angle alone. A zero row is orthogonal to everything."""
+    """<x, z> / (|x| |z|): the angle alone. A zero row is orthogonal to everything.
+
+    Examples
+    --------
+    >>> from mercer import Cosine
+    >>> Cosine()([[3.0, 0.0]], [[1.0, 0.0], [1.0, 1.0], [0.0, 0.0]]).round(3)
+    array([[1.   , 0.707, 0.   ]])
+    """
 
     def left(self, X):
         if scipy.sparse.issparse(X):
@@ -141,7 +172,18 @@ class Cosine(DotProduct):
 
 
 class QuadraticForm(DotProduct):
-    """x' A z for a symmetric positive semi-definite A: rule 8."""
+    """x' A z for a symmetric positive semi-definite A: rule 8.
+
+    Parameters
+    ----------
+    A : array of shape (n_features, n_features)
+
+    Examples
+    --------
+    >>> from mercer import QuadraticForm
+    >>> QuadraticForm([[2.0, 1.0], [1.0, 2.0]])([[1.0, 0.0]], [[0.0, 1.0]])
+    array([[1.]])
+    """
 
     def __init__(self, A):
         self.A = A
@@ -199,7 +241,19 @@ class QuadraticForm(DotProduct):
 
 
 class Sigmoid(DotProduct):
-    """tanh(gamma <x, z> + coef0): used as a kernel, and known not to be one in general."""
+    """tanh(gamma <x, z> + coef0): used as a kernel, and known not to be one in general.
+
+    Parameters
+    ----------
+    gamma : float or list of one a column
+    coef0 : float
+
+    Examples
+    --------
+    >>> from mercer import Sigmoid, check_mercer
+    >>> check_mercer(Sigmoid(coef0=-1.0), [[0.0], [1.0], [2.0]]).psd
+    False
+    """
 
     is_psd = False
 

@@ -112,16 +112,18 @@ def _scaled_sparse(X, scale):
 
 def over_columns(term, rows, S, weights=1.0):
     """sum_c w_c term(x_c, s_c): for distances that no matrix product gives. O(tile) memory."""
-    total = None
-    for c in range(rows.shape[1]):
+    each_its_own = np.ndim(weights) > 0
+
+    def column(c):
         value = term(rows[:, c][:, None], S[:, c][None, :])
-        if np.ndim(weights):
+        if each_its_own:
             value *= float(weights[c])
-        if total is None:
-            total = value
-        else:
-            total += value
-    if not np.ndim(weights) and weights != 1:
+        return value
+
+    total = column(0)
+    for c in range(1, rows.shape[1]):
+        total += column(c)
+    if not each_its_own and weights != 1:
         total *= float(weights)
     return total
 

@@ -22,7 +22,18 @@ class Histogram(Kernel):
 
 
 class Chi2(Histogram):
-    """exp(-gamma sum_c (x_c - z_c)^2 / (x_c + z_c)), with 0/0 = 0."""
+    """exp(-gamma sum_c (x_c - z_c)^2 / (x_c + z_c)), with 0/0 = 0.
+
+    Parameters
+    ----------
+    gamma : float or list of one a column
+
+    Examples
+    --------
+    >>> from mercer import Chi2
+    >>> Chi2()([[1.0, 3.0]], [[1.0, 3.0], [3.0, 1.0]]).round(3)
+    array([[1.   , 0.135]])
+    """
 
     def __init__(self, gamma=1.0):
         self.gamma = gamma
@@ -59,7 +70,14 @@ class Chi2(Histogram):
 
 
 class Intersection(Histogram):
-    """sum_c min(x_c, z_c): what two histograms have in common."""
+    """sum_c min(x_c, z_c): what two histograms have in common.
+
+    Examples
+    --------
+    >>> from mercer import Intersection
+    >>> Intersection()([[1, 5, 0]], [[3, 2, 7]])
+    array([[3.]])
+    """
 
     def against(self, S):
         S = self.checked(S)

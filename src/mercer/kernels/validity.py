@@ -94,10 +94,12 @@ class MercerReport:
 
     def _repr_html_(self):
         cells = "".join(
-            f"<tr><th style='text-align:left'>{html.escape(label)}</th><td>{html.escape(text)}</td></tr>"
+            f"<tr><th style='text-align:left'>{html.escape(label)}</th>"
+            f"<td>{html.escape(text)}</td></tr>"
             for label, text in self.rows()
         )
-        return f"<table><caption><code>{html.escape(repr(self.kernel))}</code></caption>{cells}</table>"
+        caption = f"<caption><code>{html.escape(repr(self.kernel))}</code></caption>"
+        return f"<table>{caption}{cells}</table>"
 
 
 def check_mercer(kernel, X, *, max_points=2000, random_state=0):

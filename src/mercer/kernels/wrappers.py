@@ -25,8 +25,8 @@ class OnColumns(_Unary):
     >>> frame = pd.DataFrame({"age": [30.0, 50.0], "height": [1.6, 1.8], "pay": [2.0, 3.0]})
     >>> k = OnColumns(RBF(0.01), ["age", "height"]) * OnColumns(Linear(), "pay")
     >>> k(frame).round(3)
-    array([[4.   , 0.11 ],
-           [0.11 , 9.   ]])
+    array([[4.  , 0.11],
+           [0.11, 9.  ]])
     """
 
     kind = "table"
@@ -144,7 +144,21 @@ class OnColumns(_Unary):
 
 
 class OnFeatures(_Unary):
-    """k(g(x), g(x')): rule 7. g takes a batch of points and returns the points that k sees."""
+    """k(g(x), g(x')): rule 7.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    g : callable
+        Takes a batch of points and returns the points that the kernel sees, one for each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import OnFeatures, Polynomial
+    >>> OnFeatures(Polynomial(degree=2), np.log)([[1.0]], [[np.e]])
+    array([[1.]])
+    """
 
     kind = "objects"
     runs_user_code = True
@@ -199,7 +213,20 @@ class OnFeatures(_Unary):
 
 
 class Rescaled(_Unary):
-    """f(x) k(x, x') f(x'): rule 2. f takes a batch of points and returns one number for each."""
+    """f(x) k(x, x') f(x'): rule 2.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    f : callable
+        Takes a batch of points and returns one number for each.
+
+    Examples
+    --------
+    >>> from mercer import Linear, Rescaled
+    >>> Rescaled(Linear(), lambda X: X[:, 0])([[2.0]], [[3.0]])
+    array([[36.]])
+    """
 
     runs_user_code = True
 
@@ -267,7 +294,18 @@ class Rescaled(_Unary):
 
 
 class Normalized(_Unary):
-    """k(x, z) / sqrt(k(x, x) k(z, z)): the cosine in feature space."""
+    """k(x, z) / sqrt(k(x, x) k(z, z)): the cosine in feature space.
+
+    Parameters
+    ----------
+    kernel : Kernel
+
+    Examples
+    --------
+    >>> from mercer import Normalized, Polynomial
+    >>> Normalized(Polynomial(degree=2)).diag([[1.0], [7.0]])
+    array([1., 1.])
+    """
 
     def __init__(self, kernel):
         self.kernel = kernel
@@ -285,6 +323,7 @@ class Normalized(_Unary):
         )
 
     def lengths(self, X):
+        """sqrt k(x, x); 1 for a point at the origin of feature space, which stays there."""
         d = self.kernel.diagonal(X)
         xp = namespace(d)
         smallest = float(xp.min(d))
@@ -293,7 +332,6 @@ class Normalized(_Unary):
             f"Normalized needs k(x, x) >= 0, and {self.kernel!r} reaches {smallest:.4g}: it is not "
             "a kernel on this data.",
         )
-        # A point at the origin of feature space stays there.
         return xp.sqrt(xp.where(d == 0, xp.ones_like(d), d))
 
     def against(self, S):
