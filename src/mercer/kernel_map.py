@@ -239,7 +239,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         self.correction_ = None
         if is_stream(X):
             rows = self._rows(X, kernel)
-            sample, positions, _ = rows.sample(SAMPLE, _generator(self.random_state))
+            sample, positions, _ = rows.sample(SAMPLE, self._sampler())
             self.kernel_ = kernel = kernel.bind_points(sample, None)
             kernel.check_range(sample)
             self._fit_rows(rows, self._sampled_factor(sample, positions))
@@ -298,11 +298,15 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         limit = budget(self.memory_limit, points)
         if n * min(n, self.max_rank or n) * itemsize <= limit:
             return None
-        positions = np.sort(_generator(self.random_state).choice(n, SAMPLE, replace=False))
+        positions = np.sort(self._sampler().choice(n, SAMPLE, replace=False))
         factor = self._sampled_factor(pts.take(points, positions), positions)
         # All rows have a somewhat larger rank than the sample.
         fits = 1.5 * factor.rank * n * itemsize <= limit
         return None if fits else factor
+
+    def _sampler(self):
+        """Greedy landmarks are no random choice: without a seed their sample is a fixed one."""
+        return _generator(0 if self.random_state is None else self.random_state)
 
     def _sampled_factor(self, sample, positions):
         tol = default_tol(sample.dtype, self.tol)
