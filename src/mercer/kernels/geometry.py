@@ -65,9 +65,10 @@ class EuclideanFrame:
         norms = row_norms(x, xp)[:, None]
         left = xp.concat([x, norms, xp.ones_like(norms)], axis=1)
         d2 = left @ self.right[columns, :].T
-        close = d2 <= self.cancels * norms
-        if bool(xp.any(close)):
-            d2 = self._recomputed(d2, close, x, self.S[columns, :])
+        close = self.cancels * norms
+        # Row minima first: most tiles have no close pair, and a mask is a large thing to make.
+        if bool(xp.any(xp.min(d2, axis=1, keepdims=True) <= close)):
+            d2 = self._recomputed(d2, d2 <= close, x, self.S[columns, :])
         return d2 if self.dtype == xp.float64 else xp.astype(d2, self.dtype)
 
     def _recomputed(self, d2, close, x, S):
