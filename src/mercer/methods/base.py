@@ -20,14 +20,37 @@ class MapMethod(KernelEstimator):
 
     def _new_map(self):
         """An unfitted map of this method's own."""
-        if isinstance(self.kernel, KernelMap):
-            return clone(self.kernel)
-        return KernelMap(self.kernel)
+        own = clone(self.kernel) if isinstance(self.kernel, KernelMap) else KernelMap(self.kernel)
+        # Methods compute with plain arrays, also where set_config asks transformers for frames.
+        return own.set_output(transform="default")
+
+    def _fit_map(self, X, **changes):
+        """Coordinates of the training points on a fresh map, kept as kernel_map_."""
+        self.kernel_map_ = self._new_map().set_params(**changes)
+        Phi = self.kernel_map_.fit_transform(X)
+        self._take_input_names(self.kernel_map_)
+        return Phi
+
+    def _take_input_names(self, fitted):
+        """n_features_in_ and feature_names_in_, as the map found them."""
+        for name in ("n_features_in_", "feature_names_in_"):
+            vars(self).pop(name, None)
+            if hasattr(fitted, name):
+                setattr(self, name, getattr(fitted, name))
+
+
+def functions(kernel_map, coef, intercept):
+    """The rows of coef as RKHSFunctions: one, or a list of several. [NPT] Lemma 6, backwards."""
+    try:
+        listed = [kernel_map.function(coef[i, ...], float(b)) for i, b in enumerate(intercept)]
+    except ValueError as reason:  # a closed map, a Gram matrix, the residual coordinate
+        raise AttributeError(f"function_ is not available: {reason}") from reason
+    return listed[0] if len(listed) == 1 else listed
 
 
 @dataclass
 class Moments:
-    """Weighted sums over rows: n = sum w, first = Phi'w, second = Phi' diag(w) Phi, cross = Phi' diag(w) T."""
+    """Weighted sums over rows: n = 1'w, first = Phi'w, second = Phi'WPhi, cross = Phi'WT."""
 
     n: float
     first: Any
@@ -40,7 +63,13 @@ class Moments:
         xp = namespace(Phi)
         if weights is None:
             target = None if T is None else xp.sum(T, axis=0)
-            return cls(Phi.shape[0], xp.sum(Phi, axis=0), Phi.T @ Phi, None if T is None else Phi.T @ T, target)
+            return cls(
+                Phi.shape[0],
+                xp.sum(Phi, axis=0),
+                Phi.T @ Phi,
+                None if T is None else Phi.T @ T,
+                target,
+            )
         weighted = Phi * weights[:, None]
         return cls(
             float(xp.sum(weights)),
