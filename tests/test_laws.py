@@ -285,6 +285,12 @@ def test_other_kernels_say_what_they_need_of_sparse_rows(kernel):
         kernel(scipy.sparse.csr_array(np.eye(3)))
 
 
+@pytest.mark.parametrize("kernel", [Linear() + 1, Linear() * Linear(), Linear() ** 2], ids=repr)
+def test_feature_maps_that_would_fill_up_ask_for_dense_rows(kernel):
+    with pytest.raises(TypeError, match=r"needs dense rows; pass X.toarray\(\)"):
+        kernel.explicit(scipy.sparse.csr_array(np.eye(3)))
+
+
 # --- laws of the algebra, over random expressions -------------------------------------------------
 
 number = st.floats(0.1, 2.0).map(lambda x: round(x, 2))

@@ -174,3 +174,14 @@ def test_float32_stays_float32_beside_a_constant():
     for kernel in (Linear() + 1, Constant(2) * RBF(), Constant(3), (Linear() + np.float64(1)) ** 2):
         assert kernel(x).dtype == kernel.diag(x).dtype == kernel.explicit(x).dtype == np.float32 \
             if kernel.explicit_dim(3) else kernel(x).dtype == np.float32  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "kernel", [Polynomial(5), Linear() ** 9, Linear() ** 3 * Linear() ** 3], ids=repr
+)
+def test_feature_maps_that_do_not_fit_are_refused_at_once(kernel, monkeypatch):
+    from mercer.kernels import monomials
+
+    monkeypatch.setattr(monomials, "free_memory", lambda F: 10**6)
+    with pytest.raises(MemoryError, match=r"dimensions and would take .* free: use KernelMap"):
+        kernel.explicit(np.ones((2, 20)))

@@ -167,6 +167,14 @@ def test_close_points_keep_their_digits():
     assert d == pytest.approx(1.0e-9, rel=1e-6)
 
 
+@pytest.mark.parametrize("kernel", [RBF(1.0), Matern(), RationalQuadratic()], ids=repr)
+def test_distances_that_overflow_are_refused(kernel):
+    with pytest.raises(ValueError, match=r"squared distances overflow.*StandardScaler"):
+        kernel(np.array([[1e200], [1.0]]))
+    single = kernel(np.array([[1e30], [1.0]], dtype=np.float32))
+    assert_array_equal(single, np.eye(2))
+
+
 def test_wide_and_tall_scales():
     Z = np.array([[1e-200, 0], [0, 1e-200], [1e150, 0.0]])
     K = RBF(1.0)(Z)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..engine.arrays import device, in_place, integer_power, namespace
 from .base import ALL, Kernel, is_integer, is_number, operand, printed, printed_in, require
-from .monomials import symmetric_power, symmetric_power_dim
+from .monomials import require_dense, require_room, symmetric_power, symmetric_power_dim
 
 
 class Constant(Kernel):
@@ -127,7 +127,7 @@ class Sum(_Binary):
         return self.left.diagonal(X) + self.right.diagonal(X)
 
     def features(self, X):
-        F, G = self.left.features(X), self.right.features(X)
+        F, G = (require_dense(k.features(X)) for k in (self.left, self.right))
         return namespace(F, G).concat([F, G], axis=1)
 
     def _dimension(self, left, right):
@@ -159,7 +159,8 @@ class Product(_Binary):
         return self.left.diagonal(X) * self.right.diagonal(X)
 
     def features(self, X):
-        F, G = self.left.features(X), self.right.features(X)
+        F, G = (require_dense(k.features(X)) for k in (self.left, self.right))
+        require_room(F, F.shape[1] * G.shape[1])
         xp = namespace(F, G)
         return xp.reshape(F[:, :, None] * G[:, None, :], (F.shape[0], F.shape[1] * G.shape[1]))
 

@@ -13,7 +13,7 @@ from ..engine.arrays import (
 )
 from .base import ALL, Kernel, is_integer, is_number, require
 from .geometry import inner_products
-from .monomials import symmetric_power, symmetric_power_dim
+from .monomials import require_dense, symmetric_power, symmetric_power_dim
 from .parameters import as_numbers, check_per_column, per_column
 
 
@@ -122,7 +122,7 @@ class Polynomial(DotProduct):
 
     def features(self, X):
         require(self.coef0 >= 0, f"{self!r} is not a kernel (coef0 < 0): it has no feature map.")
-        F = per_column(_dense(X), np.sqrt(as_numbers(self.gamma)))
+        F = per_column(require_dense(X), np.sqrt(as_numbers(self.gamma)))
         if self.coef0 > 0:
             xp = namespace(F)
             F = xp.concat([F, xp.ones_like(F[:, :1]) * float(self.coef0) ** 0.5], axis=1)
@@ -274,9 +274,3 @@ class Sigmoid(DotProduct):
     def of_inner_product(self, t):
         t += float(self.coef0)
         return in_place(namespace(t).tanh, t)
-
-
-def _dense(X):
-    if scipy.sparse.issparse(X):
-        raise TypeError("this feature map needs dense rows; pass X.toarray().")
-    return X

@@ -46,7 +46,7 @@ class EuclideanFrame:
         self.centre = xp.mean(S, axis=0)
         S -= self.centre
         S *= scale
-        self.S, self.norms = S, row_norms(S, xp)
+        self.S, self.norms = S, _finite_norms(S, xp)
         # [-2 s, 1, |s|^2] against [x, |x|^2, 1]: the whole formula in one matrix product.
         ones = xp.ones_like(self.norms)[:, None]
         self.right = xp.concat([-2.0 * S, ones, self.norms[:, None]], axis=1)
@@ -62,14 +62,17 @@ class EuclideanFrame:
         x = xp.astype(rows, xp.float64, copy=True)
         x -= self.centre
         x *= self.scale
-        norms = row_norms(x, xp)[:, None]
+        norms = _finite_norms(x, xp)[:, None]
         left = xp.concat([x, norms, xp.ones_like(norms)], axis=1)
         d2 = left @ self.right[columns, :].T
         close = self.cancels * norms
         # Row minima first: most tiles have no close pair, and a mask is a large thing to make.
         if bool(xp.any(xp.min(d2, axis=1, keepdims=True) <= close)):
             d2 = self._recomputed(d2, d2 <= close, x, self.S[columns, :])
-        return d2 if self.dtype == xp.float64 else xp.astype(d2, self.dtype)
+        if self.dtype == xp.float64:
+            return d2
+        with np.errstate(over="ignore"):  # beyond float32 a distance is infinite, its kernel 0
+            return xp.astype(d2, self.dtype)
 
     def _recomputed(self, d2, close, x, S):
         xp = self.xp
@@ -102,6 +105,18 @@ class EuclideanFrame:
             exact = difference.multiply(difference).sum(axis=1)
             d2[i[a : a + step], j[a : a + step]] = np.asarray(exact).ravel()
         return d2 if self.dtype == np.float64 else d2.astype(self.dtype)
+
+
+def _finite_norms(x, xp):
+    """|x|^2 of centred, scaled rows, refused where distances between them would overflow."""
+    norms = row_norms(x, xp)
+    largest = float(xp.max(norms))
+    if not largest < 1e307:
+        raise ValueError(
+            f"squared distances overflow: a row is {largest**0.5:.4g} length scales from the "
+            "centre. Scale the data (sklearn.preprocessing.StandardScaler) or the parameters."
+        )
+    return norms
 
 
 def _scaled_sparse(X, scale):

@@ -4,8 +4,13 @@ import math
 from itertools import combinations_with_replacement
 
 import numpy as np
+import scipy.sparse
 
-from ..engine.arrays import namespace, on_device_of
+from ..engine.arrays import free_memory, namespace, on_device_of
+from ..engine.memory import MemoryLimitError, readable
+
+# Python's own bytes for one monomial while they are listed.
+BYTES_A_MONOMIAL = 300
 
 
 def symmetric_power(F, p):
@@ -13,9 +18,11 @@ def symmetric_power(F, p):
 
     For F = (x, 1) and p = 2 on the plane: x1^2, sqrt2 x1 x2, sqrt2 x1, x2^2, sqrt2 x2, 1.
     """
+    F = require_dense(F)
     xp, d = namespace(F), F.shape[1]
     if p == 0:
         return xp.ones_like(F[:, :1])
+    require_room(F, symmetric_power_dim(d, p), BYTES_A_MONOMIAL)
     monomials = np.array(list(combinations_with_replacement(range(d), p)))
     weights = [
         math.sqrt(math.factorial(p) / math.prod(math.factorial(m) for m in _multiplicities(row)))
@@ -25,6 +32,24 @@ def symmetric_power(F, p):
     for q in range(p):
         result *= xp.take(F, on_device_of(monomials[:, q], F, dtype=xp.int64), axis=1)
     return result
+
+
+def require_dense(F):
+    """Products and sums of sparse features would fill up: the user decides."""
+    if scipy.sparse.issparse(F):
+        raise TypeError("this feature map needs dense rows; pass X.toarray().")
+    return F
+
+
+def require_room(F, dimension, extra=0):
+    """Refuse a feature map that would not fit in memory, before any of it is computed."""
+    needed, free = dimension * (16 * F.shape[0] + extra), free_memory(F)
+    if needed > free:
+        raise MemoryLimitError(
+            f"this feature map has {dimension} dimensions and would take {readable(needed)} of "
+            f"{readable(free)} free: use KernelMap(kernel), whose dimension is at most the number "
+            "of rows."
+        )
 
 
 def symmetric_power_dim(d, p):

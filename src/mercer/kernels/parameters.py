@@ -83,7 +83,8 @@ def gamma_from_data(rule, X, *, absolute=False):
     """
     if X.shape[0] == 1:
         return 1.0
-    spread = _scale_spread(X, absolute) if rule == "scale" else _median_spread(X, absolute)
+    with np.errstate(over="ignore", invalid="ignore"):  # no finite spread is no spread
+        spread = _scale_spread(X, absolute) if rule == "scale" else _median_spread(X, absolute)
     return 1.0 / spread if np.isfinite(spread) and spread > 0 and np.isfinite(1 / spread) else 1.0
 
 

@@ -166,7 +166,8 @@ class Matern(Stationary):
         return 1 / as_numbers(self.length_scale)
 
     def of_squared_distance(self, d2, xp):
-        d = square_root(d2, xp)
+        # Far away the exponential is 0; an infinite factor beside it would make 0 * inf.
+        d = xp.clip(square_root(d2, xp), 0.0, 1e18)
         if self.nu == 0.5:
             d *= -1.0
             return in_place(xp.exp, d)
