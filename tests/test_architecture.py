@@ -14,10 +14,13 @@ LAYERS = [
     {"kernels"},
     {"factor", "expressions"},
     {"rkhs", "base"},
-    {"kernel_map", "preimage"},
+    {"preimage"},
+    {"kernel_map"},
     {"kernelized", "methods"},
     {"persistence", "onnx"},
-    {"compare", "plots", "report"},
+    {"plots"},
+    {"report"},
+    {"compare"},
     {"cli"},
 ]
 LAYER = {part: i for i, parts in enumerate(LAYERS) for part in parts}
