@@ -28,6 +28,7 @@ class Eigenpairs:
     values: Any
     vectors: Any
     residuals: Any
+    row_means: Any = None  # K1/n, which the scores of new points need: MATH.md section 3
 
 
 def leading_eigenpairs(
@@ -52,7 +53,7 @@ def leading_eigenpairs(
     """
     product = _product(kernel, X, memory_limit, n_jobs, verbose)
     like = tiles.allocate(X, (1, 1))
-    return krylov(
+    pairs = krylov(
         product,
         X.shape[0],
         k,
@@ -62,6 +63,9 @@ def leading_eigenpairs(
         random_state=random_state,
         verbose=verbose,
     )
+    ones = on_device_of(np.ones((X.shape[0], 1)), like)
+    pairs.row_means = product(ones)[:, 0] / X.shape[0]
+    return pairs
 
 
 def _product(kernel, X, memory_limit, n_jobs, verbose):
@@ -92,7 +96,8 @@ def krylov(product, n, k, like, *, center=True, tol=1e-7, random_state=None, ver
     basis = tiles.allocate(like, (most + width, n))  # one row a basis vector
     T = np.zeros((most + width, most + width))
     check, m = max(int(FIRST_CHECK * k), 4 * width), 0
-    block, _ = _orthonormal(_centred(block, center), None, xp)
+    block, _ = _orthonormal(_centred(block, center), None, xp, center)
+    size = 0.0  # of A, as seen so far
     with tiles.progress_bar(verbose, "eigenpairs") as progress:
         while True:
             b = block.shape[1]
@@ -106,7 +111,9 @@ def krylov(product, n, k, like, *, center=True, tol=1e-7, random_state=None, ver
             rest = image - Q.T @ coefficients
             rest -= Q.T @ (Q @ rest)
             last = b
-            block, gram = _orthonormal(rest, Q, xp)
+            size = max(size, float(xp.max(xp.sum(image * image, axis=0))))
+            # Where the space is invariant the rest is the rounding of this product, no direction.
+            block, gram = _orthonormal(rest, Q, xp, center, 16 * _eps(image) * (m * size) ** 0.5)
             exhausted = block.shape[1] == 0 or m >= most
             progress.update(b)
             if m >= check or exhausted:
@@ -125,25 +132,28 @@ def _centred(W, center):
     return W - namespace(W).mean(W, axis=0)[None, :] if center else W
 
 
-def _orthonormal(W, Q, xp):
-    """An orthonormal basis of W's columns (those above rounding), and W'W.
+def _orthonormal(W, Q, xp, center, noise=0.0):
+    """An orthonormal basis of W's columns (those above rounding and noise), and W'W.
 
-    Through the eigenvectors of the small W'W, twice: once halves the digits, twice restores them.
+    By QR and the singular values of R: W'W alone would not tell small directions from rounding.
     """
-    gram = first = _host(W.T @ W)
-    for _ in range(2):
-        values, U = np.linalg.eigh(gram)
-        eps = np.finfo(np.float32 if "32" in str(W.dtype) else np.float64).eps
-        kept = values > max(values[-1], 0) * (eps * len(values)) ** 2
-        kept &= values > np.finfo(float).tiny
-        W = W @ on_device_of(U[:, kept] / np.sqrt(values[kept]), W)
-        if Q is not None and W.shape[1]:
-            W = W - Q.T @ (Q @ W)
-        gram = _host(W.T @ W)
-    if W.shape[1]:
-        values, U = np.linalg.eigh(gram)
-        W = W @ on_device_of((U / np.sqrt(values)) @ U.T, W)
-    return W, first
+    gram = _host(W.T @ W)
+    U, R = xp.linalg.qr(W)
+    left, sizes, _ = np.linalg.svd(_host(R))
+    kept = sizes > max(sizes[0] * _eps(W) * len(sizes), noise, np.finfo(float).tiny)
+    W = U @ on_device_of(np.ascontiguousarray(left[:, kept]), W)
+    if Q is not None and W.shape[1]:
+        # Once more, since what was left of W may have been small and has now grown, with the
+        # rounding in it (along Q and along 1); W stays nearly orthonormal.
+        W = _centred(W, center)
+        W = W - Q.T @ (Q @ W)
+        values, V = np.linalg.eigh(_host(W.T @ W))
+        W = W @ on_device_of((V / np.sqrt(values)) @ V.T, W)
+    return W, gram
+
+
+def _eps(A):
+    return float(np.finfo(np.float32 if "32" in str(A.dtype) else np.float64).eps)
 
 
 def _host(A):
