@@ -31,6 +31,8 @@ from .kernels import (
     as_kernel,
     check_mercer,
 )
+from .methods.pca import KernelPCA
+from .preimage import preimage
 from .rkhs import RKHSFunction
 
 __version__ = _version("mercer")

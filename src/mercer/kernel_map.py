@@ -3,6 +3,7 @@
 import numbers
 
 import numpy as np
+import scipy.sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
@@ -10,10 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from .base import KernelEstimator, all_or_nothing, validated_points
 from .engine import tiles
-from .engine.arrays import as_numpy, is_array, is_numpy, namespace, on_device_of
-from .engine.memory import budget
+from .engine.arrays import as_numpy, device, is_numpy, itemsize, namespace, on_device_of
+from .engine.memory import MemoryLimitError, budget, readable
 from .engine.stream import Rows, is_stream
 from .factor import certificate, factorize
+from .factor.cholesky import columns_that_fit
 from .factor.grow import (
     SAMPLE,
     certify_and_grow,
@@ -23,11 +25,12 @@ from .factor.grow import (
     sample_factor,
     streamed_moments,
 )
-from .factor.indefinite import OPTIONS, corrected
+from .factor.indefinite import OPTIONS, corrected, symmetrised, value_eps
 from .factor.spaces import Closed, Weighted
 from .factor.spectral import eigen_rotation, rotation_from_scatter, symmetric_rotation
 from .kernels import NotPSDError, as_kernel
 from .kernels import points as pts
+from .preimage import MapPreimages
 from .rkhs import RKHSFunction
 
 BASES = ("cholesky", "eigen", "symmetric", "closed", "auto")
@@ -65,7 +68,7 @@ class parameter_and_method:
         vars(instance)[self.name] = value
 
 
-class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
+class KernelMap(MapPreimages, ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     """Coordinates whose inner products are the kernel: [EXACT] Theorem 1, [NPT] Theorem 2.
 
     ``phi(x) . phi(z) = k(x, z)`` whenever one of the two is a training point, so that any algorithm
@@ -93,8 +96,12 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     residual : bool, default=False
         Append rho(z), so that |phi(z)|^2 = k(z, z): [NPT] Lemma 5.
     indefinite : {"raise", "clip", "flip", "shift"}, default="raise"
-        What to do with a similarity that is no kernel. New points: "clip" and "flip" change their
-        similarities as they change the training ones; "shift" leaves them as they are.
+        What to do with a similarity that is no kernel: drop its negative eigenvalues ("clip"),
+        take their absolute values ("flip"), or add a constant to k(x, x) ("shift"). New points:
+        "clip" and "flip" change their similarities to the training points as they change the
+        training ones, so that transform(X) is fit_transform(X); "shift" leaves them as they are,
+        and takes a training row that comes again for a new point. A corrected similarity has no
+        certificate.
     n_jobs : int or None, default=None
         Threads for kernel tiles. None: as many as BLAS uses.
     random_state : int, RandomState or None, default=None
@@ -198,8 +205,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             return None
         rho2 = None
         if self._appends_residual:
-            diagonal = self.kernel_.diagonal(points)
-            rho2 = on_device_of(residuals, diagonal) * diagonal
+            rho2 = on_device_of(residuals, F)
         return self._finished(self._rotated(F), rho2, points)
 
     @available_if(_can_grow)
@@ -219,7 +225,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             self.kernel_ = kernel = kernel.bind_points(points, pts.column_names(X))
             kernel.check_range(points)
             self.correction_, self.n_samples_seen_, self.max_residual_ = None, 0, 0.0
-            self.mean_, self._rotation, self._mean_radius = None, None, 0.0
+            self.mean_, self._rotation, self._mean_radii = None, None, None
             self._space = empty_factor(kernel, points)
         kernel.check_range(points)
         tol = default_tol(self._space.dtype, self.tol)
@@ -254,21 +260,25 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             self._fit_rows(rows, factor)
             return rows, None, None
         self._space, F, residuals = self._space_of(kernel, points)
-        self.max_residual_ = _largest(residuals, kernel, points)
+        self.max_residual_ = float(residuals.max())
         self.n_samples_seen_ = points.shape[0]
-        self.mean_, self._rotation, self._mean_radius = None, None, 0.0
+        self.mean_, self._rotation, self._mean_radii = None, None, None
         self._choose_basis(F)
         self._describe()
         if self.center:
             self.mean_ = _mean(self._rotated(F))
-            self._mean_radius = self._mean_radius_of(F, residuals, points)
+            self._mean_radii = self._radii_of_mean(F, residuals, points)
         return points, F, residuals
 
     def _describe(self):
         """Public attributes that follow from the space."""
         self.rank_ = self._space.rank
         self.landmarks_ = None if self.kernel_.kind == "gram" else self._space.S
-        self.landmark_indices_ = self._space.indices
+        indices = self._space.indices
+        if indices is not None:
+            like = self._space.example
+            indices = on_device_of(indices, like, dtype=namespace(like).int64)
+        self.landmark_indices_ = indices
         width = self.rank_ if self._rotation is None else self._rotation.shape[1]
         self._n_features_out = width + bool(self._appends_residual)
 
@@ -294,15 +304,14 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             return None
         if self.kernel_.kind == "gram" or self.basis == "symmetric":
             return None
-        itemsize = tiles.allocate(points, (1, 1)).dtype.itemsize
-        limit = budget(self.memory_limit, points)
-        if n * min(n, self.max_rank or n) * itemsize <= limit:
+        size = itemsize(tiles.allocate(points, (1, 1)))
+        most = columns_that_fit(n, budget(self.memory_limit, points), size, self._copies())
+        if min(n, self.max_rank or n) <= most:
             return None
         positions = np.sort(self._sampler().choice(n, SAMPLE, replace=False))
         factor = self._sampled_factor(pts.take(points, positions), positions)
         # All rows have a somewhat larger rank than the sample.
-        fits = 1.5 * factor.rank * n * itemsize <= limit
-        return None if fits else factor
+        return None if 1.5 * factor.rank <= most else factor
 
     def _sampler(self):
         """Greedy landmarks are no random choice: without a seed their sample is a fixed one."""
@@ -338,7 +347,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         )
         self._space, self.max_residual_ = certified.factor, certified.largest
         self.n_samples_seen_ = certified.n
-        self.mean_, self._rotation, self._mean_radius = None, None, 0.0
+        self.mean_, self._rotation, self._mean_radii = None, None, None
         if self.basis == "eigen" or self.center:
             self._basis_from(streamed_moments(self._space, rows, self.n_jobs))
         self._describe()
@@ -353,7 +362,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             self._rotation, self.eigenvalues_ = rotation_from_scatter(scatter)
         if self.center:
             self.mean_ = self._rotated(mean[None, :])[0, :]
-            self._mean_radius = moments.radius(self._space.roundoff())
+            self._mean_radii = moments.radii()
 
     def for_panels(self, X, consume):
         """consume(coordinates of rows a to b, a, b) over all rows of an array or a stream."""
@@ -372,10 +381,11 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     # --- the space -----------------------------------------------------------------------------------
 
     def _space_of(self, kernel, points):
-        """The space of the training points, their coordinates and relative residuals."""
+        """The space of the training points, their coordinates and residuals rho^2."""
         if self._basis_for(kernel, points) == "closed":
-            F = kernel.features(points)
-            return Closed(kernel, F.shape[1], points[:1]), F, np.zeros(points.shape[0])
+            space = Closed(kernel, points)
+            space.check_memory(points.shape[0], self.memory_limit)
+            return space, space.coordinates(points), np.zeros(points.shape[0])
         try:
             fit = factorize(
                 kernel,
@@ -385,6 +395,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
                 pivots=self.pivots,
                 rng=_generator(self.random_state),
                 memory_limit=self.memory_limit,
+                copies=self._copies(),
                 n_jobs=self.n_jobs,
                 verbose=self.verbose,
             )
@@ -395,13 +406,27 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         return fit.factor, fit.F, fit.residuals
 
     def _corrected_space(self, kernel, points):
-        K = as_numpy(tiles.evaluate(kernel, points, n_jobs=self.n_jobs)).astype(float)
-        F, W, values, self.correction_ = corrected(0.5 * (K + K.T), self.indefinite)
-        if self.max_rank is not None:
-            F, W, values = F[:, : self.max_rank], W[:, : self.max_rank], values[: self.max_rank]
-        everyone = np.arange(points.shape[0])
-        space = Weighted(kernel, kernel.landmarks(points), W, everyone)
-        return space, F, np.zeros(points.shape[0])
+        n, limit = points.shape[0], budget(self.memory_limit, points)
+        if 6 * 8 * n * n > limit:
+            raise MemoryLimitError(
+                f"indefinite={self.indefinite!r} needs all eigenvalues of the {n} x {n} matrix, "
+                f"{readable(6 * 8 * n * n)}; memory_limit allows {readable(limit)}. Fit on fewer "
+                "points, or raise memory_limit."
+            )
+        K = tiles.evaluate(kernel, points, n_jobs=self.n_jobs)
+        values = as_numpy(K).astype(np.float64)
+        eps = value_eps(values, float(namespace(K).finfo(K.dtype).eps))
+        F, W, self.correction_ = corrected(symmetrised(kernel, values, eps), self.indefinite)
+        r = F.shape[1] if self.max_rank is None else self.max_rank
+        left = (F[:, r:] ** 2).sum(axis=1)
+        # In double precision whatever the data: weights of small eigenvalues cancel.
+        F, W = (on_device_of(A[:, :r], K, dtype=namespace(K).float64) for A in (F, W))
+        return Weighted(kernel, kernel.landmarks(points), W, np.arange(n)), F, left
+
+    def _copies(self):
+        """Arrays of coordinates that a fit holds at once: the factor's and the result's; a rotation
+        needs centred and rotated ones, and the eigenvectors."""
+        return 2 if self.basis in ("cholesky", "closed", "auto") else 5
 
     def _basis_for(self, kernel, points):
         if self.basis != "auto":
@@ -424,13 +449,14 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     def transform(self, X):
         """phi(x) for every row; each row is mapped on its own."""
         check_is_fitted(self)
-        points = self._new_points(X)
+        given = validated_points(self, X, self.kernel_, reset=False)
+        points = self._as_fitted(given)
         Phi = self._space.coordinates(points, n_jobs=self.n_jobs, verbose=self.verbose)
         rho2 = None
         if self._appends_residual:
             diagonal = self._diagonal(points, None)
             rho2 = diagonal - namespace(Phi).sum(Phi * Phi, axis=1)
-        return self._finished(self._rotated(Phi), rho2, points)
+        return self._finished(self._rotated(Phi), rho2, given)
 
     def _rotated(self, Phi):
         return Phi if self._rotation is None else Phi @ self._rotation
@@ -441,24 +467,25 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         if self.mean_ is not None:
             Phi = Phi - self.mean_
         elif self._rotation is None:
-            Phi = Phi + 0 if not is_numpy(Phi) else np.array(Phi)
+            Phi = Phi + 0 if not is_numpy(Phi) else np.array(Phi, order="C")
         if rho2 is not None:
             rho = xp.sqrt(xp.where(rho2 > 0, rho2, xp.zeros_like(rho2)))
             Phi = xp.concat([Phi, rho[:, None]], axis=1)
-        dtype = getattr(points, "dtype", None)
-        if dtype in (np.float32, np.float64) and dtype != Phi.dtype and is_numpy(Phi):
-            Phi = Phi.astype(dtype)
+        dtype = getattr(points, "dtype", Phi.dtype)
+        if dtype in (xp.float32, xp.float64) and dtype != Phi.dtype:
+            Phi = xp.astype(Phi, dtype)
         return Phi
 
     def _new_points(self, X):
-        points = validated_points(self, X, self.kernel_, reset=False)
-        if not is_array(points) or points.dtype == object:
-            return points
-        return self._as_fitted(points)
+        return self._as_fitted(validated_points(self, X, self.kernel_, reset=False))
 
     def _as_fitted(self, points):
         """A map computes in the precision it was fitted in, whatever the new rows come in."""
-        return points if not is_numpy(points) else _in_precision(points, self._space.dtype)
+        if points.dtype == object or points.dtype == self._space.dtype:
+            return points
+        if scipy.sparse.issparse(points):
+            return points.astype(self._space.dtype)
+        return namespace(points).astype(points, self._space.dtype)
 
     # --- the certificate --------------------------------------------------------------------------
 
@@ -478,42 +505,27 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     def error_bound(self, X, Y=None, diag=None, diag_Y=None):
         """A bound of |k(x, y) - phi(x) . phi(y)| for every pair, rounding included.
 
-        Holds for any points, training or not. For a centred map it bounds the error of the centred
-        kernel.
+        Holds for any points, training or not (factor/certificate.py has the argument). For a
+        centred map it bounds the error of the centred kernel. A precomputed kernel needs `diag`
+        (and `diag_Y`), the k(x, x).
         """
         check_is_fitted(self)
         left = self._radii(X, diag)
         right = left if Y is None else self._radii(Y, diag_Y)
-        return certificate.bound(left, right, self._space.roundoff(), self._mean_radius)
+        return certificate.bound(left, right, self._space.roundoff(), self._mean_radii)
 
     def _radii(self, X, diag):
         points = self._new_points(X)
-        diagonal = self._diagonal(points, diag)
-        rho2, tau = self._space.radii(points, diagonal, n_jobs=self.n_jobs)
-        landmark = certificate.landmark_rows(points, self._space.S)
-        if self.mean_ is not None:
-            landmark = np.zeros_like(landmark)  # the mean itself is no landmark
-        return rho2, tau, landmark
+        return self._space.radii(points, self._diagonal(points, diag), n_jobs=self.n_jobs)
 
-    def _mean_radius_of(self, F, residuals, points):
-        """R of the mean of the training points, at most the root mean square of theirs."""
-        if not hasattr(self._space, "C"):
-            return 0.0 if self.correction_ else self._closed_mean_radius(points)
-        diagonal = as_numpy(self.kernel_.diagonal(points)).astype(float)
-        others = np.setdiff1d(np.arange(points.shape[0]), self._space.indices)
-        tau2 = 4 * diagonal  # a landmark's weights are its own unit vector
-        if len(others):
-            lengths = self._space.lengths()
-            for chunk in np.array_split(others, 1 + len(others) * self.rank_ // (1 << 23)):
-                a = self._space.landmark_weights(pts.take(F, chunk))
-                total = namespace(a).abs(a) @ lengths
-                tau2[chunk] = (as_numpy(total) + diagonal[chunk] ** 0.5) ** 2
-        mean = (residuals * diagonal + 2 * self._space.roundoff() * tau2).mean()
-        return float(mean + certificate.omega(self._space.dtype)) ** 0.5
-
-    def _closed_mean_radius(self, points):
-        diagonal = as_numpy(self.kernel_.diagonal(points))
-        return float(8 * self._space.roundoff() * diagonal.mean()) ** 0.5
+    def _radii_of_mean(self, F, residuals, points):
+        """The certificate's radii of the mean of the training points."""
+        if self.correction_:
+            return None
+        diagonal = self.kernel_.diagonal(points)
+        if isinstance(self._space, Closed):
+            return self._space.radii(points, diagonal).mean()
+        return self._space.radii_of(F, diagonal, on_device_of(residuals, F)).mean()
 
     def distances(self, X, Y=None, *, residual=True, diag=None):
         """Distances in feature space, sqrt(k(x,x) + k(y,y) - 2 k(x,y)): [EXACT] (26).
@@ -545,14 +557,14 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         squared = left[:, None] + right[None, :] - 2 * inner
         squared = xp.where(squared > 0, squared, xp.zeros_like(squared))
         if Y is None:
-            squared = squared - xp.eye(X.shape[0], dtype=squared.dtype) * squared
+            same = xp.eye(X.shape[0], dtype=squared.dtype, device=device(squared))
+            squared = squared - same * squared
         return xp.sqrt(squared)
 
     def _diagonal(self, points, diag):
         """k(x, x), given or evaluated."""
         if diag is not None:
-            reference = self._space.C if hasattr(self._space, "C") else self._space.W
-            diagonal = on_device_of(diag, reference)
+            diagonal = on_device_of(diag, self._space.example)
             if tuple(diagonal.shape) != (points.shape[0],):
                 raise ValueError(
                     f"diag must hold k(x, x) for each of the {points.shape[0]} rows, got shape "
@@ -581,8 +593,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     def landmark_weights(self, coef, intercept=0.0):
         """(w, b) with coef . phi(z) + intercept = sum_j w_j k(s_j, z) + b; coef may be a matrix."""
         check_is_fitted(self)
-        reference = getattr(self._space, "C", getattr(self._space, "W", None))
-        coef = coef if reference is None else on_device_of(coef, reference)
+        coef = on_device_of(coef, self._space.example)
         if coef.shape[0] != self._n_features_out or self._appends_residual:
             raise ValueError(
                 f"coef must hold one number for each of the {self._n_features_out} coordinates (and "
@@ -601,7 +612,8 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         made. With many columns the coordinates themselves are cheaper, and more accurate.
         """
         check_is_fitted(self)
-        if isinstance(self._space, Closed) or 2 * coef.shape[1] > self.rank_:
+        coordinates_needed = isinstance(self._space, Closed) or self._appends_residual
+        if coordinates_needed or 2 * coef.shape[1] > self.rank_:
             return self.transform(X) @ coef + intercept
         weights, intercept = self.landmark_weights(coef, intercept)
         points = self._new_points(X)
@@ -633,6 +645,11 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             raise ValueError(f"max_rank must be a positive integer or None, got {self.max_rank!r}.")
         if self.tol is not None and not (isinstance(self.tol, numbers.Real) and 0 <= self.tol < 1):
             raise ValueError(f"tol must be a number from 0 to below 1 or None, got {self.tol!r}.")
+        if self._appends_residual and self._leaf_kernel().kind == "gram":
+            raise ValueError(
+                "residual=True needs k(z, z) of every new point, which a precomputed kernel does not "
+                "know. Fit with residual=False and call residual(K, diag=...)."
+            )
 
 
 def _check_gram(kernel, points):
@@ -642,12 +659,6 @@ def _check_gram(kernel, points):
         )
 
 
-def _largest(residuals, kernel, points):
-    if not len(residuals) or not residuals.max() > 0:
-        return 0.0
-    return float((residuals * as_numpy(kernel.diagonal(points))).max())
-
-
 def _mean(F):
     return namespace(F).mean(F, axis=0)
 
@@ -655,11 +666,3 @@ def _mean(F):
 def _generator(random_state):
     """A numpy Generator from scikit-learn's random_state, without touching global state twice."""
     return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
-
-
-def _in_precision(points, dtype):
-    import scipy.sparse
-
-    if points.dtype == dtype or not (is_numpy(points) or scipy.sparse.issparse(points)):
-        return points
-    return points.astype(dtype)

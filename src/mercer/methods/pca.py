@@ -1,0 +1,487 @@
+"""KernelPCA: principal components of the feature space, by whichever of four equal ways is best."""
+
+import numbers
+import warnings
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from ..base import all_or_nothing, validated_points
+from ..engine import tiles
+from ..engine.arrays import (
+    eigh,
+    is_array,
+    is_numpy,
+    namespace,
+    on_device_of,
+)
+from ..factor.krylov import leading_eigenpairs
+from ..factor.spectral import signs
+from ..kernel_map import KernelMap
+from ..kernels import NotPSDError, as_kernel
+from ..kernels import points as pts
+from ..preimage import Combination, on_scores, preimage
+from .arguments import shows_new_spelling
+from .base import MapMethod, Moments
+
+FORMS = ("combined", "dual", "primal", "classical")
+SOLVERS = ("auto", "dense", "factor", "krylov")
+# Up to here a full eigendecomposition is a matter of milliseconds.
+SMALL = 500
+# Fewer components than a tenth of the points: Krylov; ranks below an eighth of them are low, and
+# worth looking for where there are few columns (smooth kernels in few dimensions).
+FEW_COMPONENTS, LOW_RANK, FEW_COLUMNS = 10, 8, 16
+
+
+class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
+    """Principal component analysis in the feature space of a kernel: MATH.md section 3.
+
+    Given the same kernel, eigenvalues and scores are those of scikit-learn's KernelPCA (the sign of
+    each component is fixed: its largest score on the training points is positive).
+
+    Parameters
+    ----------
+    n_components : int, float or None, default=None
+        How many; a number between 0 and 1 is the share of the variance to keep; None is all with a
+        non-zero eigenvalue. Above the rank, columns of zeros.
+    kernel : Kernel, str, callable or KernelMap, default="rbf"
+        A map gives control of rank, tolerance and landmarks.
+    form : {"combined", "dual", "primal", "classical"}, default="combined"
+        How scores of new points are written: [EXACT] (25), (23), (16) or Appendix A. All are equal;
+        "primal" is ordinary PCA on the coordinates of the map (solver "factor").
+    solver : {"auto", "dense", "factor", "krylov"}, default="auto"
+        "dense": all of the centred kernel matrix; "krylov": its leading eigenpairs; "factor": from
+        the coordinates of a map, n r^2 operations at rank r (what a KernelMap always uses). "auto"
+        goes by the number of points, of components and the rank.
+    random_state : int, RandomState or None, default=None
+        Start of the Krylov iteration.
+
+    Attributes
+    ----------
+    eigenvalues_ : ndarray of shape (n_components,)
+        Of the centred kernel matrix (n times the variance), largest first.
+    eigenvectors_ : ndarray of shape (n_samples, n_components)
+        Of unit length; scores of the training points are eigenvectors_ * sqrt(eigenvalues_).
+    explained_variance_ratio_ : ndarray of shape (n_components,)
+    n_components_ : int
+    kernel_ : Kernel
+        The kernel with data-dependent parameters turned into numbers.
+    X_fit_ : the training points (not kept for Gram matrices, nor where a KernelMap was given)
+    kernel_map_ : KernelMap
+        Where coordinates were used.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelPCA, Polynomial
+    >>> X = np.array([[1.0, 1.0], [2.0, 4.0], [-1.0, 1.0], [-2.0, 4.0]])
+    >>> pca = KernelPCA(kernel=Polynomial(degree=2)).fit(X)
+    >>> pca.eigenvalues_.round(4)
+    array([277.9275, 252.    ,   2.0725])
+    >>> pca.transform([[0.0, 0.0]]).round(4)
+    array([[-0.    , -8.1894,  0.    ]])
+    """
+
+    @shows_new_spelling(
+        eigen_solver="use solver='dense', 'krylov', 'factor' or 'auto'",
+        fit_inverse_transform="inverse_transform always works, and learns at its first use",
+        alpha="the ridge of pre-images is an argument of mercer.preimage(model, Z, alpha=...)",
+        remove_zero_eig="n_components=None leaves zero eigenvalues out",
+        copy_X="X is never changed",
+        tol="'krylov' stops at residuals of 1e-7",
+        max_iter="'krylov' runs until it has converged",
+        iterated_power="there is no randomized solver; 'krylov' is faster and exact",
+        n_jobs="give the threads to the map: kernel=KernelMap(kernel, n_jobs=...)",
+    )
+    def __init__(
+        self,
+        n_components=None,
+        kernel="rbf",
+        *,
+        form="combined",
+        solver="auto",
+        random_state=None,
+    ):
+        self.n_components = n_components
+        self.kernel = kernel
+        self.form = form
+        self.solver = solver
+        self.random_state = random_state
+
+    # --- fitting --------------------------------------------------------------------------------
+
+    @all_or_nothing
+    def fit(self, X, y=None):
+        """Find the principal components of the training points."""
+        self._fit(X)
+        return self
+
+    @all_or_nothing
+    def fit_transform(self, X, y=None):
+        """Fit, and return the scores of the training points."""
+        return self._fit(X)
+
+    def _fit(self, X):
+        self._check_parameters()
+        kernel = self._leaf_kernel()
+        points = validated_points(self, X, kernel, reset=True)
+        for name in ("kernel_map_", "X_fit_", "_axes", "_mean", "_weights", "_intercept"):
+            vars(self).pop(name, None)
+        solver = self.solver if self.solver != "auto" else self._auto(kernel, points)
+        if solver == "low rank":
+            kernel_map = KernelMap(kernel, max_rank=points.shape[0] // LOW_RANK)
+            Phi = kernel_map.fit_transform(X)
+            if kernel_map.rank_ < kernel_map.max_rank:
+                self._from_coordinates(kernel_map, Phi)
+            else:
+                solver = "krylov" if self._few(points.shape[0]) else "dense"
+        if solver == "factor":
+            kernel_map = self._new_map().set_params(residual=False)
+            self._from_coordinates(kernel_map, kernel_map.fit_transform(X))
+        elif solver in ("dense", "krylov"):
+            self._from_kernel_matrix(
+                kernel.bind_points(points, pts.column_names(X)), points, solver
+            )
+        if kernel.kind != "gram" and not isinstance(self.kernel, KernelMap):
+            self.X_fit_ = _copy(points)
+        self._n_features_out = self.n_components_ = self.eigenvalues_.shape[0]
+        xp = namespace(self.eigenvectors_)
+        return _as_points(self.eigenvectors_ * xp.sqrt(self.eigenvalues_)[None, :], points)
+
+    def _auto(self, kernel, points):
+        """The cheapest exact solver for these sizes."""
+        n, valid = points.shape[0], kernel.is_psd is True
+        if isinstance(self.kernel, KernelMap) or self.form == "primal":
+            return "factor"
+        if n <= SMALL or not _on_host(points):
+            return "dense"
+        if not isinstance(self.n_components, numbers.Integral):
+            return "factor" if valid else "dense"
+        width = points.shape[1] if points.ndim == 2 else None
+        dimension = kernel.explicit_dim(width)
+        small = dimension is not None and dimension < n / LOW_RANK
+        if valid and (small or (width is not None and width <= FEW_COLUMNS)):
+            return "low rank"
+        return "krylov" if self._few(n) else "dense"
+
+    def _few(self, n):
+        return self.n_components * FEW_COMPONENTS <= n
+
+    def _from_coordinates(self, kernel_map, Phi):
+        """PCA on phi(X): the primal form, on landmarks. [EXACT] (11), (12)."""
+        self.kernel_map_, self.kernel_ = kernel_map, kernel_map.kernel_
+        xp = namespace(Phi)
+        # In memory the mean goes first: sums of squares about zero would lose digits.
+        self._mean = xp.mean(Phi, axis=0)
+        Phi = Phi - self._mean[None, :]
+        scatter = Moments.of(Phi).scatter()
+        values, axes = eigh(scatter)
+        total = float(xp.sum(xp.linalg.diagonal(scatter)))
+        k = self._count(values, total, Phi.shape[0])
+        values, axes = values[:k], axes[:, :k]
+        values = self._cut(values, self._scale(values), Phi.shape[0])
+        scores = Phi @ axes
+        sign = signs(scores)
+        self._axes = axes * (sign * _support(values))[None, :]
+        U = scores * (sign * _inverse_root(values))[None, :]
+        self._finish(values, U, total, Phi.shape[0])
+
+    def _from_kernel_matrix(self, kernel, points, solver):
+        """Eigenvectors of H K H, and what the scores of new points need: phi(z) = k_z W + b."""
+        _check_square(kernel, points)
+        kernel.check_range(points)
+        self.kernel_, n = kernel, points.shape[0]
+        if solver == "krylov":
+            values, U, row_means = self._leading(kernel, points)
+            trace = kernel.diagonal(points)
+            total = float(namespace(trace).sum(trace) - namespace(row_means).sum(row_means))
+            scale = self._scale(values)
+        else:
+            values, U, row_means, total, scale = self._dense(kernel, points)
+        values = self._cut(values, scale, n, kernel, U)
+        xp = namespace(U)
+        U = U - xp.mean(U, axis=0)[None, :]  # rounding has put a little of 1 into them
+        U = U * (signs(U) * _support(values))[None, :]
+        self._landmarks = kernel.landmarks(_copy(points))
+        self._weights, self._intercept = WRITTEN[self.form](
+            U * _inverse_root(values)[None, :], values, row_means
+        )
+        self._finish(values, U, total, n)
+
+    def _leading(self, kernel, points):
+        k = min(self.n_components, points.shape[0])
+        eps = float(np.finfo(tiles.allocate(points, (1, 1)).dtype).eps)
+        pairs = leading_eigenpairs(
+            kernel,
+            points,
+            k,
+            tol=max(1e-7, 64 * eps),
+            random_state=check_random_state(self.random_state).randint(2**31 - 1)
+            if self.random_state is not None
+            else 0,
+        )
+        worst = float(pairs.residuals.max()) / max(float(pairs.values[0]), np.finfo(float).tiny)
+        if worst > 1e3 * max(1e-7, 64 * eps):
+            warnings.warn(
+                f"the Krylov iteration left a relative residual of {worst:.2g}; solver='dense' is "
+                "slower and exact.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+        return pairs.values, pairs.vectors, pairs.row_means
+
+    def _dense(self, kernel, points):
+        K = tiles.evaluate(kernel, points)
+        xp, n = namespace(K), K.shape[0]
+        row_means = xp.mean(K, axis=1)
+        K -= xp.mean(K, axis=0)[None, :]
+        K -= xp.mean(K, axis=1)[:, None]
+        _check_symmetric(kernel, K)
+        total = float(xp.sum(xp.linalg.diagonal(K)))
+        k = self.n_components
+        if isinstance(k, numbers.Integral) and k < n / 2 and is_numpy(K):
+            values, U = scipy.linalg.eigh(K, subset_by_index=(n - k, n - 1), check_finite=False)
+            return values[::-1], U[:, ::-1], row_means, total, float(values[-1])
+        values, U = eigh(K)
+        k = self._count(values, total, n)
+        return values[:k], U[:, :k], row_means, total, self._scale(values)
+
+    # --- how many components, and which are zero --------------------------------------------------
+
+    @staticmethod
+    def _scale(values):
+        return max(float(values[0]), 0.0) if values.shape[0] else 0.0
+
+    def _count(self, values, total, n):
+        """Components to keep among all eigenvalues (zeros are cut afterwards)."""
+        if self.n_components is None:
+            return values.shape[0]
+        if isinstance(self.n_components, numbers.Integral):
+            return min(self.n_components, values.shape[0])
+        xp = namespace(values)
+        positive = xp.where(values > 0, values, xp.zeros_like(values))
+        share = xp.cumulative_sum(positive) / max(total, float(np.finfo(float).tiny))
+        below = int(xp.sum(xp.astype(share < self.n_components, xp.int64)))
+        return min(below + 1, values.shape[0])
+
+    def _cut(self, values, scale, n, kernel=None, vectors=None):
+        """Eigenvalues that are rounding become zero; clearly negative ones refute the kernel."""
+        xp = namespace(values)
+        single = "32" in str(values.dtype)
+        eps = float(xp.finfo(values.dtype).eps)
+        zero = max(2e-7 if single else 1e-12, 4 * n**0.5 * eps) * scale  # scikit-learn's ratios
+        if kernel is not None and kernel.is_psd is not True and values.shape[0]:
+            smallest = float(xp.min(values))
+            if smallest < -max((1e-5 if single else 1e-10) * scale, zero):
+                raise NotPSDError(
+                    f"There are significant negative eigenvalues: {kernel!r} has {smallest:.4g} on "
+                    f"this data (the largest is {scale:.4g}), so it is not positive semi-definite. "
+                    "Ask for fewer components, or pass kernel=KernelMap(kernel, indefinite='clip').",
+                    witness=vectors[:, int(xp.argmin(values))],
+                )
+        return xp.where(values > zero, values, xp.zeros_like(values))
+
+    def _finish(self, values, U, total, n):
+        """Attributes; zeros left out or, where their number was asked for, kept with a warning."""
+        xp = namespace(values)
+        rank = int(xp.sum(xp.astype(values > 0, xp.int64)))
+        if isinstance(self.n_components, numbers.Integral):
+            wanted = min(self.n_components, n)
+            if rank < self.n_components:
+                warnings.warn(
+                    f"n_components={self.n_components} is more than the rank {rank} of the centred "
+                    f"kernel matrix: the last {wanted - rank} of {wanted} columns are zero.",
+                    UserWarning,
+                    stacklevel=6,
+                )
+        else:
+            wanted = rank
+        self.eigenvalues_, self.eigenvectors_ = (
+            _wide(values[None, :], wanted)[0, :],
+            _wide(U, wanted),
+        )
+        for name in ("_axes", "_weights"):
+            if name in vars(self):
+                setattr(self, name, _wide(getattr(self, name), wanted))
+        if "_intercept" in vars(self):
+            self._intercept = _wide(self._intercept[None, :], wanted)[0, :]
+        self.explained_variance_ratio_ = (
+            self.eigenvalues_ / total if total > 0 else self.eigenvalues_
+        )
+
+    # --- scores and back ----------------------------------------------------------------------------
+
+    def transform(self, X):
+        """Scores of every row; each row on its own."""
+        check_is_fitted(self)
+        points = validated_points(self, X, self.kernel_, reset=False)
+        if hasattr(self, "kernel_map_"):
+            scores = self.kernel_map_.project(X, self._axes, -(self._mean @ self._axes))
+        else:
+            rows = _in_precision(points, self._weights)
+            scores = tiles.multiply(self.kernel_, rows, self._landmarks, self._weights)
+            scores = scores + self._intercept[None, :]
+        return _as_points(scores, points)
+
+    def inverse_transform(self, X):
+        """Points with these scores, about: a ridge regression learned at its first use.
+
+        As in scikit-learn, kernel ridge from scores to points with the same kernel and alpha = 1;
+        the exact inverse where the kernel is linear. ``mercer.preimage`` has other methods.
+        """
+        return preimage(self, X)
+
+    def _combination(self, Z):
+        """The points of feature space with scores Z, as sums over landmarks: for pre-images."""
+        if hasattr(self, "kernel_map_"):
+            return self.kernel_map_._combination(Z @ self._axes.T + self._mean[None, :])
+        return Combination(
+            self.kernel_, self._landmarks, Z @ self._weights.T + 1 / self._weights.shape[0]
+        )
+
+    def _examples(self):
+        """Points and their scores, to learn the way back from."""
+        if hasattr(self, "X_fit_"):
+            xp = namespace(self.eigenvectors_)
+            return self.X_fit_, self.eigenvectors_ * xp.sqrt(self.eigenvalues_)[None, :]
+        points, Phi = self.kernel_map_._examples()
+        return points, (Phi - self._mean[None, :]) @ self._axes
+
+    def _ridge_defaults(self):
+        return on_scores(self.kernel_), 1.0
+
+    def _last_fit(self):
+        return self.eigenvectors_
+
+    # --- checks -------------------------------------------------------------------------------------
+
+    def _check_parameters(self):
+        for name, options in (("form", FORMS), ("solver", SOLVERS)):
+            if getattr(self, name) not in options:
+                raise ValueError(
+                    f"{name} must be one of {', '.join(options)}, got {getattr(self, name)!r}."
+                )
+        k = self.n_components
+        whole = isinstance(k, numbers.Integral) and not isinstance(k, bool) and k >= 1
+        share = isinstance(k, numbers.Real) and not isinstance(k, numbers.Integral) and 0 < k < 1
+        if k is not None and not whole and not share:
+            raise ValueError(
+                "n_components must be a positive integer, a share of the variance between 0 and 1, "
+                f"or None, got {k!r}."
+            )
+        if self.solver == "krylov" and not whole:
+            raise ValueError(
+                f"solver='krylov' finds a given number of components, got n_components={k!r}; use "
+                "'factor' or 'dense'."
+            )
+        if self.solver in ("dense", "krylov") and isinstance(self.kernel, KernelMap):
+            raise ValueError(
+                f"a KernelMap means solver='factor', got {self.solver!r}; for the others pass its "
+                "kernel."
+            )
+        if self.solver in ("dense", "krylov") and self.form == "primal":
+            raise ValueError(
+                "form='primal' is PCA on the coordinates of a map: solver must be 'factor' or "
+                f"'auto', got {self.solver!r}."
+            )
+
+
+# --- scores of new points, k_z W + b: columns of A are eigenvectors u of H K H over sqrt(n lambda) ---
+
+
+def _combined(A, values, row_means):
+    """[EXACT] (25): k_z'(a - mean(a) 1) - n lambda mean(a), where a - mean(a) 1 = A.
+
+    The mean of a follows from the mean of K A = n lambda a: neither a centred kernel row nor the
+    unstable product K A / (n lambda) is needed.
+    """
+    return A, -(row_means @ A)
+
+
+def _dual(A, values, row_means):
+    """[EXACT] (23): (k_z - K1/n)' H a with K H a = n lambda a and H a = A."""
+    W = A - namespace(A).mean(A, axis=0)[None, :]
+    return W, -(row_means @ W)
+
+
+def _classical(A, values, row_means):
+    """[EXACT] Appendix A: A' k_c(z) with k_c(z) = k_z - 1'k_z/n - K1/n + 1'K1/n^2, term by term."""
+    xp = namespace(A)
+    sums = xp.sum(A, axis=0)
+    W = A - sums[None, :] / A.shape[0]
+    return W, -(row_means @ A) + xp.mean(row_means) * sums
+
+
+WRITTEN = {"combined": _combined, "dual": _dual, "classical": _classical}
+
+
+def _check_square(kernel, points):
+    if kernel.kind == "gram" and points.shape[0] != points.shape[1]:
+        raise ValueError(
+            f"Precomputed() needs a square Gram matrix at fit, got shape {tuple(points.shape)}."
+        )
+
+
+def _check_symmetric(kernel, K):
+    """Centring hides some asymmetry (of rows plus columns); what is left must be rounding."""
+    if kernel.symmetric:
+        return
+    xp = namespace(K)
+    worst, size = float(xp.max(xp.abs(K - K.T))), float(xp.max(xp.abs(K)))
+    if worst > 1e4 * float(xp.finfo(K.dtype).eps) * size:
+        raise ValueError(
+            f"{kernel!r} is not symmetric: centred values k(x, z) and k(z, x) differ by {worst:.3g} "
+            f"(the largest is {size:.3g}). Use (K + K.T) / 2 if that is what you mean."
+        )
+
+
+def _on_host(points):
+    return not is_array(points) or is_numpy(points) or scipy.sparse.issparse(points)
+
+
+def _copy(points):
+    """The caller may change X after fit."""
+    if is_numpy(points) or scipy.sparse.issparse(points):
+        return points.copy()
+    return points + 0 if is_array(points) else points
+
+
+def _support(values):
+    """1 for a component, 0 for a zero eigenvalue."""
+    return namespace(values).astype(values > 0, values.dtype)
+
+
+def _inverse_root(values):
+    """1 / sqrt(value), 0 for 0."""
+    xp = namespace(values)
+    safe = xp.where(values > 0, values, xp.ones_like(values))
+    return xp.where(values > 0, 1 / xp.sqrt(safe), xp.zeros_like(values))
+
+
+def _wide(A, columns):
+    """The first columns, with columns of zeros where there are fewer."""
+    missing = columns - A.shape[1]
+    if missing <= 0:
+        return A[:, :columns]
+    xp = namespace(A)
+    return xp.concat([A, on_device_of(np.zeros((A.shape[0], missing)), A)], axis=1)
+
+
+def _as_points(scores, points):
+    """Scores in the precision of the points."""
+    dtype = getattr(points, "dtype", None)
+    if is_numpy(scores) and dtype in (np.float32, np.float64) and scores.dtype != dtype:
+        return scores.astype(dtype)
+    return scores
+
+
+def _in_precision(points, like):
+    """New rows in the precision of the fit."""
+    if not (is_numpy(points) or scipy.sparse.issparse(points)) or points.dtype == object:
+        return points
+    return points if points.dtype == like.dtype else points.astype(like.dtype)
