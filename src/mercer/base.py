@@ -5,11 +5,25 @@ from functools import wraps
 import numpy as np
 import scipy.sparse
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _check_feature_names, _check_n_features, validate_data
 
 from .engine.arrays import device, is_array, is_numpy, namespace
-from .kernels import Kernel, as_kernel
+from .kernels import (
+    Chi2,
+    FromFeatures,
+    FromFunction,
+    Intersection,
+    Kernel,
+    Laplacian,
+    Periodic,
+    as_kernel,
+)
 from .kernels import points as pts
+from .kernels.adapters import FromSklearn
+
+# Kernels that compare points column by column, or call functions that need arrays.
+DENSE_ONLY = (Chi2, FromFeatures, FromFunction, FromSklearn, Intersection, Laplacian, Periodic)
+HISTOGRAMS = (Chi2, Intersection)
 
 
 def all_or_nothing(fit):
@@ -52,7 +66,11 @@ class KernelEstimator(BaseEstimator):
         tags.array_api_support = True
         tags.input_tags.sparse = True
         try:
-            tags.input_tags.pairwise = self._leaf_kernel().kind == "gram"
+            kernel = self._leaf_kernel()
+            tags.input_tags.pairwise = kernel.kind == "gram"
+            parts = [kernel, *kernel.get_params(deep=True).values()]
+            tags.input_tags.sparse = not any(isinstance(part, DENSE_ONLY) for part in parts)
+            tags.input_tags.positive_only = any(isinstance(part, HISTOGRAMS) for part in parts)
         except (TypeError, ValueError):
             pass  # an unknown kernel is reported by fit
         if tags.transformer_tags is not None:
@@ -62,21 +80,30 @@ class KernelEstimator(BaseEstimator):
 
 def validated_points(estimator, X, kernel, *, reset):
     """X as points of the kernel, with scikit-learn's checks and n_features_in_."""
+    if reset:
+        for name in ("n_features_in_", "feature_names_in_"):
+            vars(estimator).pop(name, None)
     if kernel.kind == "objects" or (kernel.kind == "any" and not is_array(X)):
         if not _is_table(X):
+            estimator._array_kind = ("numpy", "cpu")
             return pts.as_objects(X)
     if is_array(X) and not is_numpy(X):
         X = pts.as_vectors(X)
         if reset:
             estimator.n_features_in_ = X.shape[1]
-            estimator._array_kind = _kind(X)
         else:
             _check_columns(estimator, X)
-            _check_kind(estimator, X)
-        return X
-    X = validate_data(
-        estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32]
-    )
+    elif pts.is_frame(X) and kernel.kind != "vectors":
+        # Columns of several types: the kernel says which must be numbers.
+        _check_feature_names(estimator, X, reset=reset)
+        _check_n_features(estimator, X, reset=reset)
+        X = kernel.points(X)
+    else:
+        X = validate_data(
+            estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32]
+        )
+        if kernel.kind == "gram" and scipy.sparse.issparse(X):
+            X = X.toarray()
     if reset:
         estimator._array_kind = _kind(X)
     else:
@@ -93,7 +120,11 @@ def follow(values, X):
 
 
 def _is_table(X):
-    return scipy.sparse.issparse(X) or pts.is_frame(X) or (is_array(X) and X.ndim == 2 and X.dtype != object)
+    return (
+        scipy.sparse.issparse(X)
+        or pts.is_frame(X)
+        or (is_array(X) and X.ndim == 2 and X.dtype != object)
+    )
 
 
 def _kind(X):

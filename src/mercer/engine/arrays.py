@@ -22,6 +22,7 @@ __all__ = [
     "is_array",
     "is_cpu",
     "is_numpy",
+    "itemsize",
     "namespace",
     "on_device_of",
     "put",
@@ -74,7 +75,9 @@ def as_numpy(x):
         return x.detach().cpu().numpy()
     if is_cupy_array(x):
         return x.get()
-    return np.asarray(x)
+    if not is_array(x) or is_cpu(x):
+        return np.asarray(x)
+    return np.asarray(x.to_device(namespace(x).__array_namespace_info__().default_device()))
 
 
 def on_device_of(x, reference, dtype=None):
@@ -87,6 +90,11 @@ def on_device_of(x, reference, dtype=None):
         return xp.asarray(x, dtype=dtype, device=device(reference))
     # A copy: torch warns of memory that it must not write to, such as broadcast or frozen arrays.
     return xp.asarray(np.array(x), dtype=dtype, device=device(reference))
+
+
+def itemsize(x):
+    """Bytes of one number of a float array (strict backends' dtypes do not say)."""
+    return namespace(x).finfo(x.dtype).bits // 8
 
 
 def rows_of(X, a, b):

@@ -9,6 +9,7 @@ import scipy.linalg
 
 from ..engine import tiles
 from ..engine.arrays import (
+    device,
     is_cpu,
     is_numpy,
     namespace,
@@ -17,6 +18,8 @@ from ..engine.arrays import (
     rows_of,
     solve_triangular,
 )
+
+from .certificate import Radii, landmark_rows
 
 # Values in one panel of kernel values that is solved at once: large enough for BLAS's threads.
 PANEL_VALUES = 1 << 22
@@ -32,13 +35,15 @@ class Factor:
     S : landmarks, in the form that ``kernel.against`` takes
     C : r x r lower triangular, C C' = k(S, S)
     indices : positions of the landmarks among the training points
+    eps : precision of the kernel values, where it is less than that of C
     """
 
-    def __init__(self, kernel, S, C, indices):
+    def __init__(self, kernel, S, C, indices, eps=None):
         self.kernel = kernel
         self.S = S
         self.C = np.asfortranarray(C) if is_numpy(C) else C
         self.indices = np.asarray(indices)
+        self.eps = float(namespace(C).finfo(C.dtype).eps) if eps is None else eps
 
     @property
     def rank(self):
@@ -102,26 +107,44 @@ class Factor:
         return solve_triangular(self.C, coef, transpose=True)
 
     def radii(self, X, diagonal, *, n_jobs=None):
-        """rho^2 and tau of the certificate for every row, in O(panel) memory.
+        """The certificate's radii for every row, in O(panel) memory.
 
         tau(z) = sqrt k(z, z) + sum_i |a_i| sqrt k(s_i, s_i), a = C^-T phi(z): how much rounding in
         kernel values is amplified.
         """
         xp, lengths = namespace(self.C), self.lengths()
         rho2 = on_device_of(diagonal, self.C) + 0
-        tau = xp.sqrt(rho2)
+        length = xp.sqrt(xp.where(rho2 > 0, rho2, xp.zeros_like(rho2)))
+        tau = length + 0
 
         def consume(Phi, a, b):
             rho2[a:b] = rho2[a:b] - row_norms(Phi, xp)
             tau[a:b] = tau[a:b] + xp.abs(self.landmark_weights(Phi)) @ lengths
 
         self.for_panels(X, consume, n_jobs=n_jobs)
-        return xp.where(rho2 > 0, rho2, xp.zeros_like(rho2)), tau
+        rho2 = xp.where(rho2 > 0, rho2, xp.zeros_like(rho2))
+        return Radii(rho2, tau, length, landmark_rows(X, self.S, rho2))
+
+    def radii_of(self, Phi, diagonal, rho2):
+        """The same for points whose coordinates and residuals are known already."""
+        xp, lengths = namespace(self.C), self.lengths()
+        length = xp.sqrt(xp.where(diagonal > 0, diagonal, xp.zeros_like(diagonal)))
+        length = on_device_of(length, self.C)
+        tau = length + 0
+        for a, b in panels(Phi, Phi.shape[0], self.rank):
+            tau[a:b] += xp.abs(self.landmark_weights(Phi[a:b, :])) @ lengths
+        return Radii(rho2, tau, length, xp.zeros(tau.shape, dtype=xp.bool, device=device(tau)))
+
+    @property
+    def example(self):
+        """An array of the kind, device and dtype that the map computes in."""
+        return self.C
 
     def roundoff(self):
         """eta = u (sqrt r + c_k): the relative error of one kernel value and its solve."""
-        eps = float(namespace(self.C).finfo(self.C.dtype).eps)
-        return 0.5 * eps * (self.rank**0.5 + self.kernel.rounding(self.S)) if self.rank else eps
+        if self.rank == 0:
+            return self.eps
+        return 0.5 * self.eps * (self.rank**0.5 + self.kernel.rounding(self.S))
 
     def lengths(self):
         """sqrt k(s, s) of the landmarks."""
@@ -131,10 +154,10 @@ class Factor:
     def grown(self, S, rows, indices):
         """The factor with more landmarks: `rows` are their coordinates, last r' columns new."""
         xp, r, new = namespace(self.C), self.rank, rows.shape[0]
-        C = xp.zeros((r + new, r + new), dtype=self.C.dtype)
+        C = xp.zeros((r + new, r + new), dtype=self.C.dtype, device=device(self.C))
         C[:r, :r] = self.C
         C[r:, :] = xp.tril(rows, k=r)
-        return Factor(self.kernel, S, C, np.concatenate([self.indices, indices]))
+        return Factor(self.kernel, S, C, np.concatenate([self.indices, indices]), self.eps)
 
 
 def panels(X, n, r):

@@ -1,52 +1,104 @@
 """How wrong can phi(x) . phi(z) be? A bound that holds in floating point.
 
-In exact arithmetic |k(x, z) - phi(x) . phi(z)| <= rho(x) rho(z) (Cauchy-Schwarz in the orthogonal
-complement). Rounding adds to it: with a = C^-T phi(z) and tau(z) = sqrt k(z, z) + sum_i |a_i|
-sqrt k(s_i, s_i), errors of size eta = u (sqrt r + c_k) in kernel values and solves move rho^2 by at
-most 2 eta tau^2 (MATH.md section 7, tested there on 3e8 pairs).
+Let a = C^-T phi(z): f_z = sum_i a_i k(s_i, .) is the function whose coordinates are phi(z). What is
+computed satisfies C C' = k(S, S) + E and C phi(z) = k(S, z) + e with |E_ij| <= eta l_i l_j and
+|e_i| <= eta l_i l(z), where l = sqrt k(x, x) and eta = u (sqrt r + c_k): as good are kernel values
+and solves. With A(z) = sum_i |a_i| l_i and tau = l + A (MATH.md section 7):
+
+1. <k_x - f_x, k_z - f_z> = k(x, z) - phi(x).phi(z), up to eta tau(x) tau(z). At x = z this says
+   |k_z - f_z|^2 <= rho^2 + eta tau^2; so |error| <= R(x) R(z), R^2 = rho^2 + 2 eta tau^2.
+2. phi(x).phi(z) = f_x(z), up to eta l(z) A(x). So |error| <= |<k_x - f_x, k_z>| + eta l(z) tau(x)
+   <= l(z) (R(x) + eta tau(x)): z enters as it is, however badly its own weights are conditioned.
+3. At a landmark x = s_j, row j of C phi(z) = k(S, z) + e says f_z(s_j) = k(s_j, z), up to
+   eta l_j tau(z): with (2), |error| <= 2 eta l(x) tau(z). Nothing but rounding is left.
+
+The smallest of these holds. eta is what rounding does as a rule, not at worst; where the argument
+has eta, the code has 2 eta.
 """
+
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from ..engine.arrays import namespace
+from ..engine.arrays import as_numpy, is_array, namespace, on_device_of
 
 
-def omega(dtype):
-    """What underflow can hide."""
-    info = np.finfo(np.float32 if "32" in str(dtype) else np.float64)
-    return float(info.tiny) / float(info.eps)
+@dataclass
+class Radii:
+    """What the certificate needs to know of some points."""
+
+    rho2: Any  # k(x, x) - |phi(x)|^2, at least 0
+    tau: Any  # sqrt k(x, x) + sum_i |a_i| sqrt k(s_i, s_i)
+    length: Any  # sqrt k(x, x)
+    landmark: Any  # True where x is a landmark, to the bit
+
+    def mean(self):
+        """Of the points' mean. Every term of the bound is linear in R, tau and length, and these
+        are at most their root mean squares."""
+        xp = namespace(self.rho2)
+
+        def root_mean_square(v):
+            return xp.sqrt(xp.mean(v * v, keepdims=True))
+
+        return Radii(
+            xp.mean(self.rho2, keepdims=True),
+            root_mean_square(self.tau),
+            root_mean_square(self.length),
+            xp.zeros_like(self.landmark[:1]),
+        )
 
 
-def bound(left, right, eta, mean_radius=0.0):
-    """|k(x, z) - phi(x) . phi(z)| for all pairs, from (rho^2, tau, is_landmark) of both sides.
+def omega(length, xp):
+    """What underflow can hide of k(x, x): next to nothing, but for points that are tiny themselves."""
+    info = xp.finfo(length.dtype)
+    tiny, eps = float(info.smallest_normal), float(info.eps)
+    return xp.where(length**2 < tiny / eps, tiny / eps * xp.ones_like(length), tiny)
 
-    Centring subtracts means, each with an error of its own: their radius adds to both sides.
+
+def bound(x, z, eta, mean=None):
+    """|k(x, z) - phi(x) . phi(z)| at most, for all pairs; of the centred kernel with `mean`.
+
+    A centred error is a sum of four: of (x, z), (x, mean), (mean, z) and (mean, mean).
     """
-    rho2_x, tau_x, landmark_x = left
-    rho2_z, tau_z, landmark_z = right
-    xp, least = namespace(rho2_x), omega(rho2_x.dtype)
-    R_x = xp.sqrt(rho2_x + 2 * eta * tau_x**2 + least) + mean_radius
-    R_z = xp.sqrt(rho2_z + 2 * eta * tau_z**2 + least) + mean_radius
-    general = R_x[:, None] * R_z[None, :]
-    if not landmark_x.any() and not landmark_z.any():
-        return general
-    # A landmark lies in the span: only rounding is left.
-    exact = 2 * eta * tau_x[:, None] * tau_z[None, :] + least
-    either = landmark_x[:, None] | landmark_z[None, :]
-    return xp.where(either & (exact < general), exact, general)
+    error = _pairs(x, z, eta)
+    if mean is None:
+        return error
+    return error + _pairs(x, mean, eta) + _pairs(mean, z, eta) + _pairs(mean, mean, eta)
 
 
-def landmark_rows(X, S):
-    """Which rows of X are landmarks, to the bit; no rows where that cannot be told."""
-    n = X.shape[0]
-    if (
-        isinstance(X, np.ndarray)
-        and isinstance(S, np.ndarray)
-        and X.ndim == 2
-        and X.dtype != object
-    ):
-        X, S = np.ascontiguousarray(X + 0.0), np.ascontiguousarray(S + 0.0)  # -0.0 equals 0.0
-        if X.dtype == S.dtype and X.shape[1] == S.shape[1]:
-            row = np.dtype((np.void, X.dtype.itemsize * X.shape[1]))
-            return np.isin(X.view(row).ravel(), S.view(row).ravel())
-    return np.zeros(n, dtype=bool)
+def _pairs(x, z, eta):
+    xp = namespace(x.rho2)
+
+    def smaller(a, b):
+        return xp.where(b < a, b, a)
+
+    least_x, least_z = omega(x.length, xp), omega(z.length, xp)
+    least = xp.sqrt(least_x)[:, None] * xp.sqrt(least_z)[None, :]
+    R_x = xp.sqrt(x.rho2 + 2 * eta * x.tau**2 + least_x)
+    R_z = xp.sqrt(z.rho2 + 2 * eta * z.tau**2 + least_z)
+    error = R_x[:, None] * R_z[None, :]
+    error = smaller(error, (R_x + 2 * eta * x.tau)[:, None] * z.length[None, :] + least)
+    error = smaller(error, x.length[:, None] * (R_z + 2 * eta * z.tau)[None, :] + least)
+    if bool(xp.any(x.landmark)):
+        exact = 4 * eta * x.length[:, None] * z.tau[None, :] + least
+        error = xp.where(x.landmark[:, None] & (exact < error), exact, error)
+    if bool(xp.any(z.landmark)):
+        exact = 4 * eta * x.tau[:, None] * z.length[None, :] + least
+        error = xp.where(z.landmark[None, :] & (exact < error), exact, error)
+    return error
+
+
+def landmark_rows(X, S, like):
+    """Which rows of X are landmarks, to the bit, as an array where `like` is; no rows where that
+    cannot be told."""
+    rows = np.zeros(X.shape[0], dtype=bool)
+    if _dense(X) and _dense(S) and X.dtype == S.dtype and X.shape[1] == S.shape[1]:
+        x, s = (np.ascontiguousarray(as_numpy(P) + 0.0) for P in (X, S))  # -0.0 equals 0.0
+        row = np.dtype((np.void, x.dtype.itemsize * x.shape[1]))
+        rows = np.isin(x.view(row).ravel(), s.view(row).ravel())
+    return on_device_of(rows, like, dtype=namespace(like).bool)
+
+
+def _dense(X):
+    return is_array(X) and X.ndim == 2 and X.dtype != object

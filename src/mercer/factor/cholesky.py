@@ -5,33 +5,44 @@ scaled back. While K fits: plain Cholesky first, accepted when its smallest pivo
 K stays in the other triangle, so that a rejection costs no evaluation; then the pivoted one.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
 
 from ..engine import tiles
-from ..engine.arrays import cholesky, is_numpy, namespace, on_device_of, row_norms
+from ..engine.arrays import (
+    as_numpy,
+    cholesky,
+    is_cpu,
+    is_numpy,
+    itemsize,
+    namespace,
+    on_device_of,
+    row_norms,
+)
 from ..engine.memory import budget
+from ..kernels.points import take
 from .base import Factor
-from .indefinite import check_diagonal, check_residuals, probe
+from .indefinite import check_diagonal, check_residuals, probe, symmetrised, value_eps
 from .partial import partial_cholesky
 
 # In units of eps, for LAPACK's pivoted Cholesky and for the blocked one (MATH.md section 7).
 STORED_TOL = 64
 PARTIAL_TOL = 256
 FULL_RANK = 640
+# Values that tell the precision of a kernel that is not evaluated as a whole.
+SAMPLED_ROWS = 16
 
 
 @dataclass
 class Fit:
-    """A factor with what the training points say: their coordinates and relative residuals."""
+    """A factor with what the training points say: their coordinates and residuals rho^2."""
 
     factor: Factor
     F: object
     residuals: np.ndarray
-    diagonal: object
-    stored: bool
 
 
 def factorize(
@@ -43,48 +54,56 @@ def factorize(
     pivots="greedy",
     rng=None,
     memory_limit=None,
+    copies=2,
     n_jobs=None,
     verbose=False,
 ):
-    """Landmarks among X, their factor, and the coordinates of X: n x r."""
-    diagonal = kernel.diagonal(X)
-    check_diagonal(kernel, diagonal)
-    lengths = self_lengths(kernel, diagonal)
-    n = X.shape[0]
-    eps = float(namespace(lengths).finfo(lengths.dtype).eps)
-    limit = budget(memory_limit, lengths)
-    # A kernel of unknown validity is compared with its factor afterwards: K is kept.
-    copies = 1 if kernel.is_psd is True else 2
-    fits = copies * n * n * lengths.dtype.itemsize <= limit
+    """Landmarks among X, their factor, and the coordinates of X: n x r.
+
+    `copies` is how many arrays of that shape the caller will hold at once.
+    """
+    n, diagonal = X.shape[0], kernel.diagonal(X)
+    unsure = kernel.is_psd is not True
+    eps = float(namespace(diagonal).finfo(diagonal.dtype).eps)
+    limit = budget(memory_limit, diagonal)
+    # K and F; of a kernel of unknown validity K once more, to be compared with its factor.
+    fits = (max(copies, 2) + unsure) * n * n * itemsize(diagonal) <= limit
     every_pivot = max_rank is None or max_rank >= n
-    if fits and every_pivot and pivots == "greedy" and _has_lapack(lengths):
-        return _stored(kernel, X, diagonal, lengths, tol, eps, n_jobs, verbose)
     if fits and every_pivot and pivots == "greedy":
-        fit = _plain(kernel, X, diagonal, lengths, tol, eps)
+        if is_cpu(diagonal):
+            return _stored(kernel, X, diagonal, tol, eps, n_jobs, verbose)
+        fit = _plain(kernel, X, diagonal, tol, eps)
         if fit is not None:
             return fit
-    capacity = max(1, limit // (n * lengths.dtype.itemsize))
-    floor = PARTIAL_TOL * eps
+    if unsure:
+        eps = _sampled_eps(kernel, X, eps)
+    check_diagonal(kernel, diagonal, eps)
+    lengths = self_lengths(kernel, diagonal)
     part = partial_cholesky(
         kernel,
         X,
         lengths,
-        tol=floor if tol is None else max(tol, 4 * eps),
+        initial=_relative(diagonal, lengths) if unsure else None,
+        tol=PARTIAL_TOL * eps if tol is None else max(tol, 4 * eps),
         max_rank=max_rank,
         pivots=pivots,
         rng=rng,
-        capacity=capacity,
+        capacity=columns_that_fit(n, limit, itemsize(diagonal), copies),
         n_jobs=n_jobs,
         verbose=verbose,
     )
-    check_residuals(kernel, part, eps)
+    check_residuals(kernel, part, diagonal, eps)
     part.F *= lengths[:, None]
-    factor = afresh(kernel, X, part, lengths)
-    return Fit(factor, part.F, part.residuals, diagonal, stored=False)
+    factor = afresh(kernel, X, part, lengths, eps)
+    return Fit(factor, part.F, _absolute(part.residuals, lengths))
 
 
-def _has_lapack(lengths):
-    return is_numpy(lengths)
+def columns_that_fit(n, limit, size, copies=2):
+    """The largest r with copies * n r + 3 r^2 numbers in the limit: coordinates, and the factor
+    with what computing it takes."""
+    b = copies * n
+    r = int((math.sqrt(b * b + 12 * limit / size) - b) / 6)
+    return max(1, r)
 
 
 def self_lengths(kernel, diagonal):
@@ -95,6 +114,15 @@ def self_lengths(kernel, diagonal):
         floor = float(xp.max(d)) * float(xp.finfo(d.dtype).eps)
         d = xp.where(d < floor, xp.ones_like(d) * floor, d)
     return xp.sqrt(d)
+
+
+def _relative(diagonal, lengths):
+    d, l = (as_numpy(v).astype(np.float64) for v in (diagonal, lengths))
+    return d / np.where(l > 0, l, 1.0) ** 2
+
+
+def _absolute(residuals, lengths):
+    return np.maximum(residuals, 0) * as_numpy(lengths).astype(np.float64) ** 2
 
 
 def _normalised(K, lengths):
@@ -110,92 +138,89 @@ def _normalised(K, lengths):
     return K
 
 
-def _stored(kernel, X, diagonal, lengths, tol, eps, n_jobs, verbose):
-    K = tiles.evaluate(kernel, X, n_jobs=n_jobs, verbose=verbose)
-    K = _normalised(K, lengths)
+def _stored(kernel, X, diagonal, tol, eps, n_jobs, verbose):
+    """LAPACK on the whole matrix; arrays of other backends lend it their memory."""
+    K = np.require(as_numpy(tiles.evaluate(kernel, X, n_jobs=n_jobs, verbose=verbose)), None, "W")
     unsure = kernel.is_psd is not True
     if unsure:
-        K = _symmetrised(K)
-        original = K.copy()
+        eps = value_eps(K, eps)
+        K = symmetrised(kernel, K, eps)
+        size = float(np.abs(K).max())
+    check_diagonal(kernel, diagonal, eps)
+    lengths = as_numpy(self_lengths(kernel, diagonal))
+    K = _normalised(K, lengths)
+    original = K.copy() if unsure else None
     n = len(K)
     potrf, pstrf = scipy.linalg.lapack.get_lapack_funcs(("potrf", "pstrf"), (K,))
     ones = K.diagonal().copy()
     # LAPACK sees the transpose, in Fortran order: "lower" is our upper triangle. (f2py keeps the
     # GIL; BLAS runs on all its threads.)
     A, info = potrf(K.T, lower=1, overwrite_a=1, clean=0)
-    pivots_squared = A.diagonal() ** 2
-    if (
-        info == 0
-        and pivots_squared.min() > FULL_RANK * eps
-        and (tol is None or tol < FULL_RANK * eps)
-    ):
+    full = info == 0 and (A.diagonal() ** 2).min() > FULL_RANK * eps
+    if full and (tol is None or tol < FULL_RANK * eps):
         C = _lower(A)
         C *= lengths[:, None]
-        factor = Factor(kernel, kernel.landmarks(X), C, np.arange(n))
-        return Fit(factor, C, np.zeros(n), diagonal, stored=True)
+        C = C if is_numpy(diagonal) else on_device_of(C, diagonal)
+        factor = Factor(kernel, kernel.landmarks(X), C, np.arange(n), eps)
+        return Fit(factor, C, np.zeros(n))
     np.fill_diagonal(A, ones)
     noise = max(STORED_TOL, n**0.5 if n > STORED_TOL**2 else 0) * eps
     tol = noise if tol is None else max(tol, eps)
     # Validity is judged at the noise floor, whatever the tolerance; pivots nest, so that a larger
     # tolerance is a cut.
-    A, piv, rank, info = pstrf(A, tol=noise if unsure else tol, lower=0, overwrite_a=1)
+    A, piv, rank, info = pstrf(A, tol=min(noise, tol) if unsure else tol, lower=0, overwrite_a=1)
     piv = piv - 1
+    # pstrf counts a first pivot however small it is.
+    rank = rank if ones.max() > 0 else 0
     F = np.zeros((n, rank), dtype=K.dtype)
     F[piv[:rank]] = np.triu(A[:rank, :rank]).T
     F[piv[rank:]] = A[:rank, rank:].T
     if unsure:
-        probe(kernel, original, F, noise, X)
+        probe(kernel, original, F, lengths, noise, eps, size)
         del original
         rank = int((A.diagonal()[:rank] ** 2 > tol).sum())
         F = F[:, :rank]
-    residuals = np.maximum(ones - row_norms(F, np), 0)
+    residuals = ones - row_norms(F, np)
     residuals[piv[:rank]] = 0
     del A, K
     F *= lengths[:, None]
-    C = F[piv[:rank]]
-    factor = Factor(kernel, kernel.landmarks(X, piv[:rank]), C, piv[:rank])
-    return Fit(factor, F, residuals, diagonal, stored=True)
+    F = F if is_numpy(diagonal) else on_device_of(F, diagonal)
+    C = take(F, piv[:rank])
+    factor = Factor(kernel, kernel.landmarks(X, piv[:rank]), C, piv[:rank], eps)
+    return Fit(factor, F, _absolute(residuals, lengths))
 
 
-def _plain(kernel, X, diagonal, lengths, tol, eps):
+def _plain(kernel, X, diagonal, tol, eps):
     """Plain Cholesky on a device: None where K is not clearly of full rank."""
-    xp = namespace(lengths)
-    K = tiles.evaluate(kernel, X)
-    if not bool(xp.all(lengths > 0)):
+    xp, lengths = namespace(diagonal), self_lengths(kernel, diagonal)
+    if not bool(xp.all(diagonal > 0)) or (tol is not None and tol >= FULL_RANK * eps):
         return None
+    K = tiles.evaluate(kernel, X)
     K /= lengths[:, None]
     K /= lengths[None, :]
     C = cholesky(K)
-    if C is None or (tol is not None and tol >= FULL_RANK * eps):
-        return None
-    if float(xp.min(xp.linalg.diagonal(C))) ** 2 <= FULL_RANK * eps:
+    if C is None or float(xp.min(xp.linalg.diagonal(C))) ** 2 <= FULL_RANK * eps:
         return None
     C *= lengths[:, None]
     n = X.shape[0]
-    factor = Factor(kernel, kernel.landmarks(X), C, np.arange(n))
-    return Fit(factor, C, np.zeros(n), diagonal, stored=True)
+    return Fit(Factor(kernel, kernel.landmarks(X), C, np.arange(n), eps), C, np.zeros(n))
 
 
-def afresh(kernel, X, part, lengths):
+def afresh(kernel, X, part, lengths, eps=None):
     """The factor of k(S, S) computed anew: the blocked one has gathered rounding on its way."""
-    xp = namespace(lengths)
-    indices = part.indices
-    where = on_device_of(indices, lengths, dtype=xp.int64)
+    xp, indices = namespace(lengths), part.indices
     S = kernel.landmarks(X, indices)
-    from ..kernels.points import take
-
     if len(indices) == 0:
-        return Factor(kernel, S, part.F[:0, :], indices)
-    l = xp.take(lengths, where, axis=0)
+        return Factor(kernel, S, part.F[:0, :], indices, eps)
+    l = take(lengths, indices)
     K = tiles.allocate(lengths, (len(indices), len(indices)))
-    tile, rows = kernel.against(S), take(X, indices)
-    K[:, :] = tile(rows)
+    K[:, :] = kernel.against(S)(take(X, indices))
     K /= l[:, None]
     K /= l[None, :]
     C = cholesky(K)
     if C is None:  # singular to rounding: the factor that chose the pivots is what there is
         C = xp.tril(take(part.F, indices) / l[:, None])
-    return Factor(kernel, S, C * l[:, None], indices)
+    return Factor(kernel, S, C * l[:, None], indices, eps)
 
 
 def _lower(A):
@@ -205,16 +230,7 @@ def _lower(A):
     return A
 
 
-def _symmetrised(K):
-    size = np.abs(K).max()
-    difference = np.abs(K - K.T)
-    worst = difference.max()
-    if worst > 1e3 * np.finfo(K.dtype).eps * max(size, np.finfo(K.dtype).tiny):
-        i, j = np.unravel_index(difference.argmax(), K.shape)
-        raise ValueError(
-            f"the kernel is not symmetric: k(x, z) and k(z, x) differ by {worst:.3g} (relative to "
-            f"their lengths) for points {i} and {j}. Use (K + K.T) / 2 if that is what you mean."
-        )
-    K += K.T.copy() if worst else K.T
-    K *= 0.5
-    return K
+def _sampled_eps(kernel, X, eps):
+    """The precision of kernel values, from a few rows."""
+    some = np.linspace(0, X.shape[0] - 1, min(SAMPLED_ROWS, X.shape[0])).astype(int)
+    return value_eps(as_numpy(kernel.against(kernel.landmarks(X, some))(take(X, some))), eps)

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from ..engine import tiles
-from ..engine.arrays import as_numpy, namespace
+from ..engine.arrays import as_numpy, itemsize, namespace, on_device_of
 from ..engine.stream import stacked
 from ..kernels.points import take
 from .base import Factor
+from .certificate import Radii
 from .cholesky import PARTIAL_TOL, afresh, self_lengths
 from .partial import partial_cholesky
 
@@ -64,8 +65,7 @@ def certify_and_grow(factor, rows, *, tol, max_rank, limit, n_jobs=None, verbose
         kept = picked if kept is None else stacked(kept, picked)
         where.append(start + above)
         left.append(share[above])
-        itemsize = factor.C.dtype.itemsize
-        if kept.shape[0] * 2 * factor.rank * itemsize > limit // 3:
+        if kept.shape[0] * 2 * factor.rank * itemsize(factor.C) > limit // 3:
             # Too many to hold: grow on them now; rows already seen stay certified.
             factor, worst = grown(
                 factor, kept, np.concatenate(where), tol, max_rank, n_jobs, verbose
@@ -131,10 +131,18 @@ class StreamedMoments:
     second: Any
     rho2: float
     tau2: float
+    length2: float
 
-    def radius(self, eta):
-        """Root mean square R of the rows: the radius of their mean."""
-        return ((self.rho2 + 2 * eta * self.tau2) / self.n) ** 0.5
+    def radii(self):
+        """The certificate's radii of the rows' mean: root mean squares."""
+        like = self.first[:1] if self.first.shape[0] else self.second
+        mean = [v / self.n for v in (self.rho2, self.tau2, self.length2)]
+        return Radii(
+            on_device_of(np.array(mean[:1]), like),
+            on_device_of(np.sqrt(mean[1:2]), like),
+            on_device_of(np.sqrt(mean[2:]), like),
+            on_device_of(np.zeros(1, bool), like, dtype=namespace(like).bool),
+        )
 
 
 def streamed_moments(factor, rows, n_jobs=None):
@@ -142,7 +150,12 @@ def streamed_moments(factor, rows, n_jobs=None):
     xp, lengths = namespace(factor.C), factor.lengths()
     r = factor.rank
     total = StreamedMoments(
-        0, xp.zeros(r, dtype=factor.dtype), xp.zeros((r, r), dtype=factor.dtype), 0.0, 0.0
+        0,
+        xp.zeros_like(factor.C[:1, :])[0, :] if r else xp.zeros(0, dtype=factor.dtype),
+        xp.zeros_like(factor.C),
+        0.0,
+        0.0,
+        0.0,
     )
     for _, chunk in rows:
         diagonal = factor.kernel.diagonal(chunk)
@@ -155,6 +168,7 @@ def streamed_moments(factor, rows, n_jobs=None):
             tau = xp.sqrt(diagonal[a:b]) + xp.abs(factor.landmark_weights(Phi)) @ lengths
             total.rho2 += float(xp.sum(xp.where(rho2 > 0, rho2, xp.zeros_like(rho2))))
             total.tau2 += float(xp.sum(tau * tau))
+            total.length2 += float(xp.sum(diagonal[a:b]))
 
         factor.for_panels(chunk, consume, n_jobs=n_jobs)
     return total

@@ -11,18 +11,66 @@ from ..engine.arrays import as_numpy, namespace
 from ..kernels.validity import NotPSDError
 
 OPTIONS = ("raise", "clip", "flip", "shift")
+ROWS = 256  # of a matrix that is looked at in blocks
 HINT = (
     "Pass indefinite='clip' (drop negative eigenvalues), 'flip' (take absolute values) or 'shift' "
     "(add to the diagonal) to KernelMap, or use a valid kernel."
 )
 
 
-def check_diagonal(kernel, diagonal):
+def value_eps(K, eps):
+    """The precision that kernel values carry: numbers that single precision holds exactly came
+    from it, with its rounding errors. (Whole numbers are exact either way.)
+    """
+    single = float(np.finfo(np.float32).eps)
+    if eps >= single:
+        return eps
+    for a in range(0, len(K), ROWS):
+        k = K[a : a + ROWS]
+        with np.errstate(over="ignore", under="ignore"):
+            if not np.array_equal(k, k.astype(np.float32)):
+                return eps
+    blocks = (K[a : a + ROWS] for a in range(0, len(K), ROWS))
+    return eps if all(np.array_equal(k, np.rint(k)) for k in blocks) else single
+
+
+def noise_floor(n, eps):
+    """How negative an eigenvalue of n valid kernel values (of size 1) may be computed."""
+    return 8 * (n + 32) * eps
+
+
+def symmetrised(kernel, K, eps):
+    """(K + K') / 2 over K, in blocks; an asymmetry beyond rounding is refused."""
+    worst, where, size = 0.0, (0, 0), 0.0
+    for a in range(0, len(K), ROWS):
+        b = min(a + ROWS, len(K))
+        size = max(size, float(np.abs(K[a:b]).max()))
+        difference = np.abs(K[a:b, a:] - K[a:, a:b].T)
+        if difference.max() > worst:
+            worst = float(difference.max())
+            i, j = np.unravel_index(difference.argmax(), difference.shape)
+            where = (a + int(i), a + int(j))
+    if worst > 1e3 * eps * size:
+        i, j = where
+        raise ValueError(
+            f"{kernel!r} is not symmetric on this data: k(x, z) = {K[i, j]:.6g} and k(z, x) = "
+            f"{K[j, i]:.6g} for points {i} and {j}, a difference of {worst:.3g}. Use (K + K.T) / 2 "
+            "if that is what you mean."
+        )
+    if worst:
+        for a in range(0, len(K), ROWS):
+            b = min(a + ROWS, len(K))
+            half = 0.5 * K[a:b, a:] + 0.5 * K[a:, a:b].T
+            K[a:b, a:], K[a:, a:b] = half, half.T
+    return K
+
+
+def check_diagonal(kernel, diagonal, eps):
     if kernel.is_psd is True:
         return
     xp = namespace(diagonal)
-    smallest = float(xp.min(diagonal))
-    if smallest < 0:
+    smallest, largest = float(xp.min(diagonal)), float(xp.max(diagonal))
+    if smallest < -noise_floor(diagonal.shape[0], eps) * max(largest, 0.0):
         i = int(xp.argmin(diagonal))
         raise NotPSDError(
             f"{kernel!r} is not positive semi-definite on this data: k(x, x) = {smallest:.4g} for "
@@ -31,53 +79,55 @@ def check_diagonal(kernel, diagonal):
         )
 
 
-def probe(kernel, K, F, tol, X):
-    """Raise NotPSDError where K - F F' is more than rounding (normalised, in memory)."""
+def probe(kernel, K, F, lengths, noise, eps, size):
+    """Raise NotPSDError where K - F F' is more than rounding (normalised, in memory).
+
+    `size` is the largest |k(x, z)|: values that were centred or summed elsewhere carry errors
+    relative to it, and points with a small k(x, x) of their own must not be judged by less.
+    """
     n = len(K)
-    eps = np.finfo(K.dtype).eps
     g = np.random.default_rng(0).standard_normal((n, 4)).astype(K.dtype)
-    gap = np.abs(K @ g - F @ (F.T @ g)).max()
-    # What truncation at tol and rounding may leave: |K - FF'| <= n tol, spread over g.
-    if gap <= 8 * n * max(tol, 16 * eps):
+    gap = np.linalg.norm(K @ g - F @ (F.T @ g)) / (4 * n) ** 0.5
+    # A valid remainder has a diagonal of at most the noise, so |remainder g| <= n noise.
+    if gap <= n**0.5 * noise:
         return
     value, vector = smallest_eigenpair(K)
-    if value < -8 * n * eps * max(1.0, np.abs(K).max()):
+    witness = vector / np.where(lengths > 0, lengths, 1)
+    floor = noise_floor(n, eps)
+    if value < -floor and value < -floor * size * (witness @ witness):
         raise NotPSDError(
             f"{kernel!r} is not positive semi-definite on this data: the smallest eigenvalue of the "
             f"normalised kernel matrix is {value:.4g}. {HINT}",
-            witness=_unnormalised(vector, kernel, X),
+            witness=witness / np.linalg.norm(witness),
         )
 
 
-def _unnormalised(vector, kernel, X):
-    """A witness for K itself from one for the normalised matrix."""
-    d = as_numpy(kernel.diagonal(X)).astype(float)
-    scaled = vector / np.sqrt(np.where(d > 0, d, 1))
-    return scaled / np.linalg.norm(scaled)
-
-
-def check_residuals(kernel, part, eps):
+def check_residuals(kernel, part, diagonal, eps):
     """The partial algorithm sees part of the matrix: a clearly negative residual refutes it."""
     if kernel.is_psd is True:
         return
-    worst = int(part.residuals.argmin())
+    d = as_numpy(diagonal).astype(np.float64)
+    n, worst = len(d), int(part.residuals.argmin())
     value = float(part.residuals[worst])
-    if value < -1e3 * max(1, part.F.shape[1]) ** 0.5 * eps:
-        raise NotPSDError(
-            f"{kernel!r} is not positive semi-definite on this data: point {worst} has a relative "
-            f"residual of {value:.4g} after {part.F.shape[1]} landmarks (only the landmarks' columns "
-            f"were tested). {HINT}",
-            witness=_residual_witness(part, worst),
-        )
+    small = value >= -1e3 * max(1, part.F.shape[1]) ** 0.5 * eps
+    if small or value * max(d[worst], eps * d.max()) >= -noise_floor(n, eps) * d.max():
+        return
+    raise NotPSDError(
+        f"{kernel!r} is not positive semi-definite on this data: point {worst} has a relative "
+        f"residual of {value:.4g} after {part.F.shape[1]} landmarks (only the landmarks' columns "
+        f"were tested). {HINT}",
+        witness=_residual_witness(part, worst, d),
+    )
 
 
-def _residual_witness(part, worst):
-    """a = (-C^-T phi, 1) on landmarks and the point: a'Ka is its residual."""
+def _residual_witness(part, worst, d):
+    """a = (-C^-T phi, 1) on landmarks and the point, scaled back: a'Ka is its residual."""
     F = as_numpy(part.F).astype(float)
     C = np.tril(F[part.indices])
     a = np.zeros(len(F))
     a[part.indices] = -scipy.linalg.solve_triangular(C, F[worst], lower=True, trans=1)
     a[worst] += 1.0
+    a /= np.sqrt(np.maximum(d, np.finfo(float).eps * d.max()))
     return a / np.linalg.norm(a)
 
 
@@ -90,27 +140,22 @@ def corrected(K, how):
     """Eigenvalues made non-negative: weights W with phi(z) = W' k_z, coordinates F, and a summary.
 
     clip and flip change k_z as they change K (F = K W); shift adds a constant to k(x, x) alone, so
-    new points keep their similarities to the training points.
+    new points keep their similarities to the training points. Columns come largest first.
     """
     values, vectors = scipy.linalg.eigh(K)
-    values, vectors = values[::-1], vectors[:, ::-1]
-    noise = 8 * len(K) * np.finfo(K.dtype).eps * np.abs(values).max()
-    smallest = float(values[-1])
-    negative = values[values < -noise]
+    size = np.abs(values)
+    noise = 8 * len(K) * np.finfo(K.dtype).eps * size.max()
+    negative = values < -noise
     summary = {
         "method": how,
-        "min_eigenvalue": smallest,
-        "n_negative": len(negative),
-        "share": float(np.abs(negative).sum() / np.abs(values).sum()),
-        "shift": 0.0,
+        "min_eigenvalue": float(values[0]),
+        "n_negative": int(negative.sum()),
+        "share": float(size[negative].sum() / size.sum()),
+        "shift": max(0.0, -float(values[0])) if how == "shift" else 0.0,
     }
-    if how == "shift":
-        summary["shift"] = max(0.0, -smallest)
-        new = values + summary["shift"]
-    else:
-        new = np.abs(values) if how == "flip" else np.maximum(values, 0)
-    kept = new > noise
-    root = np.sqrt(new[kept])
-    F = vectors[:, kept] * root
-    W = vectors[:, kept] * (np.sign(values[kept]) if how == "flip" else 1.0) / root
-    return F, W, new[kept], summary
+    new = size if how == "flip" else np.maximum(values + summary["shift"], 0)
+    order = np.argsort(-new, kind="stable")
+    order = order[new[order] > noise]
+    root, U = np.sqrt(new[order]), vectors[:, order]
+    signs = np.sign(values[order]) if how == "flip" else 1.0
+    return U * root, U * (signs / root), summary

@@ -10,9 +10,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..engine import tiles
-from ..engine.arrays import as_numpy, is_numpy, namespace, on_device_of, row_norms, rows_of
+from ..engine.arrays import (
+    as_numpy,
+    is_cpu,
+    is_numpy,
+    itemsize,
+    namespace,
+    on_device_of,
+    row_norms,
+    rows_of,
+)
 from ..engine.memory import MemoryLimitError, readable
+from ..kernels.points import take
 from .pivots import rule
+
+# Columns to begin with where memory is taken when asked for; doubled as needed.
+FIRST_COLUMNS = 512
 
 
 @dataclass
@@ -34,6 +47,7 @@ def partial_cholesky(
     pivots="greedy",
     rng=None,
     start=None,
+    initial=None,
     capacity=None,
     n_jobs=None,
     verbose=False,
@@ -44,6 +58,7 @@ def partial_cholesky(
     ----------
     lengths : sqrt k(x, x), zero for points at the origin of feature space
     start : n x r0 normalised coordinates to go on from
+    initial : k(x, x) / lengths^2, where that is not 1 for every point away from the origin
     capacity : most columns that memory allows; reaching it is an error, reaching max_rank is not
     """
     n = X.shape[0]
@@ -52,8 +67,8 @@ def partial_cholesky(
     first = r
     wanted = min(n, max_rank) + first if max_rank is not None else n + first
     room = wanted if capacity is None else min(wanted, capacity)
-    F = _columns(lengths, n, room)
-    residuals = np.where(as_numpy(lengths) > 0, 1.0, 0.0)
+    F = _columns(lengths, n, room if _is_lazy(lengths) else min(room, r + FIRST_COLUMNS))
+    residuals = np.where(as_numpy(lengths) > 0, 1.0, 0.0) if initial is None else initial
     if start is not None:
         F[:, :r] = start
         residuals = residuals * (1.0 - as_numpy(row_norms(start, xp)).astype(np.float64))
@@ -64,13 +79,10 @@ def partial_cholesky(
     with tiles.progress_bar(verbose, "landmarks") as progress:
         while r < wanted and residuals.max() > tol:
             if r >= room:
-                raise MemoryLimitError(
-                    f"rank {r} reached with a largest relative residual of {residuals.max():.3g} "
-                    f"(tol={tol:.3g}), and memory_limit allows no more columns for {n} points "
-                    f"({readable(n * room * F.dtype.itemsize)}). Set max_rank={r}, a larger tol, a "
-                    "larger memory_limit, or use float32."
-                )
-            proposed = choose.propose(residuals, weights, r - first, wanted - first)
+                raise MemoryLimitError(_too_large(n, r, residuals.max(), tol, F))
+            # What is explained is no candidate, however large its own scale.
+            left = np.where(residuals > tol, residuals, 0.0)
+            proposed = choose.propose(left, weights, r - first, wanted - first)
             if len(proposed) == 0:
                 break
             G = _residual_gram(kernel, X, F, r, proposed, inverse_lengths)
@@ -80,6 +92,8 @@ def partial_cholesky(
                 residuals[proposed] = np.minimum(residuals[proposed], np.maximum(G.diagonal(), 0))
                 continue
             chosen = proposed[accepted]
+            if r + len(chosen) > F.shape[1]:
+                F = _widened(F, r, min(room, 2 * (r + len(chosen))))
             _append(kernel, X, F, r, chosen, L, inverse_lengths, residuals, n_jobs)
             residuals[chosen] = 0.0
             taken.extend(chosen.tolist())
@@ -89,8 +103,30 @@ def partial_cholesky(
     return Partial(F[:, :r], np.array(taken, dtype=int), residuals)
 
 
+def _too_large(n, r, residual, tol, F):
+    fits = float(f"{1.01 * residual:.2g}")
+    return (
+        f"rank {r} reached with a largest relative residual of {residual:.3g} (tol={tol:.3g}), and "
+        f"memory_limit leaves no room for more than {r} columns of {n} points "
+        f"({readable(n * r * itemsize(F))}, and as much again for the result). What fits: "
+        f"max_rank={r}, or tol={fits:.2g}, or float32 data for about twice the rank; else a larger "
+        "memory_limit."
+    )
+
+
+def _is_lazy(like):
+    """On the CPU memory that is never written is never taken; a device takes it at once."""
+    return is_cpu(like)
+
+
+def _widened(F, r, room):
+    wider = _columns(F, F.shape[0], room)
+    wider[:, :r] = F[:, :r]
+    return wider
+
+
 def _columns(like, n, room):
-    """n x room, column after column: memory that is never written is never taken."""
+    """n x room, column after column."""
     if is_numpy(like):
         return np.empty((n, room), dtype=like.dtype, order="F")
     xp = namespace(like)
@@ -103,7 +139,7 @@ def _residual_gram(kernel, X, F, r, proposed, inverse_lengths):
     xp = namespace(F)
     where = on_device_of(proposed, F, dtype=xp.int64)
     points = kernel.landmarks(X, proposed)
-    G = kernel.against(points)(_take(X, proposed))
+    G = kernel.against(points)(take(X, proposed))
     s = as_numpy(xp.take(inverse_lengths, where, axis=0)).astype(np.float64)
     P = as_numpy(_rows(F, where, r)).astype(np.float64)
     return as_numpy(G).astype(np.float64) * np.outer(s, s) - P @ P.T
@@ -133,9 +169,3 @@ def _append(kernel, X, F, r, chosen, L, inverse_lengths, residuals, n_jobs):
 def _rows(F, where, r):
     """The first r coordinates of some points (numpy's take would first copy all of F)."""
     return F[where, :r] if is_numpy(F) else namespace(F).take(F[:, :r], where, axis=0)
-
-
-def _take(X, indices):
-    from ..kernels.points import take
-
-    return take(X, indices)

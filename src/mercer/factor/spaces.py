@@ -2,9 +2,12 @@
 explicit weights on all training points (a corrected similarity)."""
 
 import numpy as np
+import scipy.sparse
 
 from ..engine import tiles
-from ..engine.arrays import namespace
+from ..engine.arrays import namespace, rows_of
+from ..engine.memory import MemoryLimitError, budget, readable
+from .certificate import Radii
 
 
 class Closed:
@@ -13,14 +16,27 @@ class Closed:
     S = None
     indices = None
 
-    def __init__(self, kernel, rank, example):
+    def __init__(self, kernel, X):
         self.kernel = kernel
-        self.rank = rank
-        self.example = example  # one training point: rounding depends on its columns
-        self.dtype = example.dtype
+        self.point = rows_of(X, 0, 1)  # rounding depends on its columns
+        self.example = features(kernel, self.point)
+        self.rank, self.dtype = self.example.shape[1], self.example.dtype
+
+    def check_memory(self, n, memory_limit):
+        """Refuse before all coordinates are computed."""
+        needed, limit = (
+            2 * n * self.rank * (8 if "64" in str(self.dtype) else 4),
+            budget(memory_limit),
+        )
+        if needed > limit:
+            raise MemoryLimitError(
+                f"the closed map of {self.kernel!r} has {self.rank} dimensions: {n} points need "
+                f"{readable(needed)}, memory_limit allows {readable(limit)}. Use basis='cholesky' "
+                "with max_rank, float32, or a larger memory_limit."
+            )
 
     def coordinates(self, X, *, n_jobs=None, verbose=False):
-        return self.kernel.features(X)
+        return features(self.kernel, X)
 
     def squared_norms(self, X, *, n_jobs=None):
         Phi = self.coordinates(X)
@@ -28,17 +44,23 @@ class Closed:
 
     def radii(self, X, diagonal, *, n_jobs=None):
         xp = namespace(diagonal)
-        return xp.zeros_like(diagonal), 2 * xp.sqrt(diagonal)
+        length, no = xp.sqrt(diagonal), diagonal < 0
+        return Radii(xp.zeros_like(diagonal), 2 * length, length, no)
 
     def roundoff(self):
         eps = float(np.finfo(np.float32 if "32" in str(self.dtype) else np.float64).eps)
-        return 0.5 * eps * (self.rank**0.5 + self.kernel.rounding(self.example))
+        return 0.5 * eps * (self.rank**0.5 + self.kernel.rounding(self.point))
 
     def weights(self, coef):
         raise ValueError(
             f"the closed map of {self.kernel!r} has no landmarks to write a function on: use "
             "basis='cholesky', where every linear function is a sum of kernels."
         )
+
+
+def features(kernel, X):
+    """The kernel's own coordinates, dense: sparse rows are filled, since few features are left so."""
+    return kernel.features(X.toarray() if scipy.sparse.issparse(X) else X)
 
 
 class Weighted:
@@ -50,7 +72,7 @@ class Weighted:
         self.W = W
         self.indices = indices
         self.rank = W.shape[1]
-        self.dtype = W.dtype
+        self.example, self.dtype = W, W.dtype
 
     def coordinates(self, X, *, n_jobs=None, verbose=False):
         return tiles.multiply(self.kernel, X, self.S, self.W, n_jobs=n_jobs, verbose=verbose)

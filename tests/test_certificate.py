@@ -1,0 +1,243 @@
+"""The certificate: never violated, and tight where tightness was promised."""
+
+import numpy as np
+import pytest
+from test_exactness import digits_like, k1, k2
+
+from mercer import (
+    RBF,
+    Chi2,
+    Cosine,
+    KernelMap,
+    Laplacian,
+    Linear,
+    Matern,
+    Periodic,
+    Polynomial,
+    RationalQuadratic,
+)
+
+KERNELS = [
+    RBF(1.0),
+    RBF([0.1, 3.0]),
+    Matern(0.5),
+    Matern(2.5, 2.0),
+    Laplacian(1.0),
+    RationalQuadratic(),
+    Periodic(),
+    Polynomial(3),
+    Polynomial(9, gamma=0.1, coef0=0.0),
+    Linear(),
+    Cosine(),
+    RBF(1.0) + Linear(),
+    RBF(0.3) * Polynomial(2),
+    1e-8 * RBF(1.0),
+    (0.1 * Linear()).exp(),
+]
+
+
+def centred(kernel, X, A, B):
+    """k_c(a, b) of MATH.md section 2, in double precision from the plain formula."""
+    K = kernel(X).astype(float)
+    a, b = kernel(A, X).astype(float).mean(axis=1), kernel(B, X).astype(float).mean(axis=1)
+    return kernel(A, B).astype(float) - a[:, None] - b[None, :] + K.mean()
+
+
+def violations(kernel_map, points, truth):
+    """Pairs whose error exceeds the bound, and how many pairs there were."""
+    Phi = kernel_map.transform(points).astype(float)
+    error = np.abs(Phi @ Phi.T - truth)
+    return int((error > kernel_map.error_bound(points)).sum()), error.size
+
+
+def everywhere(rng, X):
+    """Training points, new ones like them, others far away, and some in between."""
+    new, far = rng.normal(size=(150, X.shape[1])), 30 * rng.normal(size=(40, X.shape[1]))
+    return np.vstack([X[:110], new, far, 4 * rng.normal(size=(60, X.shape[1]))])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_never_violated(rng, kernel, dtype):
+    """15 kernels x 2 precisions x 3 maps x 360^2 pairs: 1.1e7 pairs, 5e6 of each precision."""
+    X = rng.normal(size=(250, 2))
+    points = everywhere(rng, X)
+    if "exp" in repr(kernel):
+        points = np.clip(points, -8, 8)
+    X, points = X.astype(dtype), points.astype(dtype)
+    truth = kernel(points.astype(float))
+    for options in ({}, {"max_rank": 25}, {"tol": 1e-4, "basis": "eigen"}):
+        kernel_map = KernelMap(kernel, **options).fit(X)
+        count, pairs = violations(kernel_map, points, truth)
+        assert count == 0, f"{count} of {pairs} pairs with {options}"
+
+
+@pytest.mark.parametrize("options", [{}, {"pivots": "random", "max_rank": 60}])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_never_violated_by_the_partial_algorithm(rng, options, dtype):
+    X = rng.normal(size=(900, 2)).astype(dtype)
+    points = everywhere(rng, X).astype(dtype)
+    limit = int(1.8 * 900**2 * X.dtype.itemsize)  # K and F would need 2 n^2
+    kernel_map = KernelMap(RBF(1.0), random_state=0, memory_limit=limit, **options)
+    Phi = kernel_map.fit_transform(X).astype(float)
+    assert violations(kernel_map, points, RBF(1.0)(points.astype(float)))[0] == 0
+    # The coordinates that the fit itself returns are certified too.
+    Psi = kernel_map.transform(points).astype(float)
+    error = np.abs(Phi @ Psi.T - RBF(1.0)(X.astype(float), points.astype(float)))
+    assert np.all(error <= kernel_map.error_bound(X, points))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("basis", ["cholesky", "eigen", "symmetric"])
+def test_never_violated_in_many_dimensions(dtype, basis):
+    """Well conditioned: nothing but rounding, and landmarks everywhere."""
+    for kernel, X in ((k1(), digits_like(200)), k2(digits_like(200))):
+        X, points = X[:120].astype(dtype), X[60:].astype(dtype)
+        kernel_map = KernelMap(kernel, basis=basis).fit(X)
+        assert violations(kernel_map, points, kernel(points.astype(float)))[0] == 0
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_never_violated_on_histograms_and_with_an_offset(rng, dtype):
+    X = rng.gamma(1.0, size=(250, 3)).astype(dtype)
+    assert violations(KernelMap(Chi2(1.0)).fit(X[:150]), X, Chi2(1.0)(X.astype(float)))[0] == 0
+    X = (rng.normal(size=(250, 3)) + 2000).astype(dtype)
+    assert violations(KernelMap(RBF(1.0)).fit(X[:150]), X, RBF(1.0)(X.astype(float)))[0] == 0
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("options", [{}, {"max_rank": 25}, {"basis": "eigen"}])
+@pytest.mark.parametrize("kernel", [RBF(1.0), Polynomial(3), Matern(0.5)], ids=repr)
+def test_never_violated_by_a_centred_map(rng, kernel, options, dtype):
+    X = rng.normal(size=(200, 2)).astype(dtype)
+    points = everywhere(rng, X).astype(dtype)
+    kernel_map = KernelMap(kernel, center=True, **options).fit(X)
+    truth = centred(kernel, X.astype(float), points.astype(float), points.astype(float))
+    assert violations(kernel_map, points, truth)[0] == 0
+
+
+def test_never_violated_by_a_closed_map(rng):
+    X = rng.normal(size=(200, 3))
+    for center in (False, True):
+        kernel_map = KernelMap(Polynomial(3), basis="closed", center=center).fit(X[:50])
+        K = Polynomial(3)(X)
+        truth = centred(Polynomial(3), X[:50], X, X) if center else K
+        assert violations(kernel_map, X, truth)[0] == 0
+        lengths = np.sqrt(np.outer(K.diagonal(), K.diagonal()))
+        if not center:
+            assert (kernel_map.error_bound(X) / lengths).max() <= 1e-13
+
+
+def test_the_rounding_term_is_needed(rng):
+    """rho(x) rho(z) alone is violated: a test that could not fail would prove nothing."""
+    X, Z = rng.normal(size=(300, 2)), rng.normal(size=(200, 2))
+    kernel_map = KernelMap(RBF(1.0)).fit(X)
+    error = np.abs(kernel_map.transform(X) @ kernel_map.transform(Z).T - RBF(1.0)(X, Z))
+    naive = np.sqrt(np.outer(kernel_map.residual(X), kernel_map.residual(Z)))
+    assert (error > naive).mean() > 0.1
+
+
+# --- tight ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_tight_where_K_is_singular(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(500, 2))
+    kernel_map = KernelMap(RBF(1.0)).fit(X)
+    for Z in (rng.normal(size=(400, 2)), 2 * rng.normal(size=(400, 2)), everywhere(rng, X)):
+        assert kernel_map.error_bound(X, Z).max() <= 1e-5
+
+
+def test_tight_where_K_is_well_conditioned():
+    kernel, X = k2(digits_like(300))
+    kernel_map = KernelMap(kernel).fit(X[:200])
+    bound = kernel_map.error_bound(X[:200], X[200:])
+    assert bound.max() <= 1e-10
+    np.testing.assert_allclose(bound, kernel_map.error_bound(X[200:], X[:200]).T, rtol=1e-12)
+
+
+def test_tight_where_the_map_is_truncated(rng):
+    """Cauchy-Schwarz is what is left: new pairs lose a factor, not orders of magnitude."""
+    X, Z = rng.normal(size=(500, 2)), rng.normal(size=(300, 2))
+    kernel_map = KernelMap(RBF(1.0), max_rank=40).fit(X)
+    residual = kernel_map.residual(Z)
+    bound = kernel_map.error_bound(Z)
+    np.testing.assert_array_less(bound, 1.01 * np.sqrt(np.outer(residual, residual)) + 1e-5)
+    error = np.abs(kernel_map.transform(Z) @ kernel_map.transform(Z).T - RBF(1.0)(Z))
+    assert np.median(bound / np.maximum(error, 1e-300)) < 400
+
+
+# --- residual -----------------------------------------------------------------------------------------
+
+
+def test_residual_is_the_posterior_variance_without_noise(rng):
+    X, Z = rng.normal(size=(60, 20)), rng.normal(size=(20, 20))
+    kernel = RBF(0.05)
+    k = kernel(Z, X)
+    variance = 1 - (k * np.linalg.solve(kernel(X), k.T).T).sum(axis=1)
+    np.testing.assert_allclose(KernelMap(kernel).fit(X).residual(Z), variance, atol=1e-12)
+
+
+def test_residual_of_training_points_is_nothing(rng):
+    X = rng.normal(size=(100, 2))
+    kernel_map = KernelMap(RBF(1.0)).fit(X)
+    assert kernel_map.residual(X).max() <= 1e-12
+    assert kernel_map.residual(X).min() >= 0
+    assert kernel_map.max_residual_ <= 64 * np.finfo(float).eps
+    cut = KernelMap(RBF(1.0), max_rank=10).fit(X)
+    np.testing.assert_allclose(cut.max_residual_, cut.residual(X).max(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("center", [False, True])
+@pytest.mark.parametrize("basis", ["cholesky", "eigen", "symmetric"])
+def test_the_residual_coordinate_completes_the_norm(rng, basis, center):
+    """[NPT] Lemma 5, for a centred map with the centred k(z, z) of MATH.md section 2."""
+    X, Z = rng.normal(size=(50, 4)), rng.normal(size=(20, 4))
+    kernel = RBF(0.3)
+    kernel_map = KernelMap(kernel, basis=basis, center=center, residual=True)
+    Phi, Psi = kernel_map.fit_transform(X), kernel_map.transform(Z)
+    self_similarity = centred(kernel, X, Z, Z).diagonal() if center else kernel.diag(Z)
+    np.testing.assert_allclose((Psi**2).sum(axis=1), self_similarity, atol=1e-7)
+    np.testing.assert_allclose(Phi[:, -1], 0, atol=1e-7)
+    np.testing.assert_allclose(Psi[:, -1] ** 2, kernel_map.residual(Z), atol=1e-12)
+
+
+def test_the_residual_coordinate_of_a_truncated_map(rng):
+    X = rng.normal(size=(80, 2))
+    kernel_map = KernelMap(RBF(1.0), max_rank=10, residual=True)
+    Phi = kernel_map.fit_transform(X)
+    assert Phi[:, -1].max() > 0.01
+    np.testing.assert_allclose((Phi**2).sum(axis=1), 1, atol=1e-12)
+    np.testing.assert_allclose(kernel_map.transform(X), Phi, atol=1e-6)
+
+
+# --- distances ------------------------------------------------------------------------------------------
+
+
+def test_distances_are_those_of_feature_space(rng):
+    """[EXACT] (26)."""
+    X, Z = rng.normal(size=(40, 3)), rng.normal(size=(15, 3))
+    kernel_map = KernelMap(RBF(0.5), center=True).fit(X)
+    expected = np.sqrt(2 - 2 * RBF(0.5)(X, Z))
+    np.testing.assert_allclose(kernel_map.distances(X, Z), expected, atol=1e-7)
+    np.testing.assert_array_equal(kernel_map.distances(X).diagonal(), 0)
+    P, Q = kernel_map.transform(X), kernel_map.transform(Z)
+    plain = np.sqrt(((P[:, None] - Q[None]) ** 2).sum(-1))
+    np.testing.assert_allclose(kernel_map.distances(X, Z, residual=False), plain, atol=1e-7)
+
+
+def test_distances_of_a_gram_matrix(rng):
+    X, Z = rng.normal(size=(30, 3)), rng.normal(size=(10, 3))
+    kernel = RBF(0.5)
+    kernel_map = KernelMap("precomputed").fit(kernel(X))
+    expected = np.sqrt(2 - 2 * kernel(X))
+    np.testing.assert_allclose(
+        kernel_map.distances(kernel(X), diag=kernel.diag(X)), expected, atol=1e-6
+    )
+    with pytest.raises(ValueError, match="residual=False"):
+        kernel_map.distances(kernel(X), kernel(Z, X), diag=kernel.diag(X))
+    with pytest.raises(ValueError, match="diag="):
+        kernel_map.residual(kernel(Z, X))
+    with pytest.raises(ValueError, match="each of the 10 rows"):
+        kernel_map.residual(kernel(Z, X), diag=[1.0])
