@@ -1,0 +1,209 @@
+"""`python -m benchmarks.gpu [--mnist FILE]`: the same code on one GPU, beside the floors of its machine.
+
+Floors are measured in the same run: the matrix product behind the kernel, and the Cholesky
+factorisation of the library underneath. Times are from a host array to results on the host, the best
+of the repetitions (a GPU has no background load), with the median beside it.
+"""
+
+import argparse
+import json
+import statistics
+import time
+from pathlib import Path
+
+import numpy as np
+
+
+def timed(call, repeats=3):
+    import torch
+
+    times = []
+    result = None
+    for _ in range(repeats):
+        result = None
+        torch.cuda.empty_cache()
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        result = call()
+        torch.cuda.synchronize()
+        times.append(time.perf_counter() - start)
+    return min(times), statistics.median(times), result
+
+
+def shifted(X):
+    """x -> 2x - 1, pixels from [0, 1] to [-1, 1]: [EXACT] (29)."""
+    return 2.0 * X - 1.0
+
+
+def k2(d):
+    """((<2x-1, 2z-1> / d + 1) / 2)^9: [EXACT] (29)."""
+    from mercer import OnFeatures, Polynomial
+
+    return OnFeatures(Polynomial(9, gamma=0.5 / d, coef0=0.5), shifted)
+
+
+def digits(path, n):
+    if path is None:
+        rng = np.random.default_rng(0)
+        y = rng.integers(0, 10, n + 10_000)
+        X = np.clip(rng.random((10, 784))[y] + 0.3 * rng.normal(size=(n + 10_000, 784)), 0, 1)
+        return X[:n], y[:n], X[n:], y[n:]
+    data = np.load(path)
+    X, Z = data["x_train"][:n].reshape(n, -1) / 255.0, data["x_test"].reshape(10_000, -1) / 255.0
+    return X, data["y_train"][:n], Z, data["y_test"]
+
+
+class Table:
+    def __init__(self):
+        self.lines = []
+
+    def add(self, what, best, median, remark=""):
+        self.lines.append({"what": what, "best_s": best, "median_s": median, "remark": remark})
+        print(f"{what:66}{best:9.3f} s  (median {median:.3f})  {remark}", flush=True)
+
+
+def main(argv=None):
+    import torch
+
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--mnist", type=Path, help="npz with x_train, y_train, x_test, y_test")
+    parser.add_argument("--n", type=int, default=60_000)
+    parser.add_argument("--output", type=Path)
+    parser.add_argument("--skip-cpu", action="store_true", help="leave out the CPU peer")
+    options = parser.parse_args(argv)
+    device = torch.device("cuda")
+    table = Table()
+    print(torch.cuda.get_device_name(), "torch", torch.__version__)
+    X, y, Z, labels = digits(options.mnist, options.n)
+    floor = floors(table, torch, device, X)
+    map_and_ridge(table, torch, device, X, y, Z, labels, floor)
+    leading(table, torch, device, X)
+    rows_through_a_map(table, torch, device)
+    if not options.skip_cpu:
+        against_cpu(table, torch, device, X)
+    if options.output:
+        options.output.write_text(json.dumps(table.lines, indent=1))
+
+
+def floors(table, torch, device, X):
+    """The kernel's matrix product and the Cholesky factorisation, bare."""
+    n, d = X.shape
+    A = torch.as_tensor(X, device=device)
+    out = torch.empty((n, n), dtype=torch.float64, device=device)
+    product, median, _ = timed(lambda: torch.matmul(A, A.T, out=out))
+    table.add(
+        f"floor: product {n} x {n} x {d}",
+        product,
+        median,
+        f"{2 * n * n * d / product / 1e12:.1f} TFLOP/s",
+    )
+    out.diagonal().add_(float(n))
+    potrf, median, _ = timed(lambda: torch.linalg.cholesky_ex(out))
+    table.add(f"floor: Cholesky n = {n}", potrf, median, f"{n**3 / 3 / potrf / 1e12:.1f} TFLOP/s")
+    return product + potrf
+
+
+def map_and_ridge(table, torch, device, X, y, Z, labels, floor):
+    from mercer import KernelMap, KernelRidge
+
+    kernel, targets = k2(X.shape[1]), np.eye(10)[y]
+
+    def exact_map():
+        return KernelMap(kernel).fit(torch.as_tensor(X, device=device)).rank_
+
+    best, median, rank = timed(exact_map)
+    table.add(
+        f"exact map of {len(X)} digits, kernel k2",
+        best,
+        median,
+        f"rank {rank}, {best / floor:.2f} x floor",
+    )
+
+    def ridge():
+        model = KernelRidge(1e-3, kernel, form="dual")
+        model.fit(torch.as_tensor(X, device=device), torch.as_tensor(targets, device=device))
+        return model.predict(torch.as_tensor(Z, device=device)).cpu().numpy()
+
+    best, median, scores = timed(ridge)
+    error = float(np.mean(scores.argmax(axis=1) != labels))
+    table.add(
+        f"ridge on {len(X)} digits, host array to test predictions",
+        best,
+        median,
+        f"test error {100 * error:.2f} %, {best / floor:.2f} x floor",
+    )
+
+
+def leading(table, torch, device, X):
+    from mercer import KernelPCA
+    from mercer.factor.krylov import leading_eigenpairs
+
+    kernel = k2(X.shape[1])
+    best, median, pca = timed(lambda: KernelPCA(50, kernel).fit(torch.as_tensor(X, device=device)))
+    table.add(f"KernelPCA, leading 50 of {len(X)}", best, median)
+    A = torch.as_tensor(X, device=device)
+    best, median, pairs = timed(lambda: leading_eigenpairs(kernel.bind(A), A, 50, tol=1e-8))
+    worst = float((pairs.residuals / pairs.values[0]).max())
+    table.add("  the same to residual 1e-8", best, median, f"largest residual {worst:.1e}")
+
+
+def rows_through_a_map(table, torch, device, n=1_000_000, d=784, m=5000):
+    from mercer import RBF, KernelMap
+
+    generator = torch.Generator(device=device).manual_seed(0)
+    S = torch.randn((m, d), dtype=torch.float64, device=device, generator=generator)
+    X = torch.randn((n, d), dtype=torch.float64, device=device, generator=generator)
+    kernel_map = KernelMap(RBF(1 / d)).fit(S)
+    W = torch.randn((m, m), dtype=torch.float64, device=device, generator=generator)
+    step = 100_000
+
+    def floor():
+        for a in range(0, n, step):
+            (X[a : a + step] @ S.T) @ W
+
+    best_floor, median, _ = timed(floor)
+    table.add(f"floor: {n} x {d} by {d} x {m} by {m} x {m}", best_floor, median)
+
+    def through():
+        for a in range(0, n, step):
+            kernel_map.transform(X[a : a + step])
+
+    best, median, _ = timed(through)
+    table.add(
+        f"{n} rows through a map of {m} landmarks", best, median, f"{best / best_floor:.2f} x floor"
+    )
+    coef = torch.randn((kernel_map.rank_, 50), dtype=torch.float64, device=device)
+
+    def projected():
+        for a in range(0, n, step):
+            kernel_map.project(X[a : a + step], coef)
+
+    best, median, _ = timed(projected)
+    table.add("  the same to 50 outputs, fused", best, median)
+
+
+def against_cpu(table, torch, device, X, n=10_000):
+    from sklearn.decomposition import KernelPCA as SklearnPCA
+
+    from mercer import RBF, KernelPCA
+
+    X = X[:n]
+    gamma = 1 / (X.shape[1] * X.var())
+    best, median, _ = timed(
+        lambda: KernelPCA(50, RBF(gamma)).fit(torch.as_tensor(X, device=device)).eigenvalues_.cpu()
+    )
+    table.add(f"KernelPCA, leading 50 of {n}", best, median)
+    for solver in ("arpack", "randomized"):
+        start = time.perf_counter()
+        SklearnPCA(50, kernel="rbf", gamma=gamma, eigen_solver=solver, random_state=0).fit(X)
+        elapsed = time.perf_counter() - start
+        table.add(
+            f"  scikit-learn on the CPU, {solver}",
+            elapsed,
+            elapsed,
+            f"{elapsed / best:.0f} x mercer's",
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,150 @@
+"""How large can I go? Memory and time of a fit, predicted before it is paid for."""
+
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .engine.memory import budget, readable
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What this machine does in a second: operations in matrix products, kernel values."""
+
+    products: float
+    values: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Memory and time of a fit by each route, and the one that KernelMap would take.
+
+    Attributes
+    ----------
+    route : str
+        "stored" (the whole kernel matrix), "partial" (n x rank coordinates) or "streamed" (a panel
+        of rows at a time).
+    memory : dict of route -> bytes
+    seconds : dict of route -> predicted time of fit
+    seconds_per_million_rows : float
+        Predicted time to transform a million new rows to `rank` coordinates.
+    limit : int
+        Bytes that a fit may take here.
+    """
+
+    n: int
+    d: int
+    rank: int
+    dtype: str
+    route: str
+    memory: dict = field(repr=False)
+    seconds: dict = field(repr=False)
+    seconds_per_million_rows: float = 0.0
+    limit: int = 0
+
+    def __str__(self):
+        lines = [f"{self.n:,} rows, {self.d} columns, rank {self.rank:,}, {self.dtype}:"]
+        for route in self.memory:
+            mark = "->" if route == self.route else "  "
+            fits = "" if self.memory[route] <= self.limit else ", more than the limit"
+            lines.append(
+                f" {mark} {route:9} {readable(self.memory[route]):>9}{fits}, "
+                f"about {_time(self.seconds[route])}"
+            )
+        lines.append(f"    transform: about {_time(self.seconds_per_million_rows)} a million rows")
+        return "\n".join(lines)
+
+
+def plan(n, d, rank=None, dtype="float64", *, memory_limit=None, rates=None):
+    """Predict memory and time of ``KernelMap(RBF()).fit`` on n rows with d columns.
+
+    Parameters
+    ----------
+    n, d : int
+        Rows and columns.
+    rank : int or None
+        Expected rank (None: full, n). Fit a sample of a few thousand rows to learn it.
+    dtype : "float64" or "float32"
+    memory_limit : as in KernelMap
+    rates : Rates or None
+        Measured here, in a fraction of a second, when None.
+
+    Returns
+    -------
+    Plan
+
+    Examples
+    --------
+    >>> from mercer.plan import Rates, plan
+    >>> p = plan(1_000_000, 3, 2000, memory_limit="2GB", rates=Rates(1e11, 5e8))
+    >>> p.route
+    'streamed'
+    >>> p.memory["stored"] // 10**9  # gigabytes of the whole kernel matrix
+    8000
+    """
+    n, d = _positive("n", n), _positive("d", d)
+    rank = n if rank is None else min(_positive("rank", rank), n)
+    size = np.dtype(dtype).itemsize
+    rates = machine_rates(dtype) if rates is None else rates
+    limit = budget(memory_limit)
+    panel = 1 << 22
+    memory = {
+        "stored": size * n * n,
+        "partial": size * n * (rank + d),
+        "streamed": size * (2 * rank * rank + 2 * panel + 20_000 * rank),
+    }
+    column = n * (1 / rates.values + 2 * d / rates.products)  # kernel values against one landmark
+    solves = n * rank**2 / rates.products
+    seconds = {
+        "stored": n / 2 * column + (n**3 / 3 if rank == n else n * rank**2) / rates.products,
+        "partial": rank * column + 2 * solves,
+        "streamed": rank * column * 1.2 + solves * (1 + 40_000 / n),
+    }
+    fitting = [route for route in memory if memory[route] <= limit]
+    row = rank / rates.values + (2 * d * rank + rank**2) / rates.products
+    return Plan(
+        n=n,
+        d=d,
+        rank=rank,
+        dtype=str(np.dtype(dtype)),
+        route=fitting[0] if fitting else "streamed",
+        memory=memory,
+        seconds=seconds,
+        seconds_per_million_rows=1e6 * row,
+        limit=limit,
+    )
+
+
+def machine_rates(dtype="float64"):
+    """Matrix products and kernel values a second, measured on small arrays."""
+    from .kernels import RBF
+
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((1024, 1024)).astype(dtype)
+    product = _best(lambda: A @ A)
+    X = rng.standard_normal((2048, 2)).astype(dtype)
+    kernel = RBF(1.0)
+    values = _best(lambda: kernel(X))
+    return Rates(2 * 1024**3 / product, 2048**2 / values)
+
+
+def _best(call):
+    times = []
+    for _ in range(4):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def _positive(name, value):
+    if isinstance(value, bool) or not float(value).is_integer() or value < 1:
+        raise ValueError(f"{name} must be a positive integer, got {value!r}.")
+    return int(value)
+
+
+def _time(seconds):
+    if seconds < 120:
+        return f"{seconds:.2g} s"
+    return f"{seconds / 60:.3g} min" if seconds < 7200 else f"{seconds / 3600:.3g} h"
