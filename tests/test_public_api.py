@@ -35,6 +35,10 @@ PUBLIC = [
     "NotPSDError",
     "KernelMap",
     "RKHSFunction",
+    "Kernelized",
+    "KernelDiscriminant",
+    "KernelRidge",
+    "KernelRidgeCV",
     "Chunks",
 ]
 

@@ -4,6 +4,7 @@ from importlib.metadata import version as _version
 
 from .engine.stream import Chunks
 from .kernel_map import KernelMap
+from .kernelized import Kernelized
 from .kernels import (
     RBF,
     Chi2,
@@ -31,7 +32,9 @@ from .kernels import (
     as_kernel,
     check_mercer,
 )
+from .methods.discriminant import KernelDiscriminant
 from .methods.pca import KernelPCA
+from .methods.ridge import KernelRidge, KernelRidgeCV
 from .preimage import preimage
 from .rkhs import RKHSFunction
 

@@ -3,7 +3,6 @@
 import numbers
 
 import numpy as np
-import scipy.sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
@@ -481,11 +480,7 @@ class KernelMap(MapPreimages, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
 
     def _as_fitted(self, points):
         """A map computes in the precision it was fitted in, whatever the new rows come in."""
-        if points.dtype == object or points.dtype == self._space.dtype:
-            return points
-        if scipy.sparse.issparse(points):
-            return points.astype(self._space.dtype)
-        return namespace(points).astype(points, self._space.dtype)
+        return pts.as_fitted(points, self._space.S, self._space.dtype)
 
     # --- the certificate --------------------------------------------------------------------------
 

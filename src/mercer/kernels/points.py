@@ -203,3 +203,16 @@ def _check_finite(finite, X, name):
 def short(x):
     text = repr(x)
     return text if len(text) <= 40 else text[:37] + "..."
+
+
+def as_fitted(X, S, dtype):
+    """New rows in the precision of the fit, and sparse or dense as its points S are."""
+    if X.dtype == object:
+        return X
+    if scipy.sparse.issparse(S) and is_numpy(X):
+        X = scipy.sparse.csr_array(X)
+    elif is_array(S) and scipy.sparse.issparse(X):
+        X = X.toarray()
+    if X.dtype == dtype:
+        return X
+    return X.astype(dtype) if scipy.sparse.issparse(X) else namespace(X).astype(X, dtype)

@@ -199,7 +199,8 @@ class KernelDiscriminant(
         n, classes = len(y), len(self.classes_)
         if classes < 2:
             raise ValueError(
-                f"a discriminant needs at least two classes, y has one class: {self.classes_[0]!r}."
+                f"a discriminant needs at least two classes, y has {classes} class(es): "
+                f"{self.classes_.tolist()}."
             )
         if n <= classes:
             raise ValueError(

@@ -13,7 +13,6 @@ from ..engine.arrays import (
     cholesky,
     eigh,
     is_array,
-    is_numpy,
     namespace,
     on_device_of,
     put,
@@ -119,8 +118,8 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
         T = T[:, None] if self._flat else T
         if sample_weight is None:
             return T, None
-        weights = _host(sample_weight)
-        weights = np.full(T.shape[0], weights) if np.ndim(weights) == 0 else weights
+        weights = np.asarray(_host(sample_weight), dtype=float)
+        weights = np.full(T.shape[0], weights) if weights.ndim == 0 else weights
         weights = check_array(weights, ensure_2d=False, dtype=float, input_name="sample_weight")
         if weights.shape != (T.shape[0],) or np.any(weights < 0) or not np.any(weights > 0):
             raise ValueError(
@@ -245,6 +244,8 @@ class KernelRidge(RidgeModel):
         points = validated_points(self, X, kernel, reset=True)
         kernel = kernel.bind_points(points, pts.column_names(X))
         kernel.check_range(points)
+        if kernel.kind == "gram":
+            kernel.landmarks(points)  # refuses a matrix that is not square
         return kernel, points
 
     def _chosen_form(self, X):
@@ -269,9 +270,7 @@ class KernelRidge(RidgeModel):
 
     def _new_points(self, X):
         points = validated_points(self, X, self.kernel_, reset=False)
-        if is_numpy(points) and points.dtype.kind == "f":
-            return points.astype(self._weights.dtype, copy=False)
-        return points
+        return pts.as_fitted(points, self._S, self._weights.dtype)
 
     def _check_alpha(self, n_targets):
         alphas = np.asarray(_host(self.alpha), dtype=float)
