@@ -205,7 +205,9 @@ class KernelMap(MapPreimages, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         rho2 = None
         if self._appends_residual:
             rho2 = on_device_of(residuals, F)
-        return self._finished(self._rotated(F), rho2, points)
+        # A square F is the factor itself; a closed map may return its input.
+        shared = F.shape[0] == F.shape[1] or isinstance(self._space, Closed)
+        return self._finished(self._rotated(F), rho2, points, shared)
 
     @available_if(_can_grow)
     @all_or_nothing
@@ -455,18 +457,18 @@ class KernelMap(MapPreimages, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         if self._appends_residual:
             diagonal = self._diagonal(points, None)
             rho2 = diagonal - namespace(Phi).sum(Phi * Phi, axis=1)
-        return self._finished(self._rotated(Phi), rho2, given)
+        return self._finished(self._rotated(Phi), rho2, given, isinstance(self._space, Closed))
 
     def _rotated(self, Phi):
         return Phi if self._rotation is None else Phi @ self._rotation
 
-    def _finished(self, Phi, rho2, points):
+    def _finished(self, Phi, rho2, points, shared=False):
         """Centred, with the residual coordinate, in the dtype of the points."""
         xp = namespace(Phi)
         if self.mean_ is not None:
             Phi = Phi - self.mean_
-        elif self._rotation is None:
-            Phi = Phi + 0 if not is_numpy(Phi) else np.array(Phi, order="C")
+        elif shared and self._rotation is None:  # the factor's own array: a caller may write into what it gets
+            Phi = Phi + 0
         if rho2 is not None:
             rho = xp.sqrt(xp.where(rho2 > 0, rho2, xp.zeros_like(rho2)))
             Phi = xp.concat([Phi, rho[:, None]], axis=1)

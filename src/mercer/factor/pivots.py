@@ -41,7 +41,8 @@ class Random:
 
     def propose(self, d, weights, rank, wanted):
         p = np.maximum(d * weights, 0)
-        count = int(RANDOM_SHARE * min(wanted, len(d), 2 * rank + 100))
+        # Without a wanted rank, as if twice the present one were wanted.
+        count = int(RANDOM_SHARE * (wanted if wanted < len(d) else 2 * rank + 100))
         count = min(max(count, 8), MOST_RANDOM)
         chosen = self.rng.choice(len(d), size=count, p=p / p.sum())
         return _first_occurrences(chosen)
