@@ -194,10 +194,10 @@ class KernelMap(MapPreimages, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             raise TypeError(
                 "a stream is fitted, not held in memory: call fit(X), then transform chunk by chunk."
             )
-        Phi = self._fit_coordinates(X)
+        Phi = self.fit_coordinates(X)
         return self.transform(X) if Phi is None else Phi
 
-    def _fit_coordinates(self, X):
+    def fit_coordinates(self, X):
         """Fit; the training coordinates where the fit holds them, None where it streamed."""
         points, F, residuals = self._fit(X)
         if F is None:

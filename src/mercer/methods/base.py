@@ -11,7 +11,7 @@ from typing import Any
 from sklearn.base import clone
 
 from ..base import KernelEstimator
-from ..engine.arrays import namespace
+from ..engine.arrays import namespace, on_device_of
 from ..kernel_map import KernelMap
 
 
@@ -30,6 +30,30 @@ class MapMethod(KernelEstimator):
         Phi = self.kernel_map_.fit_transform(X)
         self._take_input_names(self.kernel_map_)
         return Phi
+
+    def _fit_moments(self, X, T=None, weights=None, **changes):
+        """Fit a fresh map on X and return the sums over its rows; no coordinates are kept.
+
+        `T` holds one row of targets for each row of X. Where the map streams its rows (a re-iterable
+        of chunks, more rows than memory), so do the sums.
+        """
+        self.kernel_map_ = self._new_map().set_params(**changes)
+        Phi = self.kernel_map_.fit_coordinates(X)
+        self._take_input_names(self.kernel_map_)
+        if Phi is not None:
+            return Phi, Moments.of(
+                Phi, *(None if A is None else on_device_of(A, Phi) for A in (T, weights))
+            )
+        total = None
+
+        def add(Phi, a, b):
+            nonlocal total
+            mine = (None if A is None else on_device_of(A[a:b], Phi) for A in (T, weights))
+            part = Moments.of(Phi, *mine)
+            total = part if total is None else total + part
+
+        self.kernel_map_.for_panels(X, add)
+        return None, total
 
     def _take_input_names(self, fitted):
         """n_features_in_ and feature_names_in_, as the map found them."""
