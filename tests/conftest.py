@@ -1,5 +1,7 @@
 """Fixtures that every test file may use."""
 
+import os
+
 import hypothesis
 import numpy as np
 import pytest
@@ -23,6 +25,8 @@ def _torch():
     pytest.importorskip("torch", reason="torch is not installed: make torch")
     from array_api_compat import torch
 
+    # MERCER_TEST_DEVICE=cuda runs the same tests on a GPU: arrays are made there by default.
+    torch.set_default_device(os.environ.get("MERCER_TEST_DEVICE", "cpu"))
     return torch
 
 

@@ -23,7 +23,7 @@ from ..engine.arrays import (
 from ..factor.krylov import leading_eigenpairs
 from ..factor.spectral import signs
 from ..kernel_map import KernelMap
-from ..kernels import NotPSDError, as_kernel
+from ..kernels import NotPSDError
 from ..kernels import points as pts
 from ..preimage import Combination, on_scores, preimage
 from .arguments import shows_new_spelling
@@ -84,7 +84,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
     >>> pca.eigenvalues_.round(4)
     array([277.9275, 252.    ,   2.0725])
     >>> pca.transform([[0.0, 0.0]]).round(4)
-    array([[-0.    , -8.1894,  0.    ]])
+    array([[0.    , 9.4491, 0.    ]])
     """
 
     @shows_new_spelling(
@@ -158,8 +158,11 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
         n, valid = points.shape[0], kernel.is_psd is True
         if isinstance(self.kernel, KernelMap) or self.form == "primal":
             return "factor"
-        if n <= SMALL or not _on_host(points):
+        if n <= SMALL:
             return "dense"
+        if not _on_host(points):  # a device's eigensolver is slow, its products are not
+            few = isinstance(self.n_components, numbers.Integral) and self._few(n)
+            return "krylov" if few else "dense"
         if not isinstance(self.n_components, numbers.Integral):
             return "factor" if valid else "dense"
         width = points.shape[1] if points.ndim == 2 else None
@@ -215,7 +218,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
 
     def _leading(self, kernel, points):
         k = min(self.n_components, points.shape[0])
-        eps = float(np.finfo(tiles.allocate(points, (1, 1)).dtype).eps)
+        like = tiles.allocate(points, (1, 1))
+        eps = float(namespace(like).finfo(like.dtype).eps)
         pairs = leading_eigenpairs(
             kernel,
             points,
@@ -281,7 +285,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
                 raise NotPSDError(
                     f"There are significant negative eigenvalues: {kernel!r} has {smallest:.4g} on "
                     f"this data (the largest is {scale:.4g}), so it is not positive semi-definite. "
-                    "Ask for fewer components, or pass kernel=KernelMap(kernel, indefinite='clip').",
+                    "Ask for fewer components, or pass KernelMap(kernel, indefinite='clip').",
                     witness=vectors[:, int(xp.argmin(values))],
                 )
         return xp.where(values > zero, values, xp.zeros_like(values))
@@ -314,7 +318,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
             self.eigenvalues_ / total if total > 0 else self.eigenvalues_
         )
 
-    # --- scores and back ----------------------------------------------------------------------------
+    # --- scores and back -----------------------------------------------------------------------------
 
     def transform(self, X):
         """Scores of every row; each row on its own."""
@@ -358,7 +362,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
     def _last_fit(self):
         return self.eigenvectors_
 
-    # --- checks -------------------------------------------------------------------------------------
+    # --- checks --------------------------------------------------------------------------------------
 
     def _check_parameters(self):
         for name, options in (("form", FORMS), ("solver", SOLVERS)):
@@ -391,7 +395,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
             )
 
 
-# --- scores of new points, k_z W + b: columns of A are eigenvectors u of H K H over sqrt(n lambda) ---
+# --- scores of new points, k_z W + b: columns of A are eigenvectors of H K H over sqrt(n lambda) ---
 
 
 def _combined(A, values, row_means):
@@ -435,7 +439,7 @@ def _check_symmetric(kernel, K):
     worst, size = float(xp.max(xp.abs(K - K.T))), float(xp.max(xp.abs(K)))
     if worst > 1e4 * float(xp.finfo(K.dtype).eps) * size:
         raise ValueError(
-            f"{kernel!r} is not symmetric: centred values k(x, z) and k(z, x) differ by {worst:.3g} "
+            f"{kernel!r} is not symmetric: centred k(x, z) and k(z, x) differ by {worst:.3g} "
             f"(the largest is {size:.3g}). Use (K + K.T) / 2 if that is what you mean."
         )
 
