@@ -425,9 +425,9 @@ class KernelMap(MapPreimages, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         return Weighted(kernel, kernel.landmarks(points), W, np.arange(n)), F, left
 
     def _copies(self):
-        """Arrays of coordinates that a fit holds at once: the factor's and the result's; a rotation
-        needs centred and rotated ones, and the eigenvectors."""
-        return 2 if self.basis in ("cholesky", "closed", "auto") else 5
+        """Arrays of coordinates that a fit holds at once: the factor's and the result's; to rotate
+        them takes centred and rotated ones, and the work space of LAPACK."""
+        return 2 if self.basis in ("cholesky", "closed", "auto") else 8
 
     def _basis_for(self, kernel, points):
         if self.basis != "auto":

@@ -66,8 +66,8 @@ def factorize(
     unsure = kernel.is_psd is not True
     eps = float(namespace(diagonal).finfo(diagonal.dtype).eps)
     limit = budget(memory_limit, diagonal)
-    # K and F; of a kernel of unknown validity K once more, to be compared with its factor.
-    fits = (max(copies, 2) + unsure) * n * n * itemsize(diagonal) <= limit
+    # K, F and the factor; of a kernel of unknown validity K once more, to be compared with F.
+    fits = (max(copies, 3) + unsure) * n * n * itemsize(diagonal) <= limit
     every_pivot = max_rank is None or max_rank >= n
     if fits and every_pivot and pivots == "greedy":
         if is_cpu(diagonal):
@@ -173,7 +173,7 @@ def _stored(kernel, X, diagonal, tol, eps, n_jobs, verbose):
     # pstrf counts a first pivot however small it is.
     rank = rank if ones.max() > 0 else 0
     F = np.zeros((n, rank), dtype=K.dtype)
-    F[piv[:rank]] = np.triu(A[:rank, :rank]).T
+    F[piv[:rank]] = _lower(A[:rank, :rank].T)
     F[piv[rank:]] = A[:rank, rank:].T
     if unsure:
         probe(kernel, original, F, lengths, noise, eps, size)
@@ -225,8 +225,11 @@ def afresh(kernel, X, part, lengths, eps=None):
 
 def _lower(A):
     """The lower triangle in place: what is above it becomes zero."""
-    for j in range(1, A.shape[1]):
-        A[:j, j] = 0
+    for i in range(A.shape[0]):
+        if A.strides[0] > A.strides[1]:  # along the memory, or it takes as long as the factor
+            A[i, i + 1 :] = 0
+        else:
+            A[:i, i] = 0
     return A
 
 

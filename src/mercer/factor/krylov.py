@@ -76,17 +76,18 @@ def _product(kernel, X, memory_limit, n_jobs, verbose):
         K = tiles.evaluate(kernel, X, n_jobs=n_jobs, verbose=verbose)
         return lambda W: K @ W
     if 40 * BLOCK * n * itemsize > limit:
+        needed = readable(40 * BLOCK * n * itemsize)
         raise MemoryLimitError(
-            f"a basis of {40 * BLOCK} vectors for {n} points takes {readable(40 * BLOCK * n * itemsize)}, "
-            f"more than memory_limit ({readable(limit)}). Use KernelMap(kernel, max_rank=...) as the "
-            "kernel, or a larger memory_limit."
+            f"a basis of {40 * BLOCK} vectors for {n} points takes {needed}, more than "
+            f"memory_limit ({readable(limit)}). Use KernelMap(kernel, max_rank=...) as the kernel, "
+            "or a larger memory_limit."
         )
     S = kernel.landmarks(X)
     return lambda W: tiles.multiply(kernel, X, S, W, n_jobs=n_jobs)
 
 
 def krylov(product, n, k, like, *, center=True, tol=1e-7, random_state=None, verbose=False):
-    """Leading eigenpairs of the symmetric operator `product` on n-vectors, centred on both sides."""
+    """Leading eigenpairs of the symmetric `product` on n-vectors, centred on both sides."""
     xp = namespace(like)
     k = min(k, n)
     most = min(n, max(20 * k, 400))

@@ -104,12 +104,12 @@ def partial_cholesky(
 
 
 def _too_large(n, r, residual, tol, F):
-    fits = float(f"{1.01 * residual:.2g}")
+    tol_that_fits = f"tol={1.01 * residual:.2g}, or " if residual < 0.98 else ""
     return (
         f"rank {r} reached with a largest relative residual of {residual:.3g} (tol={tol:.3g}), and "
         f"memory_limit leaves no room for more than {r} columns of {n} points "
         f"({readable(n * r * itemsize(F))}, and as much again for the result). What fits: "
-        f"max_rank={r}, or tol={fits:.2g}, or float32 data for about twice the rank; else a larger "
+        f"max_rank={r}, or {tol_that_fits}float32 data for about twice the rank; else a larger "
         "memory_limit."
     )
 
