@@ -33,7 +33,9 @@ from .kernels import (
     check_mercer,
 )
 from .methods.discriminant import KernelDiscriminant
+from .methods.mds import ClassicalMDS
 from .methods.pca import KernelPCA
+from .methods.pca_l1 import KernelPCAL1
 from .methods.ridge import KernelRidge, KernelRidgeCV
 from .preimage import preimage
 from .rkhs import RKHSFunction

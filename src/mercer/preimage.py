@@ -9,7 +9,6 @@ A model takes part by `_combination(Z)`, the points of feature space as sums ove
 `_examples()`, points with their coordinates.
 """
 
-import numbers
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +21,7 @@ from .engine.arrays import is_array, is_numpy, namespace, on_device_of, row_norm
 from .factor import factorize
 from .kernels import RBF, Kernel, Linear, Matern, QuadraticForm, RationalQuadratic
 from .kernels.algebra import Scaled
+from .kernels.base import is_number
 from .kernels.dot_product import DotProduct
 from .kernels.stationary import Laplacian, Stationary
 
@@ -77,7 +77,7 @@ def preimage(model, Z, method="ridge", *, alpha=None, max_iter=200, tol=1e-7):
     check_is_fitted(model)
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}.")
-    if alpha is not None and not (isinstance(alpha, numbers.Real) and 0 < alpha < np.inf):
+    if alpha is not None and not (is_number(alpha) and 0 < alpha < np.inf):
         raise ValueError(f"alpha must be a positive number, got {alpha!r}.")
     require_vectors(model)
     Z = _coordinates(model, Z)
@@ -101,7 +101,15 @@ def _sum(combination):
 
 
 class MapPreimages:
-    """The way back from the coordinates of a KernelMap. It keeps its landmarks, and these suffice."""
+    """The way back from the coordinates of a KernelMap, whose landmarks it keeps anyway."""
+
+    kernel_: Any
+    mean_: Any
+    correction_: Any
+    n_features_in_: int
+    _space: Any
+    _rotation: Any
+    _rotated: Any
 
     def inverse_transform(self, X):
         """Points with these coordinates: exact for a linear kernel, else by :func:`preimage`."""
@@ -148,10 +156,10 @@ class MapPreimages:
 
 
 class Ridge:
-    """z -> k(z, S) B (+ mean): kernel ridge regression on a factor, or linear where kernel is None."""
+    """z -> k(z, S) B: kernel ridge on a factor; linear, with intercept, where kernel is None."""
 
-    def __init__(self, kernel, Z, X, alpha):
-        self.kernel, self.alpha = kernel, alpha
+    def __init__(self, kernel, Z, X, alpha, of):
+        self.kernel, self.alpha, self.of = kernel, alpha, of
         if kernel is None:
             self.mean, self.target_mean = _mean(Z), _mean(X)
             # (F - 1 mean')'X needs no centred X, which would fill a sparse one.
@@ -181,15 +189,14 @@ def _ridge(model, alpha):
     kernel, default = model._ridge_defaults()
     alpha = default if alpha is None else float(alpha)
     learned = vars(model).get("_ridge")
-    if learned is None or learned.alpha != alpha or learned.fit is not model._last_fit():
+    if learned is None or learned.alpha != alpha or learned.of is not model._last_fit():
         X, Z = model._examples()
-        learned = model._ridge = Ridge(kernel, Z, X, alpha)
-        learned.fit = model._last_fit()
+        learned = model._ridge = Ridge(kernel, Z, X, alpha, of=model._last_fit())
     return learned
 
 
 def on_scores(kernel):
-    """The model's own kernel where it compares any vectors; else RBF, its gamma set by the scores."""
+    """The model's own kernel where it compares any vectors; else RBF with gamma by the scores."""
     inner = kernel.kernel if isinstance(kernel, Scaled) else kernel
     general = isinstance(inner, (DotProduct, Stationary, Laplacian)) and inner.is_psd is True
     weights_a_column = any(np.ndim(value) for value in inner.get_params(deep=False).values())
@@ -257,8 +264,8 @@ def require_vectors(model):
     name, kernel = type(model).__name__, model.kernel_
     if kernel.kind == "gram":
         raise ValueError(
-            f"{name} was fitted on a precomputed kernel: the points behind it are not known, so there "
-            "is no way back to them. Fit with the kernel itself."
+            f"{name} was fitted on a precomputed kernel: the points behind it are unknown, so "
+            "there is no way back to them. Fit with the kernel itself."
         )
     points = model._examples()[0]
     if not (is_array(points) or scipy.sparse.issparse(points)) or points.dtype == object:

@@ -25,6 +25,7 @@ from ..factor.spectral import signs
 from ..kernel_map import KernelMap
 from ..kernels import NotPSDError
 from ..kernels import points as pts
+from ..kernels.base import is_number
 from ..preimage import Combination, on_scores, preimage
 from .arguments import shows_new_spelling
 from .base import MapMethod, Moments
@@ -131,7 +132,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
         kernel = self._leaf_kernel()
         points = validated_points(self, X, kernel, reset=True)
         for name in ("kernel_map_", "X_fit_", "_axes", "_mean", "_weights", "_intercept"):
-            vars(self).pop(name, None)
+            if name in vars(self):
+                delattr(self, name)
         solver = self.solver if self.solver != "auto" else self._auto(kernel, points)
         if solver == "low rank":
             kernel_map = KernelMap(kernel, max_rank=points.shape[0] // LOW_RANK)
@@ -318,7 +320,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
             self.eigenvalues_ / total if total > 0 else self.eigenvalues_
         )
 
-    # --- scores and back -----------------------------------------------------------------------------
+    # --- scores and back -----------------------------------------------------------------
 
     def transform(self, X):
         """Scores of every row; each row on its own."""
@@ -362,7 +364,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
     def _last_fit(self):
         return self.eigenvectors_
 
-    # --- checks --------------------------------------------------------------------------------------
+    # --- checks --------------------------------------------------------------------------
 
     def _check_parameters(self):
         for name, options in (("form", FORMS), ("solver", SOLVERS)):
@@ -371,8 +373,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
                     f"{name} must be one of {', '.join(options)}, got {getattr(self, name)!r}."
                 )
         k = self.n_components
-        whole = isinstance(k, numbers.Integral) and not isinstance(k, bool) and k >= 1
-        share = isinstance(k, numbers.Real) and not isinstance(k, numbers.Integral) and 0 < k < 1
+        whole = is_number(k) and isinstance(k, numbers.Integral) and k >= 1
+        share = is_number(k) and not isinstance(k, numbers.Integral) and 0 < k < 1
         if k is not None and not whole and not share:
             raise ValueError(
                 "n_components must be a positive integer, a share of the variance between 0 and 1, "
@@ -395,7 +397,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
             )
 
 
-# --- scores of new points, k_z W + b: columns of A are eigenvectors of H K H over sqrt(n lambda) ---
+# --- scores of new points, k_z W + b; columns of A: eigenvectors of H K H over sqrt(n lambda) ----
 
 
 def _combined(A, values, row_means):
