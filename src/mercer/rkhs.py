@@ -3,10 +3,12 @@
 import numbers
 
 import numpy as np
+import scipy.sparse
 
 from .engine import tiles
 from .engine.arrays import is_array, namespace, on_device_of
 from .kernels import as_kernel
+from .kernels import points as pts
 from .kernels.base import _alike
 
 
@@ -47,23 +49,26 @@ class RKHSFunction:
         self.coef = np.asarray(coef, float) if reference is None else on_device_of(coef, reference)
         if tuple(self.coef.shape) != (self.points.shape[0],):
             raise ValueError(
-                f"coef must hold one number for each of the {self.points.shape[0]} points, got shape "
-                f"{tuple(self.coef.shape)}."
+                f"coef must hold one number for each of the {self.points.shape[0]} points, got "
+                f"shape {tuple(self.coef.shape)}."
             )
         self.intercept = intercept
 
     def __call__(self, X):
         """f at every row of X."""
         X = self.kernel.points(X)
-        X, points = _alike(X, self.points, self.kernel)
-        values = tiles.multiply(self.kernel, X, points, self.coef[:, None])[:, 0]
-        return values + self.intercept
+        return self._values(X) + self.intercept
+
+    def _values(self, X):
+        """sum_i a_i k(x_i, x) for points of any precision, sparse or dense."""
+        X, points = _alike(pts.as_fitted(X, self.points, X.dtype), self.points, self.kernel)
+        return tiles.multiply(self.kernel, X, points, self.coef[:, None])[:, 0]
 
     def inner(self, other):
         """<f, g> = sum_ij a_i b_j k(x_i, y_j)."""
         self._same_space(other)
-        values = tiles.multiply(self.kernel, other.points, self.points, self.coef[:, None])[:, 0]
-        return float(namespace(values).sum(values * other.coef))
+        values = self._values(other.points)
+        return float(namespace(values).sum(values * on_device_of(other.coef, values)))
 
     def norm(self):
         """|f| = sqrt(a'Ka)."""
@@ -75,9 +80,13 @@ class RKHSFunction:
         return RKHSFunction(
             self.kernel,
             _stacked(self.points, other.points),
-            xp.concat([self.coef, other.coef]),
+            xp.concat([self.coef, on_device_of(other.coef, self.coef)]),
             self.intercept + other.intercept,
         )
+
+    def __radd__(self, zero):
+        """0 + f, so that sum() of functions works."""
+        return self if isinstance(zero, numbers.Real) and zero == 0 else NotImplemented
 
     def __mul__(self, c):
         if not isinstance(c, numbers.Real):
@@ -105,8 +114,7 @@ class RKHSFunction:
 
 
 def _stacked(X, Y):
-    import scipy.sparse
-
+    Y = pts.as_fitted(Y, X, X.dtype)
     if scipy.sparse.issparse(X):
         return scipy.sparse.vstack([X, Y])
     return namespace(X, Y).concat([X, Y], axis=0) if X.dtype != object else np.concatenate([X, Y])

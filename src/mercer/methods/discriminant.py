@@ -10,7 +10,15 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from ..base import all_or_nothing, follow
-from ..engine.arrays import as_numpy, cholesky, is_array, namespace, on_device_of, solve_triangular
+from ..engine.arrays import (
+    as_numpy,
+    cholesky,
+    is_array,
+    namespace,
+    on_device_of,
+    put,
+    solve_triangular,
+)
 from ..factor.spectral import signs
 from .base import MapMethod, Moments, functions
 
@@ -97,7 +105,9 @@ class KernelDiscriminant(
         self.priors_ = self._priors(sums)
         centre = self.priors_ @ self.means_
         within = sums.second - sums.cross @ self.means_
-        C = cholesky(within + self._ridge(within, sums) * xp.eye(r, dtype=within.dtype))
+        i = np.arange(r)
+        shrunk = xp.linalg.diagonal(within) + self._ridge(within, sums)
+        C = cholesky(put(within, i, i, shrunk))
         if C is None or (self.shrinkage == 0 and r > freedom):
             raise ValueError(
                 f"the scatter within classes is singular (rank {r} from {sums.n:g} samples in "
