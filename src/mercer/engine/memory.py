@@ -2,12 +2,14 @@
 
 import re
 
-from .arrays import free_memory
+from .arrays import free_memory, is_cpu
 
 UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
 # Share of the free memory that a fit may plan with when the user sets no limit.
 DEFAULT_SHARE = 0.6
+# A device's free memory is nobody else's.
+DEVICE_SHARE = 0.9
 
 
 class MemoryLimitError(MemoryError, ValueError):
@@ -17,7 +19,8 @@ class MemoryLimitError(MemoryError, ValueError):
 def budget(memory_limit, X=None):
     """memory_limit (bytes, "2GB" or None) in bytes, where X lives."""
     if memory_limit is None:
-        return int(DEFAULT_SHARE * free_memory(X))
+        share = DEFAULT_SHARE if X is None or is_cpu(X) else DEVICE_SHARE
+        return int(share * free_memory(X))
     if isinstance(memory_limit, str):
         match = re.fullmatch(r"\s*([0-9.]+)\s*([a-z]*)\s*", memory_limit.lower())
         if match and match[2] in UNITS:

@@ -66,8 +66,10 @@ def factorize(
     unsure = kernel.is_psd is not True
     eps = float(namespace(diagonal).finfo(diagonal.dtype).eps)
     limit = budget(memory_limit, diagonal)
-    # K, F and the factor; of a kernel of unknown validity K once more, to be compared with F.
-    fits = (max(copies, 3) + unsure) * n * n * itemsize(diagonal) <= limit
+    # K, F and the factor (on a device F is the factor); of a kernel of unknown validity K once
+    # more, to be compared with F.
+    least = 3 if is_cpu(diagonal) else 2
+    fits = (max(copies, least) + unsure) * n * n * itemsize(diagonal) <= limit
     every_pivot = max_rank is None or max_rank >= n
     if fits and every_pivot and pivots == "greedy":
         if is_cpu(diagonal):
