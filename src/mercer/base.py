@@ -7,7 +7,7 @@ import scipy.sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_feature_names, _check_n_features, validate_data
 
-from .engine.arrays import device, is_array, is_numpy, namespace
+from .engine.arrays import device, is_array, is_numpy, namespace, to_host
 from .kernels import (
     Chi2,
     FromFeatures,
@@ -23,7 +23,6 @@ from .kernels.adapters import FromSklearn
 
 # Kernels that compare points column by column, or call functions that need arrays.
 DENSE_ONLY = (Chi2, FromFeatures, FromFunction, FromSklearn, Intersection, Laplacian, Periodic)
-HISTOGRAMS = (Chi2, Intersection)
 
 
 def all_or_nothing(fit):
@@ -55,6 +54,14 @@ class KernelEstimator(BaseEstimator):
                 params = params | {"kernel": as_kernel(params["kernel"])}
         return super().set_params(**params)
 
+    def __getstate__(self):
+        """State for pickles: what lives on a device travels as NumPy, and so loads anywhere."""
+        state = to_host(super().__getstate__())
+        kind = state.get("_array_kind")
+        if kind is not None and not kind[1].startswith(("cpu", "CPU")):
+            state["_array_kind"] = ("numpy", "cpu")
+        return state
+
     def _leaf_kernel(self):
         """The kernel itself, also where it is given inside a map."""
         kernel = getattr(self.kernel, "kernel", self.kernel)
@@ -70,7 +77,7 @@ class KernelEstimator(BaseEstimator):
             tags.input_tags.pairwise = kernel.kind == "gram"
             parts = [kernel, *kernel.get_params(deep=True).values()]
             tags.input_tags.sparse = not any(isinstance(part, DENSE_ONLY) for part in parts)
-            tags.input_tags.positive_only = any(isinstance(part, HISTOGRAMS) for part in parts)
+            tags.input_tags.positive_only = isinstance(kernel, (Chi2, Intersection))
         except (TypeError, ValueError):
             pass  # an unknown kernel is reported by fit
         if tags.transformer_tags is not None:

@@ -6,13 +6,13 @@ import numpy as np
 import scipy.sparse
 
 from .engine import tiles
-from .engine.arrays import is_array, namespace, on_device_of
+from .engine.arrays import TravelsAsNumPy, is_array, namespace, on_device_of
 from .kernels import as_kernel
 from .kernels import points as pts
 from .kernels.base import _alike
 
 
-class RKHSFunction:
+class RKHSFunction(TravelsAsNumPy):
     """An element of a kernel's Hilbert space, f = sum_i a_i k(x_i, .) (+ a constant).
 
     Parameters

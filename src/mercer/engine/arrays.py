@@ -97,6 +97,34 @@ def itemsize(x):
     return namespace(x).finfo(x.dtype).bits // 8
 
 
+def to_torch(X, where):
+    """A NumPy array as a torch tensor on a device, through page-locked memory."""
+    import torch
+
+    tensor = torch.from_numpy(np.ascontiguousarray(X))
+    if str(where).startswith("cuda"):
+        return tensor.pin_memory().to(where, non_blocking=True)
+    return tensor.to(where, copy=True)
+
+
+def to_host(value):
+    """Arrays on a device as NumPy arrays, inside lists, tuples and dicts too; else as given."""
+    if is_array(value):
+        return value if is_cpu(value) else as_numpy(value)
+    if isinstance(value, dict):
+        return {name: to_host(item) for name, item in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(to_host(item) for item in value)
+    return value
+
+
+class TravelsAsNumPy:
+    """Pickles of what lives on a device hold NumPy arrays, and so load where there is none."""
+
+    def __getstate__(self):
+        return to_host(dict(vars(self)))
+
+
 def rows_of(X, a, b):
     """Rows a to b of points of any kind (the ellipsis is what strict backends ask for)."""
     return X[a:b] if scipy.sparse.issparse(X) else X[a:b, ...]

@@ -7,7 +7,7 @@ it is iterated: a class with __iter__, or Chunks around a function that opens th
 import numpy as np
 import scipy.sparse
 
-from .arrays import is_array, rows_of
+from .arrays import is_array, rows_of, to_torch
 
 # Rows read at once from an array that is streamed.
 CHUNK_ROWS = 1 << 16
@@ -43,6 +43,17 @@ class Chunks:
 
     def __iter__(self):
         return iter(self.open_chunks())
+
+    @classmethod
+    def on_device(cls, X, device="cuda", rows=CHUNK_ROWS):
+        """Rows of a host array (or memory map) as torch tensors on a device, a chunk at a time.
+
+        Chunks travel from page-locked memory, so that copying the next overlaps with the work on
+        the last. For data larger than the device's memory.
+        """
+        n = X.shape[0]
+        cuts = [(a, min(a + rows, n)) for a in range(0, n, rows)]
+        return cls(lambda: (to_torch(rows_of(X, a, b), device) for a, b in cuts))
 
 
 def is_stream(X):

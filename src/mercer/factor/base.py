@@ -9,6 +9,7 @@ import scipy.linalg
 
 from ..engine import tiles
 from ..engine.arrays import (
+    TravelsAsNumPy,
     device,
     is_cpu,
     is_numpy,
@@ -25,7 +26,7 @@ from .certificate import Radii, landmark_rows
 PANEL_VALUES = 1 << 22
 
 
-class Factor:
+class Factor(TravelsAsNumPy):
     """Landmarks and the triangular factor of their kernel matrix.
 
     Parameters
@@ -44,6 +45,11 @@ class Factor:
         self.C = np.asfortranarray(C) if is_numpy(C) else C
         self.indices = np.asarray(indices)
         self.eps = float(namespace(C).finfo(C.dtype).eps) if eps is None else eps
+
+    def __setstate__(self, state):
+        vars(self).update(state)
+        if is_numpy(self.C):  # BLAS reads it in Fortran order, which pickles from devices lose
+            self.C = np.asfortranarray(self.C)
 
     @property
     def rank(self):

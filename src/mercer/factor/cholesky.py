@@ -163,7 +163,7 @@ def _stored(kernel, X, diagonal, tol, eps, n_jobs, verbose):
         C = _lower(A)
         C *= lengths[:, None]
         C = C if is_numpy(diagonal) else on_device_of(C, diagonal)
-        factor = Factor(kernel, kernel.landmarks(X), C, np.arange(n), eps)
+        factor = Factor(kernel, kernel.landmarks(X, np.arange(n)), C, np.arange(n), eps)
         return Fit(factor, C, np.zeros(n))
     np.fill_diagonal(A, ones)
     noise = max(STORED_TOL, n**0.5 if n > STORED_TOL**2 else 0) * eps
@@ -205,7 +205,7 @@ def _plain(kernel, X, diagonal, tol, eps):
         return None
     C *= lengths[:, None]
     n = X.shape[0]
-    return Fit(Factor(kernel, kernel.landmarks(X), C, np.arange(n), eps), C, np.zeros(n))
+    return Fit(Factor(kernel, kernel.landmarks(X, np.arange(n)), C, np.arange(n), eps), C, np.zeros(n))
 
 
 def afresh(kernel, X, part, lengths, eps=None):

@@ -112,7 +112,7 @@ def krylov(product, n, k, like, *, center=True, tol=1e-7, random_state=None, ver
             rest = image - Q.T @ coefficients
             rest -= Q.T @ (Q @ rest)
             last = b
-            size = max(size, float(xp.max(xp.sum(image * image, axis=0))))
+            size = max(size, float(xp.sum(image * image)) / max(b, 1))
             # Where the space is invariant the rest is the rounding of this product, no direction.
             block, gram = _orthonormal(rest, Q, xp, center, 16 * _eps(image) * (m * size) ** 0.5)
             exhausted = block.shape[1] == 0 or m >= most
@@ -139,6 +139,8 @@ def _orthonormal(W, Q, xp, center, noise=0.0):
     By QR and the singular values of R: W'W alone would not tell small directions from rounding.
     """
     gram = _host(W.T @ W)
+    if not W.shape[1]:
+        return W, gram
     U, R = xp.linalg.qr(W)
     left, sizes, _ = np.linalg.svd(_host(R))
     kept = sizes > max(sizes[0] * _eps(W) * len(sizes), noise, np.finfo(float).tiny)

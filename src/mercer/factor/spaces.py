@@ -5,12 +5,12 @@ import numpy as np
 import scipy.sparse
 
 from ..engine import tiles
-from ..engine.arrays import namespace, rows_of
+from ..engine.arrays import TravelsAsNumPy, namespace, rows_of
 from ..engine.memory import MemoryLimitError, budget, readable
 from .certificate import Radii
 
 
-class Closed:
+class Closed(TravelsAsNumPy):
     """The kernel's own feature map: no landmarks, no training data."""
 
     S = None
@@ -20,7 +20,11 @@ class Closed:
         self.kernel = kernel
         self.point = rows_of(X, 0, 1)  # rounding depends on its columns
         self.example = features(kernel, self.point)
-        self.rank, self.dtype = self.example.shape[1], self.example.dtype
+        self.rank = self.example.shape[1]
+
+    @property
+    def dtype(self):
+        return self.example.dtype
 
     def check_memory(self, n, memory_limit):
         """Refuse before all coordinates are computed."""
@@ -63,7 +67,7 @@ def features(kernel, X):
     return kernel.features(X.toarray() if scipy.sparse.issparse(X) else X)
 
 
-class Weighted:
+class Weighted(TravelsAsNumPy):
     """phi(z) = W' k(S, z) with explicit weights: a similarity made positive semi-definite."""
 
     def __init__(self, kernel, S, W, indices):
@@ -72,7 +76,14 @@ class Weighted:
         self.W = W
         self.indices = indices
         self.rank = W.shape[1]
-        self.example, self.dtype = W, W.dtype
+
+    @property
+    def example(self):
+        return self.W
+
+    @property
+    def dtype(self):
+        return self.W.dtype
 
     def coordinates(self, X, *, n_jobs=None, verbose=False):
         return tiles.multiply(self.kernel, X, self.S, self.W, n_jobs=n_jobs, verbose=verbose)
