@@ -180,7 +180,8 @@ class KernelRidge(RidgeModel):
         T, weights = self._check_targets(X, y, sample_weight)
         alphas = self._check_alpha(T.shape[1])
         self.form_ = self._chosen_form(X)
-        vars(self).pop("kernel_map_" if self.form_ == "dual" else "_S", None)
+        for name in ("kernel_map_", "coef_", "_S", "_weights"):
+            vars(self).pop(name, None)  # of an earlier fit, perhaps in the other form
         if self.form_ == "dual":
             self._fit_dual(X, T, weights, alphas)
         else:
