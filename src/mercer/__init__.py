@@ -2,6 +2,7 @@
 
 from importlib.metadata import version as _version
 
+from .compare import KernelComparison, compare_kernels
 from .engine.stream import Chunks
 from .kernel_map import KernelMap
 from .kernelized import Kernelized
@@ -37,6 +38,8 @@ from .methods.mds import ClassicalMDS
 from .methods.pca import KernelPCA
 from .methods.pca_l1 import KernelPCAL1
 from .methods.ridge import KernelRidge, KernelRidgeCV
+from .plots import FeatureSpaceDisplay, GramDisplay, ResidualDisplay, SpectrumDisplay
+from .persistence import ModelFileError, load, save
 from .preimage import preimage
 from .rkhs import RKHSFunction
 
