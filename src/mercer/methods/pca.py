@@ -19,6 +19,7 @@ from ..engine.arrays import (
     is_numpy,
     namespace,
     on_device_of,
+    row_norms,
 )
 from ..factor.krylov import leading_eigenpairs
 from ..factor.spectral import signs
@@ -181,6 +182,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
         """PCA on phi(X): the primal form, on landmarks. [EXACT] (11), (12)."""
         self.kernel_map_, self.kernel_ = kernel_map, kernel_map.kernel_
         xp = namespace(Phi)
+        largest = float(xp.max(row_norms(Phi, xp)))
         # In memory the mean goes first: sums of squares about zero would lose digits.
         self._mean = xp.mean(Phi, axis=0)
         Phi = Phi - self._mean[None, :]
@@ -189,7 +191,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
         total = float(xp.sum(xp.linalg.diagonal(scatter)))
         k = self._count(values, total, Phi.shape[0])
         values, axes = values[:k], axes[:, :k]
-        values = self._cut(values, self._scale(values), Phi.shape[0])
+        values = self._cut(values, self._scale(values), largest, Phi.shape[0])
         scores = Phi @ axes
         sign = signs(scores)
         self._axes = axes * (sign * _support(values))[None, :]
@@ -201,14 +203,15 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
         _check_square(kernel, points)
         kernel.check_range(points)
         self.kernel_, n = kernel, points.shape[0]
+        diagonal = kernel.diagonal(points)
+        largest = float(namespace(diagonal).max(namespace(diagonal).abs(diagonal)))
         if solver == "krylov":
             values, U, row_means = self._leading(kernel, points)
-            trace = kernel.diagonal(points)
-            total = float(namespace(trace).sum(trace) - namespace(row_means).sum(row_means))
+            total = float(namespace(diagonal).sum(diagonal) - namespace(row_means).sum(row_means))
             scale = self._scale(values)
         else:
             values, U, row_means, total, scale = self._dense(kernel, points)
-        values = self._cut(values, scale, n, kernel, U)
+        values = self._cut(values, scale, largest, n, kernel, U)
         xp = namespace(U)
         U = U - xp.mean(U, axis=0)[None, :]  # rounding has put a little of 1 into them
         U = U * (signs(U) * _support(values))[None, :]
@@ -231,7 +234,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
             if self.random_state is not None
             else 0,
         )
-        worst = float(pairs.residuals.max()) / max(float(pairs.values[0]), np.finfo(float).tiny)
+        size = max(self._scale(pairs.values), float(np.finfo(float).tiny))
+        worst = max(pairs.residuals.tolist(), default=0.0) / size
         if worst > 1e3 * max(1e-7, 64 * eps):
             warnings.warn(
                 f"the Krylov iteration left a relative residual of {worst:.2g}; solver='dense' is "
@@ -275,12 +279,17 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
         below = int(xp.sum(xp.astype(share < self.n_components, xp.int64)))
         return min(below + 1, values.shape[0])
 
-    def _cut(self, values, scale, n, kernel=None, vectors=None):
-        """Eigenvalues that are rounding become zero; clearly negative ones refute the kernel."""
+    def _cut(self, values, scale, largest, n, kernel=None, vectors=None):
+        """Eigenvalues that are rounding become zero; clearly negative ones refute the kernel.
+
+        Rounding is relative to the largest eigenvalue, and to the largest k(x, x): centring cannot
+        keep more digits than the kernel has.
+        """
         xp = namespace(values)
         single = "32" in str(values.dtype)
         eps = float(xp.finfo(values.dtype).eps)
-        zero = max(2e-7 if single else 1e-12, 4 * n**0.5 * eps) * scale  # scikit-learn's ratios
+        ratio = 2e-7 if single else 1e-12  # scikit-learn's
+        zero = max(ratio * scale, 4 * n**0.5 * eps * max(scale, largest))
         if kernel is not None and kernel.is_psd is not True and values.shape[0]:
             smallest = float(xp.min(values))
             if smallest < -max((1e-5 if single else 1e-10) * scale, zero):
