@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import scipy.linalg
+import scipy.sparse
 import scipy.sparse.linalg
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics import pairwise_distances
@@ -232,6 +233,10 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return self.metric == "euclidean" and not self.metric_params
 
     def _points(self, X, *, reset):
+        if scipy.sparse.issparse(X):
+            raise TypeError(
+                "Sparse data was passed for X, but ClassicalMDS needs dense data: pass X.toarray()."
+            )
         return validated_points(self, X, Linear(), reset=reset)
 
     def _training_distances(self, points):
@@ -328,7 +333,8 @@ def _check_distances(D):
     if bool(xp.any(D < 0)):
         raise ValueError(
             f"Negative values in data passed to ClassicalMDS: distances are at least 0, the "
-            f"smallest is {float(xp.min(D)):.4g}. (From similarities use KernelPCA(kernel='precomputed').)"
+            f"smallest is {float(xp.min(D)):.4g}. (For similarities there is "
+            "KernelPCA(kernel='precomputed').)"
         )
     if not bool(xp.all(xp.isfinite(D))):
         raise ValueError("distances contain NaN or infinity.")

@@ -45,8 +45,8 @@ class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
         Dispersion after each step from the start that won, for every component.
     components_ : ndarray of shape (n_components, rank)
         Orthonormal directions in the coordinates of `kernel_map_`.
-    n_iter_ : ndarray of int
-        Steps of the start that won.
+    n_iter_ : int
+        Most steps that a component took.
     kernel_map_ : KernelMap
     kernel_ : Kernel
         The kernel with data-dependent parameters turned into numbers.
@@ -97,7 +97,7 @@ class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
         self._axes = directions * signs(Y @ directions)[None, :]
         self.components_ = self._axes.T
         self.dispersions_ = np.array([path[-1] for path in self.dispersion_paths_])
-        self.n_iter_ = np.array([len(path) - 1 for path in self.dispersion_paths_])
+        self.n_iter_ = max(len(path) for path in self.dispersion_paths_)
         self._n_features_out = self.n_components
         return _as_points(Y @ self._axes, points)
 
