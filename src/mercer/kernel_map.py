@@ -24,10 +24,10 @@ from .factor.grow import (
     sample_factor,
     streamed_moments,
 )
-from .factor.indefinite import OPTIONS, corrected, symmetrised, value_eps
+from .factor.indefinite import OPTIONS, check_symmetric, corrected, symmetrised, value_eps
 from .factor.spaces import Closed, Weighted
 from .factor.spectral import eigen_rotation, rotation_from_scatter, symmetric_rotation
-from .kernels import NotPSDError, as_kernel
+from .kernels import NotPSDError, Precomputed, as_kernel
 from .kernels import points as pts
 from .preimage import MapPreimages
 from .rkhs import RKHSFunction
@@ -422,7 +422,7 @@ class KernelMap(MapPreimages, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         left = (F[:, r:] ** 2).sum(axis=1)
         # In double precision whatever the data: weights of small eigenvalues cancel.
         F, W = (on_device_of(A[:, :r], K, dtype=namespace(K).float64) for A in (F, W))
-        return Weighted(kernel, kernel.landmarks(points), W, np.arange(n)), F, left
+        return Weighted(kernel, kernel.landmarks(points, np.arange(n)), W, np.arange(n)), F, left
 
     def _copies(self):
         """Arrays of coordinates that a fit holds at once: the factor's and the result's; to rotate
@@ -467,7 +467,9 @@ class KernelMap(MapPreimages, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         xp = namespace(Phi)
         if self.mean_ is not None:
             Phi = Phi - self.mean_
-        elif shared and self._rotation is None:  # the factor's own array: a caller may write into what it gets
+        elif (
+            shared and self._rotation is None
+        ):  # the factor's own array: a caller may write into what it gets
             Phi = Phi + 0
         if rho2 is not None:
             rho = xp.sqrt(xp.where(rho2 > 0, rho2, xp.zeros_like(rho2)))
@@ -650,10 +652,15 @@ class KernelMap(MapPreimages, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
 
 
 def _check_gram(kernel, points):
-    if kernel.kind == "gram" and points.shape[0] != points.shape[1]:
+    if kernel.kind != "gram":
+        return
+    if points.shape[0] != points.shape[1]:
         raise ValueError(
             f"Precomputed() needs a square Gram matrix at fit, got shape {tuple(points.shape)}."
         )
+    # Here, since the partial algorithm sees a few columns only.
+    eps = float(namespace(points).finfo(points.dtype).eps)
+    check_symmetric(Precomputed(), points, value_eps(points, eps))
 
 
 def _mean(F):

@@ -6,6 +6,7 @@ device they run one after the other, as large as its memory allows.
 """
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 
 import numpy as np
 from tqdm.auto import tqdm
@@ -107,9 +108,12 @@ def run(work, blocks, kernel, X, *, n_jobs=None, verbose=False, description="ker
         threads = n_threads(n_jobs) if is_numpy(X) or not hasattr(X, "device") else 1
     with progress_bar(verbose, description, len(blocks)) as progress:
         if threads == 1 or len(blocks) == 1:
-            for a, b in blocks:
-                work(a, b)
-                progress.update()
+            # Explicit n_jobs: one BLAS thread here too, so that its number does not change a byte.
+            alike = n_jobs is not None and is_cpu(X) and not (kernel and kernel.runs_user_code)
+            with one_blas_thread if alike else nullcontext():
+                for a, b in blocks:
+                    work(a, b)
+                    progress.update()
             return
         with one_blas_thread, ThreadPoolExecutor(threads) as pool:
             futures = [pool.submit(work, a, b) for a, b in blocks]

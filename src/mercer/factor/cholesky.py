@@ -25,7 +25,14 @@ from ..engine.arrays import (
 from ..engine.memory import budget
 from ..kernels.points import take
 from .base import Factor
-from .indefinite import check_diagonal, check_residuals, probe, symmetrised, value_eps
+from .indefinite import (
+    check_diagonal,
+    check_residuals,
+    check_zero_diagonal,
+    probe,
+    symmetrised,
+    value_eps,
+)
 from .partial import partial_cholesky
 
 # In units of eps, for LAPACK's pivoted Cholesky and for the blocked one (MATH.md section 7).
@@ -78,7 +85,9 @@ def factorize(
         if fit is not None:
             return fit
     if unsure:
-        eps = _sampled_eps(kernel, X, eps)
+        some, values = _sample(kernel, X)
+        eps = value_eps(values, eps)
+        check_zero_diagonal(kernel, diagonal, some, values)
     check_diagonal(kernel, diagonal, eps)
     lengths = self_lengths(kernel, diagonal)
     part = partial_cholesky(
@@ -150,6 +159,8 @@ def _stored(kernel, X, diagonal, tol, eps, n_jobs, verbose):
         size = float(np.abs(K).max())
     check_diagonal(kernel, diagonal, eps)
     lengths = as_numpy(self_lengths(kernel, diagonal))
+    if unsure and lengths.max() == 0:
+        lengths = np.full_like(lengths, size**0.5)
     K = _normalised(K, lengths)
     original = K.copy() if unsure else None
     n = len(K)
@@ -205,7 +216,9 @@ def _plain(kernel, X, diagonal, tol, eps):
         return None
     C *= lengths[:, None]
     n = X.shape[0]
-    return Fit(Factor(kernel, kernel.landmarks(X, np.arange(n)), C, np.arange(n), eps), C, np.zeros(n))
+    return Fit(
+        Factor(kernel, kernel.landmarks(X, np.arange(n)), C, np.arange(n), eps), C, np.zeros(n)
+    )
 
 
 def afresh(kernel, X, part, lengths, eps=None):
@@ -235,7 +248,7 @@ def _lower(A):
     return A
 
 
-def _sampled_eps(kernel, X, eps):
-    """The precision of kernel values, from a few rows."""
+def _sample(kernel, X):
+    """Kernel values of a few points, and which."""
     some = np.linspace(0, X.shape[0] - 1, min(SAMPLED_ROWS, X.shape[0])).astype(int)
-    return value_eps(as_numpy(kernel.against(kernel.landmarks(X, some))(take(X, some))), eps)
+    return some, as_numpy(kernel.against(kernel.landmarks(X, some))(take(X, some)))

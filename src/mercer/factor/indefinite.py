@@ -25,13 +25,15 @@ def value_eps(K, eps):
     single = float(np.finfo(np.float32).eps)
     if eps >= single:
         return eps
-    for a in range(0, len(K), ROWS):
-        k = K[a : a + ROWS]
-        with np.errstate(over="ignore", under="ignore"):
-            if not np.array_equal(k, k.astype(np.float32)):
-                return eps
-    blocks = (K[a : a + ROWS] for a in range(0, len(K), ROWS))
-    return eps if all(np.array_equal(k, np.rint(k)) for k in blocks) else single
+    with np.errstate(over="ignore", under="ignore"):
+        if not all(np.array_equal(k, k.astype(np.float32)) for k in _blocks(K)):
+            return eps
+    return eps if all(np.array_equal(k, np.rint(k)) for k in _blocks(K)) else single
+
+
+def _blocks(K):
+    n = K.shape[0]
+    return (as_numpy(K[a : min(a + ROWS, n), :]) for a in range(0, n, ROWS))
 
 
 def noise_floor(n, eps):
@@ -39,25 +41,31 @@ def noise_floor(n, eps):
     return 8 * (n + 32) * eps
 
 
-def symmetrised(kernel, K, eps):
-    """(K + K') / 2 over K, in blocks; an asymmetry beyond rounding is refused."""
-    worst, where, size = 0.0, (0, 0), 0.0
-    for a in range(0, len(K), ROWS):
-        b = min(a + ROWS, len(K))
-        size = max(size, float(np.abs(K[a:b]).max()))
-        difference = np.abs(K[a:b, a:] - K[a:, a:b].T)
-        if difference.max() > worst:
-            worst = float(difference.max())
-            i, j = np.unravel_index(difference.argmax(), difference.shape)
-            where = (a + int(i), a + int(j))
+def check_symmetric(kernel, K, eps):
+    """Refuse an asymmetry beyond rounding, and say how much and where. Whether there is any."""
+    xp, n = namespace(K), K.shape[0]
+    worst, where, size = 0.0, 0, 0.0
+    for a in range(0, n, ROWS):
+        b = min(a + ROWS, n)
+        size = max(size, float(xp.max(xp.abs(K[a:b, :]))))
+        difference = xp.abs(K[a:b, a:] - K[a:, a:b].T)
+        if float(xp.max(difference)) > worst:
+            worst = float(xp.max(difference))
+            i, j = divmod(int(xp.argmax(difference)), n - a)
+            where = (a + i, a + j)
     if worst > 1e3 * eps * size:
         i, j = where
         raise ValueError(
-            f"{kernel!r} is not symmetric on this data: k(x, z) = {K[i, j]:.6g} and k(z, x) = "
-            f"{K[j, i]:.6g} for points {i} and {j}, a difference of {worst:.3g}. Use (K + K.T) / 2 "
-            "if that is what you mean."
+            f"{kernel!r} is not symmetric on this data: k(x, z) = {float(K[i, j]):.6g} and k(z, x) = "
+            f"{float(K[j, i]):.6g} for points {i} and {j}, a difference of {worst:.3g}. Use "
+            "(K + K.T) / 2 if that is what you mean."
         )
-    if worst:
+    return worst > 0
+
+
+def symmetrised(kernel, K, eps):
+    """(K + K') / 2 over K, in blocks; an asymmetry beyond rounding is refused."""
+    if check_symmetric(kernel, K, eps):
         for a in range(0, len(K), ROWS):
             b = min(a + ROWS, len(K))
             half = 0.5 * K[a:b, a:] + 0.5 * K[a:, a:b].T
@@ -77,6 +85,21 @@ def check_diagonal(kernel, diagonal, eps):
             f"point {i}. {HINT}",
             witness=np.eye(1, diagonal.shape[0], i)[0],
         )
+
+
+def check_zero_diagonal(kernel, diagonal, some, K):
+    """Where every k(x, x) is zero, one other value refutes the kernel: (e_i - e_j) or (e_i + e_j)."""
+    xp = namespace(diagonal)
+    if float(xp.max(diagonal)) > 0 or not K.any():
+        return
+    i, j = np.unravel_index(np.abs(K).argmax(), K.shape)
+    witness = np.zeros(diagonal.shape[0])
+    witness[some[i]], witness[some[j]] = 1.0, -np.sign(K[i, j])
+    raise NotPSDError(
+        f"{kernel!r} is not positive semi-definite on this data: k(x, x) = 0 for every point, and "
+        f"k(x, z) = {K[i, j]:.4g} for points {some[i]} and {some[j]}. {HINT}",
+        witness=witness / 2**0.5,
+    )
 
 
 def probe(kernel, K, F, lengths, noise, eps, size):

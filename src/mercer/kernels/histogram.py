@@ -15,8 +15,8 @@ class Histogram(Kernel):
         smallest = float(namespace(X).min(X))
         require(
             smallest >= 0,
-            f"{type(self).__name__} compares histograms and needs values >= 0; the data contain "
-            f"{smallest:.4g}. Shift or clip them, or use RBF or Laplacian.",
+            f"Negative values in data: {type(self).__name__} compares histograms and needs values "
+            f">= 0; the data contain {smallest:.4g}. Shift or clip them, or use RBF or Laplacian.",
         )
         return X
 
