@@ -14,7 +14,7 @@ LAYERS = [
     {"kernels"},
     {"factor", "expressions"},
     {"rkhs", "base"},
-    {"preimage"},
+    {"preimage", "partitions"},
     {"kernel_map"},
     {"kernelized", "methods"},
     {"persistence", "onnx"},

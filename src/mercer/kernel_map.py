@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from .base import KernelEstimator, all_or_nothing, validated_points
 from .engine import tiles
 from .engine.arrays import as_numpy, device, is_numpy, itemsize, namespace, on_device_of
+from .engine.dask import is_dask, lazily
 from .engine.memory import MemoryLimitError, budget, readable
 from .engine.stream import Rows, is_stream
 from .factor import certificate, factorize
@@ -29,6 +30,7 @@ from .factor.spaces import Closed, Weighted
 from .factor.spectral import eigen_rotation, rotation_from_scatter, symmetric_rotation
 from .kernels import NotPSDError, Precomputed, as_kernel
 from .kernels import points as pts
+from .partitions import fit_partitions
 from .preimage import MapPreimages
 from .rkhs import RKHSFunction
 
@@ -244,6 +246,9 @@ class KernelMap(MapPreimages, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         self._check_parameters()
         kernel = as_kernel(self.kernel)
         self.correction_ = None
+        if is_dask(X):
+            fit_partitions(self, X)
+            return X, None, None
         if is_stream(X):
             rows = self._rows(X, kernel)
             sample, positions, _ = rows.sample(SAMPLE, self._sampler())
@@ -447,6 +452,7 @@ class KernelMap(MapPreimages, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
 
     # --- coordinates ------------------------------------------------------------------------------
 
+    @lazily
     def transform(self, X):
         """phi(x) for every row; each row is mapped on its own."""
         check_is_fitted(self)
@@ -489,6 +495,7 @@ class KernelMap(MapPreimages, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     # --- the certificate --------------------------------------------------------------------------
 
     @parameter_and_method
+    @lazily
     def residual(self, X, diag=None):
         """rho^2(x) = k(x, x) - |phi(x)|^2 for every row: what the map does not see of it.
 
@@ -604,6 +611,7 @@ class KernelMap(MapPreimages, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             coef = self._rotation @ coef
         return self._space.weights(coef), intercept
 
+    @lazily
     def project(self, X, coef, intercept=0.0):
         """transform(X) @ coef + intercept for a matrix coef, at m kernel values a row.
 

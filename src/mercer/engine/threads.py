@@ -6,6 +6,7 @@ at one thread for good.
 """
 
 import threading
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -68,12 +69,27 @@ def _blas_threads():
     return max((lib.num_threads for lib in _controller().lib_controllers), default=1)
 
 
+_here = threading.local()
+
+
+@contextmanager
+def single_threaded():
+    """This thread makes no others: it is one of many that a scheduler runs at once."""
+    before, _here.single = getattr(_here, "single", False), True
+    try:
+        yield
+    finally:
+        _here.single = before
+
+
 def n_threads(n_jobs=None):
     """Threads for tiles: what BLAS would use, or n_jobs by joblib's rules.
 
     BLAS's own number already honours OMP_NUM_THREADS, threadpool_limits and the limits that
     joblib sets inside its workers.
     """
+    if getattr(_here, "single", False):
+        return 1
     if n_jobs is not None:
         return joblib.effective_n_jobs(n_jobs)
     with one_blas_thread.lock:

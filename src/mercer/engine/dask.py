@@ -1,0 +1,393 @@
+"""Dask collections: rows in partitions, tasks over them, lazy results.
+
+The only file that knows Dask, and nothing in it starts a cluster: tasks run where the user's Dask
+runs them (the client that is active, else the local scheduler). What tasks share (landmarks and
+their factor) is one node of the graph: it travels once to each worker, and again if one is lost.
+"""
+
+import copy
+import pickle
+import sys
+import threading
+from collections import defaultdict
+from functools import wraps
+from uuid import uuid4
+
+import numpy as np
+
+from .memory import MemoryLimitError, readable
+from .threads import one_blas_thread, single_threaded
+
+# Sums that are added in one task.
+FAN_IN = 8
+# Values of coordinates that a task holds at once, whatever the size of its partition.
+PANEL_VALUES = 1 << 22
+# Models up to this size stay in the graph of a lazy result; larger ones go to the cluster first.
+SMALL_MODEL = 4 << 20
+
+
+def is_dask(X):
+    """True for Dask collections, without importing Dask to find out."""
+    return type(X).__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(
+        X, "__dask_graph__"
+    )
+
+
+def is_dask_frame(X):
+    return is_dask(X) and hasattr(X, "npartitions") and hasattr(X, "map_partitions")
+
+
+class Partitions:
+    """The blocks of rows of a Dask array or DataFrame, as delayed objects."""
+
+    def __init__(self, X, name="X"):
+        self.frame = is_dask_frame(X) and hasattr(X, "columns")
+        if not self.frame and not (hasattr(X, "chunks") and X.ndim == 2):
+            raise TypeError(
+                f"{name} must be a 2-D Dask array or a Dask DataFrame, got {type(X).__name__}"
+                f"{f' with {X.ndim} dimension(s)' if hasattr(X, 'ndim') else ''}: convert it, for "
+                "example with to_dataframe() or reshape."
+            )
+        self.X = X if self.frame else _whole_rows(X)
+        self.blocks = _blocks(self.X)
+        self.client = client_of(X)
+        self._lengths = None
+
+    @property
+    def lengths(self):
+        """Rows in each partition; counted once where Dask does not know."""
+        if self._lengths is None:
+            self._lengths = _lengths(self.X, self.blocks)
+        return self._lengths
+
+    def example(self):
+        """One made-up row of the right type: shapes and names are learned from it."""
+        return example_row(self.X)
+
+    def aligned(self, values, name="y"):
+        """y or weights in the same blocks of rows, as delayed objects."""
+        if values is None:
+            return [None] * len(self.blocks)
+        if is_dask(values):
+            values = _one_chunk_a_row(values, self)
+            blocks = _blocks(values)
+            if len(blocks) == len(self.blocks):
+                return blocks
+            raise ValueError(
+                f"{name} has {len(blocks)} partitions and X {len(self.blocks)}: both must be cut "
+                f"at the same rows. Take {name} from the same collection as X, or rechunk it."
+            )
+        values, n = np.asarray(values), int(self.lengths.sum())
+        if values.shape[:1] != (n,):
+            raise ValueError(f"X has {n} rows, and {name} has shape {values.shape}.")
+        return [share(part, self.client) for part in np.split(values, self.lengths.cumsum()[:-1])]
+
+    def each(self, function, shared, *columns):
+        """[function(shared, block, *one of each column)] as delayed objects."""
+        from dask import delayed
+
+        task = delayed(function, pure=False, traverse=False)
+        return [task(shared, *row) for row in zip(self.blocks, *columns)]
+
+    def share(self, thing):
+        return share(thing, self.client)
+
+    def collect(self, tasks):
+        """The results of all tasks, here: for small ones."""
+        import dask
+
+        return list(dask.compute(*tasks, optimize_graph=False)) if tasks else []
+
+    def keep(self, tasks):
+        """The same tasks with their results held where they were made (and made again if lost)."""
+        import dask
+
+        return list(dask.persist(*tasks, optimize_graph=False))
+
+    def total(self, tasks):
+        """The sum of all results (None counts as nothing): only sums travel."""
+        if self.client is None:
+            return self.collect([_tree(tasks)])[0]
+        return _total_on_cluster(self.client, tasks)
+
+
+def _tree(tasks):
+    from dask import delayed
+
+    add = delayed(add_up, pure=False)
+    while len(tasks) > 1:
+        tasks = [add(tasks[i : i + FAN_IN]) for i in range(0, len(tasks), FAN_IN)]
+    return tasks[0]
+
+
+def _total_on_cluster(client, tasks):
+    """Results are added up where they are: each worker sends one sum, however many partitions."""
+    from distributed import as_completed
+
+    arrivals = as_completed(client.compute(tasks, optimize_graph=False))
+    here = defaultdict(list)
+    for future in arrivals:
+        if future.status == "error":
+            future.result()
+        held = client.who_has([future])
+        worker = next(iter(next(iter(held.values()), ())), None)
+        here[worker].append(future)
+        if len(here[worker]) == FAN_IN:
+            arrivals.add(_added(client, here.pop(worker), worker))
+    sums = [_added(client, group, worker) for worker, group in here.items()]
+    return _added(client, sums, None).result()
+
+
+def _added(client, futures, worker):
+    if worker is None:
+        return client.submit(add_up, futures, pure=False)
+    # A preference: the sum is made elsewhere when this worker is lost.
+    return client.submit(add_up, futures, workers=[worker], allow_other_workers=True, pure=False)
+
+
+def add_up(parts):
+    total = None
+    for part in parts:
+        if part is not None:
+            total = part if total is None else total + part
+    return total
+
+
+# --- where tasks run -----------------------------------------------------------------------------
+
+
+def client_of(*collections):
+    """The distributed client that would compute the collections; None for local schedulers."""
+    if "distributed" not in sys.modules:
+        return None
+    from dask.base import get_scheduler
+    from distributed import Client
+
+    owner = getattr(get_scheduler(collections=collections), "__self__", None)
+    return owner if isinstance(owner, Client) else None
+
+
+def share(thing, client=None):
+    """A node of the graph that holds a thing. On a cluster it is sent now, once for all tasks.
+
+    Not client.scatter: what was scattered is gone with the worker that held it, while a task is
+    run again.
+    """
+    import dask
+
+    node = dask.delayed(thing, traverse=False, name=f"mercer-{type(thing).__name__}-{uuid4().hex}")
+    if client is None:
+        return node
+    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
+        return client.persist(node, optimize_graph=False)
+
+
+def task(function):
+    """A function that runs as a task: one thread each, since Dask runs several at once."""
+
+    @wraps(function)
+    def wrapped(*args, **kwargs):
+        if _alone():
+            return function(*args, **kwargs)
+        with single_threaded(), one_blas_thread:
+            return function(*args, **kwargs)
+
+    return wrapped
+
+
+def _alone():
+    """Whether this task has its process for itself: n_jobs and BLAS are then what the user set."""
+    worker = _worker()
+    if worker is not None:
+        return worker.state.nthreads == 1
+    return threading.current_thread() is threading.main_thread()
+
+
+def _worker():
+    if "distributed" not in sys.modules:
+        return None
+    from distributed import get_worker
+
+    try:
+        return get_worker()
+    except ValueError:
+        return None
+
+
+def panels(block, width):
+    """Consecutive pieces of a block that are small enough to be mapped to `width` coordinates."""
+    n, rows = block.shape[0], max(256, PANEL_VALUES // max(1, width))
+    for a in range(0, n, rows):
+        yield slice(a, min(a + rows, n)), rows_at(block, slice(a, min(a + rows, n)))
+
+
+def rows_at(block, where):
+    return block.iloc[where] if hasattr(block, "iloc") else block[where]
+
+
+# --- lazy results --------------------------------------------------------------------------------
+
+
+def lazily(method):
+    """A method that answers a Dask collection with a lazy one, and anything else as it is."""
+
+    @wraps(method)
+    def wrapped(self, X, *args, **kwargs):
+        if not is_dask(X):
+            return method(self, X, *args, **kwargs)
+        return apply(self, method.__name__, X, args, kwargs)
+
+    return wrapped
+
+
+def apply(estimator, name, X, args=(), kwargs=None):
+    """estimator.name(X, ...) partition by partition, when it is asked for.
+
+    Rows are cut as in X (finer where a block of results would be large), columns are known.
+    """
+    if getattr(estimator, "_sklearn_output_config", {}).get("transform", "default") != "default":
+        raise ValueError(
+            "set_output asks for a container, and a Dask collection stays one: use "
+            "set_output(transform='default'); a DataFrame comes back as a DataFrame."
+        )
+    X, kwargs = Partitions(X).X, kwargs or {}
+    answer = getattr(estimator, name)(example_row(X), *args, **kwargs)
+    call, client = (copy.copy(estimator), name, args, kwargs), client_of(X)
+    large = client is not None and len(pickle.dumps(call)) > SMALL_MODEL
+    shared = share(call, client if large else None)
+    if isinstance(answer, tuple):
+        names = [_names(estimator, f"{name}{i or ''}", np.asarray(a)) for i, a in enumerate(answer)]
+        return tuple(_mapped(X, shared, *pair, i) for i, pair in enumerate(zip(answer, names)))
+    return _mapped(X, shared, answer, _names(estimator, name, np.asarray(answer)), None)
+
+
+def _mapped(X, shared, answer, names, part):
+    """The lazy collection; `part` says which of several answers it holds."""
+    answer = np.asarray(answer)
+    if is_dask_frame(X):
+        meta = _as_frame(answer[:0], names, X._meta.index[:0])
+        return X.map_partitions(_apply, shared=shared, part=part, empty=meta, meta=meta)
+    width = answer.shape[1] if answer.ndim == 2 else 1
+    X = _split_rows(X, width * answer.dtype.itemsize)
+    form = {"chunks": (X.chunks[0], (width,))} if answer.ndim == 2 else {"drop_axis": 1}
+    given = {"shared": shared, "part": part, "empty": answer[:0]}
+    return X.map_blocks(_apply, dtype=answer.dtype, meta=answer[:0], **form, **given)
+
+
+@task
+def _apply(block, *, shared, part, empty):
+    """One block: in panels, so that coordinates of all its rows are never held for one number."""
+    model, name, args, kwargs = shared
+    if block.shape[0] == 0:
+        return empty
+    _check_room(block.shape[0] * (empty.shape[1] if empty.ndim == 2 else 1) * 8)
+    pieces = []
+    for _, rows in panels(block, _rank(model)):
+        answer = getattr(model, name)(rows, *args, **kwargs)
+        pieces.append(np.asarray(answer if part is None else answer[part]))
+    values = np.concatenate(pieces) if len(pieces) > 1 else pieces[0]
+    if not hasattr(empty, "iloc"):
+        return values
+    names = empty.columns if empty.ndim == 2 else empty.name
+    return _as_frame(values, names, block.index)
+
+
+def _rank(model):
+    return getattr(getattr(model, "kernel_map_", model), "rank_", 1)
+
+
+def _check_room(needed):
+    """A clear error instead of a worker that is killed again and again."""
+    worker = _worker()
+    limit = getattr(getattr(worker, "memory_manager", None), "memory_limit", None)
+    if limit and needed > 0.6 * limit:
+        raise MemoryLimitError(
+            f"the result of one partition takes {readable(needed)}, and this worker has "
+            f"{readable(limit)}: use smaller partitions, X.repartition(npartitions=...)."
+        )
+
+
+def _names(estimator, name, answer):
+    if answer.ndim == 1:
+        return name
+    if name == "transform" and hasattr(estimator, "get_feature_names_out"):
+        return list(estimator.get_feature_names_out())
+    classes = getattr(estimator, "classes_", ())
+    if name != "predict" and len(classes) == answer.shape[1]:
+        return [str(c) for c in np.asarray(classes)]
+    return [f"{name}{i}" for i in range(answer.shape[1])]
+
+
+def _as_frame(values, names, index):
+    import pandas as pd
+
+    if values.ndim == 1:
+        return pd.Series(values, index=index, name=names)
+    return pd.DataFrame(values, index=index, columns=names)
+
+
+# --- blocks ---------------------------------------------------------------------------------------
+
+
+def example_row(X):
+    if is_dask_frame(X):
+        return X._meta_nonempty.iloc[:1]
+    return np.ones((1, X.shape[1]), dtype=X.dtype)
+
+
+def _whole_rows(X):
+    """All columns in one chunk."""
+    if np.isnan(X.shape[1]):
+        raise ValueError("X has an unknown number of columns: call X.compute_chunk_sizes() first.")
+    return X if X.numblocks[1] == 1 else X.rechunk({1: -1})
+
+
+def _blocks(X):
+    blocks = X.to_delayed()
+    return list(blocks.ravel()) if hasattr(blocks, "ravel") else list(blocks)
+
+
+def _lengths(X, blocks):
+    import dask
+
+    if hasattr(X, "chunks"):
+        if not np.isnan(X.chunks[0]).any():
+            return np.array(X.chunks[0], dtype=int)
+        count = dask.delayed(_count, pure=False)
+        return np.array(dask.compute(*[count(block) for block in blocks]), dtype=int)
+    # One column is enough, and a reader of columns reads no other.
+    return np.asarray(X[[X.columns[0]]].map_partitions(len).compute(), dtype=int)
+
+
+def _count(block):
+    return block.shape[0]
+
+
+def _one_chunk_a_row(values, parts):
+    """y with whole rows, cut where X is cut where both know where that is."""
+    if not hasattr(values, "chunks"):
+        return values
+    if values.ndim == 2:
+        values = _whole_rows(values)
+    if parts.frame or np.isnan(values.shape[0]):
+        return values
+    if np.isnan(parts.X.shape[0]) or values.chunks[0] == parts.X.chunks[0]:
+        return values
+    if values.shape[0] != parts.X.shape[0]:
+        raise ValueError(f"X has {parts.X.shape[0]} rows, and y has {values.shape[0]}.")
+    return values.rechunk({0: parts.X.chunks[0]})
+
+
+def _split_rows(X, row_bytes):
+    """X in smaller blocks of rows where a block of results would exceed Dask's own chunk size."""
+    import dask
+    from dask.utils import parse_bytes
+
+    most = max(1, parse_bytes(dask.config.get("array.chunk-size")) // max(1, row_bytes))
+    if np.isnan(X.chunks[0]).any() or max(X.chunks[0]) <= most:
+        return X
+    rows = []
+    for n in X.chunks[0]:
+        pieces = max(1, -(-n // most))
+        rows += [n // pieces + (i < n % pieces) for i in range(pieces)]
+    return X.rechunk({0: tuple(rows)})

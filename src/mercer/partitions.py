@@ -1,0 +1,334 @@
+"""A kernel map over the partitions of a Dask collection: certify and grow where the rows are.
+
+Landmarks are chosen here from a sample; every worker computes the residuals of its rows and keeps
+those above tol. Of these at most a sample's worth comes here in each round, the factor grows on
+them, and workers drop what is explained by now. Residuals only fall, so each row is read once for
+its certificate, and what travels (samples, landmarks, r x r matrices) does not grow with the rows.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from .base import validated_points
+from .engine.dask import Partitions, panels, rows_at, task
+from .engine.stream import stacked
+from .factor import factorize
+from .factor.grow import (
+    SAMPLE,
+    Certified,
+    StreamedMoments,
+    default_tol,
+    grown,
+    relative_residuals,
+    streamed_moments,
+)
+from .factor.spaces import Closed
+from .kernels import as_kernel
+from .kernels import points as pts
+
+# Rows of the sample on which a kernel of unknown validity is tested.
+TESTED = 2000
+
+
+def fit_partitions(kernel_map, X):
+    """Fit a KernelMap to a Dask array or DataFrame: landmarks, certificate, mean and rotation."""
+    kernel = as_kernel(kernel_map.kernel)
+    _refuse(kernel_map, kernel)
+    parts = Partitions(X)
+    if parts.frame:
+        _refuse_categories(kernel, parts.X)
+    validated_points(kernel_map, parts.example(), kernel, reset=True)
+    check = Check(_bare(kernel_map), kernel)
+    sample, positions, n = drawn(parts, check, SAMPLE, kernel_map._sampler())
+    names = list(parts.X.columns) if parts.frame else None
+    kernel_map.kernel_ = kernel = kernel.bind_points(sample, names)
+    kernel.check_range(sample)
+    if kernel.is_psd is not True:
+        factorize(kernel, pts.take(sample, np.arange(min(TESTED, sample.shape[0]))))
+    check = Check(check.estimator, kernel)
+    kernel_map.mean_, kernel_map._rotation, kernel_map._mean_radii = None, None, None
+    vars(kernel_map).pop("eigenvalues_", None)
+    if _is_closed(kernel_map, kernel, sample.shape[1] if sample.ndim == 2 else None, n):
+        kernel_map._space, kernel_map.max_residual_ = Closed(kernel, sample), 0.0
+    else:
+        factor = kernel_map._sampled_factor(sample, positions)
+        certified = certified_over(parts, check, factor, kernel_map)
+        kernel_map._space, kernel_map.max_residual_ = certified.factor, certified.largest
+    kernel_map.n_samples_seen_ = n
+    if kernel_map.basis == "eigen" or kernel_map.center:
+        shared = parts.share((kernel_map._space, check))
+        kernel_map._basis_from(parts.total(parts.each(_streamed, shared)))
+    kernel_map._describe()
+
+
+def summed(kernel_map, X, statistic, *columns):
+    """sum of statistic(coordinates, *values of the same rows) over all rows: one pass.
+
+    A column is (values or None, name, function that makes an array of a block of them); a
+    statistic returns something that can be added.
+    """
+    parts = Partitions(X)
+    shared = parts.share((kernel_map, statistic, [(name, make) for _, name, make in columns]))
+    values = [parts.aligned(given, name) for given, name, _ in columns]
+    return parts.total(parts.each(_statistic, shared, *values))
+
+
+@task
+def _statistic(shared, block, *values):
+    kernel_map, statistic, made = shared
+    n, total = block.shape[0], None
+    arrays = []
+    for column, (name, make) in zip(values, made):
+        array = None if column is None else make(column)
+        if array is not None and len(array) != n:
+            raise ValueError(
+                f"a partition of X has {n} rows and that of {name} {len(array)}: both must be cut "
+                "at the same rows."
+            )
+        arrays.append(array)
+    if n == 0:
+        return None
+    for where, rows in panels(block, kernel_map.rank_):
+        Phi = kernel_map.transform(rows)
+        part = statistic(Phi, *[None if a is None else a[where] for a in arrays])
+        total = part if total is None else total + part
+    return total
+
+
+# --- points ---------------------------------------------------------------------------------------
+
+
+@dataclass
+class Check:
+    """A block of a collection as checked points of the kernel."""
+
+    estimator: Any
+    kernel: Any
+
+    def __call__(self, block):
+        return validated_points(self.estimator, block, self.kernel, reset=False)
+
+
+def _bare(kernel_map):
+    """What checking needs of the map, without what a former fit has left in it."""
+    bare = clone(kernel_map)
+    for name in ("n_features_in_", "feature_names_in_", "_array_kind"):
+        if hasattr(kernel_map, name):
+            setattr(bare, name, getattr(kernel_map, name))
+    return bare
+
+
+def _refuse(kernel_map, kernel):
+    if kernel.kind == "gram":
+        raise TypeError("a Gram matrix is not cut into partitions; pass it whole, as an array.")
+    if kernel_map.basis == "symmetric":
+        raise ValueError(
+            "basis='symmetric' has one coordinate for each training row, too many for a Dask "
+            "collection: use 'cholesky' or 'eigen', a rotation of it."
+        )
+    if kernel_map.pivots != "greedy":
+        raise ValueError(
+            f"pivots={kernel_map.pivots!r} draws from all residuals at once; over partitions "
+            "landmarks are chosen with pivots='greedy'."
+        )
+
+
+def _refuse_categories(kernel, X):
+    if kernel.kind not in ("vectors", "any"):
+        return
+    other = [str(c) for c, t in X.dtypes.items() if getattr(t, "kind", "O") not in "fiub"]
+    if other:
+        raise ValueError(
+            f"could not convert X to numbers: column(s) {', '.join(other[:5])} hold other values "
+            f"({', '.join(sorted({str(X.dtypes[c]) for c in X.columns if str(c) in other})[:3])}). "
+            "Encode them (dask.dataframe.get_dummies), drop them, or name the numeric columns: "
+            "OnColumns(kernel, columns)."
+        )
+
+
+def _is_closed(kernel_map, kernel, width, n):
+    if kernel_map.basis != "auto":
+        return kernel_map.basis == "closed"
+    dimension = kernel.explicit_dim(width)
+    return dimension is not None and dimension < min(n, kernel_map.max_rank or n)
+
+
+# --- the sample -----------------------------------------------------------------------------------
+
+
+def drawn(parts, check, size, rng):
+    """`size` rows drawn evenly, their positions, and the number of all rows.
+
+    Row i has the i-th number of the generator, and the smallest numbers are the sample: the same
+    rows however they are cut, and the same as from a stream (engine/stream.py).
+    """
+    starts = np.concatenate([[0], parts.lengths.cumsum()])
+    n = int(starts[-1])
+    if n == 0:
+        raise ValueError("Found array with 0 sample(s): all partitions of X are empty.")
+    # Almost surely enough of them: ten standard deviations.
+    below = 1.0 if n <= size else min(1.0, (size + 10 * size**0.5) / n)
+    shared = parts.share((check, rng, below))
+    found = [f for f in parts.collect(parts.each(_smallest, shared, starts[:-1].tolist())) if f]
+    points = _stack([f[0] for f in found])
+    positions, numbers = (np.concatenate([f[i] for f in found]) for i in (1, 2))
+    if len(numbers) > size:
+        best = np.sort(np.argpartition(numbers, size)[:size])
+        points, positions = pts.take(points, best), positions[best]
+    return points, positions, n
+
+
+@task
+def _smallest(shared, block, start):
+    check, rng, below = shared
+    if block.shape[0] == 0:
+        return None
+    own = np.random.Generator(type(rng.bit_generator)())
+    own.bit_generator.state = rng.bit_generator.state
+    own.bit_generator.advance(start)
+    numbers = own.random(block.shape[0])
+    chosen = np.flatnonzero(numbers <= below)
+    if len(chosen) == 0:
+        return None
+    return check(rows_at(block, chosen)), start + chosen, numbers[chosen]
+
+
+def _stack(points):
+    total = points[0]
+    if isinstance(total, np.ndarray):
+        return np.concatenate(points)
+    for more in points[1:]:
+        total = stacked(total, more)
+    return total
+
+
+# --- the certificate ------------------------------------------------------------------------------
+
+
+@dataclass
+class Left:
+    """Rows of a partition that are not yet explained, and the largest residuals of the others."""
+
+    rows: Any
+    positions: np.ndarray
+    relative: float
+    largest: float
+
+    @property
+    def count(self):
+        return len(self.positions)
+
+
+def certified_over(parts, check, factor, kernel_map):
+    """Extend the factor until every row of every partition has a residual of at most tol."""
+    tol, max_rank = default_tol(factor.dtype, kernel_map.tol), kernel_map.max_rank
+    grow = partial(
+        grown,
+        tol=tol,
+        max_rank=max_rank,
+        n_jobs=kernel_map.n_jobs,
+        verbose=kernel_map.verbose,
+    )
+    rng = np.random.default_rng(kernel_map._sampler().integers(2**31))
+    starts = np.concatenate([[0], parts.lengths.cumsum()[:-1]]).tolist()
+    left = parts.keep(parts.each(_unexplained, parts.share((factor, check, tol)), starts))
+    relative = largest = 0.0
+    while True:
+        told = parts.collect([_delayed(_summary, part) for part in left])
+        relative = max([relative, *(t[1] for t in told)])
+        largest = max([largest, *(t[2] for t in told)])
+        counts = np.array([t[0] for t in told])
+        total = int(counts.sum())
+        if total == 0:
+            break
+        chosen = np.arange(total)
+        if total > SAMPLE:
+            chosen = np.sort(rng.choice(total, SAMPLE, replace=False))
+        which = np.split(chosen, np.searchsorted(chosen, counts.cumsum()[:-1]))
+        first = counts.cumsum() - counts
+        found = parts.collect(
+            [_delayed(_pick, part, w - f) for part, w, f in zip(left, which, first) if len(w)]
+        )
+        factor, worst = grow(
+            factor, _stack([f[0] for f in found]), np.concatenate([f[1] for f in found])
+        )
+        full = max_rank is not None and factor.rank >= max_rank
+        if total <= SAMPLE:
+            relative, largest = max(relative, worst[0]), max(largest, worst[1])
+            break
+        # At the largest rank allowed nothing more is explained: report what is left.
+        shared = parts.share((factor, np.inf if full else tol))
+        left = parts.keep([_delayed(_still_unexplained, shared, part) for part in left])
+    return Certified(factor, int(parts.lengths.sum()), float(relative), float(largest))
+
+
+def _delayed(function, *args):
+    from dask import delayed
+
+    return delayed(function, pure=False, traverse=False)(*args)
+
+
+@task
+def _unexplained(shared, block, start):
+    factor, check, tol = shared
+    if block.shape[0] == 0:
+        return Left(None, np.empty(0, dtype=int), 0.0, 0.0)
+    rows = check(block)
+    factor.kernel.check_range(rows)
+    return _sorted_out(factor, rows, start + np.arange(rows.shape[0]), tol)
+
+
+@task
+def _still_unexplained(shared, left):
+    factor, tol = shared
+    return left if left.count == 0 else _sorted_out(factor, left.rows, left.positions, tol)
+
+
+def _sorted_out(factor, rows, positions, tol):
+    rho2, share = relative_residuals(factor, rows)
+    above = share > tol
+    kept = np.flatnonzero(above)
+    relative, largest = (float(v[~above].max(initial=0.0)) for v in (share, rho2))
+    return Left(pts.take(rows, kept) if len(kept) else None, positions[kept], relative, largest)
+
+
+def _summary(left):
+    return left.count, left.relative, left.largest
+
+
+def _pick(left, which):
+    return pts.take(left.rows, which), left.positions[which]
+
+
+# --- sums for the mean and the eigenvectors of a map ----------------------------------------------
+
+
+@task
+def _streamed(shared, block):
+    space, check = shared
+    if block.shape[0] == 0:
+        return None
+    points = pts.as_fitted(check(block), space.S, space.dtype)
+    if not isinstance(space, Closed):
+        return Sums.of(streamed_moments(space, [(0, points)]))
+    total = None
+    for _, rows in panels(points, space.rank):
+        Phi, trace = space.coordinates(rows), float(space.kernel.diagonal(rows).sum())
+        part = Sums(len(Phi), Phi.sum(axis=0), Phi.T @ Phi, 0.0, 4 * trace, trace)
+        total = part if total is None else total + part
+    return total
+
+
+class Sums(StreamedMoments):
+    """StreamedMoments that can be added."""
+
+    @classmethod
+    def of(cls, moments):
+        return cls(**vars(moments))
+
+    def __add__(self, other):
+        return Sums(**{name: value + vars(other)[name] for name, value in vars(self).items()})
