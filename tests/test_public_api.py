@@ -44,6 +44,9 @@ PUBLIC = [
     "KernelRidge",
     "KernelRidgeCV",
     "Chunks",
+    "save",
+    "load",
+    "ModelFileError",
 ]
 
 
