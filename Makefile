@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 TORCH ?= torch==2.13.0
 PYTEST_ARGS ?= -n 2 --dist=loadfile
 BENCH_ARGS ?=
-DEMO ?= examples/first_steps.py
+DEMO_ARGS ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint format bench docs torch clean
@@ -18,8 +18,8 @@ DEMO ?= examples/first_steps.py
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
 
-demo: $(VENV)/.demo ## a short tour of the library
-	$(BIN)/python $(DEMO)
+demo: $(VENV)/.demo ## three kernels on handwritten digits: a table, a verdict, a page
+	$(BIN)/mercer demo $(DEMO_ARGS)
 
 test: $(VENV)/.test ## tests and doctests; PYTEST_ARGS="-k rbf" to choose
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
@@ -53,11 +53,11 @@ $(VENV)/.created:
 	$(PYTHON) -m venv $(VENV)
 	touch $@
 
-$(VENV)/.demo: EXTRAS := plots
-$(VENV)/.test: EXTRAS := test,plots
+$(VENV)/.demo: EXTRAS := cli
+$(VENV)/.test: EXTRAS := test,cli
 $(VENV)/.lint: EXTRAS := lint
 $(VENV)/.bench: EXTRAS := bench
-$(VENV)/.docs: EXTRAS := docs,plots
+$(VENV)/.docs: EXTRAS := docs,cli
 
 $(VENV)/.demo $(VENV)/.test $(VENV)/.lint $(VENV)/.bench $(VENV)/.docs: pyproject.toml | $(VENV)/.created
 	$(PIP) --editable ".[$(EXTRAS)]"

@@ -22,7 +22,7 @@ def findings(measures, n):
         )
     low, high = measures.self_similarity
     if high > WIDE_SPREAD * low:
-        times = f"by a factor of {high / low:.1e}" if low > 0 else "down to zero"
+        times = f"by a factor of {_times(high / low)}" if low > 0 else "down to zero"
         found.append(
             f"has self-similarities that differ {times}: a few long points dominate all distances "
             "(Normalized(k) takes that away)"
@@ -91,8 +91,8 @@ def reasons(spaces, task):
         what = "accuracy" if task == "classes" else "R²"
         lines.append(
             f"{best.name} reaches {what} {best.score:.3f} ± {standard_error(best.folds):.3f} on "
-            f"rows it has not seen (by {_method(best.method)} in its space, learned from "
-            f"{best.n_training} rows, {len(best.folds)} times)."
+            f"rows it has not seen (by {_method(best.method)} in its space; learned "
+            f"{len(best.folds)} times from {best.n_training} rows)."
         )
         lines += [_compared(best, other, what) for other in others]
     for space in spaces:
@@ -120,3 +120,7 @@ def _listed(names):
 
 def _space(spaces, name):
     return next(s for s in spaces if s.name == name)
+
+
+def _times(ratio):
+    return f"{ratio:.0f}" if ratio < 1e4 else f"{ratio:.0e}"

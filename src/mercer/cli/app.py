@@ -1,0 +1,374 @@
+"""The commands: demo, compare, check, map."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import pandas as pd
+import typer
+
+from .. import __version__
+from ..compare import compare_kernels
+from ..compare.comparison import named_kernels
+from ..expressions import parse_kernel
+from ..kernel_map import KernelMap
+from ..kernels import RBF, Precomputed, check_mercer
+from . import demo as demo_data
+from . import files, output
+from .files import BadInput
+
+app = typer.Typer(
+    name="mercer",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    help="Look at the feature spaces of kernels, compare them, and take their coordinates.",
+    epilog="Start with: [bold]mercer demo[/bold]",
+)
+# Rows that the certificate is evaluated on, all against all.
+CERTIFIED = 500
+
+Target = Annotated[
+    str | None, typer.Option("--target", "-t", help="Column to tell apart or to predict.")
+]
+Kernels = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--kernel", "-k", help="A kernel, such as 'RBF(0.1)' or 'Polynomial(2) + Linear()'."
+    ),
+]
+Matrix = Annotated[
+    str | None,
+    typer.Option("--matrix", help="The file is a matrix: 'gram' (similarities) or 'distance'."),
+]
+Scale = Annotated[
+    str,
+    typer.Option(
+        "--scale", help="Columns: auto, standard (mean 0, variance 1), unit (0 to 1), none."
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for scripts.")]
+MaxPoints = Annotated[int, typer.Option(min=10, help="Larger data are sampled.")]
+
+
+def run():
+    """The command, with bad input told in one line: exit code 2, no traceback."""
+    try:
+        result = app(standalone_mode=False)
+    except (BadInput, ValueError, TypeError, ImportError, OSError, MemoryError) as error:
+        output.say(f"mercer: {error}", "bold red" if output.err.is_terminal else None)
+        return 2
+    except typer.Abort:
+        return 130
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:
+        if hasattr(error, "format_message"):  # a usage error of the command line itself
+            output.say(f"mercer: {error.format_message()}\nTry: mercer --help")
+            return 2
+        raise
+    return result if isinstance(result, int) else 0
+
+
+def _version(asked: bool):
+    if asked:
+        typer.echo(f"mercer {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+):
+    pass
+
+
+@app.command(
+    epilog="Examples:\n\n  mercer demo\n\n  mercer demo --data mnist\n\n"
+    "  mercer demo --data mnist.npz -o out",
+)
+def demo(
+    folder: Annotated[
+        Path, typer.Option("--out", "-o", help="Folder for the page and the picture.")
+    ] = Path("mercer-demo"),
+    data: Annotated[
+        str,
+        typer.Option(help="'digits' (bundled), 'mnist' (downloaded once) or a local mnist.npz."),
+    ] = "digits",
+    json: Json = False,
+):
+    """Three kernels on handwritten 2, 4 and 7: see why one of them fails."""
+    X, y, shape = demo_data.digits() if data == "digits" else demo_data.mnist(data)
+    kernels = demo_data.kernels(X.shape[1])
+    # Learning from few shows what a space is worth; from many, all are good at small digits.
+    few = {"cv": 8, "train_size": 60} if data == "digits" else {"cv": 3}
+    if not json:
+        output.say(f"{len(X)} handwritten digits 2, 4 and 7, {shape[0]} x {shape[1]} pixels.")
+        output.say("k1 = <x, z>^9 on pixels from 0 to 1;  k2 = ((<2x-1, 2z-1> + 1) / 2)^9;  RBF.\n")
+    with output.progress(json) as callback:
+        comparison = compare_kernels(X, y, kernels, image_shape=shape, callback=callback, **few)
+    folder.mkdir(parents=True, exist_ok=True)
+    written = _write(
+        comparison, folder / "report.html", folder / "report.png", None, "Digits 2, 4, 7"
+    )
+    _finish(comparison, written, [], json)
+
+
+@app.command(
+    epilog="Examples:\n\n"
+    "  mercer compare iris.csv --target species\n\n"
+    "  mercer compare data.parquet -t label -k 'RBF(0.1)' -k 'Polynomial(2) + Linear()'\n\n"
+    "  mercer compare cities.csv --matrix distance\n\n"
+    "  mercer compare data.csv -t price --json > result.json",
+)
+def compare(
+    file: Annotated[Path, typer.Argument(help="csv, tsv, parquet or npz.")],
+    target: Target = None,
+    kernel: Kernels = None,
+    matrix: Matrix = None,
+    scale: Scale = "auto",
+    task: Annotated[str, typer.Option(help="The target: auto, classes or numbers.")] = "auto",
+    page: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path(
+        "report.html"
+    ),
+    png: Annotated[Path | None, typer.Option(help="Also a picture.")] = None,
+    table: Annotated[
+        Path | None, typer.Option(help="Also the table: .csv, .tsv or .parquet.")
+    ] = None,
+    image_shape: Annotated[
+        str | None, typer.Option(help="Show rows as images, for example 28x28.")
+    ] = None,
+    cv: Annotated[int, typer.Option(min=2, help="Folds.")] = 5,
+    max_points: MaxPoints = 2000,
+    json: Json = False,
+):
+    """Compare kernels on your data: a ranked table, a verdict and a page to look at."""
+    kernels = _kernels(kernel, matrix)
+    for path in filter(None, (page, png, table)):
+        _check_folder(path)
+    data = files.read(
+        file,
+        target=target,
+        matrix=_matrix(matrix),
+        scale=scale,
+        kernels=list((kernels or {}).values()),
+        image_shape=_shape(image_shape),
+    )
+    if not json:
+        output.notes(data.notes)
+    with output.progress(json) as callback:
+        comparison = compare_kernels(
+            data.X,
+            data.y,
+            kernels,
+            task=task,
+            cv=cv,
+            samples=data.shown,
+            image_shape=data.image_shape,
+            max_points=max_points,
+            callback=callback,
+        )
+    written = _write(comparison, page, png, table, f"Kernels on {file.name}")
+    _finish(comparison, written, data.notes, json)
+
+
+@app.command(
+    epilog="Exit code 0: not refuted; 1: refuted; 2: bad input.\n\nExamples:\n\n"
+    "  mercer check data.csv -k 'Sigmoid(1, -1)'\n\n"
+    "  mercer check similarities.csv --matrix gram",
+)
+def check(
+    file: Annotated[Path, typer.Argument(help="csv, tsv, parquet or npz.")],
+    kernel: Kernels = None,
+    target: Annotated[
+        str | None, typer.Option("--target", "-t", help="A column to leave out.")
+    ] = None,
+    matrix: Matrix = None,
+    scale: Scale = "auto",
+    max_points: MaxPoints = 2000,
+    json: Json = False,
+):
+    """Is it a kernel, on these data? Where not, a witness is shown."""
+    kernels = _kernels(kernel, matrix) or {"RBF()": RBF()}
+    data = files.read(
+        file, target=target, matrix=_matrix(matrix), scale=scale, kernels=list(kernels.values())
+    )
+    reports = {name: check_mercer(k, data.X, max_points=max_points) for name, k in kernels.items()}
+    if json:
+        output.as_json(
+            {"kernels": [_report(name, r) for name, r in reports.items()], "notes": data.notes}
+        )
+    else:
+        output.notes(data.notes)
+        for report in reports.values():
+            output.out.print(str(report), markup=False)
+    raise typer.Exit(0 if all(reports.values()) else 1)
+
+
+@app.command(
+    name="map",
+    epilog="Examples:\n\n"
+    "  mercer map data.csv -o coordinates.parquet -k 'RBF(0.1)'\n\n"
+    "  mercer map data.csv -o coordinates.csv -k 'Matern()' --max-rank 50",
+)
+def map_(
+    file: Annotated[Path, typer.Argument(help="csv, tsv, parquet or npz.")],
+    out: Annotated[
+        Path, typer.Option("--output", "-o", help="Coordinates: .parquet, .csv or .tsv.")
+    ],
+    kernel: Annotated[str, typer.Option("--kernel", "-k", help="The kernel.")] = "RBF()",
+    target: Annotated[
+        str | None,
+        typer.Option("--target", "-t", help="A column to keep beside the coordinates."),
+    ] = None,
+    matrix: Matrix = None,
+    scale: Scale = "auto",
+    max_rank: Annotated[
+        int | None, typer.Option(min=1, help="At most so many coordinates.")
+    ] = None,
+    tol: Annotated[float | None, typer.Option(help="Largest relative residual left.")] = None,
+    basis: Annotated[
+        str, typer.Option(help="cholesky, eigen, symmetric, closed or auto.")
+    ] = "cholesky",
+    json: Json = False,
+):
+    """Coordinates whose inner products are the kernel, with a bound for their error."""
+    kernels = _kernels(
+        [kernel] if matrix is None else [kernel] if kernel != "RBF()" else None, matrix
+    )
+    (name, chosen), *_ = kernels.items()
+    _check_folder(out)
+    data = files.read(file, target=target, matrix=_matrix(matrix), scale=scale, kernels=[chosen])
+    kernel_map = KernelMap(chosen, max_rank=max_rank, tol=tol, basis=basis)
+    with output.progress(json) as callback:
+        callback(0, 1, f"the map of {name}")
+        Phi = kernel_map.fit_transform(data.X)
+    frame = pd.DataFrame(Phi, columns=[f"phi{j}" for j in range(Phi.shape[1])])
+    residual, bound = _certificate(kernel_map, data, Phi)
+    frame["residual"] = residual
+    if data.y is not None:
+        frame.insert(0, target or "target", data.y)
+    files.write(frame, out)
+    facts = {
+        "kernel": repr(kernel_map.kernel_),
+        "rows": len(frame),
+        "rank": int(kernel_map.rank_),
+        "max_residual": float(kernel_map.max_residual_),
+        "error_bound": bound,
+        "file": str(out),
+        "notes": data.notes,
+    }
+    if json:
+        output.as_json(facts)
+        return
+    output.notes(data.notes)
+    output.out.print(f"{len(frame)} rows, {kernel_map.rank_} coordinates: {out}", markup=False)
+    output.out.print(
+        f"Largest residual {kernel_map.max_residual_:.2g}; inner products of coordinates differ "
+        f"from the kernel by at most {bound:.2g} (certified on {min(len(frame), CERTIFIED)} rows).",
+        markup=False,
+    )
+
+
+# --- small parts ----------------------------------------------------------------------------------
+
+
+def _kernels(expressions, matrix):
+    """name -> kernel; None where compare is to choose."""
+    if not expressions:
+        return {"Precomputed()": Precomputed()} if matrix else None
+    parsed = {text.strip(): parse_kernel(text) for text in expressions}
+    if matrix and any(kernel.kind != "gram" for kernel in parsed.values()):
+        raise BadInput("a matrix is seen through Precomputed(), as in '2 * Precomputed() + 1'.")
+    if not matrix and any(kernel.kind == "gram" for kernel in parsed.values()):
+        raise BadInput("Precomputed() needs --matrix gram or --matrix distance.")
+    return named_kernels(parsed)
+
+
+def _matrix(matrix):
+    if matrix not in (None, "gram", "distance"):
+        raise BadInput(f"--matrix must be 'gram' or 'distance', got {matrix!r}.")
+    return matrix
+
+
+def _shape(text):
+    if text is None:
+        return None
+    parts = text.lower().split("x")
+    if len(parts) != 2 or not all(part.isdigit() and int(part) > 0 for part in parts):
+        raise BadInput(f"--image-shape is written as 28x28, got {text!r}.")
+    return tuple(int(part) for part in parts)
+
+
+def _check_folder(path):
+    """Before the work, not after it."""
+    if not Path(path).parent.is_dir():
+        raise BadInput(f"no folder {str(Path(path).parent)!r} to write {Path(path).name} into.")
+
+
+def _write(comparison, page, png, table, title):
+    written = {"page": comparison.to_html(page, title=title)}
+    if png is not None:
+        import matplotlib
+
+        matplotlib.use("Agg")
+        display = comparison.plot()
+        display.figure_.savefig(png, dpi=110)
+        matplotlib.pyplot.close(display.figure_)
+        written["picture"] = str(png)
+    if table is not None:
+        files.write(comparison.table.reset_index(), table)
+        written["table"] = str(table)
+    return written
+
+
+def _finish(comparison, written, notes, json):
+    if json:
+        output.as_json(output.summary(comparison, written, notes))
+        return
+    output.notes(comparison.notes)
+    output.report(comparison)
+    output.out.print()
+    for what, path in written.items():
+        output.out.print(
+            f"{what.capitalize()}: {Path(path).resolve()}", markup=False, soft_wrap=True
+        )
+
+
+def _report(name, report):
+    return {
+        "kernel": name,
+        "verdict": report.verdict,
+        "symmetric": report.symmetric,
+        "psd": report.psd,
+        "min_eigenvalue": report.min_eigenvalue,
+        "max_eigenvalue": report.max_eigenvalue,
+        "rank": report.rank,
+        "n_points": report.n_points,
+        "witness": report.witness,
+        "witness_rows": None if report.witness is None else report.indices,
+        "witness_value": report.witness_value,
+    }
+
+
+def _certificate(kernel_map, data, Phi):
+    """rho^2 of every row, and the largest certified error over pairs of at most CERTIFIED rows."""
+    n = len(Phi)
+    rows = np.linspace(0, n - 1, min(n, CERTIFIED)).astype(int)
+    if data.gram:
+        diagonal = np.diagonal(data.X)
+        residual = kernel_map.residual(data.X, diag=diagonal)
+        bound = kernel_map.error_bound(data.X[rows], diag=diagonal[rows])
+    else:
+        residual = kernel_map.residual(data.X)
+        X = data.X.iloc[rows] if hasattr(data.X, "iloc") else data.X[rows]
+        bound = kernel_map.error_bound(X)
+    return np.asarray(residual), float(np.max(bound))
+
+
+if __name__ == "__main__":
+    sys.exit(run())
