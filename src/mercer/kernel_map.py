@@ -15,7 +15,7 @@ from .engine.dask import is_dask, lazily
 from .engine.memory import MemoryLimitError, budget, readable
 from .engine.stream import Rows, is_stream
 from .factor import certificate, factorize
-from .factor.cholesky import columns_that_fit
+from .factor.cholesky import columns_that_fit, matrix_fits
 from .factor.grow import (
     SAMPLE,
     certify_and_grow,
@@ -310,9 +310,10 @@ class KernelMap(MapPreimages, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             return None
         if self.kernel_.kind == "gram" or self.basis == "symmetric":
             return None
-        size = itemsize(tiles.allocate(points, (1, 1)))
-        most = columns_that_fit(n, budget(self.memory_limit, points), size, self._copies())
-        if min(n, self.max_rank or n) <= most:
+        like, limit = tiles.allocate(points, (1, 1)), budget(self.memory_limit, points)
+        most = columns_that_fit(n, limit, itemsize(like), self._copies())
+        whole = matrix_fits(self.kernel_, like, n, limit, self._copies())
+        if whole or min(n, self.max_rank or n) <= most:
             return None
         positions = np.sort(self._sampler().choice(n, SAMPLE, replace=False))
         factor = self._sampled_factor(pts.take(points, positions), positions)

@@ -38,7 +38,8 @@ def is_numpy(x):
 
 def is_array(x):
     """True for arrays of any backend, without importing one to find out."""
-    return is_numpy(x) or hasattr(x, "__array_namespace__") or is_torch_array(x)
+    foreign = hasattr(x, "__array_namespace__") or is_torch_array(x) or is_cupy_array(x)
+    return is_numpy(x) or foreign
 
 
 def namespace(*arrays):

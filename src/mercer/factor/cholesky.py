@@ -73,10 +73,7 @@ def factorize(
     unsure = kernel.is_psd is not True
     eps = float(namespace(diagonal).finfo(diagonal.dtype).eps)
     limit = budget(memory_limit, diagonal)
-    # K, F and the factor (on a device F is the factor); of a kernel of unknown validity K once
-    # more, to be compared with F.
-    least = 3 if is_cpu(diagonal) else 2
-    fits = (max(copies, least) + unsure) * n * n * itemsize(diagonal) <= limit
+    fits = matrix_fits(kernel, diagonal, n, limit, copies)
     every_pivot = max_rank is None or max_rank >= n
     if fits and every_pivot and pivots == "greedy":
         if is_cpu(diagonal):
@@ -107,6 +104,14 @@ def factorize(
     part.F *= lengths[:, None]
     factor = afresh(kernel, X, part, lengths, eps)
     return Fit(factor, part.F, _absolute(part.residuals, lengths))
+
+
+def matrix_fits(kernel, like, n, limit, copies=2):
+    """Whether K, F and the factor fit the limit (on a device F is the factor); a kernel of unknown
+    validity keeps K once more, to be compared with F."""
+    least = 3 if is_cpu(like) else 2
+    unsure = kernel.is_psd is not True
+    return (max(copies, least) + unsure) * n * n * itemsize(like) <= limit
 
 
 def columns_that_fit(n, limit, size, copies=2):
