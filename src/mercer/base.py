@@ -5,7 +5,12 @@ from functools import wraps
 import numpy as np
 import scipy.sparse
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import _check_feature_names, _check_n_features, validate_data
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_n_features,
+    check_is_fitted,
+    validate_data,
+)
 
 from .engine.arrays import device, is_array, is_numpy, namespace, to_host
 from .kernels import (
@@ -37,6 +42,18 @@ def all_or_nothing(fit):
             vars(self).clear()
             vars(self).update(before)
             raise
+
+    return wrapped
+
+
+def on_fitted(method):
+    """A method of a fitted estimator, on arrays of the kind that it was fitted on."""
+
+    @wraps(method)
+    def wrapped(self, X, *args, **kwargs):
+        check_is_fitted(self)
+        _check_kind(self, X, method.__name__)
+        return method(self, X, *args, **kwargs)
 
     return wrapped
 
@@ -140,13 +157,13 @@ def _kind(X):
     return (namespace(X).__name__.split(".")[-1], str(device(X)))
 
 
-def _check_kind(estimator, X):
+def _check_kind(estimator, X, method="transform"):
     """scikit-learn's wording for arrays from elsewhere."""
     fitted = getattr(estimator, "_array_kind", ("numpy", "cpu"))
     if fitted != _kind(X):
         raise ValueError(
-            f"Inputs passed to {type(estimator).__name__}.transform() must use the same namespace and "
-            f"the same device as those passed to fit(): fitted on {fitted[0]} ({fitted[1]}), got "
+            f"Inputs passed to {type(estimator).__name__}.{method}() must use the same namespace "
+            f"and the same device as those passed to fit(): fitted on {fitted[0]} ({fitted[1]}), got "
             f"{_kind(X)[0]} ({_kind(X)[1]}). Convert X, or fit again."
         )
 

@@ -13,7 +13,7 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .base import all_or_nothing
+from .base import all_or_nothing, on_fitted
 from .methods.base import MapMethod, functions
 
 # Methods that scikit-learn routes metadata to (sample_weight and the like).
@@ -49,13 +49,12 @@ def delegated(name, text):
     """A method that maps its points and asks the estimator inside; there only if that has it."""
 
     def method(self, X, *args, **params):
-        check_is_fitted(self)
         Phi = self.kernel_map_.transform(X)
         return getattr(self.estimator_, name)(Phi, *args, **self._routed(name, params))
 
     method.__name__, method.__doc__ = name, text
     method.__qualname__ = f"Kernelized.{name}"
-    return available_if(inner_has(name))(method)
+    return available_if(inner_has(name))(on_fitted(method))
 
 
 class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
@@ -157,15 +156,15 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
     kneighbors = delegated("kneighbors", "Nearest training points, by distance in feature space.")
 
     @available_if(inner_has("score"))
+    @on_fitted
     def score(self, X, y=None, **params):
         """The estimator's own score."""
-        check_is_fitted(self)
         Phi = self.kernel_map_.transform(X)
         return self.estimator_.score(Phi, y, **self._routed("score", params))
 
+    @on_fitted
     def transform(self, X):
         """The estimator's transform of the coordinates of every row."""
-        check_is_fitted(self)
         return self.estimator_.transform(self.kernel_map_.transform(X))
 
     @available_if(inner_has("inverse_transform"))

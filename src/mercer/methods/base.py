@@ -56,8 +56,8 @@ class MapMethod(KernelEstimator):
         return None, total
 
     def _take_input_names(self, fitted):
-        """n_features_in_ and feature_names_in_, as the map found them."""
-        for name in ("n_features_in_", "feature_names_in_"):
+        """What the map found out about X."""
+        for name in ("n_features_in_", "feature_names_in_", "_array_kind"):
             vars(self).pop(name, None)
             if hasattr(fitted, name):
                 setattr(self, name, getattr(fitted, name))

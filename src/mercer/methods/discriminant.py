@@ -9,7 +9,7 @@ from sklearn.utils import assert_all_finite, check_consistent_length, column_or_
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from ..base import all_or_nothing, follow
+from ..base import all_or_nothing, follow, on_fitted
 from ..engine.arrays import (
     as_numpy,
     cholesky,
@@ -142,17 +142,18 @@ class KernelDiscriminant(
 
     # --- new points -------------------------------------------------------------------------------
 
+    @on_fitted
     def transform(self, X):
         """Scores along the axes, for every row."""
-        check_is_fitted(self)
         return self.kernel_map_.project(X, self.scalings_, self._offset)
 
+    @on_fitted
     def decision_function(self, X):
         """log p(c | x) of each class, up to a common constant; with two, their difference."""
-        check_is_fitted(self)
         scores = self.kernel_map_.project(X, self.coef_.T, self.intercept_)
         return scores[:, 0] if self.coef_.shape[0] == 1 else scores
 
+    @on_fitted
     def predict(self, X):
         """The most probable class of every row."""
         scores = self.decision_function(X)
@@ -162,6 +163,7 @@ class KernelDiscriminant(
             return xp.take(self.classes_, best, axis=0)
         return self.classes_[as_numpy(best)]  # labels that only NumPy can hold
 
+    @on_fitted
     def predict_log_proba(self, X):
         """log p(c | x) for every row and class."""
         scores = self.decision_function(X)
@@ -171,6 +173,7 @@ class KernelDiscriminant(
         scores = scores - xp.max(scores, axis=1, keepdims=True)
         return scores - xp.log(xp.sum(xp.exp(scores), axis=1, keepdims=True))
 
+    @on_fitted
     def predict_proba(self, X):
         """p(c | x) for every row and class."""
         log_proba = self.predict_log_proba(X)

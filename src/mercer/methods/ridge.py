@@ -6,7 +6,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
-from ..base import all_or_nothing, validated_points
+from ..base import all_or_nothing, on_fitted, validated_points
 from ..engine import tiles
 from ..engine.arrays import (
     as_numpy,
@@ -55,6 +55,7 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
         left = left if weights is None else left * weights[:, None]
         return left / on_device_of(alphas, Phi)[None, :]
 
+    @on_fitted
     def predict(self, X, return_std=False, *, diag=None):
         """The function at every row; with return_std also its uncertainty.
 
@@ -62,7 +63,6 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
         noise alpha: rho^2(z) + alpha phi' (Phi'Phi + alpha I)^-1 phi, rho^2 being what the map
         does not see of z. A precomputed kernel needs `diag`, the k(z, z), for it.
         """
-        check_is_fitted(self)
         values = self._values(X)
         values = values[:, 0] if self._flat else values
         if not return_std:
@@ -300,7 +300,7 @@ class KernelRidgeCV(RidgeModel):
     ----------
     alpha_ : float
         The chosen one.
-    cv_errors_ : ndarray of shape (n_alphas,)
+    cv_errors_ : array of shape (n_alphas,)
         Mean squared leave-one-out error of each alpha, in the order given.
     best_score_ : float
         Minus the smallest of them.
@@ -328,9 +328,10 @@ class KernelRidgeCV(RidgeModel):
         candidates = self._check_alphas()
         Phi, T, weights, sums = self._fit_coordinates(X, T, weights)
         self.kernel_ = self.kernel_map_.kernel_
-        self.cv_errors_ = leave_one_out_errors(Phi, T, sums, candidates, weights)
-        best = int(np.argmin(self.cv_errors_))
-        self.alpha_, self.best_score_ = float(candidates[best]), -float(self.cv_errors_[best])
+        errors = leave_one_out_errors(Phi, T, sums, candidates, weights)
+        best = int(np.argmin(errors))
+        self.alpha_, self.best_score_ = float(candidates[best]), -float(errors[best])
+        self.cv_errors_ = on_device_of(errors, Phi)
         chosen = np.full(T.shape[1], self.alpha_)
         self._solve(sums, chosen)
         dual = self._dual_of_primal(Phi, T, weights, chosen)
