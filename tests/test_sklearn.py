@@ -55,7 +55,7 @@ ESTIMATORS = [
     Kernelized(KNeighborsClassifier()),
     Kernelized(Ridge(), KernelMap(basis="eigen", center=True)),
     KernelDiscriminant(),
-    KernelDiscriminant(kernel=KernelMap(Precomputed(), indefinite="clip")),
+    KernelDiscriminant(kernel=KernelMap(basis="eigen")),
     # A fixed gamma: "scale" is a property of the rows, and repeating rows is not weighting them.
     KernelRidge(kernel=RBF(0.1)),
     KernelRidge(kernel=RBF(0.1), form="primal"),
@@ -87,7 +87,8 @@ ARRAY_API_CHECKS = """
     from sklearn.utils.estimator_checks import estimator_checks_generator
     from unittest import SkipTest
     from mercer import KernelMap, Polynomial, RBF
-    from mercer import KernelDiscriminant, KernelRidge, KernelRidgeCV
+    from mercer import KernelDiscriminant, Kernelized, KernelRidge, KernelRidgeCV
+    from sklearn.linear_model import Ridge
 
     estimators = [
         KernelMap(),
@@ -99,6 +100,7 @@ ARRAY_API_CHECKS = """
         KernelRidge(kernel=RBF(0.1), form="primal"),
         KernelRidge(kernel=RBF(0.1), form="dual"),
         KernelRidgeCV(kernel=RBF(0.1)),
+        Kernelized(Ridge(solver="svd"), RBF(0.1)),
     ]
     ran = 0
     for estimator in estimators:
