@@ -167,6 +167,8 @@ def _stored(kernel, X, diagonal, tol, eps, n_jobs, verbose):
     if unsure and lengths.max() == 0:
         lengths = np.full_like(lengths, size**0.5)
     K = _normalised(K, lengths)
+    if not unsure:  # exactly, or rounding chooses the pivots
+        np.fill_diagonal(K, np.where(lengths > 0, 1.0, 0.0))
     original = K.copy() if unsure else None
     n = len(K)
     potrf, pstrf = scipy.linalg.lapack.get_lapack_funcs(("potrf", "pstrf"), (K,))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..engine.arrays import eigh, is_numpy, namespace, on_device_of
+from ..engine.arrays import device, eigh, is_numpy, namespace, on_device_of
 
 
 def eigen_rotation(F):
@@ -43,7 +43,7 @@ def signs(scores, tolerance=1e-6):
     """
     xp = namespace(scores)
     if scores.shape[1] == 0:
-        return xp.ones_like(scores[0, :]) if scores.shape[0] else xp.ones_like(scores[:, 0])
+        return xp.zeros((0,), dtype=scores.dtype, device=device(scores))
     size = xp.abs(scores)
     close = size >= (1 - tolerance) * xp.max(size, axis=0)[None, :]
     first = xp.argmax(xp.astype(close, xp.int64), axis=0)
