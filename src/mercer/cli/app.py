@@ -234,6 +234,9 @@ def map_(
     basis: Annotated[
         str, typer.Option(help="cholesky, eigen, symmetric, closed or auto.")
     ] = "cholesky",
+    indefinite: Annotated[
+        str, typer.Option(help="What to do where it is no kernel: raise, clip, flip or shift.")
+    ] = "raise",
     json: Json = False,
 ):
     """Coordinates whose inner products are the kernel, with a bound for their error."""
@@ -243,7 +246,9 @@ def map_(
     (name, chosen), *_ = kernels.items()
     _check_folder(out)
     data = files.read(file, target=target, matrix=_matrix(matrix), scale=scale, kernels=[chosen])
-    kernel_map = KernelMap(chosen, max_rank=max_rank, tol=tol, basis=basis)
+    kernel_map = KernelMap(
+        chosen, max_rank=max_rank, tol=tol, basis=basis, indefinite=indefinite
+    )
     with output.progress(json) as callback:
         callback(0, 1, f"the map of {name}")
         Phi = kernel_map.fit_transform(data.X)

@@ -19,7 +19,7 @@ err = Console(stderr=True, highlight=False)
 
 
 def say(text, style=None):
-    err.print(escape(text), style=style)
+    err.print(escape(text), style=style, soft_wrap=True)
 
 
 def notes(lines):

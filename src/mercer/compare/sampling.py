@@ -65,8 +65,8 @@ def draw(X, y, *, gram, task, cv, train_size, max_points, random_state):
     X = X[np.ix_(rows, rows)] if gram else select(X, rows)
     if task == CLASSES and len(np.unique(y)) < 2:
         raise ValueError(
-            f"the target holds one class only ({y[0]!r}): there is nothing to tell apart. "
-            "Pass y=None to look at the spaces alone."
+            f"the target holds one class only ({str(y[0])!r}): there is nothing to tell apart. "
+            "Leave it out to look at the spaces alone."
         )
     if train_size is None:
         folds = _folds(y, task, cv, random_state)

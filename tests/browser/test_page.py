@@ -1,0 +1,249 @@
+"""The page in a real browser: it draws, hovers, selects, switches, and runs nothing of the data."""
+
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mercer import RBF, Linear, Polynomial, compare_kernels
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+pytest.importorskip("bokeh", reason="bokeh is not installed: mercer[report]")
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+EVIL = '<script>window.owned = true</script><img src=x onerror="window.owned = true">'
+SIZES = {"laptop": (1366, 768), "projector": (1920, 1080)}
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+def _digits():
+    from sklearn.datasets import load_digits
+
+    X, y = load_digits(return_X_y=True)
+    chosen = np.flatnonzero(np.isin(y, (2, 4, 7)))[:120]
+    return X[chosen] / 16, y[chosen]
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """Three kernels on digits, with thumbnails."""
+    X, y = _digits()
+    kernels = {"k1": Polynomial(9, gamma=1 / 64, coef0=0.0), "line": Linear(), "RBF": RBF()}
+    comparison = compare_kernels(
+        X, y, kernels, image_shape=(8, 8), embeddings=["kernel PCA", "discriminant"]
+    )
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    comparison.to_html(path)
+    return comparison, path
+
+
+@pytest.fixture
+def open_page(browser):
+    """Opens a file and collects everything that goes wrong, requests to the outside included."""
+    pages = []
+
+    def opened(path, size=SIZES["laptop"]):
+        page = browser.new_page(viewport={"width": size[0], "height": size[1]})
+        page.problems = []
+        page.on(
+            "console",
+            lambda m: page.problems.append(m.text) if m.type in ("error", "warning") else None,
+        )
+        page.on("pageerror", lambda error: page.problems.append(str(error)))
+        page.on(
+            "request",
+            lambda r: (
+                None
+                if r.url.startswith(("file:", "data:", "blob:"))
+                else page.problems.append(r.url)
+            ),
+        )
+        page.goto(f"file://{path}")
+        page.wait_for_selector("html[data-ready=true]", timeout=30_000)
+        page.wait_for_function("Bokeh.index.roots.every(view => view.has_finished())")
+        pages.append(page)
+        return page
+
+    yield opened
+    for page in pages:
+        problems = page.problems
+        page.close()
+        assert problems == []
+
+
+SOURCE = "Bokeh.documents[0].get_model_by_name('points')"
+
+
+def _panel(page, number):
+    """Where the frame of a panel lies on the screen: left, top, width, height."""
+    page.locator(f"#panel-{number}").scroll_into_view_if_needed()
+    return page.evaluate(
+        """number => {
+            const model = Bokeh.documents[0].get_model_by_name("panel " + number);
+            const view = Bokeh.index.find_one(model);
+            const box = view.el.getBoundingClientRect(), frame = view.frame.bbox;
+            return [box.left + frame.left, box.top + frame.top, frame.width, frame.height];
+        }""",
+        number,
+    )
+
+
+def _place(page, number, point):
+    """The pixel at which a point of the data is drawn."""
+    left, top, *_ = _panel(page, number)
+    x, y = page.evaluate(
+        """([number, i]) => {
+            const model = Bokeh.documents[0].get_model_by_name("panel " + number);
+            const frame = Bokeh.index.find_one(model).frame;
+            const data = Bokeh.documents[0].get_model_by_name("points").data;
+            return [frame.x_scale.compute(data["x" + number][i]) - frame.bbox.left,
+                    frame.y_scale.compute(data["y" + number][i]) - frame.bbox.top];
+        }""",
+        [number, point],
+    )
+    return left + x, top + y
+
+
+@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
+def test_panels_are_drawn_and_fit_the_screen(report, open_page, size):
+    comparison, path = report
+    page = open_page(path, size)
+    assert page.locator("h2").inner_text() == comparison.headline
+    assert page.locator("article h3 span").all_inner_texts() == [s.name for s in comparison.spaces]
+    assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+    for number in range(3):
+        left, _, width, height = _panel(page, number)
+        assert left >= 0
+        assert left + width <= size[0]
+        assert min(width, height) > 200
+    # Three kernels stand side by side, and the picture shows points: many colours, not one.
+    assert len({round(_panel(page, n)[1]) for n in range(3)}) == 1
+    assert len(set(page.locator("#panel-0").screenshot())) > 50
+
+
+def test_hover_shows_the_sample(report, open_page):
+    comparison, path = report
+    page = open_page(path)
+    point = int(np.flatnonzero(comparison.held_out)[0])
+    page.mouse.move(*_place(page, 1, point))
+    tip = page.locator(".tip:visible").first
+    tip.wait_for(timeout=5000)
+    images = tip.locator("img").evaluate_all("all => all.map(i => [i.src, i.naturalWidth])")
+    assert images[0][0].startswith("data:image/png;base64,")
+    assert images[0][1] == 8
+    assert tip.locator(".tip-label").inner_text() in {"2", "4", "7"}
+
+
+def test_lasso_in_one_panel_selects_in_all(report, open_page):
+    comparison, path = report
+    page = open_page(path)
+    left, top, width, height = _panel(page, 2)
+    page.mouse.move(left + 2, top + 2)
+    page.mouse.down()
+    for x, y in [(0.5, 0.01), (0.5, 0.99), (0.01, 0.99), (0.01, 0.02)]:
+        page.mouse.move(left + x * width, top + y * height, steps=8)
+    page.mouse.up()
+    page.wait_for_function(f"{SOURCE}.selected.indices.length > 0")
+    chosen = page.evaluate(f"Array.from({SOURCE}.selected.indices)")
+    Z = comparison.spaces[2].embeddings["kernel PCA"]
+    middle = (Z[:, 0].min() + Z[:, 0].max()) / 2
+    expected = set(np.flatnonzero(Z[:, 0] < middle))
+    assert 0 < len(chosen) < len(comparison)
+    assert len(expected ^ set(chosen)) <= 4  # those on the line itself
+    # The other panels draw from the same source, so theirs is the same selection.
+    shared = page.evaluate(
+        f"""[0, 1, 2].every(n => Bokeh.documents[0].get_model_by_name("panel " + n)
+             .renderers[0].data_source === {SOURCE})"""
+    )
+    assert shared
+    assert page.locator("#selection").inner_text().startswith(f"{len(chosen)} points selected: ")
+    assert page.locator("#strip img").count() == min(len(chosen), 60)
+
+
+def test_switching_the_embedding_moves_the_points(report, open_page):
+    comparison, path = report
+    page = open_page(path)
+    page.get_by_role("button", name="discriminant").click()
+    for number, space in enumerate(comparison.spaces):
+        drawn = page.evaluate(f"Array.from({SOURCE}.data.x{number})")
+        np.testing.assert_allclose(drawn, space.embeddings["discriminant"][:, 0], rtol=1e-6)
+        panel = f"Bokeh.documents[0].get_model_by_name('panel {number}')"
+        start, end = page.evaluate(f"[{panel}.x_range.start, {panel}.x_range.end]")
+        assert start < min(drawn) < max(drawn) < end
+    pressed = page.locator("#embeddings button[aria-pressed=true]").all_inner_texts()
+    assert pressed == ["discriminant"]
+
+
+def test_new_points_alone_and_a_class_by_its_legend(report, open_page):
+    comparison, path = report
+    page = open_page(path)
+    views = "Bokeh.documents[0].get_model_by_name('panel 0').renderers[0].view.indices"
+    assert page.evaluate(f"Array.from({views}).length") == len(comparison)
+    page.get_by_role("button", name="new points only").click()
+    drawn = page.evaluate(f"Array.from({views})")
+    assert drawn == np.flatnonzero(comparison.held_out).tolist()
+    page.get_by_role("button", name="all points").click()
+    legend = page.locator("#legend button", has_text="4")
+    legend.click()
+    chosen = page.evaluate(f"Array.from({SOURCE}.selected.indices)")
+    assert chosen == np.flatnonzero(comparison.target == 4).tolist()
+    legend.click()
+    assert page.evaluate(f"{SOURCE}.selected.indices.length") == 0
+
+
+def test_text_of_the_data_is_never_markup(open_page, tmp_path, rng):
+    frame = pd.DataFrame(rng.normal(size=(40, 2)), columns=[EVIL, "b"])
+    y = np.where(frame["b"] > 0, EVIL, "harmless")
+    comparison = compare_kernels(
+        frame.to_numpy(),
+        y,
+        {EVIL: RBF(0.5), "</script><h1>x</h1>": Linear()},
+        samples=frame,
+        embeddings=["kernel PCA"],
+    )
+    path = tmp_path / "evil.html"
+    comparison.to_html(path, title=EVIL)
+    page = open_page(path)
+    assert page.title() == EVIL
+    assert page.locator("h1").count() == 1
+    page.mouse.move(*_place(page, 0, int(np.flatnonzero(comparison.held_out)[0])))
+    tip = page.locator(".tip:visible").first
+    tip.wait_for(timeout=5000)
+    assert "<script>" in tip.inner_text()
+    page.locator("#legend button").first.click()
+    page.locator("#strip span").first.wait_for(timeout=5000)
+    assert page.evaluate("window.owned") is None
+
+
+def test_a_numeric_target_and_texts(open_page, tmp_path, rng):
+    X = rng.normal(size=(60, 2))
+    texts = [f"sample number {i}" for i in range(60)]
+    comparison = compare_kernels(
+        X, X[:, 0] + 0.1 * X[:, 1], [Linear(), RBF()], samples=texts, embeddings=["kernel PCA"]
+    )
+    path = tmp_path / "numbers.html"
+    comparison.to_html(path)
+    page = open_page(path)
+    assert page.locator("i.scale").is_visible()
+    page.mouse.move(*_place(page, 0, int(np.flatnonzero(comparison.held_out)[5])))
+    tip = page.locator(".tip:visible").first
+    tip.wait_for(timeout=5000)
+    assert "sample number" in tip.inner_text()
