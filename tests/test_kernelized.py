@@ -528,3 +528,12 @@ def test_columns_are_checked(iris):
     model = Kernelized(Ridge(), KERNEL).fit(X, y)
     with pytest.raises(ValueError, match="expecting 4 features"):
         model.predict(Z[:, :2])
+
+
+def test_inverse_transform_goes_all_the_way_back(iris):
+    """Scores to coordinates by PCA, coordinates to inputs by the map: exact for a linear kernel."""
+    X, _, _ = iris
+    model = Kernelized(PCA(2), Linear()).fit(X)
+    flat = PCA(2).fit(X)
+    expected = flat.inverse_transform(flat.transform(X))
+    assert_allclose(model.inverse_transform(model.transform(X)), expected, atol=1e-8)

@@ -1,0 +1,369 @@
+"""The source documents, statement by statement: the table in docs/sources.md, and the steps of
+their derivations as numbers. Results have tests of their own beside the code; here is the rest.
+
+Misprints are corrected as MATH.md section 6 says.
+"""
+
+import ast
+import importlib
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.linalg
+from numpy.testing import assert_allclose
+from scipy.sparse.csgraph import shortest_path
+from sklearn.datasets import load_digits, make_circles, make_s_curve
+from sklearn.decomposition import PCA
+from sklearn.manifold import TSNE
+from sklearn.model_selection import cross_val_score
+from sklearn.neighbors import KNeighborsClassifier, kneighbors_graph
+from sklearn.svm import LinearSVC
+
+from mercer import (
+    RBF,
+    ClassicalMDS,
+    FromFeatures,
+    Kernelized,
+    KernelMap,
+    KernelPCA,
+    Linear,
+    Matern,
+    OnFeatures,
+    Polynomial,
+    RKHSFunction,
+    check_mercer,
+)
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "sources.md"
+NAME = re.compile(r"`([^`]+)`")
+
+# --- the table ------------------------------------------------------------------------------------
+
+
+def rows():
+    """(line number, cells) of every row of every table on the page."""
+    for number, line in enumerate(PAGE.read_text().splitlines(), 1):
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        if cells and not set(cells[0]) <= {"-", ":"} and cells[0] != "statement":
+            yield number, cells
+
+
+def names_in(path):
+    tree = ast.parse((ROOT / path).read_text())
+    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+
+
+def resolve(name):
+    """mercer.KernelMap.transform -> the thing itself."""
+    module, *attributes = name.split(".")
+    thing = importlib.import_module(module)
+    for attribute in attributes:
+        if not hasattr(thing, attribute):
+            thing = importlib.import_module(f"{thing.__name__}.{attribute}")
+        else:
+            thing = getattr(thing, attribute)
+    return thing
+
+
+def test_the_table_is_complete_and_true():
+    known: dict[str, set] = {}
+    count = 0
+    for number, cells in rows():
+        where = f"docs/sources.md:{number}"
+        assert len(cells) == 4, f"{where}: {len(cells)} cells"
+        assert all(cells), f"{where}: an empty cell"
+        functions, tests = NAME.findall(cells[2]), NAME.findall(cells[3])
+        assert functions, f"{where}: no function"
+        assert tests, f"{where}: no test"
+        for name in functions:
+            assert resolve(name) is not None, f"{where}: {name}"
+        for name in tests:
+            path, _, test = name.partition("::")
+            if path not in known:
+                known[path] = names_in(path)
+            assert test.split("::")[-1] in known[path], f"{where}: {name}"
+        count += 1
+    assert count > 100
+
+
+NUMBERED = {
+    "EXACT": [*map(str, range(1, 30)), *(f"A.{i}" for i in range(1, 11))],
+    "NPT": [*map(str, range(1, 36))],
+    "KERNELS": [*map(str, range(1, 9))],
+    "MDS": ["1", "2", "3"],
+}
+
+
+@pytest.mark.parametrize("document", NUMBERED)
+def test_every_numbered_equation_is_in_the_table(document):
+    text = PAGE.read_text().split(f"## [{document}]")[1].split("\n## ")[0]
+    covered = set()
+    for line in text.splitlines():
+        first = line.split("|")[1] if line.startswith("|") else ""
+        for lower, upper in re.findall(r"\(((?:A\.)?\d+)\)(?:-\(((?:A\.)?\d+)\))?", first):
+            prefix = "A." if lower.startswith("A.") else ""
+            low = int(lower.removeprefix("A."))
+            high = int((upper or lower).removeprefix("A."))
+            covered |= {f"{prefix}{i}" for i in range(low, high + 1)}
+    assert covered == set(NUMBERED[document])
+
+
+# --- [EXACT] sections 2, 3 and Appendix A ---------------------------------------------------------
+
+
+class Exact:
+    """The symbols of [EXACT] on a small sample, as printed: K is regular."""
+
+    kernel = Matern(nu=0.5, length_scale=2.0)
+    rng = np.random.default_rng(0)
+    X, z = rng.normal(size=(12, 3)), rng.normal(size=(1, 3))
+    N = 12
+    K, k_z = kernel(X), kernel(z, X)[0]
+    e = np.full(12, 1 / 12)
+    root = np.real(scipy.linalg.sqrtm(K))
+    H = np.eye(12) - 12 * np.outer(e, e)
+
+
+def test_exact_mean_and_centred_map():
+    """(8)-(10), with psi = phi - M in (9)."""
+    E, kernel_map = Exact, KernelMap(Exact.kernel, basis="symmetric", center=True).fit(Exact.X)
+    M = KernelMap(E.kernel, basis="symmetric").fit_transform(E.X).mean(axis=0)
+    assert_allclose(M, E.root @ E.e, atol=1e-12)
+    assert_allclose(kernel_map.mean_, M, atol=1e-12)
+    psi = np.linalg.solve(E.root, E.k_z - E.K @ E.e)
+    assert_allclose(kernel_map.transform(E.z)[0], psi, atol=1e-11)
+    centred = E.root @ (np.eye(E.N) - E.e[:, None])
+    assert_allclose(kernel_map.transform(E.X), centred.T, atol=1e-11)
+
+
+def test_exact_primal_equations():
+    """(11)-(16): the covariance, its eigenvectors v, u = K^1/2 v, and the score of z."""
+    E = Exact
+    Psi = KernelMap(E.kernel, basis="symmetric", center=True).fit_transform(E.X)
+    C = E.root @ E.H @ E.root / E.N
+    assert_allclose(Psi.T @ Psi / E.N, C, atol=1e-12)
+    values, V = np.linalg.eigh(C)
+    lam, v = values[-1], V[:, -1]
+    assert_allclose(E.root @ E.H @ E.root @ v, E.N * lam * v, atol=1e-11)
+    u = E.root @ v
+    assert_allclose(E.K @ E.H @ u, E.N * lam * u, atol=1e-11)
+    assert_allclose(u @ np.linalg.solve(E.K, u), 1, rtol=1e-11)
+    score = E.k_z @ np.linalg.solve(E.K, u) - E.e @ u
+    model = KernelPCA(1, E.kernel, form="primal").fit(E.X)
+    assert_allclose(abs(model.transform(E.z)[0, 0]), abs(score), atol=1e-11)
+
+
+def test_exact_dual_and_combined_equations():
+    """(17)-(25): v by its coefficients, the same eigenproblem, and scores without centring K."""
+    E = Exact
+    K_bar = E.K @ E.H
+    values, A = scipy.linalg.eig(K_bar)
+    first = np.argmax(values.real)
+    n_lam, alpha = values.real[first], A[:, first].real
+    alpha = alpha / np.sqrt(alpha @ E.H @ E.K @ E.H @ alpha)  # (22)
+    v = E.root @ E.H @ alpha  # (17)
+    assert_allclose(E.root @ E.H @ E.root @ v, n_lam * v, atol=1e-10)  # (18)
+    assert_allclose(K_bar @ K_bar @ alpha, n_lam * K_bar @ alpha, atol=1e-9)  # (19), (20)
+    assert_allclose(K_bar @ alpha, n_lam * alpha, atol=1e-10)  # (21)
+    assert_allclose(v @ v, 1, rtol=1e-10)
+    assert_allclose(E.root @ v, n_lam * alpha, atol=1e-10)  # (24)
+    dual = E.k_z @ E.H @ alpha - E.e @ E.K @ E.H @ alpha  # (23)
+    combined = E.k_z @ (alpha - E.N * (E.e @ alpha) * E.e) - n_lam * (E.e @ alpha)  # (25)
+    assert_allclose(combined, dual, atol=1e-11)
+    for form in ("dual", "combined"):
+        score = KernelPCA(1, E.kernel, form=form).fit(E.X).transform(E.z)[0, 0]
+        assert_allclose(abs(score), abs(dual), atol=1e-10)
+
+
+def test_exact_appendix():
+    """(A.1)-(A.10), the last with the signs and the factor N put right."""
+    E = Exact
+    J = np.full((E.N, E.N), 1 / E.N)
+    K_bar = E.K - J @ E.K - E.K @ J + J @ E.K @ J  # (A.9)
+    Psi = KernelMap(E.kernel, center=True).fit_transform(E.X)
+    assert_allclose(Psi @ Psi.T, K_bar, atol=1e-11)
+    values, A = np.linalg.eigh(K_bar)
+    n_lam, alpha = values[-1], A[:, -1] / np.sqrt(values[-1])
+    v = Psi.T @ alpha  # (A.1)
+    assert_allclose(Psi.T @ (Psi @ v), n_lam * v, atol=1e-10)  # (A.2), (A.3)
+    assert_allclose(Psi @ (Psi.T @ (K_bar @ alpha)), n_lam * Psi @ v, atol=1e-10)  # (A.4), (A.5)
+    assert_allclose(K_bar @ K_bar @ alpha, n_lam * K_bar @ alpha, atol=1e-10)  # (A.6), (A.7)
+    assert_allclose(K_bar @ alpha, n_lam * alpha, atol=1e-10)  # (A.8)
+    # (A.10) for coefficients that are not centred, where the misprints would show.
+    a = alpha + 0.3
+    psi_z = KernelMap(E.kernel, center=True).fit(E.X).transform(E.z)[0]
+    direct = a @ (Psi @ psi_z)
+    printed = (a - a.mean()) @ E.k_z - E.e @ E.K @ a + (E.e @ E.K @ E.e) * E.N * (a @ E.e)
+    assert_allclose(printed, direct, atol=1e-10)
+
+
+def digits_247(n=40):
+    X, y = load_digits(return_X_y=True)
+    rows = np.concatenate([np.flatnonzero(y == digit)[:n] for digit in (2, 4, 7)])
+    return X[rows] / 16, y[rows]
+
+
+def to_plus_minus(X):
+    return 2 * X - 1
+
+
+def test_exact_figures_1_and_2():
+    """t-SNE of the two feature spaces: classes lie further apart in that of k2."""
+    X, y = digits_247()
+    d = X.shape[1]
+    k1 = Polynomial(9, gamma=1 / d, coef0=0.0)
+    k2 = OnFeatures(Polynomial(9, gamma=1 / (2 * d), coef0=0.5), to_plus_minus)
+    tsne = TSNE(perplexity=15, init="random", random_state=0, max_iter=500)
+    accuracy = []
+    for kernel in (k1, k2):
+        picture = Kernelized(tsne, KernelMap(kernel, basis="eigen")).fit_transform(X)
+        accuracy.append(cross_val_score(KNeighborsClassifier(5), picture, y, cv=5).mean())
+    assert accuracy[1] > 0.95
+    assert accuracy[0] < accuracy[1]
+
+
+# --- [NPT] ----------------------------------------------------------------------------------------
+
+
+def test_npt_bases_are_orthonormal():
+    """Lemma 1, as functions: <pi_i, pi_j> = delta_ij; (1): coordinates are <pi_i, k(z, .)>."""
+    rng = np.random.default_rng(0)
+    X, z = rng.normal(size=(15, 4)), rng.normal(size=(1, 4))
+    kernel_map = KernelMap(RBF(0.3), basis="eigen").fit(X)
+    r = kernel_map.rank_
+    Pi = [kernel_map.function(row) for row in np.eye(r)]
+    gram = [[p.inner(q) for q in Pi] for p in Pi]
+    assert_allclose(gram, np.eye(r), atol=1e-10)
+    image = RKHSFunction(kernel_map.kernel_, z, [1.0])
+    phi = kernel_map.transform(z)[0]
+    assert_allclose([p.inner(image) for p in Pi], phi, atol=1e-11)
+    # (1): no other combination of the basis is nearer to the image.
+    nearest = kernel_map.function(phi)
+    for step in rng.normal(size=(5, r)):
+        farther = image - kernel_map.function(phi + 0.1 * step)
+        assert (image - nearest).norm() < farther.norm()
+
+
+def test_npt_training_coordinates_are_centred():
+    """Lemma 4, (5): the mean of the centred coordinates is zero."""
+    X = np.random.default_rng(0).normal(size=(25, 3))
+    Y = KernelMap(RBF(0.3), basis="eigen", center=True).fit_transform(X)
+    assert np.abs(Y.sum(axis=0)).max() < 1e-12 * len(X)
+
+
+def test_npt_principal_axes_are_the_unit_vectors():
+    """(8)-(16): in the centred eigen basis the scatter is diagonal, and PCA picks coordinates."""
+    rng = np.random.default_rng(0)
+    X, z = rng.normal(size=(20, 3)), rng.normal(size=(1, 3))
+    kernel_map = KernelMap(RBF(0.3), basis="eigen", center=True)
+    Y = kernel_map.fit_transform(X)
+    values = kernel_map.eigenvalues_
+    assert_allclose(Y.T @ Y, np.diag(values), atol=1e-12 * values[0])  # (9), S = Lambda
+    H = np.eye(20) - 1 / 20
+    U = Y[:, :5] / np.sqrt(values[:5])
+    K = H @ RBF(0.3)(X) @ H
+    A = U / np.sqrt(values[:5])  # (12), (13)
+    assert_allclose(K @ A, A * values[:5], atol=1e-11)  # (10), (11)
+    assert_allclose(np.diagonal(A.T @ K @ A), 1, rtol=1e-11)
+    k_z = (RBF(0.3)(z, X) - RBF(0.3)(X).mean(axis=0)) @ H
+    assert_allclose(kernel_map.transform(z)[:, :5], k_z @ A, atol=1e-11)  # (14) is (15), (16)
+    scores = KernelPCA(5, RBF(0.3)).fit(X).transform(z)
+    assert_allclose(np.abs(scores), np.abs(k_z @ A), atol=1e-11)
+
+
+def test_npt_scatters_of_both_derivations():
+    """(21)-(32): with b = Y'a, quadratic forms of S_T and S_W are those of the kernel matrices.
+
+    (22) and (29) are the total scatter; within + between = total, so the maximiser is the same.
+    """
+    rng = np.random.default_rng(0)
+    X, c = rng.normal(size=(18, 4)), np.arange(18) % 3
+    kernel_map = KernelMap(RBF(0.2), basis="eigen", center=True)
+    Y = kernel_map.fit_transform(X)
+    H = np.eye(18) - 1 / 18
+    K = H @ RBF(0.2)(X) @ H
+    a = rng.normal(size=18)
+    b = Y.T @ a
+    within_Y, within_K, between = np.zeros((Y.shape[1],) * 2), np.zeros((18, 18)), 0
+    for label in range(3):
+        mine = c == label
+        apart = Y[mine] - Y[mine].mean(axis=0)
+        within_Y += apart.T @ apart  # (23), (28)
+        apart = K[mine] - K[mine].mean(axis=0)
+        within_K += apart.T @ apart  # (26)
+        between = between + mine.sum() * np.outer(Y[mine].mean(axis=0), Y[mine].mean(axis=0))
+    assert_allclose(within_Y + between, Y.T @ Y, atol=1e-12)
+    assert_allclose(b @ Y.T @ Y @ b, a @ K @ K @ a, rtol=1e-10)  # (25), (31)
+    assert_allclose(b @ within_Y @ b, a @ within_K @ a, rtol=1e-10)  # (32)
+
+
+# --- [MDS] ----------------------------------------------------------------------------------------
+
+
+def test_mds_figure_1_a_curved_surface():
+    """No linear projection unrolls an S; distances along the surface do."""
+    X, t = make_s_curve(400, random_state=0)
+    graph = kneighbors_graph(X, 8, mode="distance")
+    along = shortest_path(graph, directed=False)
+    linear = PCA(2).fit_transform(X)[:, 0]
+    unrolled = ClassicalMDS(2, metric="precomputed").fit(along).embedding_[:, 0]
+    assert abs(np.corrcoef(unrolled, t)[0, 1]) > 0.99
+    assert abs(np.corrcoef(linear, t)[0, 1]) < 0.97
+
+
+def test_mds_eckart_young():
+    """Theorem 2, Definition 1: no other points of p columns have a nearer Gram matrix."""
+    rng = np.random.default_rng(0)
+    Y = rng.normal(size=(15, 5)) * [3, 2, 1, 0.5, 0.2]
+    Y -= Y.mean(axis=0)
+    best = ClassicalMDS(2).fit(Y).embedding_
+    strain = np.linalg.norm(Y @ Y.T - best @ best.T)
+    rest = np.linalg.eigvalsh(Y @ Y.T)[:-2]
+    assert_allclose(strain, np.linalg.norm(rest), rtol=1e-10)
+    for step in rng.normal(size=(20, 15, 2)):
+        other = best + 0.1 * step
+        assert np.linalg.norm(Y @ Y.T - other @ other.T) > strain
+
+
+def test_mds_example_3_circles():
+    """Figure 2: one more column, the squared radius, and a plane separates the circles."""
+    X, y = make_circles(200, factor=0.4, noise=0.05, random_state=0)
+
+    def lifted(X):
+        return np.column_stack([X, np.sum(X**2, axis=1)])
+
+    assert LinearSVC().fit(X, y).score(X, y) < 0.7
+    assert Kernelized(LinearSVC(C=10.0), FromFeatures(lifted)).fit(X, y).score(X, y) == 1.0
+
+
+def test_mds_kernel_implies_embedding():
+    """Theorem 5, Definition 4: valid on a sample if and only if it has a feature map there."""
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    for kernel in (RBF(0.5), Polynomial(2), Linear(), Matern()):
+        assert check_mercer(kernel, X).psd
+        Phi = KernelMap(kernel).fit_transform(X)
+        assert_allclose(Phi @ Phi.T, kernel(X), atol=1e-12 * abs(kernel(X)).max())
+
+
+def test_mds_feature_pca():
+    """2.3, (1)-(3): v_j = Phi'a_j, |v_j|^2 = N lambda_j, and the scores of old and new points."""
+    rng = np.random.default_rng(0)
+    Y, y = rng.normal(size=(16, 3)), rng.normal(size=(1, 3))
+    kernel_map = KernelMap(RBF(0.4), center=True)
+    Phi = kernel_map.fit_transform(Y)
+    N, phi = 16, kernel_map.transform(y)[0]
+    K = Phi @ Phi.T
+    values, A = np.linalg.eigh(K / N)
+    values, A = values[::-1][:4], A[:, ::-1][:, :4]
+    V = Phi.T @ A  # (1)
+    assert_allclose(Phi.T @ Phi @ V / N, V * values, atol=1e-12)  # (2), C = Phi'Phi / N
+    assert_allclose(np.sum(V**2, axis=0), N * values, rtol=1e-11)
+    basis = V / np.sqrt(N * values)  # (3)
+    assert_allclose(basis.T @ basis, np.eye(4), atol=1e-11)
+    model = KernelPCA(4, RBF(0.4)).fit(Y)
+    new = Phi @ phi @ A / np.sqrt(N * values)
+    assert_allclose(np.abs(model.transform(y)[0]), np.abs(new), atol=1e-11)
+    assert_allclose(np.abs(model.transform(Y)), np.abs(K @ A / np.sqrt(N * values)), atol=1e-11)
