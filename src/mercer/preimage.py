@@ -26,6 +26,7 @@ from .kernels.dot_product import DotProduct
 from .kernels.stationary import Laplacian, Stationary
 
 METHODS = ("ridge", "fixed-point")
+TINY = 1e-30
 
 
 @dataclass
@@ -227,9 +228,10 @@ def slope(kernel):
 def fixed_point(combination, *, max_iter, tol):
     """argmin_x |image(x) - p|^2 for p = sum_j w_j image(s_j), k(x, x) constant.
 
-    The gradient of sum_j w_j k(x, s_j) vanishes where x = sum_j c_j s_j / sum_j c_j with
-    c_j = w_j (-dk/dd^2)(x, s_j): iterate, from the landmark whose image is nearest. A step that
-    brings x no nearer is not taken, so that the distance never grows.
+    The gradient of sum_j w_j k(x, s_j) is along sum_j c_j (s_j - x) with c_j = w_j (-dk/dd^2)(x,
+    s_j), and vanishes where x = sum_j c_j s_j / sum_j c_j: iterate, from the landmark whose image
+    is nearest. Where sum_j c_j < 0 (weights have both signs) the gradient points the other way; a
+    step that brings x no nearer is halved, so that the distance never grows.
     """
     kernel, S, weights = combination.kernel, combination.landmarks, combination.weights
     if scipy.sparse.issparse(S):
@@ -241,19 +243,20 @@ def fixed_point(combination, *, max_iter, tol):
     X = xp.take(S, start, axis=0)
     value = xp.sum(weights * near(X), axis=1)
     spread = float(xp.max(xp.std(S, axis=0)))
+    length = xp.ones_like(value)
     for _ in range(max_iter):
         c = weights * steepness(X)
-        total = xp.sum(c, axis=1)
-        size = xp.sum(xp.abs(c), axis=1)
-        safe = xp.abs(total) > 1e-8 * size  # else the mean of the landmarks is nowhere
-        total = xp.where(safe, total, xp.ones_like(total))
-        new = xp.where(safe[:, None], (c @ S) / total[:, None], X)
+        total, size = xp.sum(c, axis=1), xp.sum(xp.abs(c), axis=1)
+        # Where the sum cancels to nothing the step must stay finite.
+        divisor = xp.maximum(xp.abs(total), 1e-8 * size + TINY)
+        step = (c @ S - total[:, None] * X) / divisor[:, None]
+        new = X + length[:, None] * step
         new_value = xp.sum(weights * near(new), axis=1)
         nearer = new_value > value
-        moved = xp.where(nearer[:, None], new - X, xp.zeros_like(X))
-        X, value = X + moved, xp.where(nearer, new_value, value)
-        if float(xp.max(xp.abs(moved))) <= tol * spread:
+        X, value = xp.where(nearer[:, None], new, X), xp.where(nearer, new_value, value)
+        if float(xp.max(length[:, None] * xp.abs(step))) <= tol * spread:
             break
+        length = xp.where(nearer, xp.minimum(2 * length, xp.ones_like(length)), 0.5 * length)
     return X
 
 

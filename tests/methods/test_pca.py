@@ -156,7 +156,7 @@ def test_every_basis_of_a_map_gives_the_same(basis, options, data):
 
 
 def test_a_truncated_map_uses_its_landmarks_only(data):
-    X, Z = data
+    X, _ = data
     model = KernelPCA(3, KernelMap(RBF(0.05), max_rank=30)).fit(X)
     assert model.kernel_map_.landmarks_.shape == (30, 5)
     assert not hasattr(model, "X_fit_")
@@ -364,7 +364,7 @@ def test_names_and_frames():
     assert list(model.feature_names_in_) == list(X.columns)
 
 
-# --- arrays, objects, solvers' choice ---------------------------------------------------------------
+# --- arrays, objects, solvers' choice -------------------------------------------------------------
 
 
 @pytest.mark.parametrize("solver", ["auto", "dense", "factor"])

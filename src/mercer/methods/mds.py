@@ -147,7 +147,7 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         values, U = eigh(B)
         self._report_negative(values)
         if self.correction is not None and self.negative_eigenvalues_.shape[0]:
-            values, U = self._corrected(D, values, U)
+            values, U = self._corrected(D, float(values[-1]))
         k = min(self.n_components, D.shape[0])
         total = float(xp.sum(xp.where(values > 0, values, xp.zeros_like(values))))
         values, U = self._without_zeros(values[:k], total, D.shape[0]), U[:, :k]
@@ -168,22 +168,16 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         lost = float(-xp.sum(self.negative_eigenvalues_)) if negative else 0.0
         self.negative_share_ = lost / size if size else 0.0
 
-    def _corrected(self, D, values, U):
+    def _corrected(self, D, smallest):
         """Eigenpairs of the corrected B, and its row means for new points."""
-        xp, n = namespace(D), D.shape[0]
         if self.correction == "lingoes":
             # D2 + 2c off the diagonal adds c to every eigenvalue but that of 1.
-            self.correction_constant_ = -float(values[-1])
+            self.correction_constant_ = -smallest
         else:
             self.correction_constant_ = _cailliez(D)
-        between = 1 - on_device_of(np.eye(n), D)
+        between = 1 - on_device_of(np.eye(D.shape[0]), D)
         B, self._row_means = _gram(self._squared(D, between))
-        if self.correction == "cailliez":
-            return eigh(B)
-        constant = xp.abs(xp.mean(U, axis=0)) * n**0.5 > 0.5  # the eigenvector 1 keeps its 0
-        shifted = xp.where(constant, values, values + self.correction_constant_)
-        order = xp.argsort(-shifted)
-        return xp.take(shifted, order, axis=0), xp.take(U, order, axis=1)
+        return eigh(B)
 
     def _squared(self, D, different):
         """Squared distances, corrected where points differ."""
