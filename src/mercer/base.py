@@ -13,6 +13,7 @@ from sklearn.utils.validation import (
 )
 
 from .engine.arrays import device, is_array, is_numpy, namespace, to_host
+from .engine.dask import apply, is_dask
 from .kernels import (
     Chi2,
     FromFeatures,
@@ -52,6 +53,8 @@ def on_fitted(method):
     @wraps(method)
     def wrapped(self, X, *args, **kwargs):
         check_is_fitted(self)
+        if is_dask(X) and method.__name__ != "score":
+            return apply(self, method.__name__, X, args, kwargs)
         _check_kind(self, X, method.__name__)
         return method(self, X, *args, **kwargs)
 

@@ -14,7 +14,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .base import all_or_nothing, on_fitted
+from .engine.dask import is_dask
 from .methods.base import MapMethod, functions
+from .methods.partitions import fit_in_parts, require_parts
 
 # Methods that scikit-learn routes metadata to (sample_weight and the like).
 ROUTED = (
@@ -109,7 +111,9 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
 
     @all_or_nothing
     def fit(self, X, y=None, **params):
-        """Fit the map, then the estimator on its coordinates."""
+        """Fit the map, then the estimator on its coordinates (by partial_fit, on Dask)."""
+        if is_dask(X):
+            return self._fit_partitions(X, y, self._routed("fit", params))
         Phi, params = self._begin(X, y, "fit", params)
         self.estimator_.fit(Phi, y, **params)
         return self
@@ -145,6 +149,14 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
             inner.set_output(transform="default")  # containers are made here, with X's index
         self.estimator_ = inner
         return Phi, params
+
+    def _fit_partitions(self, X, y, params):
+        inner = clone(self.estimator)
+        if hasattr(inner, "set_output"):
+            inner.set_output(transform="default")
+        require_parts(inner)
+        self.estimator_ = fit_in_parts(inner, self._fit_map_only(X), X, y, params)
+        return self
 
     # --- what the estimator does ------------------------------------------------------------------
 

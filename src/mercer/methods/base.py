@@ -55,6 +55,12 @@ class MapMethod(KernelEstimator):
         self.kernel_map_.for_panels(X, add)
         return None, total
 
+    def _fit_map_only(self, X, **changes):
+        """A fresh map fitted on X, and no coordinates: for collections that are not held here."""
+        self.kernel_map_ = self._new_map().set_params(**changes).fit(X)
+        self._take_input_names(self.kernel_map_)
+        return self.kernel_map_
+
     def _take_input_names(self, fitted):
         """What the map found out about X."""
         for name in ("n_features_in_", "feature_names_in_", "_array_kind"):

@@ -1,6 +1,8 @@
 """KernelDiscriminant: Fisher's discriminant in the feature space of a kernel ([NPT] IV-C)."""
 
 import numbers
+from functools import partial
+from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -19,8 +21,10 @@ from ..engine.arrays import (
     put,
     solve_triangular,
 )
+from ..engine.dask import is_dask
 from ..factor.spectral import signs
 from .base import MapMethod, Moments, functions
+from .partitions import counted_labels, moments, one_hot
 
 
 class KernelDiscriminant(
@@ -88,15 +92,28 @@ class KernelDiscriminant(
     def fit_transform(self, X, y):
         """Fit, and return the scores of the training points."""
         Phi = self._fit(X, y)
+        if Phi is None:
+            return self.transform(X)
         return Phi @ self.scalings_ + self._offset
 
     def _fit(self, X, y):
+        if is_dask(X):
+            return self._fit_partitions(X, y)
         codes = self._check(X, y)
         Phi = self._fit_map(X, center=True)  # a discriminant is centred by definition
         self._solve(Moments.of(Phi, on_device_of(np.eye(len(self.classes_))[codes], Phi)))
         if self.classes_.dtype.kind in "biuf":
             self.classes_ = follow(self.classes_, Phi)
         return Phi
+
+    def _fit_partitions(self, X, y):
+        """The same from sums over partitions."""
+        self._check_given(y)
+        self.classes_, counts = counted_labels(X, y)
+        check_classification_targets(self.classes_)
+        self._check_sizes(int(counts.sum()))
+        kernel_map = self._fit_map_only(X, center=True)
+        self._solve(moments(kernel_map, X, y, make=partial(one_hot, classes=self.classes_)))
 
     def _solve(self, sums):
         """Axes and decision function from sums over rows: Phi'Phi, class sums, class sizes."""
@@ -200,16 +217,24 @@ class KernelDiscriminant(
 
     def _check(self, X, y):
         """Class numbers of the rows; what makes no sense is refused before any long computation."""
-        if y is None:
-            raise ValueError(
-                "KernelDiscriminant requires y to be passed, but the target y is None."
-            )
+        self._check_given(y)
         y = column_or_1d(as_numpy(y) if is_array(y) else y, warn=True)
         assert_all_finite(y)
         check_classification_targets(y)
         check_consistent_length(X, y)
         self.classes_, codes = np.unique(y, return_inverse=True)
-        n, classes = len(y), len(self.classes_)
+        self._check_sizes(len(y))
+        return codes
+
+    def _check_given(self, y):
+        if y is None:
+            raise ValueError(
+                "KernelDiscriminant requires y to be passed, but the target y is None."
+            )
+
+    def _check_sizes(self, n):
+        """Samples, classes and parameters that go together."""
+        classes = len(self.classes_)
         if classes < 2:
             raise ValueError(
                 f"a discriminant needs at least two classes, y has {classes} class(es): "
@@ -229,7 +254,6 @@ class KernelDiscriminant(
                 f"n_components must be None or from 1 to classes - 1 = {classes - 1}, got {k!r}."
             )
         self._check_priors(classes)
-        return codes
 
     def _check_priors(self, classes):
         if self.priors is None:

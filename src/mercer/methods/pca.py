@@ -21,6 +21,7 @@ from ..engine.arrays import (
     on_device_of,
     row_norms,
 )
+from ..engine.dask import is_dask, lazily
 from ..factor.krylov import leading_eigenpairs
 from ..factor.spectral import signs
 from ..kernel_map import KernelMap
@@ -30,6 +31,7 @@ from ..kernels.base import is_number
 from ..preimage import Combination, on_scores, preimage
 from .arguments import shows_new_spelling
 from .base import MapMethod, Moments
+from .partitions import largest_scores, spread
 
 FORMS = ("combined", "dual", "primal", "classical")
 SOLVERS = ("auto", "dense", "factor", "krylov")
@@ -130,6 +132,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
 
     def _fit(self, X):
         self._check_parameters()
+        if is_dask(X):
+            return self._fit_partitions(X)
         kernel = self._leaf_kernel()
         points = validated_points(self, X, kernel, reset=True)
         for name in ("kernel_map_", "X_fit_", "_axes", "_mean", "_weights", "_intercept"):
@@ -155,6 +159,29 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
         self._n_features_out = self.n_components_ = self.eigenvalues_.shape[0]
         xp = namespace(self.eigenvectors_)
         return _as_points(self.eigenvectors_ * xp.sqrt(self.eigenvalues_)[None, :], points)
+
+    def _fit_partitions(self, X):
+        """The primal form from sums over partitions; scores of the training points are lazy."""
+        if self.solver in ("dense", "krylov"):
+            raise ValueError(
+                f"solver={self.solver!r} needs all rows at once; on a Dask collection it is "
+                "'factor' or 'auto'."
+            )
+        for name in ("X_fit_", "_weights", "_intercept"):
+            vars(self).pop(name, None)
+        kernel_map = self._fit_map_only(X, residual=False)
+        self.kernel_, sums = kernel_map.kernel_, spread(kernel_map, X)
+        self._mean, total = sums.mean, float(np.trace(sums.scatter))
+        values, axes = eigh(sums.scatter)
+        k = self._count(values, total, sums.n)
+        values, axes = values[:k], axes[:, :k]
+        values = self._cut(values, self._scale(values), sums.largest, sums.n)
+        sign = largest_scores(kernel_map, X, axes, -(sums.mean @ axes)).signs()
+        self._axes = axes * (sign * _support(values))[None, :]
+        self._finish(values, np.empty((0, k)), total, sums.n)
+        del self.eigenvectors_  # one row for each training point
+        self._n_features_out = self.n_components_ = self.eigenvalues_.shape[0]
+        return self.transform(X)
 
     def _auto(self, kernel, points):
         """The cheapest exact solver for these sizes."""
@@ -331,6 +358,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
 
     # --- scores and back -----------------------------------------------------------------
 
+    @lazily
     def transform(self, X):
         """Scores of every row; each row on its own."""
         check_is_fitted(self)

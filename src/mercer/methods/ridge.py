@@ -19,6 +19,7 @@ from ..engine.arrays import (
     row_norms,
     solve_triangular,
 )
+from ..engine.dask import is_dask
 from ..engine.memory import budget
 from ..factor import Factor
 from ..kernel_map import KernelMap
@@ -26,6 +27,7 @@ from ..kernels import as_kernel
 from ..kernels import points as pts
 from ..rkhs import RKHSFunction
 from .base import MapMethod, Moments, functions
+from .partitions import moments, n_targets
 
 FORMS = ("auto", "primal", "dual")
 # Rows from which "auto" judges whether the kernel matrix has full rank.
@@ -177,6 +179,8 @@ class KernelRidge(RidgeModel):
     @all_or_nothing
     def fit(self, X, y, sample_weight=None):
         """Solve for the coefficients."""
+        if is_dask(X):
+            return self._fit_partitions(X, y, sample_weight)
         T, weights = self._check_targets(X, y, sample_weight)
         alphas = self._check_alpha(T.shape[1])
         self.form_ = self._chosen_form(X)
@@ -190,6 +194,22 @@ class KernelRidge(RidgeModel):
             self.kernel_ = self.kernel_map_.kernel_
             self.dual_coef_ = self._dual_of_primal(Phi, T, weights, alphas)
         self.dual_coef_ = self.dual_coef_[:, 0] if self._flat else self.dual_coef_
+        return self
+
+    def _fit_partitions(self, X, y, sample_weight):
+        """The same solution from sums over partitions; no coefficient a sample is kept."""
+        if y is None:
+            raise ValueError("KernelRidge requires y to be passed, but the target y is None.")
+        columns = n_targets(y)
+        self._flat, self.form_ = columns is None, self._chosen_form(X)
+        alphas = self._check_alpha(columns or 1)
+        for name in ("dual_coef_", "_S", "_weights"):
+            self.__dict__.pop(name, None)
+        sums = moments(self._fit_map_only(X), X, y, sample_weight)
+        if not sums.n > 0:
+            raise ValueError("sample_weight must not be all zero.")
+        self._solve(sums, alphas)
+        self.kernel_ = self.kernel_map_.kernel_
         return self
 
     def _fit_dual(self, X, T, weights, alphas):
@@ -259,6 +279,13 @@ class KernelRidge(RidgeModel):
                     "pass its kernel, or form='primal'."
                 )
             return "primal"
+        if is_dask(X) and self.form == "dual":
+            raise ValueError(
+                "form='dual' has one coefficient for each row, too many for a Dask collection: use "
+                "form='primal'."
+            )
+        if is_dask(X):
+            return "primal"
         if self.form != "auto":
             return self.form
         kernel, points = self._bound(X)
@@ -324,6 +351,11 @@ class KernelRidgeCV(RidgeModel):
     @all_or_nothing
     def fit(self, X, y, sample_weight=None):
         """Choose alpha, and solve."""
+        if is_dask(X):
+            raise TypeError(
+                "KernelRidgeCV needs the errors of all rows at once; on a Dask collection choose "
+                "alpha on a sample, and fit KernelRidge."
+            )
         T, weights = self._check_targets(X, y, sample_weight)
         candidates = self._check_alphas()
         Phi, T, weights, sums = self._fit_coordinates(X, T, weights)

@@ -1,0 +1,199 @@
+"""The methods over the partitions of a Dask collection: a map, sums over rows, one small solve.
+
+Workers add up what the solutions need; what comes here is r x r, whatever the number of rows.
+"""
+
+import inspect
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.utils import assert_all_finite, check_array
+
+from ..engine.arrays import row_norms
+from ..engine.dask import Partitions, is_dask, panels, task
+from ..partitions import summed
+from .base import Moments
+
+
+def moments(kernel_map, X, T=None, weights=None, make=None):
+    """Moments of the coordinates over all rows; `make` turns a block of T into columns."""
+    columns = (T, "y", make or as_columns), (weights, "sample_weight", as_weights)
+    return summed(kernel_map, X, Moments.of, *columns)
+
+
+def spread(kernel_map, X):
+    """Mean and scatter of the coordinates over all rows."""
+    return summed(kernel_map, X, Spread.of)
+
+
+def largest_scores(kernel_map, X, axes, offset):
+    """The largest and the smallest score along each axis."""
+    return summed(kernel_map, X, partial(Range.of, axes=axes, offset=offset))
+
+
+@dataclass
+class Spread:
+    """Number, mean and scatter about it, added without loss of digits: about a common mean,
+    sum (phi - m)(phi - m)' = scatter + n d d' with d = mean - m."""
+
+    n: int
+    mean: Any
+    scatter: Any
+    largest: float  # |phi|^2
+
+    @classmethod
+    def of(cls, Phi):
+        mean = Phi.mean(axis=0)
+        centred = Phi - mean
+        return cls(len(Phi), mean, centred.T @ centred, float(row_norms(Phi, np).max()))
+
+    def __add__(self, other):
+        n, d = self.n + other.n, other.mean - self.mean
+        return Spread(
+            n,
+            self.mean + d * (other.n / n),
+            self.scatter + other.scatter + np.outer(d, d) * (self.n * other.n / n),
+            max(self.largest, other.largest),
+        )
+
+
+@dataclass
+class Range:
+    """The largest and the smallest value in each column."""
+
+    largest: Any
+    smallest: Any
+
+    @classmethod
+    def of(cls, Phi, axes, offset):
+        scores = Phi @ axes + offset
+        return cls(scores.max(axis=0), scores.min(axis=0))
+
+    def __add__(self, other):
+        return Range(
+            np.maximum(self.largest, other.largest), np.minimum(self.smallest, other.smallest)
+        )
+
+    def signs(self, tolerance=1e-6):
+        """-1 where the largest |score| is clearly negative: as factor.spectral.signs."""
+        return np.where(-self.smallest * (1 - tolerance) > self.largest, -1.0, 1.0)
+
+
+# --- blocks of y ---------------------------------------------------------------------------------
+
+
+def as_columns(block):
+    """Targets as columns of numbers."""
+    T = check_array(
+        np.asarray(block),
+        ensure_2d=False,
+        dtype=[np.float64, np.float32],
+        input_name="y",
+        ensure_min_samples=0,
+    )
+    return T[:, None] if T.ndim == 1 else T
+
+
+def as_weights(block):
+    w = np.asarray(block, dtype=float)
+    if w.ndim != 1 or not np.all(np.isfinite(w) & (w >= 0)):
+        raise ValueError("sample_weight must hold one finite, non-negative number a row.")
+    return w
+
+
+def n_targets(y):
+    """Columns of y (None where it is one-dimensional), without reading it."""
+    return None if y.ndim == 1 else y.shape[1]
+
+
+def one_hot(block, classes):
+    """One column a class."""
+    return np.eye(len(classes))[np.searchsorted(classes, _labels(block))]
+
+
+def counted_labels(X, y):
+    """The sorted labels in y and how often each comes."""
+    if not is_dask(y):
+        return np.unique(np.asarray(y), return_counts=True)
+    from dask import delayed
+
+    count = delayed(_counted, pure=False, traverse=False)
+    parts = Partitions(X)
+    counted = parts.total([count(block) for block in parts.aligned(y)])
+    return counted.labels, counted.counts
+
+
+@dataclass
+class Counted:
+    labels: Any
+    counts: Any
+
+    def __add__(self, other):
+        labels, where = np.unique(np.concatenate([self.labels, other.labels]), return_inverse=True)
+        counts = np.bincount(where, weights=np.concatenate([self.counts, other.counts]))
+        return Counted(labels, counts.astype(int))
+
+
+@task
+def _counted(block):
+    return Counted(*np.unique(_labels(block), return_counts=True)) if len(block) else None
+
+
+def _labels(block):
+    labels = np.asarray(block)
+    labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
+    if labels.ndim != 1:
+        raise ValueError(f"y must hold one label a row, got shape {labels.shape}.")
+    if labels.dtype.kind == "O" and all(isinstance(v, str) for v in labels):
+        labels = labels.astype(str)
+    assert_all_finite(labels, input_name="y")
+    return labels
+
+
+# --- any estimator that learns in parts ----------------------------------------------------------
+
+
+def require_parts(estimator):
+    """Refuse an estimator without partial_fit, before the map is fitted."""
+    if not hasattr(estimator, "partial_fit"):
+        raise TypeError(
+            f"{type(estimator).__name__} has no partial_fit, and needs all coordinates at once. "
+            "Use an estimator that has (SGDClassifier, SGDRegressor, MiniBatchKMeans), or "
+            "KernelMap.transform(X), which is lazy, and a Dask estimator on it."
+        )
+
+
+def fit_in_parts(estimator, kernel_map, X, y, params):
+    """estimator.partial_fit on the coordinates of one partition after the other.
+
+    The estimator goes to the rows: a chain of tasks, each of which maps its partition in panels.
+    """
+    from dask import delayed
+
+    parts = Partitions(X)
+    takes = inspect.signature(estimator.partial_fit).parameters
+    if is_classifier(estimator) and "classes" in takes:
+        params = {"classes": counted_labels(X, y)[0]} | params
+    step = delayed(_partial_fit, pure=False, traverse=False)
+    shared, learned = parts.share((kernel_map, params)), parts.share(estimator)
+    for block, targets in zip(parts.blocks, parts.aligned(y)):
+        learned = step(learned, shared, block, targets)
+    return parts.collect([learned])[0]
+
+
+@task
+def _partial_fit(estimator, shared, block, targets):
+    kernel_map, params = shared
+    if block.shape[0] == 0:
+        return estimator
+    # A task may run again: it must not change what it was given.
+    estimator = deepcopy(estimator)
+    targets = None if targets is None else np.asarray(targets)
+    for where, rows in panels(block, kernel_map.rank_):
+        y = None if targets is None else targets[where]
+        estimator.partial_fit(kernel_map.transform(rows), y, **params)
+    return estimator
