@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from test_exactness import digits_like, k1, k2
 
 from mercer import (
     RBF,
@@ -16,6 +15,7 @@ from mercer import (
     Polynomial,
     RationalQuadratic,
 )
+from test_exactness import digits_like, k1, k2
 
 KERNELS = [
     RBF(1.0),
@@ -137,7 +137,7 @@ def test_the_rounding_term_is_needed(rng):
     assert (error > naive).mean() > 0.1
 
 
-# --- tight ------------------------------------------------------------------------------------------
+# --- tight --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -168,7 +168,7 @@ def test_tight_where_the_map_is_truncated(rng):
     assert np.median(bound / np.maximum(error, 1e-300)) < 400
 
 
-# --- residual -----------------------------------------------------------------------------------------
+# --- residual -----------------------------------------------------------------------------------
 
 
 def test_residual_is_the_posterior_variance_without_noise(rng):
@@ -212,7 +212,7 @@ def test_the_residual_coordinate_of_a_truncated_map(rng):
     np.testing.assert_allclose(kernel_map.transform(X), Phi, atol=1e-6)
 
 
-# --- distances ------------------------------------------------------------------------------------------
+# --- distances ----------------------------------------------------------------------------------
 
 
 def test_distances_are_those_of_feature_space(rng):

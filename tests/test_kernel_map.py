@@ -4,10 +4,10 @@ import pickle
 
 import numpy as np
 import pytest
-from every_kernel import STRING_KERNELS, common_letters, points_for
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from every_kernel import STRING_KERNELS, common_letters, points_for
 from mercer import (
     RBF,
     FromFunction,
@@ -35,7 +35,7 @@ def Z(rng):
     return rng.normal(size=(25, 3)) + 0.1
 
 
-# --- transform ----------------------------------------------------------------------------------------
+# --- transform ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("options", [{}, {"center": True, "residual": True}, {"max_rank": 9}])
@@ -139,7 +139,7 @@ def test_pickled_maps_are_the_same(X, Z):
         np.testing.assert_array_equal(copy.transform(Z), kernel_map.transform(Z))
 
 
-# --- centring -----------------------------------------------------------------------------------------
+# --- centring -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("basis", BASES)
@@ -165,7 +165,7 @@ def test_the_centred_eigen_basis_holds_the_principal_components(X):
     np.testing.assert_allclose(scatter, np.diag(scatter.diagonal()), atol=1e-12)
 
 
-# --- coefficients: [NPT] Lemma 6 and Corollary 7 ----------------------------------------------------------
+# --- coefficients: [NPT] Lemma 6 and Corollary 7 ------------------------------------------------
 
 
 @pytest.mark.parametrize("center", [False, True])
@@ -211,7 +211,7 @@ def test_functions_that_cannot_be(X):
     )
 
 
-# --- anything with a kernel -----------------------------------------------------------------------------------
+# --- anything with a kernel ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("basis", BASES)
@@ -248,7 +248,7 @@ def test_columns_of_several_types():
         kernel_map.transform(frame[["y", "name", "x"]])
 
 
-# --- array namespaces ----------------------------------------------------------------------------------------
+# --- array namespaces ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -309,7 +309,7 @@ def test_another_namespace_than_at_fit_is_refused(X):
         KernelMap(RBF(0.5)).fit(torch.asarray(X)).transform(X)
 
 
-# --- similarities that are no kernels ----------------------------------------------------------------------------
+# --- similarities that are no kernels -----------------------------------------------------------
 
 
 def symmetric_noise(n=30, seed=0):
@@ -447,7 +447,7 @@ def test_valid_kernels_are_not_corrected(X, how):
     assert KernelMap(RBF(0.5), indefinite=how).fit(X).correction_ is None
 
 
-# --- bad input ------------------------------------------------------------------------------------------------
+# --- bad input ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -518,12 +518,12 @@ def test_a_failed_fit_leaves_everything_as_it_was(X, Z, bad):
         kernel_map.set_params(kernel=Sigmoid(1.0, -1.0))
     else:
         kernel_map.set_params(max_rank=0)
-    with pytest.raises(ValueError, match="NaN|positive semi-definite|max_rank"):
+    with pytest.raises(ValueError, match=r"NaN|positive semi-definite|max_rank"):
         kernel_map.fit(data)
     assert set(vars(kernel_map)) == attributes
     np.testing.assert_array_equal(kernel_map.transform(Z), before)
     unfitted = clone(kernel_map)
-    with pytest.raises(ValueError, match="NaN|positive semi-definite|max_rank"):
+    with pytest.raises(ValueError, match=r"NaN|positive semi-definite|max_rank"):
         unfitted.fit(data)
     assert set(vars(unfitted)) == set(vars(clone(kernel_map)))
 

@@ -146,7 +146,8 @@ def test_dispatch_in_a_pipeline(backend):
         from mercer import KernelMap, RBF
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(40, 3)), rng.normal(size=40)
-        expected = make_pipeline(KernelMap(RBF(0.1), basis="eigen"), Ridge(solver="svd")).fit(X, y).predict(X)
+        model = make_pipeline(KernelMap(RBF(0.1), basis="eigen"), Ridge(solver="svd"))
+        expected = model.fit(X, y).predict(X)
         with sklearn.config_context(array_api_dispatch=True):
             model = make_pipeline(KernelMap(RBF(0.1), basis="eigen"), Ridge(solver="svd"))
             predicted = model.fit(xp.asarray(X), xp.asarray(y)).predict(xp.asarray(X))
@@ -157,7 +158,7 @@ def test_dispatch_in_a_pipeline(backend):
     assert out.strip() == "ok"
 
 
-# --- what people do -----------------------------------------------------------------------------------
+# --- what people do -----------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
-"""What every estimator of this library shares: a `kernel` parameter, points, all-or-nothing fits."""
+"""What every estimator shares: a `kernel` parameter, points, all-or-nothing fits."""
 
 from functools import wraps
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -48,7 +49,10 @@ def all_or_nothing(fit):
 
 
 def on_fitted(method):
-    """A method of a fitted estimator, on arrays of the kind that it was fitted on."""
+    """A method of a fitted estimator, on arrays of the kind that it was fitted on.
+
+    On a Dask collection it is applied partition by partition, when the result is asked for.
+    """
 
     @wraps(method)
     def wrapped(self, X, *args, **kwargs):
@@ -64,14 +68,13 @@ def on_fitted(method):
 class KernelEstimator(BaseEstimator):
     """An estimator with a parameter `kernel`: a kernel, its name, or (for methods) a KernelMap."""
 
+    kernel: Any
+
     def set_params(self, **params):
         """Set parameters; a kernel given by name becomes an object when one of its own is set."""
-        if isinstance(self.kernel, str) and "kernel" not in params:
-            if any(name.startswith("kernel__") for name in params):
-                self.kernel = as_kernel(self.kernel)
-        elif isinstance(params.get("kernel"), str):
-            if any(name.startswith("kernel__") for name in params):
-                params = params | {"kernel": as_kernel(params["kernel"])}
+        kernel = params.get("kernel", self.kernel)
+        if isinstance(kernel, str) and any(name.startswith("kernel__") for name in params):
+            params = params | {"kernel": as_kernel(kernel)}
         return super().set_params(**params)
 
     def __getstate__(self):
@@ -109,11 +112,11 @@ def validated_points(estimator, X, kernel, *, reset):
     """X as points of the kernel, with scikit-learn's checks and n_features_in_."""
     if reset:
         for name in ("n_features_in_", "feature_names_in_"):
-            vars(estimator).pop(name, None)
-    if kernel.kind == "objects" or (kernel.kind == "any" and not is_array(X)):
-        if not _is_table(X):
-            estimator._array_kind = ("numpy", "cpu")
-            return pts.as_objects(X)
+            estimator.__dict__.pop(name, None)
+    objects = kernel.kind == "objects" or (kernel.kind == "any" and not is_array(X))
+    if objects and not _is_table(X):
+        estimator._array_kind = ("numpy", "cpu")
+        return pts.as_objects(X)
     if is_array(X) and not is_numpy(X):
         X = pts.as_vectors(X)
         if reset:
@@ -166,8 +169,8 @@ def _check_kind(estimator, X, method="transform"):
     if fitted != _kind(X):
         raise ValueError(
             f"Inputs passed to {type(estimator).__name__}.{method}() must use the same namespace "
-            f"and the same device as those passed to fit(): fitted on {fitted[0]} ({fitted[1]}), got "
-            f"{_kind(X)[0]} ({_kind(X)[1]}). Convert X, or fit again."
+            f"and the same device as those passed to fit(): fitted on {fitted[0]} ({fitted[1]}), "
+            f"got {_kind(X)[0]} ({_kind(X)[1]}). Convert X, or fit again."
         )
 
 

@@ -1,4 +1,4 @@
-"""KernelMap: the exact, explicit, finite-dimensional feature map of a kernel on the data at hand."""
+"""KernelMap: the exact, explicit, finite-dimensional feature map of a kernel on the data."""
 
 import numbers
 
@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .base import KernelEstimator, all_or_nothing, validated_points
 from .engine import tiles
-from .engine.arrays import as_numpy, device, is_numpy, itemsize, namespace, on_device_of
+from .engine.arrays import as_numpy, device, itemsize, namespace, on_device_of
 from .engine.dask import is_dask, lazily
 from .engine.memory import MemoryLimitError, budget, readable
 from .engine.stream import Rows, is_stream
@@ -30,6 +30,7 @@ from .factor.spaces import Closed, Weighted
 from .factor.spectral import eigen_rotation, rotation_from_scatter, symmetric_rotation
 from .kernels import NotPSDError, Precomputed, as_kernel
 from .kernels import points as pts
+from .kernels.base import is_number
 from .partitions import fit_partitions
 from .preimage import MapPreimages
 from .rkhs import RKHSFunction
@@ -194,7 +195,7 @@ class KernelMap(MapPreimages, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         """Fit, and return the coordinates of the training points."""
         if is_stream(X):
             raise TypeError(
-                "a stream is fitted, not held in memory: call fit(X), then transform chunk by chunk."
+                "a stream is fitted, not held in memory: call fit(X), then transform each chunk."
             )
         Phi = self.fit_coordinates(X)
         return self.transform(X) if Phi is None else Phi
@@ -288,7 +289,7 @@ class KernelMap(MapPreimages, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         width = self.rank_ if self._rotation is None else self._rotation.shape[1]
         self._n_features_out = width + bool(self._appends_residual)
 
-    # --- more rows than memory: certify and grow -----------------------------------------------------
+    # --- more rows than memory: certify and grow ------------------------------------------------
 
     def _rows(self, X, kernel):
         """A stream as numbered chunks of checked points; the first chunk decides the columns."""
@@ -340,8 +341,8 @@ class KernelMap(MapPreimages, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         """Certify every row, growing the factor where one is not yet explained."""
         if self.basis == "symmetric":
             raise ValueError(
-                "basis='symmetric' has one coordinate for each training row, too many for a stream: "
-                "use 'cholesky' or 'eigen', a rotation of it."
+                "basis='symmetric' has one coordinate for each training row, too many for a "
+                "stream: use 'cholesky' or 'eigen', a rotation of it."
             )
         certified = certify_and_grow(
             factor,
@@ -385,7 +386,7 @@ class KernelMap(MapPreimages, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
                 verbose=self.verbose,
             )
 
-    # --- the space -----------------------------------------------------------------------------------
+    # --- the space ------------------------------------------------------------------------------
 
     def _space_of(self, kernel, points):
         """The space of the training points, their coordinates and residuals rho^2."""
@@ -444,14 +445,14 @@ class KernelMap(MapPreimages, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         return "closed" if dimension is not None and dimension < most else "cholesky"
 
     def _choose_basis(self, F):
-        vars(self).pop("eigenvalues_", None)
+        self.__dict__.pop("eigenvalues_", None)
         if self.basis == "eigen":
             # [NPT] centres first and then takes the basis.
             self._rotation, self.eigenvalues_ = eigen_rotation(F - _mean(F) if self.center else F)
         elif self.basis == "symmetric":
             self._rotation = symmetric_rotation(F)
 
-    # --- coordinates ------------------------------------------------------------------------------
+    # --- coordinates ----------------------------------------------------------------------------
 
     @lazily
     def transform(self, X):
@@ -493,7 +494,7 @@ class KernelMap(MapPreimages, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         """A map computes in the precision it was fitted in, whatever the new rows come in."""
         return pts.as_fitted(points, self._space.S, self._space.dtype)
 
-    # --- the certificate --------------------------------------------------------------------------
+    # --- the certificate ------------------------------------------------------------------------
 
     @parameter_and_method
     @lazily
@@ -551,8 +552,8 @@ class KernelMap(MapPreimages, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             if residual:
                 if Y is not None:
                     raise ValueError(
-                        "distances of a precomputed kernel take one set of points (with diag=); for "
-                        "two sets pass residual=False."
+                        "distances of a precomputed kernel take one set of points (with diag=); "
+                        "for two sets pass residual=False."
                     )
                 left = right = self._diagonal(X, diag)
         else:
@@ -584,7 +585,7 @@ class KernelMap(MapPreimages, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             )
         return self.kernel_.diagonal(points)
 
-    # --- functions on the space: [NPT] Lemma 6 and Corollary 7 -------------------------------------
+    # --- functions on the space: [NPT] Lemma 6 and Corollary 7 ----------------------------------
 
     def function(self, coef, intercept=0.0):
         """The function z -> coef . phi(z) + intercept as a sum of kernels on the landmarks."""
@@ -592,8 +593,8 @@ class KernelMap(MapPreimages, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         weights, intercept = self.landmark_weights(coef, intercept)
         if self.kernel_.kind == "gram":
             raise ValueError(
-                "a precomputed kernel cannot be evaluated at new points; use landmark_weights(coef) "
-                "with landmark_indices_."
+                "a precomputed kernel cannot be evaluated at new points; use "
+                "landmark_weights(coef) with landmark_indices_."
             )
         return RKHSFunction(self.kernel_, self._space.S, weights, intercept)
 
@@ -603,8 +604,9 @@ class KernelMap(MapPreimages, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         coef = on_device_of(coef, self._space.example)
         if coef.shape[0] != self._n_features_out or self._appends_residual:
             raise ValueError(
-                f"coef must hold one number for each of the {self._n_features_out} coordinates (and "
-                f"the residual coordinate is no linear function), got shape {tuple(coef.shape)}."
+                f"coef must hold one number for each of the {self._n_features_out} coordinates "
+                f"(and the residual coordinate is no linear function), got shape "
+                f"{tuple(coef.shape)}."
             )
         if self.mean_ is not None:
             intercept = intercept - self.mean_ @ coef
@@ -638,7 +640,7 @@ class KernelMap(MapPreimages, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         Phi = self._rotated(self._space.coordinates(function.points, n_jobs=self.n_jobs))
         return function.coef @ Phi
 
-    # --- checks -------------------------------------------------------------------------------------
+    # --- checks ---------------------------------------------------------------------------------
 
     def _check_parameters(self):
         for name, options in (("basis", BASES), ("pivots", PIVOTS), ("indefinite", OPTIONS)):
@@ -651,12 +653,12 @@ class KernelMap(MapPreimages, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             or self.max_rank < 1
         ):
             raise ValueError(f"max_rank must be a positive integer or None, got {self.max_rank!r}.")
-        if self.tol is not None and not (isinstance(self.tol, numbers.Real) and 0 <= self.tol < 1):
+        if self.tol is not None and not (is_number(self.tol) and 0 <= self.tol < 1):
             raise ValueError(f"tol must be a number from 0 to below 1 or None, got {self.tol!r}.")
         if self._appends_residual and self._leaf_kernel().kind == "gram":
             raise ValueError(
-                "residual=True needs k(z, z) of every new point, which a precomputed kernel does not "
-                "know. Fit with residual=False and call residual(K, diag=...)."
+                "residual=True needs k(z, z) of every new point, which a precomputed kernel does "
+                "not know. Fit with residual=False and call residual(K, diag=...)."
             )
 
 

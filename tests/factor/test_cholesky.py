@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from test_exactness import digits_like, k1
 
 from mercer import RBF, Linear, Polynomial, Precomputed
 from mercer.factor import factorize
 from mercer.factor.cholesky import columns_that_fit, self_lengths
 from mercer.factor.partial import partial_cholesky
+from test_exactness import digits_like, k1
 
 
 def textbook(K, tol):

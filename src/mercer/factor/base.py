@@ -19,7 +19,6 @@ from ..engine.arrays import (
     rows_of,
     solve_triangular,
 )
-
 from .certificate import Radii, landmark_rows
 
 # Values in one panel of kernel values that is solved at once: large enough for BLAS's threads.

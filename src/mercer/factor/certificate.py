@@ -50,7 +50,7 @@ class Radii:
 
 
 def omega(length, xp):
-    """What underflow can hide of k(x, x): next to nothing, but for points that are tiny themselves."""
+    """What underflow can hide of k(x, x): next to nothing, but for points tiny themselves."""
     info = xp.finfo(length.dtype)
     tiny, eps = float(info.smallest_normal), float(info.eps)
     return xp.where(length**2 < tiny / eps, tiny / eps * xp.ones_like(length), tiny)

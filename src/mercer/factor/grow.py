@@ -124,7 +124,7 @@ def empty_factor(kernel, X):
 
 @dataclass
 class StreamedMoments:
-    """Sums over all rows of a stream: coordinates, their products, and what the certificate needs."""
+    """Sums over all rows of a stream: coordinates, products, and what the certificate needs."""
 
     n: int
     first: Any

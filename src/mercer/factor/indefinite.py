@@ -44,7 +44,7 @@ def noise_floor(n, eps):
 def check_symmetric(kernel, K, eps):
     """Refuse an asymmetry beyond rounding, and say how much and where. Whether there is any."""
     xp, n = namespace(K), K.shape[0]
-    worst, where, size = 0.0, 0, 0.0
+    worst, where, size = 0.0, (0, 0), 0.0
     for a in range(0, n, ROWS):
         b = min(a + ROWS, n)
         size = max(size, float(xp.max(xp.abs(K[a:b, :]))))
@@ -56,9 +56,9 @@ def check_symmetric(kernel, K, eps):
     if worst > 1e3 * eps * size:
         i, j = where
         raise ValueError(
-            f"{kernel!r} is not symmetric on this data: k(x, z) = {float(K[i, j]):.6g} and k(z, x) = "
-            f"{float(K[j, i]):.6g} for points {i} and {j}, a difference of {worst:.3g}. Use "
-            "(K + K.T) / 2 if that is what you mean."
+            f"{kernel!r} is not symmetric on this data: k(x, z) = {float(K[i, j]):.6g} and "
+            f"k(z, x) = {float(K[j, i]):.6g} for points {i} and {j}, a difference of {worst:.3g}. "
+            "Use (K + K.T) / 2 if that is what you mean."
         )
     return worst > 0
 
@@ -88,7 +88,7 @@ def check_diagonal(kernel, diagonal, eps):
 
 
 def check_zero_diagonal(kernel, diagonal, some, K):
-    """Where every k(x, x) is zero, one other value refutes the kernel: (e_i - e_j) or (e_i + e_j)."""
+    """Where every k(x, x) is zero, one other value refutes the kernel: e_i - e_j or e_i + e_j."""
     xp = namespace(diagonal)
     if float(xp.max(diagonal)) > 0 or not K.any():
         return
@@ -119,8 +119,8 @@ def probe(kernel, K, F, lengths, noise, eps, size):
     floor = noise_floor(n, eps)
     if value < -floor and value < -floor * size * (witness @ witness):
         raise NotPSDError(
-            f"{kernel!r} is not positive semi-definite on this data: the smallest eigenvalue of the "
-            f"normalised kernel matrix is {value:.4g}. {HINT}",
+            f"{kernel!r} is not positive semi-definite on this data: the smallest eigenvalue of "
+            f"the normalised kernel matrix is {value:.4g}. {HINT}",
             witness=witness / np.linalg.norm(witness),
         )
 

@@ -63,7 +63,7 @@ class Closed(TravelsAsNumPy):
 
 
 def features(kernel, X):
-    """The kernel's own coordinates, dense: sparse rows are filled, since few features are left so."""
+    """The kernel's own coordinates; sparse rows are filled first, since few of theirs stay zero."""
     return kernel.features(X.toarray() if scipy.sparse.issparse(X) else X)
 
 
