@@ -45,6 +45,7 @@ PUBLIC = [
     "KernelRidgeCV",
     "Chunks",
     "save",
+    "to_onnx",
     "load",
     "ModelFileError",
 ]

@@ -23,15 +23,21 @@ def symmetric_power(F, p):
     if p == 0:
         return xp.ones_like(F[:, :1])
     require_room(F, symmetric_power_dim(d, p), BYTES_A_MONOMIAL)
+    monomials, weights = monomial_table(d, p)
+    result = on_device_of(weights, F)[None, :] * xp.ones_like(F[:, :1])
+    for q in range(p):
+        result *= xp.take(F, on_device_of(monomials[:, q], F, dtype=xp.int64), axis=1)
+    return result
+
+
+def monomial_table(d, p):
+    """Which p of d columns each monomial multiplies, and the root of its multinomial weight."""
     monomials = np.array(list(combinations_with_replacement(range(d), p)))
     weights = [
         math.sqrt(math.factorial(p) / math.prod(math.factorial(m) for m in _multiplicities(row)))
         for row in monomials.tolist()
     ]
-    result = on_device_of(np.array(weights), F)[None, :] * xp.ones_like(F[:, :1])
-    for q in range(p):
-        result *= xp.take(F, on_device_of(monomials[:, q], F, dtype=xp.int64), axis=1)
-    return result
+    return monomials, np.array(weights)
 
 
 def require_dense(F):
