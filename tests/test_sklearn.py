@@ -21,9 +21,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import (
     RBF,
+    ClassicalMDS,
     KernelDiscriminant,
     Kernelized,
     KernelMap,
+    KernelPCA,
+    KernelPCAL1,
     KernelRidge,
     KernelRidgeCV,
     Laplacian,
@@ -62,6 +65,14 @@ ESTIMATORS = [
     KernelRidge(kernel=RBF(0.1), form="dual"),
     # One alpha: leaving out a row of weight 2 is not leaving out one of its two copies.
     KernelRidgeCV([1.0], RBF(0.1)),
+    KernelPCA(),
+    KernelPCA(2, solver="krylov"),
+    KernelPCA(solver="factor"),
+    KernelPCA(2, KernelMap(basis="eigen")),
+    KernelPCAL1(),
+    ClassicalMDS(),
+    ClassicalMDS(metric="manhattan", correction="cailliez"),
+    ClassicalMDS(metric="precomputed"),
 ]
 
 

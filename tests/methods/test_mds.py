@@ -8,7 +8,6 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 from sklearn.decomposition import PCA
 from sklearn.metrics import pairwise_distances
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import RBF, ClassicalMDS, KernelMap, KernelPCA
 from mercer.engine.arrays import as_numpy
@@ -24,13 +23,6 @@ ROADS[np.triu_indices(7, 1)] = [
     3.0,
 ]
 ROADS += ROADS.T
-
-
-@parametrize_with_checks(
-    [ClassicalMDS(), ClassicalMDS(metric="manhattan"), ClassicalMDS(metric="precomputed")]
-)
-def test_scikit_learn_conformance(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture

@@ -6,16 +6,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import RBF, KernelMap, KernelPCA, KernelPCAL1, Linear, Polynomial
 from mercer.engine.arrays import as_numpy
 from mercer.methods.pca_l1 import most_dispersed
-
-
-@parametrize_with_checks([KernelPCAL1()])
-def test_scikit_learn_conformance(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from ..base import all_or_nothing, validated_points
 from ..engine.arrays import as_numpy, eigh, is_numpy, namespace, on_device_of
 from ..factor.spectral import signs
 from ..kernels import Linear
-from .pca import _as_points, _inverse_root, _wide
+from .columns import as_points, inverse_root, wide
 
 CORRECTIONS = (None, "lingoes", "cailliez")
 
@@ -119,7 +119,7 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             embedding = self._fit_vectors(points)
         else:
             embedding = self._fit_distances(points)
-        self.embedding_ = _as_points(embedding, points)
+        self.embedding_ = as_points(embedding, points)
 
     def _fit_vectors(self, X):
         """Euclidean distances between vectors: B = Xc Xc', so this is PCA ([MDS] 1.2)."""
@@ -132,11 +132,11 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         values, V = _leading(X.T @ X if d <= n else X @ X.T, self.n_components)
         values = self._without_zeros(values, float(xp.sum(X * X)), n)
         if d > n:
-            V = X.T @ (V * _inverse_root(values)[None, :])
+            V = X.T @ (V * inverse_root(values)[None, :])
         V = V * xp.astype(values > 0, V.dtype)[None, :]
         V = V * signs(X @ V)[None, :]
-        self._axes = _wide(V, self.n_components)
-        self.eigenvalues_ = _wide(values[None, :], self.n_components)[0, :]
+        self._axes = wide(V, self.n_components)
+        self.eigenvalues_ = wide(values[None, :], self.n_components)[0, :]
         self.negative_eigenvalues_, self.negative_share_ = values[:0], 0.0
         return X @ self._axes
 
@@ -152,9 +152,9 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         total = float(xp.sum(xp.where(values > 0, values, xp.zeros_like(values))))
         values, U = self._without_zeros(values[:k], total, D.shape[0]), U[:, :k]
         U = U - xp.mean(U, axis=0)[None, :]
-        U = _wide(U * signs(U)[None, :], self.n_components)
-        self.eigenvalues_ = values = _wide(values[None, :], self.n_components)[0, :]
-        self._axes = U * _inverse_root(values)[None, :]
+        U = wide(U * signs(U)[None, :], self.n_components)
+        self.eigenvalues_ = values = wide(values[None, :], self.n_components)[0, :]
+        self._axes = U * inverse_root(values)[None, :]
         return U * xp.sqrt(values)[None, :]
 
     def _report_negative(self, values):
@@ -221,7 +221,7 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             else:
                 D2 = D * D
             Y = -0.5 * (D2 - self._row_means[None, :]) @ self._axes
-        return _as_points(Y, points)
+        return as_points(Y, points)
 
     def _is_euclidean(self):
         return self.metric == "euclidean" and not self.metric_params

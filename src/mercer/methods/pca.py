@@ -4,8 +4,6 @@ import numbers
 import warnings
 
 import numpy as np
-import scipy.linalg
-import scipy.sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -15,13 +13,11 @@ from ..base import all_or_nothing, validated_points
 from ..engine import tiles
 from ..engine.arrays import (
     eigh,
-    is_array,
-    is_numpy,
     namespace,
-    on_device_of,
     row_norms,
 )
 from ..engine.dask import is_dask, lazily
+from ..factor.centred import WRITTEN, all_eigenpairs
 from ..factor.krylov import leading_eigenpairs
 from ..factor.spectral import signs
 from ..kernel_map import KernelMap
@@ -31,6 +27,7 @@ from ..kernels.base import is_number
 from ..preimage import Combination, on_scores, preimage
 from .arguments import shows_new_spelling
 from .base import MapMethod, Moments
+from .columns import as_points, copy, in_precision, inverse_root, on_host, support, wide
 from .partitions import largest_scores, spread
 
 FORMS = ("combined", "dual", "primal", "classical")
@@ -136,12 +133,10 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
             return self._fit_partitions(X)
         kernel = self._leaf_kernel()
         points = validated_points(self, X, kernel, reset=True)
-        for name in ("kernel_map_", "X_fit_", "_axes", "_mean", "_weights", "_intercept"):
-            if name in vars(self):
-                delattr(self, name)
+        self._forget()
         solver = self.solver if self.solver != "auto" else self._auto(kernel, points)
         if solver == "low rank":
-            kernel_map = KernelMap(kernel, max_rank=points.shape[0] // LOW_RANK)
+            kernel_map = self._new_map().set_params(max_rank=points.shape[0] // LOW_RANK)
             Phi = kernel_map.fit_transform(X)
             if kernel_map.rank_ < kernel_map.max_rank:
                 self._from_coordinates(kernel_map, Phi)
@@ -155,10 +150,16 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
                 kernel.bind_points(points, pts.column_names(X)), points, solver
             )
         if kernel.kind != "gram" and not isinstance(self.kernel, KernelMap):
-            self.X_fit_ = _copy(points)
+            self.X_fit_ = copy(points)
         self._n_features_out = self.n_components_ = self.eigenvalues_.shape[0]
         xp = namespace(self.eigenvectors_)
-        return _as_points(self.eigenvectors_ * xp.sqrt(self.eigenvalues_)[None, :], points)
+        return as_points(self.eigenvectors_ * xp.sqrt(self.eigenvalues_)[None, :], points)
+
+    def _forget(self):
+        """An earlier fit may have used another solver, with attributes of its own."""
+        for name in ("kernel_map_", "X_fit_", "_axes", "_mean", "_weights", "_intercept"):
+            if name in vars(self):
+                delattr(self, name)
 
     def _fit_partitions(self, X):
         """The primal form from sums over partitions; scores of the training points are lazy."""
@@ -167,17 +168,16 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
                 f"solver={self.solver!r} needs all rows at once; on a Dask collection it is "
                 "'factor' or 'auto'."
             )
-        for name in ("X_fit_", "_weights", "_intercept"):
-            vars(self).pop(name, None)
+        self._forget()
         kernel_map = self._fit_map_only(X, residual=False)
         self.kernel_, sums = kernel_map.kernel_, spread(kernel_map, X)
         self._mean, total = sums.mean, float(np.trace(sums.scatter))
         values, axes = eigh(sums.scatter)
-        k = self._count(values, total, sums.n)
+        k = self._count(values, total)
         values, axes = values[:k], axes[:, :k]
         values = self._cut(values, self._scale(values), sums.largest, sums.n)
         sign = largest_scores(kernel_map, X, axes, -(sums.mean @ axes)).signs()
-        self._axes = axes * (sign * _support(values))[None, :]
+        self._axes = axes * (sign * support(values))[None, :]
         self._finish(values, np.empty((0, k)), total, sums.n)
         del self.eigenvectors_  # one row for each training point
         self._n_features_out = self.n_components_ = self.eigenvalues_.shape[0]
@@ -190,7 +190,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
             return "factor"
         if n <= SMALL:
             return "dense"
-        if not _on_host(points):  # a device's eigensolver is slow, its products are not
+        if not on_host(points):  # a device's eigensolver is slow, its products are not
             few = isinstance(self.n_components, numbers.Integral) and self._few(n)
             return "krylov" if few else "dense"
         if not isinstance(self.n_components, numbers.Integral):
@@ -216,35 +216,40 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
         scatter = Moments.of(Phi).scatter()
         values, axes = eigh(scatter)
         total = float(xp.sum(xp.linalg.diagonal(scatter)))
-        k = self._count(values, total, Phi.shape[0])
+        k = self._count(values, total)
         values, axes = values[:k], axes[:, :k]
         values = self._cut(values, self._scale(values), largest, Phi.shape[0])
         scores = Phi @ axes
         sign = signs(scores)
-        self._axes = axes * (sign * _support(values))[None, :]
-        U = scores * (sign * _inverse_root(values))[None, :]
+        self._axes = axes * (sign * support(values))[None, :]
+        U = scores * (sign * inverse_root(values))[None, :]
         self._finish(values, U, total, Phi.shape[0])
 
     def _from_kernel_matrix(self, kernel, points, solver):
         """Eigenvectors of H K H, and what the scores of new points need: phi(z) = k_z W + b."""
-        _check_square(kernel, points)
+        if kernel.kind == "gram" and points.shape[0] != points.shape[1]:
+            raise ValueError(
+                f"Precomputed() needs a square Gram matrix at fit, got shape {tuple(points.shape)}."
+            )
         kernel.check_range(points)
         self.kernel_, n = kernel, points.shape[0]
         diagonal = kernel.diagonal(points)
         largest = float(namespace(diagonal).max(namespace(diagonal).abs(diagonal)))
         if solver == "krylov":
-            values, U, row_means = self._leading(kernel, points)
-            total = float(namespace(diagonal).sum(diagonal) - namespace(row_means).sum(row_means))
-            scale = self._scale(values)
+            pairs = self._leading(kernel, points)
         else:
-            values, U, row_means, total, scale = self._dense(kernel, points)
+            k = self.n_components if isinstance(self.n_components, numbers.Integral) else None
+            pairs = all_eigenpairs(kernel, points, k)
+        xp, row_means = namespace(pairs.values), pairs.row_means
+        total = float(xp.sum(diagonal) - xp.sum(row_means))  # the trace of H K H
+        scale, k = self._scale(pairs.values), self._count(pairs.values, total)
+        values, U = pairs.values[:k], pairs.vectors[:, :k]
         values = self._cut(values, scale, largest, n, kernel, U)
-        xp = namespace(U)
         U = U - xp.mean(U, axis=0)[None, :]  # rounding has put a little of 1 into them
-        U = U * (signs(U) * _support(values))[None, :]
-        self._landmarks = kernel.landmarks(_copy(points))
+        U = U * (signs(U) * support(values))[None, :]
+        self._landmarks = kernel.landmarks(copy(points))
         self._weights, self._intercept = WRITTEN[self.form](
-            U * _inverse_root(values)[None, :], values, row_means
+            U * inverse_root(values)[None, :], values, row_means
         )
         self._finish(values, U, total, n)
 
@@ -270,23 +275,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
                 ConvergenceWarning,
                 stacklevel=5,
             )
-        return pairs.values, pairs.vectors, pairs.row_means
-
-    def _dense(self, kernel, points):
-        K = tiles.evaluate(kernel, points)
-        xp, n = namespace(K), K.shape[0]
-        row_means = xp.mean(K, axis=1)
-        K -= xp.mean(K, axis=0)[None, :]
-        K -= xp.mean(K, axis=1)[:, None]
-        _check_symmetric(kernel, K)
-        total = float(xp.sum(xp.linalg.diagonal(K)))
-        k = self.n_components
-        if isinstance(k, numbers.Integral) and k < n / 2 and is_numpy(K):
-            values, U = scipy.linalg.eigh(K, subset_by_index=(n - k, n - 1), check_finite=False)
-            return values[::-1], U[:, ::-1], row_means, total, float(values[-1])
-        values, U = eigh(K)
-        k = self._count(values, total, n)
-        return values[:k], U[:, :k], row_means, total, self._scale(values)
+        return pairs
 
     # --- how many components, and which are zero --------------------------------------------------
 
@@ -294,7 +283,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
     def _scale(values):
         return max(float(values[0]), 0.0) if values.shape[0] else 0.0
 
-    def _count(self, values, total, n):
+    def _count(self, values, total):
         """Components to keep among all eigenvalues (zeros are cut afterwards)."""
         if self.n_components is None:
             return values.shape[0]
@@ -333,8 +322,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
         xp = namespace(values)
         rank = int(xp.sum(xp.astype(values > 0, xp.int64)))
         if isinstance(self.n_components, numbers.Integral):
-            wanted = min(self.n_components, n)
-            if rank < self.n_components:
+            wanted = min(int(self.n_components), n)
+            if rank < int(self.n_components):
                 warnings.warn(
                     f"n_components={self.n_components} is more than the rank {rank} of the centred "
                     f"kernel matrix: the last {wanted - rank} of {wanted} columns are zero.",
@@ -344,14 +333,14 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
         else:
             wanted = rank
         self.eigenvalues_, self.eigenvectors_ = (
-            _wide(values[None, :], wanted)[0, :],
-            _wide(U, wanted),
+            wide(values[None, :], wanted)[0, :],
+            wide(U, wanted),
         )
         for name in ("_axes", "_weights"):
             if name in vars(self):
-                setattr(self, name, _wide(getattr(self, name), wanted))
+                setattr(self, name, wide(getattr(self, name), wanted))
         if "_intercept" in vars(self):
-            self._intercept = _wide(self._intercept[None, :], wanted)[0, :]
+            self._intercept = wide(self._intercept[None, :], wanted)[0, :]
         self.explained_variance_ratio_ = (
             self.eigenvalues_ / total if total > 0 else self.eigenvalues_
         )
@@ -366,10 +355,10 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
         if hasattr(self, "kernel_map_"):
             scores = self.kernel_map_.project(X, self._axes, -(self._mean @ self._axes))
         else:
-            rows = _in_precision(points, self._weights)
+            rows = in_precision(points, self._weights)
             scores = tiles.multiply(self.kernel_, rows, self._landmarks, self._weights)
             scores = scores + self._intercept[None, :]
-        return _as_points(scores, points)
+        return as_points(scores, points)
 
     def inverse_transform(self, X):
         """Points with these scores, about: a ridge regression learned at its first use.
@@ -410,7 +399,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
                     f"{name} must be one of {', '.join(options)}, got {getattr(self, name)!r}."
                 )
         k = self.n_components
-        whole = is_number(k) and isinstance(k, numbers.Integral) and k >= 1
+        whole = is_number(k) and isinstance(k, numbers.Integral) and int(k) >= 1
         share = is_number(k) and not isinstance(k, numbers.Integral) and 0 < k < 1
         if k is not None and not whole and not share:
             raise ValueError(
@@ -432,99 +421,3 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
                 "form='primal' is PCA on the coordinates of a map: solver must be 'factor' or "
                 f"'auto', got {self.solver!r}."
             )
-
-
-# --- scores of new points, k_z W + b; columns of A: eigenvectors of H K H over sqrt(n lambda) ----
-
-
-def _combined(A, values, row_means):
-    """[EXACT] (25): k_z'(a - mean(a) 1) - n lambda mean(a), where a - mean(a) 1 = A.
-
-    The mean of a follows from the mean of K A = n lambda a: neither a centred kernel row nor the
-    unstable product K A / (n lambda) is needed.
-    """
-    return A, -(row_means @ A)
-
-
-def _dual(A, values, row_means):
-    """[EXACT] (23): (k_z - K1/n)' H a with K H a = n lambda a and H a = A."""
-    W = A - namespace(A).mean(A, axis=0)[None, :]
-    return W, -(row_means @ W)
-
-
-def _classical(A, values, row_means):
-    """[EXACT] Appendix A: A' k_c(z) with k_c(z) = k_z - 1'k_z/n - K1/n + 1'K1/n^2, term by term."""
-    xp = namespace(A)
-    sums = xp.sum(A, axis=0)
-    W = A - sums[None, :] / A.shape[0]
-    return W, -(row_means @ A) + xp.mean(row_means) * sums
-
-
-WRITTEN = {"combined": _combined, "dual": _dual, "classical": _classical}
-
-
-def _check_square(kernel, points):
-    if kernel.kind == "gram" and points.shape[0] != points.shape[1]:
-        raise ValueError(
-            f"Precomputed() needs a square Gram matrix at fit, got shape {tuple(points.shape)}."
-        )
-
-
-def _check_symmetric(kernel, K):
-    """Centring hides some asymmetry (of rows plus columns); what is left must be rounding."""
-    if kernel.symmetric:
-        return
-    xp = namespace(K)
-    worst, size = float(xp.max(xp.abs(K - K.T))), float(xp.max(xp.abs(K)))
-    if worst > 1e4 * float(xp.finfo(K.dtype).eps) * size:
-        raise ValueError(
-            f"{kernel!r} is not symmetric: centred k(x, z) and k(z, x) differ by {worst:.3g} "
-            f"(the largest is {size:.3g}). Use (K + K.T) / 2 if that is what you mean."
-        )
-
-
-def _on_host(points):
-    return not is_array(points) or is_numpy(points) or scipy.sparse.issparse(points)
-
-
-def _copy(points):
-    """The caller may change X after fit."""
-    if is_numpy(points) or scipy.sparse.issparse(points):
-        return points.copy()
-    return points + 0 if is_array(points) else points
-
-
-def _support(values):
-    """1 for a component, 0 for a zero eigenvalue."""
-    return namespace(values).astype(values > 0, values.dtype)
-
-
-def _inverse_root(values):
-    """1 / sqrt(value), 0 for 0."""
-    xp = namespace(values)
-    safe = xp.where(values > 0, values, xp.ones_like(values))
-    return xp.where(values > 0, 1 / xp.sqrt(safe), xp.zeros_like(values))
-
-
-def _wide(A, columns):
-    """The first columns, with columns of zeros where there are fewer."""
-    missing = columns - A.shape[1]
-    if missing <= 0:
-        return A[:, :columns]
-    xp = namespace(A)
-    return xp.concat([A, on_device_of(np.zeros((A.shape[0], missing)), A)], axis=1)
-
-
-def _as_points(scores, points):
-    """Scores in the precision of the points."""
-    dtype = getattr(points, "dtype", None)
-    if is_numpy(scores) and dtype in (np.float32, np.float64) and scores.dtype != dtype:
-        return scores.astype(dtype)
-    return scores
-
-
-def _in_precision(points, like):
-    """New rows in the precision of the fit."""
-    if not (is_numpy(points) or scipy.sparse.issparse(points)) or points.dtype == object:
-        return points
-    return points if points.dtype == like.dtype else points.astype(like.dtype)

@@ -1,0 +1,53 @@
+"""Small things that methods do to columns of scores and to points."""
+
+import numpy as np
+import scipy.sparse
+
+from ..engine.arrays import is_array, is_numpy, namespace, on_device_of
+
+
+def on_host(points):
+    return not is_array(points) or is_numpy(points) or scipy.sparse.issparse(points)
+
+
+def copy(points):
+    """The caller may change X after fit."""
+    if is_numpy(points) or scipy.sparse.issparse(points):
+        return points.copy()
+    return points + 0 if is_array(points) else points
+
+
+def support(values):
+    """1 for a component, 0 for a zero eigenvalue."""
+    return namespace(values).astype(values > 0, values.dtype)
+
+
+def inverse_root(values):
+    """1 / sqrt(value), 0 for 0."""
+    xp = namespace(values)
+    safe = xp.where(values > 0, values, xp.ones_like(values))
+    return xp.where(values > 0, 1 / xp.sqrt(safe), xp.zeros_like(values))
+
+
+def wide(A, columns):
+    """The first columns, with columns of zeros where there are fewer."""
+    missing = columns - A.shape[1]
+    if missing <= 0:
+        return A[:, :columns]
+    xp = namespace(A)
+    return xp.concat([A, on_device_of(np.zeros((A.shape[0], missing)), A)], axis=1)
+
+
+def as_points(scores, points):
+    """Scores in the precision of the points."""
+    dtype = getattr(points, "dtype", None)
+    if is_numpy(scores) and dtype in (np.float32, np.float64) and scores.dtype != dtype:
+        return scores.astype(dtype)
+    return scores
+
+
+def in_precision(points, like):
+    """New rows in the precision of the fit."""
+    if not (is_numpy(points) or scipy.sparse.issparse(points)) or points.dtype == object:
+        return points
+    return points if points.dtype == like.dtype else points.astype(like.dtype)
