@@ -246,9 +246,7 @@ def map_(
     (name, chosen), *_ = kernels.items()
     _check_folder(out)
     data = files.read(file, target=target, matrix=_matrix(matrix), scale=scale, kernels=[chosen])
-    kernel_map = KernelMap(
-        chosen, max_rank=max_rank, tol=tol, basis=basis, indefinite=indefinite
-    )
+    kernel_map = KernelMap(chosen, max_rank=max_rank, tol=tol, basis=basis, indefinite=indefinite)
     with output.progress(json) as callback:
         callback(0, 1, f"the map of {name}")
         Phi = kernel_map.fit_transform(data.X)

@@ -91,7 +91,7 @@ class FeatureSpaceDisplay:
         """
         ax = axes_for(ax, (6.2, 5.0))
         Z = np.asarray(self.coordinates, dtype=float)[:, :2]
-        size = np.clip(9000 / len(Z), 5, 36) if size is None else size
+        size = np.clip(12000 / len(Z), 8, 36) if size is None else size
         strong = np.ones(len(Z), dtype=bool) if faded is None else ~np.asarray(faded)
         self.ax_, self.figure_ = ax, ax.figure
         if self.y is not None and is_numeric_target(self.y):

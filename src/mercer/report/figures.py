@@ -25,11 +25,17 @@ SHAPES = {
     "*": "star",
 }
 # Placeholders are filled in as text by Bokeh, never as markup; the browser tests try.
+# Styles stand in the markup: tooltips live in a shadow tree that the page's own do not reach.
 TOOLTIP = """
-<div class="tip">{image}<div><div class="tip-label">@label</div>
-<div class="tip-text">@text</div><div class="tip-row">row @row</div></div></div>
+<div class="tip" style="display: flex; gap: 10px; align-items: center; max-width: 340px;
+ padding: 2px; font: 14px/1.35 system-ui, sans-serif; color: #1c1c1c">{image}<div>
+<div class="tip-label" style="font-weight: 700; overflow-wrap: anywhere">@label</div>
+<div class="tip-text" style="white-space: pre-line; overflow-wrap: anywhere">@text</div>
+<div style="color: #777; font-size: 12px">row @row</div></div></div>
 """
-IMAGE = '<img class="tip-image" src="@image" alt="">'
+IMAGE = """<img src="@image" alt="" style="width: 72px; height: 72px; flex: none;
+ image-rendering: pixelated; object-fit: contain; border: 1px solid #ddd">"""
+MOST_TIPS = 2
 
 
 def data_source(comparison, images, texts):
@@ -116,7 +122,10 @@ def scatter(number, space, source, shared_filter):
     image = IMAGE if "image" in source.data else ""
     panel.add_tools(
         HoverTool(
-            renderers=[points], tooltips=TOOLTIP.format(image=image), point_policy="follow_mouse"
+            renderers=[points],
+            tooltips=TOOLTIP.format(image=image),
+            point_policy="follow_mouse",
+            limit=MOST_TIPS,
         )
     )
     panel.toolbar.logo = None
