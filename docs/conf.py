@@ -1,0 +1,161 @@
+"""Sphinx configuration: `make docs` builds the site, runs every example and checks every link."""
+
+import os
+import re
+import sys
+import warnings
+from importlib.metadata import version as installed_version
+from pathlib import Path
+
+from docutils import nodes
+from latex2mathml.converter import convert
+from sphinx_gallery.sorting import FileNameSortKey
+
+HERE = Path(__file__).parent
+os.environ["MERCER_DOWNLOAD"] = "0"  # pages are the same with and without a network
+sys.path.insert(0, str(HERE.parent))  # the examples' own helpers, benchmarks
+
+project = "mercer"
+author = "The mercer developers"
+copyright = author
+version = release = installed_version("mercer")
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "sphinx_design",
+    "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "ideas", "images", "**/GALLERY_HEADER.rst", "auto_*/*.ipynb"]
+root_doc = "index"
+default_role = "code"
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "attrs_block"]
+myst_heading_anchors = 3
+suppress_warnings = ["config.cache"]  # functions below are part of the configuration
+copybutton_prompt_text = ">>> "
+
+# --- reference ------------------------------------------------------------------------------------
+
+autosummary_generate = True
+autodoc_typehints = "none"
+autodoc_class_signature = "mixed"
+numpydoc_show_class_members = False
+numpydoc_validation_checks = set()
+
+CODE = re.compile(r"(``.+?``|:[a-z:]+:`.+?`|`.+?`)")
+SUBSTITUTION = re.compile(r"\|")
+REFERENCE = re.compile(r"(?<=[A-Za-z0-9])_(?![A-Za-z0-9_])")
+
+
+def escape_mathematics(app, what, name, obj, options, lines):
+    """Docstrings write |phi(z)|^2 and kernel_ plainly; reStructuredText must not read them."""
+    in_example = False
+    for i, line in enumerate(lines):
+        in_example = line.lstrip().startswith(">>>") or (in_example and bool(line.strip()))
+        if in_example or line.lstrip().startswith(".. "):
+            continue
+        parts = CODE.split(line)
+        for j in range(0, len(parts), 2):
+            parts[j] = REFERENCE.sub(r"\\_", SUBSTITUTION.sub(r"\\|", parts[j]))
+        lines[i] = "".join(parts)
+
+
+def only_our_own(app, what, name, obj, skip, options):
+    """Members that scikit-learn adds to every estimator are documented there."""
+    function = getattr(obj, "fget", None) or getattr(obj, "method", None) or obj
+    module = getattr(function, "__module__", None) or ""
+    foreign = not module.startswith("mercer")
+    return True if foreign or re.fullmatch(r"set_\w+_request", name) else skip
+
+
+# --- mathematics: MathML, which browsers draw without scripts and without a network -----------------
+
+
+def inline_math(self, node):
+    self.body.append(convert(node.astext()))
+    raise nodes.SkipNode
+
+
+def display_math(self, node):
+    self.body.append(f'<div class="math">{convert(node.astext(), display="block")}</div>')
+    raise nodes.SkipNode
+
+
+html_math_renderer = "mathml"
+
+# --- gallery --------------------------------------------------------------------------------------
+
+
+def plain_figures(gallery_conf, fname):
+    """The same look for every example, whatever the one before has set."""
+    import matplotlib.pyplot as plt
+
+    plt.rcdefaults()
+    plt.rcParams.update(
+        {
+            "figure.constrained_layout.use": True,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.titlelocation": "left",
+            "axes.titlesize": "medium",
+            "font.size": 9.5,
+        }
+    )
+
+
+warnings.filterwarnings("error", module=r"mercer\.")
+sphinx_gallery_conf = {
+    "examples_dirs": ["../examples", "ideas"],
+    "gallery_dirs": ["auto_examples", "auto_ideas"],
+    "filename_pattern": r"plot_",
+    "ignore_pattern": r"(first_steps|__init__)\.py",
+    "within_subsection_order": FileNameSortKey,
+    "reset_modules": (plain_figures, "matplotlib"),
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "show_signature": False,
+    "backreferences_dir": "generated/backreferences",
+    "doc_module": ("mercer",),
+    "reference_url": {"mercer": None},
+    "image_srcset": ["2x"],
+    "matplotlib_animations": False,
+    "plot_gallery": "True",
+    "write_computation_times": False,
+}
+
+# --- pages ----------------------------------------------------------------------------------------
+
+html_theme = "pydata_sphinx_theme"
+html_title = "mercer"
+templates_path = ["_templates"]
+html_static_path = ["_static"]
+html_css_files = ["mercer.css"]
+html_favicon = "_static/favicon.svg"
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "logo": {"text": "mercer", "image_light": "_static/logo.svg", "image_dark": "_static/logo.svg"},
+    "navbar_align": "left",
+    "header_links_before_dropdown": 6,
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "article_footer_items": [],
+    "secondary_sidebar_items": ["page-toc", "sg_download_links"],
+    "pygments_light_style": "tango",
+    "pygments_dark_style": "monokai",
+}
+html_sidebars = {"index": [], "start": [], "performance": [], "scale": [], "trust": []}
+
+
+def setup(app):
+    # numpydoc turns docstrings into reStructuredText at 500; what is plain text there stays so.
+    app.connect("autodoc-process-docstring", escape_mathematics, priority=900)
+    app.connect("autodoc-skip-member", only_our_own)
+    app.add_html_math_renderer("mathml", (inline_math, None), (display_math, None))
+    return {"parallel_read_safe": True}

@@ -1,0 +1,205 @@
+r"""
+1. Kernels, valid ones, and how to build them
+=============================================
+
+A kernel is a similarity :math:`k(x, z)` that is secretly an inner product: there is some space into
+which points can be moved, :math:`x \mapsto \varphi(x)`, so that
+
+.. math:: k(x, z) = \varphi(x) \cdot \varphi(z).
+
+That is all. It matters because most of what we do with vectors (lines, planes, projections,
+distances, regressions) needs inner products and nothing else. In the space of a good kernel a
+straight line can be a circle of the original data.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import make_circles
+
+from mercer import RBF, Linear, OnColumns, Polynomial, QuadraticForm, check_mercer
+
+X, ring = make_circles(160, factor=0.45, noise=0.06, random_state=0)
+
+# %%
+# A space that we can see
+# -----------------------
+# The quadratic kernel :math:`(x \cdot z)^2` of two variables is the inner product of
+# :math:`(x_1^2, \; \sqrt2\, x_1 x_2, \; x_2^2)`: multiply it out ([KERNELS] page 1, [SLIDES] Q1 to
+# Q3, [MDS] Example 7). Three coordinates can be drawn, and there the two rings lie on a cone, one
+# above the other: a plane separates them.
+
+quadratic = Polynomial(degree=2, coef0=0.0)
+Phi = quadratic.explicit(X)
+print("columns:", Phi.shape[1])
+print("largest difference from the kernel:", np.abs(Phi @ Phi.T - quadratic(X)).max().round(15))
+
+fig = plt.figure(figsize=(8, 3.6))
+left = fig.add_subplot(1, 2, 1, aspect="equal", title="the data: no line will do")
+left.scatter(*X.T, c=ring, cmap="coolwarm", s=14)
+right = fig.add_subplot(1, 2, 2, projection="3d", title="the same in feature space: a plane does")
+right.scatter(*Phi.T, c=ring, cmap="coolwarm", s=14)
+right.view_init(elev=14, azim=-62)
+right.set(xlabel=r"$x_1^2$", ylabel=r"$\sqrt{2} x_1 x_2$", zlabel=r"$x_2^2$")
+right.set_box_aspect(None, zoom=0.85)
+plt.show()
+
+# %%
+# Not every similarity is a kernel
+# --------------------------------
+# Lengths squared are never negative: for any numbers :math:`a_i`,
+# :math:`|\sum_i a_i \varphi(x_i)|^2 = a^T K a \ge 0`. So the kernel matrix of any sample must be
+# symmetric and have no negative eigenvalue (positive semi-definite). Mercer's theorem is the other
+# direction: if that holds for every sample, the space exists ([SLIDES]; [KERNELS]; [MDS]
+# Definition 4).
+#
+# A sample can therefore *refute* a similarity, by one vector :math:`a` with :math:`a^T K a < 0`, a
+# witness. It can never prove one: the next sample might refute it. Construction can, and kernels
+# remember how they were built.
+
+from mercer import FromFunction, Sigmoid
+
+
+def overlap_minus_difference(x, z):
+    """Someone's invention: what two points share, minus what they do not."""
+    return np.minimum(x, z).sum() - np.abs(x - z).sum()
+
+
+candidates = {
+    "RBF()": RBF(),
+    "tanh, often used": Sigmoid(gamma=1.0, coef0=-1.0),
+    "invented": FromFunction(overlap_minus_difference),
+}
+reports = {name: check_mercer(k, np.abs(X[:60])) for name, k in candidates.items()}
+for report in reports.values():
+    print(report, end="\n\n")
+
+# %%
+# The eigenvalues tell it at a glance. Below zero is impossible for squared lengths.
+
+fig, axes = plt.subplots(1, 3, figsize=(9, 2.6))
+for ax, (name, report) in zip(axes, reports.items()):
+    values = np.linalg.eigvalsh(report.kernel(np.abs(X[:60])))
+    ax.bar(range(60), values, color=np.where(values < -1e-9, "#D55E00", "#0072B2"))
+    ax.set_yscale("symlog", linthresh=1e-3)
+    ax.axhline(0, color="black", lw=0.8)
+    ax.set_title(f"{name}: {'a kernel' if report else 'refuted'}")
+    ax.set_xlabel("eigenvalue number")
+plt.show()
+
+# %%
+# Building kernels: ten rules
+# ---------------------------
+# From valid kernels come valid kernels ([KERNELS], the list of ten). Here they are as code; every
+# line is checked on the data as well.
+#
+# .. list-table::
+#    :header-rows: 1
+#    :widths: 6 44 50
+#
+#    * - rule
+#      - formula
+#      - in mercer
+#    * - 1
+#      - :math:`c\, k_1(x, z)`, :math:`c \ge 0`
+#      - ``c * k1``
+#    * - 2
+#      - :math:`f(x)\, k_1(x, z)\, f(z)`
+#      - ``Rescaled(k1, f)``
+#    * - 3
+#      - :math:`q(k_1)`, a polynomial with coefficients :math:`\ge 0`
+#      - ``k1.polynomial([c0, c1, c2])``, ``k1 ** p``
+#    * - 4
+#      - :math:`\exp(k_1)`
+#      - ``k1.exp()``
+#    * - 5
+#      - :math:`k_1 + k_2`
+#      - ``k1 + k2``
+#    * - 6
+#      - :math:`k_1 k_2`
+#      - ``k1 * k2``
+#    * - 7
+#      - :math:`k_3(g(x), g(z))`
+#      - ``OnFeatures(k3, g)``
+#    * - 8
+#      - :math:`x^T A z`, :math:`A` positive semi-definite
+#      - ``QuadraticForm(A)``
+#    * - 9
+#      - :math:`k_a(x_a, z_a) + k_b(x_b, z_b)`, separate variables
+#      - ``OnColumns(ka, a) + OnColumns(kb, b)``
+#    * - 10
+#      - :math:`k_a(x_a, z_a)\, k_b(x_b, z_b)`
+#      - ``OnColumns(ka, a) * OnColumns(kb, b)``
+
+from mercer import OnFeatures, Rescaled
+
+
+def length(X):
+    return np.sqrt((X**2).sum(axis=1))
+
+
+def both_squares(X):
+    return X**2
+
+
+k1, k2 = Linear(), Polynomial(degree=2)
+rules = [
+    3.0 * k1,
+    Rescaled(k1, length),
+    k1.polynomial([1.0, 0.5, 2.0]),
+    k1.exp(),
+    k1 + k2,
+    k1 * k2,
+    OnFeatures(RBF(1.0), both_squares),
+    QuadraticForm([[2.0, 1.0], [1.0, 2.0]]),
+    OnColumns(RBF(1.0), 0) + OnColumns(k1, 1),
+    OnColumns(RBF(1.0), 0) * OnColumns(k1, 1),
+]
+print(f"{'rule':>4}  {'is_psd':7}{'on data':9}{'own dimension':15}kernel")
+for number, kernel in enumerate(rules, 1):
+    on_data = "agrees" if check_mercer(kernel, X[:80]) else "refuted"
+    own = kernel.explicit_dim(2)
+    print(f"{number:>4}  {kernel.is_psd!s:7}{on_data:9}{own or 'infinite'!s:15}{kernel!r}")
+
+# %%
+# The third column is the second half of the story. Rules carry feature maps with them: sums
+# concatenate coordinates, products multiply all pairs of them, :math:`f` scales, :math:`g` composes.
+# So `k1 * k2` has a finite map without anyone deriving it. `exp` and RBF need infinitely many
+# coordinates, and for these the :ref:`next page <sphx_glr_auto_ideas_plot_2_exact_map.py>` finds a
+# finite map that is exact on your data.
+#
+# What need not be a kernel is refused when it is written, with the reason:
+
+for attempt in ("RBF(1.0) - Linear()", "-1.0 * RBF(1.0)", "Linear() ** 0.5"):
+    try:
+        eval(attempt)
+    except (TypeError, ValueError) as reason:
+        print(f"{attempt:22} {reason}")
+
+# %%
+# Polynomials grow
+# ----------------
+# :math:`(x \cdot z + c)^p` on :math:`d` variables has :math:`\binom{d+p}{p}` coordinates, one for
+# each monomial up to degree :math:`p`; with :math:`c = 0` only those of degree exactly :math:`p`,
+# :math:`\binom{d+p-1}{p}` ([SLIDES] Q2: three variables and degree two give ten). For images of 784
+# pixels and degree nine that is astronomical, and an exact map on 60 000 images still needs no more
+# than 60 000 coordinates.
+
+for d, p in ((2, 2), (3, 2), (10, 3), (784, 9)):
+    print(f"d = {d:3}, degree {p}: {Polynomial(degree=p).explicit_dim(d):,} coordinates")
+
+# %%
+# Three ways to write one Gaussian
+# --------------------------------
+# Books disagree on the width of the Gaussian kernel. mercer uses :math:`\gamma` as scikit-learn
+# does:
+#
+# ====================================  ==========================================
+# if your source writes                 write
+# ====================================  ==========================================
+# :math:`\exp(-\gamma |x - z|^2)`       ``RBF(gamma)``
+# :math:`\exp(-|x - z|^2 / (2 s^2))`    ``RBF(1 / (2 * s**2))``
+# :math:`\exp(-|x - z|^2 / s^2)`        ``RBF(1 / s**2)``
+# ====================================  ==========================================
+#
+# ``RBF()`` takes :math:`\gamma` from the variance of the data, ``RBF("median")`` from their median
+# distance, and a list gives every column its own.

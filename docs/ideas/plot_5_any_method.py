@@ -1,0 +1,119 @@
+r"""
+5. Any method becomes a kernel method
+=====================================
+
+Kernel methods used to be derived one by one: rewrite the algorithm so that data appear in inner
+products only, then replace these by the kernel. With coordinates in hand nothing needs deriving.
+Fit method M on :math:`\varphi(X)`, hand it :math:`\varphi(z)`, and it is the kernel method KM
+([NPT] section III-B). This page checks it against the textbook forms, and says where it does *not*
+hold.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import make_moons
+from sklearn.linear_model import Lasso, LogisticRegression
+from sklearn.neighbors import NearestCentroid
+from sklearn.svm import SVC
+
+from mercer import RBF, Kernelized, KernelDiscriminant, KernelMap, KernelRidge
+
+X, y = make_moons(200, noise=0.2, random_state=0)
+kernel = RBF(1.0)
+
+# %%
+# The support vector machine
+# --------------------------
+# A linear SVM on the coordinates has the same dual variables and the same intercept as the kernel
+# SVM ([NPT] IV-B):
+
+classical = SVC(kernel="rbf", gamma=1.0, tol=1e-8).fit(X, y)
+explicit = Kernelized(SVC(kernel="linear", tol=1e-8), kernel).fit(X, y)
+print("dual variables differ by", f"{np.abs(classical.dual_coef_ - explicit.dual_coef_).max():.0e}")
+print("intercepts:", classical.intercept_.round(8), explicit.intercept_.round(8))
+
+# %%
+# Ridge regression
+# ----------------
+# [KERNELS] (2) to (8) derives the dual form :math:`a = (K + \lambda I)^{-1} t` and predicts with
+# :math:`k_z^T a`. Ordinary ridge on the coordinates gives the same function:
+
+t = np.sin(2 * X[:, 0]) + X[:, 1]
+dual = np.linalg.solve(kernel(X) + 0.1 * np.eye(len(X)), t)
+grid = np.column_stack([g.ravel() for g in np.meshgrid(np.linspace(-1, 2, 30), np.linspace(-1, 1.5, 30))])
+for form in ("primal", "dual"):
+    prediction = KernelRidge(0.1, kernel, form=form).fit(X, t).predict(grid)
+    print(f"{form:7} differs from the formula by {np.abs(prediction - kernel(grid, X) @ dual).max():.0e}")
+
+# %%
+# Nobody derived these
+# --------------------
+# Nearest centroid, logistic regression, and linear discriminant analysis in the space of one kernel.
+# The straight boundaries of feature space are curves here.
+
+models = {
+    "nearest centroid": Kernelized(NearestCentroid(), kernel),
+    "logistic regression": Kernelized(LogisticRegression(C=10), kernel),
+    "discriminant": KernelDiscriminant(kernel=kernel),
+}
+xs, ys = np.linspace(-1.7, 2.7, 80), np.linspace(-1.3, 1.8, 60)
+plane = np.column_stack([g.ravel() for g in np.meshgrid(xs, ys)])
+fig, axes = plt.subplots(1, 3, figsize=(9.5, 2.7), sharey=True)
+for ax, (name, model) in zip(axes, models.items()):
+    model.fit(X, y)
+    ax.contourf(xs, ys, model.predict(plane).reshape(60, 80), levels=[-1, 0.5, 2], colors=["#cfe3f2", "#f7dcc9"])
+    ax.scatter(*X.T, c=np.where(y, "#D55E00", "#0072B2"), s=9)
+    ax.set(title=f"{name}: {model.score(X, y):.2f}", xticks=[], yticks=[])
+plt.show()
+
+# %%
+# A linear model is a function of the input, and can be taken as one: a sum of kernels, with a norm
+# and inner products ([NPT] Lemma 6; [MDS] Proposition 6 for :math:`\langle f, k(z, \cdot)\rangle = f(z)`).
+
+f = models["logistic regression"].function_
+print(f, " norm", round(f.norm(), 3))
+
+# %%
+# Discriminants need shrinkage
+# ----------------------------
+# In a feature space there are nearly as many dimensions as points, so that some direction separates
+# the training classes perfectly by chance. Fisher's criterion ([NPT] IV-C, [EXACT] Figures 3 and 4)
+# will find it. Shrinkage, a multiple of the identity added to the scatter within classes, is what
+# makes the axes mean something; being a multiple of the identity it is the same in every basis.
+
+noisy, kind = make_moons(500, noise=0.35, random_state=1)
+train, test = slice(0, 150), slice(150, None)
+xs, ys = np.linspace(-2.2, 3.2, 90), np.linspace(-1.8, 2.3, 60)
+plane = np.column_stack([g.ravel() for g in np.meshgrid(xs, ys)])
+fig, axes = plt.subplots(1, 3, figsize=(9.5, 2.8), sharey=True)
+for ax, shrinkage in zip(axes, (1e-12, 1e-3, 0.1)):
+    model = KernelDiscriminant(kernel=RBF(2.0), shrinkage=shrinkage).fit(noisy[train], kind[train])
+    cut = model.predict(plane).reshape(60, 90)
+    ax.contourf(xs, ys, cut, levels=[-1, 0.5, 2], colors=["#cfe3f2", "#f7dcc9"])
+    ax.scatter(*noisy[train].T, c=np.where(kind[train], "#D55E00", "#0072B2"), s=9)
+    seen, new = model.score(noisy[train], kind[train]), model.score(noisy[test], kind[test])
+    ax.set(title=f"shrinkage {shrinkage:g}: {seen:.2f} seen, {new:.2f} new", xticks=[], yticks=[])
+plt.show()
+
+# %%
+# Where it does not hold
+# ----------------------
+# "Is its kernel version" is exact for methods that do not care which orthonormal basis they are
+# given: least squares, SVM, PCA, LDA, k-means, nearest neighbours, t-SNE. Lasso, trees, ICA and
+# diagonal mixtures do care. They work, but in *the basis chosen*: a sparse combination of Cholesky
+# coordinates is not one of eigen coordinates. The eigen basis, being intrinsic, is the natural choice
+# for them.
+
+for basis in ("cholesky", "eigen"):
+    lasso = Kernelized(Lasso(alpha=0.01), KernelMap(kernel, basis=basis)).fit(X, t)
+    ridge = KernelRidge(0.1, KernelMap(kernel, basis=basis)).fit(X, t)
+    print(
+        f"{basis:9} lasso at one point: {lasso.predict([[0.5, 0.3]])[0]:+.6f}"
+        f" ({int((lasso.coef_ != 0).sum())} coordinates used),"
+        f"  ridge: {ridge.predict([[0.5, 0.3]])[0]:+.6f}"
+    )
+
+# %%
+# About centring: PCA, MDS and discriminants subtract the mean by definition. Ridge and SVM must not,
+# or they would no longer equal their classical forms; :class:`~mercer.Kernelized` leaves coordinates
+# as they are unless you give it ``KernelMap(kernel, center=True)``.

@@ -1,0 +1,91 @@
+"""
+From road distances to a map
+============================
+
+Given how far it is by road between places, where are they? Classical multidimensional scaling turns
+distances into coordinates; new places are added from their distances to the old ones. Roads are not
+straight, so no map can be exact, and negative eigenvalues say by how much.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from scipy.sparse.csgraph import dijkstra
+from scipy.spatial import Delaunay
+
+from mercer import ClassicalMDS
+
+# %%
+# A town on a river
+# -----------------
+# Two hundred crossings, streets between neighbours, and a river with two bridges. The distance
+# between two crossings is the shortest way on foot: what is near as the crow flies can be a long way
+# round.
+
+rng = np.random.default_rng(4)
+places = rng.uniform(0, 1, size=(200, 2)) * [2.0, 1.2]
+
+
+def river(x):
+    return 0.6 + 0.12 * np.sin(4 * x)
+
+
+side = places[:, 1] > river(places[:, 0])
+streets = {tuple(sorted(e)) for t in Delaunay(places).simplices for e in zip(t, np.roll(t, 1))}
+streets = np.array(sorted(streets))
+crosses = side[streets[:, 0]] != side[streets[:, 1]]
+middle = places[streets].mean(axis=1)[:, 0]
+bridge = crosses & ((np.abs(middle - 0.35) < 0.08) | (np.abs(middle - 1.6) < 0.08))
+streets = streets[~crosses | bridge]
+length = np.linalg.norm(places[streets[:, 0]] - places[streets[:, 1]], axis=1)
+short = length < 0.35  # no motorways along the edge
+W = np.full((200, 200), np.inf)
+W[streets[short, 0], streets[short, 1]] = length[short]
+D = dijkstra(np.where(np.isinf(W), 0, W), directed=False)
+linked = np.isfinite(D[0])
+D, places, side = D[np.ix_(linked, linked)], places[linked], side[linked]
+
+# %%
+# Every tenth place is left out at first and placed afterwards, by its distances alone.
+
+later = np.arange(len(D)) % 10 == 0
+mds = ClassicalMDS(2, metric="precomputed").fit(D[np.ix_(~later, ~later)])
+drawn = np.empty((len(D), 2))
+drawn[~later], drawn[later] = mds.embedding_, mds.transform(D[np.ix_(later, ~later)])
+print(f"negative eigenvalues hold {100 * mds.negative_share_:.0f} % of the spectrum: detours")
+
+# Maps have no north: turn and mirror ours for comparison (orthogonal Procrustes).
+A, B = drawn - drawn.mean(axis=0), places - places.mean(axis=0)
+U, _, V = np.linalg.svd(A.T @ B)
+drawn = A @ U @ V + places.mean(axis=0)
+
+fig, axes = plt.subplots(1, 2, figsize=(9.5, 3.6))
+for ax, P, title in ((axes[0], places, "the town"), (axes[1], drawn, "its map from walking distances")):
+    ax.scatter(*P[~later].T, c=np.where(side[~later], "#0072B2", "#D55E00"), s=16)
+    ax.scatter(*P[later].T, s=34, marker="x", color="black", label="placed afterwards")
+    ax.set(title=title, aspect="equal", xticks=[], yticks=[])
+    ax.spines[:].set_visible(False)
+x = np.linspace(0, 2, 60)
+axes[0].plot(x, river(x), color="#56B4E9", lw=6, alpha=0.5, zorder=0)
+axes[0].legend(loc="lower right", fontsize=8, framealpha=1)
+plt.show()
+
+# %%
+# The river has opened: its banks are far apart in the middle of the right map, since the way between
+# them is long. The map tells the truth about walking, not about the crow.
+#
+# Six European cities
+# -------------------
+# Road distances in kilometres; the map is turned so that north is up.
+
+cities = ["Copenhagen", "Lisbon", "Madrid", "Paris", "Rome", "Vienna"]
+D = np.zeros((6, 6))
+D[np.triu_indices(6, 1)] = [2971, 2498, 1176, 2050, 1455, 668, 1799, 2700, 2937, 1273, 2097, 2409,
+                            1476, 1249, 1209]  # fmt: skip
+D += D.T
+P = -ClassicalMDS(2, metric="precomputed").fit(D).embedding_
+fig, ax = plt.subplots(figsize=(5, 3.4))
+ax.scatter(*P.T, color="#0072B2")
+for name, (x, y) in zip(cities, P):
+    ax.annotate(name, (x, y), xytext=(5, 4), textcoords="offset points", fontsize=9)
+ax.set(aspect="equal", xlabel="km", ylabel="km", xlim=(-2000, 1700))
+plt.show()
