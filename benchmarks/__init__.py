@@ -1,1 +1,1 @@
-"""Side by side with peers: `make bench` prints the table, `make bench BENCH_ARGS=--quick` a short one."""
+"""Side by side with peers: `make bench` prints the table (BENCH_ARGS=--quick: a short one)."""

@@ -1,8 +1,8 @@
-"""`python -m benchmarks.gpu [--mnist FILE]`: the same code on one GPU, beside the floors of its machine.
+"""`python -m benchmarks.gpu [--mnist FILE]`: the same code on one GPU, beside its floors.
 
 Floors are measured in the same run: the matrix product behind the kernel, and the Cholesky
-factorisation of the library underneath. Times are from a host array to results on the host, the best
-of the repetitions (a GPU has no background load), with the median beside it.
+factorisation of the library underneath. Times are from a host array to results on the host, the
+best of the repetitions (a GPU has no background load), with the median beside it.
 """
 
 import argparse

@@ -1,8 +1,9 @@
 """Rows of the benchmark: contenders on the same data, each in a process of its own.
 
-A row names its data, its contenders and what to check. Every contender runs in a fresh process with
-the same number of threads; rounds alternate between contenders, so that a busy moment of the machine
-hits all alike. What is compared is the ratio of medians within one run, never a time of another day.
+A row names its data, its contenders and what to check. Every contender runs in a fresh process
+with the same number of threads; rounds alternate between contenders, so that a busy moment of the
+machine hits all alike. What is compared is the ratio of medians within one run, never a time of
+another day.
 """
 
 import json

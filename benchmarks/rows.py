@@ -1,4 +1,4 @@
-"""The rows. Peers are scikit-learn's own tools for the same job; accuracy stands beside every time."""
+"""The rows. Peers are scikit-learn's tools for the same job; accuracy stands beside every time."""
 
 import subprocess
 import sys
@@ -111,7 +111,8 @@ def _reproduces(gamma):
         "sklearn Nystroem(n)": 15,
         "floor: tiles + potrf": 1 / 1.6,
     },
-    repeats=3,
+    repeats=2,
+    rounds=1,
 )
 def map_full_rank(quick):
     return _normal(1500 if quick else 4000, 50)
@@ -125,7 +126,8 @@ def map_full_rank(quick):
     },
     accuracy=_reproduces(1.0),
     target={"sklearn KernelPCA(None)": 25},
-    repeats=3,
+    repeats=2,
+    rounds=1,
 )
 def map_low_rank(quick):
     return _normal(2000 if quick else 5000, 2)
@@ -308,7 +310,7 @@ def pca_10000(quick):
     return datasets.digits(10_000)
 
 
-# --- ridge, SVM, MDS --------------------------------------------------------------------------------
+# --- ridge, SVM, MDS ------------------------------------------------------------------------------
 
 
 def _ridge_data(n):
@@ -362,7 +364,7 @@ def ridge_cv(quick):
 
 
 def _svm(data):
-    X, y, Z, truth = data
+    X, y, Z, _ = data
     from sklearn.svm import LinearSVC
 
     from mercer import RBF, Kernelized, KernelMap
@@ -376,7 +378,7 @@ def _svm(data):
 
 
 def _svc(data):
-    X, y, Z, truth = data
+    X, y, Z, _ = data
     from sklearn.svm import SVC
 
     return lambda: SVC(C=1.0, kernel="rbf", gamma=0.1).fit(X, y > 0).predict(Z)
@@ -419,7 +421,7 @@ def mds(quick):
     return cdist(X, X)
 
 
-# --- large data -------------------------------------------------------------------------------------
+# --- large data -----------------------------------------------------------------------------------
 
 
 def _million(X):
@@ -500,7 +502,7 @@ def growth(quick):
     ]
 
 
-# --- import -------------------------------------------------------------------------------------------
+# --- import ---------------------------------------------------------------------------------------
 
 
 def _import(statement):

@@ -6,6 +6,7 @@ them, and workers drop what is explained by now. Residuals only fall, so each ro
 its certificate, and what travels (samples, landmarks, r x r matrices) does not grow with the rows.
 """
 
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,8 +15,9 @@ import numpy as np
 from sklearn.base import clone
 
 from .base import validated_points
-from .engine.dask import Partitions, panels, rows_at, task
-from .engine.stream import stacked
+from .engine.arrays import as_numpy, is_array, on_device_of
+from .engine.dask import Partitions, is_dask, panels, rows_at, task
+from .engine.stream import is_stream, stacked
 from .factor import factorize
 from .factor.grow import (
     SAMPLE,
@@ -71,15 +73,43 @@ def summed(kernel_map, X, statistic, *columns):
     A column is (values or None, name, function that makes an array of a block of them); a
     statistic returns something that can be added.
     """
+    if not is_dask(X):
+        return _summed_here(kernel_map, X, statistic, columns)
     parts = Partitions(X)
     shared = parts.share((kernel_map, statistic, [(name, make) for _, name, make in columns]))
-    values = [parts.aligned(given, name) for given, name, _ in columns]
-    return parts.total(parts.each(_statistic, shared, *values))
+    rows = parts.beside(*[(given, name) for given, name, _ in columns])
+    return parts.total(parts.each(_statistic, shared, blocks=rows))
+
+
+def _summed_here(kernel_map, X, statistic, columns):
+    """The same on one machine, from an array or a stream, panel after panel."""
+    arrays, total, n = [_whole(given, make) for given, _, make in columns], None, 0
+
+    def add(Phi, a, b):
+        nonlocal total, n
+        for array, (_, name, _) in zip(arrays, columns):
+            if array is not None and len(array) < b:
+                raise ValueError(f"X has more rows than {name}, which has {len(array)}.")
+        part = statistic(Phi, *[None if v is None else on_device_of(v[a:b], Phi) for v in arrays])
+        total, n = part if total is None else total + part, b
+
+    kernel_map.for_panels(X, add)
+    for array, (_, name, _) in zip(arrays, columns):
+        if array is not None and len(array) != n:
+            raise ValueError(f"X has {n} rows and {name} has {len(array)}.")
+    return total
+
+
+def _whole(given, make):
+    """One column of numbers for all rows: small beside the rows, so that it is held."""
+    if is_stream(given):
+        given = np.concatenate([np.asarray(chunk) for chunk in given])
+    return None if given is None else make(as_numpy(given) if is_array(given) else given)
 
 
 @task
-def _statistic(shared, block, *values):
-    kernel_map, statistic, made = shared
+def _statistic(shared, row):
+    (kernel_map, statistic, made), (block, *values) = shared, row
     n, total = block.shape[0], None
     arrays = []
     for column, (name, make) in zip(values, made):
@@ -92,10 +122,17 @@ def _statistic(shared, block, *values):
         arrays.append(array)
     if n == 0:
         return None
-    for where, rows in panels(block, kernel_map.rank_):
-        Phi = kernel_map.transform(rows)
-        part = statistic(Phi, *[None if a is None else a[where] for a in arrays])
+
+    def add(Phi, a, b):
+        nonlocal total
+        part = statistic(Phi, *[None if v is None else v[a:b] for v in arrays])
         total = part if total is None else total + part
+
+    if hasattr(kernel_map._space, "for_panels") and not kernel_map._appends_residual:
+        kernel_map.for_panels(block, add)
+    else:
+        for where, rows in panels(block, kernel_map.rank_):
+            add(kernel_map.transform(rows), where.start, where.stop)
     return total
 
 
@@ -187,8 +224,7 @@ def _smallest(shared, block, start):
     check, rng, below = shared
     if block.shape[0] == 0:
         return None
-    own = np.random.Generator(type(rng.bit_generator)())
-    own.bit_generator.state = rng.bit_generator.state
+    own = deepcopy(rng)
     own.bit_generator.advance(start)
     numbers = own.random(block.shape[0])
     chosen = np.flatnonzero(numbers <= below)
@@ -296,10 +332,12 @@ def _sorted_out(factor, rows, positions, tol):
     return Left(pts.take(rows, kept) if len(kept) else None, positions[kept], relative, largest)
 
 
+@task
 def _summary(left):
     return left.count, left.relative, left.largest
 
 
+@task
 def _pick(left, which):
     return pts.take(left.rows, which), left.positions[which]
 

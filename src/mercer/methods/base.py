@@ -11,7 +11,7 @@ from typing import Any
 from sklearn.base import clone
 
 from ..base import KernelEstimator
-from ..engine.arrays import namespace, on_device_of
+from ..engine.arrays import namespace
 from ..kernel_map import KernelMap
 
 
@@ -25,35 +25,14 @@ class MapMethod(KernelEstimator):
         return own.set_output(transform="default")
 
     def _fit_map(self, X, **changes):
-        """Coordinates of the training points on a fresh map, kept as kernel_map_."""
-        self.kernel_map_ = self._new_map().set_params(**changes)
-        Phi = self.kernel_map_.fit_transform(X)
-        self._take_input_names(self.kernel_map_)
-        return Phi
+        """Coordinates of the training points on a fresh map, kept as kernel_map_.
 
-    def _fit_moments(self, X, T=None, weights=None, **changes):
-        """Fit a fresh map on X and return the sums over its rows; no coordinates are kept.
-
-        `T` holds one row of targets for each row of X. Where the map streams its rows (a re-iterable
-        of chunks, more rows than memory), so do the sums.
+        None where there are more rows than memory: then the method needs sums over passes.
         """
         self.kernel_map_ = self._new_map().set_params(**changes)
         Phi = self.kernel_map_.fit_coordinates(X)
         self._take_input_names(self.kernel_map_)
-        if Phi is not None:
-            return Phi, Moments.of(
-                Phi, *(None if A is None else on_device_of(A, Phi) for A in (T, weights))
-            )
-        total = None
-
-        def add(Phi, a, b):
-            nonlocal total
-            mine = (None if A is None else on_device_of(A[a:b], Phi) for A in (T, weights))
-            part = Moments.of(Phi, *mine)
-            total = part if total is None else total + part
-
-        self.kernel_map_.for_panels(X, add)
-        return None, total
+        return Phi
 
     def _fit_map_only(self, X, **changes):
         """A fresh map fitted on X, and no coordinates: for collections that are not held here."""
@@ -64,7 +43,7 @@ class MapMethod(KernelEstimator):
     def _take_input_names(self, fitted):
         """What the map found out about X."""
         for name in ("n_features_in_", "feature_names_in_", "_array_kind"):
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
             if hasattr(fitted, name):
                 setattr(self, name, getattr(fitted, name))
 

@@ -11,7 +11,7 @@ from sklearn.utils import assert_all_finite, check_consistent_length, column_or_
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from ..base import all_or_nothing, follow, on_fitted
+from ..base import all_or_nothing, follow, naming, on_fitted
 from ..engine.arrays import (
     as_numpy,
     cholesky,
@@ -21,10 +21,9 @@ from ..engine.arrays import (
     put,
     solve_triangular,
 )
-from ..engine.dask import is_dask
 from ..factor.spectral import signs
 from .base import MapMethod, Moments, functions
-from .partitions import counted_labels, moments, one_hot
+from .partitions import counted_labels, held, in_passes, moments, one_hot
 
 
 class KernelDiscriminant(
@@ -76,6 +75,8 @@ class KernelDiscriminant(
     (75, 2)
     """
 
+    classes_: Any  # an array of numbers where X lives, or NumPy's of anything
+
     def __init__(self, n_components=None, kernel="rbf", *, shrinkage=1e-3, priors=None):
         self.n_components = n_components
         self.kernel = kernel
@@ -97,10 +98,14 @@ class KernelDiscriminant(
         return Phi @ self.scalings_ + self._offset
 
     def _fit(self, X, y):
-        if is_dask(X):
-            return self._fit_partitions(X, y)
+        if in_passes(X):
+            return self._fit_partitions(X, held(y))
         codes = self._check(X, y)
         Phi = self._fit_map(X, center=True)  # a discriminant is centred by definition
+        if Phi is None:
+            classes = np.eye(len(self.classes_))
+            self._solve(moments(self.kernel_map_, X, codes, make=lambda c: classes[c]))
+            return None
         self._solve(Moments.of(Phi, on_device_of(np.eye(len(self.classes_))[codes], Phi)))
         if self.classes_.dtype.kind in "biuf":
             self.classes_ = follow(self.classes_, Phi)
@@ -219,8 +224,9 @@ class KernelDiscriminant(
         """Class numbers of the rows; what makes no sense is refused before any long computation."""
         self._check_given(y)
         y = column_or_1d(as_numpy(y) if is_array(y) else y, warn=True)
-        assert_all_finite(y)
-        check_classification_targets(y)
+        assert_all_finite(y, input_name="y")
+        with np.errstate(invalid="ignore"):  # scikit-learn tries y as integers
+            check_classification_targets(y)
         check_consistent_length(X, y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         self._check_sizes(len(y))
@@ -246,10 +252,10 @@ class KernelDiscriminant(
                 "classes: nothing is left to measure the spread within classes."
             )
         s = self.shrinkage
-        if not isinstance(s, numbers.Real) or not 0 <= s < np.inf:
+        if not (isinstance(s, numbers.Real) and 0 <= float(s) < np.inf):
             raise ValueError(f"shrinkage must be a number of at least 0, got {s!r}.")
         k = self.n_components
-        if k is not None and not (isinstance(k, numbers.Integral) and 1 <= k < classes):
+        if k is not None and not (isinstance(k, numbers.Integral) and 1 <= int(k) < classes):
             raise ValueError(
                 f"n_components must be None or from 1 to classes - 1 = {classes - 1}, got {k!r}."
             )
@@ -258,7 +264,8 @@ class KernelDiscriminant(
     def _check_priors(self, classes):
         if self.priors is None:
             return
-        priors = np.asarray(self.priors, dtype=float)
+        with naming("priors"):
+            priors = np.asarray(self.priors, dtype=float)
         if priors.shape != (classes,) or not np.all(priors > 0) or abs(priors.sum() - 1) > 1e-6:
             raise ValueError(
                 f"priors must be {classes} positive numbers that sum to 1, got {self.priors!r}."

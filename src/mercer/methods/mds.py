@@ -11,13 +11,16 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.metrics import pairwise_distances
 from sklearn.utils.validation import check_is_fitted
 
-from ..base import all_or_nothing, validated_points
+from ..base import all_or_nothing, naming, validated_points
 from ..engine.arrays import as_numpy, eigh, is_numpy, namespace, on_device_of
 from ..factor.spectral import signs
 from ..kernels import Linear
 from .columns import as_points, inverse_root, wide
 
 CORRECTIONS = (None, "lingoes", "cailliez")
+
+
+MOST_COMPONENTS = 10**6
 
 
 class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -231,7 +234,9 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             raise TypeError(
                 "Sparse data was passed for X, but ClassicalMDS needs dense data: pass X.toarray()."
             )
-        return validated_points(self, X, Linear(), reset=reset)
+        points = validated_points(self, X, Linear(), reset=reset)
+        Linear().check_range(points)  # squares of what overflows here would be infinite
+        return points
 
     def _training_distances(self, points):
         if self.metric != "precomputed":
@@ -260,7 +265,8 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
                 f"metric={self.metric!r} needs NumPy arrays; other arrays take 'euclidean' or "
                 "'precomputed'."
             )
-        D = pairwise_distances(X, Y, metric=self.metric, **(self.metric_params or {}))
+        with naming("metric"):
+            D = pairwise_distances(X, Y, metric=self.metric, **(self.metric_params or {}))
         D = np.asarray(D, dtype=np.float64)
         _check_distances(D)
         if Y is None:
@@ -271,6 +277,13 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         k = self.n_components
         if not isinstance(k, numbers.Integral) or isinstance(k, bool) or k < 1:
             raise ValueError(f"n_components must be a positive integer, got {k!r}.")
+        if k > MOST_COMPONENTS:
+            raise ValueError(f"n_components={k} is more than any embedding has.")
+        if self.metric_params is not None and not isinstance(self.metric_params, dict):
+            raise TypeError(
+                f"metric_params must be a dict of arguments of the metric, or None, got "
+                f"{self.metric_params!r}."
+            )
         if self.correction not in CORRECTIONS:
             raise ValueError(
                 f"correction must be None, 'lingoes' or 'cailliez', got {self.correction!r}."

@@ -13,8 +13,9 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils import assert_all_finite, check_array
 
-from ..engine.arrays import row_norms
-from ..engine.dask import Partitions, is_dask, panels, task
+from ..engine.arrays import namespace, row_norms
+from ..engine.dask import Partitions, is_dask, panels, share, task
+from ..engine.stream import is_stream
 from ..partitions import summed
 from .base import Moments
 
@@ -47,16 +48,18 @@ class Spread:
 
     @classmethod
     def of(cls, Phi):
-        mean = Phi.mean(axis=0)
-        centred = Phi - mean
-        return cls(len(Phi), mean, centred.T @ centred, float(row_norms(Phi, np).max()))
+        xp = namespace(Phi)
+        mean = xp.mean(Phi, axis=0)
+        centred = Phi - mean[None, :]
+        largest = float(xp.max(row_norms(Phi, xp)))
+        return cls(Phi.shape[0], mean, centred.T @ centred, largest)
 
     def __add__(self, other):
         n, d = self.n + other.n, other.mean - self.mean
         return Spread(
             n,
             self.mean + d * (other.n / n),
-            self.scatter + other.scatter + np.outer(d, d) * (self.n * other.n / n),
+            self.scatter + other.scatter + d[:, None] * d[None, :] * (self.n * other.n / n),
             max(self.largest, other.largest),
         )
 
@@ -70,17 +73,30 @@ class Range:
 
     @classmethod
     def of(cls, Phi, axes, offset):
-        scores = Phi @ axes + offset
-        return cls(scores.max(axis=0), scores.min(axis=0))
+        xp, scores = namespace(Phi), Phi @ axes + offset[None, :]
+        return cls(xp.max(scores, axis=0), xp.min(scores, axis=0))
 
     def __add__(self, other):
+        xp = namespace(self.largest)
         return Range(
-            np.maximum(self.largest, other.largest), np.minimum(self.smallest, other.smallest)
+            xp.maximum(self.largest, other.largest), xp.minimum(self.smallest, other.smallest)
         )
 
     def signs(self, tolerance=1e-6):
         """-1 where the largest |score| is clearly negative: as factor.spectral.signs."""
-        return np.where(-self.smallest * (1 - tolerance) > self.largest, -1.0, 1.0)
+        one = namespace(self.largest).ones_like(self.largest)
+        negative = -self.smallest * (1 - tolerance) > self.largest
+        return namespace(one).where(negative, -one, one)
+
+
+def in_passes(X):
+    """Whether rows are not held here, but passed over: a Dask collection or a stream."""
+    return is_dask(X) or is_stream(X)
+
+
+def held(y):
+    """y of a stream as one array: a number a row is small beside the rows."""
+    return np.concatenate([np.asarray(chunk) for chunk in y]) if is_stream(y) else y
 
 
 # --- blocks of y ---------------------------------------------------------------------------------
@@ -119,11 +135,9 @@ def counted_labels(X, y):
     """The sorted labels in y and how often each comes."""
     if not is_dask(y):
         return np.unique(np.asarray(y), return_counts=True)
-    from dask import delayed
-
-    count = delayed(_counted, pure=False, traverse=False)
     parts = Partitions(X)
-    counted = parts.total([count(block) for block in parts.aligned(y)])
+    blocks = parts.blocks_of(y, "y")
+    counted = parts.total(parts.each(_counted, None, blocks=blocks))
     return counted.labels, counted.counts
 
 
@@ -139,7 +153,7 @@ class Counted:
 
 
 @task
-def _counted(block):
+def _counted(_, block):
     return Counted(*np.unique(_labels(block), return_counts=True)) if len(block) else None
 
 
@@ -179,15 +193,15 @@ def fit_in_parts(estimator, kernel_map, X, y, params):
     if is_classifier(estimator) and "classes" in takes:
         params = {"classes": counted_labels(X, y)[0]} | params
     step = delayed(_partial_fit, pure=False, traverse=False)
-    shared, learned = parts.share((kernel_map, params)), parts.share(estimator)
-    for block, targets in zip(parts.blocks, parts.aligned(y)):
-        learned = step(learned, shared, block, targets)
+    shared, learned = share((kernel_map, params), parts.client), share(estimator, parts.client)
+    for row in parts.beside((y, "y")):
+        learned = step(learned, shared, row)
     return parts.collect([learned])[0]
 
 
 @task
-def _partial_fit(estimator, shared, block, targets):
-    kernel_map, params = shared
+def _partial_fit(estimator, shared, row):
+    (kernel_map, params), (block, targets) = shared, row
     if block.shape[0] == 0:
         return estimator
     # A task may run again: it must not change what it was given.

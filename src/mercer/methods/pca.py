@@ -16,7 +16,8 @@ from ..engine.arrays import (
     namespace,
     row_norms,
 )
-from ..engine.dask import is_dask, lazily
+from ..engine.dask import lazily
+from ..engine.stream import is_stream
 from ..factor.centred import WRITTEN, all_eigenpairs
 from ..factor.krylov import leading_eigenpairs
 from ..factor.spectral import signs
@@ -28,7 +29,7 @@ from ..preimage import Combination, on_scores, preimage
 from .arguments import shows_new_spelling
 from .base import MapMethod, Moments
 from .columns import as_points, copy, in_precision, inverse_root, on_host, support, wide
-from .partitions import largest_scores, spread
+from .partitions import in_passes, largest_scores, spread
 
 FORMS = ("combined", "dual", "primal", "classical")
 SOLVERS = ("auto", "dense", "factor", "krylov")
@@ -129,7 +130,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
 
     def _fit(self, X):
         self._check_parameters()
-        if is_dask(X):
+        if in_passes(X):
             return self._fit_partitions(X)
         kernel = self._leaf_kernel()
         points = validated_points(self, X, kernel, reset=True)
@@ -137,14 +138,14 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
         solver = self.solver if self.solver != "auto" else self._auto(kernel, points)
         if solver == "low rank":
             kernel_map = self._new_map().set_params(max_rank=points.shape[0] // LOW_RANK)
-            Phi = kernel_map.fit_transform(X)
+            Phi = kernel_map.fit_coordinates(X)
             if kernel_map.rank_ < kernel_map.max_rank:
-                self._from_coordinates(kernel_map, Phi)
+                self._from_rows(kernel_map, X, Phi)
             else:
                 solver = "krylov" if self._few(points.shape[0]) else "dense"
         if solver == "factor":
             kernel_map = self._new_map().set_params(residual=False)
-            self._from_coordinates(kernel_map, kernel_map.fit_transform(X))
+            self._from_rows(kernel_map, X, kernel_map.fit_coordinates(X))
         elif solver in ("dense", "krylov"):
             self._from_kernel_matrix(
                 kernel.bind_points(points, pts.column_names(X)), points, solver
@@ -152,6 +153,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
         if kernel.kind != "gram" and not isinstance(self.kernel, KernelMap):
             self.X_fit_ = copy(points)
         self._n_features_out = self.n_components_ = self.eigenvalues_.shape[0]
+        if not hasattr(self, "eigenvectors_"):
+            return self.transform(X)
         xp = namespace(self.eigenvectors_)
         return as_points(self.eigenvectors_ * xp.sqrt(self.eigenvalues_)[None, :], points)
 
@@ -169,19 +172,31 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
                 "'factor' or 'auto'."
             )
         self._forget()
-        kernel_map = self._fit_map_only(X, residual=False)
-        self.kernel_, sums = kernel_map.kernel_, spread(kernel_map, X)
-        self._mean, total = sums.mean, float(np.trace(sums.scatter))
+        self._from_sums(self._fit_map_only(X, residual=False), X)
+        self._n_features_out = self.n_components_ = self.eigenvalues_.shape[0]
+        return None if is_stream(X) else self.transform(X)
+
+    def _from_rows(self, kernel_map, X, Phi):
+        """From coordinates in memory, or from sums where there are more rows than that."""
+        if Phi is None:
+            self._from_sums(kernel_map, X)
+        else:
+            self._from_coordinates(kernel_map, Phi)
+
+    def _from_sums(self, kernel_map, X):
+        """PCA from mean and scatter of the coordinates, one pass over the rows (two for signs)."""
+        self.kernel_map_, self.kernel_ = kernel_map, kernel_map.kernel_
+        sums = spread(kernel_map, X)
+        self._mean = sums.mean
+        total = float(namespace(sums.mean).linalg.trace(sums.scatter))
         values, axes = eigh(sums.scatter)
         k = self._count(values, total)
         values, axes = values[:k], axes[:, :k]
         values = self._cut(values, self._scale(values), sums.largest, sums.n)
         sign = largest_scores(kernel_map, X, axes, -(sums.mean @ axes)).signs()
         self._axes = axes * (sign * support(values))[None, :]
-        self._finish(values, np.empty((0, k)), total, sums.n)
+        self._finish(values, axes[:0, :], total, sums.n)
         del self.eigenvectors_  # one row for each training point
-        self._n_features_out = self.n_components_ = self.eigenvalues_.shape[0]
-        return self.transform(X)
 
     def _auto(self, kernel, points):
         """The cheapest exact solver for these sizes."""

@@ -17,6 +17,10 @@ from .base import MapMethod, Moments
 from .columns import as_points
 
 
+# Each start is a column of signs.
+MOST_STARTS = 10**6
+
+
 class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
     """Robust principal components: maximise sum_i |w . y_i| instead of the sum of squares.
 
@@ -98,7 +102,7 @@ class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
         self.components_ = self._axes.T
         self.dispersions_ = np.array([path[-1] for path in self.dispersion_paths_])
         self.n_iter_ = max(len(path) for path in self.dispersion_paths_)
-        self._n_features_out = self.n_components
+        self._n_features_out = self._axes.shape[1]
         return as_points(Y @ self._axes, points)
 
     def _directions(self, Y):
@@ -108,16 +112,17 @@ class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
         principal = eigh(Moments.of(Y).scatter())[1]
         total, found, paths = float(xp.sum(row_norms(Y, xp))), [], []
         floor = (4 * Y.shape[0] * float(xp.finfo(Y.dtype).eps)) ** 2 * total
-        for j in range(self.n_components):
+        wanted = min(self.n_components, Y.shape[0])
+        for j in range(wanted):
             if float(xp.sum(row_norms(rest, xp))) <= floor:
                 warnings.warn(
                     f"n_components={self.n_components} is more than the rank {j} of the centred "
-                    f"kernel matrix: the last {self.n_components - j} columns are zero.",
+                    f"kernel matrix: the last {wanted - j} columns are zero.",
                     UserWarning,
                     stacklevel=6,
                 )
-                found += [xp.zeros_like(Y[0, :])] * (self.n_components - j)
-                paths += [np.zeros(1)] * (self.n_components - j)
+                found += [xp.zeros_like(Y[0, :])] * (wanted - j)
+                paths += [np.zeros(1)] * (wanted - j)
                 break
             starts = self._starts(rest, principal[:, : j + 1], random)
             w, path, settled = most_dispersed(rest, starts, self.max_iter)
@@ -171,6 +176,8 @@ class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
         for name, least in (("n_components", 1), ("n_init", 0), ("max_iter", 1)):
             value = getattr(self, name)
             whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+            if name == "n_init" and whole and value > MOST_STARTS:
+                raise ValueError(f"n_init must be at most {MOST_STARTS}, got {value!r}.")
             if not whole or value < least:
                 raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")
 

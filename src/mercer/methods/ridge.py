@@ -1,12 +1,14 @@
 """KernelRidge and KernelRidgeCV: least squares in a feature space ([KERNELS] (2)-(8))."""
 
+from typing import Any
+
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
-from ..base import all_or_nothing, on_fitted, validated_points
+from ..base import all_or_nothing, naming, on_fitted, validated_points
 from ..engine import tiles
 from ..engine.arrays import (
     as_numpy,
@@ -19,15 +21,14 @@ from ..engine.arrays import (
     row_norms,
     solve_triangular,
 )
-from ..engine.dask import is_dask
-from ..engine.memory import budget
+from ..engine.memory import MemoryLimitError, budget
 from ..factor import Factor
 from ..kernel_map import KernelMap
 from ..kernels import as_kernel
 from ..kernels import points as pts
 from ..rkhs import RKHSFunction
 from .base import MapMethod, Moments, functions
-from .partitions import moments, n_targets
+from .partitions import held, in_passes, moments, n_targets
 
 FORMS = ("auto", "primal", "dual")
 # Rows from which "auto" judges whether the kernel matrix has full rank.
@@ -40,6 +41,8 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
     def _fit_coordinates(self, X, T, weights):
         """Map, then sums over rows: all that the solution needs."""
         Phi = self._fit_map(X)
+        if Phi is None:
+            return None, T, weights, moments(self.kernel_map_, X, T, weights)
         T = on_device_of(T, Phi)
         weights = None if weights is None else on_device_of(weights, Phi)
         return Phi, T, weights, Moments.of(Phi, T, weights)
@@ -90,7 +93,7 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
 
     def _each(self, variance):
         """variance(alpha, factor), evaluated once for each alpha, as one column a target."""
-        columns = {}
+        columns: dict[int, Any] = {}
         for alpha, mine, factor in self._factors:
             columns |= dict.fromkeys(mine.tolist(), variance(alpha, factor))
         ordered = [columns[j] for j in sorted(columns)]
@@ -114,7 +117,10 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
-        T = check_array(_host(y), ensure_2d=False, dtype=[np.float64, np.float32], input_name="y")
+        with naming("y"):
+            T = check_array(
+                _host(y), ensure_2d=False, dtype=[np.float64, np.float32], input_name="y"
+            )
         check_consistent_length(X, T)
         self._flat = T.ndim == 1
         T = T[:, None] if self._flat else T
@@ -179,19 +185,22 @@ class KernelRidge(RidgeModel):
     @all_or_nothing
     def fit(self, X, y, sample_weight=None):
         """Solve for the coefficients."""
-        if is_dask(X):
-            return self._fit_partitions(X, y, sample_weight)
+        if in_passes(X):
+            return self._fit_partitions(X, held(y), sample_weight)
         T, weights = self._check_targets(X, y, sample_weight)
         alphas = self._check_alpha(T.shape[1])
         self.form_ = self._chosen_form(X)
         for name in ("kernel_map_", "coef_", "_S", "_weights"):
-            vars(self).pop(name, None)  # of an earlier fit, perhaps in the other form
+            self.__dict__.pop(name, None)  # of an earlier fit, perhaps in the other form
         if self.form_ == "dual":
             self._fit_dual(X, T, weights, alphas)
         else:
             Phi, T, weights, sums = self._fit_coordinates(X, T, weights)
             self._solve(sums, alphas)
             self.kernel_ = self.kernel_map_.kernel_
+            if Phi is None:  # a coefficient a sample would need another pass
+                self.__dict__.pop("dual_coef_", None)
+                return self
             self.dual_coef_ = self._dual_of_primal(Phi, T, weights, alphas)
         self.dual_coef_ = self.dual_coef_[:, 0] if self._flat else self.dual_coef_
         return self
@@ -279,12 +288,12 @@ class KernelRidge(RidgeModel):
                     "pass its kernel, or form='primal'."
                 )
             return "primal"
-        if is_dask(X) and self.form == "dual":
+        if in_passes(X) and self.form == "dual":
             raise ValueError(
-                "form='dual' has one coefficient for each row, too many for a Dask collection: use "
-                "form='primal'."
+                "form='dual' has one coefficient for each row, too many for rows that are not held "
+                "in memory: use form='primal'."
             )
-        if is_dask(X):
+        if in_passes(X):
             return "primal"
         if self.form != "auto":
             return self.form
@@ -301,8 +310,10 @@ class KernelRidge(RidgeModel):
         return pts.as_fitted(points, self._S, self._weights.dtype)
 
     def _check_alpha(self, n_targets):
-        alphas = np.asarray(_host(self.alpha), dtype=float)
-        if alphas.shape not in ((), (1,), (n_targets,)) or not np.all(alphas >= 0):
+        with naming("alpha"):
+            alphas = np.asarray(_host(self.alpha), dtype=float)
+        proper = np.all((alphas >= 0) & (alphas < np.inf))
+        if alphas.shape not in ((), (1,), (n_targets,)) or not proper:
             raise ValueError(
                 f"alpha must be one non-negative number, or one for each of the {n_targets} "
                 f"targets, got {self.alpha!r}."
@@ -351,14 +362,24 @@ class KernelRidgeCV(RidgeModel):
     @all_or_nothing
     def fit(self, X, y, sample_weight=None):
         """Choose alpha, and solve."""
-        if is_dask(X):
+        if in_passes(X):
             raise TypeError(
-                "KernelRidgeCV needs the errors of all rows at once; on a Dask collection choose "
-                "alpha on a sample, and fit KernelRidge."
+                "KernelRidgeCV needs the errors of all rows at once; on a Dask collection or a "
+                "stream choose alpha on a sample, and fit KernelRidge."
             )
         T, weights = self._check_targets(X, y, sample_weight)
         candidates = self._check_alphas()
+        largest = float(np.abs(T).max())
+        if not largest < 1e150:
+            raise ValueError(
+                f"y reaches {largest:.4g}, and the squares of its errors overflow: scale y."
+            )
         Phi, T, weights, sums = self._fit_coordinates(X, T, weights)
+        if Phi is None:
+            raise MemoryLimitError(
+                f"KernelRidgeCV needs all {len(T)} rows of {self.kernel_map_.rank_} coordinates at "
+                "once, more than memory_limit allows: choose alpha on a sample, fit KernelRidge."
+            )
         self.kernel_ = self.kernel_map_.kernel_
         errors = leave_one_out_errors(Phi, T, sums, candidates, weights)
         best = int(np.argmin(errors))
@@ -371,7 +392,8 @@ class KernelRidgeCV(RidgeModel):
         return self
 
     def _check_alphas(self):
-        alphas = np.atleast_1d(np.asarray(_host(self.alphas), dtype=float))
+        with naming("alphas"):
+            alphas = np.atleast_1d(np.asarray(_host(self.alphas), dtype=float))
         if alphas.ndim != 1 or not alphas.size or not np.all((alphas > 0) & (alphas < np.inf)):
             raise ValueError(f"alphas must be a list of positive numbers, got {self.alphas!r}.")
         return alphas
@@ -381,7 +403,9 @@ def leave_one_out_errors(Phi, T, sums, alphas, weights=None):
     """Mean squared leave-one-out error of ridge on the rows of Phi, for every alpha."""
     xp = namespace(Phi)
     values, V = eigh(sums.second)
-    values = xp.where(values > 0, values, xp.zeros_like(values))
+    # Smaller eigenvalues are rounding: without a floor a tiny alpha would divide by nothing.
+    floor = max(float(values[0]), 0.0) * float(xp.finfo(values.dtype).eps)
+    values = xp.where(values > floor, values, floor * xp.ones_like(values))
     Q, projected = Phi @ V, V.T @ sums.cross
     gain = 1 / (values[:, None] + on_device_of(alphas, Phi)[None, :])  # r x alphas
     leverage = (Q * Q) @ gain
@@ -391,7 +415,7 @@ def leave_one_out_errors(Phi, T, sums, alphas, weights=None):
     errors = []
     for j, alpha in enumerate(alphas):
         # 1 - h >= alpha / (k(x, x) + alpha): a bound where the difference is all rounding.
-        least = float(alpha) / (own + float(alpha))
+        least = float(alpha) / (own + float(alpha)) + float(xp.finfo(own.dtype).eps)
         left = xp.where(1 - leverage[:, j] > least, 1 - leverage[:, j], least)
         squared = ((T - Q @ (projected * gain[:, j : j + 1])) / left[:, None]) ** 2
         squared = squared if weights is None else squared * weights[:, None]
@@ -406,22 +430,34 @@ def solve_regularized(A, B, alphas, noise=None):
     """
     xp, diagonal = namespace(A), np.arange(A.shape[0])
     own = xp.linalg.diagonal(A)
-    columns, factors = {}, []
+    columns: dict[int, Any] = {}
+    factors = []
     for alpha in np.unique(alphas):
         mine = np.flatnonzero(alphas == alpha)
         shifted = own + float(alpha) * (xp.ones_like(own) if noise is None else noise)
         C = cholesky(put(A + 0, diagonal, diagonal, shifted))
-        if C is None:
+        part = xp.stack([B[:, int(j)] for j in mine], axis=1)
+        solved = None if C is None else _solved(C, part)
+        if solved is None or not _solves(A, shifted - own, solved, part):
             safe = float(xp.sum(own)) * float(xp.finfo(A.dtype).eps)
             raise ValueError(
                 f"alpha={alpha:g} is too small for this kernel: the equations are singular to "
                 f"rounding. An alpha above {safe:.1g} is safe."
             )
-        part = xp.stack([B[:, int(j)] for j in mine], axis=1)
-        part = solve_triangular(C, solve_triangular(C, part), transpose=True)
-        columns |= {int(j): part[:, i] for i, j in enumerate(mine)}
+        columns |= {int(j): solved[:, i] for i, j in enumerate(mine)}
         factors.append((float(alpha), mine, C))
     return xp.stack([columns[j] for j in range(B.shape[1])], axis=1), factors
+
+
+def _solved(C, B):
+    return solve_triangular(C, solve_triangular(C, B), transpose=True)
+
+
+def _solves(A, ridge, X, B):
+    """Whether (A + ridge) X = B, about: a factorisation can succeed where rounding is all there is."""
+    xp = namespace(A)
+    left = float(xp.max(xp.abs(A @ X + ridge[:, None] * X - B)))
+    return left <= (1e-3 if "64" in str(A.dtype) else 0.1) * float(xp.max(xp.abs(B)))
 
 
 def _scattered(W, rows, n):
