@@ -498,7 +498,7 @@ def _growth(sizes):
 def growth(quick):
     return [
         _normal(n, 5)
-        for n in ((10_000, 20_000, 40_000) if quick else (25_000, 50_000, 100_000, 200_000))
+        for n in ((10_000, 20_000, 40_000) if quick else (50_000, 100_000, 200_000, 400_000))
     ]
 
 
