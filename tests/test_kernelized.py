@@ -44,6 +44,7 @@ from mercer import (
     Precomputed,
     RKHSFunction,
 )
+from mercer.engine.arrays import as_numpy
 
 KERNEL = RBF(0.4)
 METHODS = (
@@ -476,7 +477,7 @@ def test_torch_goes_to_estimators_that_take_it(iris):
     X, y, Z = iris
     model = Kernelized(Ridge(solver="svd"), KERNEL).fit(torch.asarray(X), y)
     assert_allclose(
-        np.asarray(model.predict(torch.asarray(Z))),
+        as_numpy(model.predict(torch.asarray(Z))),
         Kernelized(Ridge(solver="svd"), KERNEL).fit(X, y).predict(Z),
         atol=1e-8,
     )

@@ -7,12 +7,13 @@ from numpy.testing import assert_allclose
 
 from every_kernel import EVERY_KERNEL, GRAM_KERNELS, PORTABLE_KERNELS, points_for
 from mercer import RBF, FromFunction, KernelMap, Linear, Polynomial, Precomputed, RKHSFunction
+from mercer.engine.arrays import as_numpy
 
 EVALUABLE = [k for k in EVERY_KERNEL if k not in GRAM_KERNELS]
 
 
 def as_array(x):
-    return np.asarray(x)
+    return as_numpy(x)
 
 
 @pytest.mark.parametrize("kernel", EVALUABLE, ids=repr)

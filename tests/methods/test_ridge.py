@@ -25,6 +25,7 @@ from mercer import (
     Polynomial,
     Precomputed,
 )
+from mercer.engine.arrays import as_numpy
 from mercer.methods.base import Moments
 from mercer.methods.ridge import leave_one_out_errors
 
@@ -230,8 +231,8 @@ def test_every_namespace(data, form, xp):
     model = KernelRidge(0.1, RBF(0.2), form=form).fit(xp.asarray(X), xp.asarray(y))
     values, std = model.predict(xp.asarray(Z), return_std=True)
     assert type(values) is type(std) is type(xp.asarray(X))
-    assert_allclose(np.asarray(values), reference.predict(Z), atol=1e-10)
-    assert_allclose(np.asarray(std), reference.predict(Z, return_std=True)[1], atol=1e-10)
+    assert_allclose(as_numpy(values), reference.predict(Z), atol=1e-10)
+    assert_allclose(as_numpy(std), reference.predict(Z, return_std=True)[1], atol=1e-10)
     assert_allclose(model.score(xp.asarray(X), xp.asarray(y)), reference.score(X, y))
 
 
@@ -240,8 +241,8 @@ def test_cv_in_every_namespace(data, xp):
     reference = KernelRidgeCV([0.01, 0.1, 1.0], RBF(0.2)).fit(X, y)
     model = KernelRidgeCV([0.01, 0.1, 1.0], RBF(0.2)).fit(xp.asarray(X), xp.asarray(y))
     assert model.alpha_ == reference.alpha_
-    assert_allclose(np.asarray(model.cv_errors_), reference.cv_errors_, rtol=1e-10)
-    assert_allclose(np.asarray(model.predict(xp.asarray(Z))), reference.predict(Z), atol=1e-10)
+    assert_allclose(as_numpy(model.cv_errors_), reference.cv_errors_, rtol=1e-10)
+    assert_allclose(as_numpy(model.predict(xp.asarray(Z))), reference.predict(Z), atol=1e-10)
 
 
 @pytest.mark.parametrize("form", FORMS)
