@@ -1,0 +1,44 @@
+"""
+What a kernel believes: functions drawn from its space
+======================================================
+
+A kernel is a belief about functions before any data are seen. Coordinates make it visible: a random
+direction :math:`w` in feature space is the random function :math:`w \\cdot \\varphi(x)`, smooth or
+rough, periodic or not, as the kernel says.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from mercer import RBF, KernelMap, Laplacian, Linear, Matern, Periodic, Polynomial, RationalQuadratic
+
+x = np.linspace(-3, 3, 200)[:, None]
+kernels = {
+    "RBF(1)": RBF(1.0),
+    "Matern(1.5): one derivative": Matern(nu=1.5),
+    "Laplacian(1): none": Laplacian(1.0),
+    "RationalQuadratic(0.3): many scales": RationalQuadratic(alpha=0.3, length_scale=0.5),
+    "Periodic(period=1.5)": Periodic(period=1.5),
+    "Polynomial(3)": Polynomial(degree=3, gamma=0.5),
+    "Linear() + RBF(4)": Linear() + 0.5 * RBF(4.0),
+    "Linear() * Periodic(1.5)": Linear() * Periodic(period=1.5),
+    "Periodic * RBF: a season that changes": Periodic(period=1.0) * RBF(0.3),
+}
+
+# %%
+# Three functions each, and the similarity to the point 0.5 in grey. Sums of kernels add such
+# functions, products shape one by the other.
+
+rng = np.random.default_rng(5)
+fig, axes = plt.subplots(3, 3, figsize=(9.5, 6.4), sharex=True)
+for ax, (name, kernel) in zip(axes.ravel(), kernels.items()):
+    Phi = KernelMap(kernel, tol=1e-10).fit_transform(x)
+    functions = Phi @ rng.normal(size=(Phi.shape[1], 3))
+    similarity = kernel(x, [[0.5]])[:, 0]
+    ax.fill_between(
+        x[:, 0], similarity / np.abs(similarity).max() * np.abs(functions).max(), color="#dddddd"
+    )
+    ax.plot(x, functions, lw=1.4)
+    ax.set(title=name, yticks=[])
+    ax.text(0.98, 0.03, f"rank {Phi.shape[1]}", transform=ax.transAxes, ha="right", fontsize=8)
+plt.show()

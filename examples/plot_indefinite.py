@@ -1,0 +1,62 @@
+"""
+A similarity that is no kernel, and what to do about it
+=======================================================
+
+People invent similarities, and rightly so; but most inventions have negative eigenvalues, and then
+there is no feature space. :func:`~mercer.check_mercer` finds that out and shows a witness.
+:class:`~mercer.KernelMap` refuses, or repairs as you say, and reports what it changed.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_digits
+
+from mercer import FeatureSpaceDisplay, KernelMap, KernelPCA, NotPSDError, Precomputed, check_mercer
+
+images, digit = load_digits(n_class=4, return_X_y=True)
+X, digit = images[:240].reshape(-1, 8, 8), digit[:240]
+
+# %%
+# Best match under shifts: slide one image over the other by up to one pixel, and take the largest
+# overlap. Sensible, popular, and not a kernel: a maximum of kernels need not be one.
+
+
+def shifted(images, down, right):
+    moved = np.roll(images, (down, right), axis=(1, 2))
+    return moved.reshape(len(images), -1)
+
+
+moves = [(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1)]
+flat = shifted(X, 0, 0)
+length = np.linalg.norm(flat, axis=1)
+S = np.max([shifted(X, *m) @ flat.T for m in moves], axis=0) / np.outer(length, length)
+S = np.maximum(S, S.T) ** 4
+print(check_mercer(Precomputed(), S))
+try:
+    KernelMap("precomputed").fit(S)
+except NotPSDError as error:
+    print("\nKernelMap:", error)
+
+# %%
+# Three repairs
+# -------------
+# Drop the negative eigenvalues ("clip"), take their absolute values ("flip"), or raise the diagonal
+# until none is left ("shift"). All give valid coordinates; they differ in what they change.
+
+values = np.linalg.eigvalsh(S)[::-1]
+fig, axes = plt.subplots(1, 4, figsize=(10.5, 2.9))
+axes[0].plot(np.maximum(values, 0), color="#0072B2")
+axes[0].plot(np.minimum(values, 0), color="#D55E00")
+axes[0].set_yscale("symlog", linthresh=0.01)
+axes[0].set(title=f"{(values < -1e-9).sum()} negative eigenvalues", xlabel="number")
+for ax, repair in zip(axes[1:], ("clip", "flip", "shift")):
+    kernel_map = KernelMap("precomputed", indefinite=repair)
+    Phi = kernel_map.fit_transform(S)
+    changed = np.abs(Phi @ Phi.T - S).max()
+    scores = KernelPCA(2, KernelMap("precomputed", indefinite=repair)).fit_transform(S)
+    FeatureSpaceDisplay(scores, digit, title=f"{repair}: changes up to {changed:.2f}").plot(
+        ax, legend=False, size=12
+    )
+    ax.set(xticks=[], yticks=[])
+    print(f"{repair:6} {kernel_map.correction_}")
+plt.show()

@@ -1,0 +1,52 @@
+"""
+Ridge regression that knows what it does not know
+=================================================
+
+Kernel ridge regression is the mean of a Gaussian process whose noise has variance alpha. Its
+uncertainty comes from the same map: what the noise leaves open, plus the residual
+:math:`\\rho^2(z)`, the part of a new point that the data have not seen. Alpha is chosen by
+leave-one-out error, in closed form.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from mercer import RBF, KernelRidgeCV, Periodic
+
+# %%
+# Ten years of a quantity that grows, with a season. Two years of measurements are missing, and three
+# lie ahead.
+
+rng = np.random.default_rng(0)
+t = np.sort(rng.uniform(0, 10, 170))
+t = t[(t < 5) | (t > 7)]
+truth = lambda t: 0.25 * t + 0.03 * t**2 + 0.8 * np.sin(2 * np.pi * t)  # noqa: E731
+y = truth(t) + 0.3 * rng.normal(size=len(t))
+mean = y.mean()
+
+models = {
+    "nearness: RBF": 4.0 * RBF(2.0),
+    "nearness + season": 25.0 * RBF(0.01) + Periodic(period=1.0, length_scale=1.0),
+}
+
+# %%
+# A kernel of nearness alone falls back to the mean where there are no data, and says so by its band.
+# The sum of a slow trend and a season carries the season across the gap and into the future, and its
+# band stays narrow where it may.
+
+z = np.linspace(-0.3, 13, 400)
+fig, axes = plt.subplots(2, 1, figsize=(8.5, 5.2), sharex=True, sharey=True)
+for ax, (name, kernel) in zip(axes, models.items()):
+    model = KernelRidgeCV(np.logspace(-3, 1, 13), kernel).fit(t[:, None], y - mean)
+    value, std = model.predict(z[:, None], return_std=True)
+    ax.plot(z, truth(z), color="grey", lw=1, ls="--", label="truth")
+    ax.fill_between(
+        z, value + mean - 2 * std, value + mean + 2 * std, color="#0072B2", alpha=0.2, lw=0
+    )
+    ax.plot(z, value + mean, color="#0072B2", lw=1.5, label="prediction, ± 2 std")
+    ax.plot(t, y, ".", color="black", ms=3.5)
+    error = np.sqrt(np.mean((value + mean - truth(z)) ** 2))
+    ax.set(title=f"{name}: alpha {model.alpha_:.2g}, error {error:.2f}", ylim=(-4, 11))
+axes[0].legend(loc="upper left", ncols=2, fontsize=8)
+axes[1].set_xlabel("years")
+plt.show()
