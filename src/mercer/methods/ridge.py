@@ -412,15 +412,15 @@ def leave_one_out_errors(Phi, T, sums, alphas, weights=None):
     own = row_norms(Phi, xp)
     if weights is not None:
         leverage, own = leverage * weights[:, None], own * weights
-    errors = []
-    for j, alpha in enumerate(alphas):
-        # 1 - h >= alpha / (k(x, x) + alpha): a bound where the difference is all rounding.
-        least = float(alpha) / (own + float(alpha)) + float(xp.finfo(own.dtype).eps)
-        left = xp.where(1 - leverage[:, j] > least, 1 - leverage[:, j], least)
-        squared = ((T - Q @ (projected * gain[:, j : j + 1])) / left[:, None]) ** 2
-        squared = squared if weights is None else squared * weights[:, None]
-        errors.append(float(xp.sum(squared)) / (sums.n * T.shape[1]))
-    return np.array(errors)
+    # 1 - h >= alpha / (k(x, x) + alpha): a bound where the difference is all rounding.
+    alphas = on_device_of(alphas, Phi)[None, :]
+    least = alphas / (own[:, None] + alphas) + float(xp.finfo(own.dtype).eps)
+    left = xp.where(1 - leverage > least, 1 - leverage, least)
+    errors = xp.zeros_like(left[0, :])
+    for k in range(T.shape[1]):
+        squared = ((T[:, k : k + 1] - Q @ (projected[:, k : k + 1] * gain)) / left) ** 2
+        errors = errors + xp.sum(squared if weights is None else squared * weights[:, None], axis=0)
+    return as_numpy(errors) / (sums.n * T.shape[1])
 
 
 def solve_regularized(A, B, alphas, noise=None):
