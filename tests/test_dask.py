@@ -32,6 +32,7 @@ from mercer import (
 )
 from mercer.engine import dask as engine
 from mercer.engine.threads import n_threads
+from mercer.partitions import summed
 
 dask = pytest.importorskip("dask", reason="dask is not installed: pip install mercer[dask]")
 da = pytest.importorskip("dask.array")
@@ -388,7 +389,7 @@ def test_rows_that_do_not_match(X, y):
         model.fit(D, y[:-1])
     with pytest.raises(ValueError, match="3 partitions and X 2"):
         model.fit(unknown(D), unknown(da.from_array(y, chunks=1000)))
-    with pytest.raises(ValueError, match="a partition of X has [12]000 rows and that of y 1500"):
+    with pytest.raises(ValueError, match=r"a partition of X has [12]000 rows and that of y 1500"):
         model.fit(unknown(D), unknown(da.from_array(y, chunks=1500)))
     assert not hasattr(model, "coef_")
 
@@ -437,31 +438,25 @@ def test_local_schedulers_start_no_client(scheduler, X, y):
 
 
 def test_tasks_side_by_side_use_one_thread_each():
-    probe = engine.task(lambda: n_threads(4))
+    probe = engine.task(lambda: np.array(n_threads(4)))
     assert probe() == n_threads(4)  # alone in its process: as set
     together = dask.compute(*[dask.delayed(probe)() for _ in range(4)], scheduler="threads")
-    assert set(together) == {1}
+    assert {int(threads) for threads in together} == {1}
     assert probe() == n_threads(4)
 
 
-def test_a_huge_partition_is_mapped_in_panels(X, y, monkeypatch):
-    rows_at_once = []
-    whole = KernelMap.transform
-
-    def spy(self, X):
-        rows_at_once.append(X.shape[0])
-        return whole(self, X)
-
-    monkeypatch.setattr(engine, "PANEL_VALUES", 1)
+@pytest.mark.parametrize("options", [{}, {"basis": "closed"}, {"residual": True}], ids=str)
+def test_a_huge_partition_is_mapped_in_panels(options, X, monkeypatch):
+    for module in ("mercer.engine.dask", "mercer.factor.base"):
+        monkeypatch.setattr(f"{module}.PANEL_VALUES", 1)
     D = cut(X, (N,))
-    kernel_map = KernelMap(Polynomial(2), tol=1e-6)
-    with dask.config.set(scheduler="synchronous"):
-        monkeypatch.setattr(KernelMap, "transform", spy)
-        model = KernelRidge(0.1, kernel_map).fit(D, y)
-    assert max(rows_at_once) == 256
-    assert sum(rows_at_once) == N
-    one = KernelRidge(0.1, kernel_map).fit(X, y)
-    assert_allclose(model.predict(X), one.predict(X), atol=1e-8)
+    kernel_map = KernelMap(Polynomial(2), **options).fit(D)
+    rows = summed(kernel_map, D, lambda Phi: [len(Phi)])
+    assert max(rows) == 256
+    assert sum(rows) == N
+    Phi = kernel_map.transform(X)
+    assert_allclose(summed(kernel_map, D, lambda Phi: Phi.T @ Phi), Phi.T @ Phi, atol=1e-8 * N)
+    assert_allclose(kernel_map.transform(D).compute(), Phi, atol=1e-12)
 
 
 # --- a cluster ------------------------------------------------------------------------------------
@@ -506,6 +501,29 @@ def _futures(collection):
     from distributed.client import futures_of
 
     return futures_of(collection)
+
+
+@pytest.mark.parametrize("kind", ["array", "frame"])
+def test_what_travels_is_not_a_sum_for_each_block(kind, client, small_sample):
+    """Landmarks go to the workers, and one sum comes back from each, however many blocks."""
+    blocks = 64
+    D = da.random.default_rng(0).standard_normal((blocks * 500, 3), chunks=(500, 3))
+    t = da.sin(D[:, 0])
+    if kind == "frame":
+        frame = dd.from_dask_array(D, columns=["a", "b", "c"])
+        D, t = frame, np.sin(frame["a"])
+    before = sum(client.run(sent).values())
+    model = KernelRidge(0.1, KernelMap(KERNEL, tol=1e-4)).fit(D, t)
+    moved = sum(client.run(sent).values()) - before
+    factor = 8 * model.kernel_map_.rank_**2
+    # A sum for each block would be half of all blocks' sums, on two workers.
+    assert moved < blocks / 4 * factor
+    assert moved > factor
+    assert engine.bytes_of(model.kernel_map_._space) >= factor
+
+
+def sent(dask_worker):
+    return dask_worker.transfer_outgoing_bytes_total
 
 
 def test_errors_in_workers_reach_the_user(client, X):
@@ -579,4 +597,5 @@ def test_what_is_shared_outlives_the_only_worker(tmp_path, X):
         shared = engine.share({"landmarks": X}, client)
         distributed.wait(shared)
         os.kill(next(iter(alone.workers.values())).process.pid, signal.SIGKILL)
-        assert_array_equal(client.compute(shared).result()["landmarks"], X)
+        kept = engine.opened(client.compute(shared).result())
+        assert_array_equal(kept["landmarks"], X)

@@ -51,7 +51,7 @@ def fit_partitions(kernel_map, X):
     kernel.check_range(sample)
     if kernel.is_psd is not True:
         factorize(kernel, pts.take(sample, np.arange(min(TESTED, sample.shape[0]))))
-    check = Check(check.estimator, kernel)
+    check = Check(check.estimator, kernel, bound=True)
     kernel_map.mean_, kernel_map._rotation, kernel_map._mean_radii = None, None, None
     vars(kernel_map).pop("eigenvalues_", None)
     if _is_closed(kernel_map, kernel, sample.shape[1] if sample.ndim == 2 else None, n):
@@ -145,9 +145,13 @@ class Check:
 
     estimator: Any
     kernel: Any
+    bound: bool = False
 
     def __call__(self, block):
-        return validated_points(self.estimator, block, self.kernel, reset=False)
+        if self.bound:
+            return validated_points(self.estimator, block, self.kernel, reset=False)
+        # No values of the kernel are known before the sample has bound it; types are.
+        return validated_points(clone(self.estimator), block, self.kernel, reset=True)
 
 
 def _bare(kernel_map):

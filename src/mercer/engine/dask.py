@@ -10,6 +10,7 @@ import pickle
 import sys
 import threading
 from collections import defaultdict
+from contextlib import suppress
 from functools import wraps
 from uuid import uuid4
 
@@ -65,38 +66,64 @@ class Partitions:
         return example_row(self.X)
 
     def aligned(self, values, name="y"):
-        """y or weights in the same blocks of rows, as delayed objects."""
+        """y or weights in the same blocks of rows: a collection, or a list of delayed objects."""
         if values is None:
             return [None] * len(self.blocks)
         if is_dask(values):
             values = _one_chunk_a_row(values, self)
-            blocks = _blocks(values)
-            if len(blocks) == len(self.blocks):
-                return blocks
+            found = values.npartitions
+            if found == len(self.blocks):
+                return values
             raise ValueError(
-                f"{name} has {len(blocks)} partitions and X {len(self.blocks)}: both must be cut "
-                f"at the same rows. Take {name} from the same collection as X, or rechunk it."
+                f"{name} has {found} partitions and X {len(self.blocks)}: both must be cut at the "
+                f"same rows. Take {name} from the same collection as X, or rechunk it."
             )
         values, n = np.asarray(values), int(self.lengths.sum())
         if values.shape[:1] != (n,):
             raise ValueError(f"X has {n} rows, and {name} has shape {values.shape}.")
-        return [share(part, self.client) for part in np.split(values, self.lengths.cumsum()[:-1])]
+        parts = np.split(values, self.lengths.cumsum()[:-1])
+        return [share(part, self.client) for part in parts]
 
-    def each(self, function, shared, *columns):
+    def blocks_of(self, values, name):
+        values = self.aligned(values, name)
+        return _blocks(values) if is_dask(values) else values
+
+    def beside(self, *columns):
+        """(block of X, block of each (values, name) or None), as delayed objects.
+
+        Collections of one kind are read by the same task, so that no worker waits for the y of
+        rows that it has read itself.
+        """
+        from dask import delayed
+
+        values = [self.aligned(*column) for column in columns]
+        read = {i: v for i, v in enumerate(values) if is_dask(v)}
+        rest = [v for v in values if not is_dask(v)]
+        if read and all(v[0] is None for v in rest) and all(map(self._alike, read.values())):
+            return _read_together(self.X, list(read.values()), list(read), len(values))
+        pack, every = delayed(_pack, pure=False, traverse=False), range(len(values))
+        blocks = [_blocks(v) if is_dask(v) else v for v in values]
+        return [pack(*row, places=every, n=len(every)) for row in zip(self.blocks, *blocks)]
+
+    def _alike(self, values):
+        return hasattr(values, "chunks") != self.frame
+
+    def each(self, function, shared, *columns, blocks=None):
         """[function(shared, block, *one of each column)] as delayed objects."""
         from dask import delayed
 
         task = delayed(function, pure=False, traverse=False)
-        return [task(shared, *row) for row in zip(self.blocks, *columns)]
+        rows = zip(self.blocks if blocks is None else blocks, *columns)
+        return [task(shared, *row) for row in rows]
 
     def share(self, thing):
-        return share(thing, self.client)
+        return share_with_all(thing, self.client)
 
     def collect(self, tasks):
         """The results of all tasks, here: for small ones."""
         import dask
 
-        return list(dask.compute(*tasks, optimize_graph=False)) if tasks else []
+        return [opened(r) for r in dask.compute(*tasks, optimize_graph=False)] if tasks else []
 
     def keep(self, tasks):
         """The same tasks with their results held where they were made (and made again if lost)."""
@@ -114,7 +141,7 @@ class Partitions:
 def _tree(tasks):
     from dask import delayed
 
-    add = delayed(add_up, pure=False)
+    add = delayed(add_up, pure=False, traverse=False)
     while len(tasks) > 1:
         tasks = [add(tasks[i : i + FAN_IN]) for i in range(0, len(tasks), FAN_IN)]
     return tasks[0]
@@ -135,7 +162,7 @@ def _total_on_cluster(client, tasks):
         if len(here[worker]) == FAN_IN:
             arrivals.add(_added(client, here.pop(worker), worker))
     sums = [_added(client, group, worker) for worker, group in here.items()]
-    return _added(client, sums, None).result()
+    return opened(_added(client, sums, None).result())
 
 
 def _added(client, futures, worker):
@@ -147,10 +174,10 @@ def _added(client, futures, worker):
 
 def add_up(parts):
     total = None
-    for part in parts:
+    for part in map(opened, parts):
         if part is not None:
             total = part if total is None else total + part
-    return total
+    return parcel(total)
 
 
 # --- where tasks run -----------------------------------------------------------------------------
@@ -175,11 +202,23 @@ def share(thing, client=None):
     """
     import dask
 
-    node = dask.delayed(thing, traverse=False, name=f"mercer-{type(thing).__name__}-{uuid4().hex}")
+    node = dask.delayed(parcel(thing), traverse=False, name=f"mercer-shared-{uuid4().hex}")
     if client is None:
         return node
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
         return client.persist(node, optimize_graph=False)
+
+
+def share_with_all(thing, client=None):
+    """As share, and with a copy on every worker: rows are then worked on where they are."""
+    node = share(thing, client)
+    if client is not None:
+        from distributed import futures_of, wait
+
+        wait(node)
+        with suppress(OSError, KeyError, ValueError):  # a worker that is lost fetches it later
+            client.replicate(futures_of(node))
+    return node
 
 
 def task(function):
@@ -187,12 +226,44 @@ def task(function):
 
     @wraps(function)
     def wrapped(*args, **kwargs):
+        given, named = map(opened, args), {k: opened(v) for k, v in kwargs.items()}
         if _alone():
-            return function(*args, **kwargs)
+            return parcel(function(*given, **named))
         with single_threaded(), one_blas_thread:
-            return function(*args, **kwargs)
+            return parcel(function(*given, **named))
 
     return wrapped
+
+
+class Parcel:
+    """A thing that tells Dask its size, by which tasks are placed and memory is watched."""
+
+    def __init__(self, thing):
+        self.thing = thing
+        self.size = bytes_of(thing)
+
+    def __sizeof__(self):
+        return self.size
+
+
+def parcel(thing):
+    """Arrays and frames tell their size already."""
+    return thing if thing is None or hasattr(thing, "shape") else Parcel(thing)
+
+
+def opened(thing):
+    return thing.thing if isinstance(thing, Parcel) else thing
+
+
+def bytes_of(thing):
+    """Bytes of all arrays in a thing."""
+    if hasattr(thing, "nbytes"):
+        return int(thing.nbytes)
+    if isinstance(thing, dict):
+        return 64 + sum(map(bytes_of, thing.values()))
+    if isinstance(thing, (list, tuple)):
+        return 64 + sum(map(bytes_of, thing))
+    return 64 + (bytes_of(vars(thing)) if hasattr(thing, "__dict__") else 0)
 
 
 def _alone():
@@ -345,6 +416,40 @@ def _whole_rows(X):
 def _blocks(X):
     blocks = X.to_delayed()
     return list(blocks.ravel()) if hasattr(blocks, "ravel") else list(blocks)
+
+
+def _pack(block, *values, places, n):
+    """(block, n values or None): those given stand at their places."""
+    row = [None] * n
+    for place, value in zip(places, values):
+        row[place] = opened(value)
+    return Parcel((block, *row))
+
+
+def _read_together(X, values, places, n):
+    where = {"places": places, "n": n}
+    if not hasattr(X, "chunks"):
+        meta = X._meta.iloc[:, :1]  # never looked at: packed blocks are taken out one by one
+        made = X.map_partitions(
+            _pack, *values, meta=meta, enforce_metadata=False, align_dataframes=False, **where
+        )
+        return _blocks(made)
+    import dask.array as da
+
+    letters = ["i" if v.ndim == 1 else f"i{'jkl'[k]}" for k, v in enumerate(values)]
+    pairs = [x for pair in zip(values, letters) for x in pair]
+    packed = da.blockwise(
+        _pack,
+        "iz",
+        X,
+        "iz",
+        *pairs,
+        meta=np.empty((0, 0)),
+        align_arrays=False,
+        concatenate=True,
+        **where,
+    )
+    return _blocks(packed)
 
 
 def _lengths(X, blocks):
