@@ -392,6 +392,22 @@ def test_pictures_are_fitted_to_one_half(iris):
         assert np.abs(W - Z)[~fitted].max() > 1e-3
 
 
+@pytest.mark.parametrize("sizes", [(30, 30), (5, 50), (2, 40), (7, 3, 20)])
+def test_both_halves_of_a_picture_hold_every_class(sizes, rng):
+    y = np.repeat(np.arange(len(sizes)), sizes)
+    for order in (np.arange(len(y)), rng.permutation(len(y)), np.argsort(np.arange(len(y)) % 7)):
+        comparison = compare_kernels(rng.normal(size=(len(y), 2)), y[order], [Linear()], **PICTURE)
+        fitted = np.bincount(comparison.target[~comparison.held_out], minlength=len(sizes))
+        assert np.all(np.abs(fitted - np.array(sizes) / 2) <= 0.5)
+
+
+def test_a_lesson_may_lack_a_class(rng):
+    y = np.array(["rare"] * 3 + ["common"] * 97)
+    X = rng.normal(size=(100, 2)) + 5 * (y == "rare")[:, None]
+    (space,) = compare_kernels(X, y, [RBF(0.5)], cv=5, train_size=4, **PICTURE).spaces
+    assert space.scores["discriminant"].mean() > 0.9
+
+
 def test_flat_spaces_can_be_looked_at(iris):
     X, y = iris
     comparison = compare_kernels(X, y, {"flat": Constant(), "line": Linear() * 0.0 + 1})

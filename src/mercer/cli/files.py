@@ -160,10 +160,10 @@ def _text(value):
 
 
 def _from_table(frame, target, scale, kernels, image_shape):
-    notes = []
+    notes: list[str] = []
     y = _take_target(frame, target)
     table = frame.drop(columns=[target]) if target is not None else frame
-    columns = {}
+    columns: dict[str, pd.Series] = {}
     for name in table.columns:
         columns |= _numbers(name, table[name], notes)
     if not columns:

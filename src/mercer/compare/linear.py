@@ -22,21 +22,23 @@ def components(Phi):
 
 def discriminant(Phi, codes, n_components=None):
     """Fisher's; where classes have no spread at all, its limit: the nearest class mean."""
-    means = np.stack([Phi[codes == c].mean(axis=0) for c in range(codes.max() + 1)])
-    if np.array_equal(Phi, means[codes]):
-        return NearestMean(Phi, means)
+    classes, places = np.unique(codes, return_inverse=True)
+    means = np.stack([Phi[codes == c].mean(axis=0) for c in classes])
+    if len(classes) == 1 or np.array_equal(Phi, means[places]):
+        return NearestMean(Phi, classes, means)
     return KernelDiscriminant(n_components, kernel="linear").fit(Phi, codes)
 
 
 class NearestMean:
-    """Classes that are points."""
+    """Classes that are points, or one class alone."""
 
-    def __init__(self, Phi, means):
-        self.means, self.transform = means, components(Phi)
+    def __init__(self, Phi, classes, means):
+        self.classes, self.means, self.transform = classes, means, components(Phi)
 
     def predict(self, Phi):
         # |phi - m|^2 less the |phi|^2 common to all classes
-        return np.argmin((self.means**2).sum(axis=1) - 2 * Phi @ self.means.T, axis=1)
+        nearest = np.argmin((self.means**2).sum(axis=1) - 2 * Phi @ self.means.T, axis=1)
+        return self.classes[nearest]
 
 
 def ridge(Phi, y, alphas):

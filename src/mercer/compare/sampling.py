@@ -44,7 +44,8 @@ def draw(X, y, *, gram, task, cv, train_size, max_points, random_state):
     """The sample that is compared, with a note on every row left out."""
     if is_array(X) and not is_numpy(X):
         X = as_numpy(X)  # pictures and folds are made on the CPU
-    n, notes = n_points(X), []
+    n = n_points(X)
+    notes: list[str] = []
     _check_sizes(n, cv, max_points)
     if gram:
         X = np.asarray(X, dtype=float)
@@ -186,11 +187,13 @@ def _small_lessons(y, task, cv, train_size, random_state):
 
 
 def _halves(rows, y, task, random_state):
-    """Every other row of a random order teaches the pictures, as in [EXACT] section 4."""
+    """One half of every class teaches the pictures, as in [EXACT] section 4."""
     if y is None:
         return np.arange(len(rows)), np.arange(0)
-    order = _interleaved(y, task, np.random.default_rng(random_state))
-    return np.sort(order[::2]), np.sort(order[1::2])
+    order = np.random.default_rng(random_state).permutation(len(rows))
+    codes = class_codes(y[order]) if task == CLASSES else np.zeros(len(rows), dtype=int)
+    teaches = _place_in_class(codes) % 2 == 0
+    return np.sort(order[teaches]), np.sort(order[~teaches])
 
 
 def _interleaved(y, task, rng):

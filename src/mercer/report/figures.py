@@ -97,8 +97,8 @@ def scatter(number, space, source, shared_filter):
         name=f"panel {number}",
         height=400,
         sizing_mode="stretch_width",
-        x_range=Range1d(x0, x1),
-        y_range=Range1d(y0, y1),
+        x_range=Range1d(start=x0, end=x1),
+        y_range=Range1d(start=y0, end=y1),
         tools="lasso_select,box_select,tap,pan,wheel_zoom,reset",
         active_drag="lasso_select",
         toolbar_location="right",
@@ -116,7 +116,6 @@ def scatter(number, space, source, shared_filter):
         line_color=None,
         selection_fill_alpha=1.0,
         selection_line_color="#111111",
-        selection_line_width=1,
         nonselection_fill_alpha=0.07,
     )
     image = IMAGE if "image" in source.data else ""
@@ -140,14 +139,14 @@ def spectrum(number, space, longest):
     """Running sum of the variance over components, on axes common to all kernels."""
     shares = space.spectrum / max(space.spectrum.sum(), np.finfo(float).tiny)
     total = 100 * np.cumsum(shares)
-    component = np.arange(1, len(shares) + 1)
+    component = np.arange(1.0, len(shares) + 1)
     panel = figure(
         name=f"spectrum {number}",
         height=150,
         sizing_mode="stretch_width",
         x_axis_type="log",
-        x_range=Range1d(0.9, max(longest, 2)),
-        y_range=Range1d(0, 104),
+        x_range=Range1d(start=0.9, end=max(longest, 2)),
+        y_range=Range1d(start=0, end=104),
         tools="",
         toolbar_location=None,
     )
