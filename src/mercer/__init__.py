@@ -38,9 +38,9 @@ from .methods.mds import ClassicalMDS
 from .methods.pca import KernelPCA
 from .methods.pca_l1 import KernelPCAL1
 from .methods.ridge import KernelRidge, KernelRidgeCV
-from .plots import FeatureSpaceDisplay, GramDisplay, ResidualDisplay, SpectrumDisplay
 from .onnx import to_onnx
 from .persistence import ModelFileError, load, save
+from .plots import FeatureSpaceDisplay, GramDisplay, ResidualDisplay, SpectrumDisplay
 from .preimage import preimage
 from .rkhs import RKHSFunction
 

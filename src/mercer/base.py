@@ -27,6 +27,7 @@ from .kernels import (
 )
 from .kernels import points as pts
 from .kernels.adapters import FromSklearn
+from .kernels.points import naming
 
 # Kernels that compare points column by column, or call functions that need arrays.
 DENSE_ONLY = (Chi2, FromFeatures, FromFunction, FromSklearn, Intersection, Laplacian, Periodic)
@@ -129,15 +130,17 @@ def validated_points(estimator, X, kernel, *, reset):
         _check_n_features(estimator, X, reset=reset)
         X = kernel.points(X)
     else:
-        X = validate_data(
-            estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32]
-        )
+        with naming("X"):
+            X = validate_data(
+                estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32]
+            )
         if kernel.kind == "gram" and scipy.sparse.issparse(X):
             X = X.toarray()
     if reset:
         estimator._array_kind = _kind(X)
     else:
         _check_kind(estimator, X)
+        kernel.check_range(X)
     return X
 
 

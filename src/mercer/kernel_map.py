@@ -572,7 +572,8 @@ class KernelMap(MapPreimages, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     def _diagonal(self, points, diag):
         """k(x, x), given or evaluated."""
         if diag is not None:
-            diagonal = on_device_of(diag, self._space.example)
+            with pts.naming("diag"):
+                diagonal = on_device_of(diag, self._space.example)
             if tuple(diagonal.shape) != (points.shape[0],):
                 raise ValueError(
                     f"diag must hold k(x, x) for each of the {points.shape[0]} rows, got shape "
@@ -601,7 +602,7 @@ class KernelMap(MapPreimages, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     def landmark_weights(self, coef, intercept=0.0):
         """(w, b) with coef . phi(z) + intercept = sum_j w_j k(s_j, z) + b; coef may be a matrix."""
         check_is_fitted(self)
-        coef = on_device_of(coef, self._space.example)
+        coef = self._coefficients(coef)
         if coef.shape[0] != self._n_features_out or self._appends_residual:
             raise ValueError(
                 f"coef must hold one number for each of the {self._n_features_out} coordinates "
@@ -615,6 +616,17 @@ class KernelMap(MapPreimages, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         return self._space.weights(coef), intercept
 
     @lazily
+    def _coefficients(self, coef):
+        """coef as an array where the map is: a vector, or a matrix of columns."""
+        with pts.naming("coef"):
+            coef = on_device_of(coef, self._space.example)
+        if coef.ndim not in (1, 2):
+            raise ValueError(
+                f"coef must be a vector or a matrix of {self._n_features_out} rows, got "
+                f"{coef.ndim} dimensions."
+            )
+        return coef
+
     def project(self, X, coef, intercept=0.0):
         """transform(X) @ coef + intercept for a matrix coef, at m kernel values a row.
 
@@ -622,6 +634,12 @@ class KernelMap(MapPreimages, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         made. With many columns the coordinates themselves are cheaper, and more accurate.
         """
         check_is_fitted(self)
+        coef = self._coefficients(coef)
+        if coef.ndim != 2 or coef.shape[0] != self._n_features_out:
+            raise ValueError(
+                f"coef must be a matrix with one row for each of the {self._n_features_out} "
+                f"coordinates, got shape {tuple(coef.shape)}."
+            )
         coordinates_needed = isinstance(self._space, Closed) or self._appends_residual
         if coordinates_needed or 2 * coef.shape[1] > self.rank_:
             return self.transform(X) @ coef + intercept
@@ -653,6 +671,12 @@ class KernelMap(MapPreimages, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             or self.max_rank < 1
         ):
             raise ValueError(f"max_rank must be a positive integer or None, got {self.max_rank!r}.")
+        if self.n_jobs is not None and (
+            not isinstance(self.n_jobs, numbers.Integral) or self.n_jobs == 0
+        ):
+            raise ValueError(
+                f"n_jobs must be a number of threads (-1: all) or None, got {self.n_jobs!r}."
+            )
         if self.tol is not None and not (is_number(self.tol) and 0 <= self.tol < 1):
             raise ValueError(f"tol must be a number from 0 to below 1 or None, got {self.tol!r}.")
         if self._appends_residual and self._leaf_kernel().kind == "gram":

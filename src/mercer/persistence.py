@@ -158,6 +158,9 @@ def _names_of(trusted):
         raise TypeError(
             f"trusted must be a list of names such as ['my_module.my_kernel'], got {trusted!r}."
         )
+    bad = [t for t in trusted if not isinstance(t, str) and not hasattr(t, "__qualname__")]
+    if bad:
+        raise TypeError(f"trusted must hold names, types or functions, got {bad[0]!r}.")
     return [t if isinstance(t, str) else f"{t.__module__}.{t.__qualname__}" for t in trusted]
 
 

@@ -75,6 +75,11 @@ def preimage(model, Z, method="ridge", *, alpha=None, max_iter=200, tol=1e-7):
     >>> preimage(kernel_map, Z, "fixed-point").round(2)
     array([[ 0.3, -0.4]])
     """
+    if not hasattr(model, "_combination"):
+        raise TypeError(
+            f"model must be a fitted KernelMap, KernelPCA or KernelPCAL1, got "
+            f"{type(model).__name__}."
+        )
     check_is_fitted(model)
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}.")

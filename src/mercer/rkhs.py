@@ -46,12 +46,17 @@ class RKHSFunction(TravelsAsNumPy):
             )
         self.points = self.kernel.points(points, name="points")
         reference = self.points if is_array(self.points) and self.points.dtype != object else None
-        self.coef = np.asarray(coef, float) if reference is None else on_device_of(coef, reference)
+        with pts.naming("coef"):
+            self.coef = (
+                np.asarray(coef, float) if reference is None else on_device_of(coef, reference)
+            )
         if tuple(self.coef.shape) != (self.points.shape[0],):
             raise ValueError(
                 f"coef must hold one number for each of the {self.points.shape[0]} points, got "
                 f"shape {tuple(self.coef.shape)}."
             )
+        if np.ndim(intercept) or not np.issubdtype(np.asarray(intercept).dtype, np.number):
+            raise TypeError(f"intercept must be a number, got {intercept!r}.")
         self.intercept = intercept
 
     def __call__(self, X):

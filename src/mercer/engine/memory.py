@@ -29,8 +29,8 @@ def budget(memory_limit, X=None):
         raise TypeError(
             f"memory_limit must be a number of bytes or a text such as '2GB', got {memory_limit!r}."
         )
-    if not memory_limit > 0:
-        raise ValueError(f"memory_limit must be positive, got {memory_limit!r}.")
+    if not 0 < memory_limit < float("inf"):
+        raise ValueError(f"memory_limit must be positive and finite, got {memory_limit!r}.")
     return int(memory_limit)
 
 

@@ -294,11 +294,11 @@ class Exp(_Unary):
     def of_kernel(self, t):
         xp = namespace(t)
         largest, limit = float(xp.max(t)), math.log(float(xp.finfo(t.dtype).max))
-        require(
-            largest < limit,
-            f"exp(k) overflows {t.dtype}: k reaches {largest:.4g}, the limit is {limit:.4g}. Scale "
-            f"the kernel first, for example ({limit / 2 / largest:.1g} * k).exp().",
-        )
+        if not largest < limit:
+            raise ValueError(
+                f"exp(k) overflows {t.dtype}: k reaches {largest:.4g}, the limit is {limit:.4g}. "
+                f"Scale the kernel first, for example ({limit / 2 / largest:.1g} * k).exp()."
+            )
         return in_place(xp.exp, t)
 
     def rounding(self, S):

@@ -39,7 +39,7 @@ class EuclideanFrame:
         if self.sparse:
             self.centre = None  # shifting would fill the matrix
             self.S = _scaled_sparse(S, scale)
-            self.norms = np.asarray(self.S.multiply(self.S).sum(axis=1)).ravel()
+            self.norms = _finite_sparse_norms(self.S)
             self.right = self.S.T.tocsr()
             return
         S = xp.astype(S, xp.float64, copy=True)
@@ -93,7 +93,7 @@ class EuclideanFrame:
             if columns == slice(None)
             else (self.S[columns], self.right[:, columns])
         )
-        norms = np.asarray(x.multiply(x).sum(axis=1)).ravel()[:, None]
+        norms = _finite_sparse_norms(x)[:, None]
         d2 = inner_products(x, right)
         d2 *= -2.0
         d2 += norms
@@ -109,7 +109,15 @@ class EuclideanFrame:
 
 def _finite_norms(x, xp):
     """|x|^2 of centred, scaled rows, refused where distances between them would overflow."""
-    norms = row_norms(x, xp)
+    return _checked_norms(row_norms(x, xp), xp)
+
+
+def _finite_sparse_norms(x):
+    with np.errstate(over="ignore"):
+        return _checked_norms(np.asarray(x.multiply(x).sum(axis=1)).ravel(), np)
+
+
+def _checked_norms(norms, xp):
     largest = float(xp.max(norms))
     if not largest < 1e307:
         raise ValueError(

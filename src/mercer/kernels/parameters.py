@@ -85,7 +85,8 @@ def gamma_from_data(rule, X, *, absolute=False):
         return 1.0
     with np.errstate(over="ignore", invalid="ignore"):  # no finite spread is no spread
         spread = _scale_spread(X, absolute) if rule == "scale" else _median_spread(X, absolute)
-    return 1.0 / spread if np.isfinite(spread) and spread > 0 and np.isfinite(1 / spread) else 1.0
+    largest = float(namespace(X).finfo(X.dtype).max)  # a gamma that the data's precision can hold
+    return 1.0 / spread if 1 / largest < spread < np.inf else 1.0
 
 
 def _scale_spread(X, absolute):

@@ -5,6 +5,8 @@ objects) a 1-D object array. Every refusal names the value and the remedy.
 """
 
 import numbers
+import re
+from contextlib import contextmanager
 
 import numpy as np
 import scipy.sparse
@@ -45,6 +47,7 @@ def as_vectors(X, *, name="X", mixed=False):
         return _checked_foreign(X, name)
     if isinstance(X, np.ma.MaskedArray):
         raise TypeError(f"{name} is a masked array; fill it first: {name}.filled(value).")
+    X = np.asarray(X)  # np.matrix has an arithmetic of its own
     if X.dtype.kind == "O":
         X = _object_values(X, name)
     if X.dtype.kind in "US":
@@ -198,6 +201,18 @@ def _check_finite(finite, X, name):
             f"Input {name} contains {what}. Kernels need finite values: impute or drop those rows "
             "(sklearn.impute.SimpleImputer)."
         )
+
+
+@contextmanager
+def naming(argument):
+    """Errors of a conversion ("could not convert string to float") say what was converted."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        if re.search(rf"\b{argument}\b", str(error)):
+            raise
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{argument}: {error}") from error
 
 
 def short(x):

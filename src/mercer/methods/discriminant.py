@@ -11,7 +11,7 @@ from sklearn.utils import assert_all_finite, check_consistent_length, column_or_
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from ..base import all_or_nothing, follow, naming, on_fitted
+from ..base import all_or_nothing, follow, on_fitted
 from ..engine.arrays import (
     as_numpy,
     cholesky,
@@ -22,6 +22,7 @@ from ..engine.arrays import (
     solve_triangular,
 )
 from ..factor.spectral import signs
+from ..kernels.points import naming
 from .base import MapMethod, Moments, functions
 from .partitions import counted_labels, held, in_passes, moments, one_hot
 

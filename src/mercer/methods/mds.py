@@ -11,10 +11,11 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.metrics import pairwise_distances
 from sklearn.utils.validation import check_is_fitted
 
-from ..base import all_or_nothing, naming, validated_points
+from ..base import all_or_nothing, validated_points
 from ..engine.arrays import as_numpy, eigh, is_numpy, namespace, on_device_of
 from ..factor.spectral import signs
 from ..kernels import Linear
+from ..kernels.points import naming
 from .columns import as_points, inverse_root, wide
 
 CORRECTIONS = (None, "lingoes", "cailliez")
@@ -277,7 +278,7 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         k = self.n_components
         if not isinstance(k, numbers.Integral) or isinstance(k, bool) or k < 1:
             raise ValueError(f"n_components must be a positive integer, got {k!r}.")
-        if k > MOST_COMPONENTS:
+        if int(k) > MOST_COMPONENTS:
             raise ValueError(f"n_components={k} is more than any embedding has.")
         if self.metric_params is not None and not isinstance(self.metric_params, dict):
             raise TypeError(

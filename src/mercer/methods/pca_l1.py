@@ -16,7 +16,6 @@ from ..preimage import on_scores, preimage
 from .base import MapMethod, Moments
 from .columns import as_points
 
-
 # Each start is a column of signs.
 MOST_STARTS = 10**6
 

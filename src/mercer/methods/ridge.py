@@ -8,7 +8,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
-from ..base import all_or_nothing, naming, on_fitted, validated_points
+from ..base import all_or_nothing, on_fitted, validated_points
 from ..engine import tiles
 from ..engine.arrays import (
     as_numpy,
@@ -22,7 +22,7 @@ from ..engine.arrays import (
     solve_triangular,
 )
 from ..engine.memory import MemoryLimitError, budget
-from ..factor import Factor
+from ..factor import Factor, factorize
 from ..kernel_map import KernelMap
 from ..kernels import as_kernel
 from ..kernels import points as pts
@@ -117,7 +117,7 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
-        with naming("y"):
+        with pts.naming("y"):
             T = check_array(
                 _host(y), ensure_2d=False, dtype=[np.float64, np.float32], input_name="y"
             )
@@ -302,7 +302,7 @@ class KernelRidge(RidgeModel):
         if kernel.is_psd is not True or 16.0 * n * n > budget(None, points):
             return "primal"  # the map tests validity, and needs no n x n matrix
         spread = np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(int))
-        rank = KernelMap(kernel).fit(pts.take(points, spread)).rank_
+        rank = factorize(kernel, pts.take(points, spread)).factor.rank
         return "dual" if rank == len(spread) else "primal"
 
     def _new_points(self, X):
@@ -310,7 +310,7 @@ class KernelRidge(RidgeModel):
         return pts.as_fitted(points, self._S, self._weights.dtype)
 
     def _check_alpha(self, n_targets):
-        with naming("alpha"):
+        with pts.naming("alpha"):
             alphas = np.asarray(_host(self.alpha), dtype=float)
         proper = np.all((alphas >= 0) & (alphas < np.inf))
         if alphas.shape not in ((), (1,), (n_targets,)) or not proper:
@@ -392,7 +392,7 @@ class KernelRidgeCV(RidgeModel):
         return self
 
     def _check_alphas(self):
-        with naming("alphas"):
+        with pts.naming("alphas"):
             alphas = np.atleast_1d(np.asarray(_host(self.alphas), dtype=float))
         if alphas.ndim != 1 or not alphas.size or not np.all((alphas > 0) & (alphas < np.inf)):
             raise ValueError(f"alphas must be a list of positive numbers, got {self.alphas!r}.")
@@ -454,7 +454,7 @@ def _solved(C, B):
 
 
 def _solves(A, ridge, X, B):
-    """Whether (A + ridge) X = B, about: a factorisation can succeed where rounding is all there is."""
+    """Whether (A + ridge) X = B, about: a factorisation can succeed on rounding alone."""
     xp = namespace(A)
     left = float(xp.max(xp.abs(A @ X + ridge[:, None] * X - B)))
     return left <= (1e-3 if "64" in str(A.dtype) else 0.1) * float(xp.max(xp.abs(B)))
