@@ -38,11 +38,12 @@ bench: $(VENV)/.bench ## the benchmark table; BENCH_ARGS passes options
 
 docs: $(VENV)/.docs ## the HTML pages, in docs/_build/html
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+	$(BIN)/python docs/check_links.py docs/_build/html
 
 torch: $(VENV)/.torch ## install torch, so that its tests run instead of being skipped
 
 clean: ## remove the environment and everything built
-	rm -rf $(VENV) build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist docs/_build docs/auto_examples docs/auto_ideas docs/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps: one environment, one stamp for each set of extras. Parallel pips
