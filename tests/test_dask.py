@@ -126,6 +126,39 @@ def test_a_limited_rank_reports_what_is_left(size, X, small_sample):
     assert kernel_map.max_residual_ > 1e-6
 
 
+def test_every_row_of_many_small_files_is_certified(X, y, tmp_path):
+    """Dask reads several small files as one partition, and which depends on the columns."""
+    for i in range(6):
+        rows = frame_of(X, y=y, z=1.0).iloc[500 * i : 500 * (i + 1)]
+        rows.to_parquet(tmp_path / f"{i}.parquet")
+    D = dd.read_parquet(tmp_path / "*.parquet")
+    model = KernelRidge(0.1, KernelMap(KERNEL, tol=1e-6)).fit(D[["a", "b", "c"]], D["y"])
+    kernel_map = model.kernel_map_
+    assert kernel_map.residual(frame_of(X)).max() <= 1e-6 + 1e-14
+    assert kernel_map.n_samples_seen_ == N
+    one = KernelRidge(0.1, Linear()).fit(kernel_map.transform(frame_of(X)), y)
+    expected = one.predict(kernel_map.transform(frame_of(X)))
+    assert_allclose(model.predict(D[["a", "b", "c"]]).compute(), expected, atol=1e-8)
+    with pytest.raises(ValueError, match="X has 3000 rows, and y has shape"):
+        model.fit(D[["a", "b", "c"]], y[1:])
+    again = KernelRidge(0.1, KernelMap(KERNEL, tol=1e-6)).fit(D[["a", "b", "c"]], y)
+    assert_allclose(again.coef_, model.coef_, rtol=1e-6, atol=1e-8)
+
+
+def test_rows_that_change_are_noticed(X):
+    count = iter([1000, 1000, 900])  # counted, sampled, certified
+
+    def source():
+        return X[: next(count)]
+
+    D = da.from_delayed(dask.delayed(source, pure=False)(), shape=(np.nan, 3), dtype=float)
+    with (
+        dask.config.set(scheduler="synchronous"),
+        pytest.raises(RuntimeError, match="900 rows were read where 1000"),
+    ):
+        KernelMap(KERNEL).fit(D)
+
+
 def test_random_state_chooses_the_sample(X, small_sample):
     D = cut(X, (1000, 2000))
     first, again, other = (

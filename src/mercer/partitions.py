@@ -253,6 +253,7 @@ def _stack(points):
 class Left:
     """Rows of a partition that are not yet explained, and the largest residuals of the others."""
 
+    seen: int
     rows: Any
     positions: np.ndarray
     relative: float
@@ -277,8 +278,15 @@ def certified_over(parts, check, factor, kernel_map):
     starts = np.concatenate([[0], parts.lengths.cumsum()[:-1]]).tolist()
     left = parts.keep(parts.each(_unexplained, parts.share((factor, check, tol)), starts))
     relative = largest = 0.0
+    expected = int(parts.lengths.sum())
     while True:
         told = parts.collect([_delayed(_summary, part) for part in left])
+        seen = sum(t[3] for t in told)
+        if seen != expected:
+            raise RuntimeError(
+                f"{seen} rows were read where {expected} had been counted: X changes each time it "
+                "is computed. Write it to files, or X.persist() it."
+            )
         relative = max([relative, *(t[1] for t in told)])
         largest = max([largest, *(t[2] for t in told)])
         counts = np.array([t[0] for t in told])
@@ -302,7 +310,8 @@ def certified_over(parts, check, factor, kernel_map):
             break
         # At the largest rank allowed nothing more is explained: report what is left.
         shared = parts.share((factor, np.inf if full else tol))
-        left = parts.keep([_delayed(_still_unexplained, shared, part) for part in left])
+        left, expected = [_delayed(_still_unexplained, shared, part) for part in left], total
+        left = parts.keep(left)
     return Certified(factor, int(parts.lengths.sum()), float(relative), float(largest))
 
 
@@ -316,7 +325,7 @@ def _delayed(function, *args):
 def _unexplained(shared, block, start):
     factor, check, tol = shared
     if block.shape[0] == 0:
-        return Left(None, np.empty(0, dtype=int), 0.0, 0.0)
+        return Left(0, None, np.empty(0, dtype=int), 0.0, 0.0)
     rows = check(block)
     factor.kernel.check_range(rows)
     return _sorted_out(factor, rows, start + np.arange(rows.shape[0]), tol)
@@ -325,7 +334,9 @@ def _unexplained(shared, block, start):
 @task
 def _still_unexplained(shared, left):
     factor, tol = shared
-    return left if left.count == 0 else _sorted_out(factor, left.rows, left.positions, tol)
+    if left.count == 0:
+        return Left(0, None, left.positions, 0.0, 0.0)
+    return _sorted_out(factor, left.rows, left.positions, tol)
 
 
 def _sorted_out(factor, rows, positions, tol):
@@ -333,12 +344,13 @@ def _sorted_out(factor, rows, positions, tol):
     above = share > tol
     kept = np.flatnonzero(above)
     relative, largest = (float(v[~above].max(initial=0.0)) for v in (share, rho2))
-    return Left(pts.take(rows, kept) if len(kept) else None, positions[kept], relative, largest)
+    kept_rows = pts.take(rows, kept) if len(kept) else None
+    return Left(rows.shape[0], kept_rows, positions[kept], relative, largest)
 
 
 @task
 def _summary(left):
-    return left.count, left.relative, left.largest
+    return left.count, left.relative, left.largest, left.seen
 
 
 @task

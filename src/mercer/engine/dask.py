@@ -71,12 +71,11 @@ class Partitions:
             return [None] * len(self.blocks)
         if is_dask(values):
             values = _one_chunk_a_row(values, self)
-            found = values.npartitions
-            if found == len(self.blocks):
+            if values.npartitions == self.X.npartitions:
                 return values
             raise ValueError(
-                f"{name} has {found} partitions and X {len(self.blocks)}: both must be cut at the "
-                f"same rows. Take {name} from the same collection as X, or rechunk it."
+                f"{name} has {values.npartitions} partitions and X {self.X.npartitions}: both must "
+                f"be cut at the same rows. Take {name} from the collection that X is from."
             )
         values, n = np.asarray(values), int(self.lengths.sum())
         if values.shape[:1] != (n,):
@@ -103,7 +102,9 @@ class Partitions:
             return _read_together(self.X, list(read.values()), list(read), len(values))
         pack, every = delayed(_pack, pure=False, traverse=False), range(len(values))
         blocks = [_blocks(v) if is_dask(v) else v for v in values]
-        return [pack(*row, places=every, n=len(every)) for row in zip(self.blocks, *blocks)]
+        return [
+            pack(*row, places=every, n=len(every)) for row in zip(self.blocks, *blocks, strict=True)
+        ]
 
     def _alike(self, values):
         return hasattr(values, "chunks") != self.frame
@@ -113,7 +114,8 @@ class Partitions:
         from dask import delayed
 
         task = delayed(function, pure=False, traverse=False)
-        rows = zip(self.blocks if blocks is None else blocks, *columns)
+        # Strict: a reader of files may cut the same files otherwise for other columns.
+        rows = zip(self.blocks if blocks is None else blocks, *columns, strict=True)
         return [task(shared, *row) for row in rows]
 
     def share(self, thing):
@@ -455,13 +457,10 @@ def _read_together(X, values, places, n):
 def _lengths(X, blocks):
     import dask
 
-    if hasattr(X, "chunks"):
-        if not np.isnan(X.chunks[0]).any():
-            return np.array(X.chunks[0], dtype=int)
-        count = dask.delayed(_count, pure=False)
-        return np.array(dask.compute(*[count(block) for block in blocks]), dtype=int)
-    # One column is enough, and a reader of columns reads no other.
-    return np.asarray(X[[X.columns[0]]].map_partitions(len).compute(), dtype=int)
+    if hasattr(X, "chunks") and not np.isnan(X.chunks[0]).any():
+        return np.array(X.chunks[0], dtype=int)
+    count = dask.delayed(_count, pure=False)
+    return np.array(dask.compute(*[count(block) for block in blocks]), dtype=int)
 
 
 def _count(block):
