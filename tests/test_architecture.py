@@ -17,7 +17,7 @@ LAYERS = [
     {"preimage", "partitions"},
     {"kernel_map"},
     {"methods"},
-    {"kernelized"},
+    {"kernelized", "embeddings"},
     {"persistence", "onnx"},
     {"plots"},
     {"report"},

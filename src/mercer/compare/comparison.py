@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
+from ..embeddings import available, embed
 from ..kernels import (
     RBF,
     Cosine,
@@ -16,7 +17,6 @@ from ..kernels import (
 )
 from ..kernels.points import is_frame, n_points
 from . import verdict
-from .embeddings import available, embed
 from .measures import SPECTRUM_ROWS, measure
 from .sampling import CLASSES, class_codes, draw, select
 from .scores import fold_of, overlap_of, scores, standard_error

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..embeddings import eigenvalues
 from ..engine.arrays import as_numpy
 from ..kernel_map import KernelMap
 from ..kernels import NotPSDError, check_mercer
@@ -43,7 +44,7 @@ def measure(kernel, sample):
         validity = REFUTED
     diagonal = np.einsum("ij,ij->i", F, F)
     Fc = F - F.mean(axis=0)
-    values = _eigenvalues(Fc)
+    values = eigenvalues(_rows_for_spectrum(Fc))
     return Measures(
         validity=validity,
         rank=int(kernel_map.rank_),
@@ -102,14 +103,6 @@ def targets(y, task):
 def _rows_for_spectrum(F):
     n = F.shape[0]
     return F if n <= SPECTRUM_ROWS else F[np.linspace(0, n - 1, SPECTRUM_ROWS).astype(int)]
-
-
-def _eigenvalues(F):
-    """Of F F', decreasing, those that are zero left out."""
-    F = _rows_for_spectrum(F)
-    C = F.T @ F if F.shape[1] <= F.shape[0] else F @ F.T
-    values = np.linalg.eigvalsh(C)[::-1]
-    return values[values > len(C) * np.finfo(float).eps * max(values[0], 0)]
 
 
 def _condition(F, rank):

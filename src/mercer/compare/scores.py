@@ -11,8 +11,9 @@ import scipy.special
 from sklearn.metrics import r2_score
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
+from ..embeddings import Coordinates, discriminant
 from ..engine.arrays import as_numpy
-from .linear import discriminant, ridge
+from ..methods.ridge import KernelRidgeCV
 from .measures import space_of
 from .sampling import class_codes
 
@@ -22,19 +23,11 @@ ALPHAS = np.logspace(-6, 1, 15)
 
 
 @dataclass
-class Fold:
-    """Coordinates of the training rows and of the new rows of one fold."""
+class Fold(Coordinates):
+    """Coordinates of one fold, and which rows these are."""
 
     training: np.ndarray
     new: np.ndarray
-    Phi: np.ndarray
-    Phi_new: np.ndarray
-
-    @classmethod
-    def scaled(cls, training, new, Phi, Phi_new):
-        """In one common scale: the methods see no difference, and 1e-14 is not small any more."""
-        size = np.sqrt((Phi**2).sum(axis=1).mean()) or 1.0
-        return cls(training, new, Phi / size, Phi_new / size)
 
 
 def fold_of(kernel, sample, training, new):
@@ -43,7 +36,7 @@ def fold_of(kernel, sample, training, new):
     Phi_new = Phi[:0]
     if len(new):
         Phi_new = as_numpy(kernel_map.transform(sample.take(new, training))).astype(float)
-    return Fold.scaled(training, new, Phi, Phi_new)
+    return Fold.scaled(Phi, Phi_new, training=training, new=new)
 
 
 def scores(fold, sample, n_neighbors):
@@ -63,6 +56,13 @@ def scores(fold, sample, n_neighbors):
         NEIGHBOURS: float(np.mean(near.predict(fold.Phi_new) == t)),
         DISCRIMINANT: float(np.mean(discriminant(fold.Phi, y).predict(fold.Phi_new) == t)),
     }
+
+
+def ridge(Phi, y, alphas):
+    """Predictions by ridge, its penalty chosen by leave-one-out; means are taken off first."""
+    mean, centre = y.mean(), Phi.mean(axis=0)
+    model = KernelRidgeCV(alphas, kernel="linear").fit(Phi - centre, y - mean)
+    return lambda Phi_new: model.predict(Phi_new - centre) + mean
 
 
 def _r2(t, predicted):

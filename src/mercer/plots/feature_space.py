@@ -2,9 +2,7 @@
 
 import numpy as np
 
-from ..compare.embeddings import DISCRIMINANT, PCA, available, embed
-from ..compare.sampling import class_codes
-from ..compare.scores import Fold
+from ..embeddings import DISCRIMINANT, PCA, Coordinates, available, embed
 from ..engine.arrays import as_numpy
 from ..kernel_map import KernelMap
 from .style import (
@@ -69,9 +67,8 @@ class FeatureSpaceDisplay:
             raise ValueError("discriminant axes need the classes y.")
         kernel_map = KernelMap(kernel)
         Phi = as_numpy(kernel_map.fit_transform(X)).astype(float)
-        fold = Fold.scaled(np.arange(len(Phi)), np.arange(0), Phi, Phi[:0])
-        codes = None if y is None else class_codes(np.asarray(y))
-        Z = embed(embedding, fold, codes, random_state)
+        codes = None if y is None else classes_of(y)[1]
+        Z = embed(embedding, Coordinates.scaled(Phi), codes, random_state)
         title = repr(kernel_map.kernel_) if title is None else title
         return cls(Z, y, names=(f"{embedding} 1", f"{embedding} 2"), title=title)
 

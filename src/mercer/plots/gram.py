@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from ..compare.sampling import select
+from ..engine import tiles
 from ..engine.arrays import as_numpy
 from ..kernels import as_kernel
-from ..kernels.points import n_points
+from ..kernels.points import take
 from .style import SEQUENTIAL, axes_for, classes_of, is_numeric_target, literally
 
 # More rows than a screen has pixels show nothing more.
@@ -40,15 +40,17 @@ class GramDisplay:
     def from_kernel(cls, kernel, X, y=None, *, max_rows=MOST_ROWS, random_state=0, title=None):
         """k(X, X); larger data are sampled, which the title says."""
         kernel = as_kernel(kernel)
-        n, sampled = n_points(X), ""
+        title = repr(kernel) if title is None else title
+        kernel = kernel.bind(X)
+        points = kernel.points(X)
+        n = points.shape[0]
         y = None if y is None else np.asarray(y)
         if n > max_rows:
             rows = np.sort(np.random.default_rng(random_state).choice(n, max_rows, replace=False))
-            X = X[np.ix_(rows, rows)] if kernel.kind == "gram" else select(X, rows)
+            points = points[np.ix_(rows, rows)] if kernel.kind == "gram" else take(points, rows)
             y = None if y is None else y[rows]
-            sampled = f" ({max_rows} of {n} rows)"
-        title = repr(kernel) if title is None else title
-        return cls(as_numpy(kernel(X)), y, title=title + sampled)
+            title += f" ({max_rows} of {n} rows)"
+        return cls(as_numpy(tiles.evaluate(kernel, points)), y, title=title)
 
     @classmethod
     def from_estimator(cls, estimator, X, y=None, **kwargs):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..compare.measures import _eigenvalues
+from ..embeddings import eigenvalues
 from ..engine.arrays import as_numpy
 from ..kernel_map import KernelMap
 from .style import COLOURS, axes_for, literally, quiet
@@ -34,7 +34,7 @@ class SpectrumDisplay:
         kernel_map = KernelMap(kernel)
         Phi = as_numpy(kernel_map.fit_transform(X)).astype(float)
         title = repr(kernel_map.kernel_) if title is None else title
-        return cls(_eigenvalues(Phi - Phi.mean(axis=0)), title=title)
+        return cls(eigenvalues(Phi - Phi.mean(axis=0)), title=title)
 
     @classmethod
     def from_estimator(cls, estimator, *, title=None):
