@@ -164,10 +164,12 @@ def _total_on_cluster(client, tasks):
         if len(here[worker]) == FAN_IN:
             arrivals.add(_added(client, here.pop(worker), worker))
     sums = [_added(client, group, worker) for worker, group in here.items()]
-    return opened(_added(client, sums, None).result())
+    while len(sums) > 1:
+        sums = [_added(client, sums[i : i + FAN_IN]) for i in range(0, len(sums), FAN_IN)]
+    return opened(sums[0].result())
 
 
-def _added(client, futures, worker):
+def _added(client, futures, worker=None):
     if worker is None:
         return client.submit(add_up, futures, pure=False)
     # A preference: the sum is made elsewhere when this worker is lost.
