@@ -1,6 +1,6 @@
 """Check every link of the built site that needs no network: files, pages, anchors, images.
 
-    python docs/check_links.py docs/_build/html
+python docs/check_links.py docs/_build/html
 """
 
 import sys
@@ -28,7 +28,9 @@ class Page(HTMLParser):
 
 
 def broken(root):
-    pages = {path: Page(path) for path in sorted(root.rglob("*.html")) if "_static" not in path.parts}
+    pages = {
+        path: Page(path) for path in sorted(root.rglob("*.html")) if "_static" not in path.parts
+    }
     for path, page in pages.items():
         for link in page.links:
             url = urlsplit(link)
@@ -38,7 +40,11 @@ def broken(root):
             target = target / "index.html" if target.is_dir() else target
             if not target.exists():
                 yield f"{path.relative_to(root)}: no file for {link}"
-            elif url.fragment and target in pages and unquote(url.fragment) not in pages[target].anchors:
+            elif (
+                url.fragment
+                and target in pages
+                and unquote(url.fragment) not in pages[target].anchors
+            ):
                 yield f"{path.relative_to(root)}: no anchor for {link}"
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from docutils import nodes
 from latex2mathml.converter import convert
-from sphinx_gallery.sorting import FileNameSortKey
 
 HERE = Path(__file__).parent
 os.environ["MERCER_DOWNLOAD"] = "0"  # pages are the same with and without a network
@@ -32,6 +31,8 @@ extensions = [
 exclude_patterns = ["_build", "ideas", "images", "**/GALLERY_HEADER.rst", "auto_*/*.ipynb"]
 root_doc = "index"
 default_role = "code"
+smartquotes = False  # docstrings quote values: "scale"
+toc_object_entries_show_parents = "hide"
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "attrs_block"]
 myst_heading_anchors = 3
 suppress_warnings = ["config.cache"]  # functions below are part of the configuration
@@ -71,7 +72,7 @@ def only_our_own(app, what, name, obj, skip, options):
     return True if foreign or re.fullmatch(r"set_\w+_request", name) else skip
 
 
-# --- mathematics: MathML, which browsers draw without scripts and without a network -----------------
+# --- mathematics: MathML, which browsers draw without scripts and without a network ---------------
 
 
 def inline_math(self, node):
@@ -80,7 +81,7 @@ def inline_math(self, node):
 
 
 def display_math(self, node):
-    self.body.append(f'<div class="math">{convert(node.astext(), display="block")}</div>')
+    self.body.append(f'<div class="formula">{convert(node.astext(), display="block")}</div>')
     raise nodes.SkipNode
 
 
@@ -106,13 +107,31 @@ def plain_figures(gallery_conf, fname):
     )
 
 
+ORDER = [
+    *("exact_mnist", "any_method", "kernel_kmeans", "million_points", "strings", "denoising"),
+    *("uncertainty", "novelty", "road_distances", "choose_kernel", "columns", "functions"),
+    *("landmarks", "l1_outliers", "indefinite", "leave_one_out"),
+]
+
+
+class MostTellingFirst:
+    """Examples in the order above, others after them; the idea pages by their numbers."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __call__(self, filename):
+        name = Path(filename).stem.removeprefix("plot_")
+        return (ORDER.index(name) if name in ORDER else len(ORDER), name)
+
+
 warnings.filterwarnings("error", module=r"mercer\.")
 sphinx_gallery_conf = {
     "examples_dirs": ["../examples", "ideas"],
     "gallery_dirs": ["auto_examples", "auto_ideas"],
     "filename_pattern": r"plot_",
     "ignore_pattern": r"(first_steps|__init__)\.py",
-    "within_subsection_order": FileNameSortKey,
+    "within_subsection_order": MostTellingFirst,
     "reset_modules": (plain_figures, "matplotlib"),
     "abort_on_example_error": True,
     "download_all_examples": False,

@@ -22,7 +22,9 @@ def main():
     kernels = demo.kernels(X.shape[1])
     comparison = compare_kernels(X, y, kernels, train_size=60, cv=5)
     names = [n for n in ("t-SNE", "discriminant") if n in comparison.spaces[0].embeddings]
-    fig, axes = plt.subplots(len(names), len(kernels), figsize=(9, 3.1 * len(names)), layout="constrained")
+    fig, axes = plt.subplots(
+        len(names), len(kernels), figsize=(9, 3.1 * len(names)), layout="constrained"
+    )
     images = X[comparison.rows].reshape(-1, *shape)
     for column, space in enumerate(comparison.spaces):
         for row, name in enumerate(names):

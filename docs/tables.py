@@ -40,7 +40,7 @@ def full(bench):
     seen = None
     for line in bench["lines"]:
         row = f"`{line['row']}`" if line["row"] != seen else ""
-        ratio = "" if line["ratio"] is None else f"{line['ratio']:.2g} ×"
+        ratio = "" if line["ratio"] is None else f"{line['ratio']:.2g} x"
         lines.append(
             f"| {row} | {line['contender']} | {seconds(line['median_s'])} ± "
             f"{seconds(line['spread_s'])} | {line['peak_gb']:.2g} GB | {ratio} | "
@@ -66,7 +66,7 @@ def short(bench):
         other = f" ({numbers(theirs['accuracy'])})" if theirs["accuracy"] else ""
         lines.append(
             f"| {text} | {seconds(ours['median_s'])}{accuracy} | "
-            f"{seconds(theirs['median_s'])}{other} | {theirs['ratio']:.2g} × |"
+            f"{seconds(theirs['median_s'])}{other} | {theirs['ratio']:.2g} x |"
         )
     return "\n".join(lines)
 

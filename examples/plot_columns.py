@@ -2,9 +2,9 @@
 One kernel for a table with columns of several kinds
 ====================================================
 
-Hours go round, temperatures are near or far, stations are the same or not. Each group of columns gets
-the kernel that suits it; sums and products say how the groups work together (rules 9 and 10 of
-[KERNELS]). The model can then be taken apart along the same lines.
+Hours go round, temperatures are near or far, stations are the same or not. Each group of columns
+gets the kernel that suits it; sums and products say how the groups work together (rules 9 and 10
+of [KERNELS]). The model can then be taken apart along the same lines.
 """
 
 import matplotlib.pyplot as plt
@@ -68,7 +68,9 @@ fig, axes = plt.subplots(1, 2, figsize=(9.5, 3.2), sharey=True)
 for ax, where in zip(axes, ("station", "lake")):
     asked = pd.DataFrame({"hour": grid[0].ravel(), "warmth": grid[1].ravel(), "place": where})
     value = model.predict(asked).reshape(22, 37)
-    drawn = ax.contourf(hours, degrees, value, levels=np.linspace(-2, 54, 15), cmap="cividis", extend="both")
+    drawn = ax.contourf(
+        hours, degrees, value, levels=np.linspace(-2, 54, 15), cmap="cividis", extend="both"
+    )
     here = table[table.place == where]
     ax.plot(here.hour, here.warmth, ".", color="white", ms=2)
     ax.set(title=where, xlabel="hour", xticks=[0, 6, 12, 18, 24])

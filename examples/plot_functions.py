@@ -10,7 +10,16 @@ rough, periodic or not, as the kernel says.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mercer import RBF, KernelMap, Laplacian, Linear, Matern, Periodic, Polynomial, RationalQuadratic
+from mercer import (
+    RBF,
+    KernelMap,
+    Laplacian,
+    Linear,
+    Matern,
+    Periodic,
+    Polynomial,
+    RationalQuadratic,
+)
 
 x = np.linspace(-3, 3, 200)[:, None]
 kernels = {

@@ -2,9 +2,9 @@
 Which points should be landmarks?
 =================================
 
-A map of limited rank keeps a few landmarks. Drawn uniformly, as Nyström methods do, they crowd where
-the data crowd and miss small groups altogether. Greedy landmarks go wherever the largest error is;
-random ones, drawn in proportion to the error, make the smallest sum of errors.
+A map of limited rank keeps a few landmarks. Drawn uniformly, as Nyström methods do, they crowd
+where the data crowd and miss small groups altogether. Greedy landmarks go wherever the largest
+error is; random ones, drawn in proportion to the error, make the smallest sum of errors.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 A million points, certified
 ===========================
 
-The kernel matrix of a million points has 8 000 gigabytes. A map of them needs a few hundred columns
-of it: landmarks are found on a sample, then every row is read once, and those that are not explained
-to the tolerance add landmarks of their own. At the end each of the million is certified.
+The kernel matrix of a million points has 8 000 gigabytes. A map of them needs a few hundred
+columns of it: landmarks are found on a sample, then every row is read once, and those that are not
+explained to the tolerance add landmarks of their own. At the end each of the million is certified.
 """
 
 import matplotlib.pyplot as plt
@@ -49,8 +49,8 @@ X, arm = galaxy(99)
 print(f"accuracy on new stars: {model.score(kernel_map.transform(X[:20000]), arm[:20000]):.3f}")
 
 # %%
-# The galaxy, its landmarks (they lie where the map needed them, also at the far and empty edge), and
-# to which arm the model counts every place.
+# The galaxy, its landmarks (they lie where the map needed them, also at the far and empty edge),
+# and to which arm the model counts every place.
 
 everyone = np.concatenate([galaxy(chunk)[0] for chunk in range(3)])
 line = np.linspace(-3.2, 3.2, 120)

@@ -18,8 +18,8 @@ from mercer import ClassicalMDS
 # A town on a river
 # -----------------
 # Two hundred crossings, streets between neighbours, and a river with two bridges. The distance
-# between two crossings is the shortest way on foot: what is near as the crow flies can be a long way
-# round.
+# between two crossings is the shortest way on foot: what is near as the crow flies can be a long
+# way round.
 
 rng = np.random.default_rng(4)
 places = rng.uniform(0, 1, size=(200, 2)) * [2.0, 1.2]
@@ -59,7 +59,10 @@ U, _, V = np.linalg.svd(A.T @ B)
 drawn = A @ U @ V + places.mean(axis=0)
 
 fig, axes = plt.subplots(1, 2, figsize=(9.5, 3.6))
-for ax, P, title in ((axes[0], places, "the town"), (axes[1], drawn, "its map from walking distances")):
+for ax, P, title in (
+    (axes[0], places, "the town"),
+    (axes[1], drawn, "its map from walking distances"),
+):
     ax.scatter(*P[~later].T, c=np.where(side[~later], "#0072B2", "#D55E00"), s=16)
     ax.scatter(*P[later].T, s=34, marker="x", color="black", label="placed afterwards")
     ax.set(title=title, aspect="equal", xticks=[], yticks=[])
@@ -70,8 +73,8 @@ axes[0].legend(loc="lower right", fontsize=8, framealpha=1)
 plt.show()
 
 # %%
-# The river has opened: its banks are far apart in the middle of the right map, since the way between
-# them is long. The map tells the truth about walking, not about the crow.
+# The river has opened: its banks are far apart in the middle of the right map, since the way
+# between them is long. The map tells the truth about walking, not about the crow.
 #
 # Six European cities
 # -------------------

@@ -28,9 +28,9 @@ words = {
 # %%
 # A kernel on strings
 # -------------------
-# Count the pieces of a word, beginning and end marked, and take the inner product of the counts: an
-# inner product by construction, so a valid kernel. The library cannot know that of a Python function,
-# so it checks.
+# Count the pieces of a word, beginning and end marked, and take the inner product of the counts:
+# an inner product by construction, so a valid kernel. The library cannot know that of a Python
+# function, so it checks.
 
 
 def pieces(word):
@@ -68,8 +68,8 @@ plt.show()
 # %%
 # Languages
 # ---------
-# A language is the concatenation of its ten words' coordinates. Distances between these are distances
-# between languages, and a tree of them is the family tree.
+# A language is the concatenation of its ten words' coordinates. Distances between these are
+# distances between languages, and a tree of them is the family tree.
 
 from scipy.cluster.hierarchy import dendrogram, linkage
 

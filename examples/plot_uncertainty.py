@@ -14,8 +14,8 @@ import numpy as np
 from mercer import RBF, KernelRidgeCV, Periodic
 
 # %%
-# Ten years of a quantity that grows, with a season. Two years of measurements are missing, and three
-# lie ahead.
+# Ten years of a quantity that grows, with a season. Two years of measurements are missing, and
+# three lie ahead.
 
 rng = np.random.default_rng(0)
 t = np.sort(rng.uniform(0, 10, 170))
@@ -30,9 +30,9 @@ models = {
 }
 
 # %%
-# A kernel of nearness alone falls back to the mean where there are no data, and says so by its band.
-# The sum of a slow trend and a season carries the season across the gap and into the future, and its
-# band stays narrow where it may.
+# A kernel of nearness alone falls back to the mean where there are no data, and says so by its
+# band. The sum of a slow trend and a season carries the season across the gap and into the future,
+# and its band stays narrow where it may.
 
 z = np.linspace(-0.3, 13, 400)
 fig, axes = plt.subplots(2, 1, figsize=(8.5, 5.2), sharex=True, sharey=True)

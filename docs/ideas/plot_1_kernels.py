@@ -162,10 +162,10 @@ for number, kernel in enumerate(rules, 1):
 
 # %%
 # The third column is the second half of the story. Rules carry feature maps with them: sums
-# concatenate coordinates, products multiply all pairs of them, :math:`f` scales, :math:`g` composes.
-# So `k1 * k2` has a finite map without anyone deriving it. `exp` and RBF need infinitely many
-# coordinates, and for these the :ref:`next page <sphx_glr_auto_ideas_plot_2_exact_map.py>` finds a
-# finite map that is exact on your data.
+# concatenate coordinates, products multiply all pairs of them, :math:`f` scales, :math:`g`
+# composes. So `k1 * k2` has a finite map without anyone deriving it. `exp` and RBF need infinitely
+# many coordinates, and for these the :ref:`next page <sphx_glr_auto_ideas_plot_2_exact_map.py>`
+# finds a finite map that is exact on your data.
 #
 # What need not be a kernel is refused when it is written, with the reason:
 

@@ -2,10 +2,10 @@ r"""
 2. The exact map and its bases
 ==============================
 
-The feature space of a Gaussian kernel has infinitely many dimensions. Yet :math:`n` training points
-span at most :math:`n` of them, and a new point can be compared with the training points only through
-its shadow in that span. So a *finite* set of coordinates reproduces the kernel **exactly** wherever
-a training point is involved ([EXACT] Theorem 1, [NPT] Theorem 2).
+The feature space of a Gaussian kernel has infinitely many dimensions. Yet :math:`n` training
+points span at most :math:`n` of them, and a new point can be compared with the training points
+only through its shadow in that span. So a *finite* set of coordinates reproduces the kernel
+**exactly** wherever a training point is involved ([EXACT] Theorem 1, [NPT] Theorem 2).
 """
 
 import matplotlib.pyplot as plt
@@ -26,9 +26,9 @@ kernel = RBF(1.0)
 #
 # .. math:: \varphi(z) = F^{+} k_z ,
 #
-# the least-squares solution of :math:`F \varphi = k_z`. The kernel matrix of the training points and
-# :math:`z` together is positive semi-definite, which forces :math:`k_z` into the range of :math:`K`.
-# So the equation is *solved*, not approximated: :math:`F \varphi(z) = k_z`, which reads
+# the least-squares solution of :math:`F \varphi = k_z`. The kernel matrix of the training points
+# and :math:`z` together is positive semi-definite, which forces :math:`k_z` into the range of
+# :math:`K`. So the equation is *solved*, not approximated: :math:`F \varphi(z) = k_z`, which reads
 # :math:`\varphi(x_i) \cdot \varphi(z) = k(x_i, z)` for every :math:`i`. [EXACT] proves it for
 # invertible :math:`K`; this argument does not need that.
 
@@ -48,13 +48,13 @@ print("KernelMap, largest error:", f"{error:.0e}", "with", kernel_map.rank_, "co
 # ----------------------
 # :math:`F` is not unique, and each choice is another orthonormal basis of the same span:
 #
-# =========  ============================  =====================================================
+# =========  ============================  ========================================================
 # basis      :math:`\varphi(z)`            source
-# =========  ============================  =====================================================
+# =========  ============================  ========================================================
 # symmetric  :math:`K^{-1/2} k_z`          [EXACT] (4)
 # eigen      :math:`L^{-1/2} U^T k_z`      [NPT] Theorem 2, with :math:`K = U L U^T`
-# cholesky   :math:`C^{-1} k(S, z)`        [NPT] footnote 3, :math:`S` the pivots, :math:`C C^T = k(S, S)`
-# =========  ============================  =====================================================
+# cholesky   :math:`C^{-1} k(S, z)`        [NPT] footnote 3: :math:`C C^T = k(S, S)`, pivots S
+# =========  ============================  ========================================================
 #
 # Below, every row of an image is a coordinate of the new points. Symmetric coordinates are bumps,
 # one for each training point. Eigen coordinates are waves, ordered by how much variance they carry.
@@ -66,7 +66,12 @@ for column, (basis, m) in enumerate(maps.items()):
     Phi = m.transform(Z)
     size = np.abs(Phi).max()
     axes[0, column].imshow(
-        Phi.T, aspect="auto", extent=(-4.5, 4.5, Phi.shape[1], 0), cmap="PuOr", vmin=-size, vmax=size
+        Phi.T,
+        aspect="auto",
+        extent=(-4.5, 4.5, Phi.shape[1], 0),
+        cmap="PuOr",
+        vmin=-size,
+        vmax=size,
     )
     axes[0, column].set_title(f"{basis}: {Phi.shape[1]} coordinates")
     axes[1, column].plot(Z, Phi[:, :5] if basis != "symmetric" else Phi[:, 3:8])
@@ -127,11 +132,13 @@ plt.show()
 # Coefficients, both ways
 # -----------------------
 # A direction in coordinates is a function of the input. :math:`b \cdot \varphi(z)` is
-# :math:`\sum_j w_j k(s_j, z)` over the landmarks, an element of the kernel's Hilbert space, and back
-# ([NPT] Lemma 6 and Corollary 7):
+# :math:`\sum_j w_j k(s_j, z)` over the landmarks, an element of the kernel's Hilbert space, and
+# back ([NPT] Lemma 6 and Corollary 7):
 
 b = np.zeros(kernel_map.rank_)
 b[2] = 1.0
 f = kernel_map.function(b)
 print(f, "differs by", f"{np.abs(f(Z) - kernel_map.transform(Z) @ b).max():.0e}")
-print("its norm:", round(f.norm(), 6), " back to coordinates:", kernel_map.coordinates(f)[:4].round(6))
+print(
+    "its norm:", round(f.norm(), 6), " back to coordinates:", kernel_map.coordinates(f)[:4].round(6)
+)

@@ -2,10 +2,10 @@ r"""
 3. Certificate and rank: what floating point does
 =================================================
 
-In exact arithmetic the Gaussian kernel matrix of distinct points always has full rank. On a computer
-it hardly ever does: its eigenvalues fall below the rounding error long before they end. This page
-says what "exact" means then, and shows that the map can bound its own error, pair by pair, without
-ever seeing the full kernel matrix.
+In exact arithmetic the Gaussian kernel matrix of distinct points always has full rank. On a
+computer it hardly ever does: its eigenvalues fall below the rounding error long before they end.
+This page says what "exact" means then, and shows that the map can bound its own error, pair by
+pair, without ever seeing the full kernel matrix.
 """
 
 import matplotlib.pyplot as plt
@@ -52,9 +52,10 @@ plt.show()
 #
 # .. math:: |k(x, z) - \varphi(x) \cdot \varphi(z)| \le \rho(x)\, \rho(z) .
 #
-# Both residuals are known from the map. The bound that the library returns also carries the rounding
-# errors of the kernel and of the triangular solves, since the bare formula is violated in practice
-# once residuals reach 1e-8. Here, a map with 40 landmarks, on pairs of points it has never seen:
+# Both residuals are known from the map. The bound that the library returns also carries the
+# rounding errors of the kernel and of the triangular solves, since the bare formula is violated in
+# practice once residuals reach 1e-8. Here, a map with 40 landmarks, on pairs of points it has
+# never seen:
 
 kernel = RBF(1.0)
 small = KernelMap(kernel, max_rank=40).fit(X)
@@ -96,15 +97,18 @@ plt.show()
 
 # %%
 # So "exact" means: to rounding (1e-14) where the kernel matrix is well conditioned, as for the
-# polynomial kernels on MNIST in [EXACT]; and to about the square root of rounding (1e-8) in the worst
-# case, where the matrix is numerically singular and a new point needs coordinates along directions
-# that hardly exist. Training pairs are better off:
+# polynomial kernels on MNIST in [EXACT]; and to about the square root of rounding (1e-8) in the
+# worst case, where the matrix is numerically singular and a new point needs coordinates along
+# directions that hardly exist. Training pairs are better off:
 
 m = KernelMap(kernel).fit(X)
 inner = m.transform(X) @ m.transform(X).T
 print("rank", m.rank_, "of", len(X))
 print("training pairs:       ", f"{np.abs(inner - kernel(X)).max():.0e}")
-print("training against new: ", f"{np.abs(m.transform(X) @ m.transform(Z).T - kernel(X, Z)).max():.0e}")
+print(
+    "training against new: ",
+    f"{np.abs(m.transform(X) @ m.transform(Z).T - kernel(X, Z)).max():.0e}",
+)
 
 # %%
 # Each point by its own measure

@@ -53,10 +53,10 @@ print(pca.transform(X).round(4))
 #
 # - **primal** ([EXACT] (14) to (16)): ordinary PCA on the explicit coordinates;
 # - **dual** ([EXACT] (21) to (23)): :math:`(k_z - K\mathbf{1}/n)^T H a`;
-# - **combined** ([EXACT] (25)): :math:`k_z^T (a - \bar a \mathbf{1}) - n \lambda \bar a`, which needs
-#   neither an inverse of :math:`K` nor a centred kernel matrix at prediction;
-# - **classical** ([EXACT] Appendix A, [SLIDES], [MDS] 2.3, [NPT] (14)): centre every :math:`k_z` with
-#   the means of the training matrix.
+# - **combined** ([EXACT] (25)): :math:`k_z^T (a - \bar a \mathbf{1}) - n \lambda \bar a`, which
+#   needs neither an inverse of :math:`K` nor a centred kernel matrix at prediction;
+# - **classical** ([EXACT] Appendix A, [SLIDES], [MDS] 2.3, [NPT] (14)): centre every :math:`k_z`
+#   with the means of the training matrix.
 #
 # They agree, to the last digit or (through the coordinates of the map, which drop what is rounding
 # noise) nearly so:

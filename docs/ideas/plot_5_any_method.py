@@ -16,7 +16,7 @@ from sklearn.linear_model import Lasso, LogisticRegression
 from sklearn.neighbors import NearestCentroid
 from sklearn.svm import SVC
 
-from mercer import RBF, Kernelized, KernelDiscriminant, KernelMap, KernelRidge
+from mercer import RBF, KernelDiscriminant, Kernelized, KernelMap, KernelRidge
 
 X, y = make_moons(200, noise=0.2, random_state=0)
 kernel = RBF(1.0)
@@ -40,16 +40,19 @@ print("intercepts:", classical.intercept_.round(8), explicit.intercept_.round(8)
 
 t = np.sin(2 * X[:, 0]) + X[:, 1]
 dual = np.linalg.solve(kernel(X) + 0.1 * np.eye(len(X)), t)
-grid = np.column_stack([g.ravel() for g in np.meshgrid(np.linspace(-1, 2, 30), np.linspace(-1, 1.5, 30))])
+grid = np.column_stack(
+    [g.ravel() for g in np.meshgrid(np.linspace(-1, 2, 30), np.linspace(-1, 1.5, 30))]
+)
 for form in ("primal", "dual"):
     prediction = KernelRidge(0.1, kernel, form=form).fit(X, t).predict(grid)
-    print(f"{form:7} differs from the formula by {np.abs(prediction - kernel(grid, X) @ dual).max():.0e}")
+    error = np.abs(prediction - kernel(grid, X) @ dual).max()
+    print(f"{form:7} differs from the formula by {error:.0e}")
 
 # %%
 # Nobody derived these
 # --------------------
-# Nearest centroid, logistic regression, and linear discriminant analysis in the space of one kernel.
-# The straight boundaries of feature space are curves here.
+# Nearest centroid, logistic regression, and linear discriminant analysis in the space of one
+# kernel. The straight boundaries of feature space are curves here.
 
 models = {
     "nearest centroid": Kernelized(NearestCentroid(), kernel),
@@ -61,14 +64,21 @@ plane = np.column_stack([g.ravel() for g in np.meshgrid(xs, ys)])
 fig, axes = plt.subplots(1, 3, figsize=(9.5, 2.7), sharey=True)
 for ax, (name, model) in zip(axes, models.items()):
     model.fit(X, y)
-    ax.contourf(xs, ys, model.predict(plane).reshape(60, 80), levels=[-1, 0.5, 2], colors=["#cfe3f2", "#f7dcc9"])
+    ax.contourf(
+        xs,
+        ys,
+        model.predict(plane).reshape(60, 80),
+        levels=[-1, 0.5, 2],
+        colors=["#cfe3f2", "#f7dcc9"],
+    )
     ax.scatter(*X.T, c=np.where(y, "#D55E00", "#0072B2"), s=9)
     ax.set(title=f"{name}: {model.score(X, y):.2f}", xticks=[], yticks=[])
 plt.show()
 
 # %%
 # A linear model is a function of the input, and can be taken as one: a sum of kernels, with a norm
-# and inner products ([NPT] Lemma 6; [MDS] Proposition 6 for :math:`\langle f, k(z, \cdot)\rangle = f(z)`).
+# and inner products ([NPT] Lemma 6; [MDS] Proposition 6 for
+# :math:`\langle f, k(z, \cdot)\rangle = f(z)`).
 
 f = models["logistic regression"].function_
 print(f, " norm", round(f.norm(), 3))
@@ -101,8 +111,8 @@ plt.show()
 # "Is its kernel version" is exact for methods that do not care which orthonormal basis they are
 # given: least squares, SVM, PCA, LDA, k-means, nearest neighbours, t-SNE. Lasso, trees, ICA and
 # diagonal mixtures do care. They work, but in *the basis chosen*: a sparse combination of Cholesky
-# coordinates is not one of eigen coordinates. The eigen basis, being intrinsic, is the natural choice
-# for them.
+# coordinates is not one of eigen coordinates. The eigen basis, being intrinsic, is the natural
+# choice for them.
 
 for basis in ("cholesky", "eigen"):
     lasso = Kernelized(Lasso(alpha=0.01), KernelMap(kernel, basis=basis)).fit(X, t)
@@ -114,6 +124,6 @@ for basis in ("cholesky", "eigen"):
     )
 
 # %%
-# About centring: PCA, MDS and discriminants subtract the mean by definition. Ridge and SVM must not,
-# or they would no longer equal their classical forms; :class:`~mercer.Kernelized` leaves coordinates
-# as they are unless you give it ``KernelMap(kernel, center=True)``.
+# About centring: PCA, MDS and discriminants subtract the mean by definition. Ridge and SVM must
+# not, or they would no longer equal their classical forms; :class:`~mercer.Kernelized` leaves
+# coordinates as they are unless you give it ``KernelMap(kernel, center=True)``.

@@ -56,7 +56,12 @@ print("differ by", f"{np.abs(np.abs(from_distances) - np.abs(from_kernel)).max()
 
 D = np.abs(X[:, None, :] - X[None, :, :]).sum(axis=2)  # city blocks
 mds = ClassicalMDS(2, metric="precomputed").fit(D[1:, 1:])
-print("negative eigenvalues:", len(mds.negative_eigenvalues_), " share:", round(mds.negative_share_, 3))
+print(
+    "negative eigenvalues:",
+    len(mds.negative_eigenvalues_),
+    " share:",
+    round(mds.negative_share_, 3),
+)
 print("the point left out:", mds.transform(D[:1, 1:]).round(3)[0])
 
 # %%

@@ -20,8 +20,8 @@ X = StandardScaler().fit_transform(X)
 # What a width does
 # -----------------
 # Before comparing kinds of kernels, see what one parameter does. With a tiny :math:`\gamma` all
-# points look alike; with a huge one each point is similar only to itself. In between, classes show as
-# bright blocks: rows are ordered by class.
+# points look alike; with a huge one each point is similar only to itself. In between, classes show
+# as bright blocks: rows are ordered by class.
 
 fig, axes = plt.subplots(1, 3, figsize=(9.5, 3))
 for ax, gamma in zip(axes, (0.001, 1 / 13, 2.0)):
@@ -29,9 +29,9 @@ for ax, gamma in zip(axes, (0.001, 1 / 13, 2.0)):
 plt.show()
 
 # %%
-# Numbers for the same thing: the alignment with the classes (cosine between the centred kernel matrix
-# and the matrix that is 1 for pairs of one class), and the effective dimension (how many directions
-# share the variance).
+# Numbers for the same thing: the alignment with the classes (cosine between the centred kernel
+# matrix and the matrix that is 1 for pairs of one class), and the effective dimension (how many
+# directions share the variance).
 
 
 def alignment(K, y):
@@ -61,8 +61,8 @@ plt.show()
 # Side by side
 # ------------
 # :func:`~mercer.compare_kernels` fits every kernel's map on the same folds (training rows only),
-# scores a linear discriminant and nearest neighbours in each space on the rows left out, embeds each
-# space, and says in words what the numbers can carry.
+# scores a linear discriminant and nearest neighbours in each space on the rows left out, embeds
+# each space, and says in words what the numbers can carry.
 
 kernels = {
     "linear": Linear(),
@@ -77,8 +77,8 @@ for reason in comparison.reasons:
 
 # %%
 # Points in full colour were left out when the picture was fitted and placed afterwards, so that a
-# space cannot look good by memorising. The narrow kernel shows what that looks like: its discriminant
-# separates what it was fitted to and has no place for new points.
+# space cannot look good by memorising. The narrow kernel shows what that looks like: its
+# discriminant separates what it was fitted to and has no place for new points.
 
 comparison.plot()
 plt.show()
@@ -87,8 +87,8 @@ plt.show()
 # The table is a data frame; ``comparison.to_html("report.html")`` writes a page in which points can
 # be lassoed; ``mercer compare data.csv --target column`` does all of this for a file.
 
-print(comparison.table[["kernel", "score", "within_noise_of_best", "alignment", "effective_dimension"]]
-      .round(3).to_string())  # fmt: skip
+columns = ["kernel", "score", "within_noise_of_best", "alignment", "effective_dimension"]
+print(comparison.table[columns].round(3).to_string())
 
 # %%
 # Then tune
