@@ -27,7 +27,7 @@ TOL = 1e-8
 def small_samples(monkeypatch):
     """A first sample of 300 rows, so that streams of a few thousand have something to grow."""
     monkeypatch.setattr(grow, "SAMPLE", 300)
-    monkeypatch.setattr("mercer.kernel_map.SAMPLE", 300)
+    monkeypatch.setattr("mercer.streamed.SAMPLE", 300)
     monkeypatch.setattr("mercer.engine.stream.CHUNK_ROWS", 700)
 
 

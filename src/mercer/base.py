@@ -1,7 +1,7 @@
 """What every estimator shares: a `kernel` parameter, points, all-or-nothing fits."""
 
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse
@@ -64,6 +64,14 @@ def on_fitted(method):
         return method(self, X, *args, **kwargs)
 
     return wrapped
+
+
+class PartOfMap:
+    """A part of KernelMap in a file of its own; what it needs of the rest, it finds on the map."""
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
 
 
 class KernelEstimator(BaseEstimator):

@@ -4,73 +4,40 @@ import numbers
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .base import KernelEstimator, all_or_nothing, validated_points
+from .certified import Certified
 from .engine import tiles
-from .engine.arrays import as_numpy, device, itemsize, namespace, on_device_of
+from .engine.arrays import as_numpy, namespace, on_device_of
 from .engine.dask import is_dask, lazily
 from .engine.memory import MemoryLimitError, budget, readable
 from .engine.stream import Rows, is_stream
-from .factor import certificate, factorize
-from .factor.cholesky import columns_that_fit, matrix_fits
-from .factor.grow import (
-    SAMPLE,
-    certify_and_grow,
-    default_tol,
-    empty_factor,
-    grown,
-    sample_factor,
-    streamed_moments,
-)
+from .factor import factorize
 from .factor.indefinite import OPTIONS, check_symmetric, corrected, symmetrised, value_eps
 from .factor.spaces import Closed, Weighted
-from .factor.spectral import eigen_rotation, rotation_from_scatter, symmetric_rotation
+from .factor.spectral import eigen_rotation, symmetric_rotation
+from .functionals import Functionals
 from .kernels import NotPSDError, Precomputed, as_kernel
 from .kernels import points as pts
 from .kernels.base import is_number
 from .partitions import fit_partitions
 from .preimage import MapPreimages
-from .rkhs import RKHSFunction
+from .streamed import Streamed, generator
 
 BASES = ("cholesky", "eigen", "symmetric", "closed", "auto")
 PIVOTS = ("greedy", "random", "uniform")
 
 
-def _can_grow(kernel_map):
-    """partial_fit keeps the coordinates it has given: no rotation, no mean, no Gram matrix."""
-    if kernel_map.basis != "cholesky" or kernel_map.center:
-        raise AttributeError(
-            "partial_fit keeps the coordinates it has given: it needs basis='cholesky' and "
-            f"center=False, got basis={kernel_map.basis!r}, center={kernel_map.center!r}."
-        )
-    if kernel_map._leaf_kernel().kind == "gram":
-        raise AttributeError("partial_fit needs a kernel on data; a Gram matrix does not grow.")
-    return True
-
-
-class parameter_and_method:
-    """A constructor parameter and a method of one name: KernelMap(residual=True).residual(X).
-
-    The value lives in the instance's dict, where get_params looks; attribute access finds the
-    method.
-    """
-
-    def __init__(self, method):
-        self.method = method
-        self.__doc__ = method.__doc__
-        self.name = method.__name__
-
-    def __get__(self, instance, owner=None):
-        return self if instance is None else self.method.__get__(instance, owner)
-
-    def __set__(self, instance, value):
-        vars(instance)[self.name] = value
-
-
-class KernelMap(MapPreimages, ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
+class KernelMap(
+    Certified,
+    Functionals,
+    Streamed,
+    MapPreimages,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    KernelEstimator,
+):
     """Coordinates whose inner products are the kernel: [EXACT] Theorem 1, [NPT] Theorem 2.
 
     ``phi(x) . phi(z) = k(x, z)`` whenever one of the two is a training point, so that any algorithm
@@ -212,36 +179,6 @@ class KernelMap(MapPreimages, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         shared = F.shape[0] == F.shape[1] or isinstance(self._space, Closed)
         return self._finished(self._rotated(F), rho2, points, shared)
 
-    @available_if(_can_grow)
-    @all_or_nothing
-    def partial_fit(self, X, y=None):
-        """Add points whose residual exceeds tol as new basis vectors: [NPT] Lemma 5.
-
-        Coordinates of earlier points keep their values and gain columns (zero for them, up to
-        tol). Data-dependent kernel parameters are fixed at the first call. Basis "cholesky",
-        uncentred.
-        """
-        self._check_parameters()
-        first = not hasattr(self, "_space")
-        kernel = as_kernel(self.kernel) if first else self.kernel_
-        points = validated_points(self, X, kernel, reset=first)
-        if first:
-            self.kernel_ = kernel = kernel.bind_points(points, pts.column_names(X))
-            kernel.check_range(points)
-            self.correction_, self.n_samples_seen_, self.max_residual_ = None, 0, 0.0
-            self.mean_, self._rotation, self._mean_radii = None, None, None
-            self._space = empty_factor(kernel, points)
-        kernel.check_range(points)
-        tol = default_tol(self._space.dtype, self.tol)
-        positions = self.n_samples_seen_ + np.arange(points.shape[0])
-        self._space, (_, largest) = grown(
-            self._space, points, positions, tol, self.max_rank, self.n_jobs, self.verbose
-        )
-        self.n_samples_seen_ += points.shape[0]
-        self.max_residual_ = max(self.max_residual_, largest)
-        self._describe()
-        return self
-
     def _fit(self, X):
         """Fit; returns (points, F, residuals), F and residuals None where rows were streamed."""
         self._check_parameters()
@@ -251,12 +188,7 @@ class KernelMap(MapPreimages, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             fit_partitions(self, X)
             return X, None, None
         if is_stream(X):
-            rows = self._rows(X, kernel)
-            sample, positions, _ = rows.sample(SAMPLE, self._sampler())
-            self.kernel_ = kernel = kernel.bind_points(sample, None)
-            kernel.check_range(sample)
-            self._fit_rows(rows, self._sampled_factor(sample, positions))
-            return rows, None, None
+            return self._fit_stream(X, kernel), None, None
         points = validated_points(self, X, kernel, reset=True)
         self.kernel_ = kernel = kernel.bind_points(points, pts.column_names(X))
         _check_gram(kernel, points)
@@ -289,103 +221,6 @@ class KernelMap(MapPreimages, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         width = self.rank_ if self._rotation is None else self._rotation.shape[1]
         self._n_features_out = width + bool(self._appends_residual)
 
-    # --- more rows than memory: certify and grow ------------------------------------------------
-
-    def _rows(self, X, kernel):
-        """A stream as numbered chunks of checked points; the first chunk decides the columns."""
-        first = [True]
-
-        def check(chunk):
-            points = validated_points(self, chunk, kernel, reset=first[0])
-            first[0] = False
-            return points
-
-        if kernel.kind == "gram":
-            raise TypeError("a Gram matrix is not streamed; pass it whole.")
-        return Rows(X, check)
-
-    def _first_factor(self, points):
-        """Landmarks of a sample where all coordinates of all points would not fit; else None."""
-        n = points.shape[0]
-        if n <= 2 * SAMPLE or self.pivots != "greedy" or self.basis in ("closed", "auto"):
-            return None
-        if self.kernel_.kind == "gram" or self.basis == "symmetric":
-            return None
-        like, limit = tiles.allocate(points, (1, 1)), budget(self.memory_limit, points)
-        most = columns_that_fit(n, limit, itemsize(like), self._copies())
-        whole = matrix_fits(self.kernel_, like, n, limit, self._copies())
-        if whole or min(n, self.max_rank or n) <= most:
-            return None
-        positions = np.sort(self._sampler().choice(n, SAMPLE, replace=False))
-        factor = self._sampled_factor(pts.take(points, positions), positions)
-        # All rows have a somewhat larger rank than the sample.
-        return None if 1.5 * factor.rank <= most else factor
-
-    def _sampler(self):
-        """Greedy landmarks are no random choice: without a seed their sample is a fixed one."""
-        return _generator(0 if self.random_state is None else self.random_state)
-
-    def _sampled_factor(self, sample, positions):
-        tol = default_tol(sample.dtype, self.tol)
-        return sample_factor(
-            self.kernel_,
-            sample,
-            positions,
-            tol=tol,
-            max_rank=self.max_rank,
-            n_jobs=self.n_jobs,
-            verbose=self.verbose,
-        )
-
-    def _fit_rows(self, rows, factor):
-        """Certify every row, growing the factor where one is not yet explained."""
-        if self.basis == "symmetric":
-            raise ValueError(
-                "basis='symmetric' has one coordinate for each training row, too many for a "
-                "stream: use 'cholesky' or 'eigen', a rotation of it."
-            )
-        certified = certify_and_grow(
-            factor,
-            rows,
-            tol=default_tol(factor.dtype, self.tol),
-            max_rank=self.max_rank,
-            limit=budget(self.memory_limit, factor.C),
-            n_jobs=self.n_jobs,
-            verbose=self.verbose,
-        )
-        self._space, self.max_residual_ = certified.factor, certified.largest
-        self.n_samples_seen_ = certified.n
-        self.mean_, self._rotation, self._mean_radii = None, None, None
-        if self.basis == "eigen" or self.center:
-            self._basis_from(streamed_moments(self._space, rows, self.n_jobs))
-        self._describe()
-
-    def _basis_from(self, moments):
-        """Mean and eigenvectors from sums over the rows."""
-        mean = moments.first / moments.n
-        if self.basis == "eigen":
-            scatter = moments.second
-            if self.center:
-                scatter = scatter - moments.first[:, None] * mean[None, :]
-            self._rotation, self.eigenvalues_ = rotation_from_scatter(scatter)
-        if self.center:
-            self.mean_ = self._rotated(mean[None, :])[0, :]
-            self._mean_radii = moments.radii()
-
-    def for_panels(self, X, consume):
-        """consume(coordinates of rows a to b, a, b) over all rows of an array or a stream."""
-        check_is_fitted(self)
-        rows = self._rows(X, self.kernel_) if is_stream(X) else Rows(self._new_points(X), None)
-        for start, chunk in rows:
-            self._space.for_panels(
-                self._as_fitted(chunk),
-                lambda Phi, a, b, start=start, chunk=chunk: consume(
-                    self._finished(self._rotated(Phi), None, chunk), start + a, start + b
-                ),
-                n_jobs=self.n_jobs,
-                verbose=self.verbose,
-            )
-
     # --- the space ------------------------------------------------------------------------------
 
     def _space_of(self, kernel, points):
@@ -401,7 +236,7 @@ class KernelMap(MapPreimages, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
                 tol=self.tol,
                 max_rank=self.max_rank,
                 pivots=self.pivots,
-                rng=_generator(self.random_state),
+                rng=generator(self.random_state),
                 memory_limit=self.memory_limit,
                 copies=self._copies(),
                 n_jobs=self.n_jobs,
@@ -475,10 +310,8 @@ class KernelMap(MapPreimages, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         xp = namespace(Phi)
         if self.mean_ is not None:
             Phi = Phi - self.mean_
-        elif (
-            shared and self._rotation is None
-        ):  # the factor's own array: a caller may write into what it gets
-            Phi = Phi + 0
+        elif shared and self._rotation is None:
+            Phi = Phi + 0  # the factor's own array: a caller may write into what it gets
         if rho2 is not None:
             rho = xp.sqrt(xp.where(rho2 > 0, rho2, xp.zeros_like(rho2)))
             Phi = xp.concat([Phi, rho[:, None]], axis=1)
@@ -493,170 +326,6 @@ class KernelMap(MapPreimages, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     def _as_fitted(self, points):
         """A map computes in the precision it was fitted in, whatever the new rows come in."""
         return pts.as_fitted(points, self._space.S, self._space.dtype)
-
-    # --- the certificate ------------------------------------------------------------------------
-
-    @parameter_and_method
-    @lazily
-    def residual(self, X, diag=None):
-        """rho^2(x) = k(x, x) - |phi(x)|^2 for every row: what the map does not see of it.
-
-        Zero at training points of an untruncated map; a novelty score and the Gaussian-process
-        variance at zero noise elsewhere. A precomputed kernel needs `diag`, the k(x, x).
-        """
-        check_is_fitted(self)
-        points = self._new_points(X)
-        rho2 = self._diagonal(points, diag) - self._space.squared_norms(points, n_jobs=self.n_jobs)
-        xp = namespace(rho2)
-        return xp.where(rho2 > 0, rho2, xp.zeros_like(rho2))
-
-    def error_bound(self, X, Y=None, diag=None, diag_Y=None):
-        """A bound of |k(x, y) - phi(x) . phi(y)| for every pair, rounding included.
-
-        Holds for any points, training or not (factor/certificate.py has the argument). For a
-        centred map it bounds the error of the centred kernel. A precomputed kernel needs `diag`
-        (and `diag_Y`), the k(x, x).
-        """
-        check_is_fitted(self)
-        left = self._radii(X, diag)
-        right = left if Y is None else self._radii(Y, diag_Y)
-        return certificate.bound(left, right, self._space.roundoff(), self._mean_radii)
-
-    def _radii(self, X, diag):
-        points = self._new_points(X)
-        return self._space.radii(points, self._diagonal(points, diag), n_jobs=self.n_jobs)
-
-    def _radii_of_mean(self, F, residuals, points):
-        """The certificate's radii of the mean of the training points."""
-        if self.correction_:
-            return None
-        diagonal = self.kernel_.diagonal(points)
-        if isinstance(self._space, Closed):
-            return self._space.radii(points, diagonal).mean()
-        return self._space.radii_of(F, diagonal, on_device_of(residuals, F)).mean()
-
-    def distances(self, X, Y=None, *, residual=True, diag=None):
-        """Distances in feature space, sqrt(k(x,x) + k(y,y) - 2 k(x,y)): [EXACT] (26).
-
-        With ``residual=False``: distances between the coordinates alone. A precomputed kernel does
-        not know k(x, y) of two new points; there the coordinates stand in for it.
-        """
-        check_is_fitted(self)
-        X = self._new_points(X)
-        other = X if Y is None else self._new_points(Y)
-        if self.kernel_.kind == "gram" or not residual:
-            P = self._space.coordinates(X, n_jobs=self.n_jobs)
-            Q = P if Y is None else self._space.coordinates(other, n_jobs=self.n_jobs)
-            xp = namespace(P)
-            inner, left, right = P @ Q.T, xp.sum(P * P, axis=1), xp.sum(Q * Q, axis=1)
-            if residual:
-                if Y is not None:
-                    raise ValueError(
-                        "distances of a precomputed kernel take one set of points (with diag=); "
-                        "for two sets pass residual=False."
-                    )
-                left = right = self._diagonal(X, diag)
-        else:
-            xp = namespace(self.kernel_.diagonal(X))
-            inner = tiles.evaluate(
-                self.kernel_, X, None if Y is None else other, n_jobs=self.n_jobs
-            )
-            left, right = self.kernel_.diagonal(X), self.kernel_.diagonal(other)
-        squared = left[:, None] + right[None, :] - 2 * inner
-        squared = xp.where(squared > 0, squared, xp.zeros_like(squared))
-        if Y is None:
-            same = xp.eye(X.shape[0], dtype=squared.dtype, device=device(squared))
-            squared = squared - same * squared
-        return xp.sqrt(squared)
-
-    def _diagonal(self, points, diag):
-        """k(x, x), given or evaluated."""
-        if diag is not None:
-            with pts.naming("diag"):
-                diagonal = on_device_of(diag, self._space.example)
-            if tuple(diagonal.shape) != (points.shape[0],):
-                raise ValueError(
-                    f"diag must hold k(x, x) for each of the {points.shape[0]} rows, got shape "
-                    f"{tuple(diagonal.shape)}."
-                )
-            return diagonal
-        if self.kernel_.kind == "gram":
-            raise ValueError(
-                "a precomputed kernel does not know k(x, x) of the given rows: pass it as diag=."
-            )
-        return self.kernel_.diagonal(points)
-
-    # --- functions on the space: [NPT] Lemma 6 and Corollary 7 ----------------------------------
-
-    def function(self, coef, intercept=0.0):
-        """The function z -> coef . phi(z) + intercept as a sum of kernels on the landmarks."""
-        check_is_fitted(self)
-        weights, intercept = self.landmark_weights(coef, intercept)
-        if self.kernel_.kind == "gram":
-            raise ValueError(
-                "a precomputed kernel cannot be evaluated at new points; use "
-                "landmark_weights(coef) with landmark_indices_."
-            )
-        return RKHSFunction(self.kernel_, self._space.S, weights, intercept)
-
-    def landmark_weights(self, coef, intercept=0.0):
-        """(w, b) with coef . phi(z) + intercept = sum_j w_j k(s_j, z) + b; coef may be a matrix."""
-        check_is_fitted(self)
-        coef = self._coefficients(coef)
-        if coef.shape[0] != self._n_features_out or self._appends_residual:
-            raise ValueError(
-                f"coef must hold one number for each of the {self._n_features_out} coordinates "
-                f"(and the residual coordinate is no linear function), got shape "
-                f"{tuple(coef.shape)}."
-            )
-        if self.mean_ is not None:
-            intercept = intercept - self.mean_ @ coef
-        if self._rotation is not None:
-            coef = self._rotation @ coef
-        return self._space.weights(coef), intercept
-
-    @lazily
-    def _coefficients(self, coef):
-        """coef as an array where the map is: a vector, or a matrix of columns."""
-        with pts.naming("coef"):
-            coef = on_device_of(coef, self._space.example)
-        if coef.ndim not in (1, 2):
-            raise ValueError(
-                f"coef must be a vector or a matrix of {self._n_features_out} rows, got "
-                f"{coef.ndim} dimensions."
-            )
-        return coef
-
-    def project(self, X, coef, intercept=0.0):
-        """transform(X) @ coef + intercept for a matrix coef, at m kernel values a row.
-
-        The coefficients move to the landmarks once, and kernel tiles are multiplied as they are
-        made. With many columns the coordinates themselves are cheaper, and more accurate.
-        """
-        check_is_fitted(self)
-        coef = self._coefficients(coef)
-        if coef.ndim != 2 or coef.shape[0] != self._n_features_out:
-            raise ValueError(
-                f"coef must be a matrix with one row for each of the {self._n_features_out} "
-                f"coordinates, got shape {tuple(coef.shape)}."
-            )
-        coordinates_needed = isinstance(self._space, Closed) or self._appends_residual
-        if coordinates_needed or 2 * coef.shape[1] > self.rank_:
-            return self.transform(X) @ coef + intercept
-        weights, intercept = self.landmark_weights(coef, intercept)
-        points = self._new_points(X)
-        Y = tiles.multiply(
-            self.kernel_, points, self._space.S, weights, n_jobs=self.n_jobs, verbose=self.verbose
-        )
-        return Y + intercept
-
-    def coordinates(self, function):
-        """b with function(z) = b . phi(z) for every z in the span: b = F'a, [NPT] Lemma 6."""
-        check_is_fitted(self)
-        if not isinstance(function, RKHSFunction) or function.kernel != self.kernel_:
-            raise ValueError(f"expected an RKHSFunction of {self.kernel_!r}, got {function!r}.")
-        Phi = self._rotated(self._space.coordinates(function.points, n_jobs=self.n_jobs))
-        return function.coef @ Phi
 
     # --- checks ---------------------------------------------------------------------------------
 
@@ -700,8 +369,3 @@ def _check_gram(kernel, points):
 
 def _mean(F):
     return namespace(F).mean(F, axis=0)
-
-
-def _generator(random_state):
-    """A numpy Generator from scikit-learn's random_state, without touching global state twice."""
-    return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
