@@ -1,5 +1,6 @@
 """The data and kernels of `mercer demo`: [EXACT] section 4 on what is at hand."""
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -47,7 +48,9 @@ def mnist(source):
     from sklearn.datasets import fetch_openml
 
     try:
-        X, y = fetch_openml("mnist_784", version=1, return_X_y=True, as_frame=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # each failed attempt; the last one is told below
+            X, y = fetch_openml("mnist_784", version=1, return_X_y=True, as_frame=False)
     except Exception as error:  # no network, a proxy, a changed server: all the same to a person
         raise BadInput(
             f"MNIST could not be downloaded ({str(error)[:120]}). Without --data the bundled "

@@ -70,11 +70,12 @@ def progress(quiet):
 def comparison_table(comparison, width):
     """The ranked table, best first; a narrow terminal gets the columns that matter most."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    first, wide = comparison.spaces[0], width >= 112
+    first, wide = comparison.spaces[0], width >= 118
     refuted = any(space.validity == "refuted" for space in comparison.spaces)
     if first.scores:
         table.add_column("", justify="right", style="dim")
-    table.add_column("kernel", overflow="fold", min_width=12)
+    longest = max(len(space.name) for space in comparison.spaces)
+    table.add_column("kernel", overflow="fold", min_width=min(longest, 28 if wide else 16))
     numbers = [method.replace("nearest ", "") for method in first.scores]
     numbers += ["alignment"] if first.scores else []
     numbers += ["rank", "eff. dim", "self-similarity"] + (["condition"] if wide else [])

@@ -43,10 +43,11 @@ def data_source(comparison, images, texts):
     colours, shapes = appearance(comparison.target, len(comparison))
     fitted = ~comparison.held_out if comparison.held_out.any() else np.zeros(len(comparison), bool)
     target = comparison.target
+    size = np.clip(8 * (800 / len(comparison)) ** 0.5, 4, 8)
     data = {
         "colour": colours,
         "shape": shapes,
-        "size": np.where(fitted, 4, 8).astype(np.float32),
+        "size": np.where(fitted, size / 2, size).astype(np.float32),
         "alpha": np.where(fitted, 0.35, 0.85).astype(np.float32),
         "label": [""] * len(comparison) if target is None else [_label(v) for v in target],
         "text": texts,
