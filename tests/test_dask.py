@@ -31,6 +31,7 @@ from mercer import (
     Precomputed,
 )
 from mercer.engine import dask as engine
+from mercer.engine import tasks
 from mercer.engine.threads import n_threads
 from mercer.partitions import summed
 
@@ -58,7 +59,7 @@ def small_sample(monkeypatch):
     """A sample that does not explain all rows, so that the factor must grow."""
 
     def set_size(size):
-        for module in ("mercer.partitions", "mercer.kernel_map"):
+        for module in ("mercer.partitions", "mercer.streamed"):
             monkeypatch.setattr(f"{module}.SAMPLE", size)
 
     set_size(1500)
@@ -471,7 +472,7 @@ def test_local_schedulers_start_no_client(scheduler, X, y):
 
 
 def test_tasks_side_by_side_use_one_thread_each():
-    probe = engine.task(lambda: np.array(n_threads(4)))
+    probe = tasks.task(lambda: np.array(n_threads(4)))
     assert probe() == n_threads(4)  # alone in its process: as set
     together = dask.compute(*[dask.delayed(probe)() for _ in range(4)], scheduler="threads")
     assert {int(threads) for threads in together} == {1}
@@ -480,7 +481,7 @@ def test_tasks_side_by_side_use_one_thread_each():
 
 @pytest.mark.parametrize("options", [{}, {"basis": "closed"}, {"residual": True}], ids=str)
 def test_a_huge_partition_is_mapped_in_panels(options, X, monkeypatch):
-    for module in ("mercer.engine.dask", "mercer.factor.base"):
+    for module in ("mercer.engine.tasks", "mercer.factor.base"):
         monkeypatch.setattr(f"{module}.PANEL_VALUES", 1)
     D = cut(X, (N,))
     kernel_map = KernelMap(Polynomial(2), **options).fit(D)
@@ -552,7 +553,7 @@ def test_what_travels_is_not_a_sum_for_each_block(kind, client, small_sample):
     # A sum for each block would be half of all blocks' sums, on two workers.
     assert moved < blocks / 4 * factor
     assert moved > factor
-    assert engine.bytes_of(model.kernel_map_._space) >= factor
+    assert tasks.bytes_of(model.kernel_map_._space) >= factor
 
 
 def sent(dask_worker):
@@ -627,8 +628,8 @@ def test_what_is_shared_outlives_the_only_worker(tmp_path, X):
         ) as alone,
         distributed.Client(alone) as client,
     ):
-        shared = engine.share({"landmarks": X}, client)
+        shared = tasks.share({"landmarks": X}, client)
         distributed.wait(shared)
         os.kill(next(iter(alone.workers.values())).process.pid, signal.SIGKILL)
-        kept = engine.opened(client.compute(shared).result())
+        kept = tasks.opened(client.compute(shared).result())
         assert_array_equal(kept["landmarks"], X)

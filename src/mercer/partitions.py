@@ -16,8 +16,9 @@ from sklearn.base import clone
 
 from .base import validated_points
 from .engine.arrays import as_numpy, is_array, on_device_of
-from .engine.dask import Partitions, is_dask, panels, rows_at, task
+from .engine.dask import Partitions, is_dask
 from .engine.stream import is_stream, stacked
+from .engine.tasks import panels, rows_at, task
 from .factor import factorize
 from .factor.grow import (
     SAMPLE,

@@ -14,8 +14,9 @@ from sklearn.base import is_classifier
 from sklearn.utils import assert_all_finite, check_array
 
 from ..engine.arrays import namespace, row_norms
-from ..engine.dask import Partitions, is_dask, panels, share, task
+from ..engine.dask import Partitions, is_dask
 from ..engine.stream import is_stream
+from ..engine.tasks import panels, share, task
 from ..partitions import summed
 from .base import Moments
 
