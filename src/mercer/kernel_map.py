@@ -236,7 +236,8 @@ class KernelMap(
                 tol=self.tol,
                 max_rank=self.max_rank,
                 pivots=self.pivots,
-                rng=generator(self.random_state),
+                # Greedy pivots only probe validity: no need to touch NumPy's global state.
+                rng=self._sampler() if self.pivots == "greedy" else generator(self.random_state),
                 memory_limit=self.memory_limit,
                 copies=self._copies(),
                 n_jobs=self.n_jobs,
