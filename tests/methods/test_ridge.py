@@ -423,3 +423,20 @@ def test_a_failed_fit_leaves_the_old_one(data):
     with pytest.raises(ValueError, match="inconsistent"):
         model.fit(X, y[:-1])
     assert_array_equal(model.predict(Z), before)
+
+
+def test_tables_with_columns_of_several_types():
+    """form="auto" looks at the rank of a sample of bound points, which are no frame any more."""
+    import pandas as pd
+
+    from mercer import RBF, FromFunction, KernelRidge, OnColumns
+
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"x": rng.normal(size=60), "place": rng.choice(["sea", "hill"], 60)})
+    y = np.sin(table["x"]) + (table["place"] == "sea")
+    same = FromFunction(lambda a, b: float(a == b))
+    kernel = OnColumns(RBF(1.0), "x") + OnColumns(same, "place")
+    model = KernelRidge(1e-6, kernel).fit(table, y)
+    assert model.score(table, y) > 0.999
+    numbers_only = KernelRidge(1e-6, OnColumns(RBF(1.0), "x")).fit(table, y)
+    assert numbers_only.form_ in ("primal", "dual")
