@@ -132,7 +132,7 @@ sphinx_gallery_conf = {
     "filename_pattern": r"plot_",
     "ignore_pattern": r"(first_steps|__init__)\.py",
     "within_subsection_order": MostTellingFirst,
-    "reset_modules": (plain_figures, "matplotlib"),
+    "reset_modules": ("matplotlib", plain_figures),
     "abort_on_example_error": True,
     "download_all_examples": False,
     "remove_config_comments": True,
