@@ -241,10 +241,12 @@ def harmless(frame):
     """Texts that a spreadsheet would run as a formula get an apostrophe in front."""
 
     def safe(value):
+        if not isinstance(value, str):
+            return value
+        # A bare carriage return is not quoted by csv writers, and starts a new row for readers.
+        value = value.replace("\r\n", "\n").replace("\r", "\n")
         # A tab or a line break in front is skipped by spreadsheets, so it hides nothing.
-        if isinstance(value, str) and value.lstrip("\t\r\n ").startswith(("=", "+", "-", "@")):
-            return "'" + value
-        return value
+        return "'" + value if value.lstrip("\t\n ").startswith(("=", "+", "-", "@")) else value
 
     frame = frame.rename(columns=safe)
     texts = [c for c in frame.columns if not pd.api.types.is_numeric_dtype(frame[c])]
