@@ -30,7 +30,10 @@ def seconds(value):
 
 
 def numbers(accuracy):
-    return ", ".join(f"{name} {value:.2g}" for name, value in accuracy.items())
+    return ", ".join(
+        f"{name} {value:.0f}" if value == int(value) else f"{name} {value:.2g}"
+        for name, value in accuracy.items()
+    )
 
 
 def full(bench):
