@@ -1,6 +1,7 @@
 """Rows that do not fit the memory: streams, memory maps, online growth, and methods from sums."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -14,6 +15,7 @@ from mercer import (
     KernelRidge,
     KernelRidgeCV,
     Linear,
+    OnColumns,
     Polynomial,
 )
 from mercer.engine.stream import Rows, is_stream
@@ -119,6 +121,23 @@ def test_objects_stream_too():
 
 def _shared_letters(a, b):
     return sum(a.count(letter) * b.count(letter) for letter in "abcd")
+
+
+def test_frames_in_chunks_with_columns_by_name(X):
+    frame = pd.DataFrame(np.c_[X, X[:, 0] ** 2], columns=["a", "b", "c"])
+    kernel = OnColumns(RBF("scale"), ["a", "b"]) + OnColumns(Linear(), ["c"])
+    kernel_map = KernelMap(kernel, tol=1e-6).fit(chunks_of(frame))
+    assert list(kernel_map.feature_names_in_) == ["a", "b", "c"]
+    assert kernel_map.residual(frame).max() <= 1.01e-6 * kernel_map.kernel_.diag(frame).max()
+
+
+def test_the_residual_coordinate_streams(X):
+    model = KernelRidge(0.1, KernelMap(KERNEL, tol=1e-4, residual=True))
+    assert_allclose(
+        model.fit(chunks_of(X), X[:, 0]).predict(X[:20]),
+        model.fit(X, X[:, 0]).predict(X[:20]),
+        atol=0.02,  # other landmarks, truncated at 1e-4
+    )
 
 
 # --- streams that make no sense -------------------------------------------------------------------

@@ -117,8 +117,11 @@ class KernelEstimator(BaseEstimator):
         return tags
 
 
-def validated_points(estimator, X, kernel, *, reset):
-    """X as points of the kernel, with scikit-learn's checks and n_features_in_."""
+def validated_points(estimator, X, kernel, *, reset, in_range=True):
+    """X as points of the kernel, with scikit-learn's checks and n_features_in_.
+
+    New points must also be `in_range` of the kernel, which has to be bound for that.
+    """
     if reset:
         for name in ("n_features_in_", "feature_names_in_"):
             estimator.__dict__.pop(name, None)
@@ -148,7 +151,8 @@ def validated_points(estimator, X, kernel, *, reset):
         estimator._array_kind = _kind(X)
     else:
         _check_kind(estimator, X)
-        kernel.check_range(X)
+        if in_range:
+            kernel.check_range(X)
     return X
 
 

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .base import PartOfMap, all_or_nothing, validated_points
 from .engine import tiles
-from .engine.arrays import itemsize
+from .engine.arrays import itemsize, namespace, row_norms
 from .engine.memory import budget
 from .engine.stream import Rows, is_stream
 from .factor.cholesky import columns_that_fit, matrix_fits
@@ -76,19 +76,27 @@ class Streamed(PartOfMap):
 
     def _fit_stream(self, X, kernel):
         """Landmarks of a sample, then a certificate over all chunks."""
-        rows = self._rows(X, kernel)
-        sample, positions, _ = rows.sample(SAMPLE, self._sampler())
-        self.kernel_ = kernel.bind_points(sample, None)
+        drawn = self._rows(X, kernel).sample(SAMPLE, self._sampler())
+        sample, positions, _ = drawn
+        self.kernel_ = kernel.bind_points(sample, self._column_names())
         self.kernel_.check_range(sample)
+        rows = self._rows(X, self.kernel_, reset=False)
         self._fit_rows(rows, self._sampled_factor(sample, positions))
         return rows
 
-    def _rows(self, X, kernel):
-        """A stream as numbered chunks of checked points; the first chunk decides the columns."""
-        first = [True]
+    def _column_names(self):
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else list(names)
+
+    def _rows(self, X, kernel, reset=True):
+        """A stream as numbered chunks of checked points; the first chunk decides the columns.
+
+        Before the kernel is bound (`reset`) only the points are checked, not its range on them.
+        """
+        first = [reset]
 
         def check(chunk):
-            points = validated_points(self, chunk, kernel, reset=first[0])
+            points = validated_points(self, chunk, kernel, reset=first[0], in_range=not reset)
             first[0] = False
             return points
 
@@ -167,16 +175,20 @@ class Streamed(PartOfMap):
     def for_panels(self, X, consume):
         """consume(coordinates of rows a to b, a, b) over all rows of an array or a stream."""
         check_is_fitted(self)
-        rows = self._rows(X, self.kernel_) if is_stream(X) else Rows(self._new_points(X), None)
+        if is_stream(X):
+            rows = self._rows(X, self.kernel_, reset=False)
+        else:
+            rows = Rows(self._new_points(X), None)
         for start, chunk in rows:
-            self._space.for_panels(
-                self._as_fitted(chunk),
-                lambda Phi, a, b, start=start, chunk=chunk: consume(
-                    self._finished(self._rotated(Phi), None, chunk), start + a, start + b
-                ),
-                n_jobs=self.n_jobs,
-                verbose=self.verbose,
-            )
+            points = self._as_fitted(chunk)
+            own = self.kernel_.diagonal(points) if self._appends_residual else None
+
+            def finish(Phi, a, b, start=start, chunk=chunk, own=own):
+                rho2 = None if own is None else own[a:b] - row_norms(Phi, namespace(Phi))
+                finished = self._finished(self._rotated(Phi), rho2, chunk)
+                consume(finished, start + a, start + b)
+
+            self._space.for_panels(points, finish, n_jobs=self.n_jobs, verbose=self.verbose)
 
 
 def generator(random_state):
