@@ -11,18 +11,35 @@ TORCH ?= torch==2.13.0
 PYTEST_ARGS ?= -n 2 --dist=loadfile
 BENCH_ARGS ?=
 DEMO_ARGS ?=
+FUZZ_ROUNDS ?= 20
+FUZZ_SEED ?= $(shell date +%s)
+# The lower ends of the ranges in pyproject.toml.
+OLDEST := .venv-oldest
+OLDEST_PYTHON ?= python3.11
+OLDEST_PACKAGES := "numpy==2.0.*" "scipy==1.13.*" "scikit-learn==1.6.*" "array-api-compat==1.9.*" "threadpoolctl==3.5.*" "joblib==1.3.*"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench docs torch clean
+.PHONY: help demo test fuzz test-oldest load lint format bench docs torch clean
 
 help: ## what can be made
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
 demo: $(VENV)/.demo ## three kernels on handwritten digits: a table, a verdict, a page
 	$(BIN)/mercer demo $(DEMO_ARGS)
 
 test: $(VENV)/.test ## tests and doctests; PYTEST_ARGS="-k rbf" to choose
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+fuzz: $(VENV)/.test ## hostile inputs for longer, with new random numbers
+	MERCER_FUZZ_ROUNDS=$(FUZZ_ROUNDS) MERCER_FUZZ_SEED=$(FUZZ_SEED) $(BIN)/python -m pytest tests/fuzz -n 2
+
+test-oldest: ## the tests on the oldest supported Python, NumPy, SciPy and scikit-learn
+	$(OLDEST_PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python -m pip --disable-pip-version-check install --quiet $(OLDEST_PACKAGES) --editable ".[test]"
+	$(OLDEST)/bin/python -m pytest $(PYTEST_ARGS)
+
+load: $(VENV)/.bench ## 10 000 single predictions, 100 batches at once: memory and latencies
+	$(BIN)/python -m benchmarks.load
 
 lint: $(VENV)/.lint ## ruff and mypy
 	$(BIN)/ruff check

@@ -1,6 +1,7 @@
 """Fixtures that every test file may use."""
 
 import os
+from collections import Counter
 
 import hypothesis
 import numpy as np
@@ -46,3 +47,15 @@ def xp(request):
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)
+
+
+def pytest_terminal_summary(terminalreporter):
+    """How many cases the fuzz suite tried, and how they ended."""
+    total, kinds = Counter(), ("passed", "failed")
+    for report in [r for kind in kinds for r in terminalreporter.stats.get(kind, [])]:
+        for name, outcomes in getattr(report, "user_properties", []):
+            if name == "fuzz":
+                total.update(outcomes)
+    if total:
+        ended = ", ".join(f"{count} {name}" for name, count in total.most_common())
+        terminalreporter.write_line(f"fuzz: {sum(total.values())} cases: {ended}")
