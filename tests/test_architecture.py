@@ -1,4 +1,4 @@
-"""Imports go one way: the layout is the flow (DESIGN.md, section 2)."""
+"""Imports go one way: the layout is the flow (docs/contribute)."""
 
 import ast
 from pathlib import Path

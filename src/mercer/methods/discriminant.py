@@ -30,7 +30,7 @@ from .partitions import counted_labels, held, in_passes, moments, one_hot
 class KernelDiscriminant(
     ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, MapMethod
 ):
-    """Linear discriminant analysis in the feature space of a kernel: [NPT] IV-C, [EXACT] Fig. 3-4.
+    """Linear discriminant analysis in the feature space of a kernel: [NPT] IV-C, [EXACT] section 4.
 
     Axes w that separate the class means best, relative to the spread within classes:
     ``S_B w = lambda (S_W + s I) w``. In a feature space S_W is singular, or nearly so, and without

@@ -41,7 +41,7 @@ FEW_COMPONENTS, LOW_RANK, FEW_COLUMNS = 10, 8, 16
 
 
 class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
-    """Principal component analysis in the feature space of a kernel: MATH.md section 3.
+    """Principal component analysis in the feature space of a kernel: [EXACT] section 3, [NPT] IV-A.
 
     Given the same kernel, eigenvalues and scores are those of scikit-learn's KernelPCA (the sign of
     each component is fixed: its largest score on the training points is positive).

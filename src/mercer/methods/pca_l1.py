@@ -21,7 +21,7 @@ MOST_STARTS = 10**6
 
 
 class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
-    """Robust principal components: maximise sum_i |w . y_i| instead of the sum of squares.
+    """Robust principal components: maximise sum_i |<w, y_i>| instead of the sum of squares.
 
     A far-away point counts with its distance, not the square of it. The iteration of PCA-L1 on the
     centred coordinates y_i of a kernel map: signs p_i = sign(w . y_i), then w along sum_i p_i y_i,
