@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 SHORT = [
     ("map_full_rank", "sklearn KernelPCA(None)", "exact map of 4000 points, full rank"),
     ("map_low_rank", "sklearn KernelPCA(None)", "exact map of 5000 points in the plane"),
-    ("pca_5000", "sklearn auto (default)", "KernelPCA(50) of 5000 digits"),
+    ("pca_5000", "sklearn dense (default)", "KernelPCA(50) of 5000 digits"),
     ("transform", "sklearn KernelPCA.transform", "20 000 new rows to 50 components"),
     ("landmarks_shuttle", "sklearn Nystroem", "500 landmarks of Shuttle, 58 000 rows"),
     ("ridge_cv", "sklearn GridSearchCV(KernelRidge)", "ridge, best of 20 alphas"),
