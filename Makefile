@@ -16,7 +16,7 @@ FUZZ_SEED ?= $(shell date +%s)
 # The lower ends of the ranges in pyproject.toml.
 OLDEST := .venv-oldest
 OLDEST_PYTHON ?= python3.11
-OLDEST_PACKAGES := "numpy==2.0.*" "scipy==1.13.*" "scikit-learn==1.6.*" "array-api-compat==1.9.*" "threadpoolctl==3.5.*" "joblib==1.3.*"
+OLDEST_PACKAGES := "numpy==2.0.*" "scipy==1.14.*" "scikit-learn==1.6.*" "array-api-compat==1.9.*" "threadpoolctl==3.5.*" "joblib==1.3.*" "pytest==8.*"
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test fuzz test-oldest load lint format bench docs torch clean
@@ -36,7 +36,7 @@ fuzz: $(VENV)/.test ## hostile inputs for longer, with new random numbers
 test-oldest: ## the tests on the oldest supported Python, NumPy, SciPy and scikit-learn
 	$(OLDEST_PYTHON) -m venv $(OLDEST)
 	$(OLDEST)/bin/python -m pip --disable-pip-version-check install --quiet $(OLDEST_PACKAGES) --editable ".[test]"
-	$(OLDEST)/bin/python -m pytest $(PYTEST_ARGS)
+	SCIPY_ARRAY_API=1 $(OLDEST)/bin/python -m pytest $(PYTEST_ARGS)
 
 load: $(VENV)/.bench ## 10 000 single predictions, 100 batches at once: memory and latencies
 	$(BIN)/python -m benchmarks.load

@@ -59,8 +59,12 @@ def _read_only(rng):
     return X
 
 
+def _sparse(rng):
+    return scipy.sparse.csr_array(rng.normal(size=(8, 3)) * (rng.random(size=(8, 3)) < 0.4))
+
+
 def _explicit_zeros(rng):
-    X = scipy.sparse.random_array((8, 3), density=0.5, rng=rng).tocsr()
+    X = _sparse(rng)
     X.data[: len(X.data) // 2] = 0.0
     return X
 
@@ -170,9 +174,9 @@ DATA = {
     "reversed": lambda rng: _rows(rng)[::-1, ::-1],
     "every other": lambda rng: np.repeat(_rows(rng), 2, axis=0)[::2],
     "big-endian": lambda rng: _rows(rng).astype(">f8"),
-    "sparse": lambda rng: scipy.sparse.random_array((8, 3), density=0.4, rng=rng).tocsr(),
+    "sparse": _sparse,
     "sparse with explicit zeros": _explicit_zeros,
-    "sparse, columns": lambda rng: scipy.sparse.random_array((8, 3), density=0.4, rng=rng).tocsc(),
+    "sparse, columns": lambda rng: _sparse(rng).tocsc(),
     "sparse, entries that add up": _repeated_entries,
     "sparse, all zero": lambda rng: scipy.sparse.csr_array((5, 3)),
     "sparse nan": lambda rng: scipy.sparse.csr_array(np.array([[np.nan, 0.0], [1.0, 2.0]])),

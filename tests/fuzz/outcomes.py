@@ -60,6 +60,7 @@ def attempt(work, *inputs, names=()):
             # What a person is told is no fault: ranks below n_components, classes that look odd.
             warnings.simplefilter("ignore", UserWarning)
             warnings.simplefilter("ignore", FutureWarning)
+            warnings.simplefilter("ignore", DeprecationWarning)  # bool(empty array), of old NumPy
             warnings.simplefilter("ignore", ConvergenceWarning)
             # Nor is what scikit-learn's own estimators do to hostile targets.
             warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"(sklearn|scipy)\.")

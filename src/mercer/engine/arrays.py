@@ -211,6 +211,8 @@ def cholesky(K):
 def solve_triangular(C, B, *, transpose=False):
     """C^-1 B (or C^-T B) for a lower triangular C."""
     if is_numpy(C):
+        if C.shape[0] == 0:  # SciPy before 1.14 does not solve nothing
+            return B + 0.0
         return scipy.linalg.solve_triangular(
             C, B, lower=True, trans=1 if transpose else 0, check_finite=False
         )

@@ -53,7 +53,8 @@ def omega(length, xp):
     """What underflow can hide of k(x, x): next to nothing, but for points tiny themselves."""
     info = xp.finfo(length.dtype)
     tiny, eps = float(info.smallest_normal), float(info.eps)
-    return xp.where(length**2 < tiny / eps, tiny / eps * xp.ones_like(length), tiny)
+    one = xp.ones_like(length)
+    return xp.where(length**2 < tiny / eps, tiny / eps * one, tiny * one)
 
 
 def bound(x, z, eta, mean=None):

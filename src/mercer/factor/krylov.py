@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..engine import tiles
-from ..engine.arrays import namespace, on_device_of
+from ..engine.arrays import itemsize, namespace, on_device_of
 from ..engine.memory import MemoryLimitError, budget, readable
 
 # Measured on MNIST, 5000 and 10000 digits, 50 pairs (make bench, rows "krylov"): wider blocks
@@ -70,13 +70,13 @@ def leading_eigenpairs(
 
 def _product(kernel, X, memory_limit, n_jobs, verbose):
     """W -> K W, with K stored or evaluated."""
-    n, itemsize = X.shape[0], tiles.allocate(X, (1, 1)).dtype.itemsize
+    n, size = X.shape[0], itemsize(tiles.allocate(X, (1, 1)))
     limit = budget(memory_limit, X)
-    if n * n * itemsize <= limit:
+    if n * n * size <= limit:
         K = tiles.evaluate(kernel, X, n_jobs=n_jobs, verbose=verbose)
         return lambda W: K @ W
-    if 40 * BLOCK * n * itemsize > limit:
-        needed = readable(40 * BLOCK * n * itemsize)
+    if 40 * BLOCK * n * size > limit:
+        needed = readable(40 * BLOCK * n * size)
         raise MemoryLimitError(
             f"a basis of {40 * BLOCK} vectors for {n} points takes {needed}, more than "
             f"memory_limit ({readable(limit)}). Use KernelMap(kernel, max_rank=...) as the kernel, "

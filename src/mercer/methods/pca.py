@@ -11,11 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..base import all_or_nothing, validated_points
 from ..engine import tiles
-from ..engine.arrays import (
-    eigh,
-    namespace,
-    row_norms,
-)
+from ..engine.arrays import as_numpy, eigh, namespace, row_norms
 from ..engine.dask import lazily
 from ..engine.stream import is_stream
 from ..factor.centred import WRITTEN, all_eigenpairs
@@ -306,8 +302,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
             return min(self.n_components, values.shape[0])
         xp = namespace(values)
         positive = xp.where(values > 0, values, xp.zeros_like(values))
-        share = xp.cumulative_sum(positive) / max(total, float(np.finfo(float).tiny))
-        below = int(xp.sum(xp.astype(share < self.n_components, xp.int64)))
+        share = np.cumsum(as_numpy(positive)) / max(total, float(np.finfo(float).tiny))
+        below = int(np.sum(share < self.n_components))
         return min(below + 1, values.shape[0])
 
     def _cut(self, values, scale, largest, n, kernel=None, vectors=None):
