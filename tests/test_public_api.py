@@ -60,10 +60,18 @@ PUBLIC = [
 def test_the_public_names_are_these():
     exported = {
         name
-        for name, value in vars(mercer).items()
-        if not name.startswith("_") and not isinstance(value, types.ModuleType)
+        for name in dir(mercer)
+        if not name.startswith("_") and not isinstance(getattr(mercer, name), types.ModuleType)
     }
     assert exported == set(PUBLIC)
+    everything: dict = {}
+    exec("from mercer import *", everything)
+    assert set(PUBLIC) <= set(everything)
+
+
+def test_a_name_that_is_not_there():
+    with pytest.raises(AttributeError, match="no attribute 'KernelPcA'"):
+        _ = mercer.KernelPcA
 
 
 @pytest.mark.parametrize("name", PUBLIC)

@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 
 import numpy as np
-from tqdm.auto import tqdm
 
 from .arrays import device, free_memory, is_array, is_cpu, is_numpy, namespace, rows_of
 from .threads import n_threads, one_blas_thread
@@ -129,4 +128,6 @@ def run(work, blocks, kernel, X, *, n_jobs=None, verbose=False, description="ker
 
 
 def progress_bar(verbose, description, total=None):
+    from tqdm.auto import tqdm  # half of what importing this library would cost
+
     return tqdm(total=total, desc=description, disable=not verbose, leave=False)
