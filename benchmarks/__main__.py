@@ -38,7 +38,15 @@ def main(argv=None):
             table.append(line)
             print_line(line)
             sys.stdout.flush()
-    save(table, options)
+        save(table, options)  # after every row: a long run that is stopped keeps what it has
+    print(f"\nwritten: {options.output / 'bench.json'}", end="")
+    try:
+        from .picture import draw
+    except ImportError:
+        print(" (no picture: matplotlib is not installed)")
+        return 0
+    draw(table, options.output / "bench.png")
+    print(f", {options.output / 'bench.png'}")
     return 0
 
 
@@ -64,14 +72,6 @@ def save(table, options):
         machine[package] = __import__(package).__version__
     text = json.dumps({"machine": machine, "quick": options.quick, "lines": table}, indent=1)
     (options.output / "bench.json").write_text(text)
-    print(f"\n{machine}\nwritten: {options.output / 'bench.json'}", end="")
-    try:
-        from .picture import draw
-    except ImportError:
-        print(" (no picture: matplotlib is not installed)")
-        return
-    draw(table, options.output / "bench.png")
-    print(f", {options.output / 'bench.png'}")
 
 
 if __name__ == "__main__":
