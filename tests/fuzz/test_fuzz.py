@@ -151,7 +151,8 @@ def parameters_of(cls):
 def not_tried(name, value):
     """Progress bars are noise; a person's own function may fail as it likes."""
     takes_functions = name in ("f", "g", "kernel", "metric", "check_mercer", "Chunks")
-    old_scikit_learn = name == "random_state" and isinstance(value, tuple)  # its message has a misprint
+    # Old scikit-learn has a misprint in the message for tuples.
+    old_scikit_learn = name == "random_state" and isinstance(value, tuple)
     return name == "verbose" or old_scikit_learn or (takes_functions and callable(value))
 
 
