@@ -4,7 +4,6 @@ import hashlib
 import re
 import signal
 import warnings
-from collections import Counter
 from contextlib import contextmanager
 
 import numpy as np
@@ -145,14 +144,14 @@ class Tally:
     """How many cases ran, and how they ended."""
 
     def __init__(self):
-        self.outcomes = Counter()
+        self.outcomes = {}
         self.faults = {}
 
     def add(self, outcome):
-        self.outcomes[outcome] += 1
+        self.outcomes[outcome] = self.outcomes.get(outcome, 0) + 1
 
     def fault(self, case, fault):
-        self.outcomes["fault"] += 1
+        self.add("fault")
         self.faults.setdefault(str(fault)[:300], case)
 
     def text(self):

@@ -113,7 +113,8 @@ def drive_kernel(kernel, X):
     at_most(np.abs(K - K.T), 0.0, "symmetry")
     at_most(np.abs(np.diagonal(K) - diagonal), tolerance * size, "k.diag")
     if kernel.is_psd is True:  # Cauchy-Schwarz, relative to each pair
-        lengths = np.sqrt(np.abs(diagonal.astype(float)))
+        smallest = np.finfo(K.dtype).smallest_normal  # below, k(x, x) underflows
+        lengths = np.sqrt(np.abs(diagonal.astype(float)) + smallest)
         at_most(
             np.abs(K), (1 + tolerance) * lengths[:, None] * lengths[None, :] + 1e-290, "|k(x, z)|"
         )
@@ -143,7 +144,7 @@ def drive_estimator(model, X, y):
 
 def check_map(model, X, y):
     """The certificate: |k(x, z) - phi(x).phi(z)| is at most its bound."""
-    if model.kernel_.kind == "gram" or model.correction_ is not None or model.center:
+    if model.kernel_.is_psd is not True or model.correction_ is not None or model.center:
         return
     if model.get_params()["residual"]:
         return

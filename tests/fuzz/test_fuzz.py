@@ -11,6 +11,9 @@ import zlib
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
 from sklearn.base import clone
 
 import mercer
@@ -34,8 +37,8 @@ SEED = int(os.environ.get("MERCER_FUZZ_SEED", "0"))
 @pytest.fixture
 def tally(record_property):
     tally = Tally()
-    yield tally
-    record_property("fuzz", dict(tally.outcomes))
+    record_property("fuzz", tally.outcomes)  # filled in by the time the test is reported
+    return tally
 
 
 def try_all(tally, cases):
@@ -66,10 +69,52 @@ def test_kernels_on_any_data(kernel, tally):
         for turn in range(ROUNDS):
             for kind, make in DATA.items():
                 X = make(generator(kind, turn, repr(kernel)))
-                names = [type(k).__name__ for k in [kernel, *kernel.get_params().values()]]
-                yield kind, lambda X=X: drive_kernel(kernel, X), [X], names
+                yield kind, lambda X=X: drive_kernel(kernel, X), [X], names_in(kernel)
 
     try_all(tally, cases())
+
+
+ANY_ARRAY = arrays.arrays(
+    st.sampled_from([np.float64, np.float32, np.int64, np.bool_]),
+    arrays.array_shapes(min_dims=1, max_dims=3, min_side=0, max_side=5),
+    fill=st.nothing(),
+)
+FINITE = arrays.arrays(
+    np.float64,
+    st.tuples(st.integers(1, 6), st.integers(1, 4)),
+    elements=st.one_of(
+        st.floats(-10, 10), st.floats(allow_nan=False, allow_infinity=False), st.just(0.0)
+    ),
+    fill=st.nothing(),
+)
+
+
+@pytest.mark.parametrize("subject", [*KERNELS, *ESTIMATORS], ids=repr)
+def test_arrays_that_hypothesis_makes(subject, tally):
+    """Values of any kind, made smaller until the fault is plain."""
+
+    @settings(
+        max_examples=25 * ROUNDS,
+        derandomize=SEED == 0,
+        suppress_health_check=list(HealthCheck),
+        database=None,
+    )
+    @given(X=st.one_of(FINITE, FINITE, ANY_ARRAY))
+    def tried(X):
+        if isinstance(subject, mercer.Kernel):
+            tally.add(attempt(lambda: drive_kernel(subject, X), X, names=names_in(subject)))
+        else:
+            y = np.arange(rows(X)) % 2
+            drive = attempt(
+                lambda: drive_estimator(clone(subject), X, y), X, names=names_of(subject)
+            )
+            tally.add(drive)
+
+    tried()
+
+
+def names_in(kernel):
+    return [type(k).__name__ for k in [kernel, *kernel.get_params().values()]]
 
 
 def rows(X):

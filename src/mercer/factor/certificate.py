@@ -76,16 +76,18 @@ def _pairs(x, z, eta):
 
     least_x, least_z = omega(x.length, xp), omega(z.length, xp)
     least = xp.sqrt(least_x)[:, None] * xp.sqrt(least_z)[None, :]
+    # k(z, z) may underflow where k(x, z) does not.
+    long_x, long_z = xp.sqrt(x.length**2 + least_x), xp.sqrt(z.length**2 + least_z)
     R_x = xp.sqrt(x.rho2 + 2 * eta * x.tau**2 + least_x)
     R_z = xp.sqrt(z.rho2 + 2 * eta * z.tau**2 + least_z)
     error = R_x[:, None] * R_z[None, :]
-    error = smaller(error, (R_x + 2 * eta * x.tau)[:, None] * z.length[None, :] + least)
-    error = smaller(error, x.length[:, None] * (R_z + 2 * eta * z.tau)[None, :] + least)
+    error = smaller(error, (R_x + 2 * eta * x.tau)[:, None] * long_z[None, :] + least)
+    error = smaller(error, long_x[:, None] * (R_z + 2 * eta * z.tau)[None, :] + least)
     if bool(xp.any(x.landmark)):
-        exact = 4 * eta * x.length[:, None] * z.tau[None, :] + least
+        exact = 4 * eta * long_x[:, None] * z.tau[None, :] + least
         error = xp.where(x.landmark[:, None] & (exact < error), exact, error)
     if bool(xp.any(z.landmark)):
-        exact = 4 * eta * x.tau[:, None] * z.length[None, :] + least
+        exact = 4 * eta * x.tau[:, None] * long_z[None, :] + least
         error = xp.where(z.landmark[None, :] & (exact < error), exact, error)
     return error
 
