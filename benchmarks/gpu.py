@@ -139,7 +139,7 @@ def leading(table, torch, device, X):
     from mercer.factor.krylov import leading_eigenpairs
 
     kernel = k2(X.shape[1])
-    best, median, pca = timed(lambda: KernelPCA(50, kernel).fit(torch.as_tensor(X, device=device)))
+    best, median, _ = timed(lambda: KernelPCA(50, kernel).fit(torch.as_tensor(X, device=device)))
     table.add(f"KernelPCA, leading 50 of {len(X)}", best, median)
     A = torch.as_tensor(X, device=device)
     best, median, pairs = timed(lambda: leading_eigenpairs(kernel.bind(A), A, 50, tol=1e-8))

@@ -236,7 +236,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
         """Fitted attributes of the estimator inside: classes_, labels_, offset_, ..."""
         own = getattr(type(self), name, None)
         if isinstance(own, property):
-            return own.fget(self)  # it raised AttributeError: say why once more
+            return own.__get__(self)  # it raised AttributeError: say why once more
         inner = vars(self).get("estimator_")
         if inner is None or name.startswith("_") or not name.endswith("_"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -276,5 +276,9 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
 
 # scikit-learn has wrapped these for set_output by now; here they are hidden where the estimator
 # inside is no transformer.
-Kernelized.transform = available_if(inner_has("transform"))(Kernelized.transform)
-Kernelized.fit_transform = available_if(inner_fit_transforms)(Kernelized.fit_transform)
+Kernelized.transform = available_if(inner_has("transform"))(  # type: ignore[method-assign]
+    Kernelized.transform
+)
+Kernelized.fit_transform = available_if(inner_fit_transforms)(  # type: ignore[method-assign]
+    Kernelized.fit_transform
+)

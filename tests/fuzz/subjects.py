@@ -115,8 +115,11 @@ def drive_kernel(kernel, X):
     if kernel.is_psd is True:  # Cauchy-Schwarz, relative to each pair
         smallest = np.finfo(K.dtype).smallest_normal  # below, k(x, x) underflows
         lengths = np.sqrt(np.abs(diagonal.astype(float)) + smallest)
+        lengths = np.minimum(lengths, 1e154)
         at_most(
-            np.abs(K), (1 + tolerance) * lengths[:, None] * lengths[None, :] + 1e-290, "|k(x, z)|"
+            np.abs(K) * (lengths.max() < 1e154),
+            (1 + tolerance) * lengths[:, None] * lengths[None, :] + 1e-290,
+            "|k(x, z)|",
         )
     report = check_mercer(kernel, X)
     if kernel.is_psd is True and report.psd is False:

@@ -71,8 +71,8 @@ class Rows:
     def __init__(self, source, check):
         if is_stream(source) and iter(source) is source:
             raise TypeError(
-                "X is an iterator that can be read only once, and certification reads the rows more "
-                "than once: pass a re-iterable, for example Chunks(lambda: open_the_chunks())."
+                "X is an iterator that can be read only once, and certification reads the rows "
+                "more than once: pass a re-iterable, for example Chunks(lambda: open_the_chunks())."
             )
         self.source = source
         self.check = check
@@ -125,7 +125,7 @@ def stacked(X, Y):
     """Two sets of points, one below the other."""
     if scipy.sparse.issparse(X):
         return scipy.sparse.vstack([X, Y], format="csr")
-    if getattr(X, "dtype", None) == object or isinstance(X, np.ndarray):
+    if isinstance(X, np.ndarray):
         return np.concatenate([X, Y])
     from .arrays import namespace
 

@@ -146,7 +146,7 @@ class Kernel(BaseEstimator):
 
     def check_range(self, *samples):
         """Refuse points on which k overflows: then |k(x, z)|^2 <= k(x, x) k(z, z) is infinite."""
-        if self.runs_user_code or self.kind == "gram":
+        if self.runs_user_code:
             return
         for X in samples:
             if X is None:
@@ -161,8 +161,8 @@ class Kernel(BaseEstimator):
                 )
 
     def largest_terms(self, X):
-        """k(x, x), or what overflows before it does."""
-        return self.diagonal(X)
+        """k(x, x), or what overflows before it does: for Gram matrices the sum of a row."""
+        return self.diagonal(X) if self.kind != "gram" else 4 * namespace(X).sum(abs(X), axis=1)
 
     # --- the algebra: [KERNELS] rules 1, 3, 4, 5, 6 -----------------------------------------------
 

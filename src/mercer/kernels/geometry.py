@@ -43,10 +43,11 @@ class EuclideanFrame:
             self.right = self.S.T.tocsr()
             return
         S = xp.astype(S, xp.float64, copy=True)
-        self.centre = xp.mean(S, axis=0)
-        S -= self.centre
-        S *= scale
-        self.S, self.norms = S, _finite_norms(S, xp)
+        with np.errstate(over="ignore", invalid="ignore"):  # refused by its norms
+            self.centre = xp.mean(S, axis=0)
+            S -= self.centre
+            S *= scale
+            self.S, self.norms = S, _finite_norms(S, xp)
         # [-2 s, 1, |s|^2] against [x, |x|^2, 1]: the whole formula in one matrix product.
         ones = xp.ones_like(self.norms)[:, None]
         self.right = xp.concat([-2.0 * S, ones, self.norms[:, None]], axis=1)
@@ -60,9 +61,10 @@ class EuclideanFrame:
         if self.sparse or scipy.sparse.issparse(rows):
             return self._sparse_distances(rows, columns)
         x = xp.astype(rows, xp.float64, copy=True)
-        x -= self.centre
-        x *= self.scale
-        norms = _finite_norms(x, xp)[:, None]
+        with np.errstate(over="ignore", invalid="ignore"):  # refused by its norms
+            x -= self.centre
+            x *= self.scale
+            norms = _finite_norms(x, xp)[:, None]
         left = xp.concat([x, norms, xp.ones_like(norms)], axis=1)
         d2 = left @ self.right[columns, :].T
         close = self.cancels * norms

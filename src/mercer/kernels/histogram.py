@@ -65,6 +65,9 @@ class Chi2(Histogram):
     def diagonal(self, X):
         return _ones(self.checked(X))
 
+    def largest_terms(self, X):
+        return 2 * namespace(X).sum(self.checked(X), axis=1)
+
     def rounding(self, S):
         return 6.0 + S.shape[1]
 

@@ -285,6 +285,10 @@ class Laplacian(Kernel):
     def diagonal(self, X):
         return _ones(X)
 
+    def largest_terms(self, X):
+        X = _dense(X, self)
+        return 2 * namespace(X).sum(namespace(X).abs(X), axis=1)  # at least |x - z|_1, about
+
     def rounding(self, S):
         return 4.0 + S.shape[1]
 

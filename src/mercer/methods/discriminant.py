@@ -144,7 +144,10 @@ class KernelDiscriminant(
         axes = solve_triangular(C, U[:, :k], transpose=True) * freedom**0.5
         axes = axes * signs((self.means_ - centre[None, :]) @ axes)[None, :]
         self.scalings_, self._offset = axes, -(centre @ axes)
-        self.explained_variance_ratio_ = spread[:k] ** 2 / xp.sum(spread**2)
+        total = xp.sum(spread**2)  # zero where all classes have one mean
+        self.explained_variance_ratio_ = spread[:k] ** 2 / xp.where(
+            total > 0, total, xp.ones_like(total)
+        )
         # log p(c | z) = phi(z) . A^-1 m_c - m_c . A^-1 m_c / 2 + log prior, up to a constant.
         coef = solve_triangular(C, apart, transpose=True) * freedom
         middle = centre + 0.5 * (self.means_ - centre[None, :])
