@@ -402,11 +402,14 @@ class KernelRidgeCV(RidgeModel):
 def leave_one_out_errors(Phi, T, sums, alphas, weights=None):
     """Mean squared leave-one-out error of ridge on the rows of Phi, for every alpha."""
     xp = namespace(Phi)
-    values, V = eigh(sums.second)
+    # At full rank K = Phi Phi' is as small as Phi'Phi, and its eigenvectors are Q's directions.
+    dual = weights is None and Phi.shape[0] == Phi.shape[1]
+    values, V = eigh(Phi @ Phi.T if dual else sums.second)
     # Smaller eigenvalues are rounding: without a floor a tiny alpha would divide by nothing.
     floor = max(float(values[0]), 0.0) * float(xp.finfo(values.dtype).eps)
     values = xp.where(values > floor, values, floor * xp.ones_like(values))
-    Q, projected = Phi @ V, V.T @ sums.cross
+    Q = V * xp.sqrt(values)[None, :] if dual else Phi @ V
+    projected = Q.T @ T if dual else V.T @ sums.cross
     gain = 1 / (values[:, None] + on_device_of(alphas, Phi)[None, :])  # r x alphas
     leverage = (Q * Q) @ gain
     own = row_norms(Phi, xp)
