@@ -141,7 +141,7 @@ def validated_points(estimator, X, kernel, *, reset, in_range=True):
         _check_n_features(estimator, X, reset=reset)
         X = kernel.points(X)
     else:
-        with naming("X"):
+        with naming("X"), np.errstate(invalid="ignore"):  # inf - inf, before it is refused
             X = validate_data(
                 estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32]
             )

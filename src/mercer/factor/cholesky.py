@@ -125,7 +125,9 @@ def columns_that_fit(n, limit, size, copies=2):
 def self_lengths(kernel, diagonal):
     """sqrt k(x, x), with a floor where a zero on the diagonal may be rounding."""
     xp = namespace(diagonal)
-    d = xp.where(diagonal > 0, diagonal, xp.zeros_like(diagonal))
+    # Denormal numbers have few digits: a landmark with such a k(s, s) would spoil all others.
+    least = float(xp.finfo(diagonal.dtype).smallest_normal)
+    d = xp.where(diagonal >= least, diagonal, xp.zeros_like(diagonal))
     if kernel.is_psd is not True and d.shape[0]:
         floor = float(xp.max(d)) * float(xp.finfo(d.dtype).eps)
         d = xp.where(d < floor, xp.ones_like(d) * floor, d)
