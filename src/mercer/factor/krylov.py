@@ -124,7 +124,7 @@ def krylov(product, n, k, like, *, center=True, tol=1e-7, random_state=None, ver
                 residuals = np.sqrt(np.maximum(np.einsum("ij,ik,kj->j", tail, gram, tail), 0))
                 if exhausted or residuals.max() <= tol * abs(values[0]):
                     break
-                check = m + 2 * width
+                check = m + width
     vectors = Q.T @ on_device_of(np.ascontiguousarray(S), like)
     return Eigenpairs(on_device_of(values.copy(), like), vectors, on_device_of(residuals, like))
 
