@@ -171,8 +171,8 @@ def test_fitted_models_travel_to_workers(data):
 # --- interruptions --------------------------------------------------------------------------------
 
 
-class Interrupted(Exception):
-    """What the alarm raises in the middle of a fit."""
+class Interrupted(BaseException):
+    """What the alarm raises in the middle of a fit; as Ctrl-C, no error that code may handle."""
 
 
 def interrupted_fit(model, X, y, seconds):
@@ -182,9 +182,9 @@ def interrupted_fit(model, X, y, seconds):
         raise Interrupted
 
     before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         try:
+            signal.setitimer(signal.ITIMER_REAL, seconds)
             model.fit(X, y)
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
