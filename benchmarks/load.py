@@ -58,7 +58,8 @@ def batches(call, rng):
         return time.perf_counter() - started
 
     with ThreadPoolExecutor(CLIENTS) as pool:
-        list(pool.map(one, work))  # a warm-up: as many arrays at once as there will ever be
+        for _ in range(5):  # a warm-up: allocators of all threads reach what they will keep
+            list(pool.map(one, work))
         gc.collect()
         before = resident()
         for _ in range(3):
