@@ -127,7 +127,7 @@ def test_closed_maps_are_the_same_features(kernel):
 )
 @pytest.mark.parametrize("basis", ["cholesky", "eigen", "symmetric"])
 def test_numerically_singular_maps_keep_their_certificate(kernel, basis, rng):
-    """The explicit inverse alone would not do: MATH.md section 7, rank 290 of 500 at RBF(1)."""
+    """Without the step of refinement, RationalQuadratic leaves its bound here."""
     X, Z = rng.normal(size=(300, 2)), 1.3 * rng.normal(size=(100, 2))
     kernel_map = KernelMap(kernel, basis=basis).fit(X)
     rows = np.vstack([X, Z])

@@ -11,7 +11,7 @@ import scipy.sparse
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 ANSWERED, REFUSED = "right answer", "refused with reason"
-ALLOWED = (ValueError, TypeError, NotFittedError, AttributeError)
+ALLOWED = (ValueError, TypeError, NotFittedError)
 SECONDS = 60
 
 
