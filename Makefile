@@ -36,7 +36,7 @@ fuzz: $(VENV)/.test ## hostile inputs for longer, with new random numbers
 test-oldest: ## the tests on the oldest supported Python, NumPy, SciPy and scikit-learn
 	$(OLDEST_PYTHON) -m venv $(OLDEST)
 	$(OLDEST)/bin/python -m pip --disable-pip-version-check install --quiet $(OLDEST_PACKAGES) --editable ".[test]"
-	SCIPY_ARRAY_API=1 $(OLDEST)/bin/python -m pytest $(PYTEST_ARGS)
+	$(OLDEST)/bin/python -m pytest $(PYTEST_ARGS)
 
 load: $(VENV)/.bench ## 10 000 single predictions, 100 batches at once: memory and latencies
 	$(BIN)/python -m benchmarks.load

@@ -3,6 +3,9 @@
 import os
 from collections import Counter
 
+# scikit-learn's array API checks run only with this, and SciPy reads it when it is imported.
+os.environ.setdefault("SCIPY_ARRAY_API", "1")
+
 import hypothesis
 import numpy as np
 import pytest

@@ -14,8 +14,10 @@ from mercer import (
     RBF,
     Chi2,
     FromFunction,
+    Kernelized,
     KernelMap,
     KernelPCA,
+    KernelPCAL1,
     Laplacian,
     Linear,
     Matern,
@@ -286,10 +288,19 @@ def test_points_that_are_no_vectors():
 
 
 def test_precomputed_kernels(X):
-    for model in (KernelMap("precomputed"), KernelPCA(2, "precomputed")):
+    for model in (
+        KernelMap("precomputed"),
+        KernelPCA(2, "precomputed"),
+        KernelPCAL1(2, KernelMap("precomputed")),
+    ):
         scores = model.fit_transform(RBF(0.1)(X))
+        with pytest.raises(AttributeError, match="inverse_transform") as caught:
+            _ = model.inverse_transform
+        assert "precomputed kernel: the points behind it are unknown" in str(caught.value.__cause__)
         with pytest.raises(ValueError, match="precomputed kernel"):
-            model.inverse_transform(scores)
+            preimage(model, scores)
+    assert not hasattr(Kernelized(PCA(2), "precomputed"), "inverse_transform")
+    assert hasattr(Kernelized(PCA(2), "rbf"), "inverse_transform")
 
 
 def test_closed_maps_say_what_to_do(X):

@@ -17,6 +17,7 @@ from .base import all_or_nothing, on_fitted
 from .engine.dask import is_dask
 from .methods.base import MapMethod, functions
 from .methods.partitions import fit_in_parts, require_parts
+from .preimage import has_points
 
 # Methods that scikit-learn routes metadata to (sample_weight and the like).
 ROUTED = (
@@ -45,6 +46,10 @@ def inner_has(name):
 
 def inner_fit_transforms(self):
     return hasattr(self.estimator, "fit_transform") or hasattr(self.estimator, "transform")
+
+
+def leads_back(self):
+    return inner_has("inverse_transform")(self) and has_points(self)
 
 
 def delegated(name, text):
@@ -179,7 +184,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
         """The estimator's transform of the coordinates of every row."""
         return self.estimator_.transform(self.kernel_map_.transform(X))
 
-    @available_if(inner_has("inverse_transform"))
+    @available_if(leads_back)
     def inverse_transform(self, Z):
         """Back to coordinates by the estimator, and to inputs by the map's pre-images."""
         check_is_fitted(self)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .engine import tiles
@@ -94,6 +95,16 @@ def preimage(model, Z, method="ridge", *, alpha=None, max_iter=200, tol=1e-7):
     return _ridge(model, alpha)(Z)
 
 
+def has_points(model):
+    """Whether there is a way back at all; for available_if, which shows the reason as a cause."""
+    if model._leaf_kernel().kind == "gram":
+        raise AttributeError(
+            f"{type(model).__name__} takes a precomputed kernel: the points behind it are unknown, "
+            "so there is no way back to them. Fit with the kernel itself."
+        )
+    return True
+
+
 def is_linear(kernel):
     """Whether images are a linear function of points: then pre-images are the same sums."""
     return isinstance(kernel, (Linear, QuadraticForm)) or (
@@ -117,6 +128,7 @@ class MapPreimages:
     _rotation: Any
     _rotated: Any
 
+    @available_if(has_points)
     def inverse_transform(self, X):
         """Points with these coordinates: exact for a linear kernel, else by :func:`preimage`."""
         return preimage(self, X)

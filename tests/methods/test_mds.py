@@ -187,7 +187,7 @@ def test_new_points_are_corrected_like_the_others(correction):
 # --- arrays, precision, names ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("metric", ["euclidean", "precomputed"])
+@pytest.mark.parametrize("metric", ["euclidean", "precomputed", "manhattan"])
 @pytest.mark.parametrize("correction", [None, "lingoes", "cailliez"])
 def test_namespaces(xp, metric, correction, X):
     data = ROADS if metric == "precomputed" else X
@@ -198,12 +198,6 @@ def test_namespaces(xp, metric, correction, X):
     assert_allclose(as_numpy(embedding), expected.embedding_, atol=1e-9)
     placed = model.transform(xp.asarray(data[:3]))
     assert_allclose(as_numpy(placed), expected.transform(data[:3]), atol=1e-9)
-
-
-def test_other_metrics_need_numpy():
-    torch = pytest.importorskip("torch")
-    with pytest.raises(TypeError, match="needs NumPy"):
-        ClassicalMDS(metric="manhattan").fit(torch.ones((3, 2)))
 
 
 def test_single_precision(X):

@@ -272,8 +272,7 @@ def test_precomputed(solver):
     assert model.__sklearn_tags__().input_tags.pairwise
     with pytest.raises(ValueError, match="square"):
         clone(model).fit(np.ones((3, 4)))
-    with pytest.raises(ValueError, match="precomputed kernel"):
-        model.inverse_transform(np.zeros((1, 3)))
+    assert not hasattr(model, "inverse_transform")  # the points are unknown
 
 
 def test_asymmetry_that_centring_removes_is_accepted():

@@ -40,14 +40,20 @@ def wide(A, columns):
 
 def as_points(scores, points):
     """Scores in the precision of the points."""
-    dtype = getattr(points, "dtype", None)
-    if is_numpy(scores) and dtype in (np.float32, np.float64) and scores.dtype != dtype:
-        return scores.astype(dtype)
-    return scores
+    return _cast(scores, getattr(points, "dtype", None))
 
 
 def in_precision(points, like):
     """New rows in the precision of the fit."""
-    if not (is_numpy(points) or scipy.sparse.issparse(points)) or points.dtype == object:
-        return points
-    return points if points.dtype == like.dtype else points.astype(like.dtype)
+    if scipy.sparse.issparse(points):
+        return points if points.dtype == like.dtype else points.astype(like.dtype)
+    return _cast(points, like.dtype)
+
+
+def _cast(A, dtype):
+    """A in single or double precision; objects, and other dtypes, as they are."""
+    if not is_array(A) or dtype is None or A.dtype == dtype:
+        return A
+    xp = namespace(A)
+    floats = (xp.float32, xp.float64)
+    return xp.astype(A, dtype) if dtype in floats and A.dtype in floats else A

@@ -16,7 +16,7 @@ from ..engine.arrays import as_numpy, eigh, is_numpy, namespace, on_device_of
 from ..factor.spectral import signs
 from ..kernels import Linear
 from ..kernels.points import naming
-from .columns import as_points, inverse_root, wide
+from .columns import as_points, copy, inverse_root, wide
 
 CORRECTIONS = (None, "lingoes", "cailliez")
 
@@ -37,7 +37,8 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     n_components : int, default=2
     metric : str or callable, default="euclidean"
         Any metric of ``sklearn.metrics.pairwise_distances``; "precomputed" takes distances (fit:
-        square; transform: one row of distances to the training points for each new one).
+        square; transform: one row of distances to the training points for each new one). Metrics
+        other than "euclidean" are computed on the host, wherever the arrays live.
     correction : {None, "lingoes", "cailliez"}, default=None
         Makes the distances Euclidean by the smallest constant added between different points: to
         the squared distances ("lingoes": 2 c) or to the distances ("cailliez": c). New points'
@@ -241,7 +242,7 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     def _training_distances(self, points):
         if self.metric != "precomputed":
-            self._training = points.copy() if is_numpy(points) else points
+            self._training = copy(points)
             return self._pairwise(points, None)
         if points.shape[0] != points.shape[1]:
             raise ValueError(
@@ -261,14 +262,11 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return D
 
     def _pairwise(self, X, Y):
-        if not is_numpy(X):
-            raise TypeError(
-                f"metric={self.metric!r} needs NumPy arrays; other arrays take 'euclidean' or "
-                "'precomputed'."
-            )
+        # Metrics are NumPy's and Python's: computed on the host, back to where X is.
+        A, B = as_numpy(X), None if Y is None else as_numpy(Y)
         with naming("metric"):
-            D = pairwise_distances(X, Y, metric=self.metric, **(self.metric_params or {}))
-        D = np.asarray(D, dtype=np.float64)
+            D = pairwise_distances(A, B, metric=self.metric, **(self.metric_params or {}))
+        D = on_device_of(np.asarray(D, dtype=np.float64), X, dtype=namespace(X).float64)
         _check_distances(D)
         if Y is None:
             _check_square(D)

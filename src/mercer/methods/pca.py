@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..base import all_or_nothing, validated_points
@@ -21,7 +22,7 @@ from ..kernel_map import KernelMap
 from ..kernels import NotPSDError
 from ..kernels import points as pts
 from ..kernels.base import is_number
-from ..preimage import Combination, on_scores, preimage
+from ..preimage import Combination, has_points, on_scores, preimage
 from .arguments import shows_new_spelling
 from .base import MapMethod, Moments
 from .columns import as_points, copy, in_precision, inverse_root, on_host, support, wide
@@ -278,7 +279,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
             else 0,
         )
         size = max(self._scale(pairs.values), float(np.finfo(float).tiny))
-        worst = max(pairs.residuals.tolist(), default=0.0) / size
+        worst = max(as_numpy(pairs.residuals).tolist(), default=0.0) / size
         if worst > 1e3 * max(1e-7, 64 * eps):
             warnings.warn(
                 f"the Krylov iteration left a relative residual of {worst:.2g}; solver='dense' is "
@@ -371,6 +372,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
             scores = scores + self._intercept[None, :]
         return as_points(scores, points)
 
+    @available_if(has_points)
     def inverse_transform(self, X):
         """Points with these scores, about: a ridge regression learned at its first use.
 

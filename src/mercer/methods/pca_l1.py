@@ -7,12 +7,13 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..base import all_or_nothing, validated_points
 from ..engine.arrays import eigh, namespace, on_device_of, row_norms
 from ..factor.spectral import signs
-from ..preimage import on_scores, preimage
+from ..preimage import has_points, on_scores, preimage
 from .base import MapMethod, Moments
 from .columns import as_points
 
@@ -42,7 +43,7 @@ class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
 
     Attributes
     ----------
-    dispersions_ : ndarray of shape (n_components,)
+    dispersions_ : array of shape (n_components,)
         sum_i |w . y_i| over the points as deflated so far.
     dispersion_paths_ : list of ndarrays
         Dispersion after each step from the start that won, for every component.
@@ -99,7 +100,7 @@ class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
         directions, self.dispersion_paths_ = self._directions(Y)
         self._axes = directions * signs(Y @ directions)[None, :]
         self.components_ = self._axes.T
-        self.dispersions_ = np.array([path[-1] for path in self.dispersion_paths_])
+        self.dispersions_ = on_device_of([path[-1] for path in self.dispersion_paths_], Y)
         self.n_iter_ = max(len(path) for path in self.dispersion_paths_)
         self._n_features_out = self._axes.shape[1]
         return as_points(Y @ self._axes, points)
@@ -154,6 +155,7 @@ class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
         scores = self.kernel_map_.project(X, self._axes, -(self._mean @ self._axes))
         return as_points(scores, points)
 
+    @available_if(has_points)
     def inverse_transform(self, X):
         """Points with these scores, about: see :func:`mercer.preimage`."""
         return preimage(self, X)
