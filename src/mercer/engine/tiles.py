@@ -5,6 +5,7 @@ weights, or reduced. On the CPU tiles run on a thread pool with BLAS held to one
 device they run one after the other, as large as its memory allows.
 """
 
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 
@@ -114,17 +115,33 @@ def run(work, blocks, kernel, X, *, n_jobs=None, verbose=False, description="ker
                     work(a, b)
                     progress.update()
             return
-        with one_blas_thread, ThreadPoolExecutor(threads) as pool:
-            futures = [pool.submit(work, a, b) for a, b in blocks]
+        with one_blas_thread:
+            _take_turns(work, deque(blocks), threads, progress)
+
+
+def _take_turns(work, waiting, threads, progress):
+    """Every thread, this one among them, takes the next block until none is left."""
+
+    def turns(finished=lambda: None):
+        while waiting:
             try:
-                for future in futures:
-                    future.result()
-                    progress.update()
-            except BaseException:
-                # Ctrl-C or a failed tile: drop what has not begun; running tiles end by themselves.
-                for future in futures:
-                    future.cancel()
-                raise
+                block = waiting.popleft()
+            except IndexError:  # another thread was quicker
+                return
+            work(*block)
+            finished()
+
+    total = len(waiting)
+    with ThreadPoolExecutor(threads - 1) as pool:
+        try:
+            others = [pool.submit(turns) for _ in range(threads - 1)]
+            turns(lambda: progress.update(total - len(waiting) - progress.n))
+            for other in others:
+                other.result()
+        except BaseException:
+            # Ctrl-C or a failed tile: drop what has not begun; running tiles end by themselves.
+            waiting.clear()
+            raise
 
 
 def progress_bar(verbose, description, total=None):

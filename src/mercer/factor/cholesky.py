@@ -101,7 +101,8 @@ def factorize(
         verbose=verbose,
     )
     check_residuals(kernel, part, diagonal, eps)
-    part.F *= lengths[:, None]
+    if not bool(namespace(lengths).all(lengths == 1)):
+        part.F *= lengths[:, None]
     factor = afresh(kernel, X, part, lengths, eps)
     return Fit(factor, part.F, _absolute(part.residuals, lengths))
 

@@ -21,6 +21,7 @@ from ..engine.arrays import (
     rows_of,
 )
 from ..engine.memory import MemoryLimitError, readable
+from ..engine.threads import one_blas_thread
 from ..kernels.points import take
 from .pivots import rule
 
@@ -79,7 +80,9 @@ def partial_cholesky(
     choose = rule(pivots, rng)
     taken: list[int] = []
     inverse_lengths = 1.0 / xp.where(lengths > 0, lengths, xp.ones_like(lengths))
-    with tiles.progress_bar(verbose, "landmarks") as progress:
+    # Small products between the passes would wake BLAS's own threads, which go on spinning for tens
+    # of milliseconds on the cores that the tiles need: one BLAS thread from first to last.
+    with one_blas_thread, tiles.progress_bar(verbose, "landmarks") as progress:
         while r < wanted and residuals.max() > tol:
             if r >= room:
                 raise MemoryLimitError(_too_large(n, r, residuals.max(), tol, F))

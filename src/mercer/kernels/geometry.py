@@ -68,17 +68,18 @@ class EuclideanFrame:
         left = xp.concat([x, norms, xp.ones_like(norms)], axis=1)
         d2 = left @ self.right[columns, :].T
         close = self.cancels * norms
-        # Row minima first: most tiles have no close pair, and a mask is a large thing to make.
-        if bool(xp.any(xp.min(d2, axis=1, keepdims=True) <= close)):
-            d2 = self._recomputed(d2, d2 <= close, x, self.S[columns, :])
+        # Row minima first: most rows have no close pair, and a mask is a large thing to make.
+        some = xp.nonzero(xp.min(d2, axis=1) <= close[:, 0])[0]
+        if some.shape[0] > 0:
+            i, j = xp.nonzero(xp.take(d2, some, axis=0) <= xp.take(close, some, axis=0))
+            d2 = self._recomputed(d2, xp.take(some, i, axis=0), j, x, self.S[columns, :])
         if self.dtype == xp.float64:
             return d2
         with np.errstate(over="ignore"):  # beyond float32 a distance is infinite, its kernel 0
             return xp.astype(d2, self.dtype)
 
-    def _recomputed(self, d2, close, x, S):
+    def _recomputed(self, d2, i, j, x, S):
         xp = self.xp
-        i, j = xp.nonzero(close)
         step = max(1, GATHERED_VALUES // x.shape[1])
         for a in range(0, i.shape[0], step):
             b = min(a + step, i.shape[0])
