@@ -13,13 +13,16 @@ BENCH_ARGS ?=
 DEMO_ARGS ?=
 FUZZ_ROUNDS ?= 20
 FUZZ_SEED ?= $(shell date +%s)
-# The lower ends of the ranges in pyproject.toml.
+# The lower ends of the ranges in pyproject.toml. polars 1.40 gave up the protocol by which
+# scikit-learn 1.6 reads the names of its columns.
 OLDEST := .venv-oldest
 OLDEST_PYTHON ?= python3.11
-OLDEST_PACKAGES := "numpy==2.0.*" "scipy==1.14.*" "scikit-learn==1.6.*" "array-api-compat==1.9.*" "threadpoolctl==3.5.*" "joblib==1.3.*" "pytest==8.*"
+NEWEST := .venv-newest
+NEWEST_PYTHON ?= python3.13
+OLDEST_PACKAGES := "numpy==2.0.*" "scipy==1.14.*" "scikit-learn==1.6.*" "array-api-compat==1.9.*" "threadpoolctl==3.5.*" "joblib==1.3.*" "polars<1.40" "pytest==8.*"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz test-oldest load lint format bench docs torch clean
+.PHONY: help demo test fuzz test-oldest test-newest load lint format bench docs torch clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -35,8 +38,13 @@ fuzz: $(VENV)/.test ## hostile inputs for longer, with new random numbers
 
 test-oldest: ## the tests on the oldest supported Python, NumPy, SciPy and scikit-learn
 	$(OLDEST_PYTHON) -m venv $(OLDEST)
-	$(OLDEST)/bin/python -m pip --disable-pip-version-check install --quiet $(OLDEST_PACKAGES) --editable ".[test]"
+	$(OLDEST)/bin/python -m pip --disable-pip-version-check install --quiet $(OLDEST_PACKAGES) --editable ".[test,cli]"
 	$(OLDEST)/bin/python -m pytest $(PYTEST_ARGS)
+
+test-newest: ## the tests on the newest Python there is, and the newest of everything
+	$(NEWEST_PYTHON) -m venv $(NEWEST)
+	$(NEWEST)/bin/python -m pip --disable-pip-version-check install --quiet --upgrade --upgrade-strategy eager --editable ".[test,cli]"
+	$(NEWEST)/bin/python -m pytest $(PYTEST_ARGS)
 
 load: $(VENV)/.bench ## 10 000 single predictions, 100 batches at once: memory and latencies
 	$(BIN)/python -m benchmarks.load

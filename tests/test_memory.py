@@ -59,7 +59,7 @@ def test_over_the_limit_the_partial_algorithm_takes_over(rng, stored_calls):
 def test_the_limit_holds(rng, kernel, basis, share):
     n = 2200
     X = rng.normal(size=(n, 2))
-    copies = 3 if basis == "cholesky" else 8
+    copies = {"cholesky": 3, "eigen": 8, "symmetric": 12}[basis]
     limit = int(share * copies * 8 * n * n)
     kernel_map = KernelMap(kernel, basis=basis, memory_limit=limit, tol=1e-8)
     try:
