@@ -10,6 +10,9 @@ import hypothesis
 import numpy as np
 import pytest
 
+from backends import BACKENDS, Backend
+from every_kernel import numpy_only
+
 # One deterministic profile: a law that fails must fail again, and no machine is too slow.
 hypothesis.settings.register_profile(
     "mercer",
@@ -21,30 +24,28 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("mercer")
 
 
-def _numpy():
-    return np
-
-
-def _torch():
-    pytest.importorskip("torch", reason="torch is not installed: make torch")
-    from array_api_compat import torch
-
-    # MERCER_TEST_DEVICE=cuda runs the same tests on a GPU: arrays are made there by default.
-    torch.set_default_device(os.environ.get("MERCER_TEST_DEVICE", "cpu"))
-    return torch
-
-
-def _strict():
-    return pytest.importorskip("array_api_strict", reason="array-api-strict is not installed")
-
-
-BACKENDS = {"numpy": _numpy, "torch": _torch, "array_api_strict": _strict}
+@pytest.fixture(params=BACKENDS)
+def xp(request):
+    """An array namespace: NumPy, torch, and one that allows only what is standard."""
+    return BACKENDS[request.param]()
 
 
 @pytest.fixture(params=BACKENDS)
-def xp(request):
-    """An array namespace: NumPy, torch on the CPU, and one that allows only what is standard."""
-    return BACKENDS[request.param]()
+def there(request):
+    """The same, for tests written in NumPy: see backends.py."""
+    return Backend(BACKENDS[request.param]())
+
+
+def pytest_collection_modifyitems(config, items):
+    """What is NumPy's own (Python functions, special functions) is tested with NumPy alone."""
+    kept, left = [], []
+    for item in items:
+        params = getattr(getattr(item, "callspec", None), "params", {})
+        foreign = params.get("there", "numpy") != "numpy"
+        (left if foreign and numpy_only(params.get("kernel")) else kept).append(item)
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = kept
 
 
 @pytest.fixture

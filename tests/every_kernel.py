@@ -130,12 +130,14 @@ STRING_KERNELS = [
 GRAM_KERNELS = [Precomputed(), 2.0 * Precomputed(), Precomputed() ** 2 + 1]
 
 EVERY_KERNEL = VECTOR_KERNELS + HISTOGRAM_KERNELS + STRING_KERNELS + GRAM_KERNELS
-# What runs on any array namespace: special functions and scikit-learn are NumPy's.
-PORTABLE_KERNELS = [
-    k
-    for k in VECTOR_KERNELS + HISTOGRAM_KERNELS
-    if k != Matern(nu=0.8) and not isinstance(k, FromFunction)
-]
+
+
+def numpy_only(kernel):
+    """Whether it needs NumPy: special functions, and Python functions of objects."""
+    return kernel in STRING_KERNELS or kernel == Matern(nu=0.8) or isinstance(kernel, FromFunction)
+
+
+PORTABLE_KERNELS = [k for k in VECTOR_KERNELS + HISTOGRAM_KERNELS if not numpy_only(k)]
 
 
 def points_for(kernel, n=13, seed=0):

@@ -58,7 +58,7 @@ def everywhere(rng, X):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
-def test_never_violated(rng, kernel, dtype):
+def test_never_violated(rng, kernel, dtype, there):
     """15 kernels x 2 precisions x 3 maps x 360^2 pairs: 1.1e7 pairs, 5e6 of each precision."""
     X = rng.normal(size=(250, 2))
     points = everywhere(rng, X)
@@ -67,18 +67,18 @@ def test_never_violated(rng, kernel, dtype):
     X, points = X.astype(dtype), points.astype(dtype)
     truth = kernel(points.astype(float))
     for options in ({}, {"max_rank": 25}, {"tol": 1e-4, "basis": "eigen"}):
-        kernel_map = KernelMap(kernel, **options).fit(X)
+        kernel_map = there(KernelMap(kernel, **options)).fit(X)
         count, pairs = violations(kernel_map, points, truth)
         assert count == 0, f"{count} of {pairs} pairs with {options}"
 
 
 @pytest.mark.parametrize("options", [{}, {"pivots": "random", "max_rank": 60}])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_never_violated_by_the_partial_algorithm(rng, options, dtype):
+def test_never_violated_by_the_partial_algorithm(rng, options, dtype, there):
     X = rng.normal(size=(900, 2)).astype(dtype)
     points = everywhere(rng, X).astype(dtype)
     limit = int(1.8 * 900**2 * X.dtype.itemsize)  # K and F would need 2 n^2
-    kernel_map = KernelMap(RBF(1.0), random_state=0, memory_limit=limit, **options)
+    kernel_map = there(KernelMap(RBF(1.0), random_state=0, memory_limit=limit, **options))
     Phi = kernel_map.fit_transform(X).astype(float)
     assert violations(kernel_map, points, RBF(1.0)(points.astype(float)))[0] == 0
     # The coordinates that the fit itself returns are certified too.
@@ -89,37 +89,39 @@ def test_never_violated_by_the_partial_algorithm(rng, options, dtype):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("basis", ["cholesky", "eigen", "symmetric"])
-def test_never_violated_in_many_dimensions(dtype, basis):
+def test_never_violated_in_many_dimensions(dtype, basis, there):
     """Well conditioned: nothing but rounding, and landmarks everywhere."""
     for kernel, X in ((k1(), digits_like(200)), k2(digits_like(200))):
         X, points = X[:120].astype(dtype), X[60:].astype(dtype)
-        kernel_map = KernelMap(kernel, basis=basis).fit(X)
+        kernel_map = there(KernelMap(kernel, basis=basis)).fit(X)
         assert violations(kernel_map, points, kernel(points.astype(float)))[0] == 0
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_never_violated_on_histograms_and_with_an_offset(rng, dtype):
+def test_never_violated_on_histograms_and_with_an_offset(rng, dtype, there):
     X = rng.gamma(1.0, size=(250, 3)).astype(dtype)
-    assert violations(KernelMap(Chi2(1.0)).fit(X[:150]), X, Chi2(1.0)(X.astype(float)))[0] == 0
+    assert (
+        violations(there(KernelMap(Chi2(1.0))).fit(X[:150]), X, Chi2(1.0)(X.astype(float)))[0] == 0
+    )
     X = (rng.normal(size=(250, 3)) + 2000).astype(dtype)
-    assert violations(KernelMap(RBF(1.0)).fit(X[:150]), X, RBF(1.0)(X.astype(float)))[0] == 0
+    assert violations(there(KernelMap(RBF(1.0))).fit(X[:150]), X, RBF(1.0)(X.astype(float)))[0] == 0
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("options", [{}, {"max_rank": 25}, {"basis": "eigen"}])
 @pytest.mark.parametrize("kernel", [RBF(1.0), Polynomial(3), Matern(0.5)], ids=repr)
-def test_never_violated_by_a_centred_map(rng, kernel, options, dtype):
+def test_never_violated_by_a_centred_map(rng, kernel, options, dtype, there):
     X = rng.normal(size=(200, 2)).astype(dtype)
     points = everywhere(rng, X).astype(dtype)
-    kernel_map = KernelMap(kernel, center=True, **options).fit(X)
+    kernel_map = there(KernelMap(kernel, center=True, **options)).fit(X)
     truth = centred(kernel, X.astype(float), points.astype(float), points.astype(float))
     assert violations(kernel_map, points, truth)[0] == 0
 
 
-def test_never_violated_by_a_closed_map(rng):
+def test_never_violated_by_a_closed_map(rng, there):
     X = rng.normal(size=(200, 3))
     for center in (False, True):
-        kernel_map = KernelMap(Polynomial(3), basis="closed", center=center).fit(X[:50])
+        kernel_map = there(KernelMap(Polynomial(3), basis="closed", center=center)).fit(X[:50])
         K = Polynomial(3)(X)
         truth = centred(Polynomial(3), X[:50], X, X) if center else K
         assert violations(kernel_map, X, truth)[0] == 0
@@ -128,10 +130,10 @@ def test_never_violated_by_a_closed_map(rng):
             assert (kernel_map.error_bound(X) / lengths).max() <= 1e-13
 
 
-def test_the_rounding_term_is_needed(rng):
+def test_the_rounding_term_is_needed(rng, there):
     """rho(x) rho(z) alone is violated: a test that could not fail would prove nothing."""
     X, Z = rng.normal(size=(300, 2)), rng.normal(size=(200, 2))
-    kernel_map = KernelMap(RBF(1.0)).fit(X)
+    kernel_map = there(KernelMap(RBF(1.0))).fit(X)
     error = np.abs(kernel_map.transform(X) @ kernel_map.transform(Z).T - RBF(1.0)(X, Z))
     naive = np.sqrt(np.outer(kernel_map.residual(X), kernel_map.residual(Z)))
     assert (error > naive).mean() > 0.1
@@ -141,26 +143,26 @@ def test_the_rounding_term_is_needed(rng):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_tight_where_K_is_singular(seed):
+def test_tight_where_K_is_singular(seed, there):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(500, 2))
-    kernel_map = KernelMap(RBF(1.0)).fit(X)
+    kernel_map = there(KernelMap(RBF(1.0))).fit(X)
     for Z in (rng.normal(size=(400, 2)), 2 * rng.normal(size=(400, 2)), everywhere(rng, X)):
         assert kernel_map.error_bound(X, Z).max() <= 1e-5
 
 
-def test_tight_where_K_is_well_conditioned():
+def test_tight_where_K_is_well_conditioned(there):
     kernel, X = k2(digits_like(300))
-    kernel_map = KernelMap(kernel).fit(X[:200])
+    kernel_map = there(KernelMap(kernel)).fit(X[:200])
     bound = kernel_map.error_bound(X[:200], X[200:])
     assert bound.max() <= 1e-10
     np.testing.assert_allclose(bound, kernel_map.error_bound(X[200:], X[:200]).T, rtol=1e-12)
 
 
-def test_tight_where_the_map_is_truncated(rng):
+def test_tight_where_the_map_is_truncated(rng, there):
     """Cauchy-Schwarz is what is left: new pairs lose a factor, not orders of magnitude."""
     X, Z = rng.normal(size=(500, 2)), rng.normal(size=(300, 2))
-    kernel_map = KernelMap(RBF(1.0), max_rank=40).fit(X)
+    kernel_map = there(KernelMap(RBF(1.0), max_rank=40)).fit(X)
     residual = kernel_map.residual(Z)
     bound = kernel_map.error_bound(Z)
     np.testing.assert_array_less(bound, 1.01 * np.sqrt(np.outer(residual, residual)) + 1e-5)
@@ -171,31 +173,31 @@ def test_tight_where_the_map_is_truncated(rng):
 # --- residual -----------------------------------------------------------------------------------
 
 
-def test_residual_is_the_posterior_variance_without_noise(rng):
+def test_residual_is_the_posterior_variance_without_noise(rng, there):
     X, Z = rng.normal(size=(60, 20)), rng.normal(size=(20, 20))
     kernel = RBF(0.05)
     k = kernel(Z, X)
     variance = 1 - (k * np.linalg.solve(kernel(X), k.T).T).sum(axis=1)
-    np.testing.assert_allclose(KernelMap(kernel).fit(X).residual(Z), variance, atol=1e-12)
+    np.testing.assert_allclose(there(KernelMap(kernel)).fit(X).residual(Z), variance, atol=1e-12)
 
 
-def test_residual_of_training_points_is_nothing(rng):
+def test_residual_of_training_points_is_nothing(rng, there):
     X = rng.normal(size=(100, 2))
-    kernel_map = KernelMap(RBF(1.0)).fit(X)
+    kernel_map = there(KernelMap(RBF(1.0))).fit(X)
     assert kernel_map.residual(X).max() <= 1e-12
     assert kernel_map.residual(X).min() >= 0
     assert kernel_map.max_residual_ <= 64 * np.finfo(float).eps
-    cut = KernelMap(RBF(1.0), max_rank=10).fit(X)
+    cut = there(KernelMap(RBF(1.0), max_rank=10)).fit(X)
     np.testing.assert_allclose(cut.max_residual_, cut.residual(X).max(), rtol=1e-6)
 
 
 @pytest.mark.parametrize("center", [False, True])
 @pytest.mark.parametrize("basis", ["cholesky", "eigen", "symmetric"])
-def test_the_residual_coordinate_completes_the_norm(rng, basis, center):
+def test_the_residual_coordinate_completes_the_norm(rng, basis, center, there):
     """[NPT] Lemma 5, for a centred map with the centred k(z, z) of MATH.md section 2."""
     X, Z = rng.normal(size=(50, 4)), rng.normal(size=(20, 4))
     kernel = RBF(0.3)
-    kernel_map = KernelMap(kernel, basis=basis, center=center, residual=True)
+    kernel_map = there(KernelMap(kernel, basis=basis, center=center, residual=True))
     Phi, Psi = kernel_map.fit_transform(X), kernel_map.transform(Z)
     self_similarity = centred(kernel, X, Z, Z).diagonal() if center else kernel.diag(Z)
     np.testing.assert_allclose((Psi**2).sum(axis=1), self_similarity, atol=1e-7)
@@ -203,9 +205,9 @@ def test_the_residual_coordinate_completes_the_norm(rng, basis, center):
     np.testing.assert_allclose(Psi[:, -1] ** 2, kernel_map.residual(Z), atol=1e-12)
 
 
-def test_the_residual_coordinate_of_a_truncated_map(rng):
+def test_the_residual_coordinate_of_a_truncated_map(rng, there):
     X = rng.normal(size=(80, 2))
-    kernel_map = KernelMap(RBF(1.0), max_rank=10, residual=True)
+    kernel_map = there(KernelMap(RBF(1.0), max_rank=10, residual=True))
     Phi = kernel_map.fit_transform(X)
     assert Phi[:, -1].max() > 0.01
     np.testing.assert_allclose((Phi**2).sum(axis=1), 1, atol=1e-12)
@@ -215,10 +217,10 @@ def test_the_residual_coordinate_of_a_truncated_map(rng):
 # --- distances ----------------------------------------------------------------------------------
 
 
-def test_distances_are_those_of_feature_space(rng):
+def test_distances_are_those_of_feature_space(rng, there):
     """[EXACT] (26)."""
     X, Z = rng.normal(size=(40, 3)), rng.normal(size=(15, 3))
-    kernel_map = KernelMap(RBF(0.5), center=True).fit(X)
+    kernel_map = there(KernelMap(RBF(0.5), center=True)).fit(X)
     expected = np.sqrt(2 - 2 * RBF(0.5)(X, Z))
     np.testing.assert_allclose(kernel_map.distances(X, Z), expected, atol=1e-7)
     np.testing.assert_array_equal(kernel_map.distances(X).diagonal(), 0)
@@ -227,10 +229,10 @@ def test_distances_are_those_of_feature_space(rng):
     np.testing.assert_allclose(kernel_map.distances(X, Z, residual=False), plain, atol=1e-7)
 
 
-def test_distances_of_a_gram_matrix(rng):
+def test_distances_of_a_gram_matrix(rng, there):
     X, Z = rng.normal(size=(30, 3)), rng.normal(size=(10, 3))
     kernel = RBF(0.5)
-    kernel_map = KernelMap("precomputed").fit(kernel(X))
+    kernel_map = there(KernelMap("precomputed")).fit(kernel(X))
     expected = np.sqrt(2 - 2 * kernel(X))
     np.testing.assert_allclose(
         kernel_map.distances(kernel(X), diag=kernel.diag(X)), expected, atol=1e-6

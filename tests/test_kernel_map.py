@@ -41,19 +41,19 @@ def Z(rng):
 
 @pytest.mark.parametrize("options", [{}, {"center": True, "residual": True}, {"max_rank": 9}])
 @pytest.mark.parametrize("basis", BASES)
-def test_each_row_is_mapped_on_its_own(X, Z, basis, options):
+def test_each_row_is_mapped_on_its_own(X, Z, basis, options, there):
     """To rounding, as far as K is well conditioned (gamma = 5)."""
-    kernel_map = KernelMap(RBF(5.0), basis=basis, **options).fit(X)
+    kernel_map = there(KernelMap(RBF(5.0), basis=basis, **options)).fit(X)
     together = kernel_map.transform(Z)
     alone = np.vstack([kernel_map.transform(z[None, :]) for z in Z])
     np.testing.assert_allclose(alone, together, atol=1e-7 if "residual" in options else 1e-12)
     np.testing.assert_allclose(kernel_map.transform(Z[::-1]), together[::-1], atol=1e-7)
 
 
-def test_transform_streams_over_many_rows(X, rng):
+def test_transform_streams_over_many_rows(X, rng, there):
     """More rows than one panel holds; kernel values are never stored as a whole."""
     Z = rng.normal(size=(70_000, 3))
-    kernel_map = KernelMap(RBF(5.0)).fit(X)
+    kernel_map = there(KernelMap(RBF(5.0))).fit(X)
     picked = [0, 4321, 69_999]
     np.testing.assert_allclose(
         kernel_map.transform(Z)[picked], kernel_map.transform(Z[picked]), atol=1e-12
@@ -62,22 +62,24 @@ def test_transform_streams_over_many_rows(X, rng):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("basis", [*BASES, "closed"])
-def test_dtype_is_kept(X, Z, dtype, basis):
-    kernel_map = KernelMap(Polynomial(2), basis=basis, center=True, residual=basis != "closed")
+def test_dtype_is_kept(X, Z, dtype, basis, there):
+    kernel_map = there(
+        KernelMap(Polynomial(2), basis=basis, center=True, residual=basis != "closed")
+    )
     assert kernel_map.fit_transform(X.astype(dtype)).dtype == dtype
     assert kernel_map.transform(Z.astype(dtype)).dtype == dtype
     assert kernel_map.residual(Z.astype(dtype)).dtype == dtype
     assert kernel_map.error_bound(Z.astype(dtype)).dtype == dtype
 
 
-def test_precision_is_that_of_the_fit(rng):
+def test_precision_is_that_of_the_fit(rng, there):
     """A float64 map evaluated in float32 would be off by 10 in some coordinates."""
     X, Z = rng.normal(size=(300, 2)), rng.normal(size=(100, 2)).astype(np.float32)
-    kernel_map = KernelMap(RBF(1.0)).fit(X)
+    kernel_map = there(KernelMap(RBF(1.0))).fit(X)
     single = kernel_map.transform(Z)
     assert single.dtype == np.float32
     np.testing.assert_allclose(single, kernel_map.transform(Z.astype(float)), atol=1e-6)
-    other = KernelMap(RBF(1.0)).fit(X.astype(np.float32))
+    other = there(KernelMap(RBF(1.0))).fit(X.astype(np.float32))
     assert other.transform(Z.astype(float)).dtype == np.float64
 
 
@@ -117,11 +119,11 @@ def test_threads_do_not_change_a_byte(rng, options):
 
 
 @pytest.mark.parametrize("pivots", ["greedy", "random", "uniform"])
-def test_a_seed_repeats_the_result(rng, pivots):
+def test_a_seed_repeats_the_result(rng, pivots, there):
     X = rng.normal(size=(300, 2))
 
     def fitted(seed):
-        return KernelMap(RBF(1.0), pivots=pivots, max_rank=30, random_state=seed).fit(X)
+        return there(KernelMap(RBF(1.0), pivots=pivots, max_rank=30, random_state=seed)).fit(X)
 
     first, again, other = fitted(0), fitted(0), fitted(1)
     np.testing.assert_array_equal(first.transform(X), again.transform(X))
@@ -144,11 +146,11 @@ def test_pickled_maps_are_the_same(X, Z):
 
 
 @pytest.mark.parametrize("basis", BASES)
-def test_centring_is_that_of_the_kernel_matrix(X, Z, basis):
+def test_centring_is_that_of_the_kernel_matrix(X, Z, basis, there):
     """[NPT] (6), (7): K_c = H K H and k_c(z) = H (k_z - K1/n)."""
     K, k = RBF(0.5)(X), RBF(0.5)(Z, X)
     H = np.eye(60) - 1 / 60
-    kernel_map = KernelMap(RBF(0.5), basis=basis, center=True)
+    kernel_map = there(KernelMap(RBF(0.5), basis=basis, center=True))
     Phi = kernel_map.fit_transform(X)
     np.testing.assert_allclose(Phi.mean(axis=0), 0, atol=1e-13)
     np.testing.assert_allclose(Phi @ Phi.T, H @ K @ H, atol=1e-12)
@@ -156,8 +158,8 @@ def test_centring_is_that_of_the_kernel_matrix(X, Z, basis):
     np.testing.assert_allclose(Psi @ Phi.T, (k - K.mean(axis=0)) @ H, atol=1e-7)
 
 
-def test_the_centred_eigen_basis_holds_the_principal_components(X):
-    kernel_map = KernelMap(RBF(0.5), basis="eigen", center=True)
+def test_the_centred_eigen_basis_holds_the_principal_components(X, there):
+    kernel_map = there(KernelMap(RBF(0.5), basis="eigen", center=True))
     Phi = kernel_map.fit_transform(X)
     H = np.eye(60) - 1 / 60
     values = np.linalg.eigvalsh(H @ RBF(0.5)(X) @ H)[::-1]
@@ -171,9 +173,9 @@ def test_the_centred_eigen_basis_holds_the_principal_components(X):
 
 @pytest.mark.parametrize("center", [False, True])
 @pytest.mark.parametrize("basis", BASES)
-def test_a_linear_function_is_a_sum_of_kernels(rng, basis, center):
+def test_a_linear_function_is_a_sum_of_kernels(rng, basis, center, there):
     X, Z = rng.normal(size=(40, 20)), rng.normal(size=(10, 20))
-    kernel_map = KernelMap(RBF(0.05), basis=basis, center=center).fit(X)
+    kernel_map = there(KernelMap(RBF(0.05), basis=basis, center=center)).fit(X)
     coef = rng.normal(size=kernel_map.transform(X).shape[1])
     function = kernel_map.function(coef, intercept=0.7)
     np.testing.assert_allclose(function(Z), kernel_map.transform(Z) @ coef + 0.7, atol=1e-10)
@@ -184,10 +186,10 @@ def test_a_linear_function_is_a_sum_of_kernels(rng, basis, center):
 
 
 @pytest.mark.parametrize("basis", BASES)
-def test_a_function_has_coordinates(rng, basis):
+def test_a_function_has_coordinates(rng, basis, there):
     X, Z = rng.normal(size=(40, 20)), rng.normal(size=(10, 20))
-    kernel_map = KernelMap(RBF(0.05), basis=basis).fit(X)
-    f = RKHSFunction(RBF(0.05), X[:7], rng.normal(size=7))
+    kernel_map = there(KernelMap(RBF(0.05), basis=basis)).fit(X)
+    f = there(RKHSFunction)(RBF(0.05), X[:7], rng.normal(size=7))
     b = kernel_map.coordinates(f)
     np.testing.assert_allclose(kernel_map.transform(Z) @ b, f(Z), atol=1e-10)
     np.testing.assert_allclose(b @ b, f.norm() ** 2, rtol=1e-10)
@@ -381,10 +383,10 @@ def test_a_gram_matrix_is_never_refused(seed, options):
                 KernelMap(Precomputed(), **options).fit(given)
 
 
-def test_a_gram_matrix_in_single_precision_is_certified_as_such(rng):
+def test_a_gram_matrix_in_single_precision_is_certified_as_such(rng, there):
     X, Z = rng.normal(size=(60, 2)), rng.normal(size=(40, 2))
     K, k = (A.astype(np.float32).astype(float) for A in (RBF(1.0)(X), RBF(1.0)(Z, X)))
-    kernel_map = KernelMap(Precomputed()).fit(K)
+    kernel_map = there(KernelMap(Precomputed())).fit(K)
     error = np.abs(kernel_map.transform(K) @ kernel_map.transform(k).T - k.T)
     bound = kernel_map.error_bound(K, k, diag=np.ones(60), diag_Y=np.ones(40))
     assert np.all(error <= bound)
@@ -392,7 +394,7 @@ def test_a_gram_matrix_in_single_precision_is_certified_as_such(rng):
 
 @pytest.mark.parametrize("how", ["clip", "flip", "shift"])
 @pytest.mark.parametrize("basis", BASES)
-def test_corrections_of_the_training_matrix(how, basis):
+def test_corrections_of_the_training_matrix(how, basis, there):
     K = symmetric_noise()
     values, U = np.linalg.eigh(K)
     new = {
@@ -400,7 +402,7 @@ def test_corrections_of_the_training_matrix(how, basis):
         "flip": np.abs(values),
         "shift": values - values[0],
     }[how]
-    kernel_map = KernelMap(Precomputed(), basis=basis, indefinite=how)
+    kernel_map = there(KernelMap(Precomputed(), basis=basis, indefinite=how))
     Phi = kernel_map.fit_transform(K)
     np.testing.assert_allclose(Phi @ Phi.T, (U * new) @ U.T, atol=1e-11)
     summary = kernel_map.correction_
@@ -412,11 +414,11 @@ def test_corrections_of_the_training_matrix(how, basis):
 
 
 @pytest.mark.parametrize("how", ["clip", "flip", "shift"])
-def test_what_new_points_get(rng, how):
+def test_what_new_points_get(rng, how, there):
     """clip and flip change k_z as they change K; shift leaves it as it is."""
     K, k = symmetric_noise(), rng.normal(size=(5, 30))
     values, U = np.linalg.eigh(K)
-    kernel_map = KernelMap(Precomputed(), indefinite=how)
+    kernel_map = there(KernelMap(Precomputed(), indefinite=how))
     Phi = kernel_map.fit_transform(K)
     inner = kernel_map.transform(k) @ Phi.T
     P = U[:, values > 0]
@@ -428,9 +430,9 @@ def test_what_new_points_get(rng, how):
         np.testing.assert_allclose(kernel_map.transform(K), Phi, atol=1e-10)
 
 
-def test_a_correction_truncates_its_smallest_part():
+def test_a_correction_truncates_its_smallest_part(there):
     K = symmetric_noise()
-    kernel_map = KernelMap(Precomputed(), indefinite="flip", max_rank=4)
+    kernel_map = there(KernelMap(Precomputed(), indefinite="flip", max_rank=4))
     Phi = kernel_map.fit_transform(K)
     values, U = np.linalg.eigh(K)
     kept = np.argsort(-np.abs(values))[:4]
@@ -539,17 +541,17 @@ def test_fitting_again_forgets_the_first_fit(X):
     assert kernel_map.transform(["a"]).shape == (1, kernel_map.rank_)
 
 
-def test_attributes(X):
-    kernel_map = KernelMap(max_rank=12).fit(X)
-    assert kernel_map.kernel_ == RBF().bind(X)
+def test_attributes(X, there):
+    kernel_map = there(KernelMap(max_rank=12)).fit(X)
+    assert kernel_map.kernel_.gamma == pytest.approx(RBF().bind(X).gamma, rel=1e-14)
     assert kernel_map.rank_ == 12
     np.testing.assert_array_equal(kernel_map.landmarks_, X[kernel_map.landmark_indices_])
     assert 0 < kernel_map.max_residual_ < 1
-    closed = KernelMap(Linear(), basis="closed").fit(X)
+    closed = there(KernelMap(Linear(), basis="closed")).fit(X)
     assert closed.landmarks_ is None
     assert closed.landmark_indices_ is None
-    assert KernelMap(Linear(), basis="auto").fit(X[:2]).landmarks_ is not None
-    assert KernelMap(Linear(), basis="auto").fit(X).landmarks_ is None
+    assert there(KernelMap(Linear(), basis="auto")).fit(X[:2]).landmarks_ is not None
+    assert there(KernelMap(Linear(), basis="auto")).fit(X).landmarks_ is None
 
 
 def test_progress_is_shown_when_asked_for(X, capsys):

@@ -60,15 +60,15 @@ def close(kernel, K, expected, X, Z=None, eps=1e-13):
 
 
 @point_kernel_law
-def test_the_formula_is_the_oracle(kernel):
+def test_the_formula_is_the_oracle(kernel, there):
     X, Z = points_for(kernel), points_for(kernel, n=7, seed=1)
     bound = kernel.bind(X)
-    close(bound, bound(Z, X), oracles.matrix(bound, Z, X), Z, X, eps=1e-12)
+    close(bound, there(bound)(Z, X), oracles.matrix(bound, Z, X), Z, X, eps=1e-12)
 
 
 @every_kernel_law
-def test_symmetric_to_the_bit(kernel):
-    K = kernel(points_for(kernel))
+def test_symmetric_to_the_bit(kernel, there):
+    K = there(kernel)(points_for(kernel))
     assert_array_equal(K, K.T)
 
 
@@ -81,22 +81,22 @@ def test_psd_to_rounding(kernel):
 
 
 @every_kernel_law
-def test_diag_is_the_diagonal(kernel):
+def test_diag_is_the_diagonal(kernel, there):
     X = points_for(kernel)
-    assert_allclose(kernel.diag(X), np.diagonal(kernel(X)), rtol=1e-13)
+    assert_allclose(there(kernel).diag(X), np.diagonal(kernel(X)), rtol=1e-13)
 
 
 @point_kernel_law
-def test_one_argument_means_both(kernel):
+def test_one_argument_means_both(kernel, there):
     X = points_for(kernel)
-    close(kernel, kernel(X), kernel(X, X), X)
+    close(kernel, there(kernel)(X), there(kernel)(X, X), X)
 
 
 @point_kernel_law
-def test_blocks_agree_with_the_whole(kernel):
+def test_blocks_agree_with_the_whole(kernel, there):
     X = points_for(kernel)
     bound = kernel.bind(X)
-    close(bound, bound(X[:4], X[4:]), bound(X)[:4, 4:], X[:4], X[4:])
+    close(bound, there(bound)(X[:4], X[4:]), bound(X)[:4, 4:], X[:4], X[4:])
 
 
 @point_kernel_law
@@ -131,10 +131,10 @@ def test_data_are_never_changed(kernel):
 
 
 @pytest.mark.parametrize("kernel", EXPLICIT_KERNELS, ids=repr)
-def test_the_feature_map_is_explicit(kernel):
+def test_the_feature_map_is_explicit(kernel, there):
     X, Z = points_for(kernel), points_for(kernel, n=6, seed=1)
     bound = kernel.bind(X)
-    F, G = bound.explicit(X), bound.explicit(Z)
+    F, G = there(bound).explicit(X), there(bound).explicit(Z)
     assert F.shape == (len(X), kernel.explicit_dim(N_COLUMNS))
     close(bound, F @ G.T, bound(X, Z), X, Z, eps=1e-12)
 

@@ -49,19 +49,21 @@ BASES = ["cholesky", "eigen", "symmetric", "closed"]
 @pytest.mark.parametrize("basis", BASES)
 @pytest.mark.parametrize("center", [False, True])
 @pytest.mark.parametrize("kernel", [Linear(), 2.5 * Linear(), QuadraticForm(np.diag([1.0, 2, 3]))])
-def test_linear_maps_invert_exactly(basis, center, kernel, X, Z):
-    kernel_map = KernelMap(kernel, basis=basis, center=center).fit(X)
+def test_linear_maps_invert_exactly(basis, center, kernel, X, Z, there):
+    kernel_map = there(KernelMap(kernel, basis=basis, center=center)).fit(X)
     assert_allclose(kernel_map.inverse_transform(kernel_map.transform(Z)), Z, atol=1e-12)
 
 
 @pytest.mark.parametrize("solver", ["dense", "factor", "krylov"])
-def test_a_linear_kernel_reconstructs_as_pca(solver, X, Z):
+def test_a_linear_kernel_reconstructs_as_pca(solver, X, Z, there):
     X = X + 10  # scikit-learn's KernelPCA loses the mean; PCA does not
     for k in (1, 2, 3):
-        model, pca = KernelPCA(k, Linear(), solver=solver).fit(X), PCA(k).fit(X)
+        model, pca = there(KernelPCA(k, Linear(), solver=solver)).fit(X), PCA(k).fit(X)
         expected = pca.inverse_transform(pca.transform(Z))
         assert_allclose(model.inverse_transform(model.transform(Z)), expected, atol=1e-10)
-        assert_allclose(preimage(model, model.transform(Z), "fixed-point"), expected, atol=1e-10)
+        assert_allclose(
+            there(preimage)(model, model.transform(Z), "fixed-point"), expected, atol=1e-10
+        )
 
 
 def test_sparse_points_come_back_dense(X):
@@ -81,7 +83,7 @@ def test_sparse_points_come_back_dense(X):
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly", "cosine"])
 @pytest.mark.parametrize("alpha", [1.0, 0.01])
-def test_ridge_is_that_of_scikit_learn(kernel, alpha, X, Z):
+def test_ridge_is_that_of_scikit_learn(kernel, alpha, X, Z, there):
     reference = Reference(4, kernel=kernel, gamma=0.3, fit_inverse_transform=True, alpha=alpha)
     ours = {
         "rbf": RBF(0.3),
@@ -91,35 +93,35 @@ def test_ridge_is_that_of_scikit_learn(kernel, alpha, X, Z):
     if kernel == "cosine":  # four directions of three columns: one fewer
         reference.set_params(n_components=2)
     reference.fit(X)
-    model = KernelPCA(reference.n_components, ours).fit(X)
+    model = there(KernelPCA(reference.n_components, ours)).fit(X)
     sign = np.sign((model.transform(X) * reference.transform(X)).sum(axis=0))
     scores = reference.transform(Z)
     # Kernels of distances and products do not see a common sign of columns.
     expected = reference.inverse_transform(scores)
-    assert_allclose(preimage(model, scores * sign, alpha=alpha), expected, atol=1e-8)
+    assert_allclose(there(preimage)(model, scores * sign, alpha=alpha), expected, atol=1e-8)
     if alpha == 1.0:
         assert_allclose(model.inverse_transform(scores * sign), expected, atol=1e-8)
 
 
-def test_blobs_are_reconstructed():
+def test_blobs_are_reconstructed(there):
     X, _ = make_blobs(n_samples=100, n_features=4, random_state=0)
-    model = KernelPCA(20, RBF(1 / 4)).fit(X)
-    back = preimage(model, model.transform(X), alpha=1e-3)
+    model = there(KernelPCA(20, RBF(1 / 4))).fit(X)
+    back = there(preimage)(model, model.transform(X), alpha=1e-3)
     assert np.linalg.norm(X - back) < 0.1 * np.linalg.norm(X)
 
 
 @pytest.mark.parametrize("basis", ["cholesky", "eigen", "symmetric"])
 @pytest.mark.parametrize("options", [{}, {"center": True}, {"residual": True}], ids=str)
 @pytest.mark.parametrize("kernel", [RBF(0.2), Polynomial(2), Matern(1.5), Laplacian(0.2)], ids=repr)
-def test_maps_lead_back_to_their_landmarks(basis, options, kernel, X):
-    kernel_map = KernelMap(kernel, basis=basis, **options).fit(X)
+def test_maps_lead_back_to_their_landmarks(basis, options, kernel, X, there):
+    kernel_map = there(KernelMap(kernel, basis=basis, **options)).fit(X)
     S = kernel_map.landmarks_
     assert_allclose(kernel_map.inverse_transform(kernel_map.transform(S)), S, atol=0.01)
 
 
-def test_maps_lead_new_points_back():
+def test_maps_lead_new_points_back(there):
     X = load_digits().data / 16
-    kernel_map = KernelMap(RBF("median")).fit(X[:500])
+    kernel_map = there(KernelMap(RBF("median"))).fit(X[:500])
     new = X[500:700]
     error = kernel_map.inverse_transform(kernel_map.transform(new)) - new
     # Measured: 0.04; a ridge of alpha = 1 leaves 0.2.
@@ -146,11 +148,11 @@ def test_ridge_is_learned_once_and_anew_after_a_fit(X, Z):
     assert_allclose(kernel_map.inverse_transform(kernel_map.transform(Z + 5)), Z + 5, atol=0.1)
 
 
-def test_kernels_that_cannot_compare_scores_give_way_to_rbf():
+def test_kernels_that_cannot_compare_scores_give_way_to_rbf(there):
     X = np.random.default_rng(0).random((50, 4))
     for kernel in (Chi2(1.0), RBF([1.0, 2.0, 3.0, 4.0])):
-        model = KernelPCA(10, kernel).fit(X)
-        back = preimage(model, model.transform(X), alpha=1e-3)
+        model = there(KernelPCA(10, kernel)).fit(X)
+        back = there(preimage)(model, model.transform(X), alpha=1e-3)
         assert np.linalg.norm(back - X) < 0.2 * np.linalg.norm(X - X.mean(axis=0))
 
 
@@ -183,9 +185,9 @@ def test_the_slope_is_the_derivative(kernel):
 
 
 @pytest.mark.parametrize("kernel", SMOOTH, ids=repr)
-def test_images_of_points_lead_back_to_them(kernel, X, Z):
-    kernel_map = KernelMap(kernel).fit(X)
-    back = preimage(kernel_map, kernel_map.transform(Z), "fixed-point", max_iter=2000)
+def test_images_of_points_lead_back_to_them(kernel, X, Z, there):
+    kernel_map = there(KernelMap(kernel)).fit(X)
+    back = there(preimage)(kernel_map, kernel_map.transform(Z), "fixed-point", max_iter=2000)
     image = kernel_map.transform(back)
     nearest = np.linalg.norm(
         kernel_map.transform(Z)[:, None] - kernel_map.transform(X)[None], axis=2
@@ -209,19 +211,19 @@ def test_it_is_the_minimum_of_the_distance(X, Z):
         assert_allclose(x, better.x, atol=1e-3)
 
 
-def test_the_basis_does_not_matter(X, Z):
+def test_the_basis_does_not_matter(X, Z, there):
     expected = None
     for basis in ("cholesky", "eigen", "symmetric"):
-        kernel_map = KernelMap(RBF(0.3), basis=basis, center=True).fit(X)
-        back = preimage(kernel_map, kernel_map.transform(Z), "fixed-point")
+        kernel_map = there(KernelMap(RBF(0.3), basis=basis, center=True)).fit(X)
+        back = there(preimage)(kernel_map, kernel_map.transform(Z), "fixed-point")
         expected = back if expected is None else expected
         assert_allclose(back, expected, atol=1e-4)
 
 
-def test_far_coordinates_never_give_nan(X):
-    model = KernelPCA(3, RBF(5.0)).fit(X)
+def test_far_coordinates_never_give_nan(X, there):
+    model = there(KernelPCA(3, RBF(5.0))).fit(X)
     scores = np.array([[1e6, -1e6, 0.0], [0.0, 0.0, 0.0], [-5.0, 5.0, 5.0]])
-    back = preimage(model, scores, "fixed-point")
+    back = there(preimage)(model, scores, "fixed-point")
     assert np.isfinite(back).all()
 
 
@@ -272,8 +274,8 @@ def test_namespaces(xp, method, X, Z):
         )
 
 
-def test_single_precision(X):
-    model = KernelPCA(2, RBF(0.3))
+def test_single_precision(X, there):
+    model = there(KernelPCA(2, RBF(0.3)))
     scores = model.fit_transform(X.astype(np.float32))
     assert model.inverse_transform(scores).dtype == np.float32
 

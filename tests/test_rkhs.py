@@ -17,25 +17,25 @@ def as_array(x):
 
 
 @pytest.mark.parametrize("kernel", EVALUABLE, ids=repr)
-def test_reproducing_property(kernel, rng):
+def test_reproducing_property(kernel, rng, there):
     """<f, k(z, .)> = f(z): [MDS] Proposition 6."""
     X = points_for(kernel)
     bound = kernel.bind(X)
-    f = RKHSFunction(bound, X, rng.normal(size=len(X)))
+    f = there(RKHSFunction)(bound, X, rng.normal(size=len(X)))
     values = f(X)
     K = bound(X)
     assert_allclose(values, K @ f.coef, rtol=1e-12, atol=1e-12 * abs(K).max())
     for i in (0, 5):
-        section = RKHSFunction(bound, X[i : i + 1], [1.0])
+        section = there(RKHSFunction)(bound, X[i : i + 1], [1.0])
         assert_allclose(f.inner(section), values[i], rtol=1e-12, atol=1e-12 * abs(K).max())
 
 
 @pytest.mark.parametrize("kernel", [k for k in EVALUABLE if k.is_psd], ids=repr)
-def test_cauchy_schwarz(kernel, rng):
+def test_cauchy_schwarz(kernel, rng, there):
     """|f(z)| <= |f| sqrt k(z, z): what makes evaluation continuous."""
     X = points_for(kernel)
     bound = kernel.bind(X)
-    f = RKHSFunction(bound, X, rng.normal(size=len(X)))
+    f = there(RKHSFunction)(bound, X, rng.normal(size=len(X)))
     bound_of_values = f.norm() * np.sqrt(bound.diag(X))
     scale = np.abs(f.coef).sum() * abs(bound(X)).max()
     assert np.all(np.abs(f(X)) <= bound_of_values + 1e-12 * scale)
@@ -162,9 +162,9 @@ def test_bad_partners(pair):
 
 @pytest.mark.parametrize("basis", ["cholesky", "eigen", "symmetric"])
 @pytest.mark.parametrize("center", [False, True])
-def test_coefficients_both_ways(basis, center, rng):
+def test_coefficients_both_ways(basis, center, rng, there):
     X, Z = rng.normal(size=(30, 5)), rng.normal(size=(8, 5))
-    kernel_map = KernelMap(RBF(0.4), basis=basis, center=center).fit(X)
+    kernel_map = there(KernelMap(RBF(0.4), basis=basis, center=center)).fit(X)
     Phi = kernel_map.transform(Z)
     b = rng.normal(size=Phi.shape[1])
     f = kernel_map.function(b, intercept=0.5)
@@ -174,20 +174,20 @@ def test_coefficients_both_ways(basis, center, rng):
         assert_allclose(kernel_map.coordinates(f), b, atol=1e-10)
 
 
-def test_coordinates_of_a_combination_of_samples(rng):
+def test_coordinates_of_a_combination_of_samples(rng, there):
     """w = sum_i a_i image(x_i) has coordinates F'a: [NPT] (3)."""
     X, a = rng.normal(size=(20, 5)), rng.normal(size=20)
-    kernel_map = KernelMap(RBF(0.4)).fit(X)
-    f = RKHSFunction(kernel_map.kernel_, X, a)
+    kernel_map = there(KernelMap(RBF(0.4))).fit(X)
+    f = there(RKHSFunction)(kernel_map.kernel_, X, a)
     assert_allclose(kernel_map.coordinates(f), kernel_map.transform(X).T @ a, atol=1e-12)
 
 
-def test_projection_onto_a_vector(rng):
+def test_projection_onto_a_vector(rng, there):
     """b b'/(b'b) phi(z) is the nearest multiple of w: [NPT] Corollary 7, (4)."""
     X, Z = rng.normal(size=(20, 5)), rng.normal(size=(1, 5))
-    kernel_map = KernelMap(RBF(0.4)).fit(X)
+    kernel_map = there(KernelMap(RBF(0.4))).fit(X)
     b, phi = rng.normal(size=kernel_map.rank_), kernel_map.transform(Z)[0]
-    w, section = kernel_map.function(b), RKHSFunction(kernel_map.kernel_, Z, [1.0])
+    w, section = kernel_map.function(b), there(RKHSFunction)(kernel_map.kernel_, Z, [1.0])
     share = section.inner(w) / w.norm() ** 2
     assert_allclose(kernel_map.coordinates(share * w), b * (b @ phi) / (b @ b), atol=1e-11)
 
@@ -196,23 +196,25 @@ def test_projection_onto_a_vector(rng):
 
 
 @pytest.mark.parametrize("kernel", [k for k in EVALUABLE if k.is_psd], ids=repr)
-def test_distances_are_norms_of_differences(kernel):
+def test_distances_are_norms_of_differences(kernel, there):
     X = points_for(kernel)
     bound = kernel.bind(X)
-    D = KernelMap(bound).fit(X).distances(X)
+    D = there(KernelMap(bound)).fit(X).distances(X)
     K = bound(X)
     for i, j in [(0, 1), (2, 7), (0, 12)]:
-        f = RKHSFunction(bound, X[i : i + 1], [1.0]) - RKHSFunction(bound, X[j : j + 1], [1.0])
+        f = there(RKHSFunction)(bound, X[i : i + 1], [1.0]) - there(RKHSFunction)(
+            bound, X[j : j + 1], [1.0]
+        )
         # A root of a difference: sqrt(eps) of the scale where points coincide.
         assert_allclose(D[i, j], f.norm(), rtol=1e-7, atol=1e-7 * abs(K).max() ** 0.5)
     assert np.all(np.diagonal(D) == 0)
 
 
 @pytest.mark.parametrize("center", [False, True])
-def test_distances_with_and_without_the_residual(center, rng):
+def test_distances_with_and_without_the_residual(center, rng, there):
     X, Z = rng.normal(size=(40, 3)), 2 * rng.normal(size=(9, 3))
     kernel = RBF(0.5)
-    kernel_map = KernelMap(kernel, max_rank=15, center=center).fit(X)
+    kernel_map = there(KernelMap(kernel, max_rank=15, center=center)).fit(X)
     true = np.sqrt(2 - 2 * kernel(Z, X))
     assert_allclose(kernel_map.distances(Z, X), true, rtol=1e-12)
     P, Q = kernel_map.transform(Z), kernel_map.transform(X)
@@ -222,26 +224,26 @@ def test_distances_with_and_without_the_residual(center, rng):
     assert np.max(true - seen) > 0.1
 
 
-def test_distances_of_a_residual_map_are_exact_to_training_points(rng):
+def test_distances_of_a_residual_map_are_exact_to_training_points(rng, there):
     """One of the two a training point: coordinates and residual tell the whole distance."""
     X, Z = rng.normal(size=(20, 3)), rng.normal(size=(6, 3))
-    kernel_map = KernelMap(RBF(0.5), residual=True).fit(X)
+    kernel_map = there(KernelMap(RBF(0.5), residual=True)).fit(X)
     P, Q = kernel_map.transform(Z), kernel_map.transform(X)
     full = np.linalg.norm(P[:, None] - Q[None], axis=2)
     assert_allclose(full, kernel_map.distances(Z, X), rtol=1e-7)
 
 
-def test_euclidean_distances_are_those_of_the_linear_kernel(rng):
+def test_euclidean_distances_are_those_of_the_linear_kernel(rng, there):
     X, Z = rng.normal(size=(12, 3)), rng.normal(size=(5, 3))
-    D = KernelMap(Linear()).fit(X).distances(Z, X)
+    D = there(KernelMap(Linear())).fit(X).distances(Z, X)
     assert_allclose(D, np.linalg.norm(Z[:, None] - X[None], axis=2), rtol=1e-9)
 
 
-def test_distances_of_a_precomputed_kernel(rng):
+def test_distances_of_a_precomputed_kernel(rng, there):
     X, Z = rng.normal(size=(15, 4)), rng.normal(size=(6, 4))
     kernel = Polynomial(2)
     K, k_z = kernel(X), kernel(Z, X)
-    given, known = KernelMap(Precomputed()).fit(K), KernelMap(kernel).fit(X)
+    given, known = there(KernelMap(Precomputed())).fit(K), there(KernelMap(kernel)).fit(X)
     assert_allclose(given.distances(K, diag=np.diagonal(K)), known.distances(X), atol=1e-6)
     assert_allclose(
         given.distances(k_z, K, residual=False), known.distances(Z, X, residual=False), atol=1e-6

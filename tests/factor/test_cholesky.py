@@ -38,21 +38,23 @@ def test_stored_is_the_textbook(rng, kernel):
     np.testing.assert_allclose(fit.residuals, K.diagonal() - (F**2).sum(1), atol=1e-10 * K.max())
 
 
-def test_plain_cholesky_is_taken_where_it_proves_full_rank(rng):
+def test_plain_cholesky_is_taken_where_it_proves_full_rank(rng, there):
     X = rng.normal(size=(50, 10))
-    fit = factorize(RBF(0.5), X)
+    fit = there(factorize)(RBF(0.5), X)
     np.testing.assert_array_equal(fit.factor.indices, np.arange(50))
     np.testing.assert_allclose(fit.F, np.linalg.cholesky(RBF(0.5)(X)), atol=1e-13)
     # A tolerance asks for a rank, so it is never plain.
-    assert factorize(RBF(0.01), X, tol=0.5).factor.rank < 50
+    assert there(factorize)(RBF(0.01), X, tol=0.5).factor.rank < 50
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_the_partial_rank_is_close_to_the_greedy_one(rng, dtype):
+def test_the_partial_rank_is_close_to_the_greedy_one(rng, dtype, there):
     X = rng.normal(size=(1000, 2)).astype(dtype)
     tol = 1e-8 if dtype is np.float64 else 1e-3
-    stored = factorize(RBF(1.0), X, tol=tol)
-    partial = factorize(RBF(1.0), X, tol=tol, memory_limit=int(2.9 * X.dtype.itemsize * 1000**2))
+    stored = there(factorize)(RBF(1.0), X, tol=tol)
+    partial = there(factorize)(
+        RBF(1.0), X, tol=tol, memory_limit=int(2.9 * X.dtype.itemsize * 1000**2)
+    )
     assert partial.factor.rank <= 1.15 * stored.factor.rank
     assert partial.residuals.max() <= tol
     K = RBF(1.0)(X.astype(float))
@@ -60,11 +62,11 @@ def test_the_partial_rank_is_close_to_the_greedy_one(rng, dtype):
     assert error.max() <= 2 * tol
 
 
-def test_random_pivots_have_the_smaller_sum(rng):
+def test_random_pivots_have_the_smaller_sum(rng, there):
     """On clustered data: most points in one heap, few far away."""
     X = np.vstack([0.1 * rng.normal(size=(2000, 2)), 5 * rng.normal(size=(15, 2))])
     left = {
-        pivots: factorize(
+        pivots: there(factorize)(
             RBF(1.0), X, max_rank=25, pivots=pivots, rng=np.random.default_rng(0)
         ).residuals.sum()
         for pivots in ("random", "uniform")
@@ -73,9 +75,9 @@ def test_random_pivots_have_the_smaller_sum(rng):
 
 
 @pytest.mark.parametrize("pivots", ["greedy", "random", "uniform"])
-def test_residuals_are_what_is_left(rng, pivots):
+def test_residuals_are_what_is_left(rng, pivots, there):
     X = rng.normal(size=(300, 2))
-    fit = factorize(RBF(1.0), X, max_rank=30, pivots=pivots, rng=np.random.default_rng(0))
+    fit = there(factorize)(RBF(1.0), X, max_rank=30, pivots=pivots, rng=np.random.default_rng(0))
     assert fit.factor.rank == 30
     assert len(set(fit.factor.indices)) == 30
     np.testing.assert_allclose(fit.residuals, 1 - (fit.F**2).sum(axis=1), atol=1e-12)
@@ -86,10 +88,10 @@ def test_residuals_are_what_is_left(rng, pivots):
 
 
 @pytest.mark.parametrize("pivots", ["random", "uniform"])
-def test_every_rule_ends_on_badly_scaled_points(pivots):
+def test_every_rule_ends_on_badly_scaled_points(pivots, there):
     """Tiny points must be explained too, though draws by absolute residual rarely find them."""
     X = digits_like(150)
-    fit = factorize(k1(), X, tol=1e-3, pivots=pivots, rng=np.random.default_rng(0))
+    fit = there(factorize)(k1(), X, tol=1e-3, pivots=pivots, rng=np.random.default_rng(0))
     assert (fit.residuals / k1().diag(X)).max() <= 1e-3
 
 

@@ -68,23 +68,23 @@ def classical(K, K_z, y, shrinkage):
 
 
 @pytest.mark.parametrize("shrinkage", [1e-3, 0.1])
-def test_equals_the_classical_form(wine, shrinkage):
+def test_equals_the_classical_form(wine, shrinkage, there):
     """[NPT] IV-C: the generalised eigenproblem on kernel matrices, same regularisation."""
     X, y = wine[0][::2], wine[1][::2]
     Z, kernel = wine[0][1::2], RBF(0.05)
     scores, values = classical(kernel(X), kernel(Z, X), y, shrinkage)
-    model = KernelDiscriminant(kernel=kernel, shrinkage=shrinkage).fit(X, y)
+    model = there(KernelDiscriminant(kernel=kernel, shrinkage=shrinkage)).fit(X, y)
     mine = model.transform(Z)
     assert_allclose(np.abs(mine), np.abs(scores), atol=1e-7 * np.abs(scores).max())
     assert_allclose(model.explained_variance_ratio_, values / values.sum(), rtol=1e-7)
 
 
-def test_decision_function_is_the_gaussian_one(wine):
+def test_decision_function_is_the_gaussian_one(wine, there):
     """log N(phi; m_c, A / (n - classes)) + log prior, densely, up to a constant."""
     X, y = wine
-    kernel_map = KernelMap(RBF(0.05), center=True)
+    kernel_map = there(KernelMap(RBF(0.05), center=True))
     Phi = kernel_map.fit_transform(X)
-    model = KernelDiscriminant(kernel=RBF(0.05), shrinkage=0.01).fit(X, y)
+    model = there(KernelDiscriminant(kernel=RBF(0.05), shrinkage=0.01)).fit(X, y)
     means = np.array([Phi[y == c].mean(axis=0) for c in range(3)])
     S_W = sum((Phi[y == c] - means[c]).T @ (Phi[y == c] - means[c]) for c in range(3))
     freedom = len(y) - 3
@@ -99,10 +99,10 @@ def test_decision_function_is_the_gaussian_one(wine):
     assert_allclose(model.predict_proba(X), posterior, atol=1e-6)
 
 
-def test_axes_whiten_the_shrunk_scatter(wine):
+def test_axes_whiten_the_shrunk_scatter(wine, there):
     """W'(S_W + s I) W = (n - classes) I, from the scores and the axes alone."""
     X, y = wine
-    model = KernelDiscriminant(kernel=RBF(0.05), shrinkage=0.01).fit(X, y)
+    model = there(KernelDiscriminant(kernel=RBF(0.05), shrinkage=0.01)).fit(X, y)
     Z, Phi, freedom = model.transform(X), model.kernel_map_.transform(X), len(y) - 3
     apart = np.concatenate([Z[y == c] - Z[y == c].mean(axis=0) for c in range(3)])
     spread = sum(np.sum((Phi[y == c] - Phi[y == c].mean(axis=0)) ** 2) for c in range(3))
@@ -113,22 +113,22 @@ def test_axes_whiten_the_shrunk_scatter(wine):
 
 
 @pytest.mark.parametrize("kernel", [RBF(0.05), Polynomial(2, gamma=0.1), Linear()], ids=repr)
-def test_every_basis_gives_the_same_predictions(wine, kernel):
+def test_every_basis_gives_the_same_predictions(wine, kernel, there):
     X, y = wine[0][::2], wine[1][::2]
     Z = wine[0][1::2]
-    reference = KernelDiscriminant(kernel=kernel).fit(X, y)
+    reference = there(KernelDiscriminant(kernel=kernel)).fit(X, y)
     for basis in ("eigen", "symmetric", "auto"):
-        other = KernelDiscriminant(kernel=KernelMap(kernel, basis=basis)).fit(X, y)
+        other = there(KernelDiscriminant(kernel=KernelMap(kernel, basis=basis))).fit(X, y)
         assert_array_equal(other.predict(Z), reference.predict(Z))
         assert_allclose(other.predict_proba(Z), reference.predict_proba(Z), atol=1e-6)
         scale = np.abs(reference.transform(Z)).max()
         assert_allclose(other.transform(Z), reference.transform(Z), atol=1e-6 * scale)
 
 
-def test_centred_whatever_the_map_says(wine):
+def test_centred_whatever_the_map_says(wine, there):
     X, y = wine
-    plain = KernelDiscriminant(kernel=KernelMap(RBF(0.05), center=False)).fit(X, y)
-    centred = KernelDiscriminant(kernel=KernelMap(RBF(0.05), center=True)).fit(X, y)
+    plain = there(KernelDiscriminant(kernel=KernelMap(RBF(0.05), center=False))).fit(X, y)
+    centred = there(KernelDiscriminant(kernel=KernelMap(RBF(0.05), center=True))).fit(X, y)
     assert_array_equal(plain.transform(X), centred.transform(X))
     assert plain.kernel_map_.mean_ is not None
 
@@ -159,10 +159,10 @@ def test_k2_separates_digits_better_than_k1():
     assert bad < good
 
 
-def test_two_classes(wine):
+def test_two_classes(wine, there):
     X, y = wine
     X, y = X[y < 2], np.array(["red", "white"])[y[y < 2]]
-    model = KernelDiscriminant(kernel=RBF(0.05)).fit(X[::2], y[::2])
+    model = there(KernelDiscriminant(kernel=RBF(0.05))).fit(X[::2], y[::2])
     scores = model.decision_function(X[1::2])
     assert scores.shape == (65,)
     assert_array_equal(model.predict(X[1::2]), np.where(scores > 0, "white", "red"))
@@ -172,46 +172,46 @@ def test_two_classes(wine):
     assert_allclose(model.function_(X[1::2]), scores, atol=1e-6 * np.abs(scores).max())
 
 
-def test_functions_of_many_classes(wine):
+def test_functions_of_many_classes(wine, there):
     X, y = wine
-    model = KernelDiscriminant(kernel=RBF(0.05)).fit(X, y)
+    model = there(KernelDiscriminant(kernel=RBF(0.05))).fit(X, y)
     values = np.column_stack([f(X) for f in model.function_])
     assert_allclose(values, model.decision_function(X), atol=1e-6 * np.abs(values).max())
 
 
-def test_priors_move_the_boundary(wine):
+def test_priors_move_the_boundary(wine, there):
     X, y = wine
-    even = KernelDiscriminant(kernel=RBF(0.05), priors=[1 / 3] * 3).fit(X, y)
-    rare = KernelDiscriminant(kernel=RBF(0.05), priors=[0.98, 0.01, 0.01]).fit(X, y)
+    even = there(KernelDiscriminant(kernel=RBF(0.05), priors=[1 / 3] * 3)).fit(X, y)
+    rare = there(KernelDiscriminant(kernel=RBF(0.05), priors=[0.98, 0.01, 0.01])).fit(X, y)
     assert_allclose(even.priors_, 1 / 3)
     shift = rare.predict_log_proba(X) - even.predict_log_proba(X)
     # Only the logarithms of the priors differ: log 98 between the first class and the others.
     assert_allclose(shift[:, 0] - shift[:, 1], np.log(98), atol=1e-6)
-    default = KernelDiscriminant(kernel=RBF(0.05)).fit(X, y)
+    default = there(KernelDiscriminant(kernel=RBF(0.05))).fit(X, y)
     assert_allclose(default.priors_, np.bincount(y) / len(y))
 
 
-def test_n_components_shortens_transform_only(wine):
+def test_n_components_shortens_transform_only(wine, there):
     X, y = wine
-    full = KernelDiscriminant(kernel=RBF(0.05)).fit(X, y)
-    one = KernelDiscriminant(1, RBF(0.05)).fit(X, y)
+    full = there(KernelDiscriminant(kernel=RBF(0.05))).fit(X, y)
+    one = there(KernelDiscriminant(1, RBF(0.05))).fit(X, y)
     assert_allclose(one.transform(X), full.transform(X)[:, :1], rtol=1e-9, atol=1e-9)
     assert_array_equal(one.predict_proba(X), full.predict_proba(X))
     assert one.get_feature_names_out().tolist() == ["kerneldiscriminant0"]
 
 
-def test_fit_transform_is_transform(wine):
+def test_fit_transform_is_transform(wine, there):
     X, y = wine
-    model = KernelDiscriminant(kernel=RBF(0.05))
+    model = there(KernelDiscriminant(kernel=RBF(0.05)))
     Z = model.fit_transform(X, y)
     assert_allclose(model.transform(X), Z, atol=1e-7 * np.abs(Z).max())
 
 
-def test_precomputed(wine):
+def test_precomputed(wine, there):
     X, y = wine[0][::2], wine[1][::2]
     Z, kernel = wine[0][1::2], RBF(0.05)
-    reference = KernelDiscriminant(kernel=kernel).fit(X, y)
-    model = KernelDiscriminant(kernel=Precomputed()).fit(kernel(X), y)
+    reference = there(KernelDiscriminant(kernel=kernel)).fit(X, y)
+    model = there(KernelDiscriminant(kernel=Precomputed())).fit(kernel(X), y)
     assert_allclose(model.transform(kernel(Z, X)), reference.transform(Z), atol=1e-6)
     assert not hasattr(model, "function_")
 
@@ -219,9 +219,9 @@ def test_precomputed(wine):
 @pytest.mark.parametrize(
     "kernel", [KernelMap(RBF(0.05), residual=True), KernelMap(RBF(0.05), max_rank=20)], ids=repr
 )
-def test_configured_maps(wine, kernel):
+def test_configured_maps(wine, kernel, there):
     X, y = wine
-    model = KernelDiscriminant(kernel=kernel).fit(X[::2], y[::2])
+    model = there(KernelDiscriminant(kernel=kernel)).fit(X[::2], y[::2])
     assert model.score(X[1::2], y[1::2]) > 0.93
 
 
@@ -247,10 +247,10 @@ def test_word_labels_on_any_arrays(wine, xp):
     assert model.score(xp.asarray(X), names) > 0.99
 
 
-def test_float32(wine):
+def test_float32(wine, there):
     X, y = wine
-    single = KernelDiscriminant(kernel=RBF(0.05)).fit(X.astype(np.float32), y)
-    double = KernelDiscriminant(kernel=RBF(0.05)).fit(X, y)
+    single = there(KernelDiscriminant(kernel=RBF(0.05))).fit(X.astype(np.float32), y)
+    double = there(KernelDiscriminant(kernel=RBF(0.05))).fit(X, y)
     assert single.transform(X.astype(np.float32)).dtype == np.float32
     assert np.mean(single.predict(X.astype(np.float32)) == double.predict(X)) > 0.99
 
@@ -281,16 +281,16 @@ def test_tuning_clone_pickle(wine):
     assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
 
 
-def test_constant_classes_do_not_divide_by_zero():
+def test_constant_classes_do_not_divide_by_zero(there):
     X, y = np.repeat([[0.0], [1.0], [3.0]], 4, axis=0), np.repeat([0, 1, 2], 4)
-    model = KernelDiscriminant(kernel=RBF(1.0)).fit(X, y)
+    model = there(KernelDiscriminant(kernel=RBF(1.0))).fit(X, y)
     assert_array_equal(model.predict(X), y)
     assert np.all(np.isfinite(model.transform(X)))
 
 
-def test_without_shrinkage_where_the_scatter_is_regular():
+def test_without_shrinkage_where_the_scatter_is_regular(there):
     X, y = load_iris(return_X_y=True)
-    model = KernelDiscriminant(kernel=Linear(), shrinkage=0).fit(X, y)
+    model = there(KernelDiscriminant(kernel=Linear(), shrinkage=0)).fit(X, y)
     assert model.score(X, y) >= 0.98
 
 

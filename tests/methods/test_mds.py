@@ -38,12 +38,12 @@ def printed(D, k):
     return values[::-1][:k], U[:, ::-1][:, :k] * np.sqrt(np.maximum(values[::-1][:k], 0))
 
 
-def test_euclidean_distances_give_pca(X):
+def test_euclidean_distances_give_pca(X, there):
     scores = PCA(3).fit_transform(X)
     for model, data in (
-        (ClassicalMDS(3), X),
-        (ClassicalMDS(3, "precomputed"), squareform(pdist(X))),
-        (ClassicalMDS(3, "minkowski", metric_params={"p": 2}), X),
+        (there(ClassicalMDS(3)), X),
+        (there(ClassicalMDS(3, "precomputed")), squareform(pdist(X))),
+        (there(ClassicalMDS(3, "minkowski", metric_params={"p": 2})), X),
     ):
         embedding = model.fit_transform(data)
         assert_allclose(np.abs(embedding), np.abs(scores), atol=1e-10)
@@ -53,22 +53,22 @@ def test_euclidean_distances_give_pca(X):
         assert_array_equal(model.embedding_, embedding)
 
 
-def test_all_components_keep_all_distances(X):
-    embedding = ClassicalMDS(5).fit_transform(X)
+def test_all_components_keep_all_distances(X, there):
+    embedding = there(ClassicalMDS(5)).fit_transform(X)
     assert_allclose(pdist(embedding), pdist(X))
 
 
-def test_more_columns_than_rows():
+def test_more_columns_than_rows(there):
     X = np.random.default_rng(0).normal(size=(8, 30))
-    model = ClassicalMDS(3).fit(X)
+    model = there(ClassicalMDS(3)).fit(X)
     assert_allclose(np.abs(model.embedding_), np.abs(PCA(3).fit_transform(X)), atol=1e-10)
     assert_allclose(model.transform(X), model.embedding_, atol=1e-10)
 
 
 @pytest.mark.parametrize("metric", ["manhattan", "cosine", "chebyshev"])
-def test_it_is_the_printed_algorithm(metric, X):
+def test_it_is_the_printed_algorithm(metric, X, there):
     values, embedding = printed(pairwise_distances(X, metric=metric), 3)
-    model = ClassicalMDS(3, metric).fit(X)
+    model = there(ClassicalMDS(3, metric)).fit(X)
     assert_allclose(model.eigenvalues_, values, rtol=1e-9)
     assert_allclose(np.abs(model.embedding_), np.abs(embedding), atol=1e-8)
 
@@ -87,22 +87,22 @@ def test_it_agrees_with_scikit_learn(metric):
     assert_allclose(np.abs(model.embedding_), np.abs(reference.embedding_), atol=1e-8 * size)
 
 
-def test_kernel_pca_is_mds_of_feature_space_distances(X):
+def test_kernel_pca_is_mds_of_feature_space_distances(X, there):
     # [MDS] 2.3.
-    D = KernelMap(RBF(0.05)).fit(X).distances(X)
-    embedding = ClassicalMDS(3, "precomputed").fit_transform(D)
-    scores = KernelPCA(3, RBF(0.05)).fit_transform(X)
+    D = there(KernelMap(RBF(0.05))).fit(X).distances(X)
+    embedding = there(ClassicalMDS(3, "precomputed")).fit_transform(D)
+    scores = there(KernelPCA(3, RBF(0.05))).fit_transform(X)
     assert_allclose(np.abs(embedding), np.abs(scores), atol=1e-7)
 
 
 # --- dissimilarities that are not Euclidean -----------------------------------------------------
 
 
-def test_negative_eigenvalues_are_told_and_never_nan():
+def test_negative_eigenvalues_are_told_and_never_nan(there):
     values = np.linalg.eigvalsh(-0.5 * (H := np.eye(7) - 1 / 7) @ ROADS**2 @ H)
     negative = values[values < -1e-10]
     with pytest.warns(UserWarning, match=f"only {sum(values > 1e-10)} eigenvalues are positive"):
-        model = ClassicalMDS(7, "precomputed").fit(ROADS)
+        model = there(ClassicalMDS(7, "precomputed")).fit(ROADS)
     assert len(negative) >= 1
     assert_allclose(np.sort(model.negative_eigenvalues_), negative, rtol=1e-9)
     assert_allclose(model.negative_share_, -negative.sum() / np.abs(values).sum())
@@ -112,8 +112,8 @@ def test_negative_eigenvalues_are_told_and_never_nan():
 
 
 @pytest.mark.parametrize("correction", ["lingoes", "cailliez"])
-def test_corrected_distances_are_euclidean(correction):
-    model = ClassicalMDS(5, "precomputed", correction=correction).fit(ROADS)
+def test_corrected_distances_are_euclidean(correction, there):
+    model = there(ClassicalMDS(5, "precomputed", correction=correction)).fit(ROADS)
     c = model.correction_constant_
     off = 1 - np.eye(7)
     D = np.sqrt(ROADS**2 + 2 * c * off) if correction == "lingoes" else ROADS + c * off
@@ -139,9 +139,11 @@ def test_cailliez_of_many_points_is_that_of_the_dense_eigenproblem():
 
 
 @pytest.mark.parametrize("correction", [None, "lingoes", "cailliez"])
-def test_euclidean_distances_need_no_correction(correction, X):
-    model = ClassicalMDS(2, correction=correction).fit(X)
-    distances = ClassicalMDS(2, "precomputed", correction=correction).fit(squareform(pdist(X)))
+def test_euclidean_distances_need_no_correction(correction, X, there):
+    model = there(ClassicalMDS(2, correction=correction)).fit(X)
+    distances = there(ClassicalMDS(2, "precomputed", correction=correction)).fit(
+        squareform(pdist(X))
+    )
     assert model.correction_constant_ == distances.correction_constant_ == 0
     assert_allclose(distances.embedding_, model.embedding_, atol=1e-9)
 
@@ -150,18 +152,18 @@ def test_euclidean_distances_need_no_correction(correction, X):
 
 
 @pytest.mark.parametrize("correction", [None, "lingoes", "cailliez"])
-def test_training_points_are_placed_where_they_were(correction):
-    model = ClassicalMDS(3, "precomputed", correction=correction).fit(ROADS)
+def test_training_points_are_placed_where_they_were(correction, there):
+    model = there(ClassicalMDS(3, "precomputed", correction=correction)).fit(ROADS)
     assert_allclose(model.transform(ROADS), model.embedding_, atol=1e-9)
     each = np.concatenate([model.transform(row[None]) for row in ROADS])
     assert_allclose(each, model.embedding_, atol=1e-9)
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
-def test_new_points_from_data_and_from_distances(metric, X):
+def test_new_points_from_data_and_from_distances(metric, X, there):
     train, new = X[:30], X[30:]
-    model = ClassicalMDS(3, metric).fit(train)
-    distances = ClassicalMDS(3, "precomputed").fit(pairwise_distances(train, metric=metric))
+    model = there(ClassicalMDS(3, metric)).fit(train)
+    distances = there(ClassicalMDS(3, "precomputed")).fit(pairwise_distances(train, metric=metric))
     placed = distances.transform(pairwise_distances(new, train, metric=metric))
     assert_allclose(model.transform(new), placed, atol=1e-9)
     assert_allclose(model.transform(train), model.embedding_, atol=1e-9)
@@ -171,15 +173,15 @@ def test_new_points_from_data_and_from_distances(metric, X):
 
 
 @pytest.mark.parametrize("correction", ["lingoes", "cailliez"])
-def test_new_points_are_corrected_like_the_others(correction):
+def test_new_points_are_corrected_like_the_others(correction, there):
     train, new = ROADS[:6, :6], ROADS[6:, :6]
-    model = ClassicalMDS(2, "precomputed", correction=correction).fit(train)
+    model = there(ClassicalMDS(2, "precomputed", correction=correction)).fit(train)
     c, off = model.correction_constant_, 1 - np.eye(6)
     if correction == "lingoes":
         train, new = np.sqrt(train**2 + 2 * c * off), np.sqrt(new**2 + 2 * c)
     else:
         train, new = train + c * off, new + c
-    expected = ClassicalMDS(2, "precomputed").fit(train).transform(new)
+    expected = there(ClassicalMDS(2, "precomputed")).fit(train).transform(new)
     assert c > 0
     assert_allclose(model.transform(ROADS[6:, :6]), expected, atol=1e-8)
 
@@ -214,9 +216,9 @@ def test_names_and_frames():
     assert list(frame.columns) == ["classicalmds0", "classicalmds1"]
 
 
-def test_signs_repeat(X):
-    first = ClassicalMDS(3).fit_transform(X)
-    assert_allclose(ClassicalMDS(3).fit_transform(X[::-1])[::-1], first, atol=1e-9)
+def test_signs_repeat(X, there):
+    first = there(ClassicalMDS(3)).fit_transform(X)
+    assert_allclose(there(ClassicalMDS(3)).fit_transform(X[::-1])[::-1], first, atol=1e-9)
     assert (first.max(axis=0) >= -first.min(axis=0)).all()
 
 
@@ -265,7 +267,7 @@ def test_bad_parameters_are_named(parameters, message, X):
         ClassicalMDS(**parameters).fit(X)
 
 
-def test_constant_data_is_one_point():
+def test_constant_data_is_one_point(there):
     with pytest.warns(UserWarning, match="only 0 eigenvalues"):
-        embedding = ClassicalMDS().fit_transform(np.ones((5, 3)))
+        embedding = there(ClassicalMDS()).fit_transform(np.ones((5, 3)))
     assert_array_equal(embedding, np.zeros((5, 2)))

@@ -62,21 +62,21 @@ def data():
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_every_form_is_its_printed_equation(form, data):
+def test_every_form_is_its_printed_equation(form, data, there):
     X, Z = data
     kernel = Matern(nu=0.5, length_scale=2.0)  # well conditioned: inverses exist
     values, scores = literal(form, kernel(X), kernel(Z, X), 6)
-    model = KernelPCA(6, kernel, form=form).fit(X)
+    model = there(KernelPCA(6, kernel, form=form)).fit(X)
     assert_allclose(model.eigenvalues_, values, rtol=1e-10)
     assert_allclose(np.abs(model.transform(Z)), np.abs(scores), atol=1e-10)
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kernel", [RBF(0.3), RBF(0.01), Polynomial(3)], ids=repr)
-def test_forms_agree_with_scikit_learn(form, kernel, data):
+def test_forms_agree_with_scikit_learn(form, kernel, data, there):
     X, Z = data
     reference = Reference(20, kernel="precomputed").fit(kernel(X))
-    model = KernelPCA(20, kernel, form=form)
+    model = there(KernelPCA(20, kernel, form=form))
     scores = model.fit_transform(X)
     expected = reference.transform(kernel(Z, X))
     size = np.sqrt(reference.eigenvalues_[0])
@@ -88,9 +88,9 @@ def test_forms_agree_with_scikit_learn(form, kernel, data):
 
 
 @pytest.mark.parametrize("solver", ["dense", "factor", "krylov"])
-def test_solvers_agree(solver, data):
+def test_solvers_agree(solver, data, there):
     X, Z = data
-    model = KernelPCA(7, RBF(0.1), solver=solver).fit(X)
+    model = there(KernelPCA(7, RBF(0.1), solver=solver)).fit(X)
     reference = Reference(7, kernel="rbf", gamma=0.1, eigen_solver="dense").fit(X)
     assert_allclose(model.eigenvalues_, reference.eigenvalues_, rtol=1e-10)
     assert_allclose(np.abs(model.eigenvectors_), np.abs(reference.eigenvectors_), atol=1e-6)
@@ -103,8 +103,8 @@ def test_solvers_agree(solver, data):
 
 
 @pytest.mark.parametrize("solver", ["dense", "factor", "krylov"])
-def test_the_worked_example(solver):
-    model = KernelPCA(3, Polynomial(degree=2), solver=solver)
+def test_the_worked_example(solver, there):
+    model = there(KernelPCA(3, Polynomial(degree=2), solver=solver))
     scores = model.fit_transform(FOUR)
     assert_allclose(model.eigenvalues_, [277.9275172, 252.0, 2.0724828], atol=1e-6)
     expected = [
@@ -116,23 +116,23 @@ def test_the_worked_example(solver):
     assert_allclose(np.abs(scores), np.abs(expected), atol=1e-7)
 
 
-def test_small_eigenvalues_keep_their_digits():
+def test_small_eigenvalues_keep_their_digits(there):
     # The re-centring of MATH.md section 3: all components of a smooth kernel, new points included.
     X = np.random.default_rng(0).normal(size=(300, 2))
     Z = np.random.default_rng(1).normal(size=(50, 2))
-    model = KernelPCA(60, RBF(0.5), solver="dense").fit(X)
-    kernel_map = KernelMap(RBF(0.5), center=True).fit(X)
+    model = there(KernelPCA(60, RBF(0.5), solver="dense")).fit(X)
+    kernel_map = there(KernelMap(RBF(0.5), center=True)).fit(X)
     Phi, Psi = kernel_map.transform(X), kernel_map.transform(Z)
     inner = model.transform(X) @ model.transform(Z).T
     kept = PCA(60).fit(Phi)
     assert_allclose(inner, kept.transform(Phi) @ kept.transform(Psi).T, atol=1e-7)
 
 
-def test_direct_pca_on_the_map_is_the_same(data):
+def test_direct_pca_on_the_map_is_the_same(data, there):
     X, Z = data
-    kernel_map = KernelMap(RBF(0.2)).fit(X)
+    kernel_map = there(KernelMap(RBF(0.2))).fit(X)
     direct = PCA(4).fit(kernel_map.transform(X))
-    model = KernelPCA(4, RBF(0.2)).fit(X)
+    model = there(KernelPCA(4, RBF(0.2))).fit(X)
     assert_allclose(model.eigenvalues_, direct.singular_values_**2, rtol=1e-10)
     expected = direct.transform(kernel_map.transform(Z))
     assert_allclose(np.abs(model.transform(Z)), np.abs(expected), atol=1e-9)
@@ -140,42 +140,42 @@ def test_direct_pca_on_the_map_is_the_same(data):
 
 @pytest.mark.parametrize("basis", ["cholesky", "eigen", "symmetric", "closed"])
 @pytest.mark.parametrize("options", [{}, {"center": True}, {"residual": True}], ids=str)
-def test_every_basis_of_a_map_gives_the_same(basis, options, data):
+def test_every_basis_of_a_map_gives_the_same(basis, options, data, there):
     X, Z = data
     kernel = Polynomial(2, gamma=0.2)
-    expected = KernelPCA(5, kernel).fit(X)
-    model = KernelPCA(5, KernelMap(kernel, basis=basis, **options)).fit(X)
+    expected = there(KernelPCA(5, kernel)).fit(X)
+    model = there(KernelPCA(5, KernelMap(kernel, basis=basis, **options))).fit(X)
     assert_allclose(model.eigenvalues_, expected.eigenvalues_, rtol=1e-10)
     assert_allclose(model.transform(Z), expected.transform(Z), atol=1e-9)
 
 
-def test_a_truncated_map_uses_its_landmarks_only(data):
+def test_a_truncated_map_uses_its_landmarks_only(data, there):
     X, _ = data
-    model = KernelPCA(3, KernelMap(RBF(0.05), max_rank=30)).fit(X)
+    model = there(KernelPCA(3, KernelMap(RBF(0.05), max_rank=30))).fit(X)
     assert model.kernel_map_.landmarks_.shape == (30, 5)
     assert not hasattr(model, "X_fit_")
-    exact = KernelPCA(3, RBF(0.05)).fit(X)
+    exact = there(KernelPCA(3, RBF(0.05))).fit(X)
     assert_allclose(model.eigenvalues_, exact.eigenvalues_, rtol=0.02)
 
 
 # --- how many components ------------------------------------------------------------------------
 
 
-def test_a_share_of_the_variance(data):
+def test_a_share_of_the_variance(data, there):
     X, _ = data
-    full = KernelPCA(kernel=RBF(0.1)).fit(X)
+    full = there(KernelPCA(kernel=RBF(0.1))).fit(X)
     for solver in ("dense", "factor"):
-        model = KernelPCA(0.8, RBF(0.1), solver=solver).fit(X)
+        model = there(KernelPCA(0.8, RBF(0.1), solver=solver)).fit(X)
         assert model.explained_variance_ratio_.sum() >= 0.8
         assert model.explained_variance_ratio_[:-1].sum() < 0.8
         assert_allclose(model.eigenvalues_, full.eigenvalues_[: model.n_components_], rtol=1e-10)
     assert_allclose(full.explained_variance_ratio_.sum(), 1.0)
 
 
-def test_zero_eigenvalues_are_left_out():
+def test_zero_eigenvalues_are_left_out(there):
     X = np.array([[1 - 1e-30, 1], [1, 1], [1, 1 - 1e-20]])
-    assert KernelPCA(kernel="linear").fit_transform(X).shape == (3, 0)
-    assert KernelPCA(kernel="linear", solver="factor").fit(X).transform(X).shape == (3, 0)
+    assert there(KernelPCA(kernel="linear")).fit_transform(X).shape == (3, 0)
+    assert there(KernelPCA(kernel="linear", solver="factor")).fit(X).transform(X).shape == (3, 0)
 
 
 @pytest.mark.parametrize("solver", ["dense", "factor", "krylov"])
@@ -191,10 +191,10 @@ def test_more_components_than_the_rank_are_zeros_with_a_warning(solver):
         assert_allclose(clone(model).fit_transform(X), scores, atol=1e-12)
 
 
-def test_as_in_scikit_learn_there_are_no_more_columns_than_points():
+def test_as_in_scikit_learn_there_are_no_more_columns_than_points(there):
     X = np.random.default_rng(0).normal(size=(5, 3))
     with pytest.warns(UserWarning, match="rank 4"):
-        assert KernelPCA(10, RBF(1.0)).fit_transform(X).shape == (5, 5)
+        assert there(KernelPCA(10, RBF(1.0))).fit_transform(X).shape == (5, 5)
     assert Reference(10, kernel="rbf").fit_transform(X).shape == (5, 5)
 
 
@@ -208,10 +208,10 @@ def test_a_small_eigenvalue_that_is_rounding_is_zero():
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "poly", "cosine", "sigmoid"])
-def test_fit_transform_is_fit_and_transform(kernel):
+def test_fit_transform_is_fit_and_transform(kernel, there):
     rng = np.random.default_rng(0)
     X, Z = rng.random((6, 4)), rng.random((2, 4))
-    model = KernelPCA(3, kernel)
+    model = there(KernelPCA(3, kernel))
     assert_allclose(model.fit_transform(X), model.transform(X), atol=1e-12)
     scores = model.transform(Z)
     assert scores.shape == (2, 3)
@@ -229,16 +229,16 @@ def test_changes_of_the_data_after_fit_do_not_matter():
 
 
 @pytest.mark.parametrize("solver", ["dense", "factor", "krylov"])
-def test_results_repeat(solver):
+def test_results_repeat(solver, there):
     X = np.random.default_rng(0).random((40, 10))
-    first = KernelPCA(2, solver=solver, random_state=0).fit_transform(X)
+    first = there(KernelPCA(2, solver=solver, random_state=0)).fit_transform(X)
     for seed in range(3):
-        again = KernelPCA(2, solver=solver, random_state=seed).fit_transform(X)
+        again = there(KernelPCA(2, solver=solver, random_state=seed)).fit_transform(X)
         assert_allclose(again, first, atol=1e-6)  # signs too
 
 
-def test_signs_make_the_largest_score_positive(data):
-    scores = KernelPCA(6, RBF(0.1)).fit_transform(data[0])
+def test_signs_make_the_largest_score_positive(data, there):
+    scores = there(KernelPCA(6, RBF(0.1))).fit_transform(data[0])
     assert (scores.max(axis=0) >= -scores.min(axis=0)).all()
 
 
@@ -255,10 +255,10 @@ def test_sparse_rows(container, kernel, solver):
 
 @pytest.mark.parametrize("n_features", [4, 10])
 @pytest.mark.parametrize("solver", ["dense", "factor", "krylov"])
-def test_a_linear_kernel_is_pca(solver, n_features):
+def test_a_linear_kernel_is_pca(solver, n_features, there):
     rng = np.random.default_rng(0)
     X, Z = rng.random((5, n_features)), rng.random((2, n_features))
-    scores = KernelPCA(4, "linear", solver=solver).fit(X).transform(Z)
+    scores = there(KernelPCA(4, "linear", solver=solver)).fit(X).transform(Z)
     assert_allclose(np.abs(scores), np.abs(PCA(4).fit(X).transform(Z)), atol=1e-10)
 
 
@@ -328,21 +328,21 @@ def test_grid_search_tunes_the_kernel():
     assert GridSearchCV(precomputed, grid, cv=3).fit(K, y).best_score_ == 1
 
 
-def test_32_and_64_bits_find_the_same():
+def test_32_and_64_bits_find_the_same(there):
     X, _ = make_blobs(30, centers=[[0, 0, 0], [1, 1, 1]], random_state=0, cluster_std=0.1)
     X = StandardScaler().fit_transform(X)
     X -= X.min()
     for solver in ("dense", "factor"):
-        model = KernelPCA(kernel="linear", solver=solver)
+        model = there(KernelPCA(kernel="linear", solver=solver))
         double, single = model.fit_transform(X), model.fit_transform(X.astype(np.float32))
         assert single.dtype == np.float32
         assert single.shape == double.shape == (30, 3)
         assert_allclose(single, double, atol=1e-5 * np.abs(double).max())
 
 
-def test_a_fit_in_double_precision_serves_single(data):
+def test_a_fit_in_double_precision_serves_single(data, there):
     X, Z = data
-    model = KernelPCA(4, RBF(0.2)).fit(X)
+    model = there(KernelPCA(4, RBF(0.2))).fit(X)
     scores = model.transform(Z.astype(np.float32))
     assert scores.dtype == np.float32
     assert_allclose(scores, model.transform(Z), atol=1e-6)
@@ -407,9 +407,9 @@ def test_the_solver_is_chosen_by_size_and_rank():
         assert_allclose(fitted.eigenvalues_, dense.eigenvalues_, rtol=1e-9)
 
 
-def test_digits_as_scikit_learn():
+def test_digits_as_scikit_learn(there):
     X = load_digits().data[:700]
-    model = KernelPCA(10, RBF(1e-3)).fit(X[:600])
+    model = there(KernelPCA(10, RBF(1e-3))).fit(X[:600])
     reference = Reference(10, kernel="rbf", gamma=1e-3).fit(X[:600])
     assert_allclose(model.eigenvalues_, reference.eigenvalues_, rtol=1e-9)
     expected = reference.transform(X[600:])

@@ -48,19 +48,19 @@ def test_it_is_the_printed_algorithm(X):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_restarts_find_the_global_maximum_of_small_problems(seed):
+def test_restarts_find_the_global_maximum_of_small_problems(seed, there):
     X = np.random.default_rng(seed).normal(size=(12, 3))
-    model = KernelPCAL1(1, Linear(), n_init=20, random_state=0).fit(X)
+    model = there(KernelPCAL1(1, Linear(), n_init=20, random_state=0)).fit(X)
     assert_allclose(model.dispersions_[0], brute_force(X - X.mean(axis=0)))
 
 
 @pytest.mark.parametrize("kernel", [Linear(), RBF(0.2), Polynomial(3)], ids=repr)
-def test_the_dispersion_never_decreases(kernel, X):
-    model = KernelPCAL1(4, kernel, random_state=0).fit(X)
+def test_the_dispersion_never_decreases(kernel, X, there):
+    model = there(KernelPCAL1(4, kernel, random_state=0)).fit(X)
     for path in model.dispersion_paths_:
         assert (np.diff(path) >= -1e-12 * path[-1]).all()
     for seed in range(3):  # from any start, not only the best
-        Y = KernelMap(kernel, center=True).fit_transform(X)
+        Y = there(KernelMap(kernel, center=True)).fit_transform(X)
         signs = np.random.default_rng(seed).choice([-1.0, 1.0], size=(60, 1))
         path = most_dispersed(Y, signs, 1000)[1]
         assert len(path) >= 2
@@ -69,18 +69,18 @@ def test_the_dispersion_never_decreases(kernel, X):
 
 @pytest.mark.parametrize("kernel", [Linear(), RBF(0.2), RBF(2.0), Polynomial(3)], ids=repr)
 @pytest.mark.parametrize("n_init", [0, 5])
-def test_the_first_dispersion_is_at_least_that_of_kernel_pca(kernel, n_init, X):
-    model = KernelPCAL1(1, kernel, n_init=n_init, random_state=0).fit(X)
-    scores = KernelPCA(1, kernel).fit_transform(X)
+def test_the_first_dispersion_is_at_least_that_of_kernel_pca(kernel, n_init, X, there):
+    model = there(KernelPCAL1(1, kernel, n_init=n_init, random_state=0)).fit(X)
+    scores = there(KernelPCA(1, kernel)).fit_transform(X)
     assert model.dispersions_[0] >= np.abs(scores).sum() * (1 - 1e-12)
 
 
-def test_components_are_orthonormal_and_scores_are_projections(X):
-    model = KernelPCAL1(4, RBF(0.2), random_state=0)
+def test_components_are_orthonormal_and_scores_are_projections(X, there):
+    model = there(KernelPCAL1(4, RBF(0.2), random_state=0))
     scores = model.fit_transform(X)
     assert_allclose(model.components_ @ model.components_.T, np.eye(4), atol=1e-12)
     assert_allclose(model.transform(X), scores, atol=1e-10)
-    Y = KernelMap(RBF(0.2), center=True).fit_transform(X)
+    Y = there(KernelMap(RBF(0.2), center=True)).fit_transform(X)
     assert_allclose(scores, Y @ model.components_.T, atol=1e-10)
     assert_allclose(scores.sum(axis=0), 0, atol=1e-10)  # centred by definition
     # Deflation: the second dispersion is that of what the first left.
@@ -88,10 +88,10 @@ def test_components_are_orthonormal_and_scores_are_projections(X):
 
 
 @pytest.mark.parametrize("basis", ["eigen", "symmetric", "closed"])
-def test_the_basis_does_not_matter(basis, X):
+def test_the_basis_does_not_matter(basis, X, there):
     kernel = Polynomial(2)
-    expected = KernelPCAL1(3, kernel, random_state=0).fit(X)
-    model = KernelPCAL1(3, KernelMap(kernel, basis=basis), random_state=0).fit(X)
+    expected = there(KernelPCAL1(3, kernel, random_state=0)).fit(X)
+    model = there(KernelPCAL1(3, KernelMap(kernel, basis=basis), random_state=0)).fit(X)
     assert_allclose(model.dispersions_, expected.dispersions_, rtol=1e-9)
     assert_allclose(model.transform(X[:5]), expected.transform(X[:5]), atol=1e-8)
 
@@ -107,20 +107,20 @@ def test_a_point_orthogonal_to_the_start_is_nudged():
     assert_allclose(np.abs(w), [0.5**0.5, 0.5**0.5])
 
 
-def test_zero_rows_do_not_loop_for_ever():
+def test_zero_rows_do_not_loop_for_ever(there):
     X = np.zeros((30, 2))
     X[0, 0], X[1, 0] = 1.0, -1.0  # 28 rows are at the mean
-    model = KernelPCAL1(1, Linear(), max_iter=20).fit(X)
+    model = there(KernelPCAL1(1, Linear(), max_iter=20)).fit(X)
     assert_allclose(model.dispersions_, [2.0])
 
 
-def test_outliers_move_it_less_on_a_line():
+def test_outliers_move_it_less_on_a_line(there):
     X = np.zeros((41, 2))
     X[:, 0] = np.linspace(-1, 1, 41)
     X[20] = [0.0, 5.0]
     along = [
         np.abs(np.corrcoef(m.fit_transform(X)[:, 0], X[:, 0])[0, 1])
-        for m in (KernelPCA(1, Linear()), KernelPCAL1(1, Linear(), random_state=0))
+        for m in (there(KernelPCA(1, Linear())), there(KernelPCAL1(1, Linear(), random_state=0)))
     ]
     assert along[0] < 0.1
     assert along[1] > 0.8
@@ -171,18 +171,18 @@ def test_namespaces(xp, X):
     assert_allclose(as_numpy(scores), expected.transform(X[:7]), atol=1e-9)
 
 
-def test_single_precision(X):
-    double = KernelPCAL1(2, Linear(), random_state=0).fit(X)
-    single = KernelPCAL1(2, Linear(), random_state=0)
+def test_single_precision(X, there):
+    double = there(KernelPCAL1(2, Linear(), random_state=0)).fit(X)
+    single = there(KernelPCAL1(2, Linear(), random_state=0))
     scores = single.fit_transform(X.astype(np.float32))
     assert scores.dtype == np.float32
     assert_allclose(single.dispersions_, double.dispersions_, rtol=1e-5)
 
 
-def test_more_components_than_the_rank_are_zeros_with_a_warning():
+def test_more_components_than_the_rank_are_zeros_with_a_warning(there):
     X = np.random.default_rng(0).normal(size=(20, 2))
     with pytest.warns(UserWarning, match="rank 2"):
-        scores = KernelPCAL1(4, Linear()).fit_transform(X)
+        scores = there(KernelPCAL1(4, Linear())).fit_transform(X)
     assert scores.shape == (20, 4)
     assert_array_equal(scores[:, 2:], 0)
 
@@ -192,10 +192,10 @@ def test_too_few_steps_are_a_warning(X):
         KernelPCAL1(1, RBF(0.2), max_iter=1, n_init=3, random_state=0).fit(X)
 
 
-def test_a_seed_repeats_and_linear_scores_invert(X):
-    first = KernelPCAL1(2, "rbf", random_state=3).fit_transform(X)
-    assert_array_equal(KernelPCAL1(2, "rbf", random_state=3).fit_transform(X), first)
-    model = KernelPCAL1(4, Linear(), random_state=0).fit(X)
+def test_a_seed_repeats_and_linear_scores_invert(X, there):
+    first = there(KernelPCAL1(2, "rbf", random_state=3)).fit_transform(X)
+    assert_array_equal(there(KernelPCAL1(2, "rbf", random_state=3)).fit_transform(X), first)
+    model = there(KernelPCAL1(4, Linear(), random_state=0)).fit(X)
     assert_allclose(model.inverse_transform(model.transform(X)), X, atol=1e-10)
 
 

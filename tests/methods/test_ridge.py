@@ -52,12 +52,12 @@ def smooth(rng):
 @pytest.mark.parametrize("form", [*FORMS, "auto"])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("alpha", [0.1, [0.05, 2.0]], ids=str)
-def test_equals_scikit_learns(data, form, weighted, alpha, rng):
+def test_equals_scikit_learns(data, form, weighted, alpha, rng, there):
     X, y, Z = data
     Y = np.column_stack([y, y**2])
     weights = rng.uniform(size=60) * (rng.random(60) > 0.1) if weighted else None
     reference = Reference(alpha=alpha, kernel="rbf", gamma=0.2).fit(X, Y, sample_weight=weights)
-    model = KernelRidge(alpha, RBF(0.2), form=form).fit(X, Y, sample_weight=weights)
+    model = there(KernelRidge(alpha, RBF(0.2), form=form)).fit(X, Y, sample_weight=weights)
     assert_allclose(model.predict(Z), reference.predict(Z), atol=1e-11)
     assert_allclose(model.dual_coef_, reference.dual_coef_, atol=1e-10)
     values = np.column_stack([f(Z) for f in model.function_])
@@ -65,10 +65,10 @@ def test_equals_scikit_learns(data, form, weighted, alpha, rng):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_equals_scikit_learns_where_k_is_singular(smooth, form):
+def test_equals_scikit_learns_where_k_is_singular(smooth, form, there):
     X, y, Z = smooth
     reference = Reference(alpha=0.01, kernel="rbf", gamma=0.5).fit(X, y)
-    model = KernelRidge(0.01, RBF(0.5), form=form).fit(X, y)
+    model = there(KernelRidge(0.01, RBF(0.5), form=form)).fit(X, y)
     # A map of a singular K is accurate to sqrt(eps): MATH.md section 7.
     assert_allclose(
         model.predict(Z), reference.predict(Z), atol=1e-7 if form == "primal" else 1e-11
@@ -79,22 +79,22 @@ def test_equals_scikit_learns_where_k_is_singular(smooth, form):
 @pytest.mark.parametrize(
     "kernel", [RBF(0.2), Matern(1.5, 2.0), Polynomial(2, gamma=0.3), Linear()], ids=repr
 )
-def test_primal_equals_dual(data, kernel):
+def test_primal_equals_dual(data, kernel, there):
     X, y, Z = data
-    primal = KernelRidge(0.3, kernel, form="primal").fit(X, y)
-    dual = KernelRidge(0.3, kernel, form="dual").fit(X, y)
+    primal = there(KernelRidge(0.3, kernel, form="primal")).fit(X, y)
+    dual = there(KernelRidge(0.3, kernel, form="dual")).fit(X, y)
     assert_allclose(primal.predict(Z), dual.predict(Z), atol=1e-9)
     assert_allclose(primal.dual_coef_, dual.dual_coef_, atol=1e-9)
     for a, b in zip(primal.predict(Z, return_std=True), dual.predict(Z, return_std=True)):
         assert_allclose(a, b, atol=1e-7)
 
 
-def test_dual_solves_the_equations_of_the_document(data):
+def test_dual_solves_the_equations_of_the_document(data, there):
     """a = (K + lambda I)^-1 t (7); a_n = (t_n - w . phi_n) / lambda and w = Phi'a (3)."""
     X, y, Z = data
     K = RBF(0.2)(X)
     a = np.linalg.solve(K + 0.1 * np.eye(60), y)
-    model = KernelRidge(0.1, RBF(0.2), form="primal").fit(X, y)
+    model = there(KernelRidge(0.1, RBF(0.2), form="primal")).fit(X, y)
     Phi = model.kernel_map_.transform(X)
     assert_allclose(model.dual_coef_, a, atol=1e-11)
     assert_allclose(model.coef_[:, 0], Phi.T @ a, atol=1e-11)
@@ -117,19 +117,19 @@ def test_the_two_losses_are_one(data):
     assert np.abs(gradient).max() < 1e-10 * np.abs(Phi.T @ t).max()
 
 
-def test_it_is_ridge_on_the_coordinates(data):
+def test_it_is_ridge_on_the_coordinates(data, there):
     X, y, Z = data
-    kernel_map = KernelMap(RBF(0.2)).fit(X)
+    kernel_map = there(KernelMap(RBF(0.2))).fit(X)
     inner = Ridge(alpha=0.1, fit_intercept=False).fit(kernel_map.transform(X), y)
-    model = KernelRidge(0.1, KernelMap(RBF(0.2))).fit(X, y)
+    model = there(KernelRidge(0.1, KernelMap(RBF(0.2)))).fit(X, y)
     assert_allclose(model.predict(Z), inner.predict(kernel_map.transform(Z)), atol=1e-10)
 
 
-def test_a_centred_map_makes_a_centred_ridge(data):
+def test_a_centred_map_makes_a_centred_ridge(data, there):
     X, y, Z = data
-    kernel_map = KernelMap(RBF(0.2), center=True).fit(X)
+    kernel_map = there(KernelMap(RBF(0.2), center=True)).fit(X)
     inner = Ridge(alpha=0.1, fit_intercept=False).fit(kernel_map.transform(X), y)
-    model = KernelRidge(0.1, KernelMap(RBF(0.2), center=True)).fit(X, y)
+    model = there(KernelRidge(0.1, KernelMap(RBF(0.2), center=True))).fit(X, y)
     assert_allclose(model.predict(Z), inner.predict(kernel_map.transform(Z)), atol=1e-10)
     assert_allclose(model.function_(Z), model.predict(Z), atol=1e-9)
 
@@ -144,13 +144,13 @@ def test_sums_over_parts_give_the_same_solution(data):
     assert_allclose(other.predict(Z), model.predict(Z), atol=1e-11)
 
 
-def test_auto_takes_the_smaller_problem(data, smooth):
+def test_auto_takes_the_smaller_problem(data, smooth, there):
     X, y, _ = data
-    assert KernelRidge(0.1, RBF(0.2)).fit(X, y).form_ == "dual"
-    assert KernelRidge(0.1, Linear()).fit(X, y).form_ == "primal"
-    assert KernelRidge(0.1, KernelMap(RBF(0.2))).fit(X, y).form_ == "primal"
+    assert there(KernelRidge(0.1, RBF(0.2))).fit(X, y).form_ == "dual"
+    assert there(KernelRidge(0.1, Linear())).fit(X, y).form_ == "primal"
+    assert there(KernelRidge(0.1, KernelMap(RBF(0.2)))).fit(X, y).form_ == "primal"
     X, y, _ = smooth
-    assert KernelRidge(0.1, RBF(0.5)).fit(X, y).form_ == "primal"
+    assert there(KernelRidge(0.1, RBF(0.5))).fit(X, y).form_ == "primal"
 
 
 # --- uncertainty ----------------------------------------------------------------------------------
@@ -159,55 +159,55 @@ def test_auto_takes_the_smaller_problem(data, smooth):
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("where", ["data", "smooth"])
 @pytest.mark.parametrize("noise", [1e-4, 0.05])
-def test_uncertainty_is_the_gaussian_process_one(form, where, noise, request):
+def test_uncertainty_is_the_gaussian_process_one(form, where, noise, request, there):
     X, y, Z = request.getfixturevalue(where)
     Z = np.concatenate([Z, X[:3], Z[:1] + 100])
     process = GaussianProcessRegressor(gp_kernels.RBF(1.3), alpha=noise, optimizer=None).fit(X, y)
     mean, std = process.predict(Z, return_std=True)
-    model = KernelRidge(noise, RBF(1 / (2 * 1.3**2)), form=form).fit(X, y)
+    model = there(KernelRidge(noise, RBF(1 / (2 * 1.3**2)), form=form)).fit(X, y)
     mine, my_std = model.predict(Z, return_std=True)
     assert_allclose(my_std, std, atol=1e-6)
     assert_allclose(mine, mean, atol=1e-5 * np.abs(model.dual_coef_).max() ** 0.5)
 
 
-def test_uncertainty_is_more_than_the_residual(data):
+def test_uncertainty_is_more_than_the_residual(data, there):
     """At training points rho is zero, and the noise still leaves something open."""
     X, y, _ = data
-    model = KernelRidge(0.1, RBF(0.2), form="primal").fit(X, y)
+    model = there(KernelRidge(0.1, RBF(0.2), form="primal")).fit(X, y)
     _, std = model.predict(X, return_std=True)
     assert np.all(std > 0.1)
     assert np.all(np.sqrt(model.kernel_map_.residual(X)) < 1e-6)
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_uncertainty_of_several_targets_and_weights(data, form):
+def test_uncertainty_of_several_targets_and_weights(data, form, there):
     X, y, Z = data
     Y, w = np.column_stack([y, y, -y]), np.linspace(0.5, 2, 60)
-    model = KernelRidge([0.1, 0.2, 0.1], RBF(0.2), form=form).fit(X, Y, sample_weight=w)
+    model = there(KernelRidge([0.1, 0.2, 0.1], RBF(0.2), form=form)).fit(X, Y, sample_weight=w)
     _, std = model.predict(Z, return_std=True)
     for j, alpha in enumerate([0.1, 0.2, 0.1]):
         process = GaussianProcessRegressor(
             gp_kernels.RBF(2.5**0.5), alpha=alpha / w, optimizer=None
         ).fit(X, y)
         assert_allclose(std[:, j], process.predict(Z, return_std=True)[1], atol=1e-8)
-    one = KernelRidge(0.1, RBF(0.2), form=form).fit(X, Y)
+    one = there(KernelRidge(0.1, RBF(0.2), form=form)).fit(X, Y)
     assert one.predict(Z, return_std=True)[1].shape == (25,)
 
 
-def test_uncertainty_with_the_residual_coordinate(data):
+def test_uncertainty_with_the_residual_coordinate(data, there):
     X, y, Z = data
-    plain = KernelRidge(0.1, KernelMap(RBF(0.2))).fit(X, y)
-    with_residual = KernelRidge(0.1, KernelMap(RBF(0.2), residual=True)).fit(X, y)
+    plain = there(KernelRidge(0.1, KernelMap(RBF(0.2)))).fit(X, y)
+    with_residual = there(KernelRidge(0.1, KernelMap(RBF(0.2), residual=True))).fit(X, y)
     for a, b in zip(plain.predict(Z, return_std=True), with_residual.predict(Z, return_std=True)):
         assert_allclose(a, b, atol=1e-8)
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_precomputed(data, form):
+def test_precomputed(data, form, there):
     X, y, Z = data
     K, k_z = RBF(0.2)(X), RBF(0.2)(Z, X)
-    known = KernelRidge(0.1, RBF(0.2)).fit(X, y)
-    model = KernelRidge(0.1, Precomputed(), form=form).fit(K, y)
+    known = there(KernelRidge(0.1, RBF(0.2))).fit(X, y)
+    model = there(KernelRidge(0.1, Precomputed(), form=form)).fit(K, y)
     assert_allclose(model.predict(k_z), known.predict(Z), atol=1e-11)
     mine, reference = (
         model.predict(k_z, return_std=True, diag=np.ones(25))[1],
@@ -218,7 +218,7 @@ def test_precomputed(data, form):
         model.predict(k_z, return_std=True)
     assert not hasattr(model, "function_")
     with pytest.raises(ValueError, match="square"):
-        KernelRidge(0.1, Precomputed(), form=form).fit(k_z, y[:25])
+        there(KernelRidge(0.1, Precomputed(), form=form)).fit(k_z, y[:25])
 
 
 # --- inputs of every kind -------------------------------------------------------------------------
@@ -276,9 +276,9 @@ def test_tuning_and_pickles(data):
         assert_array_equal(a, b)
 
 
-def test_refit_in_the_other_form_forgets_the_first(data):
+def test_refit_in_the_other_form_forgets_the_first(data, there):
     X, y, Z = data
-    model = KernelRidge(0.1, RBF(0.2), form="primal").fit(X, y)
+    model = there(KernelRidge(0.1, RBF(0.2), form="primal")).fit(X, y)
     model.set_params(form="dual").fit(X, y)
     assert not hasattr(model, "kernel_map_")
     assert not hasattr(model, "coef_")
@@ -323,10 +323,10 @@ def test_leave_one_out_never_divides_by_rounding(smooth):
     assert np.all(np.isfinite(errors))
 
 
-def test_the_chosen_model_is_that_ridge(data):
+def test_the_chosen_model_is_that_ridge(data, there):
     X, y, Z = data
-    model = KernelRidgeCV([1e-3, 0.1, 10.0], RBF(0.2)).fit(X, y)
-    ridge = KernelRidge(model.alpha_, RBF(0.2), form="primal").fit(X, y)
+    model = there(KernelRidgeCV([1e-3, 0.1, 10.0], RBF(0.2))).fit(X, y)
+    ridge = there(KernelRidge(model.alpha_, RBF(0.2), form="primal")).fit(X, y)
     assert_allclose(model.predict(Z), ridge.predict(Z), atol=1e-12)
     assert_allclose(model.dual_coef_, ridge.dual_coef_, atol=1e-12)
     assert_allclose(model.predict(Z, return_std=True)[1], ridge.predict(Z, return_std=True)[1])
@@ -389,9 +389,9 @@ def test_too_small_an_alpha_says_which_is_safe(smooth):
         KernelRidge(0.0, RBF(0.01), form="dual").fit(X, y)
 
 
-def test_alpha_zero_is_least_squares(data):
+def test_alpha_zero_is_least_squares(data, there):
     X, y, _ = data
-    model = KernelRidge(0.0, KernelMap(RBF(0.2), max_rank=20)).fit(X, y)
+    model = there(KernelRidge(0.0, KernelMap(RBF(0.2), max_rank=20))).fit(X, y)
     Phi = model.kernel_map_.transform(X)
     assert_allclose(model.predict(X), Phi @ np.linalg.lstsq(Phi, y)[0], atol=1e-8)
     assert np.count_nonzero(model.dual_coef_) == 20  # on the landmarks

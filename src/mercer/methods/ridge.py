@@ -465,10 +465,11 @@ def _solves(A, ridge, X, B):
 
 def _scattered(W, rows, n):
     """The rows of W at their places among n, zeros elsewhere."""
-    if len(rows) == n and np.array_equal(rows, np.arange(n)):
+    rows = as_numpy(rows)
+    if np.array_equal(rows, np.arange(n)):
         return W
     full = np.zeros((n, W.shape[1]))
-    full[np.asarray(rows)] = as_numpy(W)
+    full[rows] = as_numpy(W)
     return on_device_of(full, W)
 
 
