@@ -1,9 +1,15 @@
-"""The same code where the arrays live: torch on the CPU here, torch and CuPy on a GPU where one is.
+"""The same code where the arrays live: torch on the CPU, torch and CuPy on a GPU where one is,
+and the second device of array-api-strict, which is one in name only and so takes a device's code
+on any machine.
 
 Every result is compared with NumPy's, and stays on the kind and device of the input.
 """
 
+import os
 import pickle
+import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -21,8 +27,11 @@ from mercer import (
     Matern,
     OnColumns,
     Polynomial,
+    save,
 )
+from mercer.engine import memory
 from mercer.engine.arrays import as_numpy, is_cpu
+from mercer.engine.memory import MemoryLimitError
 
 
 def _torch(where):
@@ -37,7 +46,13 @@ def _cupy():
     return cupy.asarray
 
 
+def _in_name_only():
+    xp = pytest.importorskip("array_api_strict", reason="array-api-strict is not installed")
+    return lambda X: xp.asarray(X, device=xp.Device("device1"))
+
+
 MAKERS = {
+    "strict-device": _in_name_only,
     "torch-cpu": lambda: _torch("cpu"),
     "torch-cuda": lambda: _torch("cuda"),
     "cupy": _cupy,
@@ -159,3 +174,129 @@ def test_tensors_that_track_gradients_are_refused():
     X = torch.zeros((4, 2), dtype=torch.float64, requires_grad=True)
     with pytest.raises(ValueError, match="detach"):
         KernelMap(RBF(1.0)).fit(X)
+
+
+# --- more than the device holds -----------------------------------------------------------------
+
+
+@pytest.fixture
+def little_memory(monkeypatch):
+    """Free memory, as if a device had that many bytes."""
+
+    def leave(n_bytes):
+        monkeypatch.setattr(memory, "free_memory", lambda x=None: n_bytes)
+
+    return leave
+
+
+def test_a_matrix_larger_than_the_memory_is_not_stored(make, rng, little_memory):
+    X, Z = rng.normal(size=(600, 2)), rng.normal(size=(50, 2))
+    whole = KernelMap(RBF(1.0)).fit(make(X))
+    little_memory(2 * 8 * 600**2)
+    part = KernelMap(RBF(1.0)).fit(make(X))
+    assert part.rank_ == pytest.approx(whole.rank_, rel=0.1)
+    inner = on_same_device(part.transform(make(X)) @ part.transform(make(Z)).T, make(X))
+    bound = as_numpy(part.error_bound(make(X), make(Z)))
+    assert np.all(np.abs(inner - RBF(1.0)(X, Z)) <= bound)
+
+
+def test_a_rank_larger_than_the_memory_says_how_much(make, rng, little_memory):
+    X = rng.normal(size=(600, 5))
+    little_memory(1_000_000)
+    with pytest.raises(MemoryLimitError, match=r"rank \d+ reached .* kB") as caught:
+        KernelMap(RBF(2.0)).fit(make(X))
+    # What it says would fit does.
+    rank = int(re.search(r"max_rank=(\d+)", str(caught.value))[1])
+    assert KernelMap(RBF(2.0), max_rank=rank).fit(make(X)).rank_ == rank
+    with pytest.raises(MemoryLimitError, match=r"252 dimensions: 600 points need 2\.42 MB"):
+        KernelMap(Polynomial(5), basis="closed").fit(make(X))
+    with pytest.raises(
+        MemoryLimitError, match=r"all eigenvalues of the 600 x 600 matrix, 17\.3 MB"
+    ):
+        KernelMap("sigmoid", indefinite="clip").fit(make(X))
+    with pytest.raises(MemoryLimitError, match=r"vectors for 600 points takes 3\.07 MB"):
+        KernelPCA(2, RBF(2.0), solver="krylov").fit(make(X))
+
+
+def test_methods_stream_what_does_not_fit(make, rng, little_memory):
+    """More rows than coordinates have room for: sums over passes, the same answer."""
+    X = rng.normal(size=(45_000, 2))
+    y = np.sin(X[:, 0]) * X[:, 1]
+    kernel_map = KernelMap(RBF(0.1), tol=1e-8)
+    expected = KernelRidge(0.1, kernel_map).fit(X, y).predict(X[:30])
+    little_memory(12_000_000)
+    model = KernelRidge(0.1, kernel_map).fit(make(X), make(y))
+    assert model.kernel_map_.fit_coordinates(make(X)) is None  # they were never held
+    assert_allclose(on_same_device(model.predict(make(X[:30])), make(X)), expected, atol=1e-5)
+
+
+def cuda():
+    torch = pytest.importorskip("torch", reason="torch is not installed: make torch")
+    if not torch.cuda.is_available():
+        pytest.skip("no CUDA device on this machine")
+    return torch
+
+
+def test_a_matrix_larger_than_a_gpu(rng):
+    torch = cuda()
+    n = int((1.1 * torch.cuda.get_device_properties(0).total_memory / 16) ** 0.5)
+    X = torch.as_tensor(rng.normal(size=(n, 2)), device="cuda")
+    kernel_map = KernelMap(RBF(0.3), tol=1e-8).fit(X)
+    assert kernel_map.rank_ < 1000
+    assert float(kernel_map.residual(X).max()) <= 1.01e-8
+
+
+def test_host_rows_visit_a_gpu_in_chunks(rng):
+    """What is on the device at once is a fraction of the rows."""
+    torch = cuda()
+    X = rng.normal(size=(1_000_000, 32))
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    stream = Chunks.on_device(X, "cuda", rows=20_000)
+    model = KernelPCA(3, KernelMap(RBF(0.01), max_rank=50)).fit(stream)
+    assert torch.cuda.max_memory_allocated() - before < X.nbytes / 2
+    some = KernelPCA(3, KernelMap(RBF(0.01), max_rank=50)).fit(X[:100_000])
+    assert_allclose(
+        as_numpy(model.explained_variance_ratio_), some.explained_variance_ratio_, rtol=0.1
+    )
+    from mercer.engine.arrays import to_torch
+
+    assert to_torch(X[:10], "cuda").is_cuda
+
+
+# --- files from a device --------------------------------------------------------------------------
+
+# No torch, no CuPy, no GPU.
+BARE = """
+import sys
+class Nothing:
+    def find_spec(self, name, *_):
+        if name.split('.')[0] in ('torch', 'cupy', 'array_api_strict'):
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Nothing())
+import pickle, mercer, numpy as np
+Z, expected = np.load(sys.argv[1]).values()
+with open(sys.argv[2], "rb") as file:
+    models = [pickle.load(file), mercer.load(sys.argv[3])]
+for model in models:
+    got = model.predict(Z) if hasattr(model, "predict") else model.transform(Z)
+    assert type(got) is np.ndarray and np.abs(got - expected).max() <= 1e-9, np.abs(got - expected)
+"""
+
+
+@pytest.mark.parametrize(
+    "model",
+    [KernelMap(RBF(0.3), basis="eigen", center=True), KernelPCA(3, RBF(0.3)), KernelRidge()],
+    ids=repr,
+)
+def test_files_load_where_there_is_no_device(make, model, X, Z, tmp_path):
+    if is_cpu(make(X)):
+        pytest.skip("torch on the CPU is pickled as it is; saved models: test_persistence.py")
+    model.fit(make(X), make(X[:, 0]))
+    answer = model.predict if hasattr(model, "predict") else model.transform
+    np.savez(tmp_path / "rows.npz", Z, as_numpy(answer(make(Z))))
+    (tmp_path / "model.pickle").write_bytes(pickle.dumps(model))
+    save(model, tmp_path / "model.mercer")
+    files = [str(tmp_path / name) for name in ("rows.npz", "model.pickle", "model.mercer")]
+    hidden = os.environ | {"CUDA_VISIBLE_DEVICES": ""}
+    subprocess.run([sys.executable, "-c", BARE, *files], env=hidden, check=True)

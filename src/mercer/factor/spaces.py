@@ -30,7 +30,7 @@ class Closed(TravelsAsNumPy):
         """Refuse before all coordinates are computed."""
         needed, limit = (
             2 * n * self.rank * (8 if "64" in str(self.dtype) else 4),
-            budget(memory_limit),
+            budget(memory_limit, self.example),
         )
         if needed > limit:
             raise MemoryLimitError(
