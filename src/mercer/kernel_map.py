@@ -21,7 +21,7 @@ from .functionals import Functionals
 from .kernels import NotPSDError, Precomputed, as_kernel
 from .kernels import points as pts
 from .kernels.base import is_number
-from .partitions import fit_partitions
+from .partitions import fit_partitions, spread_of
 from .preimage import MapPreimages
 from .streamed import Streamed, generator
 
@@ -167,9 +167,13 @@ class KernelMap(
         Phi = self.fit_coordinates(X)
         return self.transform(X) if Phi is None else Phi
 
-    def fit_coordinates(self, X):
-        """Fit; the training coordinates where the fit holds them, None where it streamed."""
-        points, F, residuals = self._fit(X)
+    def fit_coordinates(self, X, gather=None):
+        """Fit; the training coordinates where the fit holds them, None where it streamed.
+
+        A streamed fit with a mean or eigenvectors takes them from sums over all rows:
+        `gather(self)`, a Spread of the coordinates so far, where a caller needs these sums as well.
+        """
+        points, F, residuals = self._fit(X, gather)
         if F is None:
             return None
         rho2 = None
@@ -179,25 +183,25 @@ class KernelMap(
         shared = F.shape[0] == F.shape[1] or isinstance(self._space, Closed)
         return self._finished(self._rotated(F), rho2, points, shared)
 
-    def _fit(self, X):
+    def _fit(self, X, gather=None):
         """Fit; returns (points, F, residuals), F and residuals None where rows were streamed."""
         self._check_parameters()
         kernel = as_kernel(self.kernel)
         self.correction_ = None
         if is_dask(X):
             fit_partitions(self, X)
-            return X, None, None
+            return self._with_basis(X, gather)
         if is_stream(X):
-            return self._fit_stream(X, kernel), None, None
+            self._fit_stream(X, kernel)
+            return self._with_basis(X, gather)
         points = validated_points(self, X, kernel, reset=True)
         self.kernel_ = kernel = kernel.bind_points(points, pts.column_names(X))
         _check_gram(kernel, points)
         kernel.check_range(points)
         factor = self._first_factor(points)
         if factor is not None:
-            rows = Rows(points, None)
-            self._fit_rows(rows, factor)
-            return rows, None, None
+            self._fit_rows(Rows(points, None), factor)
+            return self._with_basis(X, gather)
         self._space, F, residuals = self._space_of(kernel, points)
         self.max_residual_ = float(residuals.max())
         self.n_samples_seen_ = points.shape[0]
@@ -208,6 +212,11 @@ class KernelMap(
             self.mean_ = _mean(self._rotated(F))
             self._mean_radii = self._radii_of_mean(F, residuals, points)
         return points, F, residuals
+
+    def _with_basis(self, X, gather):
+        if self._needs_sums:
+            self._basis_from(spread_of(self, X) if gather is None else gather(self))
+        return X, None, None
 
     def _describe(self):
         """Public attributes that follow from the space."""

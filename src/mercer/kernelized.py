@@ -160,7 +160,8 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
         if hasattr(inner, "set_output"):
             inner.set_output(transform="default")
         require_parts(inner)
-        self.estimator_ = fit_in_parts(inner, self._fit_map_only(X), X, y, params)
+        self._fit_map(X)
+        self.estimator_ = fit_in_parts(inner, self.kernel_map_, X, y, params)
         return self
 
     # --- what the estimator does ------------------------------------------------------------------

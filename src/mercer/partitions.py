@@ -18,17 +18,16 @@ from .base import validated_points
 from .engine.arrays import as_numpy, is_array, on_device_of
 from .engine.dask import Partitions, is_dask
 from .engine.stream import is_stream, stacked
-from .engine.tasks import panels, rows_at, task
+from .engine.tasks import rows_at, task
 from .factor import factorize
 from .factor.grow import (
     SAMPLE,
     Certified,
-    StreamedMoments,
     default_tol,
     grown,
     relative_residuals,
-    streamed_moments,
 )
+from .factor.moments import Spread
 from .factor.spaces import Closed
 from .kernels import as_kernel
 from .kernels import points as pts
@@ -62,39 +61,59 @@ def fit_partitions(kernel_map, X):
         certified = certified_over(parts, check, factor, kernel_map)
         kernel_map._space, kernel_map.max_residual_ = certified.factor, certified.largest
     kernel_map.n_samples_seen_ = n
-    if kernel_map.basis == "eigen" or kernel_map.center:
-        shared = parts.share((kernel_map._space, check))
-        kernel_map._basis_from(parts.total(parts.each(_streamed, shared)))
     kernel_map._describe()
 
 
-def summed(kernel_map, X, statistic, *columns):
+def spread_of(kernel_map, X):
+    """Mean and scatter of all rows in the landmarks' basis: every other is a rotation of it."""
+    return summed(kernel_map, X, Spread.of, panels=raw)
+
+
+def finished(kernel_map, X, add):
+    """The map's own coordinates."""
+    kernel_map.for_panels(X, add)
+
+
+def raw(kernel_map, X, add):
+    """Those of the landmarks' basis, and the residuals as rho2=."""
+    kernel_map.for_raw_panels(X, lambda Phi, rho2, a, b, _: add(Phi, a, b, rho2=rho2))
+
+
+def scores(kernel_map, X, add, coef, intercept):
+    """transform(X) @ coef + intercept."""
+    kernel_map.for_scores(X, coef, intercept, add)
+
+
+def summed(kernel_map, X, statistic, *columns, panels=finished):
     """sum of statistic(coordinates, *values of the same rows) over all rows: one pass.
 
     A column is (values or None, name, function that makes an array of a block of them); a
-    statistic returns something that can be added.
+    statistic returns something that can be added. `panels` says which coordinates.
     """
     if not is_dask(X):
-        return _summed_here(kernel_map, X, statistic, columns)
+        return _summed_here(kernel_map, X, statistic, columns, panels)
     parts = Partitions(X)
-    shared = parts.share((kernel_map, statistic, [(name, make) for _, name, make in columns]))
+    shared = parts.share(
+        (kernel_map, statistic, [(name, make) for _, name, make in columns], panels)
+    )
     rows = parts.beside(*[(given, name) for given, name, _ in columns])
     return parts.total(parts.each(_statistic, shared, blocks=rows))
 
 
-def _summed_here(kernel_map, X, statistic, columns):
+def _summed_here(kernel_map, X, statistic, columns, panels):
     """The same on one machine, from an array or a stream, panel after panel."""
     arrays, total, n = [_whole(given, make) for given, _, make in columns], None, 0
 
-    def add(Phi, a, b):
+    def add(Phi, a, b, **given):
         nonlocal total, n
         for array, (_, name, _) in zip(arrays, columns):
             if array is not None and len(array) < b:
                 raise ValueError(f"X has more rows than {name}, which has {len(array)}.")
-        part = statistic(Phi, *[None if v is None else on_device_of(v[a:b], Phi) for v in arrays])
+        values = [None if v is None else on_device_of(v[a:b], Phi) for v in arrays]
+        part = statistic(Phi, *values, **given)
         total, n = part if total is None else total + part, b
 
-    kernel_map.for_panels(X, add)
+    panels(kernel_map, X, add)
     for array, (_, name, _) in zip(arrays, columns):
         if array is not None and len(array) != n:
             raise ValueError(f"X has {n} rows and {name} has {len(array)}.")
@@ -110,7 +129,7 @@ def _whole(given, make):
 
 @task
 def _statistic(shared, row):
-    (kernel_map, statistic, made), (block, *values) = shared, row
+    (kernel_map, statistic, made, panels), (block, *values) = shared, row
     n, total = block.shape[0], None
     arrays = []
     for column, (name, make) in zip(values, made):
@@ -124,16 +143,12 @@ def _statistic(shared, row):
     if n == 0:
         return None
 
-    def add(Phi, a, b):
+    def add(Phi, a, b, **given):
         nonlocal total
-        part = statistic(Phi, *[None if v is None else v[a:b] for v in arrays])
+        part = statistic(Phi, *[None if v is None else v[a:b] for v in arrays], **given)
         total = part if total is None else total + part
 
-    if hasattr(kernel_map._space, "for_panels") and not kernel_map._appends_residual:
-        kernel_map.for_panels(block, add)
-    else:
-        for where, rows in panels(block, kernel_map.rank_):
-            add(kernel_map.transform(rows), where.start, where.stop)
+    panels(kernel_map, block, add)
     return total
 
 
@@ -277,7 +292,13 @@ def certified_over(parts, check, factor, kernel_map):
     )
     rng = np.random.default_rng(kernel_map._sampler().integers(2**31))
     starts = np.concatenate([[0], parts.lengths.cumsum()[:-1]]).tolist()
-    left = parts.keep(parts.each(_unexplained, parts.share((factor, check, tol)), starts))
+
+    def allowed(factor):
+        """At the largest rank allowed nothing more is explained: report what is left."""
+        return np.inf if max_rank is not None and factor.rank >= max_rank else tol
+
+    shared = parts.share((factor, check, allowed(factor)))
+    left = parts.keep(parts.each(_unexplained, shared, starts))
     relative = largest = 0.0
     expected = int(parts.lengths.sum())
     while True:
@@ -305,12 +326,10 @@ def certified_over(parts, check, factor, kernel_map):
         factor, worst = grow(
             factor, _stack([f[0] for f in found]), np.concatenate([f[1] for f in found])
         )
-        full = max_rank is not None and factor.rank >= max_rank
         if total <= SAMPLE:
             relative, largest = max(relative, worst[0]), max(largest, worst[1])
             break
-        # At the largest rank allowed nothing more is explained: report what is left.
-        shared = parts.share((factor, np.inf if full else tol))
+        shared = parts.share((factor, allowed(factor)))
         left, expected = [_delayed(_still_unexplained, shared, part) for part in left], total
         left = parts.keep(left)
     return Certified(factor, int(parts.lengths.sum()), float(relative), float(largest))
@@ -357,33 +376,3 @@ def _summary(left):
 @task
 def _pick(left, which):
     return pts.take(left.rows, which), left.positions[which]
-
-
-# --- sums for the mean and the eigenvectors of a map ----------------------------------------------
-
-
-@task
-def _streamed(shared, block):
-    space, check = shared
-    if block.shape[0] == 0:
-        return None
-    points = pts.as_fitted(check(block), space.S, space.dtype)
-    if not isinstance(space, Closed):
-        return Sums.of(streamed_moments(space, [(0, points)]))
-    total = None
-    for _, rows in panels(points, space.rank):
-        Phi, trace = space.coordinates(rows), float(space.kernel.diagonal(rows).sum())
-        part = Sums(len(Phi), Phi.sum(axis=0), Phi.T @ Phi, 0.0, 4 * trace, trace)
-        total = part if total is None else total + part
-    return total
-
-
-class Sums(StreamedMoments):
-    """StreamedMoments that can be added."""
-
-    @classmethod
-    def of(cls, moments):
-        return cls(**vars(moments))
-
-    def __add__(self, other):
-        return Sums(**{name: value + vars(other)[name] for name, value in vars(self).items()})

@@ -20,7 +20,6 @@ from .factor.grow import (
     empty_factor,
     grown,
     sample_factor,
-    streamed_moments,
 )
 from .factor.spectral import rotation_from_scatter
 from .kernels import as_kernel
@@ -156,39 +155,60 @@ class Streamed(PartOfMap):
         self._space, self.max_residual_ = certified.factor, certified.largest
         self.n_samples_seen_ = certified.n
         self.mean_, self._rotation, self._mean_radii = None, None, None
-        if self.basis == "eigen" or self.center:
-            self._basis_from(streamed_moments(self._space, rows, self.n_jobs))
         self._describe()
 
-    def _basis_from(self, moments):
-        """Mean and eigenvectors from sums over the rows."""
-        mean = moments.first / moments.n
+    @property
+    def _needs_sums(self):
+        """Whether mean or eigenvectors are needed: known only after a pass over all rows."""
+        return self.basis == "eigen" or self.center
+
+    def _basis_from(self, sums):
+        """Mean and eigenvectors from the Spread of all rows' coordinates."""
+        self.__dict__.pop("eigenvalues_", None)
+        second = sums.moments().second
         if self.basis == "eigen":
-            scatter = moments.second
-            if self.center:
-                scatter = scatter - moments.first[:, None] * mean[None, :]
+            scatter = sums.scatter if self.center else second
             self._rotation, self.eigenvalues_ = rotation_from_scatter(scatter)
         if self.center:
-            self.mean_ = self._rotated(mean[None, :])[0, :]
-            self._mean_radii = moments.radii()
+            self.mean_ = sums.rotated(self._rotation).mean
+            self._mean_radii = self._space.radii_of_mean(second / sums.n, sums.rho2 / sums.n)
+        self._describe()
 
     def for_panels(self, X, consume):
         """consume(coordinates of rows a to b, a, b) over all rows of an array or a stream."""
+
+        def finish(Phi, rho2, a, b, chunk):
+            rho2 = rho2 if self._appends_residual else None
+            consume(self._finished(self._rotated(Phi), rho2, chunk), a, b)
+
+        self.for_raw_panels(X, finish)
+
+    def for_raw_panels(self, X, consume):
+        """consume(coordinates in the landmarks' basis, rho^2, a, b, the points' chunk)."""
+        for start, chunk in self._new_rows(X):
+            points = self._as_fitted(chunk)
+            own = self.kernel_.diagonal(points)
+
+            def with_residuals(Phi, a, b, start=start, chunk=chunk, own=own):
+                rho2 = own[a:b] - row_norms(Phi, namespace(Phi))
+                consume(Phi, rho2, start + a, start + b, chunk)
+
+            self._space.for_panels(points, with_residuals, n_jobs=self.n_jobs, verbose=self.verbose)
+
+    def for_scores(self, X, coef, intercept, consume):
+        """consume(coordinates @ coef + intercept of rows a to b, a, b): no coordinates are made."""
+        weights, intercept = self.landmark_weights(coef, intercept)
+        for start, chunk in self._new_rows(X):
+            points = self._as_fitted(chunk)
+            Y = tiles.multiply(self.kernel_, points, self._space.S, weights, n_jobs=self.n_jobs)
+            consume(Y + intercept, start, start + points.shape[0])
+
+    def _new_rows(self, X):
+        """An array or a stream as numbered chunks of checked points."""
         check_is_fitted(self)
         if is_stream(X):
-            rows = self._rows(X, self.kernel_, reset=False)
-        else:
-            rows = Rows(self._new_points(X), None)
-        for start, chunk in rows:
-            points = self._as_fitted(chunk)
-            own = self.kernel_.diagonal(points) if self._appends_residual else None
-
-            def finish(Phi, a, b, start=start, chunk=chunk, own=own):
-                rho2 = None if own is None else own[a:b] - row_norms(Phi, namespace(Phi))
-                finished = self._finished(self._rotated(Phi), rho2, chunk)
-                consume(finished, start + a, start + b)
-
-            self._space.for_panels(points, finish, n_jobs=self.n_jobs, verbose=self.verbose)
+            return self._rows(X, self.kernel_, reset=False)
+        return Rows(self._new_points(X), None)
 
 
 def generator(random_state):

@@ -24,7 +24,7 @@ from mercer import (
     Precomputed,
 )
 from mercer.engine.arrays import as_numpy
-from mercer.methods.base import Moments
+from mercer.factor.moments import Moments
 
 
 def to_plus_minus(X):

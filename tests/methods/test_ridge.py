@@ -26,7 +26,7 @@ from mercer import (
     Precomputed,
 )
 from mercer.engine.arrays import as_numpy
-from mercer.methods.base import Moments
+from mercer.factor.moments import Moments
 from mercer.methods.ridge import leave_one_out_errors
 
 FORMS = ["primal", "dual"]

@@ -6,11 +6,11 @@ else the local scheduler).
 
 import copy
 import pickle
-from collections import defaultdict
 from functools import wraps
 
 import numpy as np
 
+from .graphs import total_on_cluster, tree, with_their_blocks
 from .memory import MemoryLimitError, readable
 from .tasks import (
     Parcel,
@@ -18,14 +18,11 @@ from .tasks import (
     current_worker,
     opened,
     panels,
-    parcel,
     share,
     share_with_all,
     task,
 )
 
-# Sums that are added in one task.
-FAN_IN = 8
 # Models up to this size stay in the graph of a lazy result; larger ones go to the cluster first.
 SMALL_MODEL = 4 << 20
 
@@ -128,63 +125,23 @@ class Partitions:
         """The results of all tasks, here: for small ones."""
         import dask
 
-        return [opened(r) for r in dask.compute(*tasks, optimize_graph=False)] if tasks else []
+        if not tasks:
+            return []
+        tasks = with_their_blocks(tasks)
+        return [opened(r) for r in dask.compute(*tasks, optimize_graph=False)]
 
     def keep(self, tasks):
         """The same tasks with their results held where they were made (and made again if lost)."""
         import dask
 
-        return list(dask.persist(*tasks, optimize_graph=False))
+        return list(dask.persist(*with_their_blocks(tasks), optimize_graph=False))
 
     def total(self, tasks):
         """The sum of all results (None counts as nothing): only sums travel."""
+        tasks = with_their_blocks(tasks)
         if self.client is None:
-            return self.collect([_tree(tasks)])[0]
-        return _total_on_cluster(self.client, tasks)
-
-
-def _tree(tasks):
-    from dask import delayed
-
-    add = delayed(add_up, pure=False, traverse=False)
-    while len(tasks) > 1:
-        tasks = [add(tasks[i : i + FAN_IN]) for i in range(0, len(tasks), FAN_IN)]
-    return tasks[0]
-
-
-def _total_on_cluster(client, tasks):
-    """Results are added up where they are: each worker sends one sum, however many partitions."""
-    from distributed import as_completed
-
-    arrivals = as_completed(client.compute(tasks, optimize_graph=False))
-    here = defaultdict(list)
-    for future in arrivals:
-        if future.status == "error":
-            future.result()
-        held = client.who_has([future])
-        worker = next(iter(next(iter(held.values()), ())), None)
-        here[worker].append(future)
-        if len(here[worker]) == FAN_IN:
-            arrivals.add(_added(client, here.pop(worker), worker))
-    sums = [_added(client, group, worker) for worker, group in here.items()]
-    while len(sums) > 1:
-        sums = [_added(client, sums[i : i + FAN_IN]) for i in range(0, len(sums), FAN_IN)]
-    return opened(sums[0].result())
-
-
-def _added(client, futures, worker=None):
-    if worker is None:
-        return client.submit(add_up, futures, pure=False)
-    # A preference: the sum is made elsewhere when this worker is lost.
-    return client.submit(add_up, futures, workers=[worker], allow_other_workers=True, pure=False)
-
-
-def add_up(parts):
-    total = None
-    for part in map(opened, parts):
-        if part is not None:
-            total = part if total is None else total + part
-    return parcel(total)
+            return self.collect([tree(tasks)])[0]
+        return total_on_cluster(self.client, tasks)
 
 
 # --- lazy results --------------------------------------------------------------------------------

@@ -27,6 +27,14 @@ def client_of(*collections):
     return owner if isinstance(owner, Client) else None
 
 
+def is_future(thing):
+    if "distributed" not in sys.modules:
+        return False
+    from distributed import Future
+
+    return isinstance(thing, Future)
+
+
 def share(thing, client=None):
     """A node of the graph that holds a thing. On a cluster it is sent now, once for all tasks.
 

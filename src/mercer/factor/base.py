@@ -19,7 +19,7 @@ from ..engine.arrays import (
     rows_of,
     solve_triangular,
 )
-from .certificate import Radii, landmark_rows
+from .certificate import Radii, landmark_rows, radii_of_one
 
 # Values in one panel of kernel values that is solved at once: large enough for BLAS's threads.
 PANEL_VALUES = 1 << 22
@@ -139,6 +139,19 @@ class Factor(TravelsAsNumPy):
         for a, b in panels(Phi, Phi.shape[0], self.rank):
             tau[a:b] += xp.abs(self.landmark_weights(Phi[a:b, :])) @ lengths
         return Radii(rho2, tau, length, xp.zeros(tau.shape, dtype=xp.bool, device=device(tau)))
+
+    def radii_of_mean(self, second, rho2):
+        """The certificate's radii of the mean of some rows, root mean squares over them.
+
+        From sums alone, `second` = Phi'Phi / n and the mean rho^2: by Minkowski's inequality the
+        root mean square of sum_i |a_i| l_i is at most sum_i l_i rms(a_i), and the mean of a a' is
+        C^-T second C^-1.
+        """
+        xp, length = namespace(self.C), float(namespace(second).linalg.trace(second) + rho2) ** 0.5
+        half = solve_triangular(self.C, second, transpose=True)
+        mean_a2 = xp.linalg.diagonal(solve_triangular(self.C, half.T, transpose=True))
+        mean_a2 = xp.where(mean_a2 > 0, mean_a2, xp.zeros_like(mean_a2))
+        return radii_of_one(rho2, length + float(xp.sqrt(mean_a2) @ self.lengths()), length, self.C)
 
     @property
     def example(self):

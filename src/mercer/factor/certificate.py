@@ -49,6 +49,13 @@ class Radii:
         )
 
 
+def radii_of_one(rho2, tau, length, like):
+    """Radii of a single point that is no landmark, where and as `like` is."""
+    rho2, tau, length = (on_device_of(np.array([v]), like) for v in (rho2, tau, length))
+    no = on_device_of(np.zeros(1, bool), like, dtype=namespace(like).bool)
+    return Radii(rho2, tau, length, no)
+
+
 def omega(length, xp):
     """What underflow can hide of k(x, x): next to nothing, but for points tiny themselves."""
     info = xp.finfo(length.dtype)

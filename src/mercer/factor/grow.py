@@ -6,16 +6,14 @@ pass certifies every row, with memory for a panel, the factor and the kept rows.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ..engine import tiles
-from ..engine.arrays import as_numpy, itemsize, namespace, on_device_of
+from ..engine.arrays import as_numpy, itemsize, namespace
 from ..engine.stream import stacked
 from ..kernels.points import take
 from .base import Factor
-from .certificate import Radii
 from .cholesky import PARTIAL_TOL, afresh, self_lengths
 from .partial import partial_cholesky
 
@@ -120,58 +118,6 @@ def empty_factor(kernel, X):
     """No landmarks yet: every residual is k(x, x)."""
     C = tiles.allocate(X, (0, 0))
     return Factor(kernel, kernel.landmarks(X, np.empty(0, dtype=int)), C, np.empty(0, dtype=int))
-
-
-@dataclass
-class StreamedMoments:
-    """Sums over all rows of a stream: coordinates, products, and what the certificate needs."""
-
-    n: int
-    first: Any
-    second: Any
-    rho2: float
-    tau2: float
-    length2: float
-
-    def radii(self):
-        """The certificate's radii of the rows' mean: root mean squares."""
-        like = self.first[:1] if self.first.shape[0] else self.second
-        mean = [v / self.n for v in (self.rho2, self.tau2, self.length2)]
-        return Radii(
-            on_device_of(np.array(mean[:1]), like),
-            on_device_of(np.sqrt(mean[1:2]), like),
-            on_device_of(np.sqrt(mean[2:]), like),
-            on_device_of(np.zeros(1, bool), like, dtype=namespace(like).bool),
-        )
-
-
-def streamed_moments(factor, rows, n_jobs=None):
-    """One more pass: Phi'1, Phi'Phi and the certificate's sums."""
-    xp, lengths = namespace(factor.C), factor.lengths()
-    r = factor.rank
-    total = StreamedMoments(
-        0,
-        xp.zeros_like(factor.C[:1, :])[0, :] if r else xp.zeros(0, dtype=factor.dtype),
-        xp.zeros_like(factor.C),
-        0.0,
-        0.0,
-        0.0,
-    )
-    for _, chunk in rows:
-        diagonal = factor.kernel.diagonal(chunk)
-
-        def consume(Phi, a, b, diagonal=diagonal):
-            total.n += b - a
-            total.first = total.first + xp.sum(Phi, axis=0)
-            total.second = total.second + Phi.T @ Phi
-            rho2 = diagonal[a:b] - xp.sum(Phi * Phi, axis=1)
-            tau = xp.sqrt(diagonal[a:b]) + xp.abs(factor.landmark_weights(Phi)) @ lengths
-            total.rho2 += float(xp.sum(xp.where(rho2 > 0, rho2, xp.zeros_like(rho2))))
-            total.tau2 += float(xp.sum(tau * tau))
-            total.length2 += float(xp.sum(diagonal[a:b]))
-
-        factor.for_panels(chunk, consume, n_jobs=n_jobs)
-    return total
 
 
 def default_tol(dtype, tol):

@@ -7,7 +7,8 @@ import scipy.sparse
 from ..engine import tiles
 from ..engine.arrays import TravelsAsNumPy, namespace, rows_of
 from ..engine.memory import MemoryLimitError, budget, readable
-from .certificate import Radii
+from .base import panels
+from .certificate import Radii, radii_of_one
 
 
 class Closed(TravelsAsNumPy):
@@ -42,6 +43,10 @@ class Closed(TravelsAsNumPy):
     def coordinates(self, X, *, n_jobs=None, verbose=False):
         return features(self.kernel, X)
 
+    def for_panels(self, X, consume, *, n_jobs=None, verbose=False):
+        for a, b in panels(X, X.shape[0], self.rank):
+            consume(self.coordinates(rows_of(X, a, b)), a, b)
+
     def squared_norms(self, X, *, n_jobs=None):
         Phi = self.coordinates(X)
         return namespace(Phi).sum(Phi * Phi, axis=1)
@@ -50,6 +55,10 @@ class Closed(TravelsAsNumPy):
         xp = namespace(diagonal)
         length, no = xp.sqrt(diagonal), diagonal < 0
         return Radii(xp.zeros_like(diagonal), 2 * length, length, no)
+
+    def radii_of_mean(self, second, rho2):
+        length = float(namespace(second).linalg.trace(second)) ** 0.5
+        return radii_of_one(0.0, 2 * length, length, self.example)
 
     def roundoff(self):
         eps = float(np.finfo(np.float32 if "32" in str(self.dtype) else np.float64).eps)

@@ -5,14 +5,11 @@ rows, Phi'1, Phi'Phi and Phi'T for some targets T. So they fit in one pass over 
 from a stream, or on a cluster.
 """
 
-from dataclasses import dataclass
-from typing import Any
-
 from sklearn.base import clone
 
 from ..base import KernelEstimator
-from ..engine.arrays import namespace
 from ..kernel_map import KernelMap
+from ..partitions import finished, raw
 
 
 class MapMethod(KernelEstimator):
@@ -24,21 +21,38 @@ class MapMethod(KernelEstimator):
         # Methods compute with plain arrays, also where set_config asks transformers for frames.
         return own.set_output(transform="default")
 
-    def _fit_map(self, X, **changes):
+    def _fit_map(self, X, gather=None, **changes):
         """Coordinates of the training points on a fresh map, kept as kernel_map_.
 
         None where there are more rows than memory: then the method needs sums over passes.
         """
         self.kernel_map_ = self._new_map().set_params(**changes)
-        Phi = self.kernel_map_.fit_coordinates(X)
+        Phi = self.kernel_map_.fit_coordinates(X, gather)
         self._take_input_names(self.kernel_map_)
         return Phi
 
-    def _fit_map_only(self, X, **changes):
-        """A fresh map fitted on X, and no coordinates: for collections that are not held here."""
-        self.kernel_map_ = self._new_map().set_params(**changes).fit(X)
-        self._take_input_names(self.kernel_map_)
-        return self.kernel_map_
+    def _fit_sums(self, X, sums, **changes):
+        """(coordinates, None) where they are held, else (None, sums over all rows).
+
+        sums(kernel_map, panels) is a pass over the rows, and returns a Spread. Where the map needs
+        a pass itself, for its mean or its eigenvectors, the same one serves both: sums in the
+        landmarks' basis are moved to the map's own afterwards.
+        """
+        seen = []
+
+        def gather(kernel_map):
+            seen.append(sums(kernel_map, panels=raw))
+            return seen[0]
+
+        # Residuals as a coordinate are no linear function of the others: two passes.
+        fused = gather if not self._new_map().get_params()["residual"] else None
+        Phi = self._fit_map(X, fused, **changes)
+        if Phi is not None:
+            return Phi, None
+        kernel_map = self.kernel_map_
+        if not seen:
+            return None, sums(kernel_map, panels=finished)
+        return None, seen[0].rotated(kernel_map._rotation).moved(kernel_map.mean_)
 
     def _take_input_names(self, fitted):
         """What the map found out about X."""
@@ -55,52 +69,3 @@ def functions(kernel_map, coef, intercept):
     except ValueError as reason:  # a closed map, a Gram matrix, the residual coordinate
         raise AttributeError(f"function_ is not available: {reason}") from reason
     return listed[0] if len(listed) == 1 else listed
-
-
-@dataclass
-class Moments:
-    """Weighted sums over rows: n = 1'w, first = Phi'w, second = Phi'WPhi, cross = Phi'WT."""
-
-    n: float
-    first: Any
-    second: Any
-    cross: Any = None
-    target: Any = None  # T'w
-
-    @classmethod
-    def of(cls, Phi, T=None, weights=None):
-        xp = namespace(Phi)
-        if weights is None:
-            target = None if T is None else xp.sum(T, axis=0)
-            return cls(
-                Phi.shape[0],
-                xp.sum(Phi, axis=0),
-                Phi.T @ Phi,
-                None if T is None else Phi.T @ T,
-                target,
-            )
-        weighted = Phi * weights[:, None]
-        return cls(
-            float(xp.sum(weights)),
-            xp.sum(weighted, axis=0),
-            weighted.T @ Phi,
-            None if T is None else weighted.T @ T,
-            None if T is None else weights @ T,
-        )
-
-    def __add__(self, other):
-        return Moments(
-            self.n + other.n,
-            self.first + other.first,
-            self.second + other.second,
-            None if self.cross is None else self.cross + other.cross,
-            None if self.target is None else self.target + other.target,
-        )
-
-    @property
-    def mean(self):
-        return self.first / self.n
-
-    def scatter(self):
-        """sum_i (phi_i - mean)(phi_i - mean)'."""
-        return self.second - self.first[:, None] * self.mean[None, :]

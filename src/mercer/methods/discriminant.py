@@ -21,10 +21,12 @@ from ..engine.arrays import (
     put,
     solve_triangular,
 )
+from ..engine.dask import is_dask
+from ..factor.moments import Moments
 from ..factor.spectral import signs
 from ..kernels.points import naming
-from .base import MapMethod, Moments, functions
-from .partitions import counted_labels, held, in_passes, moments, one_hot
+from .base import MapMethod, functions
+from .partitions import held, in_passes, labels_of, one_hot, spread, spread_by_class
 
 
 class KernelDiscriminant(
@@ -102,10 +104,11 @@ class KernelDiscriminant(
         if in_passes(X):
             return self._fit_partitions(X, held(y))
         codes = self._check(X, y)
-        Phi = self._fit_map(X, center=True)  # a discriminant is centred by definition
+        # A discriminant is centred by definition.
+        make = partial(one_hot, classes=np.arange(len(self.classes_)))
+        Phi, sums = self._fit_sums(X, partial(spread, X=X, T=codes, make=make), center=True)
         if Phi is None:
-            classes = np.eye(len(self.classes_))
-            self._solve(moments(self.kernel_map_, X, codes, make=lambda c: classes[c]))
+            self._solve(sums.moments())
             return None
         self._solve(Moments.of(Phi, on_device_of(np.eye(len(self.classes_))[codes], Phi)))
         if self.classes_.dtype.kind in "biuf":
@@ -115,11 +118,29 @@ class KernelDiscriminant(
     def _fit_partitions(self, X, y):
         """The same from sums over partitions."""
         self._check_given(y)
-        self.classes_, counts = counted_labels(X, y)
+        self._check_shrinkage()
+        if is_dask(y):
+            sums = self._fit_sums_by_class(X, y)
+        else:
+            self.classes_ = np.unique(labels_of(y))
+            check_classification_targets(self.classes_)
+            self._check_classes(len(y))
+            make = partial(one_hot, classes=self.classes_)
+            _, sums = self._fit_sums(X, partial(spread, X=X, T=y, make=make), center=True)
+        self._solve(sums.moments())
+
+    def _fit_sums_by_class(self, X, y):
+        """Labels that are known only after the pass which adds up their coordinates."""
+
+        def sums(kernel_map, panels):
+            found = spread_by_class(kernel_map, X, y, panels)
+            self.classes_ = found.labels
+            return found.spread
+
+        _, total = self._fit_sums(X, sums, center=True)
         check_classification_targets(self.classes_)
-        self._check_sizes(int(counts.sum()))
-        kernel_map = self._fit_map_only(X, center=True)
-        self._solve(moments(kernel_map, X, y, make=partial(one_hot, classes=self.classes_)))
+        self._check_classes(total.n)
+        return total
 
     def _solve(self, sums):
         """Axes and decision function from sums over rows: Phi'Phi, class sums, class sizes."""
@@ -233,7 +254,8 @@ class KernelDiscriminant(
             check_classification_targets(y)
         check_consistent_length(X, y)
         self.classes_, codes = np.unique(y, return_inverse=True)
-        self._check_sizes(len(y))
+        self._check_shrinkage()
+        self._check_classes(len(y))
         return codes
 
     def _check_given(self, y):
@@ -242,7 +264,12 @@ class KernelDiscriminant(
                 "KernelDiscriminant requires y to be passed, but the target y is None."
             )
 
-    def _check_sizes(self, n):
+    def _check_shrinkage(self):
+        s = self.shrinkage
+        if not (isinstance(s, numbers.Real) and 0 <= float(s) < np.inf):
+            raise ValueError(f"shrinkage must be a number of at least 0, got {s!r}.")
+
+    def _check_classes(self, n):
         """Samples, classes and parameters that go together."""
         classes = len(self.classes_)
         if classes < 2:
@@ -255,9 +282,6 @@ class KernelDiscriminant(
                 f"a discriminant needs more samples than classes, got {n} samples in {classes} "
                 "classes: nothing is left to measure the spread within classes."
             )
-        s = self.shrinkage
-        if not (isinstance(s, numbers.Real) and 0 <= float(s) < np.inf):
-            raise ValueError(f"shrinkage must be a number of at least 0, got {s!r}.")
         k = self.n_components
         if k is not None and not (isinstance(k, numbers.Integral) and 1 <= int(k) < classes):
             raise ValueError(

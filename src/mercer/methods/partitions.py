@@ -5,7 +5,7 @@ Workers add up what the solutions need; what comes here is r x r, whatever the n
 
 import inspect
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -13,12 +13,13 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils import assert_all_finite, check_array
 
-from ..engine.arrays import namespace, row_norms
+from ..engine.arrays import namespace
 from ..engine.dask import Partitions, is_dask
 from ..engine.stream import is_stream
 from ..engine.tasks import panels, share, task
-from ..partitions import summed
-from .base import Moments
+from ..factor.moments import Moments, Spread
+from ..factor.spaces import Closed
+from ..partitions import finished, scores, summed
 
 
 def moments(kernel_map, X, T=None, weights=None, make=None):
@@ -27,42 +28,47 @@ def moments(kernel_map, X, T=None, weights=None, make=None):
     return summed(kernel_map, X, Moments.of, *columns)
 
 
-def spread(kernel_map, X):
-    """Mean and scatter of the coordinates over all rows."""
-    return summed(kernel_map, X, Spread.of)
+def spread(kernel_map, X, T=None, make=None, panels=finished):
+    """Mean of the coordinates over all rows, and sums about it."""
+    return summed(kernel_map, X, Spread.of, (T, "y", make or as_columns), panels=panels)
+
+
+def spread_by_class(kernel_map, X, y, panels=finished):
+    """The same with one target for each label in y, found on the way."""
+    return summed(kernel_map, X, ByClass.of, (y, "y", labels_of), panels=panels)
 
 
 def largest_scores(kernel_map, X, axes, offset):
-    """The largest and the smallest score along each axis."""
-    return summed(kernel_map, X, partial(Range.of, axes=axes, offset=offset))
+    """The largest and the smallest score along each axis.
+
+    Few axes need kernel values alone, a fraction of the work that coordinates take.
+    """
+    if isinstance(kernel_map._space, Closed) or 2 * axes.shape[1] > kernel_map.rank_:
+        return summed(kernel_map, X, partial(Range.along, axes=axes, offset=offset))
+    return summed(kernel_map, X, Range.of, panels=partial(scores, coef=axes, intercept=offset))
 
 
 @dataclass
-class Spread:
-    """Number, mean and scatter about it, added without loss of digits: about a common mean,
-    sum (phi - m)(phi - m)' = scatter + n d d' with d = mean - m."""
+class ByClass:
+    """A Spread whose targets are the classes met so far."""
 
-    n: int
-    mean: Any
-    scatter: Any
-    largest: float  # |phi|^2
+    labels: Any
+    spread: Spread
 
     @classmethod
-    def of(cls, Phi):
-        xp = namespace(Phi)
-        mean = xp.mean(Phi, axis=0)
-        centred = Phi - mean[None, :]
-        largest = float(xp.max(row_norms(Phi, xp)))
-        return cls(Phi.shape[0], mean, centred.T @ centred, largest)
+    def of(cls, Phi, labels, rho2=None):
+        labels, codes = np.unique(labels, return_inverse=True)
+        return cls(labels, Spread.of(Phi, np.eye(len(labels))[codes], rho2))
 
     def __add__(self, other):
-        n, d = self.n + other.n, other.mean - self.mean
-        return Spread(
-            n,
-            self.mean + d * (other.n / n),
-            self.scatter + other.scatter + d[:, None] * d[None, :] * (self.n * other.n / n),
-            max(self.largest, other.largest),
-        )
+        labels = np.unique(np.concatenate([self.labels, other.labels]))
+        return ByClass(labels, self._over(labels) + other._over(labels))
+
+    def _over(self, labels):
+        """The sums with a target for each label, zero where it was not met."""
+        where = np.eye(len(labels))[np.searchsorted(labels, self.labels)]
+        sums = self.spread
+        return replace(sums, cross=sums.cross @ where, target=sums.target @ where)
 
 
 @dataclass
@@ -73,9 +79,13 @@ class Range:
     smallest: Any
 
     @classmethod
-    def of(cls, Phi, axes, offset):
-        xp, scores = namespace(Phi), Phi @ axes + offset[None, :]
-        return cls(xp.max(scores, axis=0), xp.min(scores, axis=0))
+    def of(cls, values):
+        xp = namespace(values)
+        return cls(xp.max(values, axis=0), xp.min(values, axis=0))
+
+    @classmethod
+    def along(cls, Phi, axes, offset):
+        return cls.of(Phi @ axes + offset[None, :])
 
     def __add__(self, other):
         xp = namespace(self.largest)
@@ -129,7 +139,7 @@ def n_targets(y):
 
 def one_hot(block, classes):
     """One column a class."""
-    return np.eye(len(classes))[np.searchsorted(classes, _labels(block))]
+    return np.eye(len(classes))[np.searchsorted(classes, labels_of(block))]
 
 
 def counted_labels(X, y):
@@ -155,10 +165,11 @@ class Counted:
 
 @task
 def _counted(_, block):
-    return Counted(*np.unique(_labels(block), return_counts=True)) if len(block) else None
+    return Counted(*np.unique(labels_of(block), return_counts=True)) if len(block) else None
 
 
-def _labels(block):
+def labels_of(block):
+    """One label a row, as NumPy compares them."""
     labels = np.asarray(block)
     labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
     if labels.ndim != 1:

@@ -2,6 +2,7 @@
 
 import numbers
 import warnings
+from functools import partial
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -17,6 +18,7 @@ from ..engine.dask import lazily
 from ..engine.stream import is_stream
 from ..factor.centred import WRITTEN, all_eigenpairs
 from ..factor.krylov import leading_eigenpairs
+from ..factor.moments import Moments
 from ..factor.spectral import signs
 from ..kernel_map import KernelMap
 from ..kernels import NotPSDError
@@ -24,7 +26,7 @@ from ..kernels import points as pts
 from ..kernels.base import is_number
 from ..preimage import Combination, has_points, on_scores, preimage
 from .arguments import shows_new_spelling
-from .base import MapMethod, Moments
+from .base import MapMethod
 from .columns import as_points, copy, in_precision, inverse_root, on_host, support, wide
 from .partitions import in_passes, largest_scores, spread
 
@@ -169,21 +171,25 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
                 "'factor' or 'auto'."
             )
         self._forget()
-        self._from_sums(self._fit_map_only(X, residual=False), X)
+        _, sums = self._fit_sums(X, partial(spread, X=X), residual=False)
+        self._from_sums(self.kernel_map_, X, sums)
         self._n_features_out = self.n_components_ = self.eigenvalues_.shape[0]
         return None if is_stream(X) else self.transform(X)
 
     def _from_rows(self, kernel_map, X, Phi):
         """From coordinates in memory, or from sums where there are more rows than that."""
         if Phi is None:
-            self._from_sums(kernel_map, X)
+            self._from_sums(kernel_map, X, spread(kernel_map, X))
         else:
             self._from_coordinates(kernel_map, Phi)
 
-    def _from_sums(self, kernel_map, X):
-        """PCA from mean and scatter of the coordinates, one pass over the rows (two for signs)."""
+    def _from_sums(self, kernel_map, X, sums):
+        """PCA from mean and scatter of the coordinates.
+
+        One more look at the rows' kernel values fixes the signs: which score is the largest is not
+        known before the axes are.
+        """
         self.kernel_map_, self.kernel_ = kernel_map, kernel_map.kernel_
-        sums = spread(kernel_map, X)
         self._mean = sums.mean
         total = float(namespace(sums.mean).linalg.trace(sums.scatter))
         values, axes = eigh(sums.scatter)

@@ -12,9 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..base import all_or_nothing, validated_points
 from ..engine.arrays import eigh, namespace, on_device_of, row_norms
+from ..factor.moments import Moments
 from ..factor.spectral import signs
 from ..preimage import has_points, on_scores, preimage
-from .base import MapMethod, Moments
+from .base import MapMethod
 from .columns import as_points
 
 # Each start is a column of signs.

@@ -1,5 +1,6 @@
 """KernelRidge and KernelRidgeCV: least squares in a feature space ([KERNELS] (2)-(8))."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,12 +24,13 @@ from ..engine.arrays import (
 )
 from ..engine.memory import MemoryLimitError, budget
 from ..factor import Factor, factorize
+from ..factor.moments import Moments
 from ..kernel_map import KernelMap
 from ..kernels import as_kernel
 from ..kernels import points as pts
 from ..rkhs import RKHSFunction
-from .base import MapMethod, Moments, functions
-from .partitions import held, in_passes, moments, n_targets
+from .base import MapMethod, functions
+from .partitions import held, in_passes, moments, n_targets, spread
 
 FORMS = ("auto", "primal", "dual")
 # Rows from which "auto" judges whether the kernel matrix has full rank.
@@ -40,12 +42,20 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
 
     def _fit_coordinates(self, X, T, weights):
         """Map, then sums over rows: all that the solution needs."""
-        Phi = self._fit_map(X)
+        Phi, sums = self._fit_moments(X, T, weights)
         if Phi is None:
-            return None, T, weights, moments(self.kernel_map_, X, T, weights)
+            return None, T, weights, sums
         T = on_device_of(T, Phi)
         weights = None if weights is None else on_device_of(weights, Phi)
         return Phi, T, weights, Moments.of(Phi, T, weights)
+
+    def _fit_moments(self, X, T, weights):
+        """(coordinates, None) or (None, moments): the latter in one pass after the map's own."""
+        if weights is None and self._new_map()._needs_sums:
+            Phi, sums = self._fit_sums(X, partial(spread, X=X, T=T))
+            return Phi, None if sums is None else sums.moments()
+        Phi = self._fit_map(X)
+        return Phi, moments(self.kernel_map_, X, T, weights) if Phi is None else None
 
     def _solve(self, sums, alphas):
         """w = (Phi'Phi + alpha I)^-1 Phi't from sums over rows, one alpha a target."""
@@ -214,7 +224,7 @@ class KernelRidge(RidgeModel):
         alphas = self._check_alpha(columns or 1)
         for name in ("dual_coef_", "_S", "_weights"):
             self.__dict__.pop(name, None)
-        sums = moments(self._fit_map_only(X), X, y, sample_weight)
+        _, sums = self._fit_moments(X, y, sample_weight)
         if not sums.n > 0:
             raise ValueError("sample_weight must not be all zero.")
         self._solve(sums, alphas)
