@@ -31,7 +31,7 @@ from mercer import (
     Precomputed,
 )
 from mercer.engine import dask as engine
-from mercer.engine import tasks
+from mercer.engine import graphs, tasks
 from mercer.engine.threads import n_threads
 from mercer.partitions import summed
 
@@ -321,6 +321,69 @@ def test_methods_give_the_answer_of_numpy(name, kernel, X, y):
     assert_allclose(got, expected, atol=1e-8 * np.abs(expected).max())
 
 
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_give_the_answer_of_a_stream(name, X, y, small_sample):
+    """One machine and many choose the same landmarks, and differ by the order of sums."""
+    make, method = METHODS[name]
+    t = (y > 1).astype(int) if name == "discriminant" else y
+    kernel_map = KernelMap(KERNEL, tol=1e-6)
+    one = make(kernel_map).fit(Chunks(lambda: iter(np.array_split(X, 4))), t)
+    many = make(kernel_map).fit(cut(X, (1000, 1500, 500)), cut_alike(t, cut(X, (N,))))
+    assert_array_equal(many.kernel_map_.landmark_indices_, one.kernel_map_.landmark_indices_)
+    expected = getattr(one, method)(X)
+    assert_allclose(getattr(many, method)(X), expected, atol=1e-8 * np.abs(expected).max())
+
+
+# Rows are read for the sample, for the certificate, and once for all sums. Only then are axes
+# known, whose signs kernel PCA takes from the largest scores.
+READS = {
+    "ridge": (lambda: KernelRidge(0.1, KernelMap(KERNEL, tol=1e-4)), 3),
+    "centred ridge": (lambda: KernelRidge(0.1, KernelMap(KERNEL, tol=1e-4, center=True)), 3),
+    "eigen ridge": (lambda: KernelRidge(0.1, KernelMap(KERNEL, tol=1e-4, basis="eigen")), 3),
+    "discriminant": (lambda: KernelDiscriminant(kernel=KernelMap(KERNEL, tol=1e-4)), 3),
+    "pca": (lambda: KernelPCA(2, KernelMap(KERNEL, tol=1e-4)), 4),
+    "centred pca": (lambda: KernelPCA(2, KernelMap(KERNEL, tol=1e-4, center=True)), 4),
+}
+
+
+@pytest.mark.parametrize("source", ["dask", "stream"])
+@pytest.mark.parametrize("name", READS)
+def test_how_often_rows_are_read(name, source, X, y, small_sample):
+    make, times = READS[name]
+    t, read = (y > 1).astype(int), []
+
+    def count(block):
+        read.append(len(block))
+        return block
+
+    def chunks():
+        return (count(part) for part in np.array_split(X, 3))
+
+    if source == "stream":
+        model = make().fit(Chunks(chunks), t)
+    else:
+        D = cut(X, (1000, 2000)).map_blocks(count, dtype=float, meta=np.empty((0, 0)))
+        with dask.config.set(scheduler="synchronous"):
+            model = make().fit(D, da.from_array(t, chunks=N))
+    assert sum(read) == times * N
+    # What was fused is what is done in memory on the same coordinates.
+    if name == "discriminant":
+        mean = model.kernel_map_.transform(X).mean(axis=0)
+        assert_allclose(mean, 0, atol=1e-10)
+    elif "ridge" in name:
+        Phi = model.kernel_map_.transform(X)
+        one = KernelRidge(0.1, Linear(), form="primal").fit(Phi, t)
+        assert_allclose(model.predict(X), one.predict(Phi), atol=1e-9)
+
+
+def test_a_discriminant_of_one_class_says_so_after_the_pass(X):
+    labels = da.zeros(N, chunks=1000, dtype=int)
+    with pytest.raises(ValueError, match="at least two classes"):
+        KernelDiscriminant(kernel=KernelMap(KERNEL, tol=1e-4)).fit(cut(X, (1000, 2000)), labels)
+    with pytest.raises(ValueError, match="shrinkage must be"):
+        KernelDiscriminant(shrinkage=-1.0).fit(cut(X, (1000, 2000)), labels)
+
+
 def test_several_targets_weights_and_uncertainty(X, y):
     D, kernel = cut(X, (1000, 2000)), KernelMap(Polynomial(2))
     T, w = np.column_stack([y, X[:, 2]]), np.random.default_rng(1).integers(0, 3, N)
@@ -493,6 +556,20 @@ def test_a_huge_partition_is_mapped_in_panels(options, X, monkeypatch):
     assert_allclose(kernel_map.transform(D).compute(), Phi, atol=1e-12)
 
 
+def test_a_task_holds_what_only_it_needs(X):
+    """So a block is used where it is read; what blocks share stays a task of its own."""
+    D = cut(X, (1000, 1500, 500)).map_blocks(np.sin, dtype=float)
+    blocks = list(D.to_delayed().ravel())
+    first = dask.delayed(np.sum)(blocks[0])
+    add = dask.delayed(lambda block, total: block.sum() + total)
+    made = [add(block, first) for block in blocks]
+    fused = graphs.with_their_blocks(made)
+    left = dict(fused[0].__dask_graph__())
+    assert [block.key in left for block in blocks] == [True, False, False]
+    assert first.key in left
+    assert dask.compute(*fused) == dask.compute(*made)
+
+
 # --- a cluster ------------------------------------------------------------------------------------
 
 
@@ -554,6 +631,20 @@ def test_what_travels_is_not_a_sum_for_each_block(kind, client, small_sample):
     assert moved < blocks / 4 * factor
     assert moved > factor
     assert tasks.bytes_of(model.kernel_map_._space) >= factor
+
+
+def test_what_travels_does_not_grow_with_the_rows(client, small_sample):
+    """At a given rank: a sample, the factor and one sum a worker, and no block of rows."""
+    moved, rows = [], 8000
+    for blocks in (8, 32):
+        D = da.random.default_rng(0).standard_normal((blocks * rows, 3), chunks=(rows, 3))
+        before = sum(client.run(sent).values())
+        model = KernelRidge(0.1, KernelMap(KERNEL, tol=1e-8, max_rank=40)).fit(D, D[:, 0])
+        assert model.kernel_map_.rank_ == 40
+        moved.append(sum(client.run(sent).values()) - before)
+    # Only the numbers that every block reports: far less than one of the 24 blocks more.
+    assert moved[1] - moved[0] < D[:rows].nbytes / 2
+    assert moved[0] > 8 * 40**2
 
 
 def sent(dask_worker):
