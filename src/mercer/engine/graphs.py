@@ -15,7 +15,7 @@ def with_their_blocks(tasks):
     Dask would make a block on one worker and use it on another that is idle: rows would travel.
     """
     try:
-        from dask._task_spec import GraphNode, Task
+        from dask._task_spec import Alias, GraphNode, Task
     except ImportError:  # an older Dask: the same answer, and blocks may travel
         return tasks
     from dask.delayed import Delayed
@@ -28,7 +28,7 @@ def with_their_blocks(tasks):
     # What is on the cluster already stands in the graph as a future.
     if not all(isinstance(node, GraphNode) or is_future(node) for node in graph.values()):
         return tasks
-    owner = _owners(graph, [one.key for one in tasks], Task)
+    owner = _owners(graph, [one.key for one in tasks], (Task, Alias))
     groups = defaultdict(list)
     for key, of in owner.items():
         groups[key if of is None else of].append(graph[key])
@@ -43,7 +43,7 @@ def with_their_blocks(tasks):
 def _owners(graph, outputs, movable):
     """{key: the one output that it serves, or None where it serves several or must stay}."""
     users: dict = {key: 0 for key in outputs}
-    ahead = list(outputs)
+    ahead, asked_for = list(outputs), set(outputs)
     while ahead:  # what is needed at all, and by how many
         for key in _needs(graph[ahead.pop()]):
             if key not in users and key in graph:
@@ -57,7 +57,8 @@ def _owners(graph, outputs, movable):
         for used in _needs(graph[key]):
             if used not in graph:
                 continue
-            mine = owner[key] if isinstance(graph[used], movable) and used not in outputs else None
+            free = isinstance(graph[used], movable) and used not in asked_for
+            mine = owner[key] if free else None
             owner[used] = mine if owner.get(used, mine) == mine else None
             users[used] -= 1
             if users[used] == 0:
