@@ -13,7 +13,7 @@ import numpy as np
 
 from mercer import RBF, KernelDiscriminant, KernelMap, KernelPCA, KernelRidge
 
-SINGLES, BATCHES, CLIENTS = 10_000, 100, 8
+SINGLES, BATCHES, CLIENTS = 10_000, 100, (8, 100)
 WARM_UP = 500
 
 
@@ -48,7 +48,7 @@ def singles(call, rows):
     return seconds, resident() - before
 
 
-def batches(call, rng):
+def batches(call, clients, rng):
     """The same for batches of 500 rows from several clients at once."""
     work = [rng.normal(size=(500, 10)) for _ in range(BATCHES)]
 
@@ -57,13 +57,12 @@ def batches(call, rng):
         call(X)
         return time.perf_counter() - started
 
-    with ThreadPoolExecutor(CLIENTS) as pool:
+    with ThreadPoolExecutor(clients) as pool:
         for _ in range(5):  # a warm-up: allocators of all threads reach what they will keep
             list(pool.map(one, work))
         gc.collect()
         before = resident()
-        for _ in range(3):
-            seconds = np.array(list(pool.map(one, work)))
+        seconds = np.array([s for _ in range(3) for s in pool.map(one, work)])
         gc.collect()
     return seconds, resident() - before
 
@@ -84,10 +83,11 @@ def main():
     for name, call in ready.items():
         print(row(name, *singles(call, rows)))
         sys.stdout.flush()
-    print(f"\n| 3 x {BATCHES} batches of 500 rows, {CLIENTS} at once {head}")
-    for name, call in ready.items():
-        print(row(name, *batches(call, rng)))
-        sys.stdout.flush()
+    for clients in CLIENTS:
+        print(f"\n| 3 x {BATCHES} batches of 500 rows, {clients} at once {head}")
+        for name, call in ready.items():
+            print(row(name, *batches(call, clients, rng)))
+            sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -30,15 +30,18 @@ class Coordinates:
     @classmethod
     def scaled(cls, Phi, Phi_new=None, **more):
         """In one common scale: the methods see no difference, and 1e-14 is not small any more."""
+        Phi_new = Phi[:0] if Phi_new is None else Phi_new
+        if not Phi.shape[1]:  # all points at the origin: methods want a column to look at
+            Phi, Phi_new = (np.zeros((len(A), 1)) for A in (Phi, Phi_new))
         size = np.sqrt((Phi**2).sum(axis=1).mean()) or 1.0
-        return cls(Phi / size, (Phi[:0] if Phi_new is None else Phi_new) / size, **more)
+        return cls(Phi / size, Phi_new / size, **more)
 
 
 def eigenvalues(F):
     """Of F F', decreasing, those that are rounding left out."""
     C = F.T @ F if F.shape[1] <= F.shape[0] else F @ F.T
     values = np.linalg.eigvalsh(C)[::-1]
-    return values[values > len(C) * np.finfo(float).eps * max(values[0], 0)]
+    return values[values > len(C) * np.finfo(float).eps * values.max(initial=0)]
 
 
 # --- methods --------------------------------------------------------------------------------------
@@ -77,13 +80,13 @@ class NearestMean:
 
 def available(asked, task, notes):
     """The embeddings that can be made here, in the order in which they are shown."""
-    if asked == "auto":
+    if isinstance(asked, str) and asked == "auto":
         asked = EVERY
         if importlib.util.find_spec("openTSNE") is None:
             notes.append("t-SNE was left out: pip install 'mercer[tsne]' adds it.")
             asked = (PCA, DISCRIMINANT)
-    unknown = [name for name in asked if name not in EVERY]
-    if unknown or isinstance(asked, str):
+    listed = isinstance(asked, (list, tuple)) and all(isinstance(name, str) for name in asked)
+    if not listed or any(name not in EVERY for name in asked):
         raise ValueError(f"embeddings must be a list from {list(EVERY)} or 'auto', got {asked!r}.")
     if TSNE in asked and importlib.util.find_spec("openTSNE") is None:
         raise ImportError("t-SNE needs openTSNE: pip install 'mercer[tsne]'.")

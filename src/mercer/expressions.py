@@ -12,6 +12,8 @@ import warnings
 from . import kernels as _kernels
 from .kernels import Kernel, as_kernel
 
+__all__ = ["KernelExpressionError", "parse_kernel"]
+
 # Kernels that plain text can describe: those that take functions are left out.
 KERNELS = {
     name: getattr(_kernels, name)
@@ -35,6 +37,7 @@ KERNELS = {
     )
 }
 METHODS = ("exp", "polynomial")
+LARGEST = 10**300
 LONGEST = 2000  # characters; also bounds the depth of what is walked
 
 
@@ -180,6 +183,8 @@ class _Reader:
             return self.signed(node)
         if isinstance(node, (ast.List, ast.Tuple)):
             return [self.value(item) for item in node.elts]
+        if isinstance(node, ast.Constant) and type(node.value) is int and node.value > LARGEST:
+            self.refuse("a number larger than any in a kernel expression", node)
         if isinstance(node, ast.Constant) and (
             node.value is None or isinstance(node.value, (int, float, str))
         ):

@@ -4,7 +4,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .base import PartOfMap
 from .engine import tiles
-from .engine.arrays import on_device_of
+from .engine.arrays import namespace, on_device_of
 from .engine.dask import lazily
 from .factor.spaces import Closed
 from .kernels import points as pts
@@ -52,6 +52,19 @@ class Functionals(PartOfMap):
             )
         return coef
 
+    @staticmethod
+    def _intercepts(intercept, coef):
+        with pts.naming("intercept"):
+            intercept = on_device_of(intercept, coef)
+        xp = namespace(intercept)
+        one_each = tuple(intercept.shape) in ((), (coef.shape[1],))
+        if not one_each or not bool(xp.all(xp.isfinite(intercept))):
+            raise ValueError(
+                f"intercept must be a finite number, or one a column of coef ({coef.shape[1]}), "
+                f"got {pts.short(intercept)}."
+            )
+        return intercept
+
     @lazily
     def project(self, X, coef, intercept=0.0):
         """transform(X) @ coef + intercept for a matrix coef, at m kernel values a row.
@@ -66,6 +79,7 @@ class Functionals(PartOfMap):
                 f"coef must be a matrix with one row for each of the {self._n_features_out} "
                 f"coordinates, got shape {tuple(coef.shape)}."
             )
+        intercept = self._intercepts(intercept, coef)
         coordinates_needed = isinstance(self._space, Closed) or self._appends_residual
         if coordinates_needed or 2 * coef.shape[1] > self.rank_:
             return self.transform(X) @ coef + intercept

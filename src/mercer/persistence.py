@@ -25,6 +25,7 @@ from .factor.certificate import Radii
 from .factor.spaces import Closed, Weighted
 from .kernels import Kernel
 from .kernels.adapters import GramColumns
+from .kernels.points import naming
 from .preimage import Ridge
 from .rkhs import RKHSFunction
 
@@ -65,6 +66,8 @@ def save(model, path):
     True
     """
     skops_io = _skops()
+    with naming("path"):
+        path = os.fspath(path)
     if isinstance(model, type) or not isinstance(model, (BaseEstimator, RKHSFunction)):
         raise TypeError(
             f"save takes a kernel, an estimator, a pipeline or an RKHSFunction, got "
@@ -107,6 +110,8 @@ def load(path, *, trusted=()):
     mercer.persistence.ModelFileError: ... is no file of mercer.save (not a zip archive)...
     """
     skops_io = _skops()
+    with naming("path"):
+        path = os.fspath(path)
     trusted = _names_of(trusted)
     with open(path, "rb") as file:  # a missing file is the operating system's error
         content = file.read()

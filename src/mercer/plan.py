@@ -6,6 +6,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .engine.memory import budget, readable
+from .kernels.base import is_integer, is_number
+
+__all__ = ["Plan", "Rates", "machine_rates", "plan"]
+
+MOST = 10**15  # rows, columns, landmarks
 
 
 @dataclass(frozen=True)
@@ -85,8 +90,12 @@ def plan(n, d, rank=None, dtype="float64", *, memory_limit=None, rates=None):
     """
     n, d = _positive("n", n), _positive("d", d)
     rank = n if rank is None else min(_positive("rank", rank), n)
-    size = np.dtype(dtype).itemsize
+    size = _float(dtype).itemsize
     rates = machine_rates(dtype) if rates is None else rates
+    if not isinstance(rates, Rates) or not all(
+        is_number(rate) and 0 < rate < np.inf for rate in (rates.products, rates.values)
+    ):
+        raise TypeError(f"rates must be Rates of positive numbers or None, got {rates!r}.")
     limit = budget(memory_limit)
     panel = 1 << 22
     memory = {
@@ -120,6 +129,7 @@ def machine_rates(dtype="float64"):
     """Matrix products and kernel values a second, measured on small arrays."""
     from .kernels import RBF
 
+    dtype = _float(dtype)
     rng = np.random.default_rng(0)
     A = rng.standard_normal((1024, 1024)).astype(dtype)
     product = _best(lambda: A @ A)
@@ -138,9 +148,15 @@ def _best(call):
     return min(times)
 
 
+def _float(dtype):
+    if not isinstance(dtype, (str, type, np.dtype)) or np.dtype(dtype).kind != "f":
+        raise ValueError(f"dtype must be 'float64' or 'float32', got {dtype!r}.")
+    return np.dtype(dtype)
+
+
 def _positive(name, value):
-    if isinstance(value, bool) or not float(value).is_integer() or value < 1:
-        raise ValueError(f"{name} must be a positive integer, got {value!r}.")
+    if not is_integer(value) or not 1 <= value <= MOST:
+        raise ValueError(f"{name} must be an integer from 1 to {MOST:.0e}, got {value!r}.")
     return int(value)
 
 

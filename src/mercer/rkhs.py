@@ -57,6 +57,8 @@ class RKHSFunction(TravelsAsNumPy):
             )
         if np.ndim(intercept) or not np.issubdtype(np.asarray(intercept).dtype, np.number):
             raise TypeError(f"intercept must be a number, got {intercept!r}.")
+        if not np.isfinite(intercept):
+            raise ValueError(f"intercept must be finite, got {intercept!r}.")
         self.intercept = intercept
 
     def __call__(self, X):

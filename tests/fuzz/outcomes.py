@@ -50,8 +50,8 @@ def no_hang():
         signal.signal(signal.SIGALRM, before)
 
 
-def attempt(work, *inputs, names=()):
-    """Run work(); the outcome as a word, or Fault."""
+def attempt(work, *inputs, names=(), also=()):
+    """Run work(); the outcome as a word, or Fault. `also`: further exceptions that are a reason."""
     before = [fingerprint(value) for value in inputs]
     try:
         with no_hang(), warnings.catch_warnings():
@@ -67,7 +67,7 @@ def attempt(work, *inputs, names=()):
         outcome = ANSWERED
     except Fault:
         raise
-    except ALLOWED as error:
+    except (*ALLOWED, *also) as error:
         check_message(error, names)
         outcome = REFUSED
     except MemoryError as error:

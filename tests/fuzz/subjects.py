@@ -11,6 +11,8 @@ from mercer import (
     ClassicalMDS,
     Constant,
     Cosine,
+    FromFeatures,
+    FromFunction,
     Intersection,
     KernelDiscriminant,
     Kernelized,
@@ -24,11 +26,13 @@ from mercer import (
     Matern,
     Normalized,
     OnColumns,
+    OnFeatures,
     Periodic,
     Polynomial,
     Precomputed,
     QuadraticForm,
     RationalQuadratic,
+    Rescaled,
     RKHSFunction,
     Sigmoid,
     check_mercer,
@@ -219,3 +223,17 @@ def drive_function(X):
 def drive_preimage(X):
     model = KernelMap().fit(X)
     finite(preimage(model, model.transform(X)))
+
+
+# One of each class, to change a parameter of.
+EXAMPLES = {
+    type(m): m
+    for m in [
+        *ESTIMATORS[::-1],
+        *KERNELS[::-1],
+        Rescaled(RBF(), lambda X: X[:, 0]),
+        OnFeatures(RBF(), np.abs),
+        FromFunction(lambda x, z: float(x @ z)),
+        FromFeatures(np.abs),
+    ]
+}

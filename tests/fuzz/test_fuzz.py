@@ -6,8 +6,6 @@ inside, a hang, a changed input.
 """
 
 import inspect
-import os
-import zlib
 
 import numpy as np
 import pytest
@@ -17,10 +15,12 @@ from hypothesis.extra import numpy as arrays
 from sklearn.base import clone
 
 import mercer
+from fuzz.cases import ROUNDS, SEED, generator, not_tried, rows, try_all
 from fuzz.hostile import DATA, PARAMETERS, TARGETS
-from fuzz.outcomes import Fault, Tally, attempt
+from fuzz.outcomes import Fault, attempt
 from fuzz.subjects import (
     ESTIMATORS,
+    EXAMPLES,
     KERNELS,
     drive_estimator,
     drive_function,
@@ -28,33 +28,6 @@ from fuzz.subjects import (
     drive_preimage,
 )
 from mercer.expressions import parse_kernel
-
-# Rounds over all data with other random numbers; `make fuzz` sets more, and a new seed.
-ROUNDS = int(os.environ.get("MERCER_FUZZ_ROUNDS", "1"))
-SEED = int(os.environ.get("MERCER_FUZZ_SEED", "0"))
-
-
-@pytest.fixture
-def tally(record_property):
-    tally = Tally()
-    record_property("fuzz", tally.outcomes)  # filled in by the time the test is reported
-    return tally
-
-
-def try_all(tally, cases):
-    """Every case; the faults of all of them in one message."""
-    for name, work, inputs, names in cases:
-        try:
-            tally.add(attempt(work, *inputs, names=names))
-        except Fault as fault:
-            tally.fault(name, fault)
-    if tally.faults:
-        listed = "\n".join(f"  {case}: {fault}" for fault, case in tally.faults.items())
-        pytest.fail(f"{tally.text()}. Faults:\n{listed}", pytrace=False)
-
-
-def generator(*words):
-    return np.random.default_rng([SEED, zlib.crc32(repr(words).encode())])
 
 
 def names_of(model):
@@ -115,13 +88,6 @@ def test_arrays_that_hypothesis_makes(subject, tally):
 
 def names_in(kernel):
     return [type(k).__name__ for k in [kernel, *kernel.get_params().values()]]
-
-
-def rows(X):
-    try:
-        return len(X) if not hasattr(X, "shape") else X.shape[0]
-    except (TypeError, IndexError):
-        return 3
 
 
 @pytest.mark.parametrize("model", ESTIMATORS, ids=repr)
@@ -191,27 +157,6 @@ def test_new_rows_of_any_kind(model, tally):
 
 def parameters_of(cls):
     return [p for p in inspect.signature(cls).parameters if p not in ("args", "kwargs")]
-
-
-def not_tried(name, value):
-    """Progress bars are noise; a person's own function may fail as it likes."""
-    takes_functions = name in ("f", "g", "kernel", "metric", "check_mercer", "Chunks")
-    # Old scikit-learn has a misprint in the message for tuples.
-    old_scikit_learn = name == "random_state" and isinstance(value, tuple)
-    return name == "verbose" or old_scikit_learn or (takes_functions and callable(value))
-
-
-EXAMPLES = {
-    type(m): m
-    for m in [
-        *ESTIMATORS[::-1],
-        *[k for k in KERNELS[::-1]],
-        mercer.Rescaled(mercer.RBF(), lambda X: X[:, 0]),
-        mercer.OnFeatures(mercer.RBF(), np.abs),
-        mercer.FromFunction(lambda x, z: float(x @ z)),
-        mercer.FromFeatures(np.abs),
-    ]
-}
 
 
 @pytest.mark.parametrize("cls", EXAMPLES, ids=lambda c: c.__name__)

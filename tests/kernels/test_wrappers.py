@@ -3,6 +3,7 @@ import pandas as pd
 import pytest
 import scipy.sparse
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 
 from mercer import (
     RBF,
@@ -245,3 +246,19 @@ def test_frames_must_agree_on_their_columns(kind):
     swapped = frame_of(kind, names=("b", "a", "c"))
     with pytest.raises(ValueError, match=r"X has the columns \['b', 'a', 'c'\] and Y has \['a'"):
         RBF()(swapped, frame_of(kind))
+
+
+def test_names_are_kernels_inside_wrappers_too():
+    X = np.random.default_rng(0).normal(size=(8, 3))
+    for named, written in [
+        (Normalized("poly"), Normalized(Polynomial())),
+        (OnColumns("rbf", [0, 2]), OnColumns(RBF(), [0, 2])),
+        (Normalized(OnColumns("rbf", [1])), Normalized(OnColumns(RBF(), [1]))),
+    ]:
+        assert named == written
+        assert repr(named) == repr(written)
+        assert clone(named) == written
+        np.testing.assert_array_equal(named(X), written(X))
+    assert Normalized("rbf").set_params(kernel__gamma=0.3) == Normalized(RBF(0.3))
+    with pytest.raises(TypeError, match="kernel must be a kernel, got str 'nonsense'"):
+        Normalized("nonsense")(X)

@@ -15,6 +15,7 @@ from ..kernels import (
     Polynomial,
     as_kernel,
 )
+from ..kernels.base import is_integer
 from ..kernels.points import is_frame, n_points
 from . import verdict
 from .measures import SPECTRUM_ROWS, measure
@@ -240,6 +241,8 @@ def compare_kernels(
         random_state=random_state,
     )
     names = available(embeddings, sample.task, sample.notes)
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback must be a function or None, got {callback!r}.")
     if not isinstance(n_neighbors, (int, np.integer)) or n_neighbors < 1:
         raise ValueError(f"n_neighbors must be a positive integer, got {n_neighbors!r}.")
     shown = _shown(X, samples, image_shape, sample)
@@ -359,7 +362,10 @@ def _shown(X, samples, image_shape, sample):
     else:
         shown = None if sample.gram else sample.X
     if image_shape is not None:
-        height, width = image_shape
+        sides = list(image_shape) if isinstance(image_shape, (list, tuple)) else []
+        if len(sides) != 2 or not all(is_integer(side) and side > 0 for side in sides):
+            raise ValueError(f"image_shape must be (height, width) or None, got {image_shape!r}.")
+        height, width = map(int, sides)
         pixels = np.asarray(shown.to_numpy() if is_frame(shown) else shown)
         if pixels[0].size != height * width:
             raise ValueError(

@@ -110,5 +110,7 @@ def _condition(F, rank):
     F = _rows_for_spectrum(F)
     C = F.T @ F if F.shape[1] <= F.shape[0] else F @ F.T
     values = np.linalg.eigvalsh(C)[::-1][:rank]
+    if not len(values):
+        return 1.0  # all points at the origin
     floor = np.finfo(float).eps * max(values[0], np.finfo(float).tiny)
     return float(values[0] / max(values[-1], floor))

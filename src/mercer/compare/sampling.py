@@ -10,7 +10,8 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import type_of_target
 
 from ..engine.arrays import as_numpy, is_array, is_numpy
-from ..kernels.points import is_frame, n_points
+from ..kernels.base import is_integer
+from ..kernels.points import as_gram, is_frame, n_points
 
 CLASSES, NUMBERS = "classes", "numbers"
 # Integers with more different values than this are read as numbers, not as classes.
@@ -48,14 +49,16 @@ def draw(X, y, *, gram, task, cv, train_size, max_points, random_state):
     notes: list[str] = []
     _check_sizes(n, cv, max_points)
     if gram:
-        X = np.asarray(X, dtype=float)
+        X = np.asarray(as_gram(X), dtype=float)
         if X.ndim != 2 or X.shape[0] != X.shape[1]:
             raise ValueError(f"Precomputed() needs a square Gram matrix, got shape {X.shape}.")
     y, task = _target(y, n, task, notes)
     rows = np.arange(n)
     if y is not None:
         rows = rows[_usable(y, task, notes)]
-    rng = np.random.default_rng(random_state)
+    if not is_integer(random_state) or not 0 <= random_state < 2**32:
+        raise ValueError(f"random_state must be an integer of at least 0, got {random_state!r}.")
+    rng = np.random.default_rng(int(random_state))
     if len(rows) > max_points:
         notes.append(
             f"{max_points} of {len(rows)} rows were drawn at random for the comparison "

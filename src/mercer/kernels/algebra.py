@@ -5,11 +5,22 @@ pairwise products, powers take the symmetric ones.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
 from ..engine.arrays import device, in_place, integer_power, namespace
-from .base import ALL, Kernel, is_integer, is_number, operand, printed, printed_in, require
+from .base import (
+    ALL,
+    Kernel,
+    Operand,
+    is_integer,
+    is_number,
+    operand,
+    printed,
+    printed_in,
+    require,
+)
 from .monomials import require_dense, require_room, symmetric_power, symmetric_power_dim
 
 
@@ -59,6 +70,9 @@ class Constant(Kernel):
 
 class _Binary(Kernel):
     """Two operands, evaluated on the same points."""
+
+    left: Any = Operand()
+    right: Any = Operand()
 
     def __init__(self, left, right):
         self.left = left
@@ -174,7 +188,7 @@ class Product(_Binary):
 class _Unary(Kernel):
     """One operand; the points are its points."""
 
-    kernel: Kernel
+    kernel: Any = Operand()
 
     @property
     def kind(self):

@@ -7,6 +7,7 @@ binding, equality, printing and the operators of the algebra.
 
 import math
 import numbers
+from functools import wraps
 
 import numpy as np
 import scipy.sparse
@@ -27,6 +28,12 @@ class Kernel(BaseEstimator):
 
     # numpy hands `array * kernel` to __rmul__, which refuses it, instead of an object array.
     __array_ufunc__ = None
+
+    def __init_subclass__(cls):
+        """Whatever a kernel says of its dimension, it is asked about a number of columns."""
+        super().__init_subclass__()
+        if "explicit_dim" in vars(cls):
+            cls.explicit_dim = _of_columns(cls.explicit_dim)  # type: ignore[method-assign]
 
     # --- what a subclass provides ---------------------------------------------------------------
 
@@ -245,6 +252,25 @@ class Kernel(BaseEstimator):
         }
 
 
+class Operand:
+    """A kernel that a node is built on. A name becomes its kernel as it is set, so that nothing
+    else has to know of names; what is no kernel is kept, and refused when used."""
+
+    def __set_name__(self, owner, name):
+        self.name = name
+
+    def __get__(self, node, owner=None):
+        if node is not None and self.name not in vars(node):
+            raise AttributeError(f"{type(node).__name__!r} object has no attribute {self.name!r}")
+        return self if node is None else vars(node)[self.name]
+
+    def __set__(self, node, value):
+        from .adapters import NAMED  # which is built on this file
+
+        known = isinstance(value, str) and value.lower() in NAMED
+        vars(node)[self.name] = NAMED[value.lower()]() if known else value
+
+
 def operand(node, name):
     """The kernel that a node is built on, checked when used (never in __init__)."""
     value = getattr(node, name)
@@ -385,3 +411,14 @@ def is_number(value):
 def is_integer(value):
     """2 and 2.0, not 2.5, nan or inf."""
     return is_number(value) and math.isfinite(value) and value == int(value)
+
+
+def _of_columns(explicit_dim):
+    @wraps(explicit_dim)
+    def checked(self, n_features):
+        # None: the points are no vectors.
+        if n_features is not None and (not is_integer(n_features) or n_features < 0):
+            raise ValueError(f"n_features must be a number of columns, got {n_features!r}.")
+        return explicit_dim(self, None if n_features is None else int(n_features))
+
+    return checked

@@ -26,7 +26,10 @@ def column_names(X):
 
 
 def n_points(X):
-    return X.shape[0] if hasattr(X, "shape") else len(X)
+    shape = getattr(X, "shape", None)
+    if shape == () or (shape is None and not hasattr(X, "__len__")):
+        raise TypeError(f"X must hold several points, got {short(X)}.")
+    return len(X) if shape is None else shape[0]
 
 
 def as_vectors(X, *, name="X", mixed=False):
@@ -72,7 +75,8 @@ def as_objects(X, *, name="X"):
     """A 1-D object array of Python objects; numeric 2-D arrays stay arrays (rows are objects)."""
     if scipy.sparse.issparse(X) or is_frame(X) or (is_array(X) and X.ndim == 2):
         return as_vectors(X, name=name, mixed=True)
-    if isinstance(X, (str, bytes, numbers.Number)) or not hasattr(X, "__len__"):
+    single = isinstance(X, (str, bytes, numbers.Number)) or getattr(X, "shape", None) == ()
+    if single or not hasattr(X, "__len__"):
         raise TypeError(
             f"{name} must be a sequence of objects, got {type(X).__name__}: {short(X)}. "
             f"Put a single object into a list: [{short(X)}]."

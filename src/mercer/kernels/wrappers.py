@@ -13,7 +13,7 @@ class OnColumns(_Unary):
 
     Parameters
     ----------
-    kernel : Kernel
+    kernel : Kernel or str
     columns : int, list of int, slice, boolean mask, str or list of str
         Positions, or names when the data are a frame. One column given without a list reaches a
         kernel on objects as its bare values, as in scikit-learn's ColumnTransformer.
@@ -148,7 +148,7 @@ class OnFeatures(_Unary):
 
     Parameters
     ----------
-    kernel : Kernel
+    kernel : Kernel or str
     g : callable
         Takes a batch of points and returns the points that the kernel sees, one for each.
 
@@ -217,7 +217,7 @@ class Rescaled(_Unary):
 
     Parameters
     ----------
-    kernel : Kernel
+    kernel : Kernel or str
     f : callable
         Takes a batch of points and returns one number for each.
 
@@ -298,7 +298,7 @@ class Normalized(_Unary):
 
     Parameters
     ----------
-    kernel : Kernel
+    kernel : Kernel or str
 
     Examples
     --------

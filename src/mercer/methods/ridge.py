@@ -136,7 +136,8 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
         T = T[:, None] if self._flat else T
         if sample_weight is None:
             return T, None
-        weights = np.asarray(_host(sample_weight), dtype=float)
+        with pts.naming("sample_weight"):
+            weights = np.asarray(_host(sample_weight), dtype=float)
         weights = np.full(T.shape[0], weights) if weights.ndim == 0 else weights
         weights = check_array(weights, ensure_2d=False, dtype=float, input_name="sample_weight")
         if weights.shape != (T.shape[0],) or np.any(weights < 0) or not np.any(weights > 0):

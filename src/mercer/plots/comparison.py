@@ -4,7 +4,7 @@ import numpy as np
 
 from .feature_space import FeatureSpaceDisplay
 from .spectrum import SpectrumDisplay
-from .style import is_numeric_target, literally, pyplot
+from .style import as_comparison, is_numeric_target, literally, pyplot
 
 
 class ComparisonDisplay:
@@ -26,7 +26,9 @@ class ComparisonDisplay:
 
     def plot(self, embedding=None, *, spectra=True):
         """Draw all embeddings, or the one named."""
-        c = self.comparison
+        c = as_comparison(self.comparison)
+        if embedding is not None and not isinstance(embedding, str):
+            raise TypeError(f"embedding must be the name of one, or None, got {embedding!r}.")
         names = [embedding] if embedding else list(c.spaces[0].embeddings)
         unknown = [name for name in names if name not in c.spaces[0].embeddings]
         if unknown:

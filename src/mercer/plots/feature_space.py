@@ -5,15 +5,22 @@ import numpy as np
 from ..embeddings import DISCRIMINANT, PCA, Coordinates, available, embed
 from ..engine.arrays import as_numpy
 from ..kernel_map import KernelMap
+from ..kernels.base import is_integer, is_number
+from ..kernels.points import naming
 from .style import (
     MOST_IN_LEGEND,
     SEQUENTIAL,
     axes_for,
     classes_of,
+    fitted,
     is_numeric_target,
     literally,
     looks,
+    numbers_of,
     quiet,
+    share_of,
+    target_of,
+    two_names,
 )
 
 
@@ -51,7 +58,9 @@ class FeatureSpaceDisplay:
     @classmethod
     def from_estimator(cls, estimator, X, y=None, *, title=None):
         """The first two columns of a fitted transformer: KernelPCA, KernelDiscriminant, a map."""
+        fitted(estimator, "transform", "get_feature_names_out")
         Z = as_numpy(estimator.transform(X))
+        y = target_of(y, len(Z))
         if Z.ndim != 2:
             raise ValueError(f"transform must return a table of coordinates, got shape {Z.shape}.")
         names = [str(name) for name in estimator.get_feature_names_out()[:2]]
@@ -67,6 +76,7 @@ class FeatureSpaceDisplay:
             raise ValueError("discriminant axes need the classes y.")
         kernel_map = KernelMap(kernel)
         Phi = as_numpy(kernel_map.fit_transform(X)).astype(float)
+        y = target_of(y, len(Phi))
         codes = None if y is None else classes_of(y)[1]
         Z = embed(embedding, Coordinates.scaled(Phi), codes, random_state)
         title = repr(kernel_map.kernel_) if title is None else title
@@ -87,19 +97,30 @@ class FeatureSpaceDisplay:
         faded : mask of points drawn small and pale (those that an embedding was fitted to)
         """
         ax = axes_for(ax, (6.2, 5.0))
-        Z = np.asarray(self.coordinates, dtype=float)[:, :2]
-        size = np.clip(12000 / len(Z), 8, 36) if size is None else size
-        strong = np.ones(len(Z), dtype=bool) if faded is None else ~np.asarray(faded)
+        Z = numbers_of(self.coordinates, "coordinates", 2)[:, :2]
+        if Z.shape[1] < 2:
+            raise ValueError(f"coordinates must have at least two columns, got {Z.shape[1]}.")
+        self.y, n = target_of(self.y, len(Z)), len(Z)
+        size = np.clip(12000 / n, 8, 36) if size is None else size
+        if not is_number(size) or not 0 < size < np.inf:
+            raise ValueError(f"size must be a positive number or None, got {size!r}.")
+        alpha = share_of(alpha, "alpha")
+        faded = np.zeros(n, dtype=bool) if faded is None else np.asarray(faded)
+        if faded.shape != (n,) or faded.dtype != bool:
+            raise ValueError(f"faded must be a mask of {n} booleans, got {faded!r}.")
+        if not is_integer(n_images) or n_images < 0:
+            raise ValueError(f"n_images must be an integer of at least 0, got {n_images!r}.")
+        strong = ~faded
         self.ax_, self.figure_ = ax, ax.figure
         if self.y is not None and is_numeric_target(self.y):
             self._plot_numbers(Z, strong, size, alpha, legend)
         else:
             self._plot_classes(Z, strong, size, alpha, legend)
         if images is not None:
-            self._plot_images(Z, np.asarray(images), n_images)
+            self._plot_images(Z, images, int(n_images))
         quiet(ax)
         ax.margins(0.06)
-        if self.names is not None:
+        if two_names(self.names) is not None:
             ax.set_xlabel(literally(self.names[0]), color="#4a4a4a")
             ax.set_ylabel(literally(self.names[1]), color="#4a4a4a")
         if self.title is not None:
@@ -163,6 +184,10 @@ class FeatureSpaceDisplay:
         """Thumbnails; each next one belongs to the point farthest from those already shown."""
         from matplotlib.offsetbox import AnnotationBbox, OffsetImage
 
+        with naming("images"):
+            images = np.asarray(images)
+            if images.ndim < 3 or images.dtype.kind not in "biuf":
+                raise ValueError(f"images must have shape (n, height, width), got {images.shape}.")
         if len(images) != len(Z):
             raise ValueError(f"images holds {len(images)} entries for {len(Z)} points.")
         spread = Z.std(axis=0)

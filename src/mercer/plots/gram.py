@@ -5,8 +5,18 @@ import numpy as np
 from ..engine import tiles
 from ..engine.arrays import as_numpy
 from ..kernels import as_kernel
-from ..kernels.points import take
-from .style import SEQUENTIAL, axes_for, classes_of, is_numeric_target, literally
+from ..kernels.base import is_integer
+from ..kernels.points import naming, take
+from .style import (
+    SEQUENTIAL,
+    axes_for,
+    classes_of,
+    fitted,
+    is_numeric_target,
+    literally,
+    numbers_of,
+    target_of,
+)
 
 # More rows than a screen has pixels show nothing more.
 MOST_ROWS = 1000
@@ -44,9 +54,14 @@ class GramDisplay:
         kernel = kernel.bind(X)
         points = kernel.points(X)
         n = points.shape[0]
-        y = None if y is None else np.asarray(y)
+        y = target_of(y, n)
+        if not is_integer(max_rows) or max_rows < 1:
+            raise ValueError(f"max_rows must be a positive integer, got {max_rows!r}.")
+        max_rows = int(max_rows)
         if n > max_rows:
-            rows = np.sort(np.random.default_rng(random_state).choice(n, max_rows, replace=False))
+            with naming("random_state"):
+                rng = np.random.default_rng(random_state)
+            rows = np.sort(rng.choice(n, max_rows, replace=False))
             points = points[np.ix_(rows, rows)] if kernel.kind == "gram" else take(points, rows)
             y = None if y is None else y[rows]
             title += f" ({max_rows} of {n} rows)"
@@ -55,14 +70,19 @@ class GramDisplay:
     @classmethod
     def from_estimator(cls, estimator, X, y=None, **kwargs):
         """Of the kernel of a fitted map or method."""
-        kernel = getattr(estimator, "kernel_", None) or estimator.kernel_map_.kernel_
+        kernel = getattr(estimator, "kernel_", None)
+        if kernel is None:
+            kernel = fitted(estimator, "kernel_map_").kernel_map_.kernel_
         return cls.from_kernel(kernel, X, y, **kwargs)
 
     def plot(self, ax=None, *, normalize=False, cmap=SEQUENTIAL, colorbar=True):
         """Draw; with `normalize` the cosines in feature space instead of the values."""
         ax = axes_for(ax, (5.6, 4.8))
         self.ax_, self.figure_ = ax, ax.figure
-        K = np.asarray(self.matrix, dtype=float)
+        K = numbers_of(self.matrix, "matrix", 2)
+        if K.shape[0] != K.shape[1]:
+            raise ValueError(f"matrix must be square, got shape {K.shape}.")
+        self.y = target_of(self.y, len(K))
         if normalize:
             length = np.sqrt(np.maximum(np.diagonal(K), 0))
             K = K / np.outer(*[np.where(length > 0, length, 1)] * 2)
@@ -70,12 +90,13 @@ class GramDisplay:
         signed = K.min() < 0
         largest = np.abs(K).max()
         limits = {"vmin": -largest, "vmax": largest} if signed else {"vmin": 0}
-        self.image_ = ax.imshow(
-            K[np.ix_(order, order)],
-            cmap="PuOr_r" if signed else cmap,
-            interpolation="antialiased",
-            **limits,
-        )
+        with naming("cmap"):
+            self.image_ = ax.imshow(
+                K[np.ix_(order, order)],
+                cmap="PuOr_r" if signed else cmap,
+                interpolation="antialiased",
+                **limits,
+            )
         self._blocks(ax)
         if colorbar:
             bar = self.figure_.colorbar(self.image_, ax=ax, shrink=0.8)

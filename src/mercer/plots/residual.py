@@ -2,8 +2,22 @@
 
 import numpy as np
 
-from ..engine.arrays import as_numpy
-from .style import COLOURS, SEQUENTIAL, axes_for, literally, quiet
+from ..engine.arrays import as_numpy, is_array
+from ..kernels.base import is_integer
+from ..kernels.points import naming
+from .style import (
+    COLOURS,
+    SEQUENTIAL,
+    axes_for,
+    fitted,
+    literally,
+    numbers_of,
+    quiet,
+    share_of,
+    two_names,
+)
+
+FINEST, WIDEST = 2000, 1e6
 
 
 class ResidualDisplay:
@@ -29,8 +43,15 @@ class ResidualDisplay:
     @classmethod
     def from_estimator(cls, kernel_map, X, *, resolution=120, margin=0.25, title=None):
         """Of a fitted KernelMap on data with two columns, around the points X."""
+        fitted(kernel_map, "residual", "kernel_", "landmarks_", name="kernel_map")
+        if not is_integer(resolution) or not 2 <= resolution <= FINEST:
+            raise ValueError(
+                f"resolution must be an integer from 2 to {FINEST}, got {resolution!r}."
+            )
+        resolution, margin = int(resolution), share_of(margin, "margin", WIDEST)
         names = [str(name) for name in X.columns] if hasattr(X, "columns") else None
-        points = np.asarray(X.to_numpy() if hasattr(X, "to_numpy") else as_numpy(X), dtype=float)
+        X = X if names is not None or not is_array(X) else as_numpy(X)
+        points = numbers_of(X.to_numpy() if names is not None else X, "X", 2)
         if points.ndim != 2 or points.shape[1] != 2:
             raise ValueError(
                 f"a residual map is drawn on a plane: X must have two columns, got {points.shape}."
@@ -60,26 +81,38 @@ class ResidualDisplay:
         """Draw the map with the points, landmarks ringed."""
         ax = axes_for(ax, (6.0, 4.8))
         self.ax_, self.figure_ = ax, ax.figure
-        self.image_ = ax.contourf(
-            self.xs, self.ys, self.residual, levels=np.linspace(0, 1, 21), cmap=cmap
-        )
-        if len(self.points):
-            ax.scatter(*self.points.T, s=10, color="white", edgecolors="#333333", linewidths=0.4)
-        if self.landmarks is not None and len(self.landmarks) < len(self.points):
+        xs, ys = numbers_of(self.xs, "xs", 1), numbers_of(self.ys, "ys", 1)
+        residual = np.clip(numbers_of(self.residual, "residual", 2), 0, 1)
+        if residual.shape != (len(ys), len(xs)) or min(residual.shape) < 2:
+            raise ValueError(
+                f"residual must have a row for each of ys and a column for each of xs, at least "
+                f"two: ({len(ys)}, {len(xs)}), got {residual.shape}."
+            )
+        points = numbers_of(self.points, "points", 2) if np.size(self.points) else np.empty((0, 2))
+        landmarks = None if self.landmarks is None else numbers_of(self.landmarks, "landmarks", 2)
+        if any(A is not None and len(A) and A.shape[1] != 2 for A in (points, landmarks)):
+            raise ValueError("points and landmarks must have two columns.")
+        with naming("cmap"):
+            self.image_ = ax.contourf(xs, ys, residual, levels=np.linspace(0, 1, 21), cmap=cmap)
+        if len(points):
+            ax.scatter(*points.T, s=10, color="white", edgecolors="#333333", linewidths=0.4)
+        if landmarks is not None and len(landmarks) < len(points):
             ax.scatter(
-                *self.landmarks.T,
+                *landmarks.T,
                 s=42,
                 facecolors="none",
                 edgecolors=COLOURS[1],
                 linewidths=1.4,
-                label=f"{len(self.landmarks)} landmarks",
+                label=f"{len(landmarks)} landmarks",
             )
             ax.legend(loc="upper right", framealpha=0.9)
         if colorbar:
             bar = self.figure_.colorbar(self.image_, ax=ax, ticks=[0, 0.25, 0.5, 0.75, 1])
             bar.set_label("unseen share ρ²(z) / k(z, z)")
             bar.outline.set_visible(False)
-        for set_label, name in zip((ax.set_xlabel, ax.set_ylabel), self.names or ("", "")):
+        for set_label, name in zip(
+            (ax.set_xlabel, ax.set_ylabel), two_names(self.names) or ("", "")
+        ):
             set_label(literally(name))
         quiet(ax)
         if self.title is not None:

@@ -5,7 +5,9 @@ import numpy as np
 from ..embeddings import eigenvalues
 from ..engine.arrays import as_numpy
 from ..kernel_map import KernelMap
-from .style import COLOURS, axes_for, literally, quiet
+from ..kernels.base import is_number
+from ..kernels.points import naming
+from .style import COLOURS, axes_for, literally, numbers_of, pyplot, quiet, share_of
 
 
 class SpectrumDisplay:
@@ -41,8 +43,8 @@ class SpectrumDisplay:
         """Of a fitted KernelPCA, or a KernelMap(basis="eigen", center=True)."""
         if not hasattr(estimator, "eigenvalues_"):
             raise ValueError(
-                f"{type(estimator).__name__} has no eigenvalues_: pass a fitted KernelPCA or "
-                "KernelMap(basis='eigen', center=True), or use from_kernel."
+                f"estimator {type(estimator).__name__} has no eigenvalues_: pass a fitted "
+                "KernelPCA or KernelMap(basis='eigen', center=True), or use from_kernel."
             )
         values = as_numpy(estimator.eigenvalues_).astype(float)
         total = None
@@ -53,18 +55,23 @@ class SpectrumDisplay:
     @property
     def shares(self):
         """Of the whole variance, in decreasing order."""
-        values = np.asarray(self.eigenvalues, dtype=float)
+        values = numbers_of(self.eigenvalues, "eigenvalues", 1, empty=True)
         total = values.sum() if self.total is None else self.total
+        if not is_number(total) or not np.isfinite(total):
+            raise ValueError(f"total must be a finite number, got {total!r}.")
         return values / total if total > 0 else values
 
     def components_for(self, share):
         """How many components hold this share of the variance; None where these do not."""
-        cumulated = np.cumsum(self.shares)
+        share, cumulated = share_of(share, "share"), np.cumsum(self.shares)
         enough = np.flatnonzero(cumulated >= share - 1e-12)
         return int(enough[0]) + 1 if len(enough) else None
 
     def plot(self, ax=None, *, mark=0.9, colour=COLOURS[0]):
         """Draw shares as bars and their sum as a line; `mark` names a share to point out."""
+        with naming("colour"):
+            colour = pyplot().matplotlib.colors.to_rgba(colour)
+        mark = share_of(mark, "mark") if mark is not None and mark is not False else None
         ax = axes_for(ax, (6.0, 3.6))
         self.ax_, self.figure_ = ax, ax.figure
         shares, number = self.shares, np.arange(1, len(self.shares) + 1)

@@ -4,6 +4,9 @@ import re
 
 import numpy as np
 
+from ..kernels.base import is_number
+from ..kernels.points import naming
+
 # Okabe and Ito (2008), the best visible on white first.
 COLOURS = (
     "#0072B2",
@@ -32,10 +35,67 @@ def pyplot():
 
 def axes_for(ax, figsize):
     """The axes given, or new ones on a new figure."""
+    if ax is not None and not (hasattr(ax, "figure") and hasattr(ax, "scatter")):
+        raise TypeError(f"ax must be matplotlib axes or None, got {type(ax).__name__}.")
     if ax is not None:
         return ax
     _, ax = pyplot().subplots(figsize=figsize, layout="constrained")
     return ax
+
+
+def numbers_of(values, name, ndim, *, empty=False):
+    """An argument as a finite array of floats of so many dimensions."""
+    with naming(name):
+        values = np.asarray(values, dtype=float)
+        if values.ndim != ndim or not (values.size or empty) or not np.isfinite(values).all():
+            raise ValueError(
+                f"{name} must be finite numbers in {ndim} dimension(s), got shape {values.shape}."
+            )
+    return values
+
+
+def target_of(y, n):
+    """The classes or numbers of n points, one each."""
+    if y is None:
+        return None
+    y = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
+    if y.shape != (n,):
+        raise ValueError(f"y must hold one value for each of {n} points, got shape {y.shape}.")
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        raise ValueError("y contains NaN or infinity.")
+    return y
+
+
+def share_of(value, name, most=1.0):
+    """A number from 0 to most."""
+    if not is_number(value) or not 0 <= value <= most:
+        raise ValueError(f"{name} must be a number from 0 to {most:g}, got {value!r}.")
+    return float(value)
+
+
+def two_names(names):
+    """Labels of two axes."""
+    if names is not None and np.shape(names) != (2,):
+        raise ValueError(f"names must be two texts, one for each axis, or None, got {names!r}.")
+    return names
+
+
+def fitted(model, *attributes, name="estimator"):
+    """An estimator that has what a picture needs of it."""
+    missing = [a for a in attributes if not hasattr(model, a)]
+    if missing:
+        raise TypeError(
+            f"{name} must be a fitted estimator with {missing[0]}, got {type(model).__name__}."
+        )
+    return model
+
+
+def as_comparison(comparison):
+    if not hasattr(comparison, "spaces"):
+        raise TypeError(
+            f"comparison must be what compare_kernels returns, got {type(comparison).__name__}."
+        )
+    return comparison
 
 
 def is_numeric_target(y):

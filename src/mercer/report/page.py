@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ..plots.style import MOST_IN_LEGEND, classes_of, is_numeric_target, looks
+from ..kernels.points import naming
+from ..plots.style import MOST_IN_LEGEND, as_comparison, classes_of, is_numeric_target, looks
 from .samples import described
 
 HERE = Path(__file__).parent
@@ -14,6 +15,10 @@ HERE = Path(__file__).parent
 
 def write_report(comparison, path=None, *, title="Kernels compared"):
     """The page as a file (its path is returned), or as text where no path is given."""
+    as_comparison(comparison)
+    if path is not None:
+        with naming("path"):
+            path = Path(os.fspath(path))
     if not comparison.spaces[0].embeddings:
         raise ValueError(
             "a page shows embeddings, and none were made: compare with embeddings='auto'."
@@ -21,7 +26,8 @@ def write_report(comparison, path=None, *, title="Kernels compared"):
     html = page(comparison, title)
     if path is None:
         return html
-    path = Path(os.fspath(path))
+    if path.is_dir():
+        raise IsADirectoryError(f"path {str(path)!r} is a folder: name a file in it.")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"no folder {str(path.parent)!r} to write {path.name} into.")
     path.write_text(html, encoding="utf-8")
