@@ -165,8 +165,8 @@ def test_parameters_set_badly_are_reported_at_use():
 
 
 def test_an_operand_that_is_no_kernel_is_named():
-    with pytest.raises(TypeError, match="left must be a kernel, got str 'rbf'"):
-        (RBF() + RBF()).set_params(left="rbf")(X)
+    with pytest.raises(TypeError, match="left must be a kernel, got str 'nonsense'"):
+        (RBF() + RBF()).set_params(left="nonsense")(X)
 
 
 def test_float32_stays_float32_beside_a_constant():
