@@ -167,9 +167,7 @@ def test_gram_matrices_have_no_columns():
     ],
 )
 def test_a_word_that_names_no_kernel(wrap):
-    with pytest.raises(
-        TypeError, match="kernel must be a kernel, got str 'nonsense'"
-    ):
+    with pytest.raises(TypeError, match="kernel must be a kernel, got str 'nonsense'"):
         wrap("nonsense")(X)
 
 

@@ -13,15 +13,14 @@ from ..engine.arrays import device, in_place, integer_power, namespace
 from .base import (
     ALL,
     Kernel,
-    Operand,
     is_integer,
     is_number,
-    operand,
     printed,
     printed_in,
     require,
 )
 from .monomials import require_dense, require_room, symmetric_power, symmetric_power_dim
+from .operands import Operand, operand
 
 
 class Constant(Kernel):
