@@ -137,6 +137,8 @@ class OnColumns(_Unary):
         return self.kernel.features(self.select(X))
 
     def explicit_dim(self, n_features):
+        if n_features is None:
+            raise ValueError("OnColumns: n_features must be a number of columns, got None.")
         return self.kernel.explicit_dim(len(self.positions(n_features)))
 
     def rounding(self, S):
