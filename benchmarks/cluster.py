@@ -167,9 +167,7 @@ def main():
     parser.add_argument("--rows", type=float, default=1e7, help="the largest of three sizes")
     parser.add_argument("--block", type=float, default=250_000, help="rows of a partition")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument(
-        "--repeats", type=int, default=3, help="of timed runs; 0: none"
-    )
+    parser.add_argument("--repeats", type=int, default=3, help="of timed runs; 0: none")
     given = parser.parse_args()
     n, block = int(given.rows), int(given.block)
     with local_cluster(given.workers) as client:

@@ -54,7 +54,7 @@ def test_more_pairs_than_the_rank(X):
 def test_a_matrix_with_negative_eigenvalues_gives_the_largest_ones(rng):
     A = rng.normal(size=(300, 300))
     A = A + A.T
-    pairs = krylov(lambda W: A @ W, 300, 5, np.empty((1, 1)), center=False, tol=1e-9)
+    pairs = krylov(lambda V: V @ A, 300, 5, np.empty((1, 1)), center=False, tol=1e-9)
     assert_allclose(pairs.values, np.linalg.eigvalsh(A)[::-1][:5], rtol=1e-10)
 
 

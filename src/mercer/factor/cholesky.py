@@ -101,8 +101,7 @@ def factorize(
         verbose=verbose,
     )
     check_residuals(kernel, part, diagonal, eps)
-    if not bool(namespace(lengths).all(lengths == 1)):
-        part.F *= lengths[:, None]
+    part.F = _scaled(part.F, lengths)
     factor = afresh(kernel, X, part, lengths, eps)
     return Fit(factor, part.F, _absolute(part.residuals, lengths))
 
@@ -157,6 +156,13 @@ def _normalised(K, lengths):
     return K
 
 
+def _scaled(F, lengths):
+    """Normalised coordinates at their own lengths, over F; lengths of one need no pass."""
+    if not bool(namespace(lengths).all(lengths == 1)):
+        F *= lengths[:, None]
+    return F
+
+
 def _stored(kernel, X, diagonal, tol, eps, n_jobs, verbose):
     """LAPACK on the whole matrix; arrays of other backends lend it their memory."""
     K = np.require(as_numpy(tiles.evaluate(kernel, X, n_jobs=n_jobs, verbose=verbose)), None, "W")
@@ -181,8 +187,7 @@ def _stored(kernel, X, diagonal, tol, eps, n_jobs, verbose):
     A, info = potrf(K.T, lower=1, overwrite_a=1, clean=0)
     full = info == 0 and (A.diagonal() ** 2).min() > FULL_RANK * eps
     if full and (tol is None or tol < FULL_RANK * eps):
-        C = _lower(A)
-        C *= lengths[:, None]
+        C = _scaled(_lower(A), lengths)
         C = C if is_numpy(diagonal) else on_device_of(C, diagonal)
         factor = Factor(kernel, kernel.landmarks(X, np.arange(n)), C, np.arange(n), eps)
         return Fit(factor, C, np.zeros(n))
@@ -206,7 +211,7 @@ def _stored(kernel, X, diagonal, tol, eps, n_jobs, verbose):
     residuals = ones - row_norms(F, np)
     residuals[piv[:rank]] = 0
     del A, K
-    F *= lengths[:, None]
+    F = _scaled(F, lengths)
     F = F if is_numpy(diagonal) else on_device_of(F, diagonal)
     C = take(F, piv[:rank])
     factor = Factor(kernel, kernel.landmarks(X, piv[:rank]), C, piv[:rank], eps)

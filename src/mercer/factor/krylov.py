@@ -63,18 +63,18 @@ def leading_eigenpairs(
         random_state=random_state,
         verbose=verbose,
     )
-    ones = on_device_of(np.ones((X.shape[0], 1)), like)
-    pairs.row_means = product(ones)[:, 0] / X.shape[0]
+    ones = on_device_of(np.ones((1, X.shape[0])), like)
+    pairs.row_means = product(ones)[0, :] / X.shape[0]
     return pairs
 
 
 def _product(kernel, X, memory_limit, n_jobs, verbose):
-    """W -> K W, with K stored or evaluated."""
+    """V -> V K for rows V, with K stored or evaluated."""
     n, size = X.shape[0], itemsize(tiles.allocate(X, (1, 1)))
     limit = budget(memory_limit, X)
     if n * n * size <= limit:
         K = tiles.evaluate(kernel, X, n_jobs=n_jobs, verbose=verbose)
-        return lambda W: K @ W
+        return lambda V: V @ K  # a few rows on the left: BLAS then reads K once, K V' takes 1.5 x
     if 40 * BLOCK * n * size > limit:
         needed = readable(40 * BLOCK * n * size)
         raise MemoryLimitError(
@@ -83,39 +83,42 @@ def _product(kernel, X, memory_limit, n_jobs, verbose):
             "or a larger memory_limit."
         )
     S = kernel.landmarks(X)
-    return lambda W: tiles.multiply(kernel, X, S, W, n_jobs=n_jobs)
+    return lambda V: tiles.multiply(kernel, X, S, V.T, n_jobs=n_jobs).T
 
 
 def krylov(product, n, k, like, *, center=True, tol=1e-7, random_state=None, verbose=False):
-    """Leading eigenpairs of the symmetric `product` on n-vectors, centred on both sides."""
+    """Leading eigenpairs of a symmetric matrix A, centred on both sides; `product` is V -> V A.
+
+    Vectors are rows throughout: products with the basis then run along the memory.
+    """
     xp = namespace(like)
     k = min(k, n)
     most = min(n, max(20 * k, 400))
     width = max(BLOCK, min(64, k // 4))
     rng = np.random.default_rng(random_state if random_state is not None else 0)
-    block = on_device_of(rng.standard_normal((n, width)), like)
-    basis = tiles.allocate(like, (most + width, n))  # one row a basis vector
+    block = on_device_of(rng.standard_normal((width, n)), like)
+    basis = tiles.allocate(like, (most + width, n))
     T = np.zeros((most + width, most + width))
     check, m = max(int(FIRST_CHECK * k), 4 * width), 0
-    block, _ = _orthonormal(_centred(block, center), None, xp, center)
+    block, _ = _orthonormal(_centred(block, center), basis[:0, :], center)
     size = 0.0  # of A, as seen so far
     with tiles.progress_bar(verbose, "eigenpairs") as progress:
         while True:
-            b = block.shape[1]
-            basis[m : m + b, :] = block.T
+            b = block.shape[0]
+            basis[m : m + b, :] = block
             image = _centred(product(block), center)
             m += b
             Q = basis[:m, :]
-            coefficients = Q @ image
-            T[:m, m - b : m] = _host(coefficients)
-            T[m - b : m, :m] = T[:m, m - b : m].T
-            rest = image - Q.T @ coefficients
-            rest -= Q.T @ (Q @ rest)
+            coefficients = image @ Q.T
+            T[m - b : m, :m] = _host(coefficients)
+            T[:m, m - b : m] = T[m - b : m, :m].T
+            rest = image - coefficients @ Q
             last = b
             size = max(size, float(xp.sum(image * image)) / max(b, 1))
             # Where the space is invariant the rest is the rounding of this product, no direction.
-            block, gram = _orthonormal(rest, Q, xp, center, 16 * _eps(image) * (m * size) ** 0.5)
-            exhausted = block.shape[1] == 0 or m >= most
+            noise = 16 * _eps(image) * (m * size) ** 0.5
+            block, gram = _orthonormal(rest, Q, center, noise, size**0.5)
+            exhausted = block.shape[0] == 0 or m >= most
             progress.update(b)
             if m >= check or exhausted:
                 values, S = np.linalg.eigh(T[:m, :m])
@@ -129,30 +132,40 @@ def krylov(product, n, k, like, *, center=True, tol=1e-7, random_state=None, ver
     return Eigenpairs(on_device_of(values.copy(), like), vectors, on_device_of(residuals, like))
 
 
-def _centred(W, center):
-    return W - namespace(W).mean(W, axis=0)[None, :] if center else W
+def _centred(V, center):
+    return V - namespace(V).mean(V, axis=1)[:, None] if center else V
 
 
-def _orthonormal(W, Q, xp, center, noise=0.0):
-    """An orthonormal basis of W's columns (those above rounding and noise), and W'W.
+def _orthonormal(V, Q, center, noise=0.0, size=0.0):
+    """An orthonormal basis of V's rows (those above rounding and noise), orthogonal to Q, and V V'.
 
-    By QR and the singular values of R: W'W alone would not tell small directions from rounding.
+    `size` is that of the rows from which Q was taken off to give V.
     """
-    gram = _host(W.T @ W)
-    if not W.shape[1]:
-        return W, gram
-    U, R = xp.linalg.qr(W)
+    gram = _host(V @ V.T)
+    if not V.shape[0]:
+        return V, gram
+    squares, U = np.linalg.eigh(gram)
+    # V V' tells all directions from rounding, twice over: scale by it, and once more below.
+    if squares[0] > max(1e3 * _eps(V) * squares[-1], (1e-6 * size) ** 2, noise**2):
+        V = on_device_of(U.T / np.sqrt(squares)[:, None], V) @ V
+    else:
+        V = _careful(V - (V @ Q.T) @ Q, noise)
+    if V.shape[0]:
+        # Once more, since what was left of V may have been small and has now grown, with the
+        # rounding in it (along Q and along 1); V stays nearly orthonormal.
+        V = _centred(V, center)
+        V = V - (V @ Q.T) @ Q
+        squares, U = np.linalg.eigh(_host(V @ V.T))
+        V = on_device_of((U / np.sqrt(squares)) @ U.T, V) @ V
+    return V, gram
+
+
+def _careful(V, noise):
+    """By QR and the singular values of R: V V' would not tell small directions from rounding."""
+    U, R = namespace(V).linalg.qr(V.T)
     left, sizes, _ = np.linalg.svd(_host(R))
-    kept = sizes > max(sizes[0] * _eps(W) * len(sizes), noise, np.finfo(float).tiny)
-    W = U @ on_device_of(np.ascontiguousarray(left[:, kept]), W)
-    if Q is not None and W.shape[1]:
-        # Once more, since what was left of W may have been small and has now grown, with the
-        # rounding in it (along Q and along 1); W stays nearly orthonormal.
-        W = _centred(W, center)
-        W = W - Q.T @ (Q @ W)
-        values, V = np.linalg.eigh(_host(W.T @ W))
-        W = W @ on_device_of((V / np.sqrt(values)) @ V.T, W)
-    return W, gram
+    kept = sizes > max(sizes[0] * _eps(V) * len(sizes), noise, np.finfo(float).tiny)
+    return on_device_of(np.ascontiguousarray(left[:, kept].T), V) @ U.T
 
 
 def _eps(A):

@@ -1,6 +1,7 @@
 """Other bases of the same space: rotations of the Cholesky coordinates."""
 
 import numpy as np
+from scipy.linalg import eigh_tridiagonal, get_lapack_funcs
 
 from ..engine.arrays import device, eigh, is_numpy, namespace, on_device_of
 
@@ -22,6 +23,25 @@ def rotation_from_scatter(scatter):
     values, V = eigh(scatter)
     xp = namespace(scatter)
     return V * signs(V)[None, :], xp.where(values > 0, values, xp.zeros_like(values))
+
+
+def spectrum(A, k):
+    """All eigenvalues of a symmetric matrix, largest first, and the vectors of the k largest.
+
+    One reduction A = Q T Q' to tridiagonal form serves both, so that vectors nobody asked for cost
+    nothing: a third of the full decomposition's time for n = 2000 and small k.
+    """
+    n = A.shape[0]
+    if not is_numpy(A) or 4 * k >= n:
+        values, V = eigh(A)
+        return values, V[:, :k]
+    sytrd, sytrd_lwork, ormqr = get_lapack_funcs(("sytrd", "sytrd_lwork", "ormqr"), (A,))
+    reflectors, d, e, tau, _ = sytrd(A, lower=1, lwork=int(sytrd_lwork(n, lower=1)[0]))
+    values = eigh_tridiagonal(d, e, eigvals_only=True, check_finite=False)
+    _, V = eigh_tridiagonal(d, e, select="i", select_range=(n - k, n - 1), check_finite=False)
+    # Q leaves the first coordinate alone; its reflectors lie below the subdiagonal.
+    V[1:] = ormqr("L", "N", reflectors[1:, :-1], tau, V[1:], lwork=64 * n)[0]
+    return values[::-1], V[:, ::-1]
 
 
 def symmetric_rotation(F):

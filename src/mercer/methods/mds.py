@@ -12,8 +12,8 @@ from sklearn.metrics import pairwise_distances
 from sklearn.utils.validation import check_is_fitted
 
 from ..base import all_or_nothing, validated_points
-from ..engine.arrays import as_numpy, eigh, is_numpy, namespace, on_device_of
-from ..factor.spectral import signs
+from ..engine.arrays import as_numpy, namespace, on_device_of
+from ..factor.spectral import signs, spectrum
 from ..kernels import Linear
 from ..kernels.points import naming
 from .columns import as_points, copy, inverse_root, wide
@@ -134,8 +134,9 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         X = X - self._mean[None, :]
         n, d = X.shape
         # The smaller of Xc'Xc and Xc Xc'.
-        values, V = _leading(X.T @ X if d <= n else X @ X.T, self.n_components)
-        values = self._without_zeros(values, float(xp.sum(X * X)), n)
+        k = min(self.n_components, n, d)
+        values, V = spectrum(X.T @ X if d <= n else X @ X.T, k)
+        values = self._without_zeros(values[:k], float(xp.sum(X * X)), n)
         if d > n:
             V = X.T @ (V * inverse_root(values)[None, :])
         V = V * xp.astype(values > 0, V.dtype)[None, :]
@@ -149,13 +150,13 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         D = self._training_distances(points)
         xp = namespace(D)
         B, self._row_means = _gram(D * D)
-        values, U = eigh(B)
+        k = min(self.n_components, D.shape[0])
+        values, U = spectrum(B, k)
         self._report_negative(values)
         if self.correction is not None and self.negative_eigenvalues_.shape[0]:
-            values, U = self._corrected(D, float(values[-1]))
-        k = min(self.n_components, D.shape[0])
+            values, U = spectrum(self._corrected(D, float(values[-1])), k)
         total = float(xp.sum(xp.where(values > 0, values, xp.zeros_like(values))))
-        values, U = self._without_zeros(values[:k], total, D.shape[0]), U[:, :k]
+        values = self._without_zeros(values[:k], total, D.shape[0])
         U = U - xp.mean(U, axis=0)[None, :]
         U = wide(U * signs(U)[None, :], self.n_components)
         self.eigenvalues_ = values = wide(values[None, :], self.n_components)[0, :]
@@ -174,7 +175,7 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self.negative_share_ = lost / size if size else 0.0
 
     def _corrected(self, D, smallest):
-        """Eigenpairs of the corrected B, and its row means for new points."""
+        """The corrected B; its row means are kept for new points."""
         if self.correction == "lingoes":
             # D2 + 2c off the diagonal adds c to every eigenvalue but that of 1.
             self.correction_constant_ = -smallest
@@ -182,7 +183,7 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             self.correction_constant_ = _cailliez(D)
         between = 1 - on_device_of(np.eye(D.shape[0]), D)
         B, self._row_means = _gram(self._squared(D, between))
-        return eigh(B)
+        return B
 
     def _squared(self, D, different):
         """Squared distances, corrected where points differ."""
@@ -299,16 +300,6 @@ def _gram(D2):
     B -= xp.mean(B, axis=1)[:, None]
     B *= -0.5
     return B, row_means
-
-
-def _leading(A, k):
-    """The k largest eigenvalues of a small or moderate symmetric matrix, and their vectors."""
-    n = A.shape[0]
-    if is_numpy(A) and k < n / 4:
-        values, V = scipy.linalg.eigh(A, subset_by_index=(n - k, n - 1), check_finite=False)
-        return values[::-1], V[:, ::-1]
-    values, V = eigh(A)
-    return values[:k], V[:, :k]
 
 
 def _cailliez(D):
