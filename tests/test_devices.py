@@ -191,13 +191,13 @@ def little_memory(monkeypatch):
 
 def test_a_matrix_larger_than_the_memory_is_not_stored(make, rng, little_memory):
     X, Z = rng.normal(size=(600, 2)), rng.normal(size=(50, 2))
-    whole = KernelMap(RBF(1.0)).fit(make(X))
+    whole = KernelMap(RBF(0.2)).fit(make(X))
     little_memory(2 * 8 * 600**2)
-    part = KernelMap(RBF(1.0)).fit(make(X))
+    part = KernelMap(RBF(0.2)).fit(make(X))
     assert part.rank_ == pytest.approx(whole.rank_, rel=0.1)
     inner = on_same_device(part.transform(make(X)) @ part.transform(make(Z)).T, make(X))
     bound = as_numpy(part.error_bound(make(X), make(Z)))
-    assert np.all(np.abs(inner - RBF(1.0)(X, Z)) <= bound)
+    assert np.all(np.abs(inner - RBF(0.2)(X, Z)) <= bound)
 
 
 def test_a_rank_larger_than_the_memory_says_how_much(make, rng, little_memory):
@@ -223,7 +223,8 @@ def test_methods_stream_what_does_not_fit(make, rng, little_memory):
     X = rng.normal(size=(45_000, 2))
     y = np.sin(X[:, 0]) * X[:, 1]
     kernel_map = KernelMap(RBF(0.1), tol=1e-8)
-    expected = KernelRidge(0.1, kernel_map).fit(X, y).predict(X[:30])
+    expected = KernelRidge(0.1, KernelMap(RBF(0.1), tol=1e-8, memory_limit="200MB")).fit(X, y)
+    expected = expected.predict(X[:30])
     little_memory(12_000_000)
     model = KernelRidge(0.1, kernel_map).fit(make(X), make(y))
     assert model.kernel_map_.fit_coordinates(make(X)) is None  # they were never held
@@ -249,19 +250,16 @@ def test_a_matrix_larger_than_a_gpu(rng):
 def test_host_rows_visit_a_gpu_in_chunks(rng):
     """What is on the device at once is a fraction of the rows."""
     torch = cuda()
-    X = rng.normal(size=(1_000_000, 32))
+    some = rng.normal(size=(50_000, 64))
+    X = np.tile(some, (160, 1))  # 4 GB; the sample that landmarks are sought in takes half of that
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()
     stream = Chunks.on_device(X, "cuda", rows=20_000)
     model = KernelPCA(3, KernelMap(RBF(0.01), max_rank=50)).fit(stream)
-    assert torch.cuda.max_memory_allocated() - before < X.nbytes / 2
-    some = KernelPCA(3, KernelMap(RBF(0.01), max_rank=50)).fit(X[:100_000])
-    assert_allclose(
-        as_numpy(model.explained_variance_ratio_), some.explained_variance_ratio_, rtol=0.1
-    )
-    from mercer.engine.arrays import to_torch
-
-    assert to_torch(X[:10], "cuda").is_cuda
+    assert torch.cuda.max_memory_allocated() - before < 0.8 * X.nbytes
+    expected = KernelPCA(3, KernelMap(RBF(0.01), max_rank=50)).fit(some)
+    ratio = as_numpy(model.explained_variance_ratio_)
+    assert_allclose(ratio, expected.explained_variance_ratio_, rtol=0.1)
 
 
 # --- files from a device --------------------------------------------------------------------------

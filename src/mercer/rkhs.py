@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse
 
 from .engine import tiles
-from .engine.arrays import TravelsAsNumPy, is_array, namespace, on_device_of
+from .engine.arrays import TravelsAsNumPy, as_numpy, is_array, namespace, on_device_of
 from .kernels import as_kernel
 from .kernels import points as pts
 from .kernels.base import _alike
@@ -55,6 +55,8 @@ class RKHSFunction(TravelsAsNumPy):
                 f"coef must hold one number for each of the {self.points.shape[0]} points, got "
                 f"shape {tuple(self.coef.shape)}."
             )
+        if is_array(intercept) and intercept.ndim == 0:
+            intercept = as_numpy(intercept).item()  # a number, wherever it was computed
         if np.ndim(intercept) or not np.issubdtype(np.asarray(intercept).dtype, np.number):
             raise TypeError(f"intercept must be a number, got {intercept!r}.")
         if not np.isfinite(intercept):

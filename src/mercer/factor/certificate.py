@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.arrays import as_numpy, is_array, namespace, on_device_of
+from ..engine.arrays import TravelsAsNumPy, as_numpy, is_array, namespace, on_device_of
 
 
 @dataclass
-class Radii:
+class Radii(TravelsAsNumPy):
     """What the certificate needs to know of some points."""
 
     rho2: Any  # k(x, x) - |phi(x)|^2, at least 0
