@@ -49,11 +49,13 @@ def test_any_value_for_any_argument(name, tally):
     from matplotlib import pyplot as plt
 
     def drive(label, function, given, parameter, value):
-        answer = function(**{**given, parameter: value})
-        if "Display" in type(answer).__name__:
-            answer.plot()  # a display is checked when it is drawn
-        public.check_answer(label, answer)
-        plt.close("all")
+        try:
+            answer = function(**{**given, parameter: value})
+            if "Display" in type(answer).__name__:
+                answer.plot()  # a display is checked when it is drawn
+            public.check_answer(label, answer)
+        finally:
+            plt.close("all")
 
     def cases():
         for label, function, given in BY_HAND.get(name, lambda: calls_of(name))():

@@ -44,14 +44,16 @@ def measure(kernel, sample):
         validity = REFUTED
     diagonal = np.einsum("ij,ij->i", F, F)
     Fc = F - F.mean(axis=0)
+    # Dimension and alignment know no scale; fourth powers of the coordinates would overflow.
+    unit = Fc / (np.abs(Fc).max(initial=0) or 1.0)
     values = eigenvalues(_rows_for_spectrum(Fc))
     return Measures(
         validity=validity,
         rank=int(kernel_map.rank_),
-        effective_dimension=effective_dimension(Fc),
+        effective_dimension=effective_dimension(unit),
         self_similarity=(float(diagonal.min()), float(diagonal.max())),
         condition=_condition(F, kernel_map.rank_),
-        alignment=None if sample.y is None else alignment(Fc, sample.y, sample.task),
+        alignment=None if sample.y is None else alignment(unit, sample.y, sample.task),
         relative_variance=float((Fc**2).sum() / max(diagonal.sum(), np.finfo(float).tiny)),
         spectrum=values,
         fit_seconds=seconds,
