@@ -251,7 +251,7 @@ def test_host_rows_visit_a_gpu_in_chunks(rng):
     """What is on the device at once is a fraction of the rows."""
     torch = cuda()
     some = rng.normal(size=(50_000, 64))
-    X = np.tile(some, (160, 1))  # 4 GB; the sample that landmarks are sought in takes half of that
+    X = np.tile(some, (160, 1))  # 4 GB
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()
     stream = Chunks.on_device(X, "cuda", rows=20_000)

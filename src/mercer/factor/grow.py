@@ -53,8 +53,10 @@ def certify_and_grow(factor, rows, *, tol, max_rank, limit, n_jobs=None, verbose
     for start, chunk in rows:
         n = start + chunk.shape[0]
         rho2, share = relative_residuals(factor, chunk, n_jobs)
-        above = np.flatnonzero(share > tol)
-        below = share <= tol
+        # Rows to grow on, unless the rank is reached: then none need be kept.
+        full = max_rank is not None and factor.rank >= max_rank
+        below = (share <= tol) | full
+        above = np.flatnonzero(~below)
         if below.any():
             relative, largest = max(relative, share[below].max()), max(largest, rho2[below].max())
         if len(above) == 0:

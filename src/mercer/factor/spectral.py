@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.linalg import eigh_tridiagonal, get_lapack_funcs
 
-from ..engine.arrays import device, eigh, is_numpy, namespace, on_device_of
+from ..engine.arrays import device, eigh, is_cpu, is_numpy, namespace, on_device_of
 
 
 def eigen_rotation(F):
@@ -50,10 +50,11 @@ def symmetric_rotation(F):
     With F = U S V', the root is U S U' = F (V U'). QR first keeps U orthogonal to rounding even
     where singular values vanish in F'F.
     """
-    xp = namespace(F)
+    xp, dtype = namespace(F), F.dtype
+    F = xp.astype(F, xp.float64) if not is_cpu(F) else F  # as in eigh: a device's float32 is coarse
     Q, R = xp.linalg.qr(F)
     U, _, Vt = xp.linalg.svd(R, full_matrices=False)
-    return Vt.T @ (Q @ U).T
+    return xp.astype(Vt.T @ (Q @ U).T, dtype, copy=False)
 
 
 def signs(scores, tolerance=1e-6):
