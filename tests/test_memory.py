@@ -9,7 +9,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from mercer import RBF, KernelMap, Linear, Polynomial, Precomputed
+from mercer import RBF, Chunks, KernelMap, Linear, Polynomial, Precomputed
 from mercer.engine.memory import MemoryLimitError, budget
 from mercer.factor import cholesky
 
@@ -159,3 +159,14 @@ def test_many_points_in_a_process_of_their_own():
     rank, kilobytes = map(int, done.stdout.split())
     assert 250 < rank < 700
     assert kilobytes * 1024 < 200e6 + TILES
+
+
+def test_a_truncated_map_of_a_stream_keeps_no_rows(rng):
+    """Every row is above tol and none can be grown on: memory must not follow their number."""
+    X = rng.normal(size=(25_000, 32))
+
+    def fit(times):
+        return KernelMap(RBF(0.01), max_rank=20).fit(Chunks(lambda: (X for _ in range(times))))
+
+    fit(1)
+    assert peak(lambda: fit(12)) < peak(lambda: fit(2)) + X.nbytes

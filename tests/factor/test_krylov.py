@@ -20,11 +20,11 @@ def centred(K):
 
 @pytest.mark.parametrize("center", [True, False])
 @pytest.mark.parametrize("k", [1, 7, 40])
-def test_equals_a_dense_solver(center, k, X):
+def test_equals_a_dense_solver(center, k, X, there):
     kernel = RBF(0.2)
     A = centred(kernel(X)) if center else kernel(X)
     exact = np.linalg.eigvalsh(A)[::-1][:k]
-    pairs = leading_eigenpairs(kernel, X, k, center=center)
+    pairs = there(leading_eigenpairs)(kernel, X, k, center=center)
     # An eigenvalue's error is of the order of the residual squared over the gap.
     assert_allclose(pairs.values, exact, rtol=1e-11, atol=1e-11 * exact[0])
     assert_allclose(pairs.vectors.T @ pairs.vectors, np.eye(k), atol=1e-12)
@@ -33,10 +33,10 @@ def test_equals_a_dense_solver(center, k, X):
     assert pairs.residuals.max() <= 1e-7 * exact[0]
 
 
-def test_tiles_in_place_of_a_stored_matrix(rng):
+def test_tiles_in_place_of_a_stored_matrix(rng, there):
     X = rng.normal(size=(900, 6))
-    stored = leading_eigenpairs(RBF(0.2), X, 3)
-    evaluated = leading_eigenpairs(RBF(0.2), X, 3, memory_limit=8 * 900 * 900 - 1)
+    stored = there(leading_eigenpairs)(RBF(0.2), X, 3)
+    evaluated = there(leading_eigenpairs)(RBF(0.2), X, 3, memory_limit=8 * 900 * 900 - 1)
     assert_allclose(stored.values, evaluated.values, rtol=1e-12)
 
 
@@ -45,8 +45,8 @@ def test_a_basis_that_does_not_fit_is_refused_before_any_work(X):
         leading_eigenpairs(RBF(0.2), X, 3, memory_limit="100kB")
 
 
-def test_more_pairs_than_the_rank(X):
-    pairs = leading_eigenpairs(Linear(), X, 9)
+def test_more_pairs_than_the_rank(X, there):
+    pairs = there(leading_eigenpairs)(Linear(), X, 9)
     exact = np.linalg.eigvalsh(centred(X @ X.T))[::-1][:9]
     assert_allclose(pairs.values, exact, atol=1e-10 * exact[0])
 
