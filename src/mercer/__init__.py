@@ -39,7 +39,8 @@ from .methods.discriminant import KernelDiscriminant
 from .methods.mds import ClassicalMDS
 from .methods.pca import KernelPCA
 from .methods.pca_l1 import KernelPCAL1
-from .methods.ridge import KernelRidge, KernelRidgeCV
+from .methods.ridge import KernelRidge
+from .methods.ridge_cv import KernelRidgeCV
 from .preimage import preimage
 from .rkhs import RKHSFunction
 

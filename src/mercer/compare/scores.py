@@ -13,7 +13,7 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 from ..embeddings import Coordinates, discriminant
 from ..engine.arrays import as_numpy
-from ..methods.ridge import KernelRidgeCV
+from ..methods.ridge_cv import KernelRidgeCV
 from .measures import space_of
 from .sampling import class_codes
 
@@ -61,7 +61,7 @@ def scores(fold, sample, n_neighbors):
 def ridge(Phi, y, alphas):
     """Predictions by ridge, its penalty chosen by leave-one-out; means are taken off first."""
     mean, centre = y.mean(), Phi.mean(axis=0)
-    model = KernelRidgeCV(alphas, kernel="linear").fit(Phi - centre, y - mean)
+    model = KernelRidgeCV(alphas, kernel="linear", form="primal").fit(Phi - centre, y - mean)
     return lambda Phi_new: model.predict(Phi_new - centre) + mean
 
 

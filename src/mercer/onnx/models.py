@@ -20,7 +20,7 @@ from ..kernels.adapters import GramColumns
 from ..methods.discriminant import KernelDiscriminant
 from ..methods.pca import KernelPCA
 from ..methods.pca_l1 import KernelPCAL1
-from ..methods.ridge import KernelRidge, RidgeModel
+from ..methods.ridge_model import RidgeModel
 from ..rkhs import RKHSFunction
 from .kernels import diagonal, features, values
 
@@ -99,7 +99,7 @@ def _(model, X):
 
 @outputs.register
 def _(model: RidgeModel, X):
-    if isinstance(model, KernelRidge) and model.form_ == "dual":
+    if model.form_ == "dual":
         prediction = values(model.kernel_, X, fixed(model._S)) @ host(model._weights)
     else:
         prediction = project(model.kernel_map_, X, model.coef_)

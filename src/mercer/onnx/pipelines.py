@@ -8,7 +8,8 @@ from ..kernelized import Kernelized
 from ..methods.discriminant import KernelDiscriminant
 from ..methods.pca import KernelPCA
 from ..methods.pca_l1 import KernelPCAL1
-from ..methods.ridge import KernelRidge, KernelRidgeCV
+from ..methods.ridge import KernelRidge
+from ..methods.ridge_cv import KernelRidgeCV
 from .graph import OPSET, Graph, Tensor, onnx_package
 from .models import outputs
 
