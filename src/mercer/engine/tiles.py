@@ -15,10 +15,10 @@ from .arrays import device, free_memory, is_array, is_cpu, is_numpy, namespace, 
 from .threads import n_threads, one_blas_thread
 
 # Values in one tile: smaller tiles pay Python's overhead, larger ones leave the cache. Measured on
-# 2 cores, RBF 4000 x 4000 x 50: 256 to 384 rows by 1000 columns take 34 ms in float32, whole rows
-# of 4000 take 39 ms; float64 is flat.
+# 2 cores, RBF 4000 x 4000 x 50, float64 / float32: 192 rows by 1300 columns 43 / 34 ms, 256 by 1000
+# 44 / 36 ms, 128 by 500 54 / 41 ms, 384 by 700 48 / 36 ms.
 TILE_VALUES = 1 << 18
-LEAST_ROWS = 256
+LEAST_ROWS = 192
 MOST_ROWS = 1024
 # On a device: large products, a small share of its free memory.
 DEVICE_TILE_SHARE = 0.05
@@ -95,9 +95,16 @@ def column_blocks(X, n_columns, rows):
 
     On a device a block of rows is one tile: row_blocks has fitted it to the memory.
     """
-    blocks = max(1, round(n_columns * rows / TILE_VALUES)) if is_cpu(X) else 1
+    blocks = max(1, round(n_columns * rows / _tile_values(X))) if is_cpu(X) else 1
     width = max(1, -(-n_columns // blocks))
     return [(c, min(c + width, n_columns)) for c in range(0, n_columns, width)]
+
+
+def _tile_values(X):
+    """Larger tiles for long rows: a value then costs many multiplications, leaving the cache few,
+    and what prepares the rows is done once a tile."""
+    d = X.shape[1] if len(X.shape) > 1 else 1
+    return int(TILE_VALUES * min(max(d / 128, 1.0), 4.0))
 
 
 def run(work, blocks, kernel, X, *, n_jobs=None, verbose=False, description="kernel tiles"):
