@@ -142,7 +142,7 @@ def _reproduces(gamma):
         "sklearn Nystroem(n)": 15,
         "floor: tiles + potrf": 1 / 1.6,
     },
-    repeats=2,
+    repeats=7,
     rounds=1,
 )
 def map_full_rank(quick):
@@ -350,7 +350,7 @@ def _pca_row(n, dense):
         "contenders": {"mercer": _pca} | peers,
         "accuracy": _eigenvalue_error,
         "target": {"sklearn arpack": 3.0, "sklearn dense (default)": 8.0},
-        "repeats": 3,
+        "repeats": 5,
         "rounds": 1,
         "note": datasets.stand_in("mnist.npz"),
     }

@@ -61,3 +61,16 @@ def test_a_matrix_with_negative_eigenvalues_gives_the_largest_ones(rng):
 def test_the_same_seed_gives_the_same_bytes(X):
     first, second = (leading_eigenpairs(RBF(0.2), X, 4, random_state=1) for _ in range(2))
     assert first.vectors.tobytes() == second.vectors.tobytes()
+
+
+@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize(("n", "k"), [(1, 1), (2, 2), (30, 30), (300, 40)])
+def test_pairs_beyond_the_rank_are_zeros_with_orthonormal_vectors(n, k, center, rng):
+    X = rng.normal(size=(n, 2))
+    A = centred(X @ X.T) if center else X @ X.T
+    pairs = leading_eigenpairs(Linear(), X, k, center=center)
+    found = len(pairs.values)
+    assert found >= min(k, n - center)  # all but the constant vector
+    exact = np.linalg.eigvalsh(A)[::-1][:found]
+    assert_allclose(pairs.values, exact, atol=1e-12 * n)
+    assert_allclose(pairs.vectors.T @ pairs.vectors, np.eye(found), atol=1e-12)

@@ -21,6 +21,7 @@ __all__ = [
     "device",
     "eigh",
     "free_memory",
+    "gram",
     "in_place",
     "is_array",
     "is_cpu",
@@ -32,6 +33,7 @@ __all__ = [
     "rows_of",
     "same_kind",
     "solve_triangular",
+    "transposed_product",
 ]
 
 # Matrices that one thread factors as fast as several.
@@ -214,6 +216,25 @@ def cholesky(K):
             raise
         return None
     return C if bool(xp.all(xp.isfinite(xp.linalg.diagonal(C)))) else None
+
+
+def gram(A):
+    """A'A, one triangle computed and mirrored."""
+    if not is_numpy(A) or not A.size:
+        return A.T @ A
+    # SciPy's BLAS, as the triangular solves that come before and after: two BLAS libraries in turn
+    # leave each other's threads spinning on the cores, which doubled the time of a pass over rows.
+    lower = scipy.linalg.blas.get_blas_funcs("syrk", (A,))(1.0, A.T, lower=1)
+    full = lower + lower.T
+    np.fill_diagonal(full, lower.diagonal())
+    return full
+
+
+def transposed_product(A, B):
+    """A'B, by the same BLAS as `gram`."""
+    if not is_numpy(A) or not A.size or B.ndim != 2:
+        return A.T @ B
+    return scipy.linalg.blas.get_blas_funcs("gemm", (A, B))(1.0, A.T, B)
 
 
 def solve_triangular(C, B, *, transpose=False):

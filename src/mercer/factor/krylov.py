@@ -52,20 +52,20 @@ def leading_eigenpairs(
         order of its residual squared over the gap.
     """
     product = _product(kernel, X, memory_limit, n_jobs, verbose)
-    like = tiles.allocate(X, (1, 1))
-    pairs = krylov(
-        product,
-        X.shape[0],
-        k,
-        like,
-        center=center,
-        tol=tol,
-        random_state=random_state,
-        verbose=verbose,
-    )
-    ones = on_device_of(np.ones((1, X.shape[0])), like)
-    pairs.row_means = product(ones)[0, :] / X.shape[0]
+    n, like = X.shape[0], tiles.allocate(X, (1, 1))
+    k = min(k, n)
+    # One product serves two: row means of K, and a start that has seen K once.
+    seen = product(_start(n, k, like, random_state, last=1.0))
+    pairs = krylov(product, n, k, like, center=center, tol=tol, start=seen[:-1, :], verbose=verbose)
+    pairs.row_means = seen[-1, :] / n
     return pairs
+
+
+def _start(n, k, like, random_state, last=None):
+    """Random rows to begin with, as many as a block has, and a constant one where asked."""
+    rng = np.random.default_rng(random_state if random_state is not None else 0)
+    rows = rng.standard_normal((max(BLOCK, min(64, k // 4)), n))
+    return on_device_of(rows if last is None else np.vstack([rows, np.full((1, n), last)]), like)
 
 
 def _product(kernel, X, memory_limit, n_jobs, verbose):
@@ -86,7 +86,7 @@ def _product(kernel, X, memory_limit, n_jobs, verbose):
     return lambda V: tiles.multiply(kernel, X, S, V.T, n_jobs=n_jobs).T
 
 
-def krylov(product, n, k, like, *, center=True, tol=1e-7, random_state=None, verbose=False):
+def krylov(product, n, k, like, *, center=True, tol=1e-7, start=None, verbose=False):
     """Leading eigenpairs of a symmetric matrix A, centred on both sides; `product` is V -> V A.
 
     Vectors are rows throughout: products with the basis then run along the memory.
@@ -94,14 +94,14 @@ def krylov(product, n, k, like, *, center=True, tol=1e-7, random_state=None, ver
     xp = namespace(like)
     k = min(k, n)
     most = min(n, max(20 * k, 400))
-    width = max(BLOCK, min(64, k // 4))
-    rng = np.random.default_rng(random_state if random_state is not None else 0)
-    block = on_device_of(rng.standard_normal((width, n)), like)
+    block = _start(n, k, like, None) if start is None else start
+    width = block.shape[0]
     basis = tiles.allocate(like, (most + width, n))
     T = np.zeros((most + width, most + width))
     check, m = max(int(FIRST_CHECK * k), 4 * width), 0
     block, _ = _orthonormal(_centred(block, center), basis[:0, :], center)
     size = 0.0  # of A, as seen so far
+    before = None  # of the last check: dimension and largest residual
     with tiles.progress_bar(verbose, "eigenpairs") as progress:
         while True:
             b = block.shape[0]
@@ -118,6 +118,10 @@ def krylov(product, n, k, like, *, center=True, tol=1e-7, random_state=None, ver
             # Where the space is invariant the rest is the rounding of this product, no direction.
             noise = 16 * _eps(image) * (m * size) ** 0.5
             block, gram = _orthonormal(rest, Q, center, noise, size**0.5)
+            if not block.shape[0] and m < k:  # the rank is less than k: any other directions
+                fresh = _centred(_start(n, k, like, m), center)
+                fresh = fresh - (fresh @ Q.T) @ Q
+                block, _ = _orthonormal(fresh, Q, center, 1e-6 * n**0.5, n**0.5)
             exhausted = block.shape[0] == 0 or m >= most
             progress.update(b)
             if m >= check or exhausted:
@@ -125,11 +129,22 @@ def krylov(product, n, k, like, *, center=True, tol=1e-7, random_state=None, ver
                 values, S = values[::-1][:k], S[:, ::-1][:, :k]
                 tail = S[m - last : m]
                 residuals = np.sqrt(np.maximum(np.einsum("ij,ik,kj->j", tail, gram, tail), 0))
-                if exhausted or residuals.max() <= tol * abs(values[0]):
+                if exhausted:
                     break
-                check = m + width
+                worst, wanted = float(residuals.max()), tol * abs(values[0])
+                if worst <= wanted:
+                    break
+                check, before = _next_check(m, worst, wanted, before, width), (m, worst)
     vectors = Q.T @ on_device_of(np.ascontiguousarray(S), like)
     return Eigenpairs(on_device_of(values.copy(), like), vectors, on_device_of(residuals, like))
+
+
+def _next_check(m, worst, wanted, before, width):
+    """After two thirds of the blocks that residuals need, if they go on falling as they did."""
+    if before is None or not 0 < worst < before[1]:
+        return m + width
+    fall = np.log(before[1] / worst) / (m - before[0])  # a dimension
+    return m + width * max(1, int(0.67 * np.log(worst / wanted) / (fall * width)))
 
 
 def _centred(V, center):

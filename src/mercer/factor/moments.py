@@ -6,7 +6,7 @@ Both kinds can be added, so that rows are passed over once, in panels, in a stre
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..engine.arrays import namespace, row_norms
+from ..engine.arrays import gram, namespace, row_norms, transposed_product
 
 
 @dataclass
@@ -23,22 +23,18 @@ class Moments:
     def of(cls, Phi, T=None, weights=None):
         xp = namespace(Phi)
         if weights is None:
+            total, root = Phi.shape[0], None
+            first = xp.sum(Phi, axis=0)
             target = None if T is None else xp.sum(T, axis=0)
-            return cls(
-                Phi.shape[0],
-                xp.sum(Phi, axis=0),
-                Phi.T @ Phi,
-                None if T is None else Phi.T @ T,
-                target,
-            )
-        weighted = Phi * weights[:, None]
-        return cls(
-            float(xp.sum(weights)),
-            xp.sum(weighted, axis=0),
-            weighted.T @ Phi,
-            None if T is None else weighted.T @ T,
-            None if T is None else weights @ T,
-        )
+        else:
+            total, root = float(xp.sum(weights)), xp.sqrt(weights)[:, None]
+            first = xp.sum(Phi * weights[:, None], axis=0)
+            target = None if T is None else weights @ T
+        rooted = Phi if root is None else Phi * root
+        cross = None
+        if T is not None:
+            cross = transposed_product(rooted, T if root is None else T * root)
+        return cls(total, first, gram(rooted), cross, target)
 
     def __add__(self, other):
         return Moments(
@@ -82,9 +78,9 @@ class Spread:
         return cls(
             Phi.shape[0],
             mean,
-            centred.T @ centred,
+            gram(centred),
             float(xp.max(row_norms(Phi, xp))),
-            None if T is None else centred.T @ T,
+            None if T is None else transposed_product(centred, T),
             None if T is None else xp.sum(T, axis=0),
             0.0 if rho2 is None else float(xp.sum(xp.where(rho2 > 0, rho2, 0 * rho2))),
         )
