@@ -187,6 +187,9 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
 
     def score(self, X, y, sample_weight=None):
         """R^2 of the predictions."""
+        if sample_weight is not None:
+            with pts.naming("sample_weight"):
+                sample_weight = np.asarray(as_host(sample_weight), dtype=float)
         return r2_score(as_host(y), as_numpy(self.predict(X)), sample_weight=sample_weight)
 
     # --- which form -------------------------------------------------------------------------------

@@ -104,6 +104,7 @@ class FeatureSpaceDisplay:
         size = np.clip(12000 / n, 8, 36) if size is None else size
         if not is_number(size) or not 0 < size < np.inf:
             raise ValueError(f"size must be a positive number or None, got {size!r}.")
+        size = float(size)  # integers beyond 64 bits would be objects to matplotlib
         alpha = share_of(alpha, "alpha")
         faded = np.zeros(n, dtype=bool) if faded is None else np.asarray(faded)
         if faded.shape != (n,) or faded.dtype != bool:
