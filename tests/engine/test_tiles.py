@@ -122,6 +122,20 @@ def test_a_failing_tile_ends_the_work(small_tiles, error, n_jobs):
     assert _blas_threads() == before
 
 
+def test_a_failure_in_another_thread_ends_the_work_of_this_one():
+    here, done = threading.current_thread(), []
+
+    def work(a, b):
+        if threading.current_thread() is not here:
+            raise RuntimeError("stop")
+        time.sleep(0.01)  # long enough for the other thread to take its turn
+        done.append(a)
+
+    with pytest.raises(RuntimeError, match="stop"):
+        tiles.run(work, [(i, i + 1) for i in range(200)], KERNEL, X, n_jobs=2)
+    assert len(done) < 199
+
+
 def test_progress_is_shown_when_asked(small_tiles, capsys):
     tiles.evaluate(KERNEL, X, verbose=True)
     assert "kernel tiles" in capsys.readouterr().err

@@ -135,7 +135,11 @@ def _take_turns(work, waiting, threads, progress):
                 block = waiting.popleft()
             except IndexError:  # another thread was quicker
                 return
-            work(*block)
+            try:
+                work(*block)
+            except BaseException:
+                waiting.clear()  # a failed tile, in any thread, ends the work of all
+                raise
             finished()
 
     total = len(waiting)
@@ -145,10 +149,8 @@ def _take_turns(work, waiting, threads, progress):
             turns(lambda: progress.update(total - len(waiting) - progress.n))
             for other in others:
                 other.result()
-        except BaseException:
-            # Ctrl-C or a failed tile: drop what has not begun; running tiles end by themselves.
-            waiting.clear()
-            raise
+        finally:
+            waiting.clear()  # Ctrl-C: drop what has not begun; running tiles end by themselves
 
 
 def progress_bar(verbose, description, total=None):
