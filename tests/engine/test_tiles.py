@@ -1,3 +1,6 @@
+import threading
+import time
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal

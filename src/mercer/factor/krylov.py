@@ -14,8 +14,8 @@ from ..engine import tiles
 from ..engine.arrays import itemsize, namespace, on_device_of
 from ..engine.memory import MemoryLimitError, budget, readable
 
-# Measured on MNIST, 5000 and 10000 digits, 50 pairs (make bench, rows "pca_5000", "pca_10000"): wider
-# blocks make fewer passes over K but larger bases; checking earlier only costs small eigenproblems.
+# Measured on MNIST, 50 pairs (make bench, rows "pca_5000" and "pca_10000"): wider blocks make fewer
+# passes over K but larger bases; checking earlier only costs small eigenproblems.
 BLOCK = 16
 # The first Ritz check, in multiples of the number of wanted pairs.
 FIRST_CHECK = 3.0
