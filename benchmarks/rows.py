@@ -42,7 +42,7 @@ def _rbf_matrix(dtype):
         "contenders": {"mercer": mercer, "sklearn rbf_kernel": sklearn},
         "accuracy": accuracy,
         "target": target,
-        "repeats": 11,
+        "repeats": 41,
     }
 
 

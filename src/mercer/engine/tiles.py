@@ -30,6 +30,10 @@ def evaluate(kernel, X, Y=None, *, n_jobs=None, out=None, verbose=False):
     tile = kernel.against(S)
     half = Y is None and kernel.symmetric
     K = allocate(X, (X.shape[0], S.shape[0])) if out is None else out
+    blocks = row_blocks(X, S.shape[0])
+    xp = namespace(K)
+    size = blocks[0][1] if half else 0
+    lower = xp.tril(xp.ones((size, size), dtype=xp.bool, device=device(K)))
 
     def work(a, b):
         # Half of a symmetric matrix: columns before this block's rows, then the diagonal square.
@@ -39,12 +43,15 @@ def evaluate(kernel, X, Y=None, *, n_jobs=None, out=None, verbose=False):
             if half:
                 K[c:d, a:b] = t.T
         if half:
-            xp, t = namespace(K), tile(rows_of(X, a, b), slice(a, b))
-            K[a:b, a:b] = xp.tril(t) + xp.tril(t, k=-1).T  # one triangle decides, to the bit
+            t = tile(rows_of(X, a, b), slice(a, b))
+            K[a:b, a:b] = xp.where(lower[: b - a, : b - a], t, t.T)  # one half decides, to the bit
 
-    blocks = row_blocks(X, S.shape[0])
-    # Long blocks first, so that threads end together.
-    run(work, blocks[::-1] if half else blocks, kernel, X, n_jobs=n_jobs, verbose=verbose)
+    if half:
+        # Upwards, so that each block is the first to touch its own rows of K: two threads would
+        # both clear a page that both touch. The shortest blocks last, so that threads end together.
+        short = len(blocks) // 4
+        blocks = blocks[short:] + blocks[:short][::-1]
+    run(work, blocks, kernel, X, n_jobs=n_jobs, verbose=verbose)
     return K
 
 

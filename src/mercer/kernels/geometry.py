@@ -47,10 +47,11 @@ class EuclideanFrame:
             self.centre = xp.mean(S, axis=0)
             S -= self.centre
             S *= scale
-            self.S, self.norms = S, _finite_norms(S, xp)
-        # [-2 s, 1, |s|^2] against [x, |x|^2, 1]: the whole formula in one matrix product.
+            self.norms = _finite_norms(S, xp)
+        # [-2 x, 1, |x|^2] against [s, |s|^2, 1]: the whole formula in one matrix product.
         ones = xp.ones_like(self.norms)[:, None]
-        self.right = xp.concat([-2.0 * S, ones, self.norms[:, None]], axis=1)
+        self.right = xp.concat([S, self.norms[:, None], ones], axis=1)
+        self.S = self.right[:, :-2]
 
     @property
     def radius_squared(self):
@@ -65,13 +66,15 @@ class EuclideanFrame:
             x -= self.centre
             x *= self.scale
             norms = _finite_norms(x, xp)[:, None]
-        left = xp.concat([x, norms, xp.ones_like(norms)], axis=1)
+        left = xp.concat([-2.0 * x, xp.ones_like(norms), norms], axis=1)
         d2 = left @ self.right[columns, :].T
         close = self.cancels * norms
         # Row minima first: most rows have no close pair, and a mask is a large thing to make.
         some = xp.nonzero(xp.min(d2, axis=1) <= close[:, 0])[0]
         if some.shape[0] > 0:
-            i, j = xp.nonzero(xp.take(d2, some, axis=0) <= xp.take(close, some, axis=0))
+            near = xp.take(d2, some, axis=0) <= xp.take(close, some, axis=0)
+            pairs = xp.nonzero(xp.reshape(near, (-1,)))[0]  # ten times faster than in rows
+            i, j = pairs // d2.shape[1], pairs % d2.shape[1]
             d2 = self._recomputed(d2, xp.take(some, i, axis=0), j, x, self.S[columns, :])
         if self.dtype == xp.float64:
             return d2
