@@ -277,7 +277,7 @@ def test_columns_of_a_frame(X, Z):
 def test_torch_models_are_written(X, Z):
     torch = pytest.importorskip("torch")
     model = KernelPCA(2, RBF(0.2)).fit(torch.tensor(X))
-    close(run(to_onnx(model), Z)["scores"], model.transform(torch.tensor(Z)).numpy())
+    close(run(to_onnx(model), Z)["scores"], model.transform(torch.tensor(Z)).cpu().numpy())
 
 
 # --- pipelines ------------------------------------------------------------------------------------

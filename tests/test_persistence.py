@@ -229,7 +229,7 @@ def test_tensors_are_stored_as_numpy_arrays(model, X, y, path):
     same = load(path)
     for a, b in zip(answers(same, X), answers(model, torch.tensor(X))):
         assert isinstance(a, np.ndarray)
-        np.testing.assert_allclose(a, b.numpy(), rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(a, b.cpu().numpy(), rtol=1e-9, atol=1e-9)
 
 
 def test_a_model_of_tensors_loads_where_there_is_no_torch(X, path):

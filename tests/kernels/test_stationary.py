@@ -3,6 +3,7 @@ import math
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.spatial.distance import cdist
 from sklearn.gaussian_process import kernels as gp
 from sklearn.metrics import pairwise
 
@@ -166,6 +167,34 @@ def test_close_points_keep_their_digits():
     Z = np.array([[2000.0, 1.0], [2000.0, 1.0 + 1e-9], [2000.0, 5.0]])
     d = 1 - Matern(0.5)(Z)[0, 1]
     assert d == pytest.approx(1.0e-9, rel=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("kernel", [RBF(0.01), Matern(0.5, 8.0)], ids=repr)
+def test_columns_in_which_all_points_agree(kernel, dtype, there):
+    """The border of an image: products leave these columns out, distances do not."""
+    S = np.full((38, 100), 0.1, dtype=dtype)
+    S[:, ::2] = rng.normal(size=(38, 50))
+    S[:, 3] = 1e9 / 3
+    assert dtype == np.float32 or S[:, 3].mean() != S[0, 3]  # means round, and must not be seen
+    S[19:] = S[:19]
+    far = S[:15] + rng.normal(size=(15, 100)).astype(dtype)
+    far[:, 3] = S[0, 3]
+    near = S[:1].copy()
+    near[0, 1] += 1e-3
+    Z = np.vstack([S, far, near])
+    d2 = cdist(Z.astype(float), S.astype(float), "sqeuclidean")
+    exact = np.exp(-0.01 * d2) if isinstance(kernel, RBF) else np.exp(-np.sqrt(d2) / 8)
+    K = there(kernel)(Z, S)
+    assert_allclose(K, exact, atol=20 * np.finfo(dtype).eps)
+    assert_array_equal(np.diagonal(K[:19, 19:]), 1)  # identical rows, exactly
+    if dtype == np.float64:
+        assert_allclose(1 - K[-1, 0], 1 - exact[-1, 0], rtol=1e-6)
+    one = there(kernel)(Z, S[:1])  # one point agrees with itself in every column
+    assert_allclose(one, exact[:, :1], atol=20 * np.finfo(dtype).eps)
+    square = there(kernel)(S)
+    assert_array_equal(square, square.T)
+    assert_array_equal(np.diagonal(square), 1)
 
 
 @pytest.mark.parametrize("kernel", [RBF(1.0), Matern(), RationalQuadratic()], ids=repr)
