@@ -9,7 +9,8 @@ differences: identical rows are at distance exactly zero.
 import numpy as np
 import scipy.sparse
 
-from ..engine.arrays import in_place, namespace, put, row_norms
+from ..engine.arrays import device, in_place, namespace, put, row_norms
+from ..engine.tiles import row_blocks
 from .points import require_same_storage
 
 # Pairs gathered at once when distances are recomputed by differences.
@@ -44,25 +45,35 @@ class EuclideanFrame:
             self.norms = _finite_sparse_norms(self.S)
             self.right = self.S.T.tocsr()
             return
-        S = xp.astype(S, xp.float64, copy=True)
         agree = _columns_that_agree(S, xp)
         with np.errstate(over="ignore", invalid="ignore"):  # refused by its norms
-            self.centre = xp.mean(S, axis=0)
-            if agree is not None:
-                self.centre = xp.where(agree, S[0, :], self.centre)
-            S -= self.centre
-            S *= scale
-            self.norms = _finite_norms(S, xp)
+            self.centre = xp.sum(S, axis=0, dtype=xp.float64) / S.shape[0]
+        if agree is not None:
+            self.centre = xp.where(agree, xp.astype(S[0, :], xp.float64), self.centre)
         self.agreeing = None if agree is None else xp.nonzero(agree)[0]
         self.differing = None if agree is None else xp.nonzero(xp.logical_not(agree))[0]
         # [-2 x, 1, |x|^2] against [s, |s|^2, 1]: the whole formula in one matrix product.
-        ones = xp.ones_like(self.norms)[:, None]
-        self.right = xp.concat([self._in_products(S), self.norms[:, None], ones], axis=1)
-        self.S = self.right[:, :-2]
+        width = self._in_products(S[:1, :]).shape[1]
+        self.right = xp.empty((S.shape[0], width + 2), dtype=xp.float64, device=device(S))
+        for a, b in row_blocks(S, S.shape[1]):  # whole, copies would take as long as small products
+            s, norms = self._centred(S[a:b, :])
+            self.right[a:b, :width] = self._in_products(s)
+            self.right[a:b, width] = norms
+        self.right[:, width + 1] = 1.0
+        self.S, self.norms = self.right[:, :width], self.right[:, width]
 
     @property
     def radius_squared(self):
         return float(self.xp.max(self.norms))
+
+    def _centred(self, points):
+        """Points about the centre, scaled, in double precision, and their squared norms."""
+        xp = self.xp
+        x = xp.astype(points, xp.float64, copy=True)
+        with np.errstate(over="ignore", invalid="ignore"):
+            x -= self.centre
+            x *= self.scale
+            return x, _finite_norms(x, xp)
 
     def _in_products(self, x):
         """The columns that products need: where all points agree, all are zero about the centre."""
@@ -72,11 +83,8 @@ class EuclideanFrame:
         xp = self.xp
         if self.sparse or scipy.sparse.issparse(rows):
             return self._sparse_distances(rows, columns)
-        x = xp.astype(rows, xp.float64, copy=True)
-        with np.errstate(over="ignore", invalid="ignore"):  # refused by its norms
-            x -= self.centre
-            x *= self.scale
-            norms = _finite_norms(x, xp)[:, None]
+        x, norms = self._centred(rows)
+        norms = norms[:, None]
         left = xp.concat([-2.0 * self._in_products(x), xp.ones_like(norms), norms], axis=1)
         d2 = left @ self.right[columns, :].T
         close = self.cancels * norms
@@ -135,7 +143,7 @@ def _columns_that_agree(S, xp):
     """
     if S.shape[1] < WIDE:
         return None  # short rows: looking would cost as much
-    agree = xp.all(S == S[:1, :], axis=0)
+    agree = xp.min(S, axis=0) == xp.max(S, axis=0)
     return agree if bool(xp.any(agree)) else None
 
 
