@@ -68,9 +68,11 @@ def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mnist", type=Path, help="npz with x_train, y_train, x_test, y_test")
     parser.add_argument("--n", type=int, default=60_000)
-    parser.add_argument("--output", type=Path)
+    parser.add_argument("--output", type=Path, help="folder for gpu.json")
     parser.add_argument("--skip-cpu", action="store_true", help="leave out the CPU peer")
     options = parser.parse_args(argv)
+    if options.output:
+        options.output.mkdir(parents=True, exist_ok=True)  # fails before the work, not after it
     device = torch.device("cuda")
     table = Table()
     print(torch.cuda.get_device_name(), "torch", torch.__version__)
@@ -82,7 +84,7 @@ def main(argv=None):
     if not options.skip_cpu:
         against_cpu(table, torch, device, X)
     if options.output:
-        options.output.write_text(json.dumps(table.lines, indent=1))
+        (options.output / "gpu.json").write_text(json.dumps(table.lines, indent=1))
 
 
 def floors(table, torch, device, X):

@@ -1,10 +1,10 @@
 """Render measurements into the Markdown pages that show them.
 
-    python docs/tables.py [bench-output/bench.json] [--gpu gpu.json]
+    python docs/tables.py [bench-output/bench.json] [--gpu bench-output/gpu.json]
 
-`make bench` writes the first file, `python -m benchmarks.gpu --output gpu.json` the second. Tables
-stand between ``<!-- bench: NAME -->`` and ``<!-- end -->`` in README.md and docs/performance.md;
-everything else on these pages is written by hand.
+`make bench` writes the first file, `python -m benchmarks.gpu --output bench-output` the second.
+Tables stand between ``<!-- bench: NAME -->`` and ``<!-- end -->`` in README.md and
+docs/performance.md; everything else on these pages is written by hand.
 """
 
 import argparse

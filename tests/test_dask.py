@@ -570,6 +570,28 @@ def test_a_task_holds_what_only_it_needs(X):
     assert dask.compute(*fused) == dask.compute(*made)
 
 
+@pytest.mark.parametrize("lacks", ["module", "fuse"])
+def test_a_dask_that_cannot_fuse_gives_the_same(lacks, X, y, monkeypatch):
+    """Fusing asks Dask for what it does not promise to keep."""
+    D, T = cut(X, (1000, 1500, 500)), da.from_array(y, chunks=((1000, 1500, 500),))
+    expected = KernelRidge(0.1, RBF(0.3)).fit(D, T).predict(X)
+    calls = []
+
+    def without(tasks):
+        with monkeypatch.context() as lacking:
+            if lacks == "module":
+                lacking.setitem(sys.modules, "dask._task_spec", None)
+            else:
+                lacking.delattr("dask._task_spec.GraphNode.fuse")
+            calls.append(graphs.with_their_blocks(tasks))
+        assert calls[-1] is tasks
+        return tasks
+
+    monkeypatch.setattr(engine, "with_their_blocks", without)
+    assert_allclose(KernelRidge(0.1, RBF(0.3)).fit(D, T).predict(X), expected, rtol=1e-12)
+    assert calls
+
+
 # --- a cluster ------------------------------------------------------------------------------------
 
 

@@ -16,7 +16,9 @@ def with_their_blocks(tasks):
     """
     try:
         from dask._task_spec import Alias, GraphNode, Task
-    except ImportError:  # an older Dask: the same answer, and blocks may travel
+
+        fuse = Task.fuse
+    except (ImportError, AttributeError):  # another Dask: the same answer, and blocks may travel
         return tasks
     from dask.delayed import Delayed
     from dask.highlevelgraph import HighLevelGraph
@@ -33,7 +35,7 @@ def with_their_blocks(tasks):
     for key, of in owner.items():
         groups[key if of is None else of].append(graph[key])
     fused = {
-        key: Task.fuse(*group) if len(group) > 1 else group[0] for key, group in groups.items()
+        key: fuse(*group) if len(group) > 1 else group[0] for key, group in groups.items()
     }
     name = f"mercer-tasks-{uuid4().hex}"
     whole = HighLevelGraph({name: fused}, {name: set()})
