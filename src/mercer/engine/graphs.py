@@ -34,9 +34,7 @@ def with_their_blocks(tasks):
     groups = defaultdict(list)
     for key, of in owner.items():
         groups[key if of is None else of].append(graph[key])
-    fused = {
-        key: fuse(*group) if len(group) > 1 else group[0] for key, group in groups.items()
-    }
+    fused = {key: fuse(*group) if len(group) > 1 else group[0] for key, group in groups.items()}
     name = f"mercer-tasks-{uuid4().hex}"
     whole = HighLevelGraph({name: fused}, {name: set()})
     return [Delayed(one.key, whole, layer=name) for one in tasks]
