@@ -18,26 +18,17 @@ from ..kernels import (
 from ..kernels.base import is_integer
 from ..kernels.points import is_frame, n_points
 from . import verdict
-from .measures import SPECTRUM_ROWS, measure
+from .measures import SPECTRUM_ROWS, Measures, measure
 from .sampling import CLASSES, class_codes, draw, select
 from .scores import fold_of, overlap_of, scores, standard_error
 
 
 @dataclass
-class KernelSpace:
+class KernelSpace(Measures):
     """One kernel's feature space on the sample: its measures, scores and embeddings."""
 
     name: str
     kernel: Any
-    validity: str
-    rank: int
-    effective_dimension: float
-    self_similarity: tuple[float, float]
-    condition: float
-    alignment: float | None
-    relative_variance: float
-    spectrum: np.ndarray
-    fit_seconds: float
     scores: dict[str, np.ndarray] = field(default_factory=dict)
     embeddings: dict[str, np.ndarray] = field(default_factory=dict)
     findings: list[str] = field(default_factory=list)
