@@ -55,7 +55,7 @@ class EuclideanFrame:
         # [-2 x, 1, |x|^2] against [s, |s|^2, 1]: the whole formula in one matrix product.
         width = self._in_products(S[:1, :]).shape[1]
         self.right = xp.empty((S.shape[0], width + 2), dtype=xp.float64, device=device(S))
-        for a, b in row_blocks(S, S.shape[1]):  # whole, copies would take as long as small products
+        for a, b in row_blocks(S, S.shape[1]):  # a block at a time, in cache
             s, norms = self._centred(S[a:b, :])
             self.right[a:b, :width] = self._in_products(s)
             self.right[a:b, width] = norms
