@@ -52,7 +52,7 @@ class EuclideanFrame:
             self.centre = xp.where(agree, xp.astype(S[0, :], xp.float64), self.centre)
         self.agreeing = None if agree is None else xp.nonzero(agree)[0]
         self.differing = None if agree is None else xp.nonzero(xp.logical_not(agree))[0]
-        # [-2 x, 1, |x|^2] against [s, |s|^2, 1]: the whole formula in one matrix product.
+        # [2 x, -1, -|x|^2] against [s, |s|^2, 1]: the whole formula in one matrix product.
         width = self._in_products(S[:1, :]).shape[1]
         self.right = xp.empty((S.shape[0], width + 2), dtype=xp.float64, device=device(S))
         for a, b in row_blocks(S, S.shape[1]):  # a block at a time, in cache
@@ -79,28 +79,30 @@ class EuclideanFrame:
         """The columns that products need: where all points agree, all are zero about the centre."""
         return x if self.differing is None else self.xp.take(x, self.differing, axis=1)
 
-    def squared_distances(self, rows, columns):
+    def minus_squared_distances(self, rows, columns):
+        """-|x - s|^2 for every row and the chosen columns, as exp(-d^2) needs it."""
         xp = self.xp
         if self.sparse or scipy.sparse.issparse(rows):
             return self._sparse_distances(rows, columns)
         x, norms = self._centred(rows)
         norms = norms[:, None]
-        left = xp.concat([-2.0 * self._in_products(x), xp.ones_like(norms), norms], axis=1)
-        d2 = left @ self.right[columns, :].T
-        close = self.cancels * norms
-        # Row minima first: most rows have no close pair, and a mask is a large thing to make.
-        some = xp.nonzero(xp.min(d2, axis=1) <= close[:, 0])[0]
+        left = xp.concat([2.0 * self._in_products(x), -xp.ones_like(norms), -norms], axis=1)
+        minus_d2 = left @ self.right[columns, :].T
+        close = -self.cancels * norms
+        # Row maxima first: most rows have no close pair, and a mask is a large thing to make.
+        some = xp.nonzero(xp.max(minus_d2, axis=1) >= close[:, 0])[0]
         if some.shape[0] > 0:
-            near = xp.take(d2, some, axis=0) <= xp.take(close, some, axis=0)
+            near = xp.take(minus_d2, some, axis=0) >= xp.take(close, some, axis=0)
             pairs = xp.nonzero(xp.reshape(near, (-1,)))[0]  # ten times faster than in rows
-            i, j = pairs // d2.shape[1], pairs % d2.shape[1]
-            d2 = self._recomputed(d2, xp.take(some, i, axis=0), j, x, self.S[columns, :])
+            i, j = pairs // minus_d2.shape[1], pairs % minus_d2.shape[1]
+            i = xp.take(some, i, axis=0)
+            minus_d2 = self._recomputed(minus_d2, i, j, x, self.S[columns, :])
         if self.dtype == xp.float64:
-            return d2
+            return minus_d2
         with np.errstate(over="ignore"):  # beyond float32 a distance is infinite, its kernel 0
-            return xp.astype(d2, self.dtype)
+            return xp.astype(minus_d2, self.dtype)
 
-    def _recomputed(self, d2, i, j, x, S):
+    def _recomputed(self, minus_d2, i, j, x, S):
         xp = self.xp
         step = max(1, GATHERED_VALUES // x.shape[1])
         # What the other columns add to every distance of a row: nothing, if the row is one of S.
@@ -111,8 +113,9 @@ class EuclideanFrame:
             ia, ja = i[a:b], j[a:b]
             difference = xp.take(x, ia, axis=0) - xp.take(S, ja, axis=0)
             exact = row_norms(difference, xp)
-            d2 = put(d2, ia, ja, exact if rest is None else exact + xp.take(rest, ia, axis=0))
-        return d2
+            exact = exact if rest is None else exact + xp.take(rest, ia, axis=0)
+            minus_d2 = put(minus_d2, ia, ja, -exact)
+        return minus_d2
 
     def _sparse_distances(self, rows, columns):
         require_same_storage(rows, self.S)
@@ -123,17 +126,17 @@ class EuclideanFrame:
             else (self.S[columns], self.right[:, columns])
         )
         norms = _finite_sparse_norms(x)[:, None]
-        d2 = inner_products(x, right)
-        d2 *= -2.0
-        d2 += norms
-        d2 += self.norms[columns]
-        i, j = np.nonzero(d2 <= self.cancels * norms)
+        minus_d2 = inner_products(x, right)
+        minus_d2 *= 2.0
+        minus_d2 -= norms
+        minus_d2 -= self.norms[columns]
+        i, j = np.nonzero(minus_d2 >= -self.cancels * norms)
         step = max(1, GATHERED_VALUES // x.shape[1])
         for a in range(0, len(i), step):
             difference = x[i[a : a + step]] - S[j[a : a + step]]
             exact = difference.multiply(difference).sum(axis=1)
-            d2[i[a : a + step], j[a : a + step]] = np.asarray(exact).ravel()
-        return d2 if self.dtype == np.float64 else d2.astype(self.dtype)
+            minus_d2[i[a : a + step], j[a : a + step]] = -np.asarray(exact).ravel()
+        return minus_d2 if self.dtype == np.float64 else minus_d2.astype(self.dtype)
 
 
 def _columns_that_agree(S, xp):

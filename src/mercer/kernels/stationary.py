@@ -38,13 +38,18 @@ class Stationary(Kernel):
         """The formula, on squared distances that may be overwritten."""
         raise NotImplementedError
 
+    def of_minus_squared_distance(self, minus_d2, xp):
+        """The same with the other sign, in which distances come: exp(-d^2) is spared a pass."""
+        minus_d2 *= -1.0
+        return self.of_squared_distance(minus_d2, xp)
+
     def against(self, S):
         S = self.embed(S)
         frame = EuclideanFrame(S, column_scale(S, self.scale()), 1e-12 if self.smooth else 1e-6)
 
         def tile(rows, columns=ALL):
-            d2 = frame.squared_distances(self.embed(rows), columns)
-            return self.of_squared_distance(d2, frame.xp)
+            minus_d2 = frame.minus_squared_distances(self.embed(rows), columns)
+            return self.of_minus_squared_distance(minus_d2, frame.xp)
 
         return tile
 
@@ -90,9 +95,8 @@ class RBF(Stationary):
     def scale(self):
         return np.sqrt(as_numbers(self.gamma))
 
-    def of_squared_distance(self, d2, xp):
-        d2 *= -1.0
-        return in_place(xp.exp, d2)
+    def of_minus_squared_distance(self, minus_d2, xp):
+        return in_place(xp.exp, minus_d2)
 
 
 class RationalQuadratic(Stationary):
@@ -239,9 +243,8 @@ class Periodic(Stationary):
         tile, dtype, xp = super().against(S), S.dtype, namespace(S)
         return lambda rows, columns=ALL: xp.astype(tile(rows, columns), dtype, copy=False)
 
-    def of_squared_distance(self, d2, xp):
-        d2 *= -1.0
-        return in_place(xp.exp, d2)
+    def of_minus_squared_distance(self, minus_d2, xp):
+        return in_place(xp.exp, minus_d2)
 
 
 class Laplacian(Kernel):
