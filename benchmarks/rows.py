@@ -42,7 +42,7 @@ def _rbf_matrix(dtype):
         "contenders": {"mercer": mercer, "sklearn rbf_kernel": sklearn},
         "accuracy": accuracy,
         "target": target,
-        "repeats": 41,
+        "repeats": 41,  # short calls, the first of which pay for memory that is new
     }
 
 

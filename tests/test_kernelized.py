@@ -82,7 +82,7 @@ ESTIMATORS = [
     Ridge(),
     Lasso(alpha=0.01),
     LinearDiscriminantAnalysis(solver="eigen", shrinkage=0.1),
-    KMeans(3, n_init=1, random_state=0),
+    KMeans(3, n_init=1, random_state=0),  # of two equal starts rounding would choose
     GaussianMixture(2, covariance_type="diag", random_state=0),
     PCA(3),
     FastICA(3, random_state=0, whiten="unit-variance"),
