@@ -138,7 +138,7 @@ def map_and_ridge(table, torch, device, X, y, Z, labels, floor):
 
 def leading(table, torch, device, X):
     from mercer import KernelPCA
-    from mercer.factor.krylov import leading_eigenpairs
+    from mercer.space.krylov import leading_eigenpairs
 
     kernel = k2(X.shape[1])
     best, median, _ = timed(lambda: KernelPCA(50, kernel).fit(torch.as_tensor(X, device=device)))

@@ -12,7 +12,8 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 
-from mercer import RBF, KernelPCA, preimage
+from mercer import RBF, KernelPCA
+from mercer.estimators import preimage
 
 X, digit = load_digits(return_X_y=True)
 X = X / 16

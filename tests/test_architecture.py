@@ -12,17 +12,18 @@ ROOT = Path(mercer.__file__).parent
 LAYERS = [
     {"engine"},
     {"kernels"},
-    {"factor", "expressions"},
-    {"rkhs", "base", "plan"},
-    {"preimage", "partitions", "certified", "functionals", "streamed"},
-    {"kernel_map"},
-    {"methods"},
-    {"kernelized", "embeddings"},
-    {"persistence", "onnx"},
-    {"plots"},
-    {"report"},
-    {"compare"},
-    {"cli"},
+    {"rows"},
+    {"space"},
+    {"expansion", "plan"},
+    {"feature_map"},
+    {"fit"},
+    {"solve"},
+    {"learn"},
+    {"estimators"},
+    {"statistics"},
+    {"export"},
+    {"explore"},
+    {"cli", "onnx"},
 ]
 LAYER = {part: i for i, parts in enumerate(LAYERS) for part in parts}
 FILES = sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py")
@@ -77,8 +78,8 @@ def test_only_the_engine_knows_array_libraries(path):
         assert not {name.split(".")[0] for name in imports(path)} & BACKENDS
 
 
-@pytest.mark.parametrize("path", [p for p in FILES if part_of(p) == "factor"], ids=name_of)
-def test_the_factor_knows_no_scikit_learn(path):
+@pytest.mark.parametrize("path", [p for p in FILES if part_of(p) == "space"], ids=name_of)
+def test_a_space_knows_no_scikit_learn(path):
     assert "sklearn" not in {name.split(".")[0] for name in imports(path)}
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from mercer import RBF, Chunks, KernelMap, Linear, Polynomial, Precomputed
 from mercer.engine.memory import MemoryLimitError, budget
-from mercer.factor import cholesky
+from mercer.space import cholesky
 
 # Tiles, panels and index arrays: what a fit takes whatever the number of points.
 TILES = 30_000_000

@@ -2,12 +2,18 @@
 
 from importlib import import_module as _import_module
 from importlib.metadata import version as _version
-from inspect import ismodule as _is_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from .engine.stream import Chunks
-from .kernel_map import KernelMap
-from .kernelized import Kernelized
+from .estimators.discriminant import KernelDiscriminant
+from .estimators.kernel_map import KernelMap
+from .estimators.kernelized import Kernelized
+from .estimators.mds import ClassicalMDS
+from .estimators.pca import KernelPCA
+from .estimators.pca_l1 import KernelPCAL1
+from .estimators.preimage import preimage
+from .estimators.ridge import KernelRidge
+from .estimators.ridge_cv import KernelRidgeCV
+from .expansion import RKHSFunction
 from .kernels import (
     RBF,
     Chi2,
@@ -35,35 +41,28 @@ from .kernels import (
     as_kernel,
     check_mercer,
 )
-from .methods.discriminant import KernelDiscriminant
-from .methods.mds import ClassicalMDS
-from .methods.pca import KernelPCA
-from .methods.pca_l1 import KernelPCAL1
-from .methods.ridge import KernelRidge
-from .methods.ridge_cv import KernelRidgeCV
-from .preimage import preimage
-from .rkhs import RKHSFunction
+from .rows.stream import Chunks
 
 if _TYPE_CHECKING:
-    from .compare import KernelComparison, compare_kernels
-    from .onnx import to_onnx
-    from .persistence import ModelFileError, load, save
-    from .plots import FeatureSpaceDisplay, GramDisplay, ResidualDisplay, SpectrumDisplay
+    from .explore.compare import KernelComparison, compare_kernels
+    from .explore.plots import FeatureSpaceDisplay, GramDisplay, ResidualDisplay, SpectrumDisplay
+    from .export.files import ModelFileError, load, save
+    from .export.onnx import to_onnx
 
 __version__ = _version("mercer")
 
 # Comparing, drawing and exporting load much of scikit-learn: imported when first used.
 _WHERE = {
-    "KernelComparison": "compare",
-    "compare_kernels": "compare",
-    "to_onnx": "onnx",
-    "ModelFileError": "persistence",
-    "load": "persistence",
-    "save": "persistence",
-    "FeatureSpaceDisplay": "plots",
-    "GramDisplay": "plots",
-    "ResidualDisplay": "plots",
-    "SpectrumDisplay": "plots",
+    "KernelComparison": "explore.compare",
+    "compare_kernels": "explore.compare",
+    "to_onnx": "export.onnx",
+    "ModelFileError": "export.files",
+    "load": "export.files",
+    "save": "export.files",
+    "FeatureSpaceDisplay": "explore.plots",
+    "GramDisplay": "explore.plots",
+    "ResidualDisplay": "explore.plots",
+    "SpectrumDisplay": "explore.plots",
 }
 
 
@@ -74,10 +73,54 @@ def __getattr__(name):
     return value
 
 
-__all__ = sorted(
-    {name for name, value in globals().items() if not (name[0] == "_" or _is_module(value))}
-    | set(_WHERE)
-)
+__all__ = [
+    "Chi2",
+    "Chunks",
+    "ClassicalMDS",
+    "Constant",
+    "Cosine",
+    "FeatureSpaceDisplay",
+    "FromFeatures",
+    "FromFunction",
+    "GramDisplay",
+    "Intersection",
+    "Kernel",
+    "KernelComparison",
+    "KernelDiscriminant",
+    "KernelMap",
+    "KernelPCA",
+    "KernelPCAL1",
+    "KernelRidge",
+    "KernelRidgeCV",
+    "Kernelized",
+    "Laplacian",
+    "Linear",
+    "Matern",
+    "MercerReport",
+    "ModelFileError",
+    "Normalized",
+    "NotPSDError",
+    "OnColumns",
+    "OnFeatures",
+    "Periodic",
+    "Polynomial",
+    "Precomputed",
+    "QuadraticForm",
+    "RBF",
+    "RKHSFunction",
+    "RationalQuadratic",
+    "Rescaled",
+    "ResidualDisplay",
+    "Sigmoid",
+    "SpectrumDisplay",
+    "as_kernel",
+    "check_mercer",
+    "compare_kernels",
+    "load",
+    "preimage",
+    "save",
+    "to_onnx",
+]
 
 
 def __dir__():

@@ -10,7 +10,7 @@ from fuzz.cases import ROUNDS, generator, rows, try_all
 from fuzz.hostile import DATA, TARGETS
 from fuzz.outcomes import Fault, at_most, finite
 from mercer import KernelMap, KernelPCA, KernelRidge
-from mercer.expressions import KERNELS, parse_kernel
+from mercer.kernels.expressions import KERNELS, parse_kernel
 
 
 def over_data(tally, drive, *subjects, kinds=DATA):

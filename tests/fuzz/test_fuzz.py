@@ -27,7 +27,7 @@ from fuzz.subjects import (
     drive_kernel,
     drive_preimage,
 )
-from mercer.expressions import parse_kernel
+from mercer.kernels.expressions import parse_kernel
 
 
 def names_of(model):

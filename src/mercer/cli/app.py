@@ -9,11 +9,11 @@ import pandas as pd
 import typer
 
 from .. import __version__
-from ..compare import compare_kernels
-from ..compare.comparison import named_kernels
-from ..expressions import parse_kernel
-from ..kernel_map import KernelMap
+from ..estimators.kernel_map import KernelMap
+from ..explore.compare import compare_kernels
+from ..explore.compare.comparison import named_kernels
 from ..kernels import RBF, Precomputed, check_mercer
+from ..kernels.expressions import parse_kernel
 from . import demo as demo_data
 from . import files, output
 from .files import BadInput

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from ..compare.scores import standard_error
+from ..explore.compare.scores import standard_error
 
 # Results go to stdout; whatever is said on the way goes to stderr.
 out = Console(highlight=False, width=None if sys.stdout.isatty() else 120)

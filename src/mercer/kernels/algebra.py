@@ -10,15 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..engine.arrays import device, in_place, integer_power, namespace
-from .base import (
-    ALL,
-    Kernel,
-    is_integer,
-    is_number,
-    printed,
-    printed_in,
-    require,
-)
+from .base import ALL, Kernel, is_integer, is_number, printed, printed_in, require
 from .monomials import require_dense, require_room, symmetric_power, symmetric_power_dim
 from .operands import Operand, operand
 

@@ -3,14 +3,7 @@
 import numpy as np
 import scipy.sparse
 
-from ..engine.arrays import (
-    eigh,
-    in_place,
-    integer_power,
-    namespace,
-    on_device_of,
-    row_norms,
-)
+from ..engine.arrays import eigh, in_place, integer_power, namespace, on_device_of, row_norms
 from .base import ALL, Kernel, is_integer, is_number, require
 from .geometry import inner_products
 from .monomials import require_dense, symmetric_power, symmetric_power_dim

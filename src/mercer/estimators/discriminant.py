@@ -1,0 +1,315 @@
+"""KernelDiscriminant: Fisher's discriminant in the feature space of a kernel ([NPT] IV-C)."""
+
+import numbers
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.metrics import accuracy_score
+from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from ..engine.arrays import (
+    as_numpy,
+    cholesky,
+    is_array,
+    namespace,
+    on_device_of,
+    put,
+    solve_triangular,
+)
+from ..kernels.points import naming
+from ..rows.dask import is_dask
+from ..rows.moments import Moments
+from ..space.spectral import signs
+from .base import all_or_nothing, follow, on_fitted
+from .map_method import MapMethod, functions
+from .partitions import held, in_passes, labels_of, one_hot, spread, spread_by_class
+
+
+class KernelDiscriminant(
+    ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, MapMethod
+):
+    """Linear discriminant analysis in the feature space of a kernel: [NPT] IV-C, [EXACT] section 4.
+
+    Axes w that separate the class means best, relative to the spread within classes:
+    ``S_B w = lambda (S_W + s I) w``. In a feature space S_W is singular, or nearly so, and without
+    the shrinkage s the axes follow rounding errors. It is a multiple of the identity, so that
+    every basis of the map gives the same axes and the same predictions.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        Axes that transform returns, at most classes - 1 (None: all of these). Predictions always
+        use all.
+    kernel : Kernel, str, callable or KernelMap, default="rbf"
+    shrinkage : float, default=1e-3
+        What is added to the diagonal of S_W, as a share of the total variance within classes,
+        trace(S_W) / (n - classes).
+    priors : array of shape (n_classes,) or None, default=None
+        Probabilities of the classes, in their sorted order. None: their shares of the sample.
+
+    Attributes
+    ----------
+    classes_ : array of the labels
+    priors_ : array of shape (n_classes,)
+    kernel_map_ : KernelMap
+        Centred, whatever the map given as `kernel` says.
+    means_ : array of shape (n_classes, rank)
+        Coordinates of the class means.
+    scalings_ : array of shape (rank, n_components)
+        The axes; within classes, scores along them have variance one.
+    explained_variance_ratio_ : array of shape (n_components,)
+    coef_, intercept_ : the linear decision function of the coordinates
+    function_ : RKHSFunction, or a list of one for each class where there are more than two
+        The decision function as a sum of kernels.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mercer import RBF, KernelDiscriminant
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = KernelDiscriminant(kernel=RBF(0.1)).fit(X[::2], y[::2])
+    >>> round(model.score(X[1::2], y[1::2]), 2)
+    0.93
+    >>> model.transform(X[1::2]).shape
+    (75, 2)
+    """
+
+    classes_: Any  # an array of numbers where X lives, or NumPy's of anything
+
+    def __init__(self, n_components=None, kernel="rbf", *, shrinkage=1e-3, priors=None):
+        self.n_components = n_components
+        self.kernel = kernel
+        self.shrinkage = shrinkage
+        self.priors = priors
+
+    @all_or_nothing
+    def fit(self, X, y):
+        """Find the map, the class means and the axes."""
+        self._fit(X, y)
+        return self
+
+    @all_or_nothing
+    def fit_transform(self, X, y):
+        """Fit, and return the scores of the training points."""
+        Phi = self._fit(X, y)
+        if Phi is None:
+            return self.transform(X)
+        return Phi @ self.scalings_ + self._offset
+
+    def _fit(self, X, y):
+        if in_passes(X):
+            return self._fit_partitions(X, held(y))
+        codes = self._check(X, y)
+        # A discriminant is centred by definition.
+        make = partial(one_hot, classes=np.arange(len(self.classes_)))
+        Phi, sums = self._fit_sums(X, partial(spread, X=X, T=codes, make=make), center=True)
+        if Phi is None:
+            self._solve(sums.moments())
+            return None
+        self._solve(Moments.of(Phi, on_device_of(np.eye(len(self.classes_))[codes], Phi)))
+        if self.classes_.dtype.kind in "biuf":
+            self.classes_ = follow(self.classes_, Phi)
+        return Phi
+
+    def _fit_partitions(self, X, y):
+        """The same from sums over partitions."""
+        self._check_given(y)
+        self._check_shrinkage()
+        if is_dask(y):
+            sums = self._fit_sums_by_class(X, y)
+        else:
+            self.classes_ = np.unique(labels_of(y))
+            check_classification_targets(self.classes_)
+            self._check_classes(len(y))
+            make = partial(one_hot, classes=self.classes_)
+            _, sums = self._fit_sums(X, partial(spread, X=X, T=y, make=make), center=True)
+        self._solve(sums.moments())
+
+    def _fit_sums_by_class(self, X, y):
+        """Labels that are known only after the pass which adds up their coordinates."""
+
+        def sums(kernel_map, panels):
+            found = spread_by_class(kernel_map, X, y, panels)
+            self.classes_ = found.labels
+            return found.spread
+
+        _, total = self._fit_sums(X, sums, center=True)
+        check_classification_targets(self.classes_)
+        self._check_classes(total.n)
+        return total
+
+    def _solve(self, sums):
+        """Axes and decision function from sums over rows: Phi'Phi, class sums, class sizes."""
+        xp, r, freedom = namespace(sums.second), sums.second.shape[0], sums.n - len(self.classes_)
+        self.means_ = (sums.cross / sums.target[None, :]).T
+        self.priors_ = self._priors(sums)
+        centre = self.priors_ @ self.means_
+        within = sums.second - sums.cross @ self.means_
+        i = np.arange(r)
+        shrunk = xp.linalg.diagonal(within) + self._ridge(within, sums)
+        C = cholesky(put(within, i, i, shrunk))
+        if C is None or (self.shrinkage == 0 and r > freedom):
+            raise ValueError(
+                f"the scatter within classes is singular (rank {r} from {sums.n:g} samples in "
+                f"{len(self.classes_)} classes) at shrinkage={self.shrinkage!r}: raise it."
+            )
+        # S_B is made of the class means alone. So with C C' = S_W + s I its axes come from a thin
+        # matrix: left singular vectors u of C^-1 (means - centre)' give w = C^-T u.
+        apart = solve_triangular(C, (self.means_ - centre[None, :]).T)
+        U, spread, _ = xp.linalg.svd(apart * xp.sqrt(self.priors_)[None, :], full_matrices=False)
+        k = self._n_axes(r)
+        axes = solve_triangular(C, U[:, :k], transpose=True) * freedom**0.5
+        axes = axes * signs((self.means_ - centre[None, :]) @ axes)[None, :]
+        self.scalings_, self._offset = axes, -(centre @ axes)
+        total = xp.sum(spread**2)  # zero where all classes have one mean
+        self.explained_variance_ratio_ = spread[:k] ** 2 / xp.where(
+            total > 0, total, xp.ones_like(total)
+        )
+        # log p(c | z) = phi(z) . A^-1 m_c - m_c . A^-1 m_c / 2 + log prior, up to a constant.
+        coef = solve_triangular(C, apart, transpose=True) * freedom
+        middle = centre + 0.5 * (self.means_ - centre[None, :])
+        intercept = xp.log(self.priors_) - xp.sum(middle * coef.T, axis=1)
+        if len(self.classes_) == 2:
+            coef, intercept = coef[:, 1:] - coef[:, :1], intercept[1:] - intercept[:1]
+        self.coef_, self.intercept_ = coef.T, intercept
+
+    def _ridge(self, within, sums):
+        """s of S_W + s I: a share of the variance within classes, and never below rounding."""
+        if self.shrinkage == 0:
+            return 0.0
+        xp, r = namespace(within), within.shape[0]
+        eps = float(xp.finfo(within.dtype).eps)
+        least = eps * r * float(xp.max(xp.linalg.diagonal(sums.second)))
+        total = float(xp.linalg.trace(within)) / (sums.n - len(self.classes_))
+        return max(self.shrinkage * total, least)
+
+    # --- new points -------------------------------------------------------------------------------
+
+    @on_fitted
+    def transform(self, X):
+        """Scores along the axes, for every row."""
+        return self.kernel_map_.project(X, self.scalings_, self._offset)
+
+    @on_fitted
+    def decision_function(self, X):
+        """log p(c | x) of each class, up to a common constant; with two, their difference."""
+        scores = self.kernel_map_.project(X, self.coef_.T, self.intercept_)
+        return scores[:, 0] if self.coef_.shape[0] == 1 else scores
+
+    @on_fitted
+    def predict(self, X):
+        """The most probable class of every row."""
+        scores = self.decision_function(X)
+        xp = namespace(scores)
+        best = xp.astype(scores > 0, xp.int64) if scores.ndim == 1 else xp.argmax(scores, axis=1)
+        if is_array(self.classes_) and namespace(self.classes_) is xp:
+            return xp.take(self.classes_, best, axis=0)
+        return self.classes_[as_numpy(best)]  # labels that only NumPy can hold
+
+    @on_fitted
+    def predict_log_proba(self, X):
+        """log p(c | x) for every row and class."""
+        scores = self.decision_function(X)
+        xp = namespace(scores)
+        if scores.ndim == 1:
+            scores = xp.stack([xp.zeros_like(scores), scores], axis=1)
+        scores = scores - xp.max(scores, axis=1, keepdims=True)
+        return scores - xp.log(xp.sum(xp.exp(scores), axis=1, keepdims=True))
+
+    @on_fitted
+    def predict_proba(self, X):
+        """p(c | x) for every row and class."""
+        log_proba = self.predict_log_proba(X)
+        return namespace(log_proba).exp(log_proba)
+
+    def score(self, X, y, sample_weight=None):
+        """Share of rows whose class is predicted."""
+        predicted = as_numpy(self.predict(X))
+        return accuracy_score(
+            as_numpy(y) if is_array(y) else y, predicted, sample_weight=sample_weight
+        )
+
+    @property
+    def function_(self):
+        """The decision function as a sum of kernels on the landmarks; a list for many classes."""
+        check_is_fitted(self)
+        return functions(self.kernel_map_, self.coef_, self.intercept_)
+
+    @property
+    def _n_features_out(self):
+        return self.scalings_.shape[1]
+
+    # --- checks -----------------------------------------------------------------------------------
+
+    def _check(self, X, y):
+        """Class numbers of the rows; what makes no sense is refused before any long computation."""
+        self._check_given(y)
+        y = column_or_1d(as_numpy(y) if is_array(y) else y, warn=True)
+        assert_all_finite(y, input_name="y")
+        with np.errstate(invalid="ignore"):  # scikit-learn tries y as integers
+            check_classification_targets(y)
+        check_consistent_length(X, y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        self._check_shrinkage()
+        self._check_classes(len(y))
+        return codes
+
+    def _check_given(self, y):
+        if y is None:
+            raise ValueError(
+                "KernelDiscriminant requires y to be passed, but the target y is None."
+            )
+
+    def _check_shrinkage(self):
+        s = self.shrinkage
+        if not (isinstance(s, numbers.Real) and 0 <= float(s) < np.inf):
+            raise ValueError(f"shrinkage must be a number of at least 0, got {s!r}.")
+
+    def _check_classes(self, n):
+        """Samples, classes and parameters that go together."""
+        classes = len(self.classes_)
+        if classes < 2:
+            raise ValueError(
+                f"a discriminant needs at least two classes, y has {classes} class(es): "
+                f"{self.classes_.tolist()}."
+            )
+        if n <= classes:
+            raise ValueError(
+                f"a discriminant needs more samples than classes, got {n} samples in {classes} "
+                "classes: nothing is left to measure the spread within classes."
+            )
+        k = self.n_components
+        if k is not None and not (isinstance(k, numbers.Integral) and 1 <= int(k) < classes):
+            raise ValueError(
+                f"n_components must be None or from 1 to classes - 1 = {classes - 1}, got {k!r}."
+            )
+        self._check_priors(classes)
+
+    def _check_priors(self, classes):
+        if self.priors is None:
+            return
+        with naming("priors"):
+            priors = np.asarray(self.priors, dtype=float)
+        if priors.shape != (classes,) or not np.all(priors > 0) or abs(priors.sum() - 1) > 1e-6:
+            raise ValueError(
+                f"priors must be {classes} positive numbers that sum to 1, got {self.priors!r}."
+            )
+
+    def _priors(self, sums):
+        if self.priors is None:
+            return sums.target / sums.n
+        return on_device_of(np.asarray(self.priors, dtype=float), sums.second)
+
+    def _n_axes(self, rank):
+        """classes - 1, or fewer where the map has fewer dimensions."""
+        most = min(len(self.classes_) - 1, rank)
+        k = most if self.n_components is None else self.n_components
+        if k > most:
+            raise ValueError(
+                f"n_components={k} exceeds the {rank} dimensions that the kernel has on this data."
+            )
+        return k

@@ -1,0 +1,290 @@
+"""Kernelized: any scikit-learn estimator in the feature space of a kernel ([NPT] III-B)."""
+
+import numpy as np
+import scipy.sparse
+from sklearn.base import MetaEstimatorMixin, TransformerMixin, clone
+from sklearn.utils import check_consistent_length, get_tags
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    _routing_enabled,
+    process_routing,
+)
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from ..rows.dask import is_dask
+from .base import all_or_nothing, on_fitted
+from .map_method import MapMethod, functions
+from .partitions import fit_in_parts, require_parts
+from .preimage import has_points
+
+# Methods that scikit-learn routes metadata to (sample_weight and the like).
+ROUTED = (
+    "fit",
+    "fit_predict",
+    "fit_transform",
+    "predict",
+    "predict_proba",
+    "predict_log_proba",
+    "decision_function",
+    "transform",
+    "inverse_transform",
+    "score",
+)
+
+
+def inner_has(name):
+    """Whether the estimator inside has the method: fitted where there is one, else as given."""
+
+    def check(self):
+        getattr(vars(self).get("estimator_", self.estimator), name)
+        return True
+
+    return check
+
+
+def inner_fit_transforms(self):
+    return hasattr(self.estimator, "fit_transform") or hasattr(self.estimator, "transform")
+
+
+def leads_back(self):
+    return inner_has("inverse_transform")(self) and has_points(self)
+
+
+def delegated(name, text):
+    """A method that maps its points and asks the estimator inside; there only if that has it."""
+
+    def method(self, X, *args, **params):
+        Phi = self.kernel_map_.transform(X)
+        return getattr(self.estimator_, name)(Phi, *args, **self._routed(name, params))
+
+    method.__name__, method.__doc__ = name, text
+    method.__qualname__ = f"Kernelized.{name}"
+    return available_if(inner_has(name))(on_fitted(method))
+
+
+class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
+    """The kernel version of any estimator: algorithm KM of [NPT] III-B.
+
+    Fits the estimator on the coordinates of the kernel's feature space, and hands it the
+    coordinates of new points. Inner products of the coordinates are the kernel, so an estimator
+    that works with inner products or distances alone (linear models, SVM, PCA, LDA, k-means,
+    nearest neighbours) becomes exactly its kernel version. Others (lasso, trees, ICA, diagonal
+    mixtures) depend on the basis, which a `KernelMap` given as `kernel` chooses.
+
+    Whatever the estimator has is here too: predict, predict_proba, decision_function, transform,
+    score and so on, and its fitted attributes (classes_, labels_, coef_, ...), which speak of
+    coordinates. Nothing is centred unless the map is.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Classifier, regressor, transformer, clusterer or outlier detector.
+    kernel : Kernel, str, callable or KernelMap, default="rbf"
+
+    Attributes
+    ----------
+    kernel_map_ : KernelMap
+    estimator_ : the estimator, fitted on coordinates
+    dual_coef_ : array
+        Of a linear estimator: its coef_ on the landmarks of the map instead of the coordinates,
+        row by row. Of an SVC: its own dual variables.
+    function_ : RKHSFunction, or a list of one a row of coef_
+        Of a linear estimator: coef_ and intercept_ as a sum of kernels, [NPT] Lemma 6.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_circles
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from mercer import RBF, Kernelized
+    >>> X, y = make_circles(200, factor=0.3, noise=0.1, random_state=0)
+    >>> model = Kernelized(LogisticRegression(), RBF(1.0)).fit(X[:100], y[:100])
+    >>> model.score(X[100:], y[100:])
+    1.0
+    >>> model.set_params(estimator__C=10.0, kernel__gamma=2.0)
+    Kernelized(estimator=LogisticRegression(C=10.0), kernel=RBF(gamma=2.0))
+    >>> bool(abs(model.function_(X) - model.decision_function(X)).max() < 1e-6)
+    True
+    """
+
+    def __init__(self, estimator, kernel="rbf"):
+        self.estimator = estimator
+        self.kernel = kernel
+
+    # --- fitting ----------------------------------------------------------------------------------
+
+    @all_or_nothing
+    def fit(self, X, y=None, **params):
+        """Fit the map, then the estimator on its coordinates (by partial_fit, on Dask)."""
+        if is_dask(X):
+            return self._fit_partitions(X, y, self._routed("fit", params))
+        Phi, params = self._begin(X, y, "fit", params)
+        self.estimator_.fit(Phi, y, **params)
+        return self
+
+    @available_if(inner_has("fit_predict"))
+    @all_or_nothing
+    def fit_predict(self, X, y=None, **params):
+        """Fit, and return the estimator's labels of the training points."""
+        Phi, params = self._begin(X, y, "fit_predict", params)
+        return self.estimator_.fit_predict(Phi, y, **params)
+
+    @all_or_nothing
+    def fit_transform(self, X, y=None, **params):
+        """Fit, and return the estimator's transform of the training points."""
+        Phi, params = self._begin(X, y, "fit_transform", params)
+        if hasattr(self.estimator_, "fit_transform"):
+            return self.estimator_.fit_transform(Phi, y, **params)
+        return self.estimator_.fit(Phi, y, **params).transform(Phi)
+
+    def _begin(self, X, y, caller, params):
+        """Coordinates of the training points, a fresh estimator, and what is passed on to it."""
+        if not hasattr(self.estimator, "fit"):
+            raise TypeError(
+                f"estimator must be a scikit-learn estimator, got {type(self.estimator).__name__} "
+                f"{self.estimator!r}: Kernelized(LogisticRegression(), kernel='rbf')."
+            )
+        if y is not None:
+            check_consistent_length(X, y)
+        params = self._routed(caller, params)
+        inner = clone(self.estimator)
+        Phi = self._fit_map(X)
+        if hasattr(inner, "set_output"):
+            inner.set_output(transform="default")  # containers are made here, with X's index
+        self.estimator_ = inner
+        return Phi, params
+
+    def _fit_partitions(self, X, y, params):
+        inner = clone(self.estimator)
+        if hasattr(inner, "set_output"):
+            inner.set_output(transform="default")
+        require_parts(inner)
+        self._fit_map(X)
+        self.estimator_ = fit_in_parts(inner, self.kernel_map_, X, y, params)
+        return self
+
+    # --- what the estimator does ------------------------------------------------------------------
+
+    predict = delegated("predict", "The estimator's prediction for every row.")
+    predict_proba = delegated("predict_proba", "Probabilities of the classes for every row.")
+    predict_log_proba = delegated("predict_log_proba", "Their logarithms.")
+    decision_function = delegated("decision_function", "The estimator's decision values.")
+    score_samples = delegated("score_samples", "The estimator's score of every row.")
+    kneighbors = delegated("kneighbors", "Nearest training points, by distance in feature space.")
+
+    @available_if(inner_has("score"))
+    @on_fitted
+    def score(self, X, y=None, **params):
+        """The estimator's own score."""
+        Phi = self.kernel_map_.transform(X)
+        return self.estimator_.score(Phi, y, **self._routed("score", params))
+
+    @on_fitted
+    def transform(self, X):
+        """The estimator's transform of the coordinates of every row."""
+        return self.estimator_.transform(self.kernel_map_.transform(X))
+
+    @available_if(leads_back)
+    def inverse_transform(self, Z):
+        """Back to coordinates by the estimator, and to inputs by the map's pre-images."""
+        check_is_fitted(self)
+        return self.kernel_map_.inverse_transform(self.estimator_.inverse_transform(Z))
+
+    @available_if(inner_has("get_feature_names_out"))
+    def get_feature_names_out(self, input_features=None):
+        """Names of the columns that transform returns: the estimator's."""
+        check_is_fitted(self)
+        return self.estimator_.get_feature_names_out()
+
+    # --- linear estimators as functions -----------------------------------------------------------
+
+    @property
+    def dual_coef_(self):
+        """coef_ moved to the landmarks; the dual variables themselves where there are such."""
+        check_is_fitted(self)
+        if hasattr(self.estimator_, "dual_coef_"):
+            return self.estimator_.dual_coef_
+        coef, intercept = self._linear()
+        try:
+            weights, _ = self.kernel_map_.landmark_weights(coef.T, intercept)
+        except ValueError as reason:  # a closed map, or the residual coordinate
+            raise AttributeError(f"dual_coef_ is not available: {reason}") from reason
+        return weights.T if np.ndim(self.estimator_.coef_) > 1 else weights[:, 0]
+
+    @property
+    def function_(self):
+        """coef_ and intercept_ as functions of the input, sums of kernels on the landmarks."""
+        check_is_fitted(self)
+        return functions(self.kernel_map_, *self._linear())
+
+    def _linear(self):
+        """coef_ as rows over the coordinates, and an intercept for each."""
+        inner, width = self.estimator_, self.kernel_map_._n_features_out
+        coef = getattr(inner, "coef_", None)
+        if coef is None or not 1 <= np.ndim(coef) <= 2 or coef.shape[-1] != width:
+            raise AttributeError(
+                f"function_ and dual_coef_ exist for linear estimators (with a coef_ over the "
+                f"{width} coordinates); {type(inner).__name__} is not one."
+            )
+        coef = coef.toarray() if scipy.sparse.issparse(coef) else coef
+        coef = coef if coef.ndim == 2 else coef[None, :]
+        if hasattr(inner, "x_rotations_"):
+            # PLS centres its input first: its intercept_ belongs to centred coordinates.
+            intercept = inner.predict(np.zeros((1, width)))
+        elif hasattr(inner, "offset_") and not hasattr(inner, "intercept_"):
+            intercept = -inner.offset_  # outlier detectors
+        else:
+            intercept = getattr(inner, "intercept_", 0.0)
+        return coef, np.broadcast_to(np.ravel(intercept), (coef.shape[0],))
+
+    def __getattr__(self, name):
+        """Fitted attributes of the estimator inside: classes_, labels_, offset_, ..."""
+        own = getattr(type(self), name, None)
+        if isinstance(own, property):
+            return own.__get__(self)  # it raised AttributeError: say why once more
+        inner = vars(self).get("estimator_")
+        if inner is None or name.startswith("_") or not name.endswith("_"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(inner, name)
+
+    # --- scikit-learn's conventions ---------------------------------------------------------------
+
+    def _routed(self, caller, params):
+        """What of the metadata goes to the estimator: all of it, unless routing is on."""
+        if not _routing_enabled() or caller not in ROUTED:
+            return params
+        return process_routing(self, caller, **params).estimator[caller]
+
+    def get_metadata_routing(self):
+        """Metadata goes to the estimator's method of the same name."""
+        mapping = MethodMapping()
+        for name in ROUTED:
+            mapping.add(caller=name, callee=name)
+        router = MetadataRouter(owner=type(self).__name__)
+        return router.add(estimator=self.estimator, method_mapping=mapping)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        for name in (
+            "estimator_type",
+            "target_tags",
+            "transformer_tags",
+            "classifier_tags",
+            "regressor_tags",
+            "non_deterministic",
+            "array_api_support",
+        ):
+            setattr(tags, name, getattr(inner, name))
+        return tags
+
+
+# scikit-learn has wrapped these for set_output by now; here they are hidden where the estimator
+# inside is no transformer.
+Kernelized.transform = available_if(inner_has("transform"))(  # type: ignore[method-assign]
+    Kernelized.transform
+)
+Kernelized.fit_transform = available_if(inner_fit_transforms)(  # type: ignore[method-assign]
+    Kernelized.fit_transform
+)

@@ -1,0 +1,360 @@
+"""ClassicalMDS: coordinates from distances, and of new points one at a time ([MDS] section 1)."""
+
+import numbers
+import warnings
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse
+import scipy.sparse.linalg
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.metrics import pairwise_distances
+from sklearn.utils.validation import check_is_fitted
+
+from ..engine.arrays import as_numpy, namespace, on_device_of
+from ..kernels import Linear
+from ..kernels.points import naming
+from ..space.spectral import signs, spectrum
+from .base import all_or_nothing, validated_points
+from .columns import as_points, copy, inverse_root, wide
+
+CORRECTIONS = (None, "lingoes", "cailliez")
+
+
+MOST_COMPONENTS = 10**6
+
+
+class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Classical multidimensional scaling (Torgerson's; principal coordinates).
+
+    From squared distances, B = -1/2 H D2 H is the centred Gram matrix of the points, and its
+    leading eigenvectors times the roots of their eigenvalues are the embedding. On Euclidean
+    distances that is PCA, and computed as such. Other dissimilarities make some eigenvalues
+    negative: these are reported and left out, or corrected away.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+    metric : str or callable, default="euclidean"
+        Any metric of ``sklearn.metrics.pairwise_distances``; "precomputed" takes distances (fit:
+        square; transform: one row of distances to the training points for each new one). Metrics
+        other than "euclidean" are computed on the host, wherever the arrays live.
+    correction : {None, "lingoes", "cailliez"}, default=None
+        Makes the distances Euclidean by the smallest constant added between different points: to
+        the squared distances ("lingoes": 2 c) or to the distances ("cailliez": c). New points'
+        distances are corrected the same way; a distance of exactly 0 means the training point
+        itself and stays 0.
+    metric_params : dict or None, default=None
+        Further arguments of the metric.
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_samples, n_components)
+    eigenvalues_ : ndarray of shape (n_components,)
+        Of B (after correction): squared lengths of the embedding's columns.
+    negative_eigenvalues_ : ndarray
+        Negative eigenvalues of B before correction, the most negative last; rounding is left out.
+    negative_share_ : float
+        Their share of the sum of all absolute eigenvalues: 0 for Euclidean distances.
+    correction_constant_ : float
+        c of the correction; 0 without one.
+
+    Examples
+    --------
+    Road distances (km) between six cities give their map: first column east (negative) to west,
+    second north (negative) to south.
+
+    >>> import numpy as np
+    >>> from mercer import ClassicalMDS
+    >>> cities = ["Copenhagen", "Lisbon", "Madrid", "Paris", "Rome", "Vienna"]
+    >>> D = np.zeros((6, 6))
+    >>> D[np.triu_indices(6, 1)] = [
+    ...     *[2971, 2498, 1176, 2050, 1455],
+    ...     *[668, 1799, 2700, 2937],
+    ...     *[1273, 2097, 2409],
+    ...     *[1476, 1249],
+    ...     1209,
+    ... ]
+    >>> D += D.T
+    >>> mds = ClassicalMDS(metric="precomputed").fit(D)
+    >>> mds.embedding_.round(-1)
+    array([[-1060.,  -980.],
+           [ 1750.,  -100.],
+           [ 1190.,    80.],
+           [  -70.,  -300.],
+           [ -670.,  1030.],
+           [-1140.,   270.]])
+    >>> len(mds.negative_eigenvalues_), round(mds.negative_share_, 3)  # roads are not straight
+    (1, 0.011)
+    """
+
+    def __init__(self, n_components=2, metric="euclidean", *, correction=None, metric_params=None):
+        self.n_components = n_components
+        self.metric = metric
+        self.correction = correction
+        self.metric_params = metric_params
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.array_api_support = True
+        tags.input_tags.pairwise = self.metric == "precomputed"
+        tags.input_tags.positive_only = self.metric == "precomputed"
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    # --- fitting --------------------------------------------------------------------------------
+
+    @all_or_nothing
+    def fit(self, X, y=None):
+        """Place the training points."""
+        self._fit(X)
+        return self
+
+    @all_or_nothing
+    def fit_transform(self, X, y=None):
+        """Place the training points, and return the embedding."""
+        self._fit(X)
+        return self.embedding_
+
+    def _fit(self, X):
+        self._check_parameters()
+        points = self._points(X, reset=True)
+        self.correction_constant_, self._n_features_out = 0.0, self.n_components
+        if self._is_euclidean():
+            embedding = self._fit_vectors(points)
+        else:
+            embedding = self._fit_distances(points)
+        self.embedding_ = as_points(embedding, points)
+
+    def _fit_vectors(self, X):
+        """Euclidean distances between vectors: B = Xc Xc', so this is PCA ([MDS] 1.2)."""
+        X = _in_double(X)
+        xp = namespace(X)
+        self._mean = xp.mean(X, axis=0)
+        X = X - self._mean[None, :]
+        n, d = X.shape
+        # The smaller of Xc'Xc and Xc Xc'.
+        k = min(self.n_components, n, d)
+        values, V = spectrum(X.T @ X if d <= n else X @ X.T, k)
+        values = self._without_zeros(values[:k], float(xp.sum(X * X)), n)
+        if d > n:
+            V = X.T @ (V * inverse_root(values)[None, :])
+        V = V * xp.astype(values > 0, V.dtype)[None, :]
+        V = V * signs(X @ V)[None, :]
+        self._axes = wide(V, self.n_components)
+        self.eigenvalues_ = wide(values[None, :], self.n_components)[0, :]
+        self.negative_eigenvalues_, self.negative_share_ = values[:0], 0.0
+        return X @ self._axes
+
+    def _fit_distances(self, points):
+        D = self._training_distances(points)
+        xp = namespace(D)
+        B, self._row_means = _gram(D * D)
+        k = min(self.n_components, D.shape[0])
+        values, U = spectrum(B, k)
+        self._report_negative(values)
+        if self.correction is not None and self.negative_eigenvalues_.shape[0]:
+            values, U = spectrum(self._corrected(D, float(values[-1])), k)
+        total = float(xp.sum(xp.where(values > 0, values, xp.zeros_like(values))))
+        values = self._without_zeros(values[:k], total, D.shape[0])
+        U = U - xp.mean(U, axis=0)[None, :]
+        U = wide(U * signs(U)[None, :], self.n_components)
+        self.eigenvalues_ = values = wide(values[None, :], self.n_components)[0, :]
+        self._axes = U * inverse_root(values)[None, :]
+        return U * xp.sqrt(values)[None, :]
+
+    def _report_negative(self, values):
+        xp = namespace(values)
+        noise = (
+            8 * values.shape[0] * float(xp.finfo(values.dtype).eps) * float(xp.max(xp.abs(values)))
+        )
+        negative = int(xp.sum(xp.astype(values < -noise, xp.int64)))
+        self.negative_eigenvalues_ = values[values.shape[0] - negative :]
+        size = float(xp.sum(xp.abs(values)))
+        lost = float(-xp.sum(self.negative_eigenvalues_)) if negative else 0.0
+        self.negative_share_ = lost / size if size else 0.0
+
+    def _corrected(self, D, smallest):
+        """The corrected B; its row means are kept for new points."""
+        if self.correction == "lingoes":
+            # D2 + 2c off the diagonal adds c to every eigenvalue but that of 1.
+            self.correction_constant_ = -smallest
+        else:
+            self.correction_constant_ = _cailliez(D)
+        between = 1 - on_device_of(np.eye(D.shape[0]), D)
+        B, self._row_means = _gram(self._squared(D, between))
+        return B
+
+    def _squared(self, D, different):
+        """Squared distances, corrected where points differ."""
+        c = self.correction_constant_
+        if self.correction == "cailliez":
+            D = D + c * different
+            return D * D
+        return D * D + 2 * c * different
+
+    def _without_zeros(self, values, total, n):
+        """Rounding and negative eigenvalues as zeros, with a warning where they were asked for."""
+        xp = namespace(values)
+        floor = 8 * n * float(xp.finfo(values.dtype).eps) * total
+        values = xp.where(values > floor, values, xp.zeros_like(values))
+        positive = int(xp.sum(xp.astype(values > 0, xp.int64)))
+        if positive < self.n_components:
+            warnings.warn(
+                f"only {positive} eigenvalues are positive, fewer than n_components="
+                f"{self.n_components}: the last {self.n_components - positive} columns are zero.",
+                UserWarning,
+                stacklevel=6,
+            )
+        return values
+
+    # --- new points -----------------------------------------------------------------------------
+
+    def transform(self, X):
+        """Coordinates of new points, each on its own: Gower's formula.
+
+        y = L^-1/2 U' b with b_i = -1/2 (d_i^2 - mean_j D_ij^2), d the distances to the training
+        points: the projection of the new point onto the axes of the embedding.
+        """
+        check_is_fitted(self)
+        points = self._points(X, reset=False)
+        if self._is_euclidean():
+            Y = (_in_double(points) - self._mean[None, :]) @ self._axes
+        else:
+            D = self._new_distances(points)
+            if self.correction_constant_:
+                D2 = self._squared(D, namespace(D).astype(D > 0, D.dtype))
+            else:
+                D2 = D * D
+            Y = -0.5 * (D2 - self._row_means[None, :]) @ self._axes
+        return as_points(Y, points)
+
+    def _is_euclidean(self):
+        return self.metric == "euclidean" and not self.metric_params
+
+    def _points(self, X, *, reset):
+        if scipy.sparse.issparse(X):
+            raise TypeError(
+                "Sparse data was passed for X, but ClassicalMDS needs dense data: pass X.toarray()."
+            )
+        points = validated_points(self, X, Linear(), reset=reset)
+        Linear().check_range(points)  # squares of what overflows here would be infinite
+        return points
+
+    def _training_distances(self, points):
+        if self.metric != "precomputed":
+            self._training = copy(points)
+            return self._pairwise(points, None)
+        if points.shape[0] != points.shape[1]:
+            raise ValueError(
+                f"metric='precomputed' needs a square matrix of distances at fit, got shape "
+                f"{tuple(points.shape)}."
+            )
+        D = _in_double(points)
+        _check_distances(D)
+        _check_square(D)
+        return D
+
+    def _new_distances(self, points):
+        if self.metric != "precomputed":
+            return self._pairwise(points, self._training)
+        D = _in_double(points)
+        _check_distances(D)
+        return D
+
+    def _pairwise(self, X, Y):
+        # Metrics are NumPy's and Python's: computed on the host, back to where X is.
+        A, B = as_numpy(X), None if Y is None else as_numpy(Y)
+        with naming("metric"):
+            D = pairwise_distances(A, B, metric=self.metric, **(self.metric_params or {}))
+        D = on_device_of(np.asarray(D, dtype=np.float64), X, dtype=namespace(X).float64)
+        _check_distances(D)
+        if Y is None:
+            _check_square(D)
+        return D
+
+    def _check_parameters(self):
+        k = self.n_components
+        if not isinstance(k, numbers.Integral) or isinstance(k, bool) or k < 1:
+            raise ValueError(f"n_components must be a positive integer, got {k!r}.")
+        if int(k) > MOST_COMPONENTS:
+            raise ValueError(f"n_components={k} is more than any embedding has.")
+        if self.metric_params is not None and not isinstance(self.metric_params, dict):
+            raise TypeError(
+                f"metric_params must be a dict of arguments of the metric, or None, got "
+                f"{self.metric_params!r}."
+            )
+        if self.correction not in CORRECTIONS:
+            raise ValueError(
+                f"correction must be None, 'lingoes' or 'cailliez', got {self.correction!r}."
+            )
+        if not isinstance(self.metric, str) and not callable(self.metric):
+            raise ValueError(f"metric must be a name or a function, got {self.metric!r}.")
+
+
+def _gram(D2):
+    """B = -1/2 H D2 H ([MDS] 2.2.2), and the row means of D2."""
+    xp = namespace(D2)
+    row_means = xp.mean(D2, axis=1)
+    B = D2 - xp.mean(D2, axis=0)[None, :]
+    B -= xp.mean(B, axis=1)[:, None]
+    B *= -0.5
+    return B, row_means
+
+
+def _cailliez(D):
+    """The smallest c for which D + c (off the diagonal) is Euclidean: Cailliez 1983.
+
+    It is the largest eigenvalue of [[0, 2 B2], [-I, -4 B1]], B2 and B1 the Gram matrices made from
+    squared distances and from distances.
+    """
+    D = as_numpy(D)
+    n = len(D)
+    B2, B1 = _gram(D * D)[0], _gram(D)[0]
+    if n <= 200:
+        M = np.block([[np.zeros((n, n)), 2 * B2], [-np.eye(n), -4 * B1]])
+        return float(scipy.linalg.eigvals(M).real.max())
+
+    def product(x):
+        a, b = x[:n].ravel(), x[n:].ravel()
+        return np.concatenate([2 * (B2 @ b), -a - 4 * (B1 @ b)])
+
+    M = scipy.sparse.linalg.LinearOperator((2 * n, 2 * n), matvec=product, dtype=float)
+    start = np.random.default_rng(0).standard_normal(2 * n)
+    values = scipy.sparse.linalg.eigs(M, k=1, which="LR", v0=start, return_eigenvectors=False)
+    return float(values.real.max())
+
+
+def _check_distances(D):
+    xp = namespace(D)
+    if bool(xp.any(D < 0)):
+        raise ValueError(
+            f"Negative values in data passed to ClassicalMDS: distances are at least 0, the "
+            f"smallest is {float(xp.min(D)):.4g}. (For similarities there is "
+            "KernelPCA(kernel='precomputed').)"
+        )
+    if not bool(xp.all(xp.isfinite(D))):
+        raise ValueError("distances contain NaN or infinity.")
+
+
+def _check_square(D):
+    """Symmetric, with zeros on the diagonal, up to rounding."""
+    xp = namespace(D)
+    size = float(xp.max(D))
+    worst = float(xp.max(xp.abs(D - D.T)))
+    if worst > 1e-6 * size:
+        raise ValueError(
+            f"distances must be symmetric: D[i, j] and D[j, i] differ by up to {worst:.4g}. Use "
+            "(D + D.T) / 2 if that is what you mean."
+        )
+    diagonal = float(xp.max(xp.linalg.diagonal(D)))
+    if diagonal > 1e-6 * size:
+        raise ValueError(
+            f"the distance of a point to itself must be 0, got {diagonal:.4g} on the diagonal. (A "
+            "matrix of similarities belongs to KernelPCA(kernel='precomputed').)"
+        )
+
+
+def _in_double(X):
+    xp = namespace(X)
+    return xp.astype(X, xp.float64, copy=False)

@@ -1,0 +1,227 @@
+"""KernelPCAL1: directions of largest L1 dispersion in the feature space ([NPT] IV-D)."""
+
+import numbers
+import warnings
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from ..engine.arrays import eigh, namespace, on_device_of, row_norms
+from ..rows.moments import Moments
+from ..space.spectral import signs
+from .base import all_or_nothing, validated_points
+from .columns import as_points
+from .map_method import MapMethod
+from .preimage import has_points, on_scores, preimage
+
+# Each start is a column of signs.
+MOST_STARTS = 10**6
+
+
+class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
+    """Robust principal components: maximise sum_i |<w, y_i>| instead of the sum of squares.
+
+    A far-away point counts with its distance, not the square of it. The iteration of PCA-L1 on the
+    centred coordinates y_i of a kernel map: signs p_i = sign(w . y_i), then w along sum_i p_i y_i,
+    until no sign flips; the dispersion never decreases. It ends in a local maximum, so several
+    starts are tried: principal components, the largest point, and random signs. More components by
+    deflation, y_i - w (w . y_i).
+
+    Parameters
+    ----------
+    n_components : int, default=2
+    kernel : Kernel, str, callable or KernelMap, default="rbf"
+    n_init : int, default=8
+        Random starts, besides the others.
+    max_iter : int, default=1000
+        Most steps from one start.
+    random_state : int, RandomState or None, default=None
+        Of the random starts.
+
+    Attributes
+    ----------
+    dispersions_ : array of shape (n_components,)
+        sum_i |w . y_i| over the points as deflated so far.
+    dispersion_paths_ : list of ndarrays
+        Dispersion after each step from the start that won, for every component.
+    components_ : ndarray of shape (n_components, rank)
+        Orthonormal directions in the coordinates of `kernel_map_`.
+    n_iter_ : int
+        Most steps that a component took.
+    kernel_map_ : KernelMap
+    kernel_ : Kernel
+        The kernel with data-dependent parameters turned into numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelPCA, KernelPCAL1, Linear
+    >>> X = np.zeros((41, 2))
+    >>> X[:, 0] = np.linspace(-1, 1, 41)
+    >>> X[20] = [0.0, 5.0]  # an outlier
+    >>> scores = KernelPCA(1, kernel=Linear()).fit_transform(X)
+    >>> round(abs(float(np.corrcoef(scores[:, 0], X[:, 0])[0, 1])), 2)  # PCA follows the outlier
+    0.0
+    >>> scores = KernelPCAL1(1, kernel=Linear(), random_state=0).fit_transform(X)
+    >>> round(abs(float(np.corrcoef(scores[:, 0], X[:, 0])[0, 1])), 2)
+    0.96
+    """
+
+    def __init__(self, n_components=2, kernel="rbf", *, n_init=8, max_iter=1000, random_state=None):
+        self.n_components = n_components
+        self.kernel = kernel
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    @all_or_nothing
+    def fit(self, X, y=None):
+        """Find the directions on the training points."""
+        self._fit(X)
+        return self
+
+    @all_or_nothing
+    def fit_transform(self, X, y=None):
+        """Fit, and return the scores of the training points."""
+        return self._fit(X)
+
+    def _fit(self, X):
+        self._check_parameters()
+        points = validated_points(self, X, self._leaf_kernel(), reset=True)
+        self.kernel_map_ = self._new_map().set_params(residual=False)
+        Y = self.kernel_map_.fit_transform(X)
+        self.kernel_ = self.kernel_map_.kernel_
+        xp = namespace(Y)
+        self._mean = xp.mean(Y, axis=0)
+        Y = Y - self._mean[None, :]
+        directions, self.dispersion_paths_ = self._directions(Y)
+        self._axes = directions * signs(Y @ directions)[None, :]
+        self.components_ = self._axes.T
+        self.dispersions_ = on_device_of([path[-1] for path in self.dispersion_paths_], Y)
+        self.n_iter_ = max(len(path) for path in self.dispersion_paths_)
+        self._n_features_out = self._axes.shape[1]
+        return as_points(Y @ self._axes, points)
+
+    def _directions(self, Y):
+        """Columns w, one after the other on what the earlier ones have left."""
+        xp, rest = namespace(Y), Y
+        random = check_random_state(self.random_state)
+        principal = eigh(Moments.of(Y).scatter())[1]
+        total, found, paths = float(xp.sum(row_norms(Y, xp))), [], []
+        floor = (4 * Y.shape[0] * float(xp.finfo(Y.dtype).eps)) ** 2 * total
+        wanted = min(self.n_components, Y.shape[0])
+        for j in range(wanted):
+            if float(xp.sum(row_norms(rest, xp))) <= floor:
+                warnings.warn(
+                    f"n_components={self.n_components} is more than the rank {j} of the centred "
+                    f"kernel matrix: the last {wanted - j} columns are zero.",
+                    UserWarning,
+                    stacklevel=6,
+                )
+                found += [xp.zeros_like(Y[0, :])] * (wanted - j)
+                paths += [np.zeros(1)] * (wanted - j)
+                break
+            starts = self._starts(rest, principal[:, : j + 1], random)
+            w, path, settled = most_dispersed(rest, starts, self.max_iter)
+            if not settled:
+                warnings.warn(
+                    f"component {j} still changed signs after max_iter={self.max_iter} steps.",
+                    ConvergenceWarning,
+                    stacklevel=6,
+                )
+            for v in found:  # deflation makes w orthogonal up to rounding
+                w = w - v * (v @ w)
+            w = w / xp.sqrt(w @ w)
+            rest = rest - (rest @ w)[:, None] * w[None, :]
+            found.append(w)
+            paths.append(path)
+        return xp.stack(found, axis=1), paths
+
+    def _starts(self, Y, principal, random):
+        """Signs, one column a start: they mean the same in every basis of the map."""
+        xp = namespace(Y)
+        largest = int(xp.argmax(row_norms(Y, xp)))
+        fixed = xp.concat([principal, Y[largest, :][:, None]], axis=1)
+        flips = 2.0 * random.randint(2, size=(Y.shape[0], self.n_init)) - 1
+        return xp.concat([polarity(Y @ fixed), on_device_of(flips, Y)], axis=1)
+
+    def transform(self, X):
+        """Scores of every row; each row on its own."""
+        check_is_fitted(self)
+        points = validated_points(self, X, self.kernel_, reset=False)
+        scores = self.kernel_map_.project(X, self._axes, -(self._mean @ self._axes))
+        return as_points(scores, points)
+
+    @available_if(has_points)
+    def inverse_transform(self, X):
+        """Points with these scores, about: see :func:`mercer.preimage`."""
+        return preimage(self, X)
+
+    def _combination(self, Z):
+        return self.kernel_map_._combination(Z @ self._axes.T + self._mean[None, :])
+
+    def _examples(self):
+        points, Phi = self.kernel_map_._examples()
+        return points, (Phi - self._mean[None, :]) @ self._axes
+
+    def _ridge_defaults(self):
+        return on_scores(self.kernel_), 1.0
+
+    def _last_fit(self):
+        return self._axes
+
+    def _check_parameters(self):
+        for name, least in (("n_components", 1), ("n_init", 0), ("max_iter", 1)):
+            value = getattr(self, name)
+            whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+            if name == "n_init" and whole and value > MOST_STARTS:
+                raise ValueError(f"n_init must be at most {MOST_STARTS}, got {value!r}.")
+            if not whole or value < least:
+                raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")
+
+
+def polarity(projections):
+    """sign, with sign(0) = +1."""
+    xp = namespace(projections)
+    one = xp.ones_like(projections)
+    return xp.where(projections < 0, -one, one)
+
+
+def most_dispersed(Y, P, max_iter):
+    """The best direction over all starts P (columns of signs), its dispersions, whether it settled.
+
+    All starts step together: w = Y'p / |Y'p|, p = sign(Y w). A start has settled when no sign
+    flips and no point has w . y = 0; such a point's sign is flipped (the nudge of [NPT]'s PCA-L1,
+    in the direction that helps: with S = Y'p, |S - 2y|^2 = |S|^2 + 4|y|^2). Points that are zero
+    themselves have no sign that matters.
+    """
+    xp = namespace(Y)
+    lengths = xp.sqrt(row_norms(Y, xp))
+    tiny = 8 * float(xp.finfo(Y.dtype).eps)
+    nonzero = lengths > tiny * float(xp.sum(lengths))  # |S| at most: smaller ones change nothing
+    history = []
+    for _ in range(max_iter):
+        S = Y.T @ P
+        norms = xp.sqrt(xp.sum(S * S, axis=0))
+        W = S / xp.where(norms > 0, norms, xp.ones_like(norms))[None, :]
+        projections = Y @ W
+        history.append(xp.sum(xp.abs(projections), axis=0))
+        flipped = polarity(projections)
+        moving = xp.any(flipped != P, axis=0)
+        orthogonal = (xp.abs(projections) <= tiny * lengths[:, None]) & nonzero[:, None]
+        stuck = xp.any(orthogonal, axis=0) & ~moving
+        if bool(xp.any(stuck)):
+            first = xp.argmax(xp.astype(orthogonal, xp.int64), axis=0)
+            rows = on_device_of(np.arange(Y.shape[0]), Y, dtype=first.dtype)
+            nudge = (rows[:, None] == first[None, :]) & stuck[None, :]
+            flipped = xp.where(nudge, -flipped, flipped)
+        P = flipped
+        if not bool(xp.any(moving | stuck)):
+            break
+    settled = ~(moving | stuck)
+    best = int(xp.argmax(history[-1]))
+    return W[:, best], np.array([float(step[best]) for step in history]), bool(settled[best])

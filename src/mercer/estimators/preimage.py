@@ -1,0 +1,323 @@
+"""Pre-images: from coordinates in feature space back to points.
+
+A point of feature space has an exact pre-image only by luck. Three answers: for a linear kernel
+the sum that it is; a ridge regression from coordinates to points, learned once (Bakir, Weston and
+Schoelkopf 2004); or, for kernels of the distance, the point whose image is nearest, by the fixed
+point iteration of Mika et al. 1999.
+
+A model takes part by `_combination(Z)`, the points of feature space as sums over landmarks, and
+`_examples()`, points with their coordinates.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from ..engine import tiles
+from ..engine.arrays import is_array, is_numpy, namespace, on_device_of, row_norms
+from ..kernels import RBF, Kernel, Linear, Matern, QuadraticForm, RationalQuadratic
+from ..kernels.algebra import Scaled
+from ..kernels.base import is_number
+from ..kernels.dot_product import DotProduct
+from ..kernels.stationary import Laplacian, Stationary
+from ..space import factorize
+
+METHODS = ("ridge", "fixed-point")
+TINY = 1e-30
+
+
+@dataclass
+class Combination:
+    """Points of feature space, each row of weights one: sum_j w_j image(s_j)."""
+
+    kernel: Kernel
+    landmarks: Any
+    weights: Any
+
+
+def preimage(model, Z, method="ridge", *, alpha=None, max_iter=200, tol=1e-7):
+    """Points whose coordinates (or scores) are about Z.
+
+    Parameters
+    ----------
+    model : fitted KernelMap, KernelPCA or KernelPCAL1
+    Z : array of shape (n, n_coordinates)
+    method : {"ridge", "fixed-point"}, default="ridge"
+        "ridge" learns a regression from coordinates to the training points (a KernelMap: to its
+        landmarks) at its first use. "fixed-point" seeks the point whose image is nearest, starting
+        from the nearest landmark; it needs RBF, RationalQuadratic or Matern with nu > 1. Where the
+        kernel is linear both are the exact inverse.
+    alpha : float or None, default=None
+        Ridge penalty. None: for KernelPCA 1.0 with the model's own kernel on scores, as in
+        scikit-learn (kernels that cannot compare scores give way to RBF); for a KernelMap, whose
+        exact coordinates are linear features already, 1e-6 of the mean k(s, s).
+    max_iter : int, default=200
+        Steps of the fixed point iteration.
+    tol : float, default=1e-7
+        It stops when no coordinate moves by more than this share of the landmarks' spread.
+
+    Returns
+    -------
+    X : array of shape (n, n_features)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import RBF, KernelMap, preimage
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> kernel_map = KernelMap(RBF(0.5)).fit(X)
+    >>> Z = kernel_map.transform([[0.3, -0.4]])
+    >>> kernel_map.inverse_transform(Z).round(2)
+    array([[ 0.3, -0.4]])
+    >>> preimage(kernel_map, Z, "fixed-point").round(2)
+    array([[ 0.3, -0.4]])
+    """
+    if not hasattr(model, "_combination"):
+        raise TypeError(
+            f"model must be a fitted KernelMap, KernelPCA or KernelPCAL1, got "
+            f"{type(model).__name__}."
+        )
+    check_is_fitted(model)
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}.")
+    if alpha is not None and not (is_number(alpha) and 0 < alpha < np.inf):
+        raise ValueError(f"alpha must be a positive number, got {alpha!r}.")
+    require_vectors(model)
+    Z = _coordinates(model, Z)
+    if is_linear(model.kernel_):
+        return _sum(model._combination(Z))
+    if method == "fixed-point":
+        return fixed_point(model._combination(Z), max_iter=max_iter, tol=tol)
+    return _ridge(model, alpha)(Z)
+
+
+def has_points(model):
+    """Whether there is a way back at all; for available_if, which shows the reason as a cause."""
+    if model._leaf_kernel().kind == "gram":
+        raise AttributeError(
+            f"{type(model).__name__} takes a precomputed kernel: the points behind it are unknown, "
+            "so there is no way back to them. Fit with the kernel itself."
+        )
+    return True
+
+
+def is_linear(kernel):
+    """Whether images are a linear function of points: then pre-images are the same sums."""
+    return isinstance(kernel, (Linear, QuadraticForm)) or (
+        isinstance(kernel, Scaled) and is_linear(kernel.kernel)
+    )
+
+
+def _sum(combination):
+    """sum_j w_j s_j: exact for linear kernels, up to what the kernel does not see."""
+    return combination.weights @ combination.landmarks
+
+
+class MapPreimages:
+    """The way back from the coordinates of a KernelMap, whose landmarks it keeps anyway."""
+
+    kernel_: Any
+    mean_: Any
+    correction_: Any
+    n_features_in_: int
+    _space: Any
+    _rotation: Any
+    _rotated: Any
+
+    @available_if(has_points)
+    def inverse_transform(self, X):
+        """Points with these coordinates: exact for a linear kernel, else by :func:`preimage`."""
+        return preimage(self, X)
+
+    def _combination(self, Z):
+        """phi = C^-1 k(S, .) is the sum over landmarks with weights C^-T phi."""
+        raw = Z if self.mean_ is None else Z + self.mean_[None, :]
+        raw = raw if self._rotation is None else raw @ self._rotation.T
+        if self.correction_ is not None:
+            raise ValueError(
+                "the similarity was corrected (see correction_), so its points are no sums over "
+                "landmarks; use method='ridge'."
+            )
+        if self._space.S is None:
+            S, Phi = self._examples()
+            return Combination(self.kernel_, S, raw @ namespace(Z).linalg.pinv(Phi))
+        return Combination(self.kernel_, self._space.S, self._space.landmark_weights(raw))
+
+    def _examples(self):
+        """Landmarks and their coordinates, rows of C; unit vectors for a closed linear map."""
+        if self._space.S is None and not is_linear(self.kernel_):
+            raise ValueError(
+                "basis='closed' keeps no training points to find a way back with: use "
+                "basis='cholesky', a rotation of it."
+            )
+        if self._space.S is None:
+            S = on_device_of(np.eye(self.n_features_in_), self._space.example)
+            return S, self.kernel_.features(S)
+        S = self._space.S
+        known = getattr(self._space, "C", None)
+        Phi = self._rotated(self._space.coordinates(S) if known is None else known)
+        return S, Phi if self.mean_ is None else Phi - self.mean_[None, :]
+
+    def _ridge_defaults(self):
+        """Exact coordinates are linear features: no kernel, hardly any penalty."""
+        return None, 1e-6
+
+    def _last_fit(self):
+        return self._space
+
+
+# --- ridge ------------------------------------------------------------------------------------
+
+
+class Ridge:
+    """z -> k(z, S) B: kernel ridge on a factor; linear, with intercept, where kernel is None."""
+
+    def __init__(self, kernel, Z, X, alpha, of):
+        self.kernel, self.alpha, self.of = kernel, alpha, of
+        if kernel is None:
+            self.mean, self.target_mean = _mean(Z), _mean(X)
+            # (F - 1 mean')'X needs no centred X, which would fill a sparse one.
+            F = Z - self.mean[None, :]
+            self.B = self._solved(
+                F, X, alpha * float(namespace(Z).mean(row_norms(Z, namespace(Z))))
+            )
+        else:
+            self.kernel = kernel = kernel.bind_points(Z, None)
+            fit = factorize(kernel, Z)
+            self.S, self.B = fit.factor.S, fit.factor.weights(self._solved(fit.F, X, alpha))
+
+    @staticmethod
+    def _solved(F, X, alpha):
+        """(F'F + alpha I)^-1 F'X."""
+        xp = namespace(F)
+        return xp.linalg.solve(F.T @ F + alpha * on_device_of(np.eye(F.shape[1]), F), F.T @ X)
+
+    def __call__(self, Z):
+        if self.kernel is None:
+            return (Z - self.mean[None, :]) @ self.B + self.target_mean[None, :]
+        return tiles.multiply(self.kernel, Z, self.S, self.B)
+
+
+def _ridge(model, alpha):
+    """The regression of a model, learned once for each alpha asked for in a row."""
+    kernel, default = model._ridge_defaults()
+    alpha = default if alpha is None else float(alpha)
+    learned = vars(model).get("_ridge")
+    if learned is None or learned.alpha != alpha or learned.of is not model._last_fit():
+        X, Z = model._examples()
+        learned = model._ridge = Ridge(kernel, Z, X, alpha, of=model._last_fit())
+    return learned
+
+
+def on_scores(kernel):
+    """The model's own kernel where it compares any vectors; else RBF with gamma by the scores."""
+    inner = kernel.kernel if isinstance(kernel, Scaled) else kernel
+    general = isinstance(inner, (DotProduct, Stationary, Laplacian)) and inner.is_psd is True
+    weights_a_column = any(np.ndim(value) for value in inner.get_params(deep=False).values())
+    return kernel if general and not weights_a_column else RBF("scale")
+
+
+# --- fixed point ------------------------------------------------------------------------------
+
+
+def slope(kernel):
+    """-dk/d(d^2), up to a factor: of these kernels of a distance d it is a kernel of d again."""
+    if isinstance(kernel, Scaled):
+        return slope(kernel.kernel)
+    if isinstance(kernel, RBF):
+        return kernel
+    if isinstance(kernel, RationalQuadratic):
+        a = float(kernel.alpha)
+        return RationalQuadratic(a + 1, np.multiply(kernel.length_scale, (a / (a + 1)) ** 0.5))
+    if isinstance(kernel, Matern) and kernel.nu > 1:
+        nu = float(kernel.nu)
+        return Matern(nu - 1, np.multiply(kernel.length_scale, ((nu - 1) / nu) ** 0.5))
+    raise ValueError(
+        f"the fixed point iteration needs a smooth kernel of the Euclidean distance (RBF, "
+        f"RationalQuadratic, Matern with nu > 1), got {kernel!r}; use method='ridge'."
+    )
+
+
+def fixed_point(combination, *, max_iter, tol):
+    """argmin_x |image(x) - p|^2 for p = sum_j w_j image(s_j), k(x, x) constant.
+
+    The gradient of sum_j w_j k(x, s_j) is along sum_j c_j (s_j - x) with c_j = w_j (-dk/dd^2)(x,
+    s_j), and vanishes where x = sum_j c_j s_j / sum_j c_j: iterate, from the landmark whose image
+    is nearest. Where sum_j c_j < 0 (weights have both signs) the gradient points the other way; a
+    step that brings x no nearer is halved, so that the distance never grows.
+    """
+    kernel, S, weights = combination.kernel, combination.landmarks, combination.weights
+    if scipy.sparse.issparse(S):
+        S = S.toarray()
+    xp, steepness = namespace(weights), slope(kernel).against(S)
+    near = kernel.against(S)
+    S = on_device_of(S, weights)
+    start = xp.argmax(weights @ near(S).T, axis=1)
+    X = xp.take(S, start, axis=0)
+    value = xp.sum(weights * near(X), axis=1)
+    spread = float(xp.max(xp.std(S, axis=0)))
+    length = xp.ones_like(value)
+    for _ in range(max_iter):
+        c = weights * steepness(X)
+        total, size = xp.sum(c, axis=1), xp.sum(xp.abs(c), axis=1)
+        # Where the sum cancels to nothing the step must stay finite.
+        divisor = xp.maximum(xp.abs(total), 1e-8 * size + TINY)
+        step = (c @ S - total[:, None] * X) / divisor[:, None]
+        new = X + length[:, None] * step
+        new_value = xp.sum(weights * near(new), axis=1)
+        nearer = new_value > value
+        X, value = xp.where(nearer[:, None], new, X), xp.where(nearer, new_value, value)
+        if float(xp.max(length[:, None] * xp.abs(step))) <= tol * spread:
+            break
+        length = xp.where(nearer, xp.minimum(2 * length, xp.ones_like(length)), 0.5 * length)
+    return X
+
+
+# --- checks -----------------------------------------------------------------------------------
+
+
+def require_vectors(model):
+    name, kernel = type(model).__name__, model.kernel_
+    if kernel.kind == "gram":
+        raise ValueError(
+            f"{name} was fitted on a precomputed kernel: the points behind it are unknown, so "
+            "there is no way back to them. Fit with the kernel itself."
+        )
+    points = model._examples()[0]
+    if not (is_array(points) or scipy.sparse.issparse(points)) or points.dtype == object:
+        raise ValueError(
+            f"{name} was fitted on objects that are not vectors of numbers: pre-images are sums of "
+            "training points, which objects do not have."
+        )
+
+
+def _coordinates(model, Z):
+    """Z as an array like the model's own, with its number of columns."""
+    like, width = model._examples()[1], model._n_features_out
+    if not is_array(Z):
+        Z = np.asarray(Z)
+    if is_numpy(Z) != is_numpy(like):
+        raise TypeError(
+            f"{type(model).__name__} was fitted on arrays of another kind than "
+            f"{type(Z).__module__}.{type(Z).__name__}: pass coordinates that it returned."
+        )
+    if Z.ndim != 2 or Z.shape[1] != width:
+        raise ValueError(
+            f"{type(model).__name__} has {width} coordinates: Z must have shape (n, {width}), got "
+            f"{tuple(Z.shape)}."
+        )
+    Z = on_device_of(Z, like)
+    xp = namespace(Z)
+    if not bool(xp.all(xp.isfinite(Z))):
+        raise ValueError("Z contains NaN or infinity.")
+    return Z[:, : like.shape[1]]
+
+
+def _mean(X):
+    if scipy.sparse.issparse(X):
+        return np.asarray(X.mean(axis=0)).ravel()
+    return namespace(X).mean(X, axis=0)

@@ -1,0 +1,136 @@
+"""KernelRidgeCV: the penalty of a kernel ridge by leave-one-out, in closed form."""
+
+import numpy as np
+
+from ..engine.arrays import as_numpy, eigh, namespace, on_device_of
+from ..engine.memory import MemoryLimitError
+from ..kernels import points as pts
+from .base import all_or_nothing
+from .partitions import in_passes
+from .ridge_model import RidgeModel, as_host
+
+
+class KernelRidgeCV(RidgeModel):
+    """KernelRidge whose alpha has the smallest leave-one-out error, in closed form.
+
+    One eigendecomposition serves every alpha. With Phi'Phi = V D V' and Q = Phi V (or, the same Q,
+    K = U D U' and Q = U D^1/2), the error at a left-out row is (t_i - f_i) / (1 - h_i) with
+    h_i = sum_j Q_ij^2 / (D_j + alpha). Nothing is fitted again.
+
+    Parameters
+    ----------
+    alphas : array of positive numbers, default=(0.1, 1.0, 10.0)
+        To choose from.
+    kernel : Kernel, str, callable or KernelMap, default="rbf"
+    form : {"auto", "primal", "dual"}, default="auto"
+        As in KernelRidge: which of the two eigenproblems is solved.
+
+    Attributes
+    ----------
+    alpha_ : float
+        The chosen one.
+    cv_errors_ : array of shape (n_alphas,)
+        Mean squared leave-one-out error of each alpha, in the order given.
+    best_score_ : float
+        Minus the smallest of them.
+    form_, kernel_map_, coef_, dual_coef_, function_ : as in KernelRidge
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import RBF, KernelRidgeCV
+    >>> rng = np.random.default_rng(0)
+    >>> x = np.linspace(0, 6, 80)[:, None]
+    >>> y = np.sin(x[:, 0]) + 0.1 * rng.normal(size=80)
+    >>> KernelRidgeCV([1e-4, 1e-2, 1.0], RBF(1.0)).fit(x, y).alpha_
+    0.01
+    """
+
+    # K, its eigenvectors with what LAPACK needs for them, and their scaled copy.
+    _matrices = 6
+
+    def __init__(self, alphas=(0.1, 1.0, 10.0), kernel="rbf", *, form="auto"):
+        self.alphas = alphas
+        self.kernel = kernel
+        self.form = form
+
+    @all_or_nothing
+    def fit(self, X, y, sample_weight=None):
+        """Choose alpha, and solve."""
+        if in_passes(X):
+            raise TypeError(
+                "KernelRidgeCV needs the errors of all rows at once; on a Dask collection or a "
+                "stream choose alpha on a sample, and fit KernelRidge."
+            )
+        T, weights = self._check_targets(X, y, sample_weight)
+        self._check_alphas()
+        largest = float(np.abs(T).max())
+        if not largest < 1e150:
+            raise ValueError(
+                f"y reaches {largest:.4g}, and the squares of its errors overflow: scale y."
+            )
+        return self._fit_held(X, T, weights)
+
+    def _alphas_of_matrix(self, K, T, weights):
+        """K = V D V': the rows of Q = V D^1/2 are coordinates."""
+        xp = namespace(K)
+        if weights is not None:
+            root = xp.sqrt(weights)[:, None]
+            K, T = K * root * root.T, T * root
+        values, V = eigh(K)
+        Q = V * xp.sqrt(xp.where(values > 0, values, xp.zeros_like(values)))[None, :]
+        return self._chosen(Q, values, T, weights)
+
+    def _alphas_of_coordinates(self, Phi, T, weights, sums):
+        """Phi'Phi = V D V': Q = Phi V."""
+        if Phi is None:
+            raise MemoryLimitError(
+                f"KernelRidgeCV needs all {len(T)} rows of {self.kernel_map_.rank_} coordinates at "
+                "once, more than memory_limit allows: choose alpha on a sample, fit KernelRidge."
+            )
+        values, V = eigh(sums.second)
+        if weights is not None:
+            root = namespace(Phi).sqrt(weights)[:, None]
+            Phi, T = Phi * root, T * root
+        return self._chosen(Phi @ V, values, T, weights)
+
+    def _chosen(self, Q, values, T, weights):
+        candidates = self._check_alphas()
+        errors = leave_one_out_errors(Q, values, T, candidates)
+        errors /= T.shape[1] * (T.shape[0] if weights is None else float(namespace(Q).sum(weights)))
+        best = int(np.argmin(errors))
+        self.alpha_, self.best_score_ = float(candidates[best]), -float(errors[best])
+        self.cv_errors_ = on_device_of(errors, Q)
+        return np.full(T.shape[1], self.alpha_)
+
+    def _check_alphas(self):
+        with pts.naming("alphas"):
+            alphas = np.atleast_1d(np.asarray(as_host(self.alphas), dtype=float))
+        if alphas.ndim != 1 or not alphas.size or not np.all((alphas > 0) & (alphas < np.inf)):
+            raise ValueError(f"alphas must be a list of positive numbers, got {self.alphas!r}.")
+        return alphas
+
+
+def leave_one_out_errors(Q, values, T, alphas):
+    """Sums of squared leave-one-out errors of ridge on the rows of Q, for every alpha.
+
+    Q'Q is diagonal: `values`, largest first. Rows of Q and T times the roots of their weights give
+    the weighted sums.
+    """
+    xp = namespace(Q)
+    # Smaller eigenvalues are rounding: without a floor a tiny alpha would divide by nothing.
+    floor = max(float(values[0]), 0.0) * float(xp.finfo(values.dtype).eps)
+    values = xp.where(values > floor, values, floor * xp.ones_like(values))
+    alphas = on_device_of(alphas, Q)[None, :]
+    gain = 1 / (values[:, None] + alphas)  # r x alphas
+    squares = Q * Q
+    leverage, own = squares @ gain, xp.sum(squares, axis=1)[:, None]
+    # 1 - h >= alpha / (k(x, x) + alpha): a bound where the difference is all rounding.
+    least = alphas / (own + alphas) + float(xp.finfo(own.dtype).eps)
+    left = xp.where(1 - leverage > least, 1 - leverage, least)
+    projected = Q.T @ T
+    errors = xp.zeros_like(left[0, :])
+    for k in range(T.shape[1]):
+        misses = (T[:, k : k + 1] - Q @ (projected[:, k : k + 1] * gain)) / left
+        errors = errors + xp.sum(misses * misses, axis=0)
+    return as_numpy(errors).copy()

@@ -1,0 +1,1 @@
+"""Looking at kernels: comparisons, pictures, the report page."""

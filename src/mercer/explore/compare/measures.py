@@ -1,0 +1,118 @@
+"""Numbers that describe one kernel's feature space, from its coordinates on the sample."""
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...engine.arrays import as_numpy
+from ...estimators.kernel_map import KernelMap
+from ...kernels import NotPSDError, check_mercer
+from ..embeddings import eigenvalues
+from .sampling import class_codes
+
+# Eigenvalues are taken on at most this many rows (they cost about 9 n^3 operations).
+SPECTRUM_ROWS = 2000
+BY_CONSTRUCTION, NOT_REFUTED, REFUTED = "by construction", "not refuted", "refuted"
+
+
+@dataclass
+class Measures:
+    """What the coordinates F of the sample say about the kernel (K = F F')."""
+
+    validity: str
+    rank: int
+    effective_dimension: float
+    self_similarity: tuple[float, float]
+    condition: float
+    alignment: float | None
+    relative_variance: float
+    spectrum: np.ndarray
+    fit_seconds: float
+
+
+def measure(kernel, sample):
+    """All measures of one kernel on the whole sample."""
+    everyone = np.arange(len(sample))
+    X = sample.take(everyone)
+    validity = _validity(kernel, X)
+    start = time.perf_counter()
+    kernel_map = space_of(kernel)
+    F = as_numpy(kernel_map.fit_transform(X)).astype(float)
+    seconds = time.perf_counter() - start
+    if kernel_map.correction_:
+        validity = REFUTED
+    diagonal = np.einsum("ij,ij->i", F, F)
+    Fc = F - F.mean(axis=0)
+    # Dimension and alignment know no scale; fourth powers of the coordinates would overflow.
+    unit = Fc / (np.abs(Fc).max(initial=0) or 1.0)
+    values = eigenvalues(_rows_for_spectrum(Fc))
+    return Measures(
+        validity=validity,
+        rank=int(kernel_map.rank_),
+        effective_dimension=effective_dimension(unit),
+        self_similarity=(float(diagonal.min()), float(diagonal.max())),
+        condition=_condition(F, kernel_map.rank_),
+        alignment=None if sample.y is None else alignment(unit, sample.y, sample.task),
+        relative_variance=float((Fc**2).sum() / max(diagonal.sum(), np.finfo(float).tiny)),
+        spectrum=values,
+        fit_seconds=seconds,
+    )
+
+
+def space_of(kernel):
+    """The map of a kernel; a similarity that is no kernel is made one, and reported as refuted."""
+    return KernelMap(kernel, indefinite="clip")
+
+
+def _validity(kernel, X):
+    if kernel.is_psd is True:
+        return BY_CONSTRUCTION
+    try:
+        return NOT_REFUTED if check_mercer(kernel, X) else REFUTED
+    except NotPSDError:
+        return REFUTED
+
+
+def effective_dimension(Fc):
+    """(sum l)^2 / sum l^2 over the eigenvalues of the centred kernel matrix, without any of them.
+
+    The number of directions that share the variance: n - 1 where all points are equally far from
+    each other, 1 where they lie on a line.
+    """
+    C = Fc.T @ Fc if Fc.shape[1] <= Fc.shape[0] else Fc @ Fc.T
+    square = (C**2).sum()
+    return float(np.trace(C) ** 2 / square) if square > 0 else 0.0
+
+
+def alignment(Fc, y, task):
+    """<K_c, T_c> / (|K_c| |T_c|) with T = 1 for equal classes, or the products of numbers."""
+    T = targets(y, task)
+    T = T - T.mean(axis=0)
+    C = Fc.T @ Fc if Fc.shape[1] <= Fc.shape[0] else Fc @ Fc.T
+    size = np.linalg.norm(C) * np.linalg.norm(T.T @ T)
+    return float(np.linalg.norm(Fc.T @ T) ** 2 / size) if size > 0 else 0.0
+
+
+def targets(y, task):
+    """One column for each class, or the numbers themselves."""
+    if task == "numbers":
+        return y[:, None].astype(float)
+    codes = class_codes(y)
+    return np.eye(codes.max() + 1)[codes]
+
+
+def _rows_for_spectrum(F):
+    n = F.shape[0]
+    return F if n <= SPECTRUM_ROWS else F[np.linspace(0, n - 1, SPECTRUM_ROWS).astype(int)]
+
+
+def _condition(F, rank):
+    """Largest over smallest eigenvalue of K among its `rank` nonzero ones, as far as seen."""
+    F = _rows_for_spectrum(F)
+    C = F.T @ F if F.shape[1] <= F.shape[0] else F @ F.T
+    values = np.linalg.eigvalsh(C)[::-1][:rank]
+    if not len(values):
+        return 1.0  # all points at the origin
+    floor = np.finfo(float).eps * max(values[0], np.finfo(float).tiny)
+    return float(values[0] / max(values[-1], floor))

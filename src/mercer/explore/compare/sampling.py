@@ -1,0 +1,222 @@
+"""The rows that are compared: which of them, what they are to be told apart by, and the folds."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.utils import _safe_indexing
+from sklearn.utils.multiclass import type_of_target
+
+from ...engine.arrays import as_numpy, is_array, is_numpy
+from ...kernels.base import is_integer
+from ...kernels.points import as_gram, is_frame, n_points
+
+CLASSES, NUMBERS = "classes", "numbers"
+# Integers with more different values than this are read as numbers, not as classes.
+MOST_INTEGER_CLASSES = 30
+
+
+@dataclass
+class Sample:
+    """Rows of the data, their target, and how they are split."""
+
+    X: Any
+    y: np.ndarray | None
+    rows: np.ndarray  # positions in the data as given
+    task: str | None  # CLASSES, NUMBERS, or None without a target
+    gram: bool
+    folds: list
+    picture: tuple  # (training rows, rows placed afterwards) of the embeddings
+    notes: list[str] = field(default_factory=list)
+
+    def __len__(self):
+        return len(self.rows)
+
+    def take(self, rows, against=None):
+        """Points at these rows; of a Gram matrix, their columns against other rows as well."""
+        if not self.gram:
+            return select(self.X, rows)
+        return self.X[np.ix_(rows, rows if against is None else against)]
+
+
+def draw(X, y, *, gram, task, cv, train_size, max_points, random_state):
+    """The sample that is compared, with a note on every row left out."""
+    if is_array(X) and not is_numpy(X):
+        X = as_numpy(X)  # pictures and folds are made on the CPU
+    n = n_points(X)
+    notes: list[str] = []
+    _check_sizes(n, cv, max_points)
+    if gram:
+        X = np.asarray(as_gram(X), dtype=float)
+        if X.ndim != 2 or X.shape[0] != X.shape[1]:
+            raise ValueError(f"Precomputed() needs a square Gram matrix, got shape {X.shape}.")
+    y, task = _target(y, n, task, notes)
+    rows = np.arange(n)
+    if y is not None:
+        rows = rows[_usable(y, task, notes)]
+    if not is_integer(random_state) or not 0 <= random_state < 2**32:
+        raise ValueError(f"random_state must be an integer of at least 0, got {random_state!r}.")
+    rng = np.random.default_rng(int(random_state))
+    if len(rows) > max_points:
+        notes.append(
+            f"{max_points} of {len(rows)} rows were drawn at random for the comparison "
+            "(max_points changes that)."
+        )
+        rows = _subset(rows, None if y is None else y[rows], task, max_points, rng)
+    y = None if y is None else y[rows]
+    X = X[np.ix_(rows, rows)] if gram else select(X, rows)
+    if task == CLASSES and len(np.unique(y)) < 2:
+        raise ValueError(
+            f"the target holds one class only ({str(y[0])!r}): there is nothing to tell apart. "
+            "Leave it out to look at the spaces alone."
+        )
+    if train_size is None:
+        folds = _folds(y, task, cv, random_state)
+    else:
+        folds = _small_lessons(y, task, cv, train_size, random_state)
+    return Sample(X, y, rows, task, gram, folds, _halves(rows, y, task, random_state), notes)
+
+
+def select(X, rows):
+    """Rows of anything that has rows: arrays, frames, sparse matrices, lists of objects."""
+    if is_frame(X):
+        return _safe_indexing(X, rows)
+    if scipy.sparse.issparse(X):
+        return X.tocsr()[rows]
+    return X[rows] if is_numpy(X) else [X[i] for i in rows]
+
+
+def _check_sizes(n, cv, max_points):
+    if not isinstance(cv, (int, np.integer)) or isinstance(cv, bool) or cv < 2:
+        raise ValueError(f"cv must be a number of folds of at least 2, got {cv!r}.")
+    if not isinstance(max_points, (int, np.integer)) or max_points < 10:
+        raise ValueError(f"max_points must be an integer of at least 10, got {max_points!r}.")
+    if n < 4:
+        raise ValueError(f"{n} sample(s) are too few to compare kernels on; at least 4 are needed.")
+
+
+def _target(y, n, task, notes):
+    if task not in ("auto", CLASSES, NUMBERS):
+        raise ValueError(f"task must be 'auto', 'classes' or 'numbers', got {task!r}.")
+    if y is None:
+        return None, None
+    y = as_numpy(y) if is_array(y) else np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    if y.shape != (n,):
+        raise ValueError(f"y must hold one value for each of the {n} rows, got shape {y.shape}.")
+    if task == "auto":
+        task = _guessed(y, notes)
+    if task == NUMBERS:
+        try:
+            return y.astype(float), task
+        except (TypeError, ValueError):
+            raise ValueError(f"task='numbers' needs a numeric target, got {y[:1]!r}.") from None
+    return y, task
+
+
+def _guessed(y, notes):
+    if y.dtype.kind in "OUSb":
+        return CLASSES
+    known = y[np.isfinite(y)] if y.dtype.kind == "f" else y
+    n_values = len(np.unique(known))
+    if type_of_target(known) == "continuous":
+        return NUMBERS
+    if n_values > max(MOST_INTEGER_CLASSES, 2) and n_values > len(y) ** 0.5:
+        notes.append(
+            f"the target has {n_values} different whole numbers and was read as a number to "
+            "predict (task='classes' reads them as classes)."
+        )
+        return NUMBERS
+    return CLASSES
+
+
+def _usable(y, task, notes):
+    """Rows with a target, in classes large enough to be tested on."""
+    if y.dtype.kind == "O":
+        known = np.array([v is not None and v == v for v in y])
+    else:
+        known = np.isfinite(y) if y.dtype.kind == "f" else np.ones(len(y), dtype=bool)
+    if not known.all():
+        notes.append(f"{(~known).sum()} rows without a target were left out.")
+    if task == CLASSES:
+        codes = class_codes(y[known])
+        small = np.bincount(codes)[codes] < 2
+        if small.any():
+            notes.append(f"{small.sum()} rows that are alone in their class were left out.")
+            known[np.flatnonzero(known)[small]] = False
+    if known.sum() < 4:
+        raise ValueError(f"only {known.sum()} rows have a usable target; at least 4 are needed.")
+    return known
+
+
+def _subset(rows, y, task, size, rng):
+    """A random sample in the original order, with at least two of every class."""
+    if task != CLASSES:
+        return np.sort(rng.choice(rows, size, replace=False))
+    order = rng.permutation(len(rows))
+    # The first two of every class come first.
+    first = np.argsort(_place_in_class(class_codes(y[order])) >= 2, kind="stable")[:size]
+    return np.sort(rows[order[first]])
+
+
+def _folds(y, task, cv, random_state):
+    """(training rows, new rows) for every fold; none without a target."""
+    if y is None:
+        return []
+    if task == NUMBERS:
+        return list(KFold(min(cv, len(y)), shuffle=True, random_state=random_state).split(y))
+    codes = class_codes(y)
+    cv = min(cv, int(np.bincount(codes).min()))
+    splitter = StratifiedKFold(cv, shuffle=True, random_state=random_state)
+    return list(splitter.split(codes, codes))
+
+
+def _small_lessons(y, task, cv, train_size, random_state):
+    """cv disjoint groups of train_size rows: each teaches in turn, all other rows are told."""
+    if y is None:
+        return []
+    most, fewest = len(y) // cv, len(np.unique(class_codes(y))) if task == CLASSES else 2
+    if not isinstance(train_size, (int, np.integer)) or not fewest <= train_size <= most:
+        raise ValueError(
+            f"train_size must be an integer from {fewest} to {most} (so that {cv} groups of "
+            f"{len(y)} rows are disjoint), got {train_size!r}."
+        )
+    order = _interleaved(y, task, np.random.default_rng(random_state))
+    groups = [np.sort(order[i * train_size : (i + 1) * train_size]) for i in range(cv)]
+    return [(group, np.setdiff1d(np.arange(len(y)), group)) for group in groups]
+
+
+def _halves(rows, y, task, random_state):
+    """One half of every class teaches the pictures, as in [EXACT] section 4."""
+    if y is None:
+        return np.arange(len(rows)), np.arange(0)
+    order = np.random.default_rng(random_state).permutation(len(rows))
+    codes = class_codes(y[order]) if task == CLASSES else np.zeros(len(rows), dtype=int)
+    teaches = _place_in_class(codes) % 2 == 0
+    return np.sort(order[teaches]), np.sort(order[~teaches])
+
+
+def _interleaved(y, task, rng):
+    """A random order in which every stretch holds the classes in their shares."""
+    order = rng.permutation(len(y))
+    if task != CLASSES:
+        return order
+    codes = class_codes(y)[order]
+    sizes = np.bincount(codes)
+    return order[np.argsort((_place_in_class(codes) + 0.5) / sizes[codes], kind="stable")]
+
+
+def class_codes(y):
+    """Classes as integers from 0."""
+    return np.unique(y.astype(str), return_inverse=True)[1]
+
+
+def _place_in_class(codes):
+    place = np.empty(len(codes), dtype=int)
+    place[np.argsort(codes, kind="stable")] = np.concatenate(
+        [np.arange(size) for size in np.bincount(codes)]
+    )
+    return place

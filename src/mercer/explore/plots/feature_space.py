@@ -1,0 +1,211 @@
+"""FeatureSpaceDisplay: points of a feature space in two of its coordinates."""
+
+import numpy as np
+
+from ...engine.arrays import as_numpy
+from ...estimators.kernel_map import KernelMap
+from ...kernels.base import is_integer, is_number
+from ...kernels.points import naming
+from ..embeddings import DISCRIMINANT, PCA, Coordinates, available, embed
+from .style import (
+    MOST_IN_LEGEND,
+    SEQUENTIAL,
+    axes_for,
+    classes_of,
+    fitted,
+    is_numeric_target,
+    literally,
+    looks,
+    numbers_of,
+    quiet,
+    share_of,
+    target_of,
+    two_names,
+)
+
+
+class FeatureSpaceDisplay:
+    """A scatter of points in two coordinates of a feature space.
+
+    Parameters
+    ----------
+    coordinates : array of shape (n, 2) or wider; the first two columns are drawn
+    y : classes or numbers to colour by, or None
+    names : two axis labels
+    title : str
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib's, after plot
+    points_ : list of the drawn collections, one a class
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mercer import RBF, FeatureSpaceDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> display = FeatureSpaceDisplay.from_kernel(RBF(0.5), X, y)
+    >>> display.plot().ax_.get_xlabel()
+    'kernel PCA 1'
+    """
+
+    def __init__(self, coordinates, y=None, *, names=None, title=None):
+        self.coordinates = coordinates
+        self.y = y
+        self.names = names
+        self.title = title
+
+    @classmethod
+    def from_estimator(cls, estimator, X, y=None, *, title=None):
+        """The first two columns of a fitted transformer: KernelPCA, KernelDiscriminant, a map."""
+        fitted(estimator, "transform", "get_feature_names_out")
+        Z = as_numpy(estimator.transform(X))
+        y = target_of(y, len(Z))
+        if Z.ndim != 2:
+            raise ValueError(f"transform must return a table of coordinates, got shape {Z.shape}.")
+        names = [str(name) for name in estimator.get_feature_names_out()[:2]]
+        if Z.shape[1] == 1:
+            Z, names = np.column_stack([Z, _strips(y, len(Z))]), [*names, ""]
+        return cls(Z, y, names=names, title=title)
+
+    @classmethod
+    def from_kernel(cls, kernel, X, y=None, *, embedding=PCA, random_state=0, title=None):
+        """The space of a kernel on X, by "kernel PCA", "discriminant" (needs y) or "t-SNE"."""
+        available([embedding], "classes", [])
+        if embedding == DISCRIMINANT and y is None:
+            raise ValueError("discriminant axes need the classes y.")
+        kernel_map = KernelMap(kernel)
+        Phi = as_numpy(kernel_map.fit_transform(X)).astype(float)
+        y = target_of(y, len(Phi))
+        codes = None if y is None else classes_of(y)[1]
+        Z = embed(embedding, Coordinates.scaled(Phi), codes, random_state)
+        title = repr(kernel_map.kernel_) if title is None else title
+        return cls(Z, y, names=(f"{embedding} 1", f"{embedding} 2"), title=title)
+
+    def plot(
+        self, ax=None, *, images=None, n_images=40, legend=True, size=None, alpha=0.8, faded=None
+    ):
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib axes or None
+        images : array of shape (n, height, width), shown beside some of the points
+        n_images : how many, spread over the picture
+        legend : bool
+        size, alpha : of the points; None: by their number
+        faded : mask of points drawn small and pale (those that an embedding was fitted to)
+        """
+        ax = axes_for(ax, (6.2, 5.0))
+        Z = numbers_of(self.coordinates, "coordinates", 2)[:, :2]
+        if Z.shape[1] < 2:
+            raise ValueError(f"coordinates must have at least two columns, got {Z.shape[1]}.")
+        self.y, n = target_of(self.y, len(Z)), len(Z)
+        size = np.clip(12000 / n, 8, 36) if size is None else size
+        if not is_number(size) or not 0 < size < np.inf:
+            raise ValueError(f"size must be a positive number or None, got {size!r}.")
+        size = float(size)  # integers beyond 64 bits would be objects to matplotlib
+        alpha = share_of(alpha, "alpha")
+        faded = np.zeros(n, dtype=bool) if faded is None else np.asarray(faded)
+        if faded.shape != (n,) or faded.dtype != bool:
+            raise ValueError(f"faded must be a mask of {n} booleans, got {faded!r}.")
+        if not is_integer(n_images) or n_images < 0:
+            raise ValueError(f"n_images must be an integer of at least 0, got {n_images!r}.")
+        strong = ~faded
+        self.ax_, self.figure_ = ax, ax.figure
+        if self.y is not None and is_numeric_target(self.y):
+            self._plot_numbers(Z, strong, size, alpha, legend)
+        else:
+            self._plot_classes(Z, strong, size, alpha, legend)
+        if images is not None:
+            self._plot_images(Z, images, int(n_images))
+        quiet(ax)
+        ax.margins(0.06)
+        if two_names(self.names) is not None:
+            ax.set_xlabel(literally(self.names[0]), color="#4a4a4a")
+            ax.set_ylabel(literally(self.names[1]), color="#4a4a4a")
+        if self.title is not None:
+            ax.set_title(literally(self.title), loc="left")
+        return self
+
+    def _plot_classes(self, Z, strong, size, alpha, legend):
+        ax = self.ax_
+        if self.y is None:
+            labels, codes = np.array([""]), np.zeros(len(Z), dtype=int)
+        else:
+            labels, codes = classes_of(self.y)
+        self.points_ = []
+        for code, (colour, shape) in enumerate(looks(len(labels))):
+            mine = codes == code
+            style = dict(marker=shape, color=colour, edgecolors="none")
+            if not strong.all():
+                pale = mine & ~strong
+                ax.scatter(*Z[pale].T, s=0.4 * size, alpha=0.18, zorder=1, **style)
+            drawn = ax.scatter(
+                *Z[mine & strong].T,
+                s=size,
+                alpha=alpha,
+                zorder=2,
+                label=literally(labels[code], 30),
+                **style,
+            )
+            self.points_.append(drawn)
+        if legend and self.y is not None:
+            self._legend(len(labels), size)
+
+    def _legend(self, n_classes, size):
+        columns = 1 if n_classes <= 12 else 2
+        shown = self.points_[:MOST_IN_LEGEND]
+        legend = self.ax_.legend(
+            handles=shown,
+            loc="center left",
+            bbox_to_anchor=(1.01, 0.5),
+            ncols=columns,
+            frameon=False,
+            title=None
+            if n_classes <= MOST_IN_LEGEND
+            else f"{MOST_IN_LEGEND} of {n_classes} classes",
+        )
+        for handle in legend.legend_handles:
+            handle.set_sizes([40])
+            handle.set_alpha(1)
+
+    def _plot_numbers(self, Z, strong, size, alpha, legend):
+        values = np.asarray(self.y, dtype=float)
+        scale = dict(cmap=SEQUENTIAL, vmin=values.min(), vmax=values.max(), edgecolors="none")
+        if not strong.all():
+            self.ax_.scatter(*Z[~strong].T, c=values[~strong], s=0.4 * size, alpha=0.25, **scale)
+        drawn = self.ax_.scatter(*Z[strong].T, c=values[strong], s=size, alpha=alpha, **scale)
+        self.points_ = [drawn]
+        if legend:
+            bar = self.figure_.colorbar(drawn, ax=self.ax_, shrink=0.8)
+            bar.outline.set_visible(False)
+
+    def _plot_images(self, Z, images, n_images):
+        """Thumbnails; each next one belongs to the point farthest from those already shown."""
+        from matplotlib.offsetbox import AnnotationBbox, OffsetImage
+
+        with naming("images"):
+            images = np.asarray(images)
+            if images.ndim < 3 or images.dtype.kind not in "biuf":
+                raise ValueError(f"images must have shape (n, height, width), got {images.shape}.")
+        if len(images) != len(Z):
+            raise ValueError(f"images holds {len(images)} entries for {len(Z)} points.")
+        spread = Z.std(axis=0)
+        P = (Z - Z.mean(axis=0)) / np.where(spread > 0, spread, 1)
+        chosen, distance = [], np.full(len(P), np.inf)
+        for _ in range(min(n_images, len(P))):
+            chosen.append(int(distance.argmax()))
+            distance = np.minimum(distance, ((P - P[chosen[-1]]) ** 2).sum(axis=1))
+        zoom = 20 / max(images.shape[1:3])
+        self.images_ = []
+        for i in chosen:
+            box = OffsetImage(images[i], zoom=zoom, cmap="gray_r", interpolation="nearest")
+            note = AnnotationBbox(box, Z[i], pad=0.1, bboxprops={"lw": 0.4, "ec": "#aaaaaa"})
+            self.images_.append(self.ax_.add_artist(note))
+
+
+def _strips(y, n):
+    """Heights that keep points with one coordinate apart: a strip for each class."""
+    codes = np.zeros(n) if y is None or is_numeric_target(y) else classes_of(y)[1]
+    return codes + np.random.default_rng(0).uniform(-0.35, 0.35, size=n)

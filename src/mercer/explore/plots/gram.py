@@ -1,0 +1,129 @@
+"""GramDisplay: the kernel matrix, rows ordered by class."""
+
+import numpy as np
+
+from ...engine import tiles
+from ...engine.arrays import as_numpy
+from ...kernels import as_kernel
+from ...kernels.base import is_integer
+from ...kernels.points import naming, take
+from .style import (
+    SEQUENTIAL,
+    axes_for,
+    classes_of,
+    fitted,
+    is_numeric_target,
+    literally,
+    numbers_of,
+    target_of,
+)
+
+# More rows than a screen has pixels show nothing more.
+MOST_ROWS = 1000
+
+
+class GramDisplay:
+    """A Gram matrix as an image: a kernel that suits the classes shows one bright block each.
+
+    Parameters
+    ----------
+    matrix : array of shape (n, n)
+    y : classes or numbers by which to order, or None
+    title : str
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mercer import RBF, GramDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> display = GramDisplay.from_kernel(RBF(0.5), X, y).plot()
+    >>> [label.get_text() for label in display.ax_.get_xticklabels()]
+    ['0', '1', '2']
+    """
+
+    def __init__(self, matrix, y=None, *, title=None):
+        self.matrix = matrix
+        self.y = y
+        self.title = title
+
+    @classmethod
+    def from_kernel(cls, kernel, X, y=None, *, max_rows=MOST_ROWS, random_state=0, title=None):
+        """k(X, X); larger data are sampled, which the title says."""
+        kernel = as_kernel(kernel)
+        title = repr(kernel) if title is None else title
+        kernel = kernel.bind(X)
+        points = kernel.points(X)
+        n = points.shape[0]
+        y = target_of(y, n)
+        if not is_integer(max_rows) or max_rows < 1:
+            raise ValueError(f"max_rows must be a positive integer, got {max_rows!r}.")
+        max_rows = int(max_rows)
+        if n > max_rows:
+            with naming("random_state"):
+                rng = np.random.default_rng(random_state)
+            rows = np.sort(rng.choice(n, max_rows, replace=False))
+            points = points[np.ix_(rows, rows)] if kernel.kind == "gram" else take(points, rows)
+            y = None if y is None else y[rows]
+            title += f" ({max_rows} of {n} rows)"
+        return cls(as_numpy(tiles.evaluate(kernel, points)), y, title=title)
+
+    @classmethod
+    def from_estimator(cls, estimator, X, y=None, **kwargs):
+        """Of the kernel of a fitted map or method."""
+        kernel = getattr(estimator, "kernel_", None)
+        if kernel is None:
+            kernel = fitted(estimator, "kernel_map_").kernel_map_.kernel_
+        return cls.from_kernel(kernel, X, y, **kwargs)
+
+    def plot(self, ax=None, *, normalize=False, cmap=SEQUENTIAL, colorbar=True):
+        """Draw; with `normalize` the cosines in feature space instead of the values."""
+        ax = axes_for(ax, (5.6, 4.8))
+        self.ax_, self.figure_ = ax, ax.figure
+        K = numbers_of(self.matrix, "matrix", 2)
+        if K.shape[0] != K.shape[1]:
+            raise ValueError(f"matrix must be square, got shape {K.shape}.")
+        self.y = target_of(self.y, len(K))
+        if normalize:
+            length = np.sqrt(np.maximum(np.diagonal(K), 0))
+            K = K / np.outer(*[np.where(length > 0, length, 1)] * 2)
+        order = np.arange(len(K)) if self.y is None else np.argsort(self._keys(), kind="stable")
+        signed = K.min() < 0
+        largest = np.abs(K).max()
+        limits = {"vmin": -largest, "vmax": largest} if signed else {"vmin": 0}
+        with naming("cmap"):
+            self.image_ = ax.imshow(
+                K[np.ix_(order, order)],
+                cmap="PuOr_r" if signed else cmap,
+                interpolation="antialiased",
+                **limits,
+            )
+        self._blocks(ax)
+        if colorbar:
+            bar = self.figure_.colorbar(self.image_, ax=ax, shrink=0.8)
+            bar.outline.set_visible(False)
+        if self.title is not None:
+            ax.set_title(literally(self.title), loc="left")
+        return self
+
+    def _keys(self):
+        return self.y if is_numeric_target(self.y) else classes_of(self.y)[1]
+
+    def _blocks(self, ax):
+        """Lines between classes, and their names in the middle of the blocks."""
+        ax.tick_params(length=0)
+        if self.y is None or is_numeric_target(self.y):
+            ax.set_xticks([])
+            ax.set_yticks([])
+            return
+        labels, codes = classes_of(self.y)
+        ends = np.cumsum(np.bincount(codes))
+        if len(labels) <= 40:
+            for end in ends[:-1]:
+                ax.axhline(end - 0.5, color="white", lw=0.8)
+                ax.axvline(end - 0.5, color="white", lw=0.8)
+        middles = ends - np.bincount(codes) / 2 - 0.5
+        step = 1 + len(labels) // 25
+        names = [literally(label, 14) for label in labels[::step]]
+        steep = max(map(len, names)) > 3 and len(names) > 4
+        ax.set_xticks(middles[::step], names, rotation=90 if steep else 0)
+        ax.set_yticks(middles[::step], names)

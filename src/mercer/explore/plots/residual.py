@@ -1,0 +1,120 @@
+"""ResidualDisplay: where on a plane a map knows the kernel, and where it does not."""
+
+import numpy as np
+
+from ...engine.arrays import as_numpy, is_array
+from ...kernels.base import is_integer
+from ...kernels.points import naming
+from .style import (
+    COLOURS,
+    SEQUENTIAL,
+    axes_for,
+    fitted,
+    literally,
+    numbers_of,
+    quiet,
+    share_of,
+    two_names,
+)
+
+FINEST, WIDEST = 2000, 1e6
+
+
+class ResidualDisplay:
+    """rho^2(z) / k(z, z) over a plane: 0 where the training points span z, 1 far from them all.
+
+    It bounds the error of the map, and is the variance of a Gaussian process at zero noise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import RBF, KernelMap, ResidualDisplay
+    >>> X = np.random.default_rng(0).normal(size=(40, 2))
+    >>> display = ResidualDisplay.from_estimator(KernelMap(RBF(1.0)).fit(X), X)
+    >>> display.residual.shape, float(display.residual.max()) <= 1.0
+    ((120, 120), True)
+    """
+
+    def __init__(self, xs, ys, residual, *, points=(), landmarks=None, names=None, title=None):
+        self.xs, self.ys, self.residual = xs, ys, residual
+        self.points, self.landmarks = points, landmarks
+        self.names, self.title = names, title
+
+    @classmethod
+    def from_estimator(cls, kernel_map, X, *, resolution=120, margin=0.25, title=None):
+        """Of a fitted KernelMap on data with two columns, around the points X."""
+        fitted(kernel_map, "residual", "kernel_", "landmarks_", name="kernel_map")
+        if not is_integer(resolution) or not 2 <= resolution <= FINEST:
+            raise ValueError(
+                f"resolution must be an integer from 2 to {FINEST}, got {resolution!r}."
+            )
+        resolution, margin = int(resolution), share_of(margin, "margin", WIDEST)
+        names = [str(name) for name in X.columns] if hasattr(X, "columns") else None
+        X = X if names is not None or not is_array(X) else as_numpy(X)
+        points = numbers_of(X.to_numpy() if names is not None else X, "X", 2)
+        if points.ndim != 2 or points.shape[1] != 2:
+            raise ValueError(
+                f"a residual map is drawn on a plane: X must have two columns, got {points.shape}."
+            )
+        low, high = points.min(axis=0), points.max(axis=0)
+        edge = margin * np.where(high > low, high - low, 1.0)
+        xs, ys = (np.linspace(low[j] - edge[j], high[j] + edge[j], resolution) for j in range(2))
+        grid = np.column_stack([g.ravel() for g in np.meshgrid(xs, ys)])
+        if names is not None:
+            grid = type(X)(dict(zip(X.columns, grid.T)))
+        rho2 = as_numpy(kernel_map.residual(grid))
+        length = as_numpy(kernel_map.kernel_.diag(grid))
+        relative = rho2 / np.where(length > 0, length, 1)
+        S = kernel_map.landmarks_
+        title = f"{kernel_map.kernel_!r}, rank {kernel_map.rank_}" if title is None else title
+        return cls(
+            xs,
+            ys,
+            np.clip(relative, 0, 1).reshape(resolution, resolution),
+            points=points,
+            landmarks=None if S is None else np.asarray(as_numpy(S), dtype=float),
+            names=names,
+            title=title,
+        )
+
+    def plot(self, ax=None, *, cmap=SEQUENTIAL, colorbar=True):
+        """Draw the map with the points, landmarks ringed."""
+        ax = axes_for(ax, (6.0, 4.8))
+        self.ax_, self.figure_ = ax, ax.figure
+        xs, ys = numbers_of(self.xs, "xs", 1), numbers_of(self.ys, "ys", 1)
+        residual = np.clip(numbers_of(self.residual, "residual", 2), 0, 1)
+        if residual.shape != (len(ys), len(xs)) or min(residual.shape) < 2:
+            raise ValueError(
+                f"residual must have a row for each of ys and a column for each of xs, at least "
+                f"two: ({len(ys)}, {len(xs)}), got {residual.shape}."
+            )
+        points = numbers_of(self.points, "points", 2) if np.size(self.points) else np.empty((0, 2))
+        landmarks = None if self.landmarks is None else numbers_of(self.landmarks, "landmarks", 2)
+        if any(A is not None and len(A) and A.shape[1] != 2 for A in (points, landmarks)):
+            raise ValueError("points and landmarks must have two columns.")
+        with naming("cmap"):
+            self.image_ = ax.contourf(xs, ys, residual, levels=np.linspace(0, 1, 21), cmap=cmap)
+        if len(points):
+            ax.scatter(*points.T, s=10, color="white", edgecolors="#333333", linewidths=0.4)
+        if landmarks is not None and len(landmarks) < len(points):
+            ax.scatter(
+                *landmarks.T,
+                s=42,
+                facecolors="none",
+                edgecolors=COLOURS[1],
+                linewidths=1.4,
+                label=f"{len(landmarks)} landmarks",
+            )
+            ax.legend(loc="upper right", framealpha=0.9)
+        if colorbar:
+            bar = self.figure_.colorbar(self.image_, ax=ax, ticks=[0, 0.25, 0.5, 0.75, 1])
+            bar.set_label("unseen share ρ²(z) / k(z, z)")
+            bar.outline.set_visible(False)
+        for set_label, name in zip(
+            (ax.set_xlabel, ax.set_ylabel), two_names(self.names) or ("", "")
+        ):
+            set_label(literally(name))
+        quiet(ax)
+        if self.title is not None:
+            ax.set_title(literally(self.title), loc="left")
+        return self

@@ -1,0 +1,104 @@
+"""SpectrumDisplay: how the variance of a feature space is shared among its directions."""
+
+import numpy as np
+
+from ...engine.arrays import as_numpy
+from ...estimators.kernel_map import KernelMap
+from ...kernels.base import is_number
+from ...kernels.points import naming
+from ..embeddings import eigenvalues
+from .style import COLOURS, axes_for, literally, numbers_of, pyplot, quiet, share_of
+
+
+class SpectrumDisplay:
+    """Shares of the variance, largest first, with their running sum.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mercer import Linear, SpectrumDisplay
+    >>> X, _ = load_iris(return_X_y=True)
+    >>> display = SpectrumDisplay.from_kernel(Linear(), X)
+    >>> display.shares.round(3)
+    array([0.925, 0.053, 0.017, 0.005])
+    >>> display.components_for(0.95)
+    2
+    """
+
+    def __init__(self, eigenvalues, *, total=None, title=None):
+        self.eigenvalues = eigenvalues
+        self.total = total
+        self.title = title
+
+    @classmethod
+    def from_kernel(cls, kernel, X, *, title=None):
+        """All eigenvalues of the centred kernel matrix on X."""
+        kernel_map = KernelMap(kernel)
+        Phi = as_numpy(kernel_map.fit_transform(X)).astype(float)
+        title = repr(kernel_map.kernel_) if title is None else title
+        return cls(eigenvalues(Phi - Phi.mean(axis=0)), title=title)
+
+    @classmethod
+    def from_estimator(cls, estimator, *, title=None):
+        """Of a fitted KernelPCA, or a KernelMap(basis="eigen", center=True)."""
+        if not hasattr(estimator, "eigenvalues_"):
+            raise ValueError(
+                f"estimator {type(estimator).__name__} has no eigenvalues_: pass a fitted "
+                "KernelPCA or KernelMap(basis='eigen', center=True), or use from_kernel."
+            )
+        values = as_numpy(estimator.eigenvalues_).astype(float)
+        total = None
+        if hasattr(estimator, "explained_variance_ratio_") and values[0] > 0:
+            total = float(values[0] / as_numpy(estimator.explained_variance_ratio_)[0])
+        return cls(values, total=total, title=title)
+
+    @property
+    def shares(self):
+        """Of the whole variance, in decreasing order."""
+        values = numbers_of(self.eigenvalues, "eigenvalues", 1, empty=True)
+        total = values.sum() if self.total is None else self.total
+        if not is_number(total) or not np.isfinite(total):
+            raise ValueError(f"total must be a finite number, got {total!r}.")
+        return values / total if total > 0 else values
+
+    def components_for(self, share):
+        """How many components hold this share of the variance; None where these do not."""
+        share, cumulated = share_of(share, "share"), np.cumsum(self.shares)
+        enough = np.flatnonzero(cumulated >= share - 1e-12)
+        return int(enough[0]) + 1 if len(enough) else None
+
+    def plot(self, ax=None, *, mark=0.9, colour=COLOURS[0]):
+        """Draw shares as bars and their sum as a line; `mark` names a share to point out."""
+        with naming("colour"):
+            colour = pyplot().matplotlib.colors.to_rgba(colour)
+        mark = share_of(mark, "mark") if mark is not None and mark is not False else None
+        ax = axes_for(ax, (6.0, 3.6))
+        self.ax_, self.figure_ = ax, ax.figure
+        shares, number = self.shares, np.arange(1, len(self.shares) + 1)
+        cumulated = np.cumsum(shares)
+        ax.fill_between(number, 100 * shares, step="mid", color=colour, alpha=0.25, lw=0)
+        ax.plot(number, 100 * cumulated, color=colour, lw=2, label="running sum")
+        ax.plot(number, 100 * shares, color=colour, lw=1, drawstyle="steps-mid")
+        if len(number) > 20:
+            ax.set_xscale("log")
+            ax.xaxis.set_major_formatter("{x:g}")
+        enough = self.components_for(mark) if mark else None
+        if enough:
+            ax.plot([enough], [100 * cumulated[enough - 1]], "o", color=colour, ms=6)
+            # Under the curve, which is concave: the right half below it is always free.
+            ax.text(
+                0.97,
+                0.5,
+                f"{100 * mark:g} % in {enough}",
+                transform=ax.transAxes,
+                ha="right",
+                color="#4a4a4a",
+            )
+        ax.set_ylim(0, 104)
+        ax.set_xlim(left=min(0.8, number[0]) if len(number) > 20 else 0.5)
+        ax.set_xlabel("component", color="#4a4a4a")
+        ax.set_ylabel("variance, %", color="#4a4a4a")
+        quiet(ax)
+        if self.title is not None:
+            ax.set_title(literally(self.title), loc="left")
+        return self

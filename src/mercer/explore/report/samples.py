@@ -1,0 +1,81 @@
+"""What the page shows of a point: a thumbnail, its text, or its values."""
+
+import base64
+import io
+
+import numpy as np
+import scipy.sparse
+
+from ...kernels.points import is_frame
+
+# Longest side of a thumbnail in pixels; the page enlarges it.
+LARGEST = 48
+MOST_VALUES, LONGEST_TEXT = 8, 240
+
+
+def described(comparison):
+    """(thumbnails or None, texts): one of each for every point."""
+    shown = comparison.shown
+    n = len(comparison)
+    if shown is None:
+        return None, [""] * n
+    if comparison.image_shape is not None:
+        return thumbnails(_pixels(shown, comparison.image_shape)), [""] * n
+    if is_frame(shown):
+        return None, _values(shown.to_numpy(), [str(name) for name in shown.columns])
+    if scipy.sparse.issparse(shown):
+        return None, [_sparse_values(shown[[i]]) for i in range(n)]
+    if isinstance(shown, np.ndarray) and shown.ndim == 3:
+        return thumbnails(shown), [""] * n
+    if isinstance(shown, np.ndarray) and shown.ndim == 2:
+        return None, _values(shown, [f"x{i}" for i in range(shown.shape[1])])
+    return None, [_short(str(item)) for item in shown]
+
+
+def thumbnails(images):
+    """Grey images (n, height, width) as data URIs of PNG files, dark on white."""
+    from PIL import Image
+
+    images = np.nan_to_num(np.asarray(images, dtype=float))
+    low, high = images.min(), images.max()
+    scaled = np.zeros_like(images) if high == low else (images - low) / (high - low)
+    grey = (255 * (1 - scaled)).round().astype(np.uint8)
+    return [_data_uri(Image.fromarray(image)) for image in grey]
+
+
+def _data_uri(image):
+    image.thumbnail((LARGEST, LARGEST))
+    file = io.BytesIO()
+    image.save(file, format="PNG", optimize=True)
+    return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()
+
+
+def _pixels(shown, shape):
+    values = shown.to_numpy() if is_frame(shown) else shown
+    values = values.toarray() if scipy.sparse.issparse(values) else np.asarray(values)
+    return values.reshape(len(values), *shape)
+
+
+def _values(rows, names):
+    """ "name: value" for the first columns."""
+    more = f"\n… {rows.shape[1] - MOST_VALUES} more" if rows.shape[1] > MOST_VALUES else ""
+    return [
+        "\n".join(f"{_short(name, 30)}: {_value(v)}" for name, v in zip(names, row[:MOST_VALUES]))
+        + more
+        for row in rows
+    ]
+
+
+def _sparse_values(row):
+    row = row.tocoo()
+    columns = row.coords[1] if hasattr(row, "coords") else row.col
+    largest = np.argsort(-np.abs(row.data))[:MOST_VALUES]
+    return "\n".join(f"x{columns[i]}: {_value(row.data[i])}" for i in largest)
+
+
+def _value(value):
+    return f"{value:.4g}" if isinstance(value, (float, np.floating)) else _short(str(value), 60)
+
+
+def _short(text, longest=LONGEST_TEXT):
+    return text if len(text) <= longest else text[: longest - 1] + "…"

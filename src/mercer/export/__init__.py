@@ -1,0 +1,1 @@
+"""Models leave the library: files without code, ONNX graphs."""

@@ -1,0 +1,123 @@
+"""Converters for skl2onnx, so that pipelines with mercer's parts become one graph."""
+
+import numpy as np
+from sklearn.base import is_classifier
+
+from ...estimators.discriminant import KernelDiscriminant
+from ...estimators.kernel_map import KernelMap
+from ...estimators.kernelized import Kernelized
+from ...estimators.pca import KernelPCA
+from ...estimators.pca_l1 import KernelPCAL1
+from ...estimators.ridge import KernelRidge
+from ...estimators.ridge_cv import KernelRidgeCV
+from .graph import OPSET, Graph, Tensor, onnx_package
+from .models import outputs
+
+ESTIMATORS = (
+    KernelDiscriminant,
+    KernelMap,
+    KernelPCA,
+    KernelPCAL1,
+    KernelRidge,
+    KernelRidgeCV,
+    Kernelized,
+)
+
+
+def register():
+    """Teach skl2onnx this library's estimators; more than once does no harm.
+
+    ``mercer.to_onnx(pipeline)`` does it by itself; call it before using skl2onnx directly.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> import skl2onnx
+    >>> import mercer.onnx
+    >>> from mercer import KernelPCA
+    >>> mercer.onnx.register()
+    >>> X = np.random.default_rng(0).normal(size=(30, 3))
+    >>> pipeline = make_pipeline(StandardScaler(), KernelPCA(2)).fit(X)
+    >>> skl2onnx.to_onnx(pipeline, X).graph.output[0].name
+    'variable'
+    """
+    skl2onnx = _skl2onnx()
+    for cls in ESTIMATORS:
+        skl2onnx.update_registered_converter(
+            cls, f"Mercer{cls.__name__}", _shapes, _convert, parser=_parse
+        )
+
+
+def pipeline_to_onnx(pipeline, width, dtype):
+    """The whole pipeline by skl2onnx, with double precision inside mercer's steps."""
+    skl2onnx = _skl2onnx()
+    register()
+    *before, (_, last) = pipeline.steps
+    if any(isinstance(step, KernelDiscriminant) for _, step in before):
+        raise TypeError(
+            "to_onnx: a KernelDiscriminant amid a pipeline is a transformer, which skl2onnx does "
+            "not tell from the classifier; put it last."
+        )
+    number = {"float64": "DoubleTensorType", "float32": "FloatTensorType"}[str(dtype)]
+    number = getattr(skl2onnx.common.data_types, number)
+    zipped = is_classifier(last) and not isinstance(last, ESTIMATORS)
+    return skl2onnx.to_onnx(
+        pipeline,
+        initial_types=[("X", number([None, width]))],
+        options={id(last): {"zipmap": False}} if zipped else None,  # arrays, not lists of dicts
+        target_opset=OPSET,
+    )
+
+
+def _parse(scope, model, inputs, custom_parsers=None):
+    """One operator: labels and probabilities (or decision values) of classifiers, else numbers."""
+    types = _skl2onnx().common.data_types
+    operator = scope.declare_local_operator(f"Mercer{type(model).__name__}", model)
+    operator.inputs.append(inputs[0])
+    for name in ("label", "probabilities") if is_classifier(model) else ("variable",):
+        guess = types.guess_tensor_type(inputs[0].type)
+        operator.outputs.append(scope.declare_local_variable(name, guess))
+    return operator.outputs
+
+
+def _shapes(operator):
+    """Types of the outputs: numbers as the input has them, labels as the classes are."""
+    types = _skl2onnx().common.data_types
+    number = type(types.guess_tensor_type(operator.inputs[0].type))
+    rows = operator.inputs[0].type.shape[0]
+    if not is_classifier(operator.raw_operator):
+        operator.outputs[0].type = number([rows, None])
+        return
+    classes = operator.raw_operator.classes_
+    label = types.StringTensorType if classes.dtype.kind in "OU" else types.Int64TensorType
+    operator.outputs[0].type = label([rows])
+    operator.outputs[1].type = number([rows, None])  # probabilities, or decision values
+
+
+def _convert(scope, operator, container):
+    """The graph of the model, put among the nodes of the pipeline's."""
+    guess_type, model = _skl2onnx().common.data_types.guess_proto_type, operator.raw_operator
+    graph = Graph(scope.get_unique_variable_name(f"mercer_{type(model).__name__}") + "_")
+    X = Tensor(graph, operator.inputs[0].full_name).cast(np.float64).of_width(model.n_features_in_)
+    for variable, tensor in zip(operator.outputs, outputs(model, X).values()):
+        if tensor.width == 0 and len(variable.type.shape) == 2:
+            tensor = graph.op("Reshape", tensor, np.array([-1, 1]))
+        if guess_type(variable.type) != onnx_package().TensorProto.STRING:
+            tensor = graph.op("Cast", tensor, to=guess_type(variable.type))
+        tensor.named(variable.full_name)
+    container.nodes.extend(graph.nodes)
+    container.initializers.extend(graph.initializers)
+    container.node_domain_version_pair_sets.add(("", OPSET))
+
+
+def _skl2onnx():
+    try:
+        import skl2onnx
+        import skl2onnx.common.data_types
+    except ImportError as error:
+        raise ImportError(
+            "pipelines are converted by skl2onnx: pip install 'mercer[onnx]'."
+        ) from error
+    return skl2onnx

@@ -1,0 +1,244 @@
+"""Kernels from text, read by a grammar and never evaluated as Python.
+
+What Python's own parser makes of the text is walked node by node; only kernel names, literals, the
+operators of the algebra and its two methods have a meaning here. Errors point at the place.
+"""
+
+import ast
+import difflib
+import math
+import warnings
+
+from .. import kernels as _kernels
+from . import Kernel, as_kernel
+
+__all__ = ["KernelExpressionError", "parse_kernel"]
+
+# Kernels that plain text can describe: those that take functions are left out.
+KERNELS = {
+    name: getattr(_kernels, name)
+    for name in (
+        "Chi2",
+        "Constant",
+        "Cosine",
+        "Intersection",
+        "Laplacian",
+        "Linear",
+        "Matern",
+        "Normalized",
+        "OnColumns",
+        "Periodic",
+        "Polynomial",
+        "Precomputed",
+        "QuadraticForm",
+        "RBF",
+        "RationalQuadratic",
+        "Sigmoid",
+    )
+}
+METHODS = ("exp", "polynomial")
+LARGEST = 10**300
+LONGEST = 2000  # characters; also bounds the depth of what is walked
+
+
+class KernelExpressionError(ValueError):
+    """A text that is no kernel; the message shows where."""
+
+    def __init__(self, problem, text="", start=0, stop=None):
+        self.problem, self.text, self.start = problem, text, start
+        width = max(1, (start + 1 if stop is None else stop) - start)
+        shown = f"\n  {text}\n  {' ' * start}{'^' * width}" if text else ""
+        super().__init__(problem + shown)
+
+
+def parse_kernel(text):
+    """A kernel from an expression such as ``"RBF(0.1) + 2 * Polynomial(2)"``.
+
+    Known are the kernels by name with numbers, lists and (for gamma) the words "scale" and
+    "median" as parameters, ``+``, ``*``, ``**``, ``.exp()`` and ``.polynomial([...])``; a bare name
+    as in scikit-learn ("rbf") is a kernel too. Nothing is ever executed.
+
+    Examples
+    --------
+    >>> from mercer.kernels.expressions import parse_kernel
+    >>> parse_kernel("0.5 * RBF(gamma=0.1) + Polynomial(2)")
+    0.5 * RBF(gamma=0.1) + Polynomial(degree=2)
+    >>> parse_kernel("RBF(0.1) + Lineer()")
+    Traceback (most recent call last):
+        ...
+    mercer.kernels.expressions.KernelExpressionError: unknown kernel 'Lineer'. Did you mean Linear?
+      RBF(0.1) + Lineer()
+                 ^^^^^^
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"a kernel expression is a text, got {type(text).__name__}.")
+    text = text.strip()
+    if not text:
+        raise KernelExpressionError("an empty kernel expression; write for example RBF(0.1).")
+    if len(text) > LONGEST:
+        raise KernelExpressionError(
+            f"a kernel expression of {len(text)} characters; at most {LONGEST} are read."
+        )
+    if "\n" in text or not text.isprintable():
+        raise KernelExpressionError("a kernel expression is one line of printable characters.")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about style: "1or 2"
+            tree = ast.parse(text, mode="eval")
+    except SyntaxError as error:
+        # Columns count from 1, and errors at the end of the text lie behind it.
+        start = min(max((error.offset or 1) - 1, 0), len(text))
+        raise KernelExpressionError(f"not an expression: {error.msg}", text, start) from None
+    except (RecursionError, MemoryError, ValueError):
+        raise KernelExpressionError("a kernel expression nested too deeply.") from None
+    try:
+        return _Reader(text).kernel(tree.body)
+    except RecursionError:
+        raise KernelExpressionError("a kernel expression nested too deeply.") from None
+
+
+class _Reader:
+    """Walks a syntax tree; the text is kept for pointing at places."""
+
+    def __init__(self, text):
+        self.text = text
+
+    def refuse(self, problem, node):
+        # Python counts columns in bytes of UTF-8; people count characters.
+        encoded = self.text.encode()
+        start = len(encoded[: node.col_offset].decode(errors="ignore"))
+        stop = len(encoded[: node.end_col_offset].decode(errors="ignore"))
+        raise KernelExpressionError(problem, self.text, start, stop)
+
+    # --- kernels ----------------------------------------------------------------------------------
+
+    def kernel(self, node):
+        value = self.value(node)
+        if isinstance(value, Kernel):
+            return value
+        if isinstance(value, str):
+            return self.named(value, node)
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            self.refuse("a number is no kernel; Constant(c) is one", node)
+        self.refuse("expected a kernel, such as RBF(0.1)", node)
+
+    def named(self, name, node):
+        """A bare name in scikit-learn's manner: "rbf"."""
+        try:
+            return as_kernel(name)
+        except ValueError as error:
+            self.refuse(str(error).rstrip("."), node)
+
+    def call(self, node):
+        if isinstance(node.func, ast.Attribute):
+            return self.method(node)
+        if not isinstance(node.func, ast.Name):
+            self.refuse("only kernels are called by name, as in RBF(0.1)", node.func)
+        name = node.func.id
+        if name == "slice":
+            return slice(*(self.value(argument) for argument in node.args))
+        if name not in KERNELS:
+            self.refuse(f"unknown kernel {name!r}.{_hint(name, KERNELS)}", node.func)
+        arguments, named = self.arguments(node)
+        if name in ("OnColumns", "Normalized") and arguments:
+            arguments[0] = self.kernel(node.args[0])
+        return self.built(KERNELS[name], node, arguments, named)
+
+    def method(self, node):
+        name = node.func.attr
+        if name not in METHODS:
+            self.refuse(f"unknown method {name!r}; known are .exp() and .polynomial([...])", node)
+        kernel = self.kernel(node.func.value)
+        arguments, named = self.arguments(node)
+        return self.built(getattr(kernel, name), node, arguments, named)
+
+    def arguments(self, node):
+        for argument in [*node.args, *node.keywords]:
+            if isinstance(argument, ast.Starred) or getattr(argument, "arg", "") is None:
+                self.refuse("* and ** have no meaning in arguments here", argument)
+        return (
+            [self.value(argument) for argument in node.args],
+            {keyword.arg: self.value(keyword.value) for keyword in node.keywords},
+        )
+
+    def built(self, make, node, arguments, named):
+        """The kernel, with its own complaints pointing at the call."""
+        try:
+            kernel = make(*arguments, **named)
+            kernel.check_parameters()
+        except (TypeError, ValueError) as error:
+            problem = str(error).replace(".__init__()", "").replace("Kernel.", "")
+            self.refuse(problem.rstrip("."), node)
+        return kernel
+
+    # --- values -----------------------------------------------------------------------------------
+
+    def value(self, node):
+        """A kernel, a number, a text or a list of these."""
+        if isinstance(node, ast.Call):
+            return self.call(node)
+        if isinstance(node, ast.BinOp):
+            return self.operation(node)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
+            return self.signed(node)
+        if isinstance(node, (ast.List, ast.Tuple)):
+            return [self.value(item) for item in node.elts]
+        if isinstance(node, ast.Constant) and type(node.value) is int and node.value > LARGEST:
+            self.refuse("a number larger than any in a kernel expression", node)
+        if isinstance(node, ast.Constant) and (
+            node.value is None or isinstance(node.value, (int, float, str))
+        ):
+            return node.value
+        if isinstance(node, ast.Name):
+            if node.id in KERNELS:
+                self.refuse(f"{node.id} needs parentheses: {node.id}()", node)
+            return self.named(node.id, node)
+        self.refuse("this has no meaning in a kernel expression", node)
+
+    def signed(self, node):
+        value = self.value(node.operand)
+        if isinstance(value, Kernel):
+            self.refuse("-k is not a kernel: scales must be non-negative", node)
+        if not _is_number(value):
+            self.refuse("a sign belongs to a number", node)
+        return -value if isinstance(node.op, ast.USub) else value
+
+    def operation(self, node):
+        left, right = self.value(node.left), self.value(node.right)
+        if isinstance(left, Kernel) or isinstance(right, Kernel):
+            operators = {
+                ast.Add: lambda: left + right,
+                ast.Mult: lambda: left * right,
+                ast.Pow: lambda: left**right,
+                ast.Div: lambda: left / right,
+                ast.Sub: lambda: left - right,
+            }
+        elif _is_number(left) and _is_number(right):
+            # Enough to write gamma=1/64. No powers: 9**9**9 would take for ever.
+            operators = {
+                ast.Add: lambda: left + right,
+                ast.Sub: lambda: left - right,
+                ast.Mult: lambda: left * right,
+                ast.Div: lambda: left / right,
+            }
+        else:
+            self.refuse("operators combine kernels and numbers", node)
+        if type(node.op) not in operators:
+            self.refuse("kernels combine with +, * and **", node)
+        try:
+            result = operators[type(node.op)]()
+        except (TypeError, ValueError, ArithmeticError) as error:
+            self.refuse(str(error).rstrip("."), node)
+        if _is_number(result) and not math.isfinite(result):
+            self.refuse("this number overflows", node)
+        return result
+
+
+def _is_number(value):
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _hint(name, known):
+    lower = {k.lower(): k for k in known}
+    near = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.5)
+    return f" Did you mean {lower[near[0]]}?" if near else f" Known: {', '.join(known)}."

@@ -1,0 +1,1 @@
+"""Rows: where they come from (arrays, streams, Dask collections), and sums over them."""

@@ -1,0 +1,334 @@
+"""Dask collections: rows in partitions, tasks over them, lazy results.
+
+Nothing here starts a cluster: tasks run where the user's Dask runs them (the client that is active,
+else the local scheduler).
+"""
+
+import copy
+import pickle
+from functools import wraps
+
+import numpy as np
+
+from ..engine.memory import MemoryLimitError, readable
+from .graphs import total_on_cluster, tree, with_their_blocks
+from .tasks import Parcel, client_of, current_worker, opened, panels, share, share_with_all, task
+
+# Models up to this size stay in the graph of a lazy result; larger ones go to the cluster first.
+SMALL_MODEL = 4 << 20
+
+
+def is_dask(X):
+    """True for Dask collections, without importing Dask to find out."""
+    return type(X).__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(
+        X, "__dask_graph__"
+    )
+
+
+def is_dask_frame(X):
+    return is_dask(X) and hasattr(X, "npartitions") and hasattr(X, "map_partitions")
+
+
+class Partitions:
+    """The blocks of rows of a Dask array or DataFrame, as delayed objects."""
+
+    def __init__(self, X, name="X"):
+        self.frame = is_dask_frame(X) and hasattr(X, "columns")
+        if not self.frame and not (hasattr(X, "chunks") and X.ndim == 2):
+            raise TypeError(
+                f"{name} must be a 2-D Dask array or a Dask DataFrame, got {type(X).__name__}"
+                f"{f' with {X.ndim} dimension(s)' if hasattr(X, 'ndim') else ''}: convert it, for "
+                "example with to_dataframe() or reshape."
+            )
+        self.X = X if self.frame else _whole_rows(X)
+        self.blocks = _blocks(self.X)
+        self.client = client_of(X)
+        self._lengths = None
+
+    @property
+    def lengths(self):
+        """Rows in each partition; counted once where Dask does not know."""
+        if self._lengths is None:
+            self._lengths = _lengths(self.X, self.blocks)
+        return self._lengths
+
+    def example(self):
+        """One made-up row of the right type: shapes and names are learned from it."""
+        return example_row(self.X)
+
+    def aligned(self, values, name="y"):
+        """y or weights in the same blocks of rows: a collection, or a list of delayed objects."""
+        if values is None:
+            return [None] * len(self.blocks)
+        if is_dask(values):
+            values = _one_chunk_a_row(values, self)
+            if values.npartitions == self.X.npartitions:
+                return values
+            raise ValueError(
+                f"{name} has {values.npartitions} partitions and X {self.X.npartitions}: both must "
+                f"be cut at the same rows. Take {name} from the collection that X is from."
+            )
+        values, n = np.asarray(values), int(self.lengths.sum())
+        if values.shape[:1] != (n,):
+            raise ValueError(f"X has {n} rows, and {name} has shape {values.shape}.")
+        parts = np.split(values, self.lengths.cumsum()[:-1])
+        return [share(part, self.client) for part in parts]
+
+    def blocks_of(self, values, name):
+        values = self.aligned(values, name)
+        return _blocks(values) if is_dask(values) else values
+
+    def beside(self, *columns):
+        """(block of X, block of each (values, name) or None), as delayed objects.
+
+        Collections of one kind are read by the same task, so that no worker waits for the y of
+        rows that it has read itself.
+        """
+        from dask import delayed
+
+        values = [self.aligned(*column) for column in columns]
+        read = {i: v for i, v in enumerate(values) if is_dask(v)}
+        rest = [v for v in values if not is_dask(v)]
+        if read and all(v[0] is None for v in rest) and all(map(self._alike, read.values())):
+            return _read_together(self.X, list(read.values()), list(read), len(values))
+        pack, every = delayed(_pack, pure=False, traverse=False), range(len(values))
+        blocks = [_blocks(v) if is_dask(v) else v for v in values]
+        return [
+            pack(*row, places=every, n=len(every)) for row in zip(self.blocks, *blocks, strict=True)
+        ]
+
+    def _alike(self, values):
+        return hasattr(values, "chunks") != self.frame
+
+    def each(self, function, shared, *columns, blocks=None):
+        """[function(shared, block, *one of each column)] as delayed objects."""
+        from dask import delayed
+
+        task = delayed(function, pure=False, traverse=False)
+        # Strict: a reader of files may cut the same files otherwise for other columns.
+        rows = zip(self.blocks if blocks is None else blocks, *columns, strict=True)
+        return [task(shared, *row) for row in rows]
+
+    def share(self, thing):
+        return share_with_all(thing, self.client)
+
+    def collect(self, tasks):
+        """The results of all tasks, here: for small ones."""
+        import dask
+
+        if not tasks:
+            return []
+        tasks = with_their_blocks(tasks)
+        return [opened(r) for r in dask.compute(*tasks, optimize_graph=False)]
+
+    def keep(self, tasks):
+        """The same tasks with their results held where they were made (and made again if lost)."""
+        import dask
+
+        return list(dask.persist(*with_their_blocks(tasks), optimize_graph=False))
+
+    def total(self, tasks):
+        """The sum of all results (None counts as nothing): only sums travel."""
+        tasks = with_their_blocks(tasks)
+        if self.client is None:
+            return self.collect([tree(tasks)])[0]
+        return total_on_cluster(self.client, tasks)
+
+
+# --- lazy results --------------------------------------------------------------------------------
+
+
+def lazily(method):
+    """A method that answers a Dask collection with a lazy one, and anything else as it is."""
+
+    @wraps(method)
+    def wrapped(self, X, *args, **kwargs):
+        if not is_dask(X):
+            return method(self, X, *args, **kwargs)
+        return apply(self, method.__name__, X, args, kwargs)
+
+    return wrapped
+
+
+def apply(estimator, name, X, args=(), kwargs=None):
+    """estimator.name(X, ...) partition by partition, when it is asked for.
+
+    Rows are cut as in X (finer where a block of results would be large), columns are known.
+    """
+    if getattr(estimator, "_sklearn_output_config", {}).get("transform", "default") != "default":
+        raise ValueError(
+            "set_output asks for a container, and a Dask collection stays one: use "
+            "set_output(transform='default'); a DataFrame comes back as a DataFrame."
+        )
+    X, kwargs = Partitions(X).X, kwargs or {}
+    answer = getattr(estimator, name)(example_row(X), *args, **kwargs)
+    call, client = (copy.copy(estimator), name, args, kwargs), client_of(X)
+    large = client is not None and len(pickle.dumps(call)) > SMALL_MODEL
+    shared = share(call, client if large else None)
+    if isinstance(answer, tuple):
+        names = [_names(estimator, f"{name}{i or ''}", np.asarray(a)) for i, a in enumerate(answer)]
+        return tuple(_mapped(X, shared, *pair, i) for i, pair in enumerate(zip(answer, names)))
+    return _mapped(X, shared, answer, _names(estimator, name, np.asarray(answer)), None)
+
+
+def _mapped(X, shared, answer, names, part):
+    """The lazy collection; `part` says which of several answers it holds."""
+    answer = np.asarray(answer)
+    if is_dask_frame(X):
+        meta = _as_frame(answer[:0], names, X._meta.index[:0])
+        return X.map_partitions(_apply, shared=shared, part=part, empty=meta, meta=meta)
+    width = answer.shape[1] if answer.ndim == 2 else 1
+    X = _split_rows(X, width * answer.dtype.itemsize)
+    form = {"chunks": (X.chunks[0], (width,))} if answer.ndim == 2 else {"drop_axis": 1}
+    given = {"shared": shared, "part": part, "empty": answer[:0]}
+    return X.map_blocks(_apply, dtype=answer.dtype, meta=answer[:0], **form, **given)
+
+
+@task
+def _apply(block, *, shared, part, empty):
+    """One block: in panels, so that coordinates of all its rows are never held for one number."""
+    model, name, args, kwargs = shared
+    if block.shape[0] == 0:
+        return empty
+    _check_room(block.shape[0] * (empty.shape[1] if empty.ndim == 2 else 1) * 8)
+    pieces = []
+    for _, rows in panels(block, _rank(model)):
+        answer = getattr(model, name)(rows, *args, **kwargs)
+        pieces.append(np.asarray(answer if part is None else answer[part]))
+    values = np.concatenate(pieces) if len(pieces) > 1 else pieces[0]
+    if not hasattr(empty, "iloc"):
+        return values
+    names = empty.columns if empty.ndim == 2 else empty.name
+    return _as_frame(values, names, block.index)
+
+
+def _rank(model):
+    return getattr(getattr(model, "kernel_map_", model), "rank_", 1)
+
+
+def _check_room(needed):
+    """A clear error instead of a worker that is killed again and again."""
+    worker = current_worker()
+    limit = getattr(getattr(worker, "memory_manager", None), "memory_limit", None)
+    if limit and needed > 0.6 * limit:
+        raise MemoryLimitError(
+            f"the result of one partition takes {readable(needed)}, and this worker has "
+            f"{readable(limit)}: use smaller partitions, X.repartition(npartitions=...)."
+        )
+
+
+def _names(estimator, name, answer):
+    if answer.ndim == 1:
+        return name
+    if name == "transform" and hasattr(estimator, "get_feature_names_out"):
+        return list(estimator.get_feature_names_out())
+    classes = getattr(estimator, "classes_", ())
+    if name != "predict" and len(classes) == answer.shape[1]:
+        return [str(c) for c in np.asarray(classes)]
+    return [f"{name}{i}" for i in range(answer.shape[1])]
+
+
+def _as_frame(values, names, index):
+    import pandas as pd
+
+    if values.ndim == 1:
+        return pd.Series(values, index=index, name=names)
+    return pd.DataFrame(values, index=index, columns=names)
+
+
+# --- blocks ---------------------------------------------------------------------------------------
+
+
+def example_row(X):
+    if is_dask_frame(X):
+        return X._meta_nonempty.iloc[:1]
+    return np.ones((1, X.shape[1]), dtype=X.dtype)
+
+
+def _whole_rows(X):
+    """All columns in one chunk."""
+    if np.isnan(X.shape[1]):
+        raise ValueError("X has an unknown number of columns: call X.compute_chunk_sizes() first.")
+    return X if X.numblocks[1] == 1 else X.rechunk({1: -1})
+
+
+def _blocks(X):
+    blocks = X.to_delayed()
+    return list(blocks.ravel()) if hasattr(blocks, "ravel") else list(blocks)
+
+
+def _pack(block, *values, places, n):
+    """(block, n values or None): those given stand at their places."""
+    row = [None] * n
+    for place, value in zip(places, values):
+        row[place] = opened(value)
+    return Parcel((block, *row))
+
+
+def _read_together(X, values, places, n):
+    where = {"places": places, "n": n}
+    if not hasattr(X, "chunks"):
+        meta = X._meta.iloc[:, :1]  # never looked at: packed blocks are taken out one by one
+        made = X.map_partitions(
+            _pack, *values, meta=meta, enforce_metadata=False, align_dataframes=False, **where
+        )
+        return _blocks(made)
+    import dask.array as da
+
+    letters = ["i" if v.ndim == 1 else f"i{'jkl'[k]}" for k, v in enumerate(values)]
+    pairs = [x for pair in zip(values, letters) for x in pair]
+    packed = da.blockwise(
+        _pack,
+        "iz",
+        X,
+        "iz",
+        *pairs,
+        meta=np.empty((0, 0)),
+        align_arrays=False,
+        concatenate=True,
+        **where,
+    )
+    return _blocks(packed)
+
+
+def _lengths(X, blocks):
+    import dask
+
+    if hasattr(X, "chunks") and not np.isnan(X.chunks[0]).any():
+        return np.array(X.chunks[0], dtype=int)
+    count = dask.delayed(_count, pure=False)
+    return np.array(dask.compute(*[count(block) for block in blocks]), dtype=int)
+
+
+def _count(block):
+    return block.shape[0]
+
+
+def _one_chunk_a_row(values, parts):
+    """y with whole rows, cut where X is cut where both know where that is."""
+    if not hasattr(values, "chunks"):
+        return values
+    if values.ndim == 2:
+        values = _whole_rows(values)
+    if parts.frame or np.isnan(values.shape[0]):
+        return values
+    if np.isnan(parts.X.shape[0]) or values.chunks[0] == parts.X.chunks[0]:
+        return values
+    if values.shape[0] != parts.X.shape[0]:
+        raise ValueError(f"X has {parts.X.shape[0]} rows, and y has {values.shape[0]}.")
+    return values.rechunk({0: parts.X.chunks[0]})
+
+
+def _split_rows(X, row_bytes):
+    """X in smaller blocks of rows where a block of results would exceed Dask's own chunk size."""
+    import dask
+    from dask.utils import parse_bytes
+
+    most = max(1, parse_bytes(dask.config.get("array.chunk-size")) // max(1, row_bytes))
+    if np.isnan(X.chunks[0]).any() or max(X.chunks[0]) <= most:
+        return X
+    rows = []
+    for n in X.chunks[0]:
+        pieces = max(1, -(-n // most))
+        rows += [n // pieces + (i < n % pieces) for i in range(pieces)]
+    return X.rechunk({0: tuple(rows)})

@@ -1,0 +1,137 @@
+"""Tasks on any Dask scheduler: what they share, how large it is, and how many threads they use.
+
+What tasks share (landmarks and their factor) is one node of the graph: it travels once to each
+worker, and again if one is lost.
+"""
+
+import sys
+import threading
+from contextlib import suppress
+from functools import wraps
+from uuid import uuid4
+
+from ..engine.threads import one_blas_thread, single_threaded
+
+# Values of coordinates that a task holds at once, whatever the size of its partition.
+PANEL_VALUES = 1 << 22
+
+
+def client_of(*collections):
+    """The distributed client that would compute the collections; None for local schedulers."""
+    if "distributed" not in sys.modules:
+        return None
+    from dask.base import get_scheduler
+    from distributed import Client
+
+    owner = getattr(get_scheduler(collections=collections), "__self__", None)
+    return owner if isinstance(owner, Client) else None
+
+
+def is_future(thing):
+    if "distributed" not in sys.modules:
+        return False
+    from distributed import Future
+
+    return isinstance(thing, Future)
+
+
+def share(thing, client=None):
+    """A node of the graph that holds a thing. On a cluster it is sent now, once for all tasks.
+
+    Not client.scatter: what was scattered is gone with the worker that held it, while a task is
+    run again.
+    """
+    import dask
+
+    node = dask.delayed(parcel(thing), traverse=False, name=f"mercer-shared-{uuid4().hex}")
+    if client is None:
+        return node
+    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
+        return client.persist(node, optimize_graph=False)
+
+
+def share_with_all(thing, client=None):
+    """As share, and with a copy on every worker: rows are then worked on where they are."""
+    node = share(thing, client)
+    if client is not None:
+        from distributed import futures_of, wait
+
+        wait(node)
+        with suppress(OSError, KeyError, ValueError):  # a worker that is lost fetches it later
+            client.replicate(futures_of(node))
+    return node
+
+
+def task(function):
+    """A function that runs as a task: one thread each, since Dask runs several at once."""
+
+    @wraps(function)
+    def wrapped(*args, **kwargs):
+        given, named = map(opened, args), {k: opened(v) for k, v in kwargs.items()}
+        if _alone():
+            return parcel(function(*given, **named))
+        with single_threaded(), one_blas_thread:
+            return parcel(function(*given, **named))
+
+    return wrapped
+
+
+class Parcel:
+    """A thing that tells Dask its size, by which tasks are placed and memory is watched."""
+
+    def __init__(self, thing):
+        self.thing = thing
+        self.size = bytes_of(thing)
+
+    def __sizeof__(self):
+        return self.size
+
+
+def parcel(thing):
+    """Arrays and frames tell their size already."""
+    return thing if thing is None or hasattr(thing, "shape") else Parcel(thing)
+
+
+def opened(thing):
+    return thing.thing if isinstance(thing, Parcel) else thing
+
+
+def bytes_of(thing):
+    """Bytes of all arrays in a thing."""
+    if hasattr(thing, "nbytes"):
+        return int(thing.nbytes)
+    if isinstance(thing, dict):
+        return 64 + sum(map(bytes_of, thing.values()))
+    if isinstance(thing, (list, tuple)):
+        return 64 + sum(map(bytes_of, thing))
+    return 64 + (bytes_of(vars(thing)) if hasattr(thing, "__dict__") else 0)
+
+
+def _alone():
+    """Whether this task has its process for itself: n_jobs and BLAS are then what the user set."""
+    worker = current_worker()
+    if worker is not None:
+        return worker.state.nthreads == 1
+    return threading.current_thread() is threading.main_thread()
+
+
+def current_worker():
+    if "distributed" not in sys.modules:
+        return None
+    from distributed import get_worker
+
+    try:
+        return get_worker()
+    except ValueError:
+        return None
+
+
+def panels(block, width):
+    """Consecutive pieces of a block that are small enough to be mapped to `width` coordinates."""
+    n, rows = block.shape[0], max(256, PANEL_VALUES // max(1, width))
+    for a in range(0, n, rows):
+        yield slice(a, min(a + rows, n)), rows_at(block, slice(a, min(a + rows, n)))
+
+
+def rows_at(block, where):
+    return block.iloc[where] if hasattr(block, "iloc") else block[where]

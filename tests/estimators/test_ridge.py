@@ -1,0 +1,446 @@
+"""KernelRidge and KernelRidgeCV against scikit-learn's ridge, Gaussian process and grid search."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import load_diabetes, make_friedman1
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process import kernels as gp_kernels
+from sklearn.kernel_ridge import KernelRidge as Reference
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV, LeaveOneOut, cross_val_predict
+
+from mercer import (
+    RBF,
+    FromFeatures,
+    KernelMap,
+    KernelRidge,
+    KernelRidgeCV,
+    Linear,
+    Matern,
+    Polynomial,
+    Precomputed,
+)
+from mercer.engine.arrays import as_numpy
+from mercer.estimators.ridge_cv import leave_one_out_errors
+from mercer.rows.moments import Moments
+
+FORMS = ["primal", "dual"]
+
+
+@pytest.fixture
+def data(rng):
+    """Rows in general position: the kernel matrix is regular."""
+    X, Z = rng.normal(size=(60, 6)), rng.normal(size=(25, 6))
+    return X, np.sin(X[:, 0]) + 0.1 * rng.normal(size=60), Z
+
+
+@pytest.fixture
+def smooth(rng):
+    """Rows on a line: the kernel matrix is singular to rounding (rank about 30 of 80)."""
+    X, Z = rng.uniform(-3, 3, size=(80, 1)), rng.uniform(-4, 4, size=(25, 1))
+    return X, np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=80), Z
+
+
+# --- one function, however computed: [KERNELS] (2)-(8) --------------------------------------------
+
+
+@pytest.mark.parametrize("form", [*FORMS, "auto"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("alpha", [0.1, [0.05, 2.0]], ids=str)
+def test_equals_scikit_learns(data, form, weighted, alpha, rng, there):
+    X, y, Z = data
+    Y = np.column_stack([y, y**2])
+    weights = rng.uniform(size=60) * (rng.random(60) > 0.1) if weighted else None
+    reference = Reference(alpha=alpha, kernel="rbf", gamma=0.2).fit(X, Y, sample_weight=weights)
+    model = there(KernelRidge(alpha, RBF(0.2), form=form)).fit(X, Y, sample_weight=weights)
+    assert_allclose(model.predict(Z), reference.predict(Z), atol=1e-11)
+    assert_allclose(model.dual_coef_, reference.dual_coef_, atol=1e-10)
+    values = np.column_stack([f(Z) for f in model.function_])
+    assert_allclose(values, reference.predict(Z), atol=1e-10)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_equals_scikit_learns_where_k_is_singular(smooth, form, there):
+    X, y, Z = smooth
+    reference = Reference(alpha=0.01, kernel="rbf", gamma=0.5).fit(X, y)
+    model = there(KernelRidge(0.01, RBF(0.5), form=form)).fit(X, y)
+    # A map of a singular K is accurate to sqrt(eps): MATH.md section 7.
+    assert_allclose(
+        model.predict(Z), reference.predict(Z), atol=1e-7 if form == "primal" else 1e-11
+    )
+    assert_allclose(model.predict(X), reference.predict(X), atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "kernel", [RBF(0.2), Matern(1.5, 2.0), Polynomial(2, gamma=0.3), Linear()], ids=repr
+)
+def test_primal_equals_dual(data, kernel, there):
+    X, y, Z = data
+    primal = there(KernelRidge(0.3, kernel, form="primal")).fit(X, y)
+    dual = there(KernelRidge(0.3, kernel, form="dual")).fit(X, y)
+    assert_allclose(primal.predict(Z), dual.predict(Z), atol=1e-9)
+    assert_allclose(primal.dual_coef_, dual.dual_coef_, atol=1e-9)
+    for a, b in zip(primal.predict(Z, return_std=True), dual.predict(Z, return_std=True)):
+        assert_allclose(a, b, atol=1e-7)
+
+
+def test_dual_solves_the_equations_of_the_document(data, there):
+    """a = (K + lambda I)^-1 t (7); a_n = (t_n - w . phi_n) / lambda and w = Phi'a (3)."""
+    X, y, Z = data
+    K = RBF(0.2)(X)
+    a = np.linalg.solve(K + 0.1 * np.eye(60), y)
+    model = there(KernelRidge(0.1, RBF(0.2), form="primal")).fit(X, y)
+    Phi = model.kernel_map_.transform(X)
+    assert_allclose(model.dual_coef_, a, atol=1e-11)
+    assert_allclose(model.coef_[:, 0], Phi.T @ a, atol=1e-11)
+    assert_allclose(model.predict(Z), RBF(0.2)(Z, X) @ a, atol=1e-11)
+
+
+def test_the_two_losses_are_one(data):
+    """L_w (2) at w = Phi'a is L_a (5), (6)."""
+    X, t, _ = data
+    kernel_map = KernelMap(RBF(0.2))
+    Phi, K, lam = kernel_map.fit_transform(X), RBF(0.2)(X), 0.1
+    a = np.linspace(-1, 1, 60)
+    w = Phi.T @ a
+    L_w = 0.5 * np.sum((Phi @ w - t) ** 2) + 0.5 * lam * w @ w
+    L_a = 0.5 * a @ K @ K @ a - a @ K @ t + 0.5 * t @ t + 0.5 * lam * a @ K @ a
+    assert_allclose(L_w, L_a, rtol=1e-12)
+    model = KernelRidge(lam, RBF(0.2), form="primal").fit(X, t)
+    best = model.coef_[:, 0]
+    gradient = Phi.T @ (Phi @ best - t) + lam * best
+    assert np.abs(gradient).max() < 1e-10 * np.abs(Phi.T @ t).max()
+
+
+def test_it_is_ridge_on_the_coordinates(data, there):
+    X, y, Z = data
+    kernel_map = there(KernelMap(RBF(0.2))).fit(X)
+    inner = Ridge(alpha=0.1, fit_intercept=False).fit(kernel_map.transform(X), y)
+    model = there(KernelRidge(0.1, KernelMap(RBF(0.2)))).fit(X, y)
+    assert_allclose(model.predict(Z), inner.predict(kernel_map.transform(Z)), atol=1e-10)
+
+
+def test_a_centred_map_makes_a_centred_ridge(data, there):
+    X, y, Z = data
+    kernel_map = there(KernelMap(RBF(0.2), center=True)).fit(X)
+    inner = Ridge(alpha=0.1, fit_intercept=False).fit(kernel_map.transform(X), y)
+    model = there(KernelRidge(0.1, KernelMap(RBF(0.2), center=True))).fit(X, y)
+    assert_allclose(model.predict(Z), inner.predict(kernel_map.transform(Z)), atol=1e-10)
+    assert_allclose(model.function_(Z), model.predict(Z), atol=1e-9)
+
+
+def test_sums_over_parts_give_the_same_solution(data):
+    X, y, Z = data
+    model = KernelRidge(0.1, RBF(0.2), form="primal").fit(X, y)
+    Phi, T = model.kernel_map_.transform(X), y[:, None]
+    parts = Moments.of(Phi[:20], T[:20]) + Moments.of(Phi[20:], T[20:])
+    other = clone(model).fit(X, 0 * y)
+    other._solve(parts, np.array([0.1]))
+    assert_allclose(other.predict(Z), model.predict(Z), atol=1e-11)
+
+
+def test_auto_takes_the_smaller_problem(data, smooth, there):
+    X, y, _ = data
+    assert there(KernelRidge(0.1, RBF(0.2))).fit(X, y).form_ == "dual"
+    assert there(KernelRidge(0.1, Linear())).fit(X, y).form_ == "primal"
+    assert there(KernelRidge(0.1, KernelMap(RBF(0.2)))).fit(X, y).form_ == "primal"
+    X, y, _ = smooth
+    assert there(KernelRidge(0.1, RBF(0.5))).fit(X, y).form_ == "primal"
+
+
+# --- uncertainty ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("where", ["data", "smooth"])
+@pytest.mark.parametrize("noise", [1e-4, 0.05])
+def test_uncertainty_is_the_gaussian_process_one(form, where, noise, request, there):
+    X, y, Z = request.getfixturevalue(where)
+    Z = np.concatenate([Z, X[:3], Z[:1] + 100])
+    process = GaussianProcessRegressor(gp_kernels.RBF(1.3), alpha=noise, optimizer=None).fit(X, y)
+    mean, std = process.predict(Z, return_std=True)
+    model = there(KernelRidge(noise, RBF(1 / (2 * 1.3**2)), form=form)).fit(X, y)
+    mine, my_std = model.predict(Z, return_std=True)
+    assert_allclose(my_std, std, atol=1e-6)
+    assert_allclose(mine, mean, atol=1e-5 * np.abs(model.dual_coef_).max() ** 0.5)
+
+
+def test_uncertainty_is_more_than_the_residual(data, there):
+    """At training points rho is zero, and the noise still leaves something open."""
+    X, y, _ = data
+    model = there(KernelRidge(0.1, RBF(0.2), form="primal")).fit(X, y)
+    _, std = model.predict(X, return_std=True)
+    assert np.all(std > 0.1)
+    assert np.all(np.sqrt(model.kernel_map_.residual(X)) < 1e-6)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_uncertainty_of_several_targets_and_weights(data, form, there):
+    X, y, Z = data
+    Y, w = np.column_stack([y, y, -y]), np.linspace(0.5, 2, 60)
+    model = there(KernelRidge([0.1, 0.2, 0.1], RBF(0.2), form=form)).fit(X, Y, sample_weight=w)
+    _, std = model.predict(Z, return_std=True)
+    for j, alpha in enumerate([0.1, 0.2, 0.1]):
+        process = GaussianProcessRegressor(
+            gp_kernels.RBF(2.5**0.5), alpha=alpha / w, optimizer=None
+        ).fit(X, y)
+        assert_allclose(std[:, j], process.predict(Z, return_std=True)[1], atol=1e-8)
+    one = there(KernelRidge(0.1, RBF(0.2), form=form)).fit(X, Y)
+    assert one.predict(Z, return_std=True)[1].shape == (25,)
+
+
+def test_uncertainty_with_the_residual_coordinate(data, there):
+    X, y, Z = data
+    plain = there(KernelRidge(0.1, KernelMap(RBF(0.2)))).fit(X, y)
+    with_residual = there(KernelRidge(0.1, KernelMap(RBF(0.2), residual=True))).fit(X, y)
+    for a, b in zip(plain.predict(Z, return_std=True), with_residual.predict(Z, return_std=True)):
+        assert_allclose(a, b, atol=1e-8)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_precomputed(data, form, there):
+    X, y, Z = data
+    K, k_z = RBF(0.2)(X), RBF(0.2)(Z, X)
+    known = there(KernelRidge(0.1, RBF(0.2))).fit(X, y)
+    model = there(KernelRidge(0.1, Precomputed(), form=form)).fit(K, y)
+    assert_allclose(model.predict(k_z), known.predict(Z), atol=1e-11)
+    mine, reference = (
+        model.predict(k_z, return_std=True, diag=np.ones(25))[1],
+        known.predict(Z, return_std=True)[1],
+    )
+    assert_allclose(mine, reference, atol=1e-8)
+    with pytest.raises(ValueError, match="pass it as diag="):
+        model.predict(k_z, return_std=True)
+    assert not hasattr(model, "function_")
+    with pytest.raises(ValueError, match="square"):
+        there(KernelRidge(0.1, Precomputed(), form=form)).fit(k_z, y[:25])
+
+
+# --- inputs of every kind -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_namespace(data, form, xp):
+    X, y, Z = data
+    reference = KernelRidge(0.1, RBF(0.2), form=form).fit(X, y)
+    model = KernelRidge(0.1, RBF(0.2), form=form).fit(xp.asarray(X), xp.asarray(y))
+    values, std = model.predict(xp.asarray(Z), return_std=True)
+    assert type(values) is type(std) is type(xp.asarray(X))
+    assert_allclose(as_numpy(values), reference.predict(Z), atol=1e-10)
+    assert_allclose(as_numpy(std), reference.predict(Z, return_std=True)[1], atol=1e-10)
+    assert_allclose(model.score(xp.asarray(X), xp.asarray(y)), reference.score(X, y))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_cv_in_every_namespace(data, xp, form):
+    X, y, Z = data
+    reference = KernelRidgeCV([0.01, 0.1, 1.0], RBF(0.2), form=form).fit(X, y)
+    model = KernelRidgeCV([0.01, 0.1, 1.0], RBF(0.2), form=form).fit(xp.asarray(X), xp.asarray(y))
+    assert model.alpha_ == reference.alpha_
+    assert_allclose(as_numpy(model.cv_errors_), reference.cv_errors_, rtol=1e-10)
+    assert_allclose(as_numpy(model.predict(xp.asarray(Z))), reference.predict(Z), atol=1e-10)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_sparse_and_float32(data, form):
+    X, y, Z = data
+    reference = KernelRidge(0.1, RBF(0.2), form=form).fit(X, y)
+    sparse = KernelRidge(0.1, RBF(0.2), form=form).fit(scipy.sparse.csr_array(X), y)
+    assert_allclose(sparse.predict(Z), reference.predict(Z), atol=1e-10)
+    assert_allclose(sparse.predict(scipy.sparse.csr_array(Z)), reference.predict(Z), atol=1e-10)
+    assert_allclose(reference.predict(Z.astype(np.float32)), reference.predict(Z), atol=1e-5)
+    single = KernelRidge(0.1, RBF(0.2), form=form).fit(X.astype(np.float32), y)
+    assert_allclose(single.predict(Z.astype(np.float32)), reference.predict(Z), atol=1e-3)
+
+
+def test_words():
+    def counts(batch):
+        return np.array([[w.count(letter) for letter in "ab"] for w in batch], dtype=float)
+
+    words = ["a", "aa", "b", "ab", "aab", "bb"]
+    model = KernelRidge(1e-6, FromFeatures(counts)).fit(words, [1, 2, 0, 1, 2, 0])
+    assert_allclose(model.predict(["aaa", "bbb"]), [3, 0], atol=1e-4)
+    assert_allclose(model.function_(["aaa"]), [3], atol=1e-4)
+
+
+def test_tuning_and_pickles(data):
+    X, y, Z = data
+    search = GridSearchCV(KernelRidge(), {"kernel__gamma": [0.05, 0.2], "alpha": [0.1, 1.0]}, cv=3)
+    model = search.fit(X, y).best_estimator_
+    copy = pickle.loads(pickle.dumps(model))
+    for a, b in zip(copy.predict(Z, return_std=True), model.predict(Z, return_std=True)):
+        assert_array_equal(a, b)
+
+
+def test_refit_in_the_other_form_forgets_the_first(data, there):
+    X, y, Z = data
+    model = there(KernelRidge(0.1, RBF(0.2), form="primal")).fit(X, y)
+    model.set_params(form="dual").fit(X, y)
+    assert not hasattr(model, "kernel_map_")
+    assert not hasattr(model, "coef_")
+    model.set_params(form="primal").fit(X, y)
+    assert_allclose(
+        model.predict(Z), Reference(alpha=0.1, kernel="rbf", gamma=0.2).fit(X, y).predict(Z)
+    )
+
+
+# --- leave-one-out --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("where", ["data", "smooth"])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_leave_one_out_in_closed_form(where, weighted, form, request, rng):
+    """Against fitting again without each row, one by one."""
+    X, y, _ = request.getfixturevalue(where)
+    Y, alphas = np.column_stack([y, y**2]), np.logspace(-4, 2, 7)
+    n = len(y)
+    weights = rng.uniform(0.5, 2, size=n) if weighted else None
+    slow = []
+    for alpha in alphas:
+        squared = 0.0
+        for i in range(n):
+            others = np.arange(n) != i
+            fit = Reference(alpha=alpha, kernel="rbf", gamma=0.3).fit(
+                X[others], Y[others], sample_weight=None if weights is None else weights[others]
+            )
+            error = np.mean((fit.predict(X[i : i + 1]) - Y[i]) ** 2)
+            squared += error * (1 if weights is None else weights[i])
+        slow.append(squared / (n if weights is None else weights.sum()))
+    model = KernelRidgeCV(alphas, RBF(0.3), form=form).fit(X, Y, sample_weight=weights)
+    assert_allclose(model.cv_errors_, slow, rtol=1e-6)
+    assert model.alpha_ == alphas[np.argmin(slow)]
+    assert model.best_score_ == -model.cv_errors_.min()
+
+
+def test_leave_one_out_never_divides_by_rounding(smooth):
+    X, y, _ = smooth
+    Phi = KernelMap(RBF(0.5), basis="eigen").fit_transform(X)
+    values = (Phi * Phi).sum(axis=0)
+    errors = leave_one_out_errors(Phi, values, y[:, None], np.array([1e-14]))
+    assert np.all(np.isfinite(errors))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_chosen_model_is_that_ridge(data, there, form):
+    X, y, Z = data
+    model = there(KernelRidgeCV([1e-3, 0.1, 10.0], RBF(0.2), form=form)).fit(X, y)
+    ridge = there(KernelRidge(model.alpha_, RBF(0.2), form=form)).fit(X, y)
+    assert_allclose(model.predict(Z), ridge.predict(Z), atol=1e-12)
+    assert_allclose(model.dual_coef_, ridge.dual_coef_, atol=1e-12)
+    assert_allclose(model.predict(Z, return_std=True)[1], ridge.predict(Z, return_std=True)[1])
+    assert_allclose(model.function_(Z), model.predict(Z), atol=1e-9)
+
+
+def test_choice_is_as_good_as_a_grid_search():
+    """On the same alphas, by the error on fresh data."""
+    X, y = make_friedman1(1200, n_features=6, noise=1.0, random_state=0)
+    X, y, Z, t = X[:300], y[:300], X[300:], y[300:]
+    alphas = np.logspace(-4, 2, 12)
+    grid = GridSearchCV(Reference(kernel="rbf", gamma=0.5), {"alpha": alphas}, cv=5).fit(X, y)
+    mine = KernelRidgeCV(alphas, RBF(0.5)).fit(X, y)
+    assert mine.score(Z, t) >= grid.score(Z, t) - 1e-3
+    by_hand = cross_val_predict(
+        Reference(alpha=mine.alpha_, kernel="rbf", gamma=0.5), X[:80], y[:80], cv=LeaveOneOut()
+    )
+    closed = KernelRidgeCV([mine.alpha_], RBF(0.5)).fit(X[:80], y[:80])
+    assert_allclose(closed.cv_errors_, np.mean((by_hand - y[:80]) ** 2), rtol=1e-8)
+
+
+def test_real_data():
+    X, y = load_diabetes(return_X_y=True)
+    X = X / X.std(axis=0)
+    model = KernelRidgeCV(np.logspace(-3, 3, 20), KernelMap(RBF(0.01), center=True))
+    model.fit(X[::2], y[::2] - y[::2].mean())
+    assert model.score(X[1::2], y[1::2] - y[::2].mean()) > 0.4
+
+
+# --- bad input ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"alpha": -1.0}, "alpha must be one non-negative number.*got -1.0"),
+        ({"alpha": [1.0, 2.0]}, "one for each of the 1 targets"),
+        ({"alpha": float("nan")}, "alpha must be"),
+        ({"form": "both"}, "form must be one of auto, primal, dual, got 'both'"),
+        ({"form": "dual", "kernel": KernelMap(RBF(0.2))}, "no use for a KernelMap"),
+    ],
+    ids=str,
+)
+def test_bad_parameters(data, changes, match):
+    X, y, _ = data
+    with pytest.raises(ValueError, match=match):
+        KernelRidge(kernel=RBF(0.2)).set_params(**changes).fit(X, y)
+
+
+@pytest.mark.parametrize("alphas", [[], [0.0, 1.0], [-1.0], [np.nan], [[1.0, 2.0]]], ids=str)
+def test_bad_alphas(data, alphas):
+    X, y, _ = data
+    with pytest.raises(ValueError, match="alphas must be a list of positive numbers"):
+        KernelRidgeCV(alphas, RBF(0.2)).fit(X, y)
+
+
+def test_too_small_an_alpha_says_which_is_safe(smooth):
+    X, y, _ = smooth
+    with pytest.raises(ValueError, match=r"alpha=0 is too small.*above \de-1\d is safe"):
+        KernelRidge(0.0, RBF(0.01), form="dual").fit(X, y)
+
+
+def test_alpha_zero_is_least_squares(data, there):
+    X, y, _ = data
+    model = there(KernelRidge(0.0, KernelMap(RBF(0.2), max_rank=20))).fit(X, y)
+    Phi = model.kernel_map_.transform(X)
+    assert_allclose(model.predict(X), Phi @ np.linalg.lstsq(Phi, y)[0], atol=1e-8)
+    assert np.count_nonzero(model.dual_coef_) == 20  # on the landmarks
+    assert_allclose(RBF(0.2)(X) @ model.dual_coef_, model.predict(X), atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("y", "weights", "match"),
+    [
+        (None, None, "requires y"),
+        (np.ones(3), None, "inconsistent numbers of samples"),
+        (np.full(60, np.nan), None, "y contains NaN"),
+        (np.ones(60), np.ones(3), "one non-negative number for each of the 60 rows"),
+        (np.ones(60), -np.ones(60), "one non-negative number for each of the 60 rows"),
+        (np.ones(60), np.zeros(60), "not all zero"),
+    ],
+    ids=["none", "short", "nan", "short weights", "negative weights", "zero weights"],
+)
+@pytest.mark.parametrize("model", [KernelRidge(), KernelRidgeCV()], ids=["ridge", "cv"])
+def test_bad_targets(data, model, y, weights, match):
+    with pytest.raises(ValueError, match=match):
+        clone(model).fit(data[0], y, sample_weight=weights)
+
+
+def test_a_failed_fit_leaves_the_old_one(data):
+    X, y, Z = data
+    model = KernelRidge(0.1, RBF(0.2)).fit(X, y)
+    before = model.predict(Z)
+    with pytest.raises(ValueError, match="inconsistent"):
+        model.fit(X, y[:-1])
+    assert_array_equal(model.predict(Z), before)
+
+
+def test_tables_with_columns_of_several_types():
+    """form="auto" looks at the rank of a sample of bound points, which are no frame any more."""
+    import pandas as pd
+
+    from mercer import RBF, FromFunction, KernelRidge, OnColumns
+
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"x": rng.normal(size=60), "place": rng.choice(["sea", "hill"], 60)})
+    y = np.sin(table["x"]) + (table["place"] == "sea")
+    same = FromFunction(lambda a, b: float(a == b))
+    kernel = OnColumns(RBF(1.0), "x") + OnColumns(same, "place")
+    model = KernelRidge(1e-6, kernel).fit(table, y)
+    assert model.score(table, y) > 0.999
+    numbers_only = KernelRidge(1e-6, OnColumns(RBF(1.0), "x")).fit(table, y)
+    assert numbers_only.form_ in ("primal", "dual")

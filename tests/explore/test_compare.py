@@ -1,0 +1,465 @@
+"""compare_kernels: its measures against their definitions, honest scores, an honest verdict."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from numpy.testing import assert_allclose
+from sklearn.datasets import load_iris, make_circles
+
+from mercer import (
+    RBF,
+    Chi2,
+    Constant,
+    FromFunction,
+    KernelMap,
+    Linear,
+    Normalized,
+    OnFeatures,
+    Polynomial,
+    Precomputed,
+    Sigmoid,
+    compare_kernels,
+)
+from mercer.explore.compare import measures, verdict
+from mercer.explore.compare.scores import overlap_of, paired_difference
+
+PICTURE = {"embeddings": ["kernel PCA"]}
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, y = load_iris(return_X_y=True)
+    return X, np.array(["setosa", "versicolor", "virginica"])[y]
+
+
+@pytest.fixture(scope="module")
+def circles():
+    """Two rings: hopeless for lines, easy for anything round."""
+    return make_circles(200, factor=0.4, noise=0.08, random_state=0)
+
+
+# --- measures against their definitions -----------------------------------------------------------
+
+
+def _centred(K):
+    H = np.eye(len(K)) - 1 / len(K)
+    return H @ K @ H
+
+
+@pytest.mark.parametrize("kernel", [Linear(), RBF(0.5), Polynomial(2)], ids=repr)
+def test_measures_are_those_of_the_kernel_matrix(kernel, iris):
+    X, y = iris
+    (space,) = compare_kernels(X, y, [kernel], **PICTURE).spaces
+    K = kernel(X)
+    Kc, same = _centred(K), _centred((y[:, None] == y).astype(float))
+    values = np.linalg.eigvalsh(Kc)
+    assert_allclose(space.effective_dimension, values.sum() ** 2 / (values**2).sum(), rtol=1e-8)
+    aligned = (Kc * same).sum() / np.linalg.norm(Kc) / np.linalg.norm(same)
+    assert_allclose(space.alignment, aligned, rtol=1e-8)
+    assert_allclose(space.self_similarity, (np.diag(K).min(), np.diag(K).max()), rtol=1e-10)
+    assert_allclose(space.relative_variance, np.trace(Kc) / np.trace(K), rtol=1e-8)
+    assert space.rank == KernelMap(kernel).fit(X).rank_
+    n = len(space.spectrum)
+    assert_allclose(space.spectrum, values[::-1][:n], rtol=1e-6, atol=1e-12 * values[-1])
+
+
+def test_alignment_of_numbers(rng):
+    X = rng.normal(size=(60, 3))
+    y = X @ [1.0, -2.0, 0.5]
+    (space,) = compare_kernels(X, y, [Linear()], **PICTURE).spaces
+    Kc, T = _centred(X @ X.T), _centred(np.outer(y, y))
+    aligned = (Kc * T).sum() / np.linalg.norm(Kc) / np.linalg.norm(T)
+    assert_allclose(space.alignment, aligned, rtol=1e-10)
+
+
+def test_condition_is_that_of_a_well_conditioned_matrix(rng):
+    X = rng.normal(size=(30, 4))
+    (space,) = compare_kernels(X, None, [RBF(0.5)], **PICTURE).spaces
+    values = np.linalg.eigvalsh(RBF(0.5)(X))
+    assert_allclose(space.condition, values[-1] / values[0], rtol=1e-6)
+
+
+def test_a_perfect_kernel_has_alignment_one(iris):
+    _, y = iris
+    same = (y[:, None] == y).astype(float)
+    (space,) = compare_kernels(same, y, [Precomputed()], **PICTURE).spaces
+    assert_allclose(space.alignment, 1.0, rtol=1e-10)
+    assert_allclose(space.score, 1.0)
+
+
+# --- scores ---------------------------------------------------------------------------------------
+
+
+def test_rings_need_a_round_kernel_or_neighbours(circles):
+    X, y = circles
+    comparison = compare_kernels(X, y, {"line": Linear(), "ball": RBF(2.0)}, **PICTURE)
+    line, ball = (next(s for s in comparison.spaces if s.name == n) for n in ("line", "ball"))
+    assert ball.scores["discriminant"].mean() > 0.95
+    assert line.scores["discriminant"].mean() < 0.7
+    # Neighbours in a linear space are neighbours in the plane: they do well on rings.
+    assert line.scores["nearest neighbours"].mean() > 0.9
+    assert line.method == "nearest neighbours"
+
+
+def test_scores_are_a_plain_loop_over_folds(iris):
+    from sklearn.metrics import accuracy_score
+    from sklearn.model_selection import StratifiedKFold
+    from sklearn.neighbors import KNeighborsClassifier
+
+    from mercer import KernelDiscriminant
+
+    X, y = iris
+    kernel = RBF("scale")
+    (space,) = compare_kernels(X, y, [kernel], n_neighbors=3, random_state=7, **PICTURE).spaces
+    folds = StratifiedKFold(5, shuffle=True, random_state=7).split(X, y)
+    for fold, (a, b) in enumerate(folds):
+        near = KNeighborsClassifier(3, metric="precomputed")
+        bound = kernel.bind(X[a])  # gamma from training rows only
+        D = KernelMap(bound).fit(X[a]).distances(X[a])
+        D_new = KernelMap(bound).fit(X[a]).distances(X[b], X[a])
+        expected = near.fit(D, y[a]).predict(D_new)
+        assert_allclose(space.scores["nearest neighbours"][fold], accuracy_score(y[b], expected))
+        told = KernelDiscriminant(kernel=kernel).fit(X[a], y[a]).predict(X[b])
+        assert_allclose(space.scores["discriminant"][fold], accuracy_score(y[b], told))
+
+
+def test_scores_do_not_depend_on_the_scale_of_a_kernel(iris):
+    X, y = iris
+    kernels = {"k": Polynomial(3), "tiny": 1e-14 * Polynomial(3)}
+    comparison = compare_kernels(X, y, kernels, embeddings=["kernel PCA", "discriminant"])
+    k, tiny = (next(s for s in comparison.spaces if s.name == name) for name in kernels)
+    for method in k.scores:
+        assert_allclose(tiny.scores[method], k.scores[method])
+    for name, Z in k.embeddings.items():
+        assert_allclose(tiny.embeddings[name], Z, rtol=1e-4, atol=1e-6 * np.abs(Z).max())
+
+
+def test_random_labels_score_like_chance(rng):
+    """Whatever leaks from new rows into the fit would show here."""
+    X, y = rng.normal(size=(300, 5)), rng.integers(0, 2, 300)
+    (space,) = compare_kernels(X, y, [RBF(0.5)], **PICTURE).spaces
+    for folds in space.scores.values():
+        assert abs(folds.mean() - 0.5) < 4 * 0.5 / 300**0.5
+
+
+def test_numbers_are_predicted(rng):
+    X = rng.uniform(-3, 3, size=(200, 1))
+    y = np.sin(2 * X[:, 0]) + 5
+    comparison = compare_kernels(X, y, {"line": Linear(), "ball": RBF(2.0)}, **PICTURE)
+    assert comparison.task == "numbers"
+    assert [space.name for space in comparison.spaces] == ["ball", "line"]
+    assert comparison.spaces[0].scores["ridge"].mean() > 0.99
+    assert comparison.spaces[1].scores["ridge"].mean() < 0.5
+    assert "discriminant" not in comparison.spaces[0].embeddings
+
+
+def test_small_lessons_are_disjoint(iris):
+    X, y = iris
+    comparison = compare_kernels(X, y, [RBF()], cv=6, train_size=15, **PICTURE)
+    (space,) = comparison.spaces
+    assert len(space.folds) == 6
+    assert space.n_training == 15
+    assert space.overlap == 0
+    with pytest.raises(ValueError, match="train_size must be an integer from 3 to 25"):
+        compare_kernels(X, y, [RBF()], cv=6, train_size=40)
+
+
+# --- the verdict ----------------------------------------------------------------------------------
+
+
+def test_the_same_kernel_twice_is_a_tie(iris):
+    X, y = iris
+    comparison = compare_kernels(X, y, {"one": RBF(0.1), "other": RBF(0.1)}, **PICTURE)
+    assert comparison.headline.startswith("one and other suit this data equally well")
+    assert "within the noise" in comparison.recommendation
+    assert comparison.table["within_noise_of_best"].tolist() == [True, True]
+
+
+def test_a_clear_winner_is_named(circles):
+    X, y = circles
+    kernels = {"ball": RBF(2.0), "nothing": Constant()}
+    comparison = compare_kernels(X, y, kernels, **PICTURE)
+    assert comparison.headline == "ball suits this data best."
+    assert "beyond the noise" in comparison.recommendation
+
+
+def test_paired_difference_is_a_t_interval():
+    from scipy.stats import t
+
+    a, b = np.array([0.9, 0.8, 0.95, 0.85]), np.array([0.7, 0.7, 0.8, 0.9])
+    d = a - b
+    seen = paired_difference(a, b, overlap=1 / 3)
+    assert_allclose(seen.mean, d.mean())
+    expected = t.ppf(0.975, 3) * d.std(ddof=1) * np.sqrt(1 / 4 + 1 / 3)
+    assert_allclose(seen.margin, expected)
+    assert seen.within_noise
+    assert not paired_difference(a, a - 0.1, overlap=1 / 3).within_noise
+    assert paired_difference([1.0], [0.0], 0.0).within_noise  # one fold tells nothing
+
+
+def test_overlap_is_that_of_training_sets():
+    n = np.arange(10)
+    assert overlap_of([(n[:8], n[8:]), (n[2:], n[:2])]) == 0.25
+    assert overlap_of([(n[:3], n[3:]), (n[3:6], n[6:])]) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("kernel", "words"),
+    [
+        (RBF(1e4), "nearly every point is alone"),
+        (RBF(1e-7), "nearly alike"),
+        (Polynomial(9, coef0=0.0), "self-similarities that differ"),
+        (Sigmoid(0.01, -0.5), "is not a kernel on this data"),
+    ],
+    ids=repr,
+)
+def test_what_is_wrong_with_a_kernel_is_said(kernel, words, iris):
+    X, y = iris
+    comparison = compare_kernels(X, y, {"it": kernel}, **PICTURE)
+    assert words in comparison.recommendation
+
+
+def test_a_good_kernel_is_left_alone(iris):
+    X, y = iris
+    assert compare_kernels(X, y, [RBF(0.5)], **PICTURE).spaces[0].findings == []
+
+
+def test_what_is_no_kernel_comes_last_however_it_scores(iris):
+    X, y = iris
+    kernels = {"refuted": Sigmoid(0.01, -0.5), "weak": Constant()}
+    comparison = compare_kernels(X, y, kernels, **PICTURE)
+    assert [space.name for space in comparison.spaces] == ["weak", "refuted"]
+    assert comparison.spaces[1].validity == measures.REFUTED
+    assert comparison.spaces[1].score > comparison.spaces[0].score
+
+
+def test_without_a_target_nothing_is_ranked(iris):
+    X, _ = iris
+    kernels = {"b": RBF(1.0), "a": Linear()}
+    comparison = compare_kernels(X, None, kernels, **PICTURE)
+    assert [space.name for space in comparison.spaces] == ["b", "a"]
+    assert comparison.headline.startswith("Without a target")
+    assert "score" not in comparison.table
+    assert not comparison.held_out.any()
+
+
+def test_nan_scores_do_not_win():
+    assert verdict._known(float("nan")) == -np.inf
+
+
+# --- input ----------------------------------------------------------------------------------------
+
+
+def test_names_of_kernels(iris):
+    X, y = iris
+    names = [s.name for s in compare_kernels(X, y, ["rbf", Linear()], **PICTURE).spaces]
+    assert sorted(names) == ["Linear()", "RBF()"]
+    assert len(compare_kernels(X, y, **PICTURE).spaces) == 5
+    with pytest.raises(ValueError, match="listed twice"):
+        compare_kernels(X, y, [RBF(), "rbf"])
+    with pytest.raises(ValueError, match="no kernels"):
+        compare_kernels(X, y, [])
+
+
+def _counts(words):
+    return np.array([[word.count(c) for c in "ab"] for word in words], dtype=float)
+
+
+def _shared(a, b):
+    return float(len(set(a) & set(b)))
+
+
+def test_any_points_that_kernels_take(iris):
+    X, y = iris
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    expected = compare_kernels(X, y, [Linear()], **PICTURE).spaces[0].scores["discriminant"]
+    for same in (frame, scipy.sparse.csr_array(X), scipy.sparse.csr_matrix(X)):
+        found = compare_kernels(same, list(y), [Linear()], **PICTURE).spaces[0]
+        assert_allclose(found.scores["discriminant"], expected)
+    words = ["ab" * (i % 5 + 1) if i % 2 else "bb" * (i % 5 + 1) for i in range(40)]
+    kinds = np.array([w[0] for w in words])
+    kernels = {"counts": OnFeatures(Linear(), _counts), "shared": FromFunction(_shared)}
+    comparison = compare_kernels(words, kinds, kernels, **PICTURE)
+    assert comparison.spaces[0].score == 1.0
+
+
+def test_a_gram_matrix_gives_what_its_kernel_gives(iris):
+    X, y = iris
+    # Rows of iris are often equally far from each other, and rounding would choose the neighbour.
+    X = X + np.random.default_rng(0).normal(scale=0.01, size=X.shape)
+    kernel = RBF(0.3)
+    direct = compare_kernels(X, y, {"k": kernel}, **PICTURE).spaces[0]
+    gram = compare_kernels(kernel(X), y, {"k": Precomputed()}, **PICTURE).spaces[0]
+    for method, folds in direct.scores.items():
+        assert_allclose(gram.scores[method], folds)
+    assert_allclose(gram.alignment, direct.alignment, rtol=1e-8)
+    assert gram.validity == measures.NOT_REFUTED
+
+
+def test_large_data_are_sampled_and_that_is_said(rng):
+    X = rng.normal(size=(5000, 3))
+    y = np.where(np.arange(5000) < 10, "rare", "common")
+    comparison = compare_kernels(X, y, [Linear()], max_points=200, **PICTURE)
+    assert len(comparison) == 200
+    assert (comparison.target == "rare").sum() >= 2
+    assert np.all(y[comparison.rows] == comparison.target)
+    assert any("200 of 5000 rows" in note for note in comparison.notes)
+
+
+def test_rows_that_cannot_be_used_are_left_out_and_that_is_said(iris):
+    X, y = iris
+    y = y.astype(object)
+    y[[0, 1]], y[5] = None, "alone"
+    comparison = compare_kernels(X, y, [Linear()], **PICTURE)
+    assert len(comparison) == len(X) - 3
+    assert not {0, 1, 5} & set(comparison.rows)
+    assert any("2 rows without a target" in note for note in comparison.notes)
+    assert any("1 rows that are alone" in note for note in comparison.notes)
+
+
+def test_many_whole_numbers_are_numbers(rng):
+    X = rng.normal(size=(200, 2))
+    y = np.arange(200)
+    comparison = compare_kernels(X, y, [Linear()], **PICTURE)
+    assert comparison.task == "numbers"
+    assert any("read as a number" in note for note in comparison.notes)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"y": np.ones(150)}, "one class only"),
+        ({"y": np.ones(3)}, "one value for each of the 150 rows"),
+        ({"task": "guess"}, "task must be"),
+        ({"task": "numbers"}, "needs a numeric target"),
+        ({"cv": 1}, "cv must be"),
+        ({"max_points": 3}, "max_points must be"),
+        ({"n_neighbors": 0}, "n_neighbors must be"),
+        ({"embeddings": ["umap"]}, "embeddings must be"),
+        ({"embeddings": "kernel PCA"}, "embeddings must be"),
+        ({"kernels": {"mine": Chi2()}, "X": -np.ones((150, 2))}, "mine: "),
+        ({"kernels": [Linear(), Precomputed()]}, "cannot share one X"),
+        ({"kernels": [Precomputed()]}, "square Gram matrix"),
+        ({"image_shape": (3, 3)}, "needs 9 values"),
+        ({"samples": ["a"]}, "samples has 1 entries"),
+        ({"X": np.ones((3, 2)), "y": None}, "too few"),
+        ({"kernels": ["rbff"]}, "Did you mean"),
+    ],
+)
+def test_bad_input_is_refused_with_a_reason(change, words, iris):
+    X, y = iris
+    arguments = {"X": X, "y": y, "kernels": [Linear()]} | change
+    with pytest.raises(ValueError, match=words):
+        compare_kernels(**arguments)
+
+
+def test_nothing_is_fitted_before_all_kernels_are_checked(iris, monkeypatch):
+    X, y = iris
+
+    def never(*_):
+        raise AssertionError("work was done before the bad kernel was found")
+
+    monkeypatch.setattr("mercer.explore.compare.comparison.measure", never)
+    with pytest.raises(ValueError, match="bad"):
+        compare_kernels(-X, y, {"good": RBF(), "bad": Chi2()})
+
+
+# --- embeddings -----------------------------------------------------------------------------------
+
+
+def test_tsne_keeps_the_classes_of_new_points_together(iris):
+    pytest.importorskip("openTSNE")
+    X, y = iris
+    comparison = compare_kernels(X, y, [RBF(0.5)], embeddings=["t-SNE"])
+    Z = comparison.embeddings["RBF(gamma=0.5)"]["t-SNE"]
+    near = np.linalg.norm(Z[:, None] - Z[None], axis=2) + 1e9 * np.eye(len(Z))
+    same = y[near.argmin(axis=1)] == y
+    assert same[comparison.held_out].mean() > 0.85
+
+
+def test_pictures_are_fitted_to_one_half(iris):
+    """Changing new rows must not move the fitted ones."""
+    X, y = iris
+    embeddings = ["kernel PCA", "discriminant"]
+    first = compare_kernels(X, y, {"k": RBF(0.5)}, embeddings=embeddings)
+    changed = X.copy()
+    changed[first.held_out] += 3.0
+    second = compare_kernels(changed, y, {"k": RBF(0.5)}, embeddings=embeddings)
+    fitted = ~first.held_out
+    assert 0.4 < fitted.mean() < 0.6
+    for name in embeddings:
+        Z, W = first.embeddings["k"][name], second.embeddings["k"][name]
+        assert_allclose(W[fitted], Z[fitted], atol=1e-8 * np.abs(Z).max())
+        assert np.abs(W - Z)[~fitted].max() > 1e-3
+
+
+@pytest.mark.parametrize("sizes", [(30, 30), (5, 50), (2, 40), (7, 3, 20)])
+def test_both_halves_of_a_picture_hold_every_class(sizes, rng):
+    y = np.repeat(np.arange(len(sizes)), sizes)
+    for order in (np.arange(len(y)), rng.permutation(len(y)), np.argsort(np.arange(len(y)) % 7)):
+        comparison = compare_kernels(rng.normal(size=(len(y), 2)), y[order], [Linear()], **PICTURE)
+        fitted = np.bincount(comparison.target[~comparison.held_out], minlength=len(sizes))
+        assert np.all(np.abs(fitted - np.array(sizes) / 2) <= 0.5)
+
+
+def test_a_lesson_may_lack_a_class(rng):
+    y = np.array(["rare"] * 3 + ["common"] * 97)
+    X = rng.normal(size=(100, 2)) + 5 * (y == "rare")[:, None]
+    (space,) = compare_kernels(X, y, [RBF(0.5)], cv=5, train_size=4, **PICTURE).spaces
+    assert space.scores["discriminant"].mean() > 0.9
+
+
+def test_flat_spaces_can_be_looked_at(iris):
+    X, y = iris
+    comparison = compare_kernels(X, y, {"flat": Constant(), "line": Linear() * 0.0 + 1})
+    for embeddings in comparison.embeddings.values():
+        assert all(np.isfinite(Z).all() for Z in embeddings.values())
+
+
+# --- what comes out -------------------------------------------------------------------------------
+
+
+def test_table_and_records_agree(iris):
+    X, y = iris
+    comparison = compare_kernels(X, y, [RBF(0.1), Normalized(Linear())], **PICTURE)
+    table = comparison.table
+    assert table.index.tolist() == [1, 2]
+    assert table["score"].is_monotonic_decreasing
+    assert table["kernel"].tolist() == [space.name for space in comparison.spaces]
+    expected = {
+        "score",
+        "nearest_neighbours",
+        "nearest_neighbours_error",
+        "discriminant",
+        "discriminant_error",
+        "alignment",
+        "rank",
+        "effective_dimension",
+        "self_similarity_min",
+        "self_similarity_max",
+        "condition",
+        "valid",
+        "fit_seconds",
+        "within_noise_of_best",
+        "kernel",
+    }
+    assert set(table.columns) == expected
+
+
+def test_the_same_seed_gives_the_same_answer(iris):
+    X, y = iris
+    first, second = (compare_kernels(X, y, [RBF()], **PICTURE) for _ in range(2))
+    assert first.recommendation == second.recommendation
+    assert_allclose(
+        first.embeddings["RBF()"]["kernel PCA"], second.embeddings["RBF()"]["kernel PCA"]
+    )
+
+
+def test_progress_is_told(iris):
+    X, y = iris
+    told = []
+    compare_kernels(X, y, [RBF(), Linear()], callback=lambda *step: told.append(step), **PICTURE)
+    done, total, _ = told[-1]
+    assert done == total == 2 * (1 + 5 + 1)
+    assert [step[0] for step in told] == sorted(step[0] for step in told)

@@ -1,0 +1,68 @@
+"""Sums over rows: the same however they are cut, and with all their digits."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from mercer import RBF, KernelMap, Polynomial
+from mercer.rows.moments import Moments, Spread
+
+
+@pytest.fixture
+def Phi(rng):
+    return rng.normal(size=(900, 4))
+
+
+@pytest.fixture
+def T(rng):
+    return rng.normal(size=(900, 2))
+
+
+def in_parts(Phi, T, cuts=(1, 300, 310)):
+    parts = map(Spread.of, np.split(Phi, cuts), np.split(T, cuts))
+    return sum(parts, next(parts))
+
+
+def test_sums_of_parts_are_those_of_all_rows(Phi, T):
+    sums, mean = in_parts(Phi, T), Phi.mean(axis=0)
+    assert sums.n == 900
+    assert_allclose(sums.mean, mean, atol=1e-14)
+    assert_allclose(sums.scatter, (Phi - mean).T @ (Phi - mean), atol=1e-11)
+    assert_allclose(sums.cross, (Phi - mean).T @ T, atol=1e-11)
+    assert_allclose(sums.target, T.sum(axis=0), atol=1e-11)
+    assert sums.largest == pytest.approx((Phi**2).sum(axis=1).max(), rel=1e-14)
+
+
+def test_a_mean_far_away_costs_no_digits(Phi, T):
+    """Rows are rounded at 1e6 eps; sums of squares about zero would lose 1e12 eps."""
+    far = in_parts(Phi + 1e6, T)
+    exact = np.cov(Phi.T, bias=True) * 900
+    assert_allclose(far.scatter, exact, rtol=0, atol=900 * 1e6 * np.finfo(float).eps * 8)
+    assert np.abs(Moments.of(Phi + 1e6).scatter() - exact).max() > 1e-3
+
+
+def test_sums_in_another_basis_and_about_another_point(Phi, T, rng):
+    V, origin = np.linalg.qr(rng.normal(size=(4, 4)))[0], rng.normal(size=4)
+    got = in_parts(Phi, T).rotated(V).moved(origin).moments()
+    expected = Moments.of(Phi @ V - origin, T)
+    for name in ("n", "first", "second", "cross", "target"):
+        assert_allclose(getattr(got, name), getattr(expected, name), atol=1e-10)
+
+
+@pytest.mark.parametrize("kernel", [RBF(0.3), Polynomial(2)], ids=repr)
+@pytest.mark.parametrize("basis", ["cholesky", "closed"])
+def test_radii_of_the_mean_from_sums_bound_those_of_the_rows(kernel, basis, rng):
+    if basis == "closed" and kernel.explicit_dim(2) is None:
+        kernel = Polynomial(3)
+    X = rng.normal(size=(400, 2))
+    kernel_map = KernelMap(kernel, tol=1e-6, basis=basis).fit(X)
+    space, Phi = kernel_map._space, kernel_map.transform(X)
+    rows = space.radii(X, kernel.diag(X))
+    exact, rho2 = rows.mean(), float(np.mean(rows.rho2))
+    got = space.radii_of_mean(Phi.T @ Phi / len(X), rho2)
+    assert_allclose(got.length, exact.length, rtol=1e-9)
+    assert got.rho2 == pytest.approx(rho2)
+    # Minkowski's inequality: never below, and at most sqrt(rank) above.
+    assert got.tau >= exact.tau * (1 - 1e-9)
+    assert got.tau <= exact.tau * space.rank**0.5
+    assert not got.landmark.any()

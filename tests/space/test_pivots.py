@@ -1,0 +1,61 @@
+"""The small decisions inside one block of pivots."""
+
+import numpy as np
+import pytest
+
+from mercer.space.pivots import eliminate, rule
+
+
+def residual_matrix(rng, n=30, r=8):
+    G = rng.normal(size=(n, r))
+    return G @ G.T
+
+
+@pytest.mark.parametrize("name", ["greedy", "random", "uniform"])
+def test_what_is_accepted_is_factored(rng, name):
+    G = residual_matrix(rng)
+    accepted, L = rule(name, np.random.default_rng(0)).accept(G, 1e-10, 100)
+    assert 1 <= len(accepted) <= 8
+    np.testing.assert_allclose(L @ L.T, G[np.ix_(accepted, accepted)], atol=1e-10)
+    np.testing.assert_array_equal(L, np.tril(L))
+    assert len(rule(name, np.random.default_rng(0)).accept(G, 1e-10, 3)[0]) <= 3
+    assert len(rule(name, np.random.default_rng(0)).accept(G, 1e10, 100)[0]) == 0
+
+
+@pytest.mark.parametrize("name", ["greedy", "random"])
+def test_explained_points_are_not_proposed(rng, name):
+    residuals = np.zeros(500)
+    residuals[[3, 77, 400]] = [0.5, 1.0, 0.9]
+    for _ in range(20):
+        proposed = rule(name, rng).propose(residuals, np.ones(500), 0, 50)
+        assert set(proposed) <= {3, 77, 400}
+        assert len(set(proposed)) == len(proposed)
+
+
+def test_greedy_always_proposes_the_largest(rng):
+    for _ in range(20):
+        residuals = rng.random(1000)
+        proposed = rule("greedy", None).propose(residuals, np.ones(1000), 0, 50)
+        assert residuals.argmax() in proposed
+        assert residuals[proposed].min() >= 0.3 * residuals.max()
+
+
+def test_uniform_visits_every_point_once(rng):
+    uniform, seen = rule("uniform", rng), []
+    while len(chosen := uniform.propose(np.ones(700), np.ones(700), 0, 1000)):
+        seen.extend(chosen)
+    assert sorted(seen) == list(range(700))
+
+
+def test_random_acceptance_follows_the_residual(rng):
+    """Two equal directions: the second is nearly explained by the first, so nearly never taken."""
+    G = np.array([[1.0, 0.99], [0.99, 1.0]])
+    taken = [len(rule("random", np.random.default_rng(s)).accept(G, 0.0, 9)[0]) for s in range(400)]
+    assert np.mean(np.array(taken) == 2) == pytest.approx(1 - 0.99**2, abs=0.03)
+
+
+def test_eliminate_stops_at_what_is_not_kept():
+    G = np.diag([3.0, 2.0, 1.0])
+    accepted, L = eliminate(G, lambda g, i: g[i] > 1.5, 10, largest_first=True)
+    np.testing.assert_array_equal(accepted, [0, 1])
+    np.testing.assert_allclose(L, np.diag(np.sqrt([3.0, 2.0])))
