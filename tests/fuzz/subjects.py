@@ -36,8 +36,8 @@ from mercer import (
     RKHSFunction,
     Sigmoid,
     check_mercer,
+    preimage,
 )
-from mercer.estimators import preimage
 
 KERNELS = [
     Linear(),
