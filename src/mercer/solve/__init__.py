@@ -1,0 +1,1 @@
+"""Solvers of (K + alpha I) a = t and its primal form."""
