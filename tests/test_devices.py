@@ -227,7 +227,7 @@ def test_methods_stream_what_does_not_fit(make, rng, little_memory):
     expected = expected.predict(X[:30])
     little_memory(12_000_000)
     model = KernelRidge(0.1, kernel_map).fit(make(X), make(y))
-    assert model.kernel_map_.fit_coordinates(make(X)) is None  # they were never held
+    assert model.kernel_map_.fit_rows(make(X)).coordinates() is None  # they were never held
     assert_allclose(on_same_device(model.predict(make(X[:30])), make(X)), expected, atol=1e-5)
 
 

@@ -173,13 +173,13 @@ class FeatureMap(TravelsAsNumPy):
 
     def expand(self, coef, b=0.0) -> Expansion:
         """The functions z -> phi(z) coef + b as sums over landmarks: [NPT] Lemma 6, backwards."""
-        coef = self.coefficients(coef, b).coef
+        linear = self.coefficients(coef, b)
+        coef, b = linear.coef, linear.b
         if self.append_residual:
             raise ValueError(
                 "the residual coordinate is not a linear function of kernel values; use "
                 "append_residual=False."
             )
-        b = on_device_of(b, coef) + namespace(coef).zeros_like(coef[0, :])
         if self.mean is not None:
             b = b - self.mean @ coef
         if self.rotation is not None:
@@ -213,7 +213,8 @@ class FeatureMap(TravelsAsNumPy):
                 f"intercept must be a finite number, or one per column of coef ({coef.shape[1]}), "
                 f"got {pts.short(b)}."
             )
-        return LinearOnMap(self, coef, intercept + xp.zeros_like(coef[0, :]))
+        zeros = xp.zeros((coef.shape[1],), dtype=coef.dtype, device=device(coef))
+        return LinearOnMap(self, coef, intercept + zeros)
 
     def combination(self, Z) -> Any:
         """Weights w over the landmarks, one row per row of Z: sum_j w_j image(s_j) has these

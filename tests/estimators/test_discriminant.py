@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import scipy.linalg
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import expit, softmax
+from scipy.special import expit, logsumexp, softmax
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris, load_wine
+from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -25,6 +26,7 @@ from mercer import (
 )
 from mercer.engine.arrays import as_numpy
 from mercer.rows.moments import Moments
+from mercer.solve.left_out_classes import SHRINKAGES, TEMPERATURES, LeftOut
 
 
 def to_plus_minus(X):
@@ -136,7 +138,7 @@ def test_centred_whatever_the_map_says(wine, there):
 def test_sums_need_not_be_centred(wine):
     """The solution from uncentred sums, as a stream gives them, is the same."""
     X, y = wine
-    model = KernelDiscriminant(kernel=RBF(0.05)).fit(X, y)
+    model = KernelDiscriminant(kernel=RBF(0.05), shrinkage=1e-3).fit(X, y)
     from_sums = clone(model).fit(X, y)
     Phi = KernelMap(RBF(0.05)).fit_transform(X)
     half = len(X) // 2
@@ -181,8 +183,9 @@ def test_functions_of_many_classes(wine, there):
 
 def test_priors_move_the_boundary(wine, there):
     X, y = wine
-    even = there(KernelDiscriminant(kernel=RBF(0.05), priors=[1 / 3] * 3)).fit(X, y)
-    rare = there(KernelDiscriminant(kernel=RBF(0.05), priors=[0.98, 0.01, 0.01])).fit(X, y)
+    even = there(KernelDiscriminant(kernel=RBF(0.05), shrinkage=1e-3, priors=[1 / 3] * 3)).fit(X, y)
+    priors = [0.98, 0.01, 0.01]
+    rare = there(KernelDiscriminant(kernel=RBF(0.05), shrinkage=1e-3, priors=priors)).fit(X, y)
     assert_allclose(even.priors_, 1 / 3)
     shift = rare.predict_log_proba(X) - even.predict_log_proba(X)
     # Only the logarithms of the priors differ: log 98 between the first class and the others.
@@ -300,8 +303,8 @@ def test_without_shrinkage_where_the_scatter_is_regular(there):
     ("changes", "match"),
     [
         ({"shrinkage": 0}, "singular .* raise it"),
-        ({"shrinkage": -1.0}, "shrinkage must be a number of at least 0, got -1.0"),
-        ({"shrinkage": "auto"}, "shrinkage must be a number of at least 0, got 'auto'"),
+        ({"shrinkage": -1.0}, "shrinkage must be 'auto' or a number of at least 0, got -1.0"),
+        ({"shrinkage": "some"}, "shrinkage must be 'auto' or a number of at least 0, got 'some'"),
         ({"n_components": 3}, "from 1 to classes - 1 = 2, got 3"),
         ({"n_components": 0}, "from 1 to classes - 1 = 2, got 0"),
         ({"priors": [0.5, 0.5]}, "priors must be 3 positive numbers"),
@@ -347,3 +350,51 @@ def test_a_failed_fit_leaves_the_old_one(wine):
     with pytest.raises(ValueError, match="inconsistent"):
         model.fit(X, y[:-1])
     assert_array_equal(model.predict(X), before)
+
+
+# --- shrinkage and probabilities by left-out rows -------------------------------------------------
+
+
+@pytest.mark.parametrize("priors", [None, [0.5, 0.3, 0.2]])
+def test_likelihoods_of_left_out_rows_are_those_of_refits(priors, rng):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[::3], y[::3]
+    Phi = KernelMap(RBF(0.3), tol=1e-6).fit_transform(X)
+
+    def sums(Phi, y):
+        means = np.stack([Phi[y == c].mean(axis=0) for c in range(3)])
+        within = sum((Phi[y == c] - means[c]).T @ (Phi[y == c] - means[c]) for c in range(3))
+        return within, means, np.bincount(y).astype(float)
+
+    left_out = LeftOut.from_sums(*sums(Phi, y), priors=priors)
+    found = left_out(Phi, y).sums
+    for i, j in ((6, 3), (10, 9), (13, 12)):
+        ridge, temperature, total = SHRINKAGES[i] * left_out.unit, TEMPERATURES[j], 0.0
+        for k in range(len(X)):
+            within, means, counts = sums(np.delete(Phi, k, 0), np.delete(y, k))
+            apart = Phi[k] - means
+            solved = np.linalg.solve(within + ridge * np.eye(len(within)), apart.T).T
+            scores = -0.5 * temperature * (len(X) - 4) * (apart * solved).sum(axis=1)
+            scores += np.log(counts / counts.sum() if priors is None else priors)
+            total += scores[y[k]] - logsumexp(scores)
+        assert found[i, j] == pytest.approx(total, rel=1e-6)
+
+
+def test_probabilities_mean_something_where_classes_overlap():
+    """Accuracy 0.6 must not come with probabilities of 0 and 1."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(900, 20))
+    y = (X[:, 0] + 2 * rng.normal(size=900) > 0).astype(int)
+    model = KernelDiscriminant(kernel=RBF()).fit(X[:300], y[:300])
+    P = model.predict_proba(X[300:])
+    assert log_loss(y[300:], P) < 0.69  # log 2: a coin
+    sure = P.max(axis=1)
+    assert abs(sure.mean() - model.score(X[300:], y[300:])) < 0.06
+
+
+def test_a_class_of_one_row(wine):
+    X, y = wine
+    y = y.copy()
+    y[0] = 7
+    model = KernelDiscriminant(kernel=RBF(0.05)).fit(X, y)
+    assert np.isfinite(model.predict_proba(X)).all()

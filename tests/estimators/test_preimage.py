@@ -111,7 +111,7 @@ def test_blobs_are_reconstructed(there):
 
 
 @pytest.mark.parametrize("basis", ["cholesky", "eigen", "symmetric"])
-@pytest.mark.parametrize("options", [{}, {"center": True}, {"residual": True}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"center": True}, {"append_residual": True}], ids=str)
 @pytest.mark.parametrize("kernel", [RBF(0.2), Polynomial(2), Matern(1.5), Laplacian(0.2)], ids=repr)
 def test_maps_lead_back_to_their_landmarks(basis, options, kernel, X, there):
     kernel_map = there(KernelMap(kernel, basis=basis, **options)).fit(X)
@@ -132,9 +132,9 @@ def test_ridge_is_learned_once_and_anew_after_a_fit(X, Z):
     model = KernelPCA(2, RBF(0.2)).fit(X)
     scores = model.transform(Z)
     first = model.inverse_transform(scores)
-    learned = model._ridge
+    learned = model.preimage_ridge_
     assert_array_equal(model.inverse_transform(scores), first)
-    assert model._ridge is learned
+    assert model.preimage_ridge_ is learned
     assert not np.allclose(preimage(model, scores, alpha=0.1), first)
     assert_array_equal(model.inverse_transform(scores), first)
     model.fit(2 * X)
@@ -199,7 +199,7 @@ def test_it_is_the_minimum_of_the_distance(X, Z):
     """|image(x) - p|^2 by a general optimiser from the same start."""
     model = KernelPCA(3, RBF(0.2)).fit(X)
     scores = model.transform(Z)
-    W, kernel = model._combination(scores).weights, model.kernel_
+    W, kernel = model.way_back().weights(scores), model.kernel_
     found = preimage(model, scores, "fixed-point", max_iter=5000, tol=1e-12)
     for w, x in zip(W, found):
 

@@ -472,11 +472,10 @@ def test_leave_one_out_on_a_centred_map_is_that_of_refits(full_rank):
     chosen = KernelRidgeCV(alphas, kernel).fit(X, y)
     refits = []
     for alpha in alphas:
-        errors = [
-            y[i]
-            - KernelRidge(alpha, kernel).fit(np.delete(X, i, 0), np.delete(y, i)).predict(X[[i]])
-            for i in range(25)
-        ]
+        errors = []
+        for i in range(25):
+            refit = KernelRidge(alpha, kernel).fit(np.delete(X, i, 0), np.delete(y, i))
+            errors.append(y[i] - refit.predict(X[[i]]))
         refits.append(np.mean(np.square(errors)))
     assert_allclose(chosen.cv_errors_[1:], refits[1:], rtol=1e-6)
     assert chosen.alpha_ == alphas[int(np.argmin(refits))]

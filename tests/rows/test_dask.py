@@ -146,7 +146,8 @@ def test_every_row_of_many_small_files_is_certified(X, y, tmp_path):
     assert_allclose(again.coef_, model.coef_, rtol=1e-6, atol=1e-8)
 
 
-def test_rows_that_change_are_noticed(X):
+def test_rows_that_change_are_noticed(X, small_sample):
+    small_sample(500)
     count = iter([1000, 1000, 900])  # counted, sampled, certified
 
     def source():
@@ -155,7 +156,7 @@ def test_rows_that_change_are_noticed(X):
     D = da.from_delayed(dask.delayed(source, pure=False)(), shape=(np.nan, 3), dtype=float)
     with (
         dask.config.set(scheduler="synchronous"),
-        pytest.raises(RuntimeError, match="900 rows were read where 1000"),
+        pytest.raises(RuntimeError, match="changes each time"),
     ):
         KernelMap(KERNEL).fit(D)
 
@@ -196,7 +197,8 @@ def test_closed_maps(center, X):
     assert_allclose(many.error_bound(X[:5]), one.error_bound(X[:5]), rtol=1e-9)
 
 
-def test_parameters_of_the_kernel_come_from_the_sample(X):
+def test_parameters_of_the_kernel_come_from_the_sample(X, small_sample):
+    small_sample(N)
     # Fewer rows than a sample: all of them.
     many = KernelMap(RBF("scale"), tol=1e-4).fit(cut(X, (1000, 2000)))
     assert many.kernel_.gamma == pytest.approx(RBF("scale").bind(X).gamma, rel=1e-12)
@@ -365,7 +367,8 @@ def test_how_often_rows_are_read(name, source, X, y, small_sample):
         D = cut(X, (1000, 2000)).map_blocks(count, dtype=float, meta=np.empty((0, 0)))
         with dask.config.set(scheduler="synchronous"):
             model = make().fit(D, da.from_array(t, chunks=N))
-    assert sum(read) == times * N
+    # Of a stream the first rows are read once more, to see whether there are few.
+    assert sum(read) == times * N + (2000 if source == "stream" else 0)
     # What was fused is what is done in memory on the same coordinates.
     if name == "discriminant":
         mean = model.kernel_map_.transform(X).mean(axis=0)
@@ -463,8 +466,8 @@ def test_numbers_of_several_types(X):
     ("model", "match"),
     [
         (KernelMap(Precomputed()), "Gram matrix is not cut"),
-        (KernelMap(KERNEL, basis="symmetric"), "too many for a Dask collection"),
-        (KernelMap(KERNEL, pivots="random"), "pivots='random'"),
+        (KernelMap(KERNEL, basis="symmetric", memory_limit=10_000), "basis='symmetric'"),
+        (KernelMap(KERNEL, pivots="random", memory_limit=10_000), "pivots='random'"),
         (KernelRidge(form="dual"), "form='dual'"),
         (KernelRidgeCV(), "KernelRidge"),
         (KernelPCA(2, solver="krylov"), "solver='krylov'"),

@@ -18,6 +18,7 @@ from mercer import (
     OnColumns,
     Polynomial,
 )
+from mercer.engine.memory import MemoryLimitError
 from mercer.rows.streamed import StreamedRows, is_stream
 
 KERNEL = RBF(0.5)
@@ -161,8 +162,8 @@ def test_bad_chunks_are_named(X):
 def test_what_a_stream_cannot_have(X):
     with pytest.raises(TypeError, match="each chunk"):
         KernelMap(KERNEL).fit_transform(chunks_of(X))
-    with pytest.raises(ValueError, match="symmetric"):
-        KernelMap(KERNEL, basis="symmetric").fit(chunks_of(X))
+    with pytest.raises(MemoryLimitError, match="symmetric"):
+        KernelMap(KERNEL, basis="symmetric", memory_limit=10_000).fit(chunks_of(X))
     with pytest.raises(TypeError, match="Gram"):
         KernelMap("precomputed").fit(chunks_of(X))
     with pytest.raises(TypeError, match="sample"):

@@ -19,14 +19,15 @@ from ..engine.arrays import (
     put,
     solve_triangular,
 )
-from ..fit import Statistic
+from ..fit import OnPanels, Statistic
 from ..kernels.points import naming
 from ..rows.dask import is_dask
 from ..rows.gather import held_column, held_if_few
 from ..rows.moments import ByClass, Spread
 from ..rows.protocol import Column
+from ..solve.left_out_classes import LeftOut
 from ..space.spectral import signs
-from .base import all_or_nothing, follow, on_fitted, validated_points
+from .base import all_or_nothing, follow, new_rows, on_fitted, validated_points
 from .map_method import MapMethod, functions
 from .targets import in_pieces, labels_of
 
@@ -48,9 +49,11 @@ class KernelDiscriminant(
         Axes that transform returns, at most classes - 1 (None: all of these). Predictions always
         use all.
     kernel : Kernel, str, callable or KernelMap, default="rbf"
-    shrinkage : float, default=1e-3
+    shrinkage : "auto" or float, default="auto"
         What is added to the diagonal of S_W, as a share of the total variance within classes,
-        trace(S_W) / (n - classes).
+        trace(S_W) / (n - classes). "auto" chooses it by the likelihood of left-out rows, in closed
+        form, and calibrates the probabilities on the same rows; with a number, probabilities are
+        those of the Gaussian model.
     priors : array of shape (n_classes,) or None, default=None
         Probabilities of the classes, in their sorted order. None: their shares of the sample.
 
@@ -60,6 +63,11 @@ class KernelDiscriminant(
     priors_ : array of shape (n_classes,)
     kernel_map_ : KernelMap
         Centred, whatever the map given as `kernel` says.
+    shrinkage_ : float
+        The share that was used.
+    temperature_ : float
+        The factor on squared distances that calibrates probabilities; 1 where `shrinkage` is a
+        number.
     means_ : array of shape (n_classes, rank)
         Coordinates of the class means.
     scalings_ : array of shape (rank, n_components)
@@ -85,7 +93,7 @@ class KernelDiscriminant(
 
     classes_: Any  # an array of numbers where X lives, or NumPy's of anything
 
-    def __init__(self, n_components=None, kernel="rbf", *, shrinkage=1e-3, priors=None):
+    def __init__(self, n_components=None, kernel="rbf", *, shrinkage="auto", priors=None):
         self.n_components = n_components
         self.kernel = kernel
         self.shrinkage = shrinkage
@@ -109,7 +117,7 @@ class KernelDiscriminant(
         """Coordinates of the training points, where they are held."""
         self._check_given(y)
         X = held_if_few(X)
-        y = held_column(y, X)
+        y = labels_of(held_column(y, X)) if is_dask(y) and not is_dask(X) else held_column(y, X)
         self._check_shrinkage()
         if is_dask(y):  # labels are known only after the pass that adds up their coordinates
             sums = self._fit_map(X, Statistic(ByClass.of, [Column(y, "y", labels_of)]), center=True)
@@ -117,31 +125,33 @@ class KernelDiscriminant(
             self.classes_, sums = found.labels, found.spread
             check_classification_targets(self.classes_)
             self._check_classes(sums.n)
+            labels = Column(y, "y", labels_of)
         else:
             codes = self._check(X, y)
             one_hot = Column(np.eye(len(self.classes_))[codes], "y")
             # A discriminant is centred by definition.
             fit = self._fit_map(X, Statistic(Spread.of, [one_hot]), center=True)
-            sums, Phi = fit.sums, fit.coordinates()
-        self._solve(sums.moments())
+            sums, Phi, labels = fit.sums, fit.coordinates(), Column(codes, "y")
+        self._solve(sums.moments(), X, Phi, labels)
         if Phi is not None and self.classes_.dtype.kind in "biuf":
             self.classes_ = follow(self.classes_, Phi)
         return Phi
 
-    def _solve(self, sums):
+    def _solve(self, sums, X=None, Phi=None, labels=None):
         """Axes and decision function from sums over rows: Phi'Phi, class sums, class sizes."""
         xp, r, freedom = namespace(sums.second), sums.second.shape[0], sums.n - len(self.classes_)
         self.means_ = (sums.cross / sums.target[None, :]).T
         self.priors_ = self._priors(sums)
         centre = self.priors_ @ self.means_
         within = sums.second - sums.cross @ self.means_
+        self.shrinkage_, self.temperature_ = self._regularisation(within, sums, X, Phi, labels)
         i = np.arange(r)
         shrunk = xp.linalg.diagonal(within) + self._ridge(within, sums)
         C = cholesky(put(within, i, i, shrunk))
-        if C is None or (self.shrinkage == 0 and r > freedom):
+        if C is None or (self.shrinkage_ == 0 and r > freedom):
             raise ValueError(
                 f"the scatter within classes is singular (rank {r} from {sums.n:g} samples in "
-                f"{len(self.classes_)} classes) at shrinkage={self.shrinkage!r}: raise it."
+                f"{len(self.classes_)} classes) at shrinkage={self.shrinkage_!r}: raise it."
             )
         # S_B is made of the class means alone. So with C C' = S_W + s I its axes come from a thin
         # matrix: left singular vectors u of C^-1 (means - centre)' give w = C^-T u.
@@ -157,7 +167,7 @@ class KernelDiscriminant(
             total > 0, total, xp.ones_like(total)
         )
         # log p(c | z) = phi(z) . A^-1 m_c - m_c . A^-1 m_c / 2 + log prior, up to a constant.
-        coef = solve_triangular(C, apart, transpose=True) * freedom
+        coef = solve_triangular(C, apart, transpose=True) * (freedom * self.temperature_)
         middle = centre + 0.5 * (self.means_ - centre[None, :])
         intercept = xp.log(self.priors_) - xp.sum(middle * coef.T, axis=1)
         if len(self.classes_) == 2:
@@ -165,15 +175,27 @@ class KernelDiscriminant(
         self.coef_, self.intercept_ = coef.T, intercept
         self.decision_ = self.kernel_map_.map_.linear(coef, intercept)
 
+    def _regularisation(self, within, sums, X, Phi, labels):
+        """(shrinkage, temperature): given, or the most likely ones for rows left out."""
+        if self.shrinkage != "auto":
+            return float(self.shrinkage), 1.0
+        counts = np.rint(as_numpy(sums.target).astype(np.float64))
+        in_classes = self.classes_ if is_dask(labels.values) else None
+        left_out = LeftOut.from_sums(within, self.means_, counts, in_classes, self.priors)
+        if Phi is not None:
+            return left_out(Phi, labels.values).best()
+        rows = new_rows(self.kernel_map_, X, self.kernel_)
+        return rows.fold(OnPanels(self.kernel_map_.map_, left_out), [labels]).best()
+
     def _ridge(self, within, sums):
         """s of S_W + s I: a share of the variance within classes, and never below rounding."""
-        if self.shrinkage == 0:
+        if self.shrinkage_ == 0:
             return 0.0
         xp, r = namespace(within), within.shape[0]
         eps = float(xp.finfo(within.dtype).eps)
         least = eps * r * float(xp.max(xp.linalg.diagonal(sums.second)))
         total = float(xp.linalg.trace(within)) / (sums.n - len(self.classes_))
-        return max(self.shrinkage * total, least)
+        return max(self.shrinkage_ * total, least)
 
     # --- new points -------------------------------------------------------------------------------
 
@@ -256,8 +278,9 @@ class KernelDiscriminant(
 
     def _check_shrinkage(self):
         s = self.shrinkage
-        if not (isinstance(s, numbers.Real) and 0 <= float(s) < np.inf):
-            raise ValueError(f"shrinkage must be a number of at least 0, got {s!r}.")
+        number = isinstance(s, numbers.Real) and not isinstance(s, bool) and 0 <= float(s) < np.inf
+        if not number and not (isinstance(s, str) and s == "auto"):
+            raise ValueError(f"shrinkage must be 'auto' or a number of at least 0, got {s!r}.")
 
     def _check_classes(self, n):
         """Samples, classes and parameters that go together."""

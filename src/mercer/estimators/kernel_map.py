@@ -2,6 +2,7 @@
 
 import numbers
 
+import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
@@ -14,7 +15,7 @@ from ..feature_map import FeatureMap
 from ..fit import MapFit, MapOptions, Statistic, extend_map, first_map, fit_map
 from ..kernels import as_kernel
 from ..kernels.base import is_number
-from ..kernels.points import naming
+from ..kernels.points import naming, short
 from ..rows.dask import is_dask
 from ..rows.gather import held_if_few, held_whole
 from ..rows.lazy import lazily
@@ -159,7 +160,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     @all_or_nothing
     def fit(self, X, y=None):
         """Find landmarks and basis on the training points."""
-        self.fit_rows(X)
+        self.fit_rows(held_if_few(X))
         return self
 
     @all_or_nothing
@@ -169,7 +170,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             raise TypeError(
                 "a stream is fitted, not held in memory: call fit(X), then transform each chunk."
             )
-        Phi = self.fit_rows(X).coordinates()
+        Phi = self.fit_rows(held_if_few(X)).coordinates()
         return self.transform(X) if Phi is None or is_dask(X) else Phi
 
     def fit_rows(self, X, sums: Statistic | None = None) -> MapFit:
@@ -188,8 +189,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         return fit
 
     def _held_if_needed(self, X, kernel, options):
-        """Rows that come in pieces are held where they are few, or where an option needs them."""
-        X = held_if_few(X)
+        """Rows that come in pieces are held where an option needs all of them."""
         if options.needs_all_rows(kernel):
             used = ("basis", "pivots", "indefinite")
             reason = "KernelMap with " + ", ".join(f"{n}={getattr(self, n)!r}" for n in used)
@@ -366,6 +366,10 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             value = getattr(self, name)
             if value not in options:
                 raise ValueError(f"{name} must be one of {', '.join(options)}, got {value!r}.")
+        if not isinstance(self.append_residual, (bool, np.bool_)):
+            raise ValueError(
+                f"append_residual must be True or False, got {short(self.append_residual)}."
+            )
         if self.max_rank is not None and (
             not isinstance(self.max_rank, numbers.Integral)
             or isinstance(self.max_rank, bool)

@@ -199,7 +199,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
         k = self._count(values, total)
         values, axes = values[:k], axes[:, :k]
         values = self._cut(values, self._scale(values), sums.largest, sums.n)
-        values, wanted = self._finish(values, total, sums.n)
+        wanted = self._finish(values, total, sums.n)
         Phi, offset = fit.coordinates(), -(sums.mean @ axes)
         if Phi is None:
             # One more look at the rows fixes the signs: the largest score is not known before.
@@ -209,11 +209,11 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
         else:
             scores = (Phi - sums.mean[None, :]) @ axes
             sign = signs(scores)
-        axes = wide(axes * (sign * support(values[:k]))[None, :], wanted)
+        axes = wide(axes * (sign * support(values))[None, :], wanted)
         self.projection_ = fit.map.linear(axes, -(sums.mean @ axes))
         if Phi is None:
             return None
-        self.eigenvectors_ = wide(scores * (sign * inverse_root(values[:k]))[None, :], wanted)
+        self.eigenvectors_ = wide(scores * (sign * inverse_root(values))[None, :], wanted)
         return self.eigenvectors_ * xp.sqrt(self.eigenvalues_)[None, :]
 
     def _auto(self, kernel, points):
@@ -258,9 +258,10 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
         scale, k = self._scale(pairs.values), self._count(pairs.values, total)
         values, U = pairs.values[:k], pairs.vectors[:, :k]
         values = self._cut(values, scale, largest, n, kernel, U)
-        values, wanted = self._finish(values, total, n)
+        wanted = self._finish(values, total, n)
         U = U - xp.mean(U, axis=0)[None, :]  # rounding has put a little of 1 into them
-        U = wide(U * (signs(U) * support(values[:k]))[None, :], wanted)
+        U = wide(U * (signs(U) * support(values))[None, :], wanted)
+        values = self.eigenvalues_
         W, b = SCORE_FORMS[self.form](U * inverse_root(values)[None, :], values, row_means)
         self.projection_ = Expansion(kernel, kernel.landmarks(copy(points)), W, b)
         self.eigenvectors_ = U
@@ -331,7 +332,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
         return xp.where(values > zero, values, xp.zeros_like(values))
 
     def _finish(self, values, total, n):
-        """(eigenvalues, how many): zeros are left out or, where asked for, kept with a warning."""
+        """How many components: zeros are left out or, where asked for, kept with a warning."""
         xp = namespace(values)
         rank = int(xp.sum(xp.astype(values > 0, xp.int64)))
         if isinstance(self.n_components, numbers.Integral):
@@ -349,7 +350,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
         self.eigenvalues_ = values
         self.explained_variance_ratio_ = values / total if total > 0 else values
         self._n_features_out = self.n_components_ = wanted
-        return values, wanted
+        return wanted
 
     # --- scores and back -----------------------------------------------------------------
 

@@ -39,7 +39,7 @@ class KernelRidge(RidgeModel):
     kernel_ : Kernel
         Bound to the training data.
     form_ : "primal" or "dual"
-    alphas_ : array of shape (n_targets,)
+    alphas_ : tuple of one number per target
         The penalties that were used.
     prediction_ : Expansion or LinearOnMap
         The function from points to predictions.

@@ -80,8 +80,9 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
         if Phi is not None:
             T = on_device_of(T, Phi)
             weights = None if weights is None else on_device_of(weights, Phi)
-        self.alphas_ = self._alphas_of_coordinates(Phi, T, weights, sums)
-        self.coef_, self._factors = solve_regularized(sums.second, sums.cross, self.alphas_)
+        alphas = self._alphas_of_coordinates(Phi, T, weights, sums)
+        self.alphas_ = tuple(map(float, alphas))
+        self.coef_, self._factors = solve_regularized(sums.second, sums.cross, alphas)
         self.prediction_ = fit.map.linear(self.coef_)
         return None if Phi is None else self._dual_of_primal(Phi, T, weights)
 
@@ -94,9 +95,10 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
         K = tiles.evaluate(kernel, rows) if kernel.kind != "gram" else kernel.against(S)(rows)
         T = on_device_of(T[kept], K)
         weights = None if weights is None else on_device_of(weights[kept], K)
-        self.alphas_ = self._alphas_of_matrix(K, T, weights)
+        alphas = self._alphas_of_matrix(K, T, weights)
+        self.alphas_ = tuple(map(float, alphas))
         self.noise_ = None if weights is None else 1 / weights
-        W, factors = solve_regularized(K, T, self.alphas_, self.noise_)
+        W, factors = solve_regularized(K, T, alphas, self.noise_)
         self.kernel_ = kernel
         if kernel.kind == "gram":  # the matrix cannot be made again
             self._factors = [replace(f, C=Landmarks(kernel, S, f.C, kept)) for f in factors]
@@ -105,12 +107,12 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
 
     def _dual_of_primal(self, Phi, T, weights):
         """a = (t - Phi w) / alpha: the w of [KERNELS] (3) is Phi'a."""
-        if not np.all(self.alphas_ > 0):
+        if min(self.alphas_) <= 0:
             W = self.kernel_map_.landmark_weights(self.coef_)[0]
             return _scattered(W, self.kernel_map_.landmark_indices_, Phi.shape[0])
         left = T - Phi @ self.coef_
         left = left if weights is None else left * weights[:, None]
-        return left / on_device_of(self.alphas_, Phi)[None, :]
+        return left / on_device_of(np.array(self.alphas_), Phi)[None, :]
 
     # --- prediction -------------------------------------------------------------------------------
 
@@ -130,7 +132,7 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
         values, variance = (self._dual_variance if dual else self._primal_variance)(points, diag)
         xp = namespace(values)
         variance = xp.where(variance > 0, variance, xp.zeros_like(variance))
-        one = self.single_target_ or len(np.unique(self.alphas_)) == 1
+        one = self.single_target_ or len(set(self.alphas_)) == 1
         values = values[:, 0] if self.single_target_ else values
         return values, xp.sqrt(variance[:, 0] if one else variance)
 
@@ -170,7 +172,7 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
 
             def factor(alpha):
                 C = factor_shifted(K, float(alpha), self.noise_)
-                mine = np.flatnonzero(self.alphas_ == alpha)
+                mine = np.flatnonzero(np.array(self.alphas_) == alpha)
                 return Shifted(float(alpha), mine, Landmarks(self.kernel_, S, C, everyone))
 
             self._cached_factors = [factor(alpha) for alpha in np.unique(self.alphas_)]

@@ -4,6 +4,9 @@ Nothing here starts a cluster: tasks run where the user's Dask runs them (the cl
 else the local scheduler).
 """
 
+import weakref
+from contextlib import suppress
+
 import numpy as np
 
 from .graphs import total_on_cluster, tree, with_their_blocks
@@ -32,6 +35,7 @@ class Partitions:
                 f"{f' with {X.ndim} dimension(s)' if hasattr(X, 'ndim') else ''}: convert it, for "
                 "example with to_dataframe() or reshape."
             )
+        self.given = X
         self.X = X if self.frame else _whole_rows(X)
         self.blocks = _blocks(self.X)
         self.client = client_of(X)
@@ -41,7 +45,7 @@ class Partitions:
     def lengths(self):
         """Rows in each partition; counted once where Dask does not know."""
         if self._lengths is None:
-            self._lengths = _lengths(self.X, self.blocks)
+            self._lengths = _counted_once(self.given, lambda: _lengths(self.X, self.blocks))
         return self._lengths
 
     def bytes(self):
@@ -191,6 +195,21 @@ def _read_together(X, values, places, n):
         **where,
     )
     return _blocks(packed)
+
+
+# Of collections whose lengths Dask does not know, while they live: id -> (collection, lengths).
+_COUNTED: dict = {}
+
+
+def _counted_once(X, count):
+    """One fit looks at a collection several times, and counts its rows once."""
+    found = _COUNTED.get(id(X))
+    if found is not None and found[0]() is X:
+        return found[1]
+    key, lengths = id(X), count()
+    with suppress(TypeError):  # some collections cannot be referred to weakly
+        _COUNTED[key] = weakref.ref(X, lambda _: _COUNTED.pop(key, None)), lengths
+    return lengths
 
 
 def _lengths(X, blocks):

@@ -45,9 +45,18 @@ def held_column(values, X):
 def _gathered(X, most, limit):
     if is_dask(X):
         parts = Partitions(X)
-        if parts.lengths.sum() > most or (limit and parts.bytes() > limit):
+        n = int(parts.lengths.sum())
+        if n == 0:
+            raise ValueError("Found array with 0 sample(s): all partitions of X are empty.")
+        if n > most or (limit and parts.bytes() > limit):
             return X
-        return parts.X.compute()
+        whole = parts.X.compute()
+        if len(whole) != n:
+            raise RuntimeError(
+                f"{len(whole)} rows were read where {n} had been counted: X changes each time it "
+                "is computed. Write it to files, or X.persist() it."
+            )
+        return whole
     if iter(X) is X:
         raise TypeError(
             "X is an iterator that can be read only once, and certification reads the rows more "
@@ -76,6 +85,12 @@ def _copied(chunk):
 
 def _joined(chunks):
     first = chunks[0]
+    widths = {chunk.shape[1] for chunk in chunks if len(getattr(chunk, "shape", ())) == 2}
+    if len(widths) > 1:
+        raise ValueError(
+            f"the chunks of X have {' and '.join(map(str, sorted(widths)))} features: all must "
+            "have the same columns."
+        )
     if scipy.sparse.issparse(first):
         return scipy.sparse.vstack(chunks, format="csr")
     if hasattr(first, "iloc"):

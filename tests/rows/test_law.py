@@ -1,0 +1,231 @@
+"""The law over sources: the same options give the same answer, or the same refusal, on an array, a
+stream and a Dask collection."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.linear_model import LogisticRegression
+
+from mercer import (
+    RBF,
+    Chunks,
+    FromFunction,
+    KernelDiscriminant,
+    Kernelized,
+    KernelMap,
+    KernelPCA,
+    KernelPCAL1,
+    KernelRidge,
+    KernelRidgeCV,
+    Linear,
+    Polynomial,
+    Sigmoid,
+)
+
+da = pytest.importorskip("dask.array", reason="dask is not installed: pip install mercer[dask]")
+
+N = 400
+KERNEL = RBF(0.3)
+
+
+def streamed(X):
+    return Chunks(lambda: (X[a : a + 70] for a in range(0, len(X), 70)))
+
+
+def partitioned(X):
+    return da.from_array(X, chunks=(150, -1))
+
+
+SOURCES = {"stream": streamed, "dask": partitioned}
+
+
+@pytest.fixture(scope="module")
+def X():
+    return np.random.default_rng(0).normal(size=(N, 3))
+
+
+@pytest.fixture(scope="module")
+def y(X):
+    return (X[:, 0] + X[:, 1] ** 2 > 0.5).astype(int)
+
+
+@pytest.fixture(params=["few rows", "many rows"])
+def size(request, monkeypatch):
+    """Rows that are held because they are few, and rows that are passed over."""
+    if request.param == "many rows":
+        monkeypatch.setattr("mercer.rows.gather.SAMPLE", 120)
+    return request.param
+
+
+def outcome(fit):
+    """(model, None) or (None, the refusal)."""
+    try:
+        return fit(), None
+    except (TypeError, ValueError, MemoryError) as error:
+        return None, error
+
+
+OPTIONS = [
+    {},
+    {"basis": "eigen"},
+    {"basis": "symmetric"},
+    {"basis": "auto"},
+    {"center": True},
+    {"append_residual": True},
+    {"pivots": "random", "random_state": 0},
+    {"pivots": "uniform", "random_state": 0},
+    {"max_rank": 30},
+    {"tol": 1e-4},
+    {"indefinite": "clip"},
+    {"basis": "eigen", "center": True, "max_rank": 40},
+]
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("kernel", [KERNEL, Polynomial(2)], ids=repr)
+def test_maps(kernel, options, source, size, X):
+    here = KernelMap(kernel, **options).fit(X)
+    there = KernelMap(kernel, **options).fit(SOURCES[source](X))
+    assert there.n_samples_seen_ == N
+    P, Q = here.transform(X[:60]), there.transform(X[:60])
+    allowed = here.error_bound(X[:60]) + there.error_bound(X[:60])
+    if options.get("append_residual"):  # the residual coordinate is not part of the bound
+        P, Q = P[:, :-1], Q[:, :-1]
+    assert np.all(np.abs(P @ P.T - Q @ Q.T) <= allowed)
+    whole = size == "few rows" or options.get("pivots") or options.get("basis") == "symmetric"
+    if whole and here.landmark_indices_ is not None:
+        assert_array_equal(here.landmark_indices_, there.landmark_indices_)
+
+
+@pytest.mark.parametrize("options", [{}, {"basis": "eigen"}, {"center": True}], ids=str)
+def test_rows_in_pieces_give_the_same_landmarks(options, X, monkeypatch):
+    """An array whose coordinates do not fit, a stream and a collection: one sample, one growth."""
+    monkeypatch.setattr("mercer.rows.gather.SAMPLE", 120)
+    limit = {"memory_limit": 60_000}
+    maps = [
+        KernelMap(KERNEL, tol=1e-5, **options, **limit).fit(rows)
+        for rows in (X, streamed(X), partitioned(X))
+    ]
+    for other in maps[1:]:
+        assert_array_equal(maps[0].landmark_indices_, other.landmark_indices_)
+        assert_allclose(maps[0].transform(X), other.transform(X), atol=1e-7)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("indefinite", ["raise", "clip", "flip", "shift"])
+def test_similarities_that_are_not_kernels(indefinite, source, size, X):
+    def similarity(x, z):
+        return float(np.tanh(x @ z - 1))
+
+    for kernel in (Sigmoid(1.0, -1.0), FromFunction(similarity)):
+        make = KernelMap(kernel, indefinite=indefinite)
+        here, refused = outcome(lambda make=make: make.fit(X[:150]))
+        there, refused_there = outcome(lambda make=make: make.fit(SOURCES[source](X[:150])))
+        assert type(refused) is type(refused_there)
+        if refused is None:
+            assert_allclose(here.transform(X[:150]), there.transform(X[:150]), atol=1e-8)
+            assert here.correction_ == there.correction_
+
+
+MODELS = [
+    KernelPCA(3, KernelMap(KERNEL)),
+    KernelPCA(3, KERNEL),
+    KernelPCA(3, KERNEL, solver="krylov"),
+    KernelPCA(3, KERNEL, solver="dense"),
+    KernelPCAL1(2, KernelMap(KERNEL, max_rank=60), random_state=0),
+    KernelDiscriminant(kernel=KERNEL),
+    KernelRidge(0.1, KERNEL),
+    KernelRidge(0.1, KERNEL, form="dual"),
+    KernelRidge(0.1, KernelMap(KERNEL, center=True)),
+    KernelRidge(0.1, Linear()),
+    KernelRidgeCV([0.01, 0.1], KERNEL),
+    Kernelized(LogisticRegression(), KERNEL),
+]
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_methods(model, source, size, X, y, request):
+    from sklearn.base import clone
+
+    here = clone(model).fit(X, y)
+    there, refused = outcome(lambda: clone(model).fit(SOURCES[source](X), y))
+    if refused is not None:
+        # What needs all rows at once says so; rows that are few are always held.
+        assert size == "many rows"
+        assert str(refused)
+        return
+    method = "predict" if hasattr(here, "predict") else "transform"
+    expected, got = getattr(here, method)(X[:50]), getattr(there, method)(X[:50])
+    assert_allclose(np.asarray(got, float), np.asarray(expected, float), atol=2e-5)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_pre_images_of_streamed_models(source, X, monkeypatch):
+    monkeypatch.setattr("mercer.rows.gather.SAMPLE", 120)
+    model = KernelPCA(3, KERNEL).fit(SOURCES[source](X))
+    back = model.inverse_transform(model.transform(X[:5]))
+    assert back.shape == (5, 3)
+    assert np.isfinite(back).all()
+
+
+def test_streams_that_change_or_reuse_a_buffer(X, monkeypatch):
+    monkeypatch.setattr("mercer.rows.gather.SAMPLE", 120)
+    rng = np.random.default_rng(1)
+
+    def new_values():
+        return iter(rng.normal(size=(4, 100, 3)))
+
+    with pytest.raises(RuntimeError, match="values differ between two passes"):
+        KernelMap(KERNEL, tol=1e-4).fit(Chunks(new_values))
+    passes = iter([4, 4, 3, 3])
+
+    def fewer_rows():
+        return iter(X.reshape(4, 100, 3)[: next(passes)])
+
+    with pytest.raises(RuntimeError, match="rows differ between two passes"):
+        KernelMap(KERNEL, tol=1e-4).fit(Chunks(fewer_rows))
+    buffer = np.empty((50, 3))
+
+    def one_buffer():
+        for a in range(0, N, 50):
+            buffer[:] = X[a : a + 50]
+            yield buffer
+
+    kernel_map = KernelMap(KERNEL, tol=1e-4).fit(Chunks(one_buffer))
+    assert_array_equal(kernel_map.landmarks_, X[kernel_map.landmark_indices_])
+    monkeypatch.setattr("mercer.rows.gather.SAMPLE", 20_000)
+    kernel_map = KernelMap(KERNEL, tol=1e-4).fit(Chunks(one_buffer))
+    assert_array_equal(kernel_map.landmarks_, X[kernel_map.landmark_indices_])
+
+
+def test_a_collection_that_changes_is_noticed(X, monkeypatch):
+    monkeypatch.setattr("mercer.rows.gather.SAMPLE", 120)
+    rng = np.random.default_rng(1)
+    D = partitioned(X).map_blocks(lambda b: b + rng.normal(size=b.shape), dtype=float)
+    with pytest.raises(RuntimeError, match="changes each time"):
+        KernelMap(KERNEL, tol=1e-4).fit(D)
+
+
+def test_who_predicts_during_a_refit_sees_a_whole_model(X, y):
+    """The fitted state is swapped in one assignment."""
+    import threading
+
+    model, stop, seen = KernelRidge(0.1, KERNEL).fit(X, y), threading.Event(), []
+
+    def predict():
+        while not stop.is_set():
+            try:
+                seen.append(np.isfinite(model.predict(X[:3])).all())
+            except Exception as error:
+                seen.append(error)
+
+    thread = threading.Thread(target=predict)
+    thread.start()
+    for alpha in (0.1, 0.2, 0.3, 0.4):
+        model.set_params(alpha=alpha, form="primal" if alpha > 0.2 else "dual").fit(X, y)
+    stop.set()
+    thread.join()
+    assert seen
+    assert all(outcome is np.True_ or outcome is True for outcome in seen)
