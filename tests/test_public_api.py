@@ -39,6 +39,7 @@ PUBLIC = [
     "KernelPCAL1",
     "ClassicalMDS",
     "preimage",
+    "TableEncoder",
     "Kernelized",
     "KernelDiscriminant",
     "KernelRidge",

@@ -1,6 +1,8 @@
 """The commands: demo, compare, check, map."""
 
+import shlex
 import sys
+import webbrowser
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +14,7 @@ from .. import __version__
 from ..estimators.kernel_map import KernelMap
 from ..explore.compare import compare_kernels
 from ..explore.compare.comparison import named_kernels
+from ..export.files import save
 from ..kernels import RBF, Precomputed, check_mercer
 from ..kernels.expressions import parse_kernel
 from . import demo as demo_data
@@ -49,6 +52,14 @@ Scale = Annotated[
         "--scale", help="Columns: auto, standard (mean 0, variance 1), unit (0 to 1), none."
     ),
 ]
+Sep = Annotated[
+    str | None,
+    typer.Option("--sep", help="What separates columns: ';', 'tab', ... Found if not given."),
+]
+Encoding = Annotated[
+    str | None, typer.Option("--encoding", help="utf-8, latin-1, utf-16, ... Found if not given.")
+]
+TABLE = "csv, tsv, xlsx, jsonl, parquet (also gz), npz; - reads standard input."
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for scripts.")]
 MaxPoints = Annotated[int, typer.Option(min=10, help="Larger data are sampled.")]
 
@@ -126,7 +137,7 @@ def demo(
     "  mercer compare data.csv -t price --json > result.json",
 )
 def compare(
-    file: Annotated[Path, typer.Argument(help="csv, tsv, parquet or npz.")],
+    file: Annotated[Path, typer.Argument(help=TABLE)],
     target: Target = None,
     kernel: Kernels = None,
     matrix: Matrix = None,
@@ -144,12 +155,20 @@ def compare(
     ] = None,
     cv: Annotated[int, typer.Option(min=2, help="Folds.")] = 5,
     max_points: MaxPoints = 2000,
+    sep: Sep = None,
+    encoding: Encoding = None,
+    save_to: Annotated[
+        Path | None, typer.Option("--save", help="Also the best model, fitted: model.mercer.")
+    ] = None,
+    open_page: Annotated[bool, typer.Option("--open", help="Show the page in a browser.")] = False,
     json: Json = False,
 ):
-    """Compare kernels on your data: a ranked table, a verdict and a page to look at."""
+    """Compare kernels on your data: a ranked table, a verdict, a page and a model to use."""
     kernels = _kernels(kernel, matrix)
-    for path in filter(None, (page, png, table)):
+    for path in filter(None, (page, png, table, save_to)):
         _check_folder(path)
+    if save_to is not None and target is None:
+        raise BadInput("--save needs --target: without one there is no model to save.")
     data = files.read(
         file,
         target=target,
@@ -157,6 +176,8 @@ def compare(
         scale=scale,
         kernels=list((kernels or {}).values()),
         image_shape=_shape(image_shape),
+        sep=sep,
+        encoding=encoding,
     )
     if not json:
         output.notes(data.notes)
@@ -170,10 +191,20 @@ def compare(
             samples=data.shown,
             image_shape=data.image_shape,
             max_points=max_points,
+            encoder=data.encoder,
+            target_name=target,
             callback=callback,
         )
-    written = _write(comparison, page, png, table, f"Kernels on {file.name}")
+    comparison.notes[:0] = data.notes
+    comparison.command = _command()
+    title = "standard input" if str(file) == "-" else file.name
+    written = _write(comparison, page, png, table, f"Kernels on {title}")
+    if save_to is not None:
+        save(comparison.best_model(), save_to)
+        written["model"] = str(save_to)
     _finish(comparison, written, data.notes, json)
+    if open_page:
+        webbrowser.open(page.resolve().as_uri())
 
 
 @app.command(
@@ -182,7 +213,7 @@ def compare(
     "  mercer check similarities.csv --matrix gram",
 )
 def check(
-    file: Annotated[Path, typer.Argument(help="csv, tsv, parquet or npz.")],
+    file: Annotated[Path, typer.Argument(help=TABLE)],
     kernel: Kernels = None,
     target: Annotated[
         str | None, typer.Option("--target", "-t", help="A column to leave out.")
@@ -190,14 +221,23 @@ def check(
     matrix: Matrix = None,
     scale: Scale = "auto",
     max_points: MaxPoints = 2000,
+    sep: Sep = None,
+    encoding: Encoding = None,
     json: Json = False,
 ):
     """Is it a kernel, on these data? Where not, a witness is shown."""
     kernels = _kernels(kernel, matrix) or {"RBF()": RBF()}
     data = files.read(
-        file, target=target, matrix=_matrix(matrix), scale=scale, kernels=list(kernels.values())
+        file,
+        target=target,
+        matrix=_matrix(matrix),
+        scale=scale,
+        kernels=list(kernels.values()),
+        sep=sep,
+        encoding=encoding,
     )
-    reports = {name: check_mercer(k, data.X, max_points=max_points) for name, k in kernels.items()}
+    X = data.numbers()
+    reports = {name: check_mercer(k, X, max_points=max_points) for name, k in kernels.items()}
     if json:
         output.as_json(
             {"kernels": [_report(name, r) for name, r in reports.items()], "notes": data.notes}
@@ -216,7 +256,7 @@ def check(
     "  mercer map data.csv -o coordinates.csv -k 'Matern()' --max-rank 50",
 )
 def map_(
-    file: Annotated[Path, typer.Argument(help="csv, tsv, parquet or npz.")],
+    file: Annotated[Path, typer.Argument(help=TABLE)],
     out: Annotated[
         Path, typer.Option("--output", "-o", help="Coordinates: .parquet, .csv or .tsv.")
     ],
@@ -237,6 +277,8 @@ def map_(
     indefinite: Annotated[
         str, typer.Option(help="What to do where it is no kernel: raise, clip, flip or shift.")
     ] = "raise",
+    sep: Sep = None,
+    encoding: Encoding = None,
     json: Json = False,
 ):
     """Coordinates whose inner products are the kernel, with a bound for their error."""
@@ -245,13 +287,22 @@ def map_(
     )
     (name, chosen), *_ = kernels.items()
     _check_folder(out)
-    data = files.read(file, target=target, matrix=_matrix(matrix), scale=scale, kernels=[chosen])
+    data = files.read(
+        file,
+        target=target,
+        matrix=_matrix(matrix),
+        scale=scale,
+        kernels=[chosen],
+        sep=sep,
+        encoding=encoding,
+    )
+    X = data.numbers()
     kernel_map = KernelMap(chosen, max_rank=max_rank, tol=tol, basis=basis, indefinite=indefinite)
     with output.progress(json) as callback:
         callback(0, 1, f"the map of {name}")
-        Phi = kernel_map.fit_transform(data.X)
+        Phi = kernel_map.fit_transform(X)
     frame = pd.DataFrame(Phi, columns=[f"phi{j}" for j in range(Phi.shape[1])])
-    residual, bound = _certificate(kernel_map, data, Phi)
+    residual, bound = _certificate(kernel_map, X, data.gram, Phi)
     frame["residual"] = residual
     if data.y is not None:
         frame.insert(0, target or "target", data.y)
@@ -292,6 +343,11 @@ def _kernels(expressions, matrix):
     return named_kernels(parsed)
 
 
+def _command():
+    """The command as it was typed, for the page."""
+    return "mercer " + shlex.join(sys.argv[1:])
+
+
 def _matrix(matrix):
     if matrix not in (None, "gram", "distance"):
         raise BadInput(f"--matrix must be 'gram' or 'distance', got {matrix!r}.")
@@ -329,13 +385,17 @@ def _write(comparison, page, png, table, title):
     return written
 
 
-def _finish(comparison, written, notes, json):
+def _finish(comparison, written, already_said, json):
     if json:
-        output.as_json(output.summary(comparison, written, notes))
+        output.as_json(output.summary(comparison, written))
         return
-    output.notes(comparison.notes)
+    output.notes([note for note in comparison.notes if note not in already_said])
     output.report(comparison)
     output.out.print()
+    if comparison.task is not None:
+        output.out.print("To use it in Python:", style="bold")
+        output.out.print(comparison.code(), markup=False, soft_wrap=True)
+        output.out.print()
     for what, path in written.items():
         output.out.print(
             f"{what.capitalize()}: {Path(path).resolve()}", markup=False, soft_wrap=True
@@ -358,18 +418,17 @@ def _report(name, report):
     }
 
 
-def _certificate(kernel_map, data, Phi):
+def _certificate(kernel_map, X, gram, Phi):
     """rho^2 of every row, and the largest certified error over pairs of at most CERTIFIED rows."""
     n = len(Phi)
     rows = np.linspace(0, n - 1, min(n, CERTIFIED)).astype(int)
-    if data.gram:
-        diagonal = np.diagonal(data.X)
-        residual = kernel_map.residual(data.X, diag=diagonal)
-        bound = kernel_map.error_bound(data.X[rows], diag=diagonal[rows])
+    if gram:
+        diagonal = np.diagonal(X)
+        residual = kernel_map.residual(X, diag=diagonal)
+        bound = kernel_map.error_bound(X[rows], diag=diagonal[rows])
     else:
-        residual = kernel_map.residual(data.X)
-        X = data.X.iloc[rows] if hasattr(data.X, "iloc") else data.X[rows]
-        bound = kernel_map.error_bound(X)
+        residual = kernel_map.residual(X)
+        bound = kernel_map.error_bound(X.iloc[rows] if hasattr(X, "iloc") else X[rows])
     return np.asarray(residual), float(np.max(bound))
 
 

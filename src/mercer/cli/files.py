@@ -1,20 +1,18 @@
 """Tables and matrices from files, made ready for kernels, with a word on all that was done."""
 
+import difflib
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from ..estimators.table import TableEncoder
 from ..kernels import Chi2, Intersection
+from .errors import BadInput
+from .tables import read_table
 
-# Text columns with at most this many different values become one 0/1 column each.
-MOST_CATEGORIES = 20
 SCALES = ("auto", "standard", "unit", "none")
-
-
-class BadInput(Exception):
-    """Something about the input that the person can change; shown without a traceback."""
 
 
 @dataclass
@@ -27,50 +25,46 @@ class Data:
     shown: object = None  # what the page shows of a row
     image_shape: tuple | None = None
     notes: list[str] = field(default_factory=list)
+    encoder: TableEncoder | None = None  # what turns the rows into numbers, unfitted
+
+    def numbers(self):
+        """Rows as numbers: what a kernel sees; notes say what was done."""
+        if self.encoder is None:
+            return self.X
+        Z = self.encoder.fit_transform(self.X)
+        self.notes.extend(note.rstrip(".") for note in self.encoder.notes())
+        names = self.encoder.get_feature_names_out()
+        return pd.DataFrame(np.asarray(Z), columns=names, index=self.X.index)
 
 
-def read(path, *, target=None, matrix=None, scale="auto", kernels=(), image_shape=None):
+def read(
+    path,
+    *,
+    target=None,
+    matrix=None,
+    scale="auto",
+    kernels=(),
+    image_shape=None,
+    sep=None,
+    encoding=None,
+):
     """A file as Data. `matrix` is None, "gram" or "distance"."""
     if scale not in SCALES:
         raise BadInput(f"--scale must be one of {', '.join(SCALES)}, got {scale!r}.")
     path = Path(path)
-    if not path.is_file():
-        raise BadInput(f"no file {str(path)!r}." if not path.exists() else f"{path} is no file.")
     if path.suffix == ".npz":
+        if not path.is_file():
+            raise BadInput(f"no file {str(path)!r}.")
         return _from_npz(path, target, matrix, image_shape)
-    frame = _frame(path)
+    frame, notes = read_table(path, sep=sep, encoding=encoding)
     if matrix is not None:
-        return _from_matrix(frame, target, matrix)
-    return _from_table(frame, target, scale, kernels, image_shape)
+        data = _from_matrix(frame, target, matrix)
+        data.notes[:0] = notes
+        return data
+    return _from_table(frame, target, scale, kernels, image_shape, notes)
 
 
 # --- formats --------------------------------------------------------------------------------------
-
-
-def _frame(path):
-    suffixes = [s.lower() for s in path.suffixes]
-    kind = (
-        suffixes[-2] if suffixes and suffixes[-1] in (".gz", ".bz2", ".xz", ".zip") else path.suffix
-    )
-    try:
-        if kind.lower() in (".parquet", ".pq"):
-            frame = pd.read_parquet(path)
-        elif kind.lower() in (".csv", ".tsv", ".tab", ".txt"):
-            separator = "," if kind.lower() == ".csv" else None if kind.lower() == ".txt" else "\t"
-            engine = "python" if separator is None else "c"
-            frame = pd.read_csv(path, sep=separator, engine=engine)
-        else:
-            raise BadInput(f"{path.name}: unknown kind of file; known: csv, tsv, parquet, npz.")
-    except BadInput:
-        raise
-    except ImportError as error:
-        raise BadInput(f"{path.name}: {error}") from None
-    except Exception as error:  # pandas and pyarrow raise whatever they please on broken files
-        raise BadInput(f"cannot read {path.name}: {_first_line(error)}") from None
-    if frame.empty:
-        raise BadInput(f"{path.name} has no rows.")
-    frame.columns = [str(name) for name in frame.columns]
-    return frame
 
 
 def _from_npz(path, target, matrix, image_shape):
@@ -147,9 +141,16 @@ def _take_target(frame, target):
     if target is None:
         return None
     if target not in frame.columns:
+        near = difflib.get_close_matches(target, frame.columns, n=1, cutoff=0.6)
+        same = [name for name in frame.columns if name.lower() == target.lower()]
+        hint = f" Did you mean {(same or near)[0]!r}?" if same or near else ""
         shown = ", ".join(map(str, frame.columns[:12])) + (", …" if frame.shape[1] > 12 else "")
-        raise BadInput(f"no column {target!r}; the columns are: {shown}.")
+        raise BadInput(f"no column {target!r}; the columns are: {shown}.{hint}")
     y = frame[target]
+    if y.isna().all():
+        raise BadInput(f"the target {target!r} has no values.")
+    if y.dtype.kind == "M":
+        raise BadInput(f"the target {target!r} holds dates: predict a number or a class instead.")
     if pd.api.types.is_bool_dtype(y) or not pd.api.types.is_numeric_dtype(y):
         return y.astype(object).where(y.notna(), None).map(_text).to_numpy(dtype=object)
     return y.to_numpy(dtype=float) if y.isna().any() else y.to_numpy()
@@ -159,75 +160,32 @@ def _text(value):
     return None if value is None else str(value)
 
 
-def _from_table(frame, target, scale, kernels, image_shape):
-    notes: list[str] = []
+def _from_table(frame, target, scale, kernels, image_shape, notes):
     y = _take_target(frame, target)
     table = frame.drop(columns=[target]) if target is not None else frame
-    columns: dict[str, pd.Series] = {}
-    for name in table.columns:
-        columns |= _numbers(name, table[name], notes)
-    if not columns:
-        raise BadInput("no column holds numbers or a few categories: nothing for a kernel to see.")
-    X = pd.DataFrame(columns, index=table.index).astype(float)
-    constant = [name for name in X.columns if X[name].nunique() <= 1]
-    if constant and len(constant) < X.shape[1] and image_shape is None:
-        X = X.drop(columns=constant)
-        notes.append(f"constant columns were left out: {_few(constant)}")
-    X = _scaled(X, scale, kernels, notes, image_shape)
-    return Data(X, y, shown=None if image_shape else table, image_shape=image_shape, notes=notes)
+    if not table.shape[1]:
+        raise BadInput("there is no column beside the target: nothing for a kernel to see.")
+    if image_shape:
+        # Pixels are comparable as they are.
+        return Data(table.astype(float), y, image_shape=image_shape, notes=notes)
+    encoder = TableEncoder(scale=_scale(scale, kernels, notes))
+    if any(kernel.kind == "table" for kernel in kernels):
+        encoder.set_output(transform="pandas")  # these kernels ask for columns by name
+    return Data(table, y, shown=table, notes=notes, encoder=encoder)
 
 
-def _numbers(name, column, notes):
-    """One column as zero or more columns of numbers."""
-    if pd.api.types.is_bool_dtype(column):
-        return {name: column.astype(float)}
-    if pd.api.types.is_numeric_dtype(column):
-        column = column.astype(float)
-        if np.isinf(column).any():
-            raise BadInput(f"column {name!r} holds infinity.")
-        missing = int(column.isna().sum())
-        if missing == len(column):
-            notes.append(f"{name!r} is empty and was left out")
-            return {}
-        if missing:
-            notes.append(f"{missing} missing in {name!r} became the median")
-            column = column.fillna(column.median())
-        return {name: column}
-    column = column.astype(object).where(column.notna(), "missing").map(str)
-    categories = sorted(column.unique())
-    if len(categories) > MOST_CATEGORIES or len(categories) < 2:
-        notes.append(f"text in {name!r} ({len(categories)} different values) was left out")
-        return {}
-    notes.append(f"text in {name!r} became {len(categories)} columns of 0 and 1")
-    return {f"{name}={value}": (column == value).astype(float) for value in categories}
-
-
-def _scaled(X, scale, kernels, notes, image_shape):
-    if scale == "auto":
-        histogram = any(_has_histogram(kernel) for kernel in kernels)
-        scale = "none" if histogram or image_shape else "standard"
-        if histogram:
-            notes.append("columns were left as they are: a kernel here needs counts")
-    if scale == "standard":
-        spread = X.std(ddof=0)
-        notes.append("columns were standardised (--scale none leaves them)")
-        return (X - X.mean()) / spread.where(spread > 0, 1.0)
-    if scale == "unit":
-        spread = X.max() - X.min()
-        notes.append("columns were scaled to the range 0 to 1")
-        return (X - X.min()) / spread.where(spread > 0, 1.0)
-    return X
+def _scale(scale, kernels, notes):
+    if scale != "auto":
+        return scale
+    if any(_has_histogram(kernel) for kernel in kernels):
+        notes.append("columns were left as they are: a kernel here needs counts")
+        return "none"
+    return "standard"
 
 
 def _has_histogram(kernel):
     parts = [kernel, *kernel.get_params(deep=True).values()]
     return any(isinstance(part, (Chi2, Intersection)) for part in parts)
-
-
-def _few(names):
-    return ", ".join(map(str, names[:6])) + (
-        f" and {len(names) - 6} more" if len(names) > 6 else ""
-    )
 
 
 def _first_line(error):

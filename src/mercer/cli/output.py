@@ -11,8 +11,6 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from ..explore.compare.scores import standard_error
-
 # Results go to stdout; whatever is said on the way goes to stderr.
 out = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
 err = Console(stderr=True, highlight=False)
@@ -68,39 +66,60 @@ def progress(quiet):
 
 
 def comparison_table(comparison, width):
-    """The ranked table, best first; a narrow terminal gets the columns that matter most."""
+    """Kernels, best first, then ordinary models; a narrow terminal gets what matters most."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    first, wide = comparison.spaces[0], width >= 118
+    wide = width >= 118
+    scored = comparison.task is not None
     refuted = any(space.validity == "refuted" for space in comparison.spaces)
-    if first.scores:
+    if scored:
         table.add_column("", justify="right", style="dim")
-    longest = max(len(space.name) for space in comparison.spaces)
-    table.add_column("kernel", overflow="fold", min_width=min(longest, 28 if wide else 16))
-    numbers = [method.replace("nearest ", "") for method in first.scores]
-    numbers += ["alignment"] if first.scores else []
-    numbers += ["rank", "eff. dim", "self-similarity"] + (["condition"] if wide else [])
-    for name in numbers:
+    names = [model.name for model in [*comparison.spaces, *comparison.baselines]]
+    table.add_column("model", overflow="fold", min_width=min(max(map(len, names)), 22))
+    if scored:
+        table.add_column(comparison.score_name, justify="right", no_wrap=True)
+        table.add_column("chosen", overflow="fold")
+    others = list(comparison.spaces[0].scores)[1:]
+    shown = others if wide else []
+    for name in shown:
         table.add_column(name, justify="right", no_wrap=True)
-    if wide or refuted:
+    geometry = ["rank", "eff. dim"] if wide or not scored else []
+    geometry += ["self-similarity", "condition"] if not scored else []
+    for name in geometry:
+        table.add_column(name, justify="right", no_wrap=True)
+    if refuted:
         table.add_column("valid", no_wrap=True)
-    for space, record in zip(comparison.spaces, comparison.records()):
-        row = [str(record["place"])] if space.scores else []
+    group = {space.name for space in comparison.contest.group}
+    for place, space in enumerate(comparison.spaces, 1):
+        row = [str(place)] if scored else []
         row.append(escape(space.name))
-        for folds in space.scores.values():
-            error = f" ± {standard_error(folds):.3f}" if wide else ""
-            row.append(f"{np.mean(folds):.3f}{error}")
-        row += [f"{space.alignment:.2f}"] if space.scores else []
+        if scored:
+            row += [_score(comparison, space), escape(space.tuned)]
+        row += [f"{np.mean(space.scores[name]):.3f}" for name in shown]
         low, high = space.self_similarity
-        row += [str(space.rank), f"{space.effective_dimension:.1f}", f"{low:.2g} to {high:.2g}"]
-        row += [f"{space.condition:.0e}"] if wide else []
-        row += [space.validity] if wide or refuted else []
-        table.add_row(*row, style="bold" if record.get("within_noise_of_best") else None)
+        geometric = [str(space.rank), f"{space.effective_dimension:.1f}"]
+        geometric += [f"{low:.2g} to {high:.2g}", f"{space.condition:.0e}"]
+        row += geometric[: len(geometry)]
+        row += [space.validity] if refuted else []
+        table.add_row(*row, style="bold" if space.name in group else None)
+    for baseline in comparison.baselines:
+        row = ["", escape(baseline.name), _score(comparison, baseline), ""]
+        row += [
+            f"{np.mean(baseline.scores[name]):.3f}" if name in baseline.scores else ""
+            for name in shown
+        ]
+        table.add_row(*row, style="dim")
     return table
+
+
+def _score(comparison, model):
+    return f"{model.score:.3f} ± {comparison.contest.interval(model):.3f}"
 
 
 def report(comparison):
     """Table and verdict on stdout."""
     out.print(comparison_table(comparison, out.width))
+    if comparison.task is not None:
+        out.print(f"{comparison.score_name}: {comparison.score_meaning}.", style="dim")
     out.print()
     out.print(escape(comparison.headline), style="bold")
     reasons = Table.grid(padding=(0, 1))
@@ -109,14 +128,19 @@ def report(comparison):
     out.print(reasons)
 
 
-def summary(comparison, files, notes):
+def summary(comparison, files):
     """The same for scripts."""
     return {
         "headline": comparison.headline,
         "reasons": comparison.reasons,
-        "kernels": comparison.records(),
+        "score": comparison.score_name,
+        "kernels": [r for r in comparison.records() if r["kernel"] is not None],
+        "baselines": [r for r in comparison.records() if r["kernel"] is None],
         "n_points": len(comparison),
         "task": comparison.task,
-        "notes": [*notes, *comparison.notes],
+        "target": comparison.target_name,
+        "code": None if comparison.task is None else comparison.code(),
+        "columns": comparison.columns,
+        "notes": comparison.notes,
         "files": files,
     }

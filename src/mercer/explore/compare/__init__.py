@@ -1,5 +1,6 @@
 """compare_kernels: what several kernels make of the same data, in numbers, words and pictures."""
 
-from .comparison import KernelComparison, KernelSpace, compare_kernels
+from .comparison import compare_kernels
+from .result import KernelComparison, KernelSpace
 
 __all__ = ["KernelComparison", "KernelSpace", "compare_kernels"]

@@ -1,192 +1,91 @@
-"""compare_kernels and what it returns."""
+"""compare_kernels: the work from data to a KernelComparison."""
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from tqdm import tqdm
 
-from ...kernels import RBF, Cosine, Laplacian, Linear, Polynomial, as_kernel
+from ...engine.arrays import as_numpy
+from ...estimators.table import TableEncoder
+from ...kernels import RBF, Cosine, Kernel, Laplacian, Linear, Polynomial, as_kernel
 from ...kernels.base import is_integer
 from ...kernels.points import is_frame, n_points
-from ..embeddings import available, embed
+from ..embeddings import Coordinates, available, embed
 from . import verdict
-from .measures import SPECTRUM_ROWS, Measures, measure
+from .baselines import Baseline, ordinary_models
+from .measures import SPECTRUM_ROWS, measure, space_of
+from .result import KernelComparison, KernelSpace
+from .ridge_path import shrinkage
 from .sampling import CLASSES, class_codes, draw, select
-from .scores import fold_of, overlap_of, scores, standard_error
-
-
-@dataclass
-class KernelSpace(Measures):
-    """One kernel's feature space on the sample: its measures, scores and embeddings."""
-
-    name: str
-    kernel: Any
-    scores: dict[str, np.ndarray] = field(default_factory=dict)
-    embeddings: dict[str, np.ndarray] = field(default_factory=dict)
-    findings: list[str] = field(default_factory=list)
-    n_points: int = 0
-    n_training: int = 0
-    overlap: float = 0.0
-
-    @property
-    def method(self):
-        """The method that does better in this space; None without a target."""
-        return max(self.scores, key=lambda m: np.mean(self.scores[m])) if self.scores else None
-
-    @property
-    def folds(self):
-        """Scores of that method, one a fold."""
-        return self.scores[self.method]
-
-    @property
-    def score(self):
-        return None if self.method is None else float(np.mean(self.folds))
-
-
-class KernelComparison:
-    """Kernels side by side: numbers, words and pictures. Made by :func:`compare_kernels`.
-
-    Attributes
-    ----------
-    spaces : list of KernelSpace
-        Best first.
-    table : DataFrame
-        One row a kernel, ranked (needs pandas).
-    recommendation : str
-        Which kernel and why; honest where the difference is within noise.
-    embeddings : dict
-        ``embeddings[kernel name][embedding name]``: (n, 2) coordinates of the sample.
-    target : ndarray or None
-        Classes or numbers of the sample.
-    held_out : ndarray of bool
-        Rows that the embeddings were not fitted to.
-    rows : ndarray
-        Positions of the sample in the data given.
-    notes : list of str
-        What was done to the data: rows drawn or left out.
-    """
-
-    def __init__(self, spaces, sample, *, held_out, shown, image_shape=None, notes=()):
-        self.spaces = spaces
-        self.target, self.task, self.rows = sample.y, sample.task, sample.rows
-        self.held_out = held_out
-        self.shown = shown
-        self.image_shape = image_shape
-        self.notes = list(notes)
-
-    def __len__(self):
-        return len(self.rows)
-
-    @property
-    def embeddings(self):
-        return {space.name: space.embeddings for space in self.spaces}
-
-    @property
-    def headline(self):
-        """The verdict in one sentence."""
-        return verdict.headline(self.spaces, self.task)
-
-    @property
-    def reasons(self):
-        """Sentences that carry it."""
-        return verdict.reasons(self.spaces, self.task)
-
-    @property
-    def recommendation(self):
-        return " ".join([self.headline, *self.reasons])
-
-    def records(self):
-        """The ranked table as a list of dicts of plain Python values."""
-        tied = verdict.tied_with_best(self.spaces)
-        return [
-            self._record(place, space, place == 1 or space.name in tied)
-            for place, space in enumerate(self.spaces, 1)
-        ]
-
-    def _record(self, place, space, tied):
-        record = {"place": place, "kernel": space.name}
-        if space.scores:
-            record |= {"score": space.score, "within_noise_of_best": tied}
-            for method, folds in space.scores.items():
-                name = method.replace(" ", "_")
-                record |= {name: float(np.mean(folds)), f"{name}_error": standard_error(folds)}
-            record["alignment"] = space.alignment
-        low, high = space.self_similarity
-        return record | {
-            "rank": space.rank,
-            "effective_dimension": space.effective_dimension,
-            "self_similarity_min": low,
-            "self_similarity_max": high,
-            "condition": space.condition,
-            "valid": space.validity,
-            "fit_seconds": space.fit_seconds,
-        }
-
-    @property
-    def table(self):
-        try:
-            import pandas as pd
-        except ImportError:
-            raise ImportError(".table needs pandas: pip install 'mercer[report]'.") from None
-        return pd.DataFrame(self.records()).set_index("place")
-
-    def plot(self, embedding=None, **kwargs):
-        """Draw every kernel's space beside its spectrum; see ComparisonDisplay."""
-        from ..plots import ComparisonDisplay
-
-        return ComparisonDisplay(self).plot(embedding, **kwargs)
-
-    def to_html(self, path=None, *, title="Kernels compared"):
-        """One self-contained page, to look at and to lasso points in; returns its path or text."""
-        from ..report import write_report
-
-        return write_report(self, path, title=title)
-
-    def __repr__(self):
-        names = ", ".join(space.name for space in self.spaces)
-        return f"<KernelComparison of {names} on {len(self)} points: {self.headline}>"
+from .scores import kernel_scores
+from .tuning import Candidates, rounded
 
 
 def compare_kernels(
-    X,
-    y=None,
-    kernels=None,
+    X: ArrayLike,
+    y: ArrayLike | None = None,
+    kernels: Mapping[str, Kernel | str] | Sequence[Kernel | str] | Kernel | str | None = None,
     *,
-    task="auto",
-    cv=5,
-    train_size=None,
-    n_neighbors=5,
-    embeddings="auto",
-    samples=None,
-    image_shape=None,
-    max_points=2000,
-    random_state=0,
-    verbose=False,
-    callback=None,
-):
-    """What several kernels make of the same data: validity, geometry, scores and pictures.
+    task: str = "auto",
+    cv: int = 5,
+    repeats: int | str = "auto",
+    tune: bool = True,
+    baselines: bool = True,
+    encoder: Any = "auto",
+    train_size: int | None = None,
+    n_neighbors: int = 5,
+    embeddings: str | Sequence[str] = "auto",
+    samples: Any = None,
+    image_shape: tuple[int, int] | None = None,
+    target_name: str | None = None,
+    max_points: int = 2000,
+    random_state: int = 0,
+    verbose: bool = False,
+    callback: Callable[[int, int, str], Any] | None = None,
+) -> KernelComparison:
+    """Which kernel suits the data: scores on unseen rows, pictures, and a model to go on with.
+
+    Every kernel is judged by the same quantity, on rows that the model has not seen: for classes
+    the balanced accuracy (each class counts the same) of the discriminant in its feature space, for
+    numbers the R² of ridge regression there. The penalty, and the width where it is left open, are
+    chosen inside each training part, so that kernels are compared at their best and not at a
+    default. A constant answer, a linear model and gradient boosting run on the same folds.
 
     Parameters
     ----------
     X : array, sparse matrix, frame, list of objects, or a Gram matrix with Precomputed()
-    y : classes or numbers, one a row; None to look at the spaces alone
+    y : classes or numbers, one per row; None to look at the spaces alone
     kernels : dict of name to kernel, or list of kernels; None: a usual selection
     task : {"auto", "classes", "numbers"}
         What the target is.
     cv : int
-        Folds. Every kernel sees the same ones; maps are fitted on training rows only.
+        Folds. Every model sees the same ones.
+    repeats : int or "auto"
+        How often the folds are divided anew. "auto": up to 10 times for small data.
+    tune : bool
+        Whether gamma and length_scale are chosen along a short path where they are at their
+        default or given by a rule ("scale"). A number that you write is never changed.
+    baselines : bool
+        Whether models without a kernel run on the same folds.
+    encoder : "auto", None or a transformer
+        What turns the rows into numbers first. "auto": :class:`TableEncoder` for frames with
+        gaps or with columns that are not numbers.
     train_size : int or None
-        Learn from so few rows: each of `cv` disjoint groups of this size teaches in turn, and all
-        other rows are told. None: ordinary folds.
+        Learn from so few rows: the data are cut into `cv` blocks, and this many rows of each
+        train a model for the next block. None: ordinary folds.
     n_neighbors : int
-        Of the nearest-neighbour score.
+        Of the nearest-neighbour score, which is shown beside the score that decides.
     embeddings : "auto" or a list from "t-SNE", "kernel PCA", "discriminant"
         Fitted on one half of the rows; the other half is placed afterwards.
-    samples : list of str, frame or array of images, one a row
+    samples : list of str, frame or array of images, one per row
         What is shown of a point on the page; None: the rows of X.
     image_shape : (height, width) or None
         Show rows as images of this shape.
+    target_name : str or None
+        Shown on the page; None: the name of y where it has one.
     max_points : int
         Larger inputs are sampled, which the notes say.
     random_state : int
@@ -202,24 +101,27 @@ def compare_kernels(
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.datasets import make_circles
     >>> from mercer import RBF, Linear, compare_kernels
-    >>> X, y = load_iris(return_X_y=True)
-    >>> kernels = [Linear(), RBF(100.0)]
-    >>> comparison = compare_kernels(X, y, kernels, embeddings=["kernel PCA"])
-    >>> [space.name for space in comparison.spaces]
-    ['Linear()', 'RBF(gamma=100.0)']
+    >>> X, y = make_circles(100, factor=0.4, noise=0.1, random_state=0)
+    >>> comparison = compare_kernels(X, y, [Linear(), RBF()], embeddings=[])
     >>> comparison.headline
-    'Linear() suits this data best.'
+    'RBF() predicts best on these 100 rows.'
+    >>> comparison.best_model().predict([[0.0, 0.1], [1.0, 0.0]])
+    array([1, 0])
     """
-    kernels = named_kernels(kernels, X)
+    kernels = named_kernels(kernels)
     gram = _all_gram(kernels)
+    if target_name is None:
+        target_name = getattr(y, "name", None)
+    given = X
     sample = draw(
         X,
         y,
         gram=gram,
         task=task,
         cv=cv,
+        repeats=repeats,
         train_size=train_size,
         max_points=max_points,
         random_state=random_state,
@@ -227,34 +129,144 @@ def compare_kernels(
     names = available(embeddings, sample.task, sample.notes)
     if callback is not None and not callable(callback):
         raise TypeError(f"callback must be a function or None, got {callback!r}.")
-    if not isinstance(n_neighbors, (int, np.integer)) or n_neighbors < 1:
+    if not is_integer(n_neighbors) or n_neighbors < 1:
         raise ValueError(f"n_neighbors must be a positive integer, got {n_neighbors!r}.")
+    for name, value in (("tune", tune), ("baselines", baselines)):
+        if not isinstance(value, (bool, np.bool_)):
+            raise TypeError(f"{name} must be True or False, got {value!r}.")
+    if target_name is not None and not isinstance(target_name, (str, int)):
+        raise TypeError(f"target_name must be a text or None, got {target_name!r}.")
     shown = _shown(X, samples, image_shape, sample)
+    encoder = _encoded(sample, kernels, encoder)
     _check_on_data(kernels, sample)
     if len(sample) > SPECTRUM_ROWS:
         sample.notes.append(f"Spectra are those of {SPECTRUM_ROWS} of the points.")
+    work = _Work(sample, names, n_neighbors, bool(tune), random_state)
     steps = _Progress(len(kernels) * (1 + len(sample.folds) + len(names)), verbose, callback)
     with steps:
-        spaces = [
-            _space(name, kernel, sample, names, n_neighbors, random_state, steps)
-            for name, kernel in kernels.items()
-        ]
+        spaces = [work.space(name, kernel, steps) for name, kernel in kernels.items()]
+        ordinary: list[Baseline] = []
+        if sample.folds and baselines:
+            steps.say("models without a kernel")
+            ordinary = ordinary_models(sample)
     held_out = np.zeros(len(sample), dtype=bool)
     held_out[sample.picture[1]] = True
     return KernelComparison(
         verdict.ranked(spaces),
+        ordinary,
         sample,
+        (given, _target_as_given(y, sample)),
         held_out=held_out,
         shown=shown,
+        encoder=encoder,
         image_shape=image_shape,
-        notes=sample.notes,
+        target_name=None if target_name is None else str(target_name),
     )
 
 
-def named_kernels(kernels, X=None):
+@dataclass
+class _Work:
+    """What is the same for every kernel."""
+
+    sample: Any
+    embeddings: list[str]
+    n_neighbors: int
+    tune: bool
+    random_state: int
+
+    def space(self, name, kernel, steps):
+        """Everything about one kernel."""
+        sample, everyone = self.sample, np.arange(len(self.sample))
+        steps.say(f"{name}: the whole sample")
+        candidates = Candidates(kernel, sample, tuned=self.tune and bool(sample.folds))
+        found: dict[str, Any] = {}
+        chosen = kernel
+        if sample.folds:
+            tuned = candidates.tune(everyone)
+            chosen = kernel if sample.gram else candidates.kernels[tuned.number]
+            found["alpha"] = rounded(tuned.path.alpha)
+            if sample.task == CLASSES:
+                K = candidates.matrix(tuned.number, everyone)
+                found["shrinkage"] = rounded(shrinkage(K, sample.codes, tuned.path.alpha))
+            found["penalties"] = list(zip(tuned.path.alphas.tolist(), tuned.path.errors.tolist()))
+            if tuned.errors:
+                found["parameter"] = candidates.parameter
+                found["value"] = candidates.values[tuned.number]
+                found["curve"] = list(zip(candidates.values, tuned.errors))
+        measures = measure(chosen, sample)
+        steps.advance()
+        if sample.folds:
+            steps.say(f"{name}: folds")
+            scored = kernel_scores(candidates, sample, self.n_neighbors, steps.advance)
+            found |= {"scores": scored.scores, "predicted": scored.predicted}
+        space = KernelSpace(name=name, kernel=chosen, **vars(measures), **found)
+        space.findings = verdict.findings(measures, len(sample), chosen)
+        picture = _coordinates(chosen, sample) if self.embeddings else None
+        for embedding in self.embeddings:
+            steps.say(f"{name}: {embedding}")
+            space.embeddings[embedding] = self._embedded(embedding, picture)
+            steps.advance()
+        return space
+
+    def _embedded(self, name, coordinates):
+        training, new = self.sample.picture
+        codes = None
+        if self.sample.task == CLASSES:
+            codes = class_codes(self.sample.y)[training]
+        placed = embed(name, coordinates, codes, self.random_state)
+        result = np.empty((len(self.sample), 2))
+        result[np.concatenate([training, new])] = placed
+        return result
+
+
+def _coordinates(kernel, sample):
+    """Of the rows that pictures are fitted to, and of those that are placed afterwards."""
+    training, new = sample.picture
+    kernel_map = space_of(kernel)
+    Phi = as_numpy(kernel_map.fit_transform(sample.take(training))).astype(float)
+    Phi_new = Phi[:0]
+    if len(new):
+        Phi_new = as_numpy(kernel_map.transform(sample.take(new, training))).astype(float)
+    return Coordinates.scaled(Phi, Phi_new)
+
+
+def _encoded(sample, kernels, encoder):
+    """Fit the encoder to the sample, and replace its rows by numbers; None where not needed."""
+    if isinstance(encoder, str) and encoder == "auto":
+        on_vectors = all(kernel.kind in ("vectors", "any") for kernel in kernels.values())
+        encoder = TableEncoder() if on_vectors and _needs_encoding(sample.X) else None
+    if encoder is None:
+        return None
+    if not hasattr(encoder, "fit_transform") or isinstance(encoder, type):
+        raise TypeError(f"encoder must be 'auto', None or a transformer, got {encoder!r}.")
+    sample.X = np.asarray(encoder.fit_transform(sample.X), dtype=float)
+    if hasattr(encoder, "notes"):
+        sample.notes.extend(encoder.notes())
+    return encoder
+
+
+def _needs_encoding(X):
+    if not is_frame(X):
+        return False
+    values = X.to_numpy()
+    return values.dtype.kind not in "fiub" or not np.isfinite(values.astype(float)).all()
+
+
+def _target_as_given(y, sample):
+    """The target with its own type, for a model that answers with it."""
+    if y is None:
+        return None
+    y = np.asarray(
+        y.to_numpy() if hasattr(y, "to_numpy") else as_numpy(y) if hasattr(y, "shape") else y
+    )
+    y = y[:, 0] if y.ndim == 2 else y
+    return y.astype(float) if sample.task == "numbers" else y
+
+
+def named_kernels(kernels):
     """name -> kernel, from a dict, a list, one kernel, or nothing."""
     if kernels is None:
-        kernels = usual_kernels(X)
+        kernels = usual_kernels()
     if not isinstance(kernels, (dict, list, tuple)):
         kernels = [kernels]
     if not isinstance(kernels, dict):
@@ -268,12 +280,11 @@ def named_kernels(kernels, X=None):
     return {str(name): as_kernel(kernel) for name, kernel in kernels.items()}
 
 
-def usual_kernels(X):
+def usual_kernels():
     """Where nothing is known: a line, a curve, two widths of neighbourhood, and angles."""
-    columns = X.shape[1] if getattr(X, "ndim", 1) == 2 else 1
     return {
         "Linear()": Linear(),
-        "Polynomial(2)": Polynomial(2, gamma=1 / columns),
+        "Polynomial(2)": Polynomial(2),
         "RBF('scale')": RBF("scale"),
         "Laplacian('scale')": Laplacian("scale"),
         "Cosine()": Cosine(),
@@ -300,39 +311,6 @@ def _check_on_data(kernels, sample):
             kernel(sample.take(few))
         except (TypeError, ValueError) as error:
             raise type(error)(f"{name}: {error}") from None
-
-
-def _space(name, kernel, sample, embeddings, n_neighbors, random_state, steps):
-    steps.say(f"{name}: the whole sample")
-    measures = measure(kernel, sample)
-    steps.advance()
-    space = KernelSpace(name=name, kernel=kernel, n_points=len(sample), **vars(measures))
-    space.findings = verdict.findings(measures, len(sample))
-    by_fold = []
-    for number, (training, new) in enumerate(sample.folds, 1):
-        steps.say(f"{name}: fold {number} of {len(sample.folds)}")
-        fold = fold_of(kernel, sample, training, new)
-        by_fold.append(scores(fold, sample, n_neighbors))
-        steps.advance()
-    if by_fold:
-        space.scores = {m: np.array([fold[m] for fold in by_fold]) for m in by_fold[0]}
-        space.n_training, space.overlap = len(sample.folds[0][0]), overlap_of(sample.folds)
-    picture = fold_of(kernel, sample, *sample.picture) if embeddings else None
-    for embedding in embeddings:
-        steps.say(f"{name}: {embedding}")
-        space.embeddings[embedding] = _embedded(embedding, picture, sample, random_state)
-        steps.advance()
-    return space
-
-
-def _embedded(name, fold, sample, random_state):
-    codes = None
-    if sample.task == CLASSES:
-        codes = class_codes(sample.y)[fold.training]
-    placed = embed(name, fold, codes, random_state)
-    result = np.empty((len(sample), 2))
-    result[np.concatenate([fold.training, fold.new])] = placed
-    return result
 
 
 def _shown(X, samples, image_shape, sample):

@@ -27,6 +27,7 @@ class Measures:
     condition: float
     alignment: float | None
     relative_variance: float
+    longest_share: float
     spectrum: np.ndarray
     fit_seconds: float
 
@@ -55,6 +56,7 @@ def measure(kernel, sample):
         condition=_condition(F, kernel_map.rank_),
         alignment=None if sample.y is None else alignment(unit, sample.y, sample.task),
         relative_variance=float((Fc**2).sum() / max(diagonal.sum(), np.finfo(float).tiny)),
+        longest_share=longest_share(Fc),
         spectrum=values,
         fit_seconds=seconds,
     )
@@ -72,6 +74,13 @@ def _validity(kernel, X):
         return NOT_REFUTED if check_mercer(kernel, X) else REFUTED
     except NotPSDError:
         return REFUTED
+
+
+def longest_share(Fc):
+    """Share of the squared lengths that the longest 5 % of the (centred) points hold."""
+    lengths = np.sort(np.einsum("ij,ij->i", Fc, Fc))[::-1]
+    total = lengths.sum()
+    return float(lengths[: max(1, len(lengths) // 20)].sum() / total) if total > 0 else 0.0
 
 
 def effective_dimension(Fc):

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import type_of_target
 
@@ -16,6 +15,9 @@ from ...kernels.points import as_gram, is_frame, n_points
 CLASSES, NUMBERS = "classes", "numbers"
 # Integers with more different values than this are read as numbers, not as classes.
 MOST_INTEGER_CLASSES = 30
+# Folds are repeated with new divisions as long as the training sets have no more rows than this
+# together: small data get more repeats, and so more certainty for the same time.
+FOLD_ROWS, MOST_REPEATS = 10000, 6
 
 
 @dataclass
@@ -30,9 +32,28 @@ class Sample:
     folds: list
     picture: tuple  # (training rows, rows placed afterwards) of the embeddings
     notes: list[str] = field(default_factory=list)
+    usable: np.ndarray | None = None  # rows with a target, before any were drawn
+
+    def __post_init__(self):
+        self.classes = self.codes = self.balance = None
+        if self.task == CLASSES:
+            self.classes, self.codes = np.unique(self.y.astype(str), return_inverse=True)
+            sizes = np.bincount(self.codes)
+            self.balance = len(self.y) / (len(sizes) * sizes)
 
     def __len__(self):
         return len(self.rows)
+
+    @property
+    def n_classes(self):
+        return len(self.classes)
+
+    def ridge_targets(self, rows):
+        """(targets, importance) of ridge; classes are columns of 0 and 1, and weigh the same."""
+        if self.task == NUMBERS:
+            return self.y[rows][:, None].astype(float), None
+        codes = self.codes[rows]
+        return np.eye(self.n_classes)[codes], self.balance[codes]
 
     def take(self, rows, against=None):
         """Points at these rows; of a Gram matrix, their columns against other rows as well."""
@@ -41,13 +62,13 @@ class Sample:
         return self.X[np.ix_(rows, rows if against is None else against)]
 
 
-def draw(X, y, *, gram, task, cv, train_size, max_points, random_state):
+def draw(X, y, *, gram, task, cv, repeats, train_size, max_points, random_state):
     """The sample that is compared, with a note on every row left out."""
     if is_array(X) and not is_numpy(X):
         X = as_numpy(X)  # pictures and folds are made on the CPU
     n = n_points(X)
     notes: list[str] = []
-    _check_sizes(n, cv, max_points)
+    _check_sizes(n, cv, repeats, max_points)
     if gram:
         X = np.asarray(as_gram(X), dtype=float)
         if X.ndim != 2 or X.shape[0] != X.shape[1]:
@@ -58,6 +79,7 @@ def draw(X, y, *, gram, task, cv, train_size, max_points, random_state):
         rows = rows[_usable(y, task, notes)]
     if not is_integer(random_state) or not 0 <= random_state < 2**32:
         raise ValueError(f"random_state must be an integer of at least 0, got {random_state!r}.")
+    usable = rows
     rng = np.random.default_rng(int(random_state))
     if len(rows) > max_points:
         notes.append(
@@ -73,10 +95,14 @@ def draw(X, y, *, gram, task, cv, train_size, max_points, random_state):
             "Leave it out to look at the spaces alone."
         )
     if train_size is None:
-        folds = _folds(y, task, cv, random_state)
+        folds = _folds(y, task, cv, repeats, random_state)
     else:
         folds = _small_lessons(y, task, cv, train_size, random_state)
-    return Sample(X, y, rows, task, gram, folds, _halves(rows, y, task, random_state), notes)
+    if task == CLASSES:
+        _note_rare(y, cv, notes)
+    return Sample(
+        X, y, rows, task, gram, folds, _halves(rows, y, task, random_state), notes, usable
+    )
 
 
 def select(X, rows):
@@ -88,7 +114,9 @@ def select(X, rows):
     return X[rows] if is_numpy(X) else [X[i] for i in rows]
 
 
-def _check_sizes(n, cv, max_points):
+def _check_sizes(n, cv, repeats, max_points):
+    if repeats != "auto" and (not is_integer(repeats) or repeats < 1):
+        raise ValueError(f"repeats must be a positive integer or 'auto', got {repeats!r}.")
     if not isinstance(cv, (int, np.integer)) or isinstance(cv, bool) or cv < 2:
         raise ValueError(f"cv must be a number of folds of at least 2, got {cv!r}.")
     if not isinstance(max_points, (int, np.integer)) or max_points < 10:
@@ -145,7 +173,11 @@ def _usable(y, task, notes):
         codes = class_codes(y[known])
         small = np.bincount(codes)[codes] < 2
         if small.any():
-            notes.append(f"{small.sum()} rows that are alone in their class were left out.")
+            alone = sorted(set(map(str, y[known][small])))
+            shown = ", ".join(alone[:6]) + (f" and {len(alone) - 6} more" if len(alone) > 6 else "")
+            notes.append(
+                f"{small.sum()} rows that are alone in their class were left out: {shown}."
+            )
             known[np.flatnonzero(known)[small]] = False
     if known.sum() < 4:
         raise ValueError(f"only {known.sum()} rows have a usable target; at least 4 are needed.")
@@ -162,20 +194,43 @@ def _subset(rows, y, task, size, rng):
     return np.sort(rows[order[first]])
 
 
-def _folds(y, task, cv, random_state):
-    """(training rows, new rows) for every fold; none without a target."""
+def _folds(y, task, cv, repeats, random_state):
+    """(training rows, new rows) for every fold of every repeat; none without a target.
+
+    Classes are spread evenly, also those with fewer rows than folds.
+    """
     if y is None:
         return []
-    if task == NUMBERS:
-        return list(KFold(min(cv, len(y)), shuffle=True, random_state=random_state).split(y))
-    codes = class_codes(y)
-    cv = min(cv, int(np.bincount(codes).min()))
-    splitter = StratifiedKFold(cv, shuffle=True, random_state=random_state)
-    return list(splitter.split(codes, codes))
+    if len(y) < cv:
+        raise ValueError(f"cv={cv} folds need at least {cv} rows with a target, got {len(y)}.")
+    if repeats == "auto":
+        repeats = int(np.clip(FOLD_ROWS // (cv * len(y)), 1, MOST_REPEATS))
+    folds = []
+    for repeat in range(repeats):
+        rng = np.random.default_rng([random_state, repeat])
+        order = rng.permutation(len(y))
+        if task == CLASSES:
+            order = order[np.argsort(class_codes(y)[order], kind="stable")]
+        number = np.empty(len(y), dtype=int)
+        number[order] = np.arange(len(y)) % cv
+        folds += [(np.flatnonzero(number != f), np.flatnonzero(number == f)) for f in range(cv)]
+    return folds
+
+
+def _note_rare(y, cv, notes):
+    """Classes of which some folds have no row to test on."""
+    classes, sizes = np.unique(y.astype(str), return_counts=True)
+    rare = [f"{c!r} ({n})" for c, n in zip(classes.tolist(), sizes.tolist()) if n < cv]
+    if rare:
+        shown = ", ".join(rare[:6]) + (f" and {len(rare) - 6} more" if len(rare) > 6 else "")
+        notes.append(
+            f"these classes have fewer rows than folds, so their part of the score is rough: "
+            f"{shown}."
+        )
 
 
 def _small_lessons(y, task, cv, train_size, random_state):
-    """cv disjoint groups of train_size rows: each teaches in turn, all other rows are told."""
+    """cv disjoint blocks of rows: train_size rows of each train a model for the next block."""
     if y is None:
         return []
     most, fewest = len(y) // cv, len(np.unique(class_codes(y))) if task == CLASSES else 2
@@ -185,8 +240,11 @@ def _small_lessons(y, task, cv, train_size, random_state):
             f"{len(y)} rows are disjoint), got {train_size!r}."
         )
     order = _interleaved(y, task, np.random.default_rng(random_state))
-    groups = [np.sort(order[i * train_size : (i + 1) * train_size]) for i in range(cv)]
-    return [(group, np.setdiff1d(np.arange(len(y)), group)) for group in groups]
+    blocks = np.array_split(order, cv)
+    return [
+        (np.sort(block[:train_size]), np.sort(new))
+        for block, new in zip(blocks, [*blocks[1:], blocks[0]])
+    ]
 
 
 def _halves(rows, y, task, random_state):

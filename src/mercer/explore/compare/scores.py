@@ -1,107 +1,115 @@
-"""How well the classes (or numbers) can be told in a kernel's space: cross-validated, paired.
+"""How well the target is predicted on rows that a model has not seen: one score for all models.
 
-Every kernel sees the same folds. In each the map is fitted on the training rows alone, and both
-methods work on its coordinates.
+Every model sees the same folds. The score is linear in the rows: the mean over rows of a gain, so
+that folds of any size average rightly and a fold without a rare class is not undefined.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
-import scipy.special
-from sklearn.metrics import r2_score
-from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
-from ...engine.arrays import as_numpy
-from ...estimators.ridge_cv import KernelRidgeCV
-from ..embeddings import Coordinates, discriminant
-from .measures import space_of
-from .sampling import class_codes
+from .ridge_path import ClassRule
+from .sampling import CLASSES
 
-NEIGHBOURS, DISCRIMINANT, RIDGE = "nearest neighbours", "discriminant", "ridge"
-# Ridge penalties tried, relative to the mean squared length of the coordinates.
-ALPHAS = np.logspace(-6, 1, 15)
+BALANCED, ACCURACY, NEIGHBOURS = "balanced accuracy", "accuracy", "nearest neighbours"
+R2, RMSE = "R²", "RMSE"
+MEANING = {
+    BALANCED: "share of right answers in each class, averaged over classes (chance is 1 / classes)",
+    R2: "share of the target's variance that is predicted (0 is what the mean predicts)",
+}
 
 
 @dataclass
-class Fold(Coordinates):
-    """Coordinates of one fold, and which rows these are."""
+class Scored:
+    """Scores of one model, one per fold, the deciding one first.
 
-    training: np.ndarray
-    new: np.ndarray
+    `predicted` holds one prediction per row, made by a model that has not seen the row.
+    """
 
-
-def fold_of(kernel, sample, training, new):
-    kernel_map = space_of(kernel)
-    Phi = as_numpy(kernel_map.fit_transform(sample.take(training))).astype(float)
-    Phi_new = Phi[:0]
-    if len(new):
-        Phi_new = as_numpy(kernel_map.transform(sample.take(new, training))).astype(float)
-    return Fold.scaled(Phi, Phi_new, training=training, new=new)
-
-
-def scores(fold, sample, n_neighbors):
-    """Score of each method on the new rows of one fold: accuracy, or R^2 for numbers."""
-    y, t = sample.y[fold.training], sample.y[fold.new]
-    n_neighbors = min(n_neighbors, len(y))
-    if sample.task == "numbers":
-        near = KNeighborsRegressor(n_neighbors, algorithm="brute").fit(fold.Phi, y)
-        return {
-            NEIGHBOURS: _r2(t, near.predict(fold.Phi_new)),
-            RIDGE: _r2(t, ridge(fold.Phi, y, ALPHAS)(fold.Phi_new)),
-        }
-    codes = class_codes(sample.y)
-    y, t = codes[fold.training], codes[fold.new]
-    near = KNeighborsClassifier(n_neighbors, algorithm="brute").fit(fold.Phi, y)
-    return {
-        NEIGHBOURS: float(np.mean(near.predict(fold.Phi_new) == t)),
-        DISCRIMINANT: float(np.mean(discriminant(fold.Phi, y).predict(fold.Phi_new) == t)),
-    }
-
-
-def ridge(Phi, y, alphas):
-    """Predictions by ridge, its penalty chosen by leave-one-out; means are taken off first."""
-    mean, centre = y.mean(), Phi.mean(axis=0)
-    model = KernelRidgeCV(alphas, kernel="linear", form="primal").fit(Phi - centre, y - mean)
-    return lambda Phi_new: model.predict(Phi_new - centre) + mean
-
-
-def _r2(t, predicted):
-    return float(r2_score(t, predicted)) if len(t) > 1 else float("nan")
-
-
-def standard_error(values):
-    """Of the mean over folds."""
-    return float(np.std(values, ddof=1) / len(values) ** 0.5) if len(values) > 1 else float("nan")
-
-
-@dataclass
-class Difference:
-    """Mean paired difference over folds, and the half-width of its 95 % interval."""
-
-    mean: float
-    margin: float
+    scores: dict[str, np.ndarray] = field(default_factory=dict)
+    predicted: np.ndarray | None = None
 
     @property
-    def within_noise(self):
-        return bool(abs(self.mean) <= self.margin)
+    def folds(self) -> np.ndarray:
+        """The deciding score, one per fold."""
+        return next(iter(self.scores.values()))
+
+    @property
+    def score(self) -> float | None:
+        return float(np.mean(self.folds)) if self.scores else None
 
 
-def paired_difference(a, b, overlap):
-    """Of two kernels on the same folds.
+class Judge:
+    """Collects predictions fold by fold."""
 
-    Where training sets overlap, fold differences are not independent: then their variance is
-    multiplied by 1/k + `overlap`, with overlap = n_test / n_train (Nadeau and Bengio, 2003).
-    """
-    d = np.asarray(a) - np.asarray(b)
-    k = len(d)
-    if k < 2:
-        return Difference(float(d.mean()), float("inf"))
-    error = np.std(d, ddof=1) * np.sqrt(1 / k + overlap)
-    return Difference(float(d.mean()), float(scipy.special.stdtrit(k - 1, 0.975) * error))
+    def __init__(self, sample):
+        self.sample = sample
+        self.gains: list[dict[str, float]] = []
+        self.predicted = np.full(len(sample), np.nan)
+        self._seen = np.zeros(len(sample), dtype=bool)
+
+    def add(self, new, predicted, neighbours=None):
+        """Predictions of the new rows of one fold: codes of classes, or numbers."""
+        first = new[~self._seen[new]]
+        self.predicted[first] = np.asarray(predicted, dtype=float)[~self._seen[new]]
+        self._seen[new] = True
+        if self.sample.task == CLASSES:
+            self.gains.append(self._of_classes(new, predicted, neighbours))
+        else:
+            self.gains.append(self._of_numbers(new, predicted, neighbours))
+
+    def result(self) -> Scored:
+        scores = {name: np.array([g[name] for g in self.gains]) for name in self.gains[0]}
+        return Scored(scores, self.predicted if self._seen.all() else None)
+
+    def _of_classes(self, new, predicted, neighbours):
+        t = self.sample.codes[new]
+        # n / (C n_c): every class counts the same, however small it is.
+        weight = self.sample.balance[t]
+        right = np.asarray(predicted) == t
+        gains = {BALANCED: float(np.mean(weight * right)), ACCURACY: float(np.mean(right))}
+        if neighbours is not None:
+            gains[NEIGHBOURS] = float(np.mean(weight * (np.asarray(neighbours) == t)))
+        return gains
+
+    def _of_numbers(self, new, predicted, neighbours):
+        t = self.sample.y[new]
+        spread = float(np.var(self.sample.y)) or 1.0
+        error = float(np.mean((t - predicted) ** 2))
+        gains = {R2: 1 - error / spread, RMSE: error**0.5}
+        if neighbours is not None:
+            gains[NEIGHBOURS] = 1 - float(np.mean((t - neighbours) ** 2)) / spread
+        return gains
 
 
-def overlap_of(folds):
-    """n_test / n_train, or 0 where the training sets are disjoint."""
-    if len(folds) < 2 or not len(np.intersect1d(folds[0][0], folds[1][0])):
-        return 0.0
-    return len(folds[0][1]) / len(folds[0][0])
+def kernel_scores(candidates, sample, n_neighbors, advance=lambda: None) -> Scored:
+    """Of the method in the kernel's space; width and penalty are chosen in each training part."""
+    judge = Judge(sample)
+    for training, new in sample.folds:
+        tuned = candidates.tune(training)
+        K_new = candidates.matrix(tuned.number, new, training)
+        diagonal = np.diagonal(candidates.matrix(tuned.number, training))
+        near = neighbours(K_new, diagonal, sample, training, n_neighbors)
+        judge.add(new, answers(tuned.path, K_new, sample), near)
+        advance()
+    return judge.result()
+
+
+def answers(path, K_new, sample):
+    """Numbers by ridge, or codes of classes by the discriminant that belongs to it."""
+    if sample.task == CLASSES:
+        return ClassRule(path).predict(K_new)
+    return path.predict(K_new)[:, 0]
+
+
+def neighbours(K_new, diagonal, sample, training, n_neighbors):
+    """What the nearest training rows in feature space say: most frequent class, or mean."""
+    size = min(n_neighbors, len(training))
+    # |phi(z) - phi(x)|^2 less k(z, z), which is common to all x
+    nearest = np.argpartition(diagonal - 2 * K_new, size - 1, axis=1)[:, :size]
+    if sample.task != CLASSES:
+        return sample.y[training][nearest].mean(axis=1)
+    votes = sample.codes[training][nearest]
+    counts = np.zeros((len(votes), sample.n_classes))
+    np.add.at(counts, (np.arange(len(votes))[:, None], votes), 1.0)
+    return counts.argmax(axis=1)

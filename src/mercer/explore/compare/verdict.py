@@ -1,47 +1,63 @@
-"""The comparison in words: which kernel, why, and where the numbers cannot tell."""
+"""The comparison in words: which kernel, why, and where the rows cannot tell."""
 
 import numpy as np
 
+from .baselines import BOOSTING, CONSTANT_CLASS, CONSTANT_NUMBER, LINEAR, LOGISTIC
 from .measures import REFUTED
-from .scores import NEIGHBOURS, paired_difference, standard_error
+from .statistics import half_width, paired_difference, undecided
 
-# Self-similarities this many times apart let the longest points decide every distance.
-WIDE_SPREAD = 100.0
+# Share of all squared lengths that 5 % of the points may hold before these decide everything.
+# Gaussian points in a plane give 0.2.
+DOMINATED = 0.5
 # Share of the points that the effective dimension may reach before each point is alone.
 ISOLATED = 0.5
 # Share of the squared lengths that varies; below it all points look alike.
 ALIKE = 1e-3
 
 
-def findings(measures, n):
+def findings(measures, n, kernel=None):
     """What is remarkable about one kernel's space, in sentences without a subject."""
     found = []
     if measures.validity == REFUTED:
         found.append(
             "is not a kernel on this data: it has negative eigenvalues, which were set to zero here"
         )
-    low, high = measures.self_similarity
-    if high > WIDE_SPREAD * low:
-        times = f"by a factor of {_times(high / low)}" if low > 0 else "down to zero"
+    if measures.longest_share > DOMINATED and n >= 20:
         found.append(
-            f"has self-similarities that differ {times}: a few long points dominate all distances "
-            "(Normalized(k) takes that away)"
+            f"is dominated by a few long points: 5 % of the rows hold "
+            f"{100 * measures.longest_share:.0f} % of all squared lengths (Normalized(k) takes "
+            "that away)"
         )
     if measures.effective_dimension > ISOLATED * n:
         found.append(
             f"spreads the points over {measures.effective_dimension:.0f} directions: nearly every "
-            "point is alone (a smaller gamma, or a lower degree, connects them)"
+            f"point is alone{_advice(kernel, wider=True)}"
         )
     elif measures.relative_variance < ALIKE:
         found.append(
             f"sees all points as nearly alike: only {100 * measures.relative_variance:.2g} % of "
-            "their squared length varies (a larger gamma tells them apart)"
+            f"their squared length varies{_advice(kernel, wider=False)}"
         )
     return found
 
 
+def _advice(kernel, wider):
+    """What to change, for kernels that have something to change."""
+    names = {} if kernel is None else kernel.get_params(deep=True)
+    has = {name.rpartition("__")[2] for name in names}
+    ways = []
+    if "gamma" in has:
+        ways.append("a smaller gamma" if wider else "a larger gamma")
+    if "length_scale" in has:
+        ways.append("a larger length_scale" if wider else "a smaller length_scale")
+    if "degree" in has:
+        ways.append("a lower degree" if wider else "a higher degree")
+    done = "connects them" if wider else "tells them apart"
+    return f" ({' or '.join(ways)} {done})" if ways else ""
+
+
 def ranked(spaces):
-    """Best first; kernels before what is none; without scores in the order given."""
+    """Best first; kernels before what is not one; without scores in the order given."""
     return sorted(spaces, key=lambda s: (s.validity == REFUTED, -_known(s.score)))
 
 
@@ -49,78 +65,128 @@ def _known(score):
     return -np.inf if score is None or np.isnan(score) else score
 
 
-def tied_with_best(spaces):
-    """Names of the kernels whose scores cannot be told from the best one's."""
-    best, *others = spaces
-    if best.score is None:
-        return []
-    return [s.name for s in others if against(best, s).within_noise]
+class Contest:
+    """All models on the same folds, and what their differences allow one to say.
+
+    Parameters
+    ----------
+    spaces : list of KernelSpace, best first
+    baselines : list of Baseline
+    overlap : n_test / n_train of the folds
+    """
+
+    def __init__(self, spaces, baselines, overlap):
+        self.spaces, self.baselines, self.overlap = spaces, baselines, overlap
+        self.valid = [space for space in spaces if space.validity != REFUTED]
+        self.n_models = len(self.valid) + len(baselines)
+
+    @property
+    def scored(self):
+        return bool(self.spaces) and self.spaces[0].score is not None
+
+    def difference(self, a, b):
+        """Of two models: mean and margin of score(a) - score(b)."""
+        return paired_difference(a.folds, b.folds, self.overlap, self.n_models)
+
+    def beats(self, a, b):
+        """Whether a is better than b beyond the noise."""
+        difference = self.difference(a, b)
+        return not difference.within_noise and difference.mean > 0
+
+    def interval(self, model):
+        return half_width(model.folds, self.overlap)
+
+    @property
+    def group(self):
+        """The kernels that cannot be told from the best, best first."""
+        if not self.valid or not self.scored:
+            return []
+        folds = [space.folds for space in self.valid]
+        return self.valid[: undecided(folds, self.overlap, self.n_models)]
+
+    @property
+    def constant(self):
+        names = (CONSTANT_CLASS, CONSTANT_NUMBER)
+        return next((b for b in self.baselines if b.name in names), None)
+
+    @property
+    def useful(self):
+        """Whether the best kernel predicts better than a constant answer."""
+        return self.constant is None or self.beats(self.valid[0], self.constant)
+
+    @property
+    def ordinary(self):
+        return [b for b in self.baselines if b.name in (LOGISTIC, LINEAR, BOOSTING)]
+
+    @property
+    def better_baseline(self):
+        """An ordinary model that is better than every kernel beyond the noise, or None."""
+        better = [b for b in self.ordinary if self.beats(b, self.valid[0])]
+        return max(better, key=lambda b: b.score, default=None)
 
 
-def against(best, other):
-    """Paired difference of two kernels, each by its better method."""
-    return paired_difference(best.folds, other.folds, best.overlap)
-
-
-def headline(spaces, task):
+def headline(contest, n_points):
     """One sentence."""
-    best = spaces[0]
-    if best.score is None:
+    if not contest.scored:
         return "Without a target nothing says which space suits the data: look at the pictures."
-    if best.validity == REFUTED:
+    if not contest.valid:
         return "None of these is a kernel on this data."
-    ties = [name for name in tied_with_best(spaces) if _space(spaces, name).validity != REFUTED]
-    if not ties:
-        alone = len(spaces) == 1
+    group, rows = contest.group, f"on these {n_points} rows"
+    names = _listed([space.name for space in group])
+    baseline = contest.better_baseline
+    if baseline is not None:
+        return f"{_capital(baseline.name)} predicts better than every kernel {rows}."
+    if not contest.useful:
+        chance = contest.constant
         return (
-            f"{best.name} is the only kernel compared."
-            if alone
-            else (f"{best.name} suits this data best.")
+            f"No kernel is shown to predict the target: none beats "
+            f"{_always(chance)} beyond the noise {rows}."
         )
-    return (
-        f"{_listed([best.name, *ties])} suit this data equally well, as far as these "
-        f"{best.n_points} points can tell."
-    )
+    if len(group) == 1:
+        if len(contest.valid) == 1:
+            return f"{group[0].name} predicts the target {rows}; no other kernel was compared."
+        return f"{group[0].name} predicts best {rows}."
+    return f"{names} cannot be told apart {rows}."
 
 
-def reasons(spaces, task):
+def reasons(contest, score_name, n_training, n_folds):
     """Sentences that carry the headline."""
-    best, *others = spaces
     lines = []
-    if best.score is not None:
-        what = "accuracy" if task == "classes" else "R²"
+    if contest.scored and contest.valid:
+        best = contest.valid[0]
         lines.append(
-            f"{best.name} reaches {what} {best.score:.3f} ± {standard_error(best.folds):.3f} on "
-            f"rows it has not seen (by {_method(best.method)} in its space; learned "
-            f"{len(best.folds)} times from {best.n_training} rows)."
+            f"{best.name} reaches {score_name} {best.score:.3f} ± {contest.interval(best):.3f} on "
+            f"rows it has not seen (mean of {n_folds} folds, each learned from {n_training} rows)."
         )
-        lines += [_compared(best, other, what) for other in others]
-    for space in spaces:
+        if len(contest.group) > 1:
+            lines.append("That they cannot be told apart does not show that they are equal.")
+        lines += [_against(contest, best, b, baseline=True) for b in contest.baselines]
+        others = [space for space in contest.spaces if space is not best]
+        lines += [_against(contest, best, other) for other in others]
+    for space in contest.spaces:
         lines += [f"{space.name} {finding}." for finding in space.findings]
     return lines
 
 
-def _compared(best, other, what):
-    difference = against(best, other)
-    seen = f"{other.name} reaches {other.score:.3f}"
+def _against(contest, best, other, baseline=False):
+    difference = contest.difference(best, other)
+    name = _capital(other.name) if baseline else other.name
+    seen = f"{name} reaches {other.score:.3f}"
     apart = f"{abs(difference.mean):.3f} ± {difference.margin:.3f}"
-    if difference.within_noise:
-        return f"{seen}: the difference, {apart} at 95 %, is within the noise of the folds."
+    in_group = not baseline and any(other is space for space in contest.group)
+    if difference.within_noise or in_group:
+        return f"{seen}: the difference, {apart}, is within the noise."
     side = "less" if difference.mean > 0 else "more"
-    return f"{seen}, {apart} {side}: beyond the noise of the folds."
+    return f"{seen}, {apart} {side}: beyond the noise."
 
 
-def _method(method):
-    return "nearest neighbours" if method == NEIGHBOURS else f"the {method}"
+def _always(baseline):
+    return "the mean of the target" if baseline.name == CONSTANT_NUMBER else "a constant answer"
+
+
+def _capital(text):
+    return text[:1].upper() + text[1:]
 
 
 def _listed(names):
     return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
-
-
-def _space(spaces, name):
-    return next(s for s in spaces if s.name == name)
-
-
-def _times(ratio):
-    return f"{ratio:.0f}" if ratio < 1e4 else f"{ratio:.0e}"

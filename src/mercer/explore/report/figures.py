@@ -5,6 +5,7 @@ from bokeh.models import (
     BooleanFilter,
     CDSView,
     ColumnDataSource,
+    DataRange1d,
     HoverTool,
     NumeralTickFormatter,
     Range1d,
@@ -36,6 +37,14 @@ TOOLTIP = """
 IMAGE = """<img src="@image" alt="" style="width: 72px; height: 72px; flex: none;
  image-rendering: pixelated; object-fit: contain; border: 1px solid #ddd">"""
 MOST_TIPS = 2
+# Beyond so many points the browser draws them with WebGL.
+MANY = 2000
+AXES = {
+    "t-SNE": ("t-SNE 1", "t-SNE 2"),
+    "kernel PCA": ("first component", "second component"),
+    "discriminant": ("first axis", "second axis"),
+}
+WRONG = "#d00000"
 
 
 def data_source(comparison, images, texts):
@@ -49,6 +58,7 @@ def data_source(comparison, images, texts):
         "shape": shapes,
         "size": np.where(fitted, size / 2, size).astype(np.float32),
         "alpha": np.where(fitted, 0.35, 0.85).astype(np.float32),
+        "edge": edges(comparison),
         "label": [""] * len(comparison) if target is None else [_label(v) for v in target],
         "text": texts,
         "row": comparison.rows.astype(np.int32),
@@ -58,10 +68,82 @@ def data_source(comparison, images, texts):
     for number, space in enumerate(comparison.spaces):
         for name, Z in space.embeddings.items():
             data[f"{name} x{number}"], data[f"{name} y{number}"] = Z.T.astype(np.float32)
-        first = next(iter(space.embeddings))
-        data[f"x{number}"] = data[f"{first} x{number}"]
-        data[f"y{number}"] = data[f"{first} y{number}"]
+        for first in list(space.embeddings)[:1]:
+            data[f"x{number}"] = data[f"{first} x{number}"]
+            data[f"y{number}"] = data[f"{first} y{number}"]
     return ColumnDataSource(data, name="points")
+
+
+def edges(comparison):
+    """A red edge around points whose class the best kernel gets wrong on unseen rows."""
+    wrong = wrong_rows(comparison)
+    return [WRONG if w else "rgba(0,0,0,0)" for w in wrong]
+
+
+def wrong_rows(comparison):
+    predicted = comparison.spaces[0].predicted
+    if comparison.task != "classes" or predicted is None:
+        return np.zeros(len(comparison), dtype=bool)
+    return predicted.astype(int) != comparison.codes
+
+
+def curve(number, space):
+    """Leave-one-out error along the width that was tuned, or along the penalty; None without."""
+    points = space.curve or space.penalties
+    if not points:
+        return None
+    x, y = np.array(points).T
+    name = space.parameter if space.curve else "alpha (penalty)"
+    panel = figure(
+        name=f"curve {number}",
+        height=150,
+        sizing_mode="stretch_width",
+        x_axis_type="log",
+        tools="",
+        toolbar_location=None,
+    )
+    line = panel.line(x, y, color="#D55E00", line_width=2)
+    panel.scatter(x, y, color="#D55E00", size=5)
+    best = int(np.argmin(y))
+    panel.scatter(x[best : best + 1], y[best : best + 1], color="#D55E00", size=11)
+    panel.add_tools(HoverTool(renderers=[line], tooltips="@x{0.0000}: @y{0.0000}", mode="vline"))
+    panel.xaxis.axis_label, panel.yaxis.axis_label = name, "error"
+    _quiet(panel)
+    return panel
+
+
+def residuals(comparison):
+    """Predictions of unseen rows against the truth, for numbers."""
+    predicted = comparison.spaces[0].predicted
+    panel = figure(
+        name="residuals",
+        height=340,
+        width=420,
+        match_aspect=True,
+        tools="pan,wheel_zoom,reset",
+        output_backend="webgl" if len(comparison) > MANY else "canvas",
+    )
+    truth = np.asarray(comparison.target, dtype=float)
+    panel.scatter(predicted, truth, size=5, alpha=0.5, color="#0072B2", line_color=None)
+    ends = [float(min(truth.min(), predicted.min())), float(max(truth.max(), predicted.max()))]
+    panel.line(ends, ends, color="#888888", line_dash="dashed")
+    panel.xaxis.axis_label = f"{comparison.target_name}, predicted for unseen rows"
+    panel.yaxis.axis_label = comparison.target_name
+    panel.toolbar.logo = None
+    _quiet(panel)
+    return panel
+
+
+def _quiet(panel):
+    panel.background_fill_color = panel.border_fill_color = None
+    panel.xgrid.visible = False
+    panel.ygrid.grid_line_color = "#88888833"
+    panel.outline_line_color = None
+    for axis in panel.axis:
+        axis.axis_label_text_font_style = "normal"
+        axis.axis_label_text_color = axis.major_label_text_color = "#777777"
+        axis.axis_line_color = axis.major_tick_line_color = "#aaaaaa"
+        axis.minor_tick_line_color = None
 
 
 def appearance(target, n):
@@ -84,26 +166,23 @@ def scale_colours(values):
     return [Cividis256[i] for i in (255 * place).round().astype(int)]
 
 
-def limits(Z):
-    """x and y range with room around the points."""
-    low, high = Z.min(axis=0), Z.max(axis=0)
-    room = 0.06 * np.where(high > low, high - low, 1.0)
-    return [float(v) for pair in zip(low - room, high + room) for v in pair]
-
-
 def scatter(number, space, source, shared_filter):
-    """The space of one kernel; which embedding its columns hold is switched by the page."""
-    x0, x1, y0, y1 = limits(next(iter(space.embeddings.values())))
+    """The space of one kernel; which embedding its columns hold is switched by the page.
+
+    One unit is as long across as it is up: distances in the picture are those of the embedding.
+    """
+    many = len(source.data["row"]) > MANY
     panel = figure(
         name=f"panel {number}",
         height=400,
         sizing_mode="stretch_width",
-        x_range=Range1d(start=x0, end=x1),
-        y_range=Range1d(start=y0, end=y1),
+        x_range=DataRange1d(range_padding=0.06),
+        y_range=DataRange1d(range_padding=0.06),
+        match_aspect=True,
         tools="lasso_select,box_select,tap,pan,wheel_zoom,reset",
         active_drag="lasso_select",
         toolbar_location="right",
-        output_backend="canvas",
+        output_backend="webgl" if many else "canvas",
     )
     points = panel.scatter(
         f"x{number}",
@@ -114,7 +193,8 @@ def scatter(number, space, source, shared_filter):
         marker="shape",
         fill_color="colour",
         fill_alpha="alpha",
-        line_color=None,
+        line_color="edge",
+        line_width=1.6,
         selection_fill_alpha=1.0,
         selection_line_color="#111111",
         nonselection_fill_alpha=0.07,
@@ -129,8 +209,16 @@ def scatter(number, space, source, shared_filter):
         )
     )
     panel.toolbar.logo = None
-    panel.axis.visible = False
+    panel.axis.major_label_text_font_size = "0px"
+    panel.axis.major_tick_line_color = panel.axis.minor_tick_line_color = None
+    panel.axis.axis_line_color = None
+    panel.xaxis.axis_label, panel.yaxis.axis_label = AXES[next(iter(space.embeddings))]
+    for axis in panel.axis:
+        axis.axis_label_text_font_style = "normal"
+        axis.axis_label_text_color = "#777777"
+        axis.axis_label_text_font_size = "11px"
     panel.grid.visible = False
+    panel.background_fill_color = panel.border_fill_color = None
     panel.outline_line_color = "#d5d5d5"
     panel.min_border = 4
     return panel
@@ -159,15 +247,8 @@ def spectrum(number, space, longest):
     panel.xaxis.axis_label = "components"
     panel.xaxis.formatter = NumeralTickFormatter(format="0")
     panel.yaxis.axis_label = "variance, %"
-    panel.xgrid.visible = False
-    panel.ygrid.grid_line_color = "#eeeeee"
-    panel.outline_line_color = None
+    _quiet(panel)
     panel.yaxis.ticker = [0, 50, 100]
-    for axis in panel.axis:
-        axis.axis_label_text_font_style = "normal"
-        axis.axis_label_text_color = axis.major_label_text_color = "#555555"
-        axis.axis_line_color = axis.major_tick_line_color = "#aaaaaa"
-        axis.minor_tick_line_color = None
     return panel
 
 

@@ -2,15 +2,17 @@
 
 import json
 import os
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 
 from ...kernels.points import naming
 from ..plots.style import MOST_IN_LEGEND, as_comparison, classes_of, is_numeric_target, looks
-from .samples import described
+from .samples import described, values_of
 
 HERE = Path(__file__).parent
+MOST_IN_CONFUSION = 20
 
 
 def write_report(comparison, path=None, *, title="Kernels compared"):
@@ -19,10 +21,6 @@ def write_report(comparison, path=None, *, title="Kernels compared"):
     if path is not None:
         with naming("path"):
             path = Path(os.fspath(path))
-    if not comparison.spaces[0].embeddings:
-        raise ValueError(
-            "a page shows embeddings, and none were made: compare with embeddings='auto'."
-        )
     html = page(comparison, title)
     if path is None:
         return html
@@ -49,16 +47,29 @@ def page(comparison, title):
     longest = max(len(space.spectrum) for space in comparison.spaces)
     models = {}
     for number, space in enumerate(comparison.spaces):
-        models[f"panel{number}"] = figures.scatter(number, space, source, shown)
+        if space.embeddings:
+            models[f"panel{number}"] = figures.scatter(number, space, source, shown)
         models[f"spectrum{number}"] = figures.spectrum(number, space, longest)
+        curve = figures.curve(number, space)
+        if curve is not None:
+            models[f"curve{number}"] = curve
+    unseen = comparison.task == "numbers" and comparison.spaces[0].predicted is not None
+    if unseen:
+        models["residuals"] = figures.residuals(comparison)
     script, divs = components(models)
     template = Environment(loader=FileSystemLoader(HERE), autoescape=True).get_template("page.html")
     return template.render(
         title=title,
         comparison=comparison,
         records=list(zip(comparison.spaces, comparison.records())),
-        methods=list(comparison.spaces[0].scores),
-        score_name="accuracy" if comparison.task == "classes" else "R²",
+        baselines=comparison.baselines,
+        interval=comparison.contest.interval,
+        others=list(comparison.spaces[0].scores)[1:],
+        confusion=_confusion(comparison),
+        n_wrong=int(figures.wrong_rows(comparison).sum()),
+        n_classes=0 if comparison.classes is None else len(comparison.classes),
+        code=comparison.code() if comparison.task else None,
+        version=version("mercer"),
         legend=_legend(comparison),
         scale=_scale(comparison),
         divs=divs,
@@ -74,14 +85,26 @@ def page(comparison, title):
 def _settings(comparison, figures):
     """What the page's own script needs to know."""
     return {
-        "embeddings": list(comparison.spaces[0].embeddings),
-        "limits": [
-            {name: figures.limits(Z) for name, Z in space.embeddings.items()}
-            for space in comparison.spaces
-        ],
+        "axes": figures.AXES,
+        "n_panels": len(comparison.spaces) if comparison.spaces[0].embeddings else 0,
         "new": comparison.held_out.tolist() if comparison.held_out.any() else None,
         "classes": comparison.task == "classes",
+        "target": comparison.target_name,
+        "table": values_of(comparison),
     }
+
+
+def _confusion(comparison):
+    """(classes, counts of true by predicted) on unseen rows; None where it would not be read."""
+    predicted = comparison.spaces[0].predicted
+    if comparison.task != "classes" or predicted is None:
+        return None
+    n = len(comparison.classes)
+    if n > MOST_IN_CONFUSION:
+        return None
+    counts = np.zeros((n, n), dtype=int)
+    np.add.at(counts, (comparison.codes, predicted.astype(int)), 1)
+    return [str(c) for c in comparison.classes], counts.tolist()
 
 
 def _in_script(value):

@@ -11,6 +11,8 @@ from ...kernels.points import is_frame
 # Longest side of a thumbnail in pixels; the page enlarges it.
 LARGEST = 48
 MOST_VALUES, LONGEST_TEXT = 8, 240
+# Columns of the table of selected rows.
+MOST_COLUMNS = 40
 
 
 def described(comparison):
@@ -30,6 +32,34 @@ def described(comparison):
     if isinstance(shown, np.ndarray) and shown.ndim == 2:
         return None, _values(shown, [f"x{i}" for i in range(shown.shape[1])])
     return None, [_short(str(item)) for item in shown]
+
+
+def values_of(comparison):
+    """Full values of every point, for the table of selected rows; None for images and objects."""
+    shown = comparison.shown
+    if shown is None or comparison.image_shape is not None:
+        return None
+    if is_frame(shown):
+        names, rows = [str(name) for name in shown.columns], shown.to_numpy()
+    elif isinstance(shown, np.ndarray) and shown.ndim == 2:
+        names, rows = [f"x{i}" for i in range(shown.shape[1])], shown
+    else:
+        return None
+    return {
+        "names": names[:MOST_COLUMNS],
+        "left_out": max(0, len(names) - MOST_COLUMNS),
+        "rows": [[_plain(v) for v in row[:MOST_COLUMNS]] for row in rows],
+    }
+
+
+def _plain(value):
+    """A number (six digits), a text, or None, as JSON can hold it."""
+    if isinstance(value, (bool, np.bool_)):
+        return str(bool(value))
+    if isinstance(value, (int, float, np.integer, np.floating)):
+        value = float(value)
+        return float(f"{value:.6g}") if np.isfinite(value) else None
+    return None if value is None or value is np.nan else str(value)
 
 
 def thumbnails(images):

@@ -1,0 +1,74 @@
+"""The model that a comparison recommends: an ordinary pipeline, and the code that makes it."""
+
+import re
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+
+from ...estimators.discriminant import KernelDiscriminant
+from ...estimators.kernel_map import KernelMap
+from ...estimators.kernelized import Kernelized
+from .measures import REFUTED
+from .sampling import CLASSES, select
+
+# Beyond so many rows the map gets landmarks instead of all rows.
+EXACT_ROWS, LANDMARKS = 5000, 1500
+
+
+def pipeline(space, task, encoder, n_rows, n_classes):
+    """Unfitted: the encoder (if any), and the method in the kernel's space as it was chosen."""
+    kernel = space.kernel
+    if space.validity == REFUTED:
+        kernel = KernelMap(kernel, indefinite="clip")
+    elif n_rows > EXACT_ROWS and kernel.kind != "gram":
+        kernel = KernelMap(kernel, max_rank=LANDMARKS, pivots="random", random_state=0)
+    if task == CLASSES:
+        priors = [1 / n_classes] * n_classes
+        model = KernelDiscriminant(kernel=kernel, shrinkage=space.shrinkage, priors=priors)
+    else:
+        # An intercept of its own: the target need not have mean zero.
+        model = Kernelized(Ridge(alpha=space.alpha), kernel)
+    return model if encoder is None else make_pipeline(clone(encoder), model)
+
+
+def fit(space, task, encoder, X, y, rows):
+    """The pipeline, fitted to these rows of the data as they were given."""
+    n_classes = len(np.unique(y[rows].astype(str))) if task == CLASSES else 0
+    model = pipeline(space, task, encoder, len(rows), n_classes)
+    if space.kernel.kind == "gram":
+        return model.fit(np.asarray(X, dtype=float)[np.ix_(rows, rows)], y[rows])
+    return model.fit(select(X, rows), y[rows])
+
+
+def code(space, task, encoder, n_rows, n_classes):
+    """A few lines that make and fit the same pipeline."""
+    from ... import __all__ as public
+
+    model = pipeline(space, task, encoder, n_rows, n_classes)
+    kernel = _one_line((model if encoder is None else model[-1]).kernel)
+    lines = []
+    if task == CLASSES:
+        priors = f"[1 / {n_classes}] * {n_classes}"
+        made = (
+            f"KernelDiscriminant(kernel={kernel}, shrinkage={space.shrinkage!r}, priors={priors})"
+        )
+    else:
+        lines.append("from sklearn.linear_model import Ridge")
+        made = f"Kernelized(Ridge(alpha={space.alpha!r}), {kernel})"
+    if encoder is not None:
+        lines.append("from sklearn.pipeline import make_pipeline")
+        made = f"make_pipeline({_one_line(encoder)}, {made})"
+    used = {name for name in re.findall(r"\b[A-Z]\w*(?=\()", made) if name in public}
+    lines.append(f"from mercer import {', '.join(sorted(used, key=_import_order))}")
+    return "\n".join([*lines, f"model = {made}.fit(X, y)"])
+
+
+def _one_line(value):
+    return re.sub(r"\s*\n\s*", " ", repr(value))
+
+
+def _import_order(name):
+    """Constants first, then classes, as formatters sort them."""
+    return (not name.isupper(), name)

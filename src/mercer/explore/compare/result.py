@@ -1,0 +1,284 @@
+"""What compare_kernels returns: KernelComparison, and one KernelSpace per kernel."""
+
+from dataclasses import dataclass, field
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import model, verdict
+from .measures import Measures
+from .sampling import CLASSES
+from .scores import BALANCED, MEANING, R2
+from .statistics import INTERVAL, overlap_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from sklearn.base import BaseEstimator
+
+    from ..plots import ComparisonDisplay
+
+
+@dataclass
+class KernelSpace(Measures):
+    """One kernel's feature space on the sample: its measures, scores and embeddings.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        With the width that leave-one-out chose on the whole sample.
+    alpha, shrinkage : float or None
+        The penalty chosen with it; for classes also in the unit of KernelDiscriminant.
+    parameter, value, curve
+        The width that was tuned, the value chosen, and (value, leave-one-out error) for each value
+        tried; None and an empty list where nothing was open.
+    penalties : list of (alpha, leave-one-out error)
+    scores : dict of ndarray
+        One score per fold; the first entry is the one that decides.
+    predicted : ndarray or None
+        A prediction for each row by a model that has not seen it: codes of classes, or numbers.
+    """
+
+    name: str
+    kernel: Any
+    alpha: float | None = None
+    shrinkage: float | None = None
+    parameter: str | None = None
+    value: float | None = None
+    curve: list[tuple[float, float]] = field(default_factory=list)
+    penalties: list[tuple[float, float]] = field(default_factory=list)
+    scores: dict[str, np.ndarray] = field(default_factory=dict)
+    predicted: np.ndarray | None = None
+    embeddings: dict[str, np.ndarray] = field(default_factory=dict)
+    findings: list[str] = field(default_factory=list)
+
+    @property
+    def folds(self) -> np.ndarray:
+        """The deciding score, one per fold."""
+        return next(iter(self.scores.values()))
+
+    @property
+    def score(self) -> float | None:
+        return float(np.mean(self.folds)) if self.scores else None
+
+    @property
+    def tuned(self) -> str:
+        """The chosen values as text, such as "gamma=0.03, alpha=0.1"."""
+        parts = [] if self.parameter is None else [f"{self.parameter}={self.value:.4g}"]
+        if self.shrinkage is not None:
+            parts.append(f"shrinkage={self.shrinkage:.3g}")
+        elif self.alpha is not None:
+            parts.append(f"alpha={self.alpha:.3g}")
+        return ", ".join(parts)
+
+
+class KernelComparison:
+    """Kernels side by side: numbers, words and pictures. Made by :func:`compare_kernels`.
+
+    Attributes
+    ----------
+    spaces : list of KernelSpace
+        Best first.
+    baselines : list of Baseline
+        A constant answer, a linear model and gradient boosting on the same folds.
+    table : DataFrame
+        One row per kernel and baseline, kernels ranked first (needs pandas).
+    recommendation : str
+        Which kernel and why; honest where the difference is within noise.
+    score_name : str or None
+        The score that decides: "balanced accuracy" or "R²".
+    embeddings : dict
+        ``embeddings[kernel name][embedding name]``: (n, 2) coordinates of the sample.
+    target : ndarray or None
+        Classes or numbers of the sample.
+    target_name : str
+    held_out : ndarray of bool
+        Rows that the embeddings were not fitted to.
+    rows : ndarray
+        Positions of the sample in the data given.
+    notes : list of str
+        What was done to the data: rows drawn or left out, columns encoded.
+    columns : list of dict
+        What became of each column; empty where nothing was encoded.
+    command : str or None
+        How the comparison was asked for, shown on the page.
+    """
+
+    def __init__(
+        self, spaces, baselines, sample, data, *, held_out, shown, encoder=None,
+        image_shape=None, target_name=None,
+    ):  # fmt: skip
+        self.spaces = spaces
+        self.baselines = baselines
+        self.target, self.task, self.rows = sample.y, sample.task, sample.rows
+        self.classes, self.codes = sample.classes, sample.codes
+        self.n_folds = len(sample.folds)
+        self.n_training = len(sample.folds[0][0]) if sample.folds else 0
+        self.contest = verdict.Contest(spaces, baselines, overlap_of(sample.folds))
+        self.held_out = held_out
+        self.shown = shown
+        self.encoder = encoder
+        self.columns = [] if encoder is None else list(getattr(encoder, "columns_", []))
+        self.image_shape = image_shape
+        self.target_name = target_name or "target"
+        self.notes = list(sample.notes)
+        self.command = None
+        self._data = (*data, sample.usable)
+
+    def __len__(self):
+        return len(self.rows)
+
+    @property
+    def score_name(self) -> str | None:
+        return None if self.task is None else BALANCED if self.task == CLASSES else R2
+
+    @property
+    def method(self) -> str:
+        """What is fitted in every kernel's space."""
+        return "discriminant" if self.task == CLASSES else "ridge"
+
+    @property
+    def score_meaning(self) -> str:
+        """What the score says, and what kind of intervals are given."""
+        return "" if self.score_name is None else f"{MEANING[self.score_name]}; {INTERVAL}"
+
+    @property
+    def embeddings(self) -> dict[str, dict[str, np.ndarray]]:
+        return {space.name: space.embeddings for space in self.spaces}
+
+    @property
+    def headline(self) -> str:
+        """The verdict in one sentence."""
+        return verdict.headline(self.contest, len(self))
+
+    @property
+    def reasons(self) -> list[str]:
+        """Sentences that carry it."""
+        return verdict.reasons(self.contest, self.score_name, self.n_training, self.n_folds)
+
+    @property
+    def recommendation(self) -> str:
+        return " ".join([self.headline, *self.reasons])
+
+    # --- the next step ----------------------------------------------------------------------------
+
+    def best_model(self, kernel: str | None = None) -> "BaseEstimator":
+        """A fitted pipeline with the best kernel, ready to predict: the comparison's next step.
+
+        It takes rows as `compare_kernels` got them: columns are encoded by the pipeline itself. It
+        is fitted to all rows that have a target, with the width and penalty that were chosen.
+
+        Parameters
+        ----------
+        kernel : str or None
+            The name of another kernel of the comparison; None: the best one.
+        """
+        return model.fit(self._space(kernel), self.task, self.encoder, *self._data)
+
+    def code(self, kernel: str | None = None) -> str:
+        """Python that makes the same model: copy it into a script."""
+        n_classes = 0 if self.classes is None else len(self.classes)
+        return model.code(
+            self._space(kernel), self.task, self.encoder, len(self._data[2]), n_classes
+        )
+
+    def _space(self, name):
+        if self.task is None:
+            raise ValueError("there is no model without a target: compare with y.")
+        if name is None:
+            return self.spaces[0]
+        found = [space for space in self.spaces if space.name == name]
+        if not found:
+            names = ", ".join(repr(space.name) for space in self.spaces)
+            raise ValueError(f"no kernel {name!r} was compared; there are {names}.")
+        return found[0]
+
+    # --- tables -----------------------------------------------------------------------------------
+
+    def records(self) -> list[dict[str, Any]]:
+        """The ranked table as a list of dicts of plain Python values; kernels, then baselines."""
+        group = {space.name for space in self.contest.group}
+        kernels = [
+            self._record(place, space, space.name in group)
+            for place, space in enumerate(self.spaces, 1)
+        ]
+        return kernels + [
+            self._scores(b) | {"kernel": None, "model": b.name} for b in self.baselines
+        ]
+
+    def _scores(self, scored):
+        found = {"score": scored.score, "interval": self.contest.interval(scored)}
+        for name, folds in scored.scores.items():
+            found[name.replace(" ", "_").replace("R²", "R2")] = float(np.mean(folds))
+        return found
+
+    def _record(self, place, space, in_group):
+        record: dict[str, Any] = {"place": place, "kernel": space.name, "model": self.method}
+        if space.scores:
+            record |= self._scores(space) | {"within_noise_of_best": in_group}
+            record |= {"alignment": space.alignment, "tuned": space.tuned, "alpha": space.alpha}
+        low, high = space.self_similarity
+        return record | {
+            "tuned_kernel": repr(space.kernel),
+            "rank": space.rank,
+            "effective_dimension": space.effective_dimension,
+            "self_similarity_min": low,
+            "self_similarity_max": high,
+            "condition": space.condition,
+            "valid": space.validity,
+            "fit_seconds": space.fit_seconds,
+        }
+
+    @property
+    def table(self) -> "pd.DataFrame":
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ImportError(".table needs pandas: pip install 'mercer[report]'.") from None
+        frame = pd.DataFrame(self.records())
+        frame["place"] = np.arange(1, len(frame) + 1)
+        return frame.set_index("place")
+
+    # --- pictures ---------------------------------------------------------------------------------
+
+    def plot(self, embedding: str | None = None, **kwargs: Any) -> "ComparisonDisplay":
+        """Draw every kernel's space beside its spectrum; see ComparisonDisplay."""
+        from ..plots import ComparisonDisplay
+
+        return ComparisonDisplay(self).plot(embedding, **kwargs)
+
+    def to_html(self, path: Any = None, *, title: str = "Kernels compared") -> str:
+        """One self-contained page, to look at and to lasso points in; returns its path or text."""
+        from ..report import write_report
+
+        return write_report(self, path, title=title)
+
+    def _repr_html_(self):
+        """For notebooks: the verdict and the table."""
+        left = "style='text-align:left'"
+        head = (
+            f"<tr><th></th><th {left}>model</th><th>{escape(self.score_name or '')}</th>"
+            f"<th {left}>chosen values</th></tr>"
+        )
+        rows = []
+        for place, space in enumerate(self.spaces, 1):
+            rows.append(self._html_row(place, space, space.name, space.tuned))
+        rows += [self._html_row("", b, b.name, "") for b in self.baselines]
+        lines = "".join(f"<li>{escape(reason)}</li>" for reason in self.reasons)
+        return (
+            f"<div><p><b>{escape(self.headline)}</b></p><table>{head}{''.join(rows)}</table>"
+            f"<details><summary>Why</summary><ul>{lines}</ul></details></div>"
+        )
+
+    def _html_row(self, place, model, name, tuned):
+        score = ""
+        if model.score is not None:
+            score = f"{model.score:.3f} ± {self.contest.interval(model):.3f}"
+        return (
+            f"<tr><td>{place}</td><td style='text-align:left'>{escape(name)}</td><td>{score}</td>"
+            f"<td style='text-align:left'>{escape(tuned)}</td></tr>"
+        )
+
+    def __repr__(self):
+        names = ", ".join(space.name for space in self.spaces)
+        return f"<KernelComparison of {names} on {len(self)} points: {self.headline}>"

@@ -1,0 +1,77 @@
+"""What the folds can tell: corrected intervals, and groups that cannot be told apart.
+
+Training sets of cross-validation overlap, so fold differences are not independent. Their variance
+is multiplied by 1/J + n_test/n_train instead of 1/J (Nadeau and Bengio, 2003; for repeated folds
+Bouckaert and Frank, 2004). With m models any of m(m-1)/2 differences may be the largest: the
+limit is that of the studentised range (Tukey), which for two models is Student's t.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import scipy.stats
+
+LEVEL = 0.95
+INTERVAL = "95 % intervals, corrected for overlapping training sets (Nadeau and Bengio)"
+
+
+@dataclass
+class Difference:
+    """Mean paired difference over folds, and the half-width of its interval."""
+
+    mean: float
+    margin: float
+
+    @property
+    def within_noise(self) -> bool:
+        return bool(not abs(self.mean) > self.margin)
+
+
+def paired_difference(a, b, overlap: float, n_models: int = 2) -> Difference:
+    """Of two models on the same folds, among `n_models` that are compared with each other."""
+    d = np.asarray(a, dtype=float) - np.asarray(b, dtype=float)
+    if len(d) < 2 or not np.isfinite(d).all():
+        return Difference(float(d.mean()), float("inf"))
+    return Difference(float(d.mean()), limit(n_models, len(d) - 1) * corrected_error(d, overlap))
+
+
+def half_width(values, overlap: float) -> float:
+    """Of the 95 % interval of one model's score."""
+    values = np.asarray(values, dtype=float)
+    return (
+        limit(2, len(values) - 1) * corrected_error(values, overlap) if len(values) > 1 else np.nan
+    )
+
+
+def corrected_error(values, overlap: float) -> float:
+    """Standard error of the mean over folds, with the overlap of the training sets in it."""
+    return float(np.std(values, ddof=1) * np.sqrt(1 / len(values) + overlap))
+
+
+@lru_cache(maxsize=256)
+def limit(n_models: int, degrees: int) -> float:
+    """How many standard errors the largest of all pairwise differences exceeds once in 20 times."""
+    if n_models <= 2:
+        return float(scipy.stats.t.ppf((1 + LEVEL) / 2, degrees))
+    return float(scipy.stats.studentized_range.ppf(LEVEL, n_models, degrees) / 2**0.5)
+
+
+def overlap_of(folds) -> float:
+    """n_test / n_train, or 0 where the training sets are disjoint."""
+    if len(folds) < 2 or not len(np.intersect1d(folds[0][0], folds[1][0])):
+        return 0.0
+    return len(folds[0][1]) / len(folds[0][0])
+
+
+def undecided(scores: list[np.ndarray], overlap: float, n_models: int) -> int:
+    """How many of the models, best first, cannot be told from the first.
+
+    They stand together at the top: a model counts as worse only if all models below it do, too,
+    so that no group has a better score outside than inside.
+    """
+    last = 0
+    for place in range(1, len(scores)):
+        if paired_difference(scores[0], scores[place], overlap, n_models).within_noise:
+            last = place
+    return last + 1

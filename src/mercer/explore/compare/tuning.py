@@ -1,0 +1,142 @@
+"""Each kernel at its best: its width and penalty chosen on training rows by leave-one-out."""
+
+import inspect
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.base import clone
+
+from ...engine.arrays import as_numpy
+from ...kernels import RBF
+from ...kernels.parameters import RULES
+from .ridge_path import RidgePath
+
+# Widths tried, as factors of gamma around the value that the data suggest.
+FACTORS = tuple(4.0**j for j in range(-4, 3))
+# Widths are chosen on at most so many training rows; the penalty is chosen on all of them.
+TUNED_ON = 300
+# Matrices of all candidates are kept for samples of up to this size (32 MB each at 2000).
+KEPT = 2000
+WIDTHS = ("gamma", "length_scale")
+
+
+@dataclass
+class Tuned:
+    """One candidate of a kernel, fitted to some rows."""
+
+    number: int
+    path: RidgePath
+    errors: list[float]  # leave-one-out error of every candidate; empty where there is one
+
+
+class Candidates:
+    """A kernel along its path of widths, and its matrices on the sample.
+
+    Attributes
+    ----------
+    kernels : list of Kernel
+        All parameters are numbers.
+    parameter : str or None
+        The (first) width that differs among them; None where there is nothing to choose.
+    values : list of float
+        Of that parameter.
+    """
+
+    def __init__(self, kernel, sample, *, tuned=True):
+        self.sample = sample
+        X = sample.X
+        self.parameter, self.values, self.kernels = None, [], [kernel]
+        if not sample.gram:
+            names = tunable(kernel) if tuned else []
+            self.kernels, self.values = _path(kernel, X, names)
+            self.parameter = names[0] if names else None
+        self._matrices: dict[int, np.ndarray] = {}
+
+    def matrix(self, number, rows, columns=None):
+        """k(rows, columns) of one candidate; columns=None: against the rows themselves."""
+        columns = rows if columns is None else columns
+        if self.sample.gram or len(self.sample) <= KEPT:
+            if number not in self._matrices:
+                self._matrices[number] = _values(self.kernels[number], self.sample.X)
+            return self._matrices[number][np.ix_(rows, columns)]
+        X, Y = self.sample.take(rows), self.sample.take(columns)
+        return _values(self.kernels[number], X, None if columns is rows else Y)
+
+    def tune(self, rows) -> Tuned:
+        """The best width and penalty for these rows."""
+        Y, importance = self.sample.ridge_targets(rows)
+        number, errors = 0, []
+        if len(self.kernels) > 1:
+            few = np.arange(len(rows))
+            if len(rows) > TUNED_ON:
+                few = np.random.default_rng(0).permutation(len(rows))[:TUNED_ON]
+            part = Y[few], None if importance is None else importance[few]
+            for j in range(len(self.kernels)):
+                errors.append(float(RidgePath.fit(self.matrix(j, rows[few]), *part).errors.min()))
+            number = int(np.argmin(errors))
+        return Tuned(number, RidgePath.fit(self.matrix(number, rows), Y, importance), errors)
+
+
+def tunable(kernel) -> list[str]:
+    """Names of the widths that are open: left at their default, or named by a rule ("scale").
+
+    A number that the caller has written stays as it is.
+    """
+    names = []
+    parameters = kernel.get_params(deep=True)
+    for name, value in parameters.items():
+        head, _, last = name.rpartition("__")
+        if last not in WIDTHS:
+            continue
+        owner = parameters[head] if head else kernel
+        default = inspect.signature(type(owner).__init__).parameters[last].default
+        rule = isinstance(value, str) and value in RULES
+        if rule or (np.ndim(value) == 0 and type(value) is type(default) and value == default):
+            names.append(name)
+    return names
+
+
+def _path(kernel, X, names):
+    """(kernels with numbers, values of the first width); a single one if no width is open.
+
+    The data suggest gamma = "scale" (or "median" where asked for) and the length scale of the same
+    width. All open widths of a composed kernel move together.
+    """
+    if not names:
+        return [kernel.bind(X)], []
+    given = kernel.get_params(deep=True)
+    lengths = [name for name in names if name.endswith("length_scale")]
+    numbers = [name for name in names if name not in lengths and not isinstance(given[name], str)]
+    suggested = _suggested_gamma(X)
+    # A number at its default (Polynomial's gamma = 1) gives way to what the data suggest.
+    start = clone(kernel).set_params(
+        **dict.fromkeys(numbers, suggested), **dict.fromkeys(lengths, (2 * suggested) ** -0.5)
+    )
+    start = start.bind(X)
+    found = start.get_params(deep=True)
+    kernels, values = [], []
+    for factor in FACTORS:
+        changed = {
+            name: rounded(found[name] / factor**0.5 if name in lengths else found[name] * factor)
+            for name in names
+        }
+        kernels.append(clone(start).set_params(**changed))
+        values.append(changed[names[0]])
+    return kernels, values
+
+
+def rounded(value, digits=4):
+    """A number that can be written down: so many significant digits."""
+    return float(f"{float(value):.{digits}g}")
+
+
+def _suggested_gamma(X):
+    """gamma = "scale" where X holds numbers; 1 for objects."""
+    try:
+        return float(RBF("scale").bind(X).gamma)
+    except (TypeError, ValueError):
+        return 1.0
+
+
+def _values(kernel, X, Y=None):
+    return np.asarray(as_numpy(kernel(X) if Y is None else kernel(X, Y)), dtype=float)
