@@ -98,12 +98,13 @@ def alarms_power(name, n, seed):
 # --- the tables -----------------------------------------------------------------------------------
 
 
-def count(job, simulations, workers):
+def count(job, options):
     """The answers of job(seed) for so many seeds."""
-    if workers == 1:
-        return [job(seed) for seed in range(simulations)]
-    with ProcessPoolExecutor(workers) as pool:
-        return list(pool.map(job, range(simulations), chunksize=10))
+    seeds = range(options.first_seed, options.first_seed + options.simulations)
+    if options.workers == 1:
+        return [job(seed) for seed in seeds]
+    with ProcessPoolExecutor(options.workers) as pool:
+        return list(pool.map(job, seeds, chunksize=10))
 
 
 def standard_error(share, simulations):
@@ -120,7 +121,7 @@ def levels(options, save):
                 for max_rank in options.max_rank:
                     start = time.process_time()
                     job = partial(alarm, n, d, max_rank)
-                    share = float(np.mean(count(job, options.simulations, options.workers)))
+                    share = float(np.mean(count(job, options)))
                     line = {"test": test, "n": n, "d": d, "max_rank": max_rank, "level": share}
                     line["simulations"] = options.simulations
                     save(line)
@@ -136,7 +137,7 @@ def levels(options, save):
 def power(options, save):
     for name in ALTERNATIVES:
         job = partial(alarms_power, name, 500)
-        answers = np.array(count(job, options.simulations, options.workers), dtype=float)
+        answers = np.array(count(job, options), dtype=float)
         ours, theirs = answers.mean(axis=0)
         noise = (answers[:, 0] - answers[:, 1]).std() / len(answers) ** 0.5
         save(
@@ -154,6 +155,7 @@ def main(argv=None):
     parser = argparse.ArgumentParser(prog="benchmarks.levels_of_tests", description=__doc__)
     parser.add_argument("what", choices=["levels", "power"], nargs="?", default="levels")
     parser.add_argument("--simulations", type=int, default=1000)
+    parser.add_argument("--first-seed", type=int, default=0, help="for other samples")
     parser.add_argument("--tests", nargs="+", default=["two-sample", "independence"])
     parser.add_argument("--n", type=int, nargs="+", default=[50, 200, 2000])
     parser.add_argument("--d", type=int, nargs="+", default=[1, 5, 50])

@@ -91,6 +91,7 @@ class Samples:
         self.all = [Sample(X, name, kernel) for name, X in named.items()]
         self.columns = _common_columns(self.all)
         self.encoder: TableEncoder | None = None
+        self.identifiers: list[str] = []
         self.encoded = encode and self.columns is not None and kernel.kind == "vectors"
 
     @property
@@ -116,9 +117,16 @@ class Samples:
         order = rng.permutation(len(positions))
         rows = taken(joined(parts), order)
         if self.encoded:
-            held = all(sample.held for sample in self.all)
-            everything = [self._readable(s.source, s.name) for s in self.all] if held else [rows]
-            self.encoder = TableEncoder().fit(joined(everything))
+            if all(sample.held for sample in self.all):
+                whole = [self._readable(sample.source, sample.name) for sample in self.all]
+                self.identifiers = _identifiers(whole)
+                self.columns = [c for c in self.columns if str(c) not in self.identifiers]
+                if not self.columns:
+                    raise ValueError("every column has one value per row: nothing to compare.")
+                self.encoder = TableEncoder().fit(joined(whole)[self.columns])
+                rows = rows[self.columns]
+            else:
+                self.encoder = TableEncoder().fit(rows)
             rows = self.encoder.transform(rows)
         return rows, positions[order]
 
@@ -211,6 +219,17 @@ def _partitions(X):
     count = X.npartitions if is_dask_frame(X) else X.numblocks[0]
     for i in range(count):
         yield blocks[i].compute()
+
+
+def _identifiers(frames):
+    """Columns that number or name the rows of each sample; together they repeat, and so would
+    look like numbers, and differ for no good reason."""
+    found = [
+        {str(r["name"]) for r in TableEncoder().fit(frame).columns_ if r["kind"] == "identifier"}
+        for frame in frames
+        if len(frame) > 1
+    ]
+    return sorted(set.union(*found)) if found else []
 
 
 def _common_columns(samples):
