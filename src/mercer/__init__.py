@@ -49,6 +49,11 @@ if _TYPE_CHECKING:
     from .explore.plots import FeatureSpaceDisplay, GramDisplay, ResidualDisplay, SpectrumDisplay
     from .export.files import ModelFileError, load, save
     from .export.onnx import to_onnx
+    from .statistics.drift import DriftDetector
+    from .statistics.embedding import distance_between, mean_embedding
+    from .statistics.independence import independence_test
+    from .statistics.result import TestResult
+    from .statistics.two_sample import two_sample_test
 
 __version__ = _version("mercer")
 
@@ -65,6 +70,12 @@ _WHERE = {
     "GramDisplay": "explore.plots",
     "ResidualDisplay": "explore.plots",
     "SpectrumDisplay": "explore.plots",
+    "DriftDetector": "statistics.drift",
+    "TestResult": "statistics.result",
+    "distance_between": "statistics.embedding",
+    "independence_test": "statistics.independence",
+    "mean_embedding": "statistics.embedding",
+    "two_sample_test": "statistics.two_sample",
 }
 
 
@@ -81,6 +92,7 @@ __all__ = [
     "ClassicalMDS",
     "Constant",
     "Cosine",
+    "DriftDetector",
     "FeatureSpaceDisplay",
     "FromFeatures",
     "FromFunction",
@@ -116,13 +128,18 @@ __all__ = [
     "Sigmoid",
     "SpectrumDisplay",
     "TableEncoder",
+    "TestResult",
     "as_kernel",
     "check_mercer",
     "compare_kernels",
+    "distance_between",
+    "independence_test",
     "load",
+    "mean_embedding",
     "preimage",
     "save",
     "to_onnx",
+    "two_sample_test",
 ]
 
 

@@ -1,4 +1,4 @@
-"""The commands: demo, compare, check, map."""
+"""The commands: demo, compare, check, map, differ."""
 
 import shlex
 import sys
@@ -19,6 +19,7 @@ from ..kernels import RBF, Precomputed, check_mercer
 from ..kernels.expressions import parse_kernel
 from . import demo as demo_data
 from . import files, output
+from .differ import EPILOG, differ
 from .files import BadInput
 
 app = typer.Typer(
@@ -326,6 +327,9 @@ def map_(
         f"from the kernel by at most {bound:.2g} (certified on {min(len(frame), CERTIFIED)} rows).",
         markup=False,
     )
+
+
+app.command(epilog=EPILOG)(differ)
 
 
 # --- small parts ----------------------------------------------------------------------------------

@@ -159,7 +159,9 @@ def own_types():
     """
     import sklearn.gaussian_process.kernels as gp
 
-    from ..estimators import table  # noqa: F401 (imported late elsewhere; its types are ours)
+    # Imported late elsewhere; their types are ours.
+    from ..estimators import table  # noqa: F401
+    from ..statistics import drift  # noqa: F401
 
     ours = [c for base in (Kernel, BaseEstimator) for c in _subclasses(base)]
     ours = [c for c in ours if c.__module__.split(".")[0] == "mercer"]

@@ -1,0 +1,185 @@
+"""`python -m benchmarks.levels_of_tests`: how often tests raise an alarm, with and without cause.
+
+Level: both samples come from one distribution, and the share of alarms at 5 % is counted. Power:
+they do not, and the share is compared with hyppo's MMD on the same samples. Results are printed as
+they come, and written as JSON; docs/trust.md shows them.
+"""
+
+import argparse
+import json
+import os
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+LEVEL = 0.05
+# A permutation test is exact for any number of permutations; a few are enough to count alarms.
+PERMUTATIONS = 199
+
+
+# --- samples that are alike -----------------------------------------------------------------------
+
+
+def alarm_two_samples(n, d, max_rank, seed):
+    """Whether two samples of one distribution, normal or (odd seeds) skewed, are told apart."""
+    from mercer import KernelMap, two_sample_test
+
+    rng = np.random.default_rng([n, d, seed])
+    draw = rng.exponential if seed % 2 else rng.normal
+    X, Y = draw(size=(n, d)), draw(size=(n, d))
+    kernel = "rbf" if max_rank is None else KernelMap("rbf", max_rank=max_rank, pivots="random")
+    return two_sample_test(X, Y, kernel, n_permutations=PERMUTATIONS, random_state=seed).differs
+
+
+def alarm_independence(n, d, max_rank, seed):
+    """Whether independent columns are taken for dependent."""
+    from mercer import KernelMap, independence_test
+
+    rng = np.random.default_rng([n, d, seed])
+    draw = rng.exponential if seed % 2 else rng.normal
+    X, Y = draw(size=(n, d)), draw(size=(n, d))
+    kernel = "rbf" if max_rank is None else KernelMap("rbf", max_rank=max_rank, pivots="random")
+    return independence_test(X, Y, kernel, n_permutations=PERMUTATIONS, random_state=seed).differs
+
+
+# --- samples that differ --------------------------------------------------------------------------
+
+
+def shifted(rng, n):
+    """One of five means is moved."""
+    X, Y = rng.normal(size=(n, 5)), rng.normal(size=(n, 5))
+    Y[:, 0] += 0.17
+    return X, Y
+
+
+def wider(rng, n):
+    """All five columns have a larger spread."""
+    return rng.normal(size=(n, 5)), 1.08 * rng.normal(size=(n, 5))
+
+
+def correlated(rng, n):
+    """Two of five columns are correlated."""
+    X, Y = rng.normal(size=(n, 5)), rng.normal(size=(n, 5))
+    Y[:, 1] = 0.35 * Y[:, 0] + np.sqrt(1 - 0.35**2) * Y[:, 1]
+    return X, Y
+
+
+def heavy_tailed(rng, n):
+    """The same means and variances, with heavier tails."""
+    return rng.normal(size=(n, 3)), rng.standard_t(6, size=(n, 3)) * np.sqrt(4 / 6)
+
+
+def mixed(rng, n):
+    """Four in a hundred rows come from a small group apart."""
+    X, Y = rng.normal(size=(n, 2)), rng.normal(size=(n, 2))
+    apart = rng.random(n) < 0.04
+    Y[apart] = 2.0 + 0.2 * rng.normal(size=(apart.sum(), 2))
+    return X, Y
+
+
+ALTERNATIVES = {f.__name__: f for f in (shifted, wider, correlated, heavy_tailed, mixed)}
+
+
+def alarms_power(name, n, seed):
+    """(mercer, hyppo): who tells the samples apart."""
+    from hyppo.ksample import MMD
+
+    from mercer import two_sample_test
+
+    X, Y = ALTERNATIVES[name](np.random.default_rng([n, seed]), n)
+    ours = two_sample_test(X, Y, n_permutations=PERMUTATIONS, random_state=seed).differs
+    return bool(ours), bool(MMD().test(X, Y)[1] <= LEVEL)
+
+
+# --- the tables -----------------------------------------------------------------------------------
+
+
+def count(job, options):
+    """The answers of job(seed) for so many seeds."""
+    seeds = range(options.first_seed, options.first_seed + options.simulations)
+    if options.workers == 1:
+        return [job(seed) for seed in seeds]
+    with ProcessPoolExecutor(options.workers) as pool:
+        return list(pool.map(job, seeds, chunksize=10))
+
+
+def standard_error(share, simulations):
+    return (share * (1 - share) / simulations) ** 0.5
+
+
+def levels(options, save):
+    tests = {"two-sample": alarm_two_samples, "independence": alarm_independence}
+    for test, alarm in tests.items():
+        if test not in options.tests:
+            continue
+        for n in options.n:
+            for d in options.d:
+                for max_rank in options.max_rank:
+                    start = time.process_time()
+                    job = partial(alarm, n, d, max_rank)
+                    share = float(np.mean(count(job, options)))
+                    line = {"test": test, "n": n, "d": d, "max_rank": max_rank, "level": share}
+                    line["simulations"] = options.simulations
+                    save(line)
+                    print(
+                        f"{test:13} n = {n:5}, d = {d:3}, rank {max_rank or 'usual':>5}: "
+                        f"{100 * share:5.2f} % of {options.simulations} "
+                        f"(± {100 * standard_error(0.05, options.simulations):.2f})"
+                        f"  {time.process_time() - start:.0f} s",
+                        flush=True,
+                    )
+
+
+def power(options, save):
+    for name in ALTERNATIVES:
+        job = partial(alarms_power, name, 500)
+        answers = np.array(count(job, options), dtype=float)
+        ours, theirs = answers.mean(axis=0)
+        noise = (answers[:, 0] - answers[:, 1]).std() / len(answers) ** 0.5
+        save(
+            {"alternative": name, "mercer": ours, "hyppo": theirs, "noise": noise}
+            | {"simulations": options.simulations}
+        )
+        print(
+            f"{name:13} mercer {ours:.3f}, hyppo {theirs:.3f}, difference {ours - theirs:+.3f} "
+            f"± {noise:.3f} ({options.simulations} pairs of samples)",
+            flush=True,
+        )
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(prog="benchmarks.levels_of_tests", description=__doc__)
+    parser.add_argument("what", choices=["levels", "power"], nargs="?", default="levels")
+    parser.add_argument("--simulations", type=int, default=1000)
+    parser.add_argument("--first-seed", type=int, default=0, help="for other samples")
+    parser.add_argument("--tests", nargs="+", default=["two-sample", "independence"])
+    parser.add_argument("--n", type=int, nargs="+", default=[50, 200, 2000])
+    parser.add_argument("--d", type=int, nargs="+", default=[1, 5, 50])
+    parser.add_argument(
+        "--max-rank",
+        nargs="+",
+        default=[None, 30],
+        type=lambda text: None if text == "usual" else int(text),
+        help="ranks of the maps, or 'usual'",
+    )
+    parser.add_argument("--workers", type=int, default=os.cpu_count())
+    parser.add_argument("--output", type=Path, default=Path("bench-output"))
+    options = parser.parse_args(argv)
+    options.output.mkdir(parents=True, exist_ok=True)
+    path, lines = options.output / f"{options.what}_of_tests.json", []
+
+    def save(line):
+        lines.append(line)
+        path.write_text(json.dumps(lines, indent=1))
+
+    (levels if options.what == "levels" else power)(options, save)
+    print(f"written: {path}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

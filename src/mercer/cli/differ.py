@@ -1,0 +1,155 @@
+"""`mercer differ old new`: has the data changed, and where?"""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import pandas as pd
+import typer
+
+from ..explore.report.difference import write_difference
+from ..kernels.expressions import parse_kernel
+from ..statistics.two_sample import two_sample_test
+from . import output
+from .errors import BadInput
+from .tables import read_table
+
+EPILOG = (
+    "Exit code 0: no difference found; 1: the files differ; 2: bad input.\n\nExamples:\n\n"
+    "  mercer differ january.csv february.csv\n\n"
+    "  mercer differ old.parquet new.parquet --ignore id --ignore date --level 0.01\n\n"
+    "  mercer differ old.csv new.csv --json > result.json"
+)
+
+
+def differ(
+    old: Annotated[Path, typer.Argument(help="csv, tsv, xlsx, json or parquet.")],
+    new: Annotated[Path, typer.Argument(help="Another file with the same columns.")],
+    kernel: Annotated[str, typer.Option("--kernel", "-k", help="The kernel.")] = "RBF()",
+    ignore: Annotated[
+        list[str] | None, typer.Option("--ignore", help="A column to leave out; may be repeated.")
+    ] = None,
+    level: Annotated[
+        float, typer.Option(help="Rate of false alarms, which decides the exit code.")
+    ] = 0.05,
+    permutations: Annotated[
+        int, typer.Option(min=2, help="Random exchanges of the labels.")
+    ] = 1000,
+    rows: Annotated[int, typer.Option(min=1, help="Rows to show of each file.")] = 5,
+    seed: Annotated[int, typer.Option(help="Of the random numbers.")] = 0,
+    page: Annotated[Path | None, typer.Option("--output", "-o", help="The page to write.")] = Path(
+        "differ.html"
+    ),
+    no_page: Annotated[bool, typer.Option("--no-page", help="Write no page.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+):
+    """Do two tables come from one source? The answer, the columns and the rows that differ."""
+    page = None if no_page else page
+    if page is not None and not page.parent.is_dir():
+        raise BadInput(f"no folder {str(page.parent)!r} to write {page.name} into.")
+    frames, notes = _read(old, new, ignore or [])
+    with output.progress(json) as callback:
+        callback(0, 1, "comparing")
+        result: Any = two_sample_test(
+            frames[0],
+            frames[1],
+            parse_kernel(kernel),
+            n_permutations=permutations,
+            level=level,
+            random_state=seed,
+        )
+        columns, examples = result.columns, result.rows(rows)
+        names = (old.name, new.name) if old.name != new.name else (str(old), str(new))
+        if page is not None:
+            write_difference(result, page, names=names)
+    notes += _notes_on_columns(result.samples)
+    if json:
+        output.as_json(_summary(result, columns, examples, names, page, notes))
+    else:
+        output.notes(notes)
+        _print(result, columns, examples, names, page)
+    raise typer.Exit(1 if result.differs else 0)
+
+
+def _read(old, new, ignore):
+    frames, notes = [], []
+    for path in (old, new):
+        frame, read = read_table(path)
+        unknown = [name for name in ignore if name not in frame.columns]
+        if unknown:
+            raise BadInput(f"{path.name} has no column {unknown[0]!r} to ignore.")
+        frame = frame.drop(columns=list(ignore))
+        if frame.shape[1] == 0:
+            raise BadInput(f"{path.name} has no column left to compare.")
+        frames.append(frame)
+        notes += [f"{path.name}: {note}" for note in read]
+    common = [c for c in frames[0].columns if c in frames[1].columns]
+    for path, frame in zip((old, new), frames):
+        alone = [str(c) for c in frame.columns if c not in common]
+        if alone:
+            few = ", ".join(alone[:6]) + (f" and {len(alone) - 6} more" if len(alone) > 6 else "")
+            notes.append(f"only {path.name} has these columns, which were left out: {few}")
+    if not common:
+        raise BadInput("the files have no column in common.")
+    return [frame[common] for frame in frames], notes
+
+
+def _notes_on_columns(samples):
+    """What became of the columns."""
+    notes = [note.rstrip(".") for note in samples.encoder.notes()]
+    if samples.identifiers:
+        few = ", ".join(samples.identifiers[:6])
+        notes.append(f"columns with one value per row were left out: {few}")
+    return notes
+
+
+def _print(result, columns, examples, names, page):
+    out = output.out
+    out.print(result.headline.replace("The samples", "The files"), markup=False)
+    out.print(
+        f"Statistic {result.statistic:.3g}, threshold {result.threshold:.3g} at level "
+        f"{result.level:g}; {result.n_permutations} permutations.",
+        markup=False,
+    )
+    if result.differs:
+        out.print("\nColumns, by their share in the difference:", markup=False)
+        for name, share in list(columns.items())[:10]:
+            if share >= 0.005:
+                out.print(f"  {share:4.0%}  {name}", markup=False)
+        for name, frame in zip(names, examples):
+            out.print(f"\nRows that are most typical of {name} only:", markup=False)
+            out.print(frame.to_string(index=False, max_cols=8), markup=False, soft_wrap=True)
+    if page is not None:
+        out.print(f"\nPage: {Path(page).resolve()}", markup=False, soft_wrap=True)
+
+
+def _summary(result, columns, examples, names, page, notes):
+    return {
+        "differs": result.differs,
+        "p_value": result.p_value,
+        "statistic": result.statistic,
+        "threshold": result.threshold,
+        "level": result.level,
+        "permutations": result.n_permutations,
+        "kernel": repr(result.kernel),
+        "distance": result.distance,
+        "rows": {"old": result.n_x, "new": result.n_y},
+        "columns": columns,
+        "examples": {which: _records(frame) for which, frame in zip(("old", "new"), examples)},
+        "files": {"old": names[0], "new": names[1]},
+        "page": None if page is None else str(page),
+        "notes": notes,
+    }
+
+
+def _records(frame: pd.DataFrame):
+    """Rows for JSON: numbers stay numbers, gaps are null, all else is text."""
+    return [
+        {str(name): _value(value) for name, value in row.items()}
+        for row in frame.to_dict(orient="records")
+    ]
+
+
+def _value(value):
+    if pd.isna(value):
+        return None
+    return value if isinstance(value, (bool, int, float, str)) else str(value)

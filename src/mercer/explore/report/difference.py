@@ -1,0 +1,185 @@
+"""The page of a two-sample test: the answer, the columns, the rows, the witness and the space."""
+
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...estimators.pca import KernelPCA
+from ..plots.style import COLOURS
+
+HERE = Path(__file__).parent
+# Columns whose pairs are drawn, points drawn of each sample, rows listed of each.
+LEADING, POINTS, LISTED = 3, 600, 8
+GRID = 60
+
+
+def write_difference(result: Any, path: Any, *, names: tuple[str, str] = ("X", "Y")) -> str:
+    """Write one self-contained page about the result of a two-sample test of data frames."""
+    path = Path(path)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"no folder {str(path.parent)!r} to write {path.name} into.")
+    path.write_text(difference_page(result, names), encoding="utf-8")
+    return str(path)
+
+
+def difference_page(result: Any, names: tuple[str, str]) -> str:
+    """The page as text."""
+    try:
+        from bokeh.embed import components
+        from bokeh.resources import Resources
+        from jinja2 import Environment, FileSystemLoader
+    except ImportError:
+        raise ImportError("the page needs Bokeh: pip install 'mercer[report]'.") from None
+    points = [result.samples.some_points(which, POINTS) for which in (0, 1)]
+    models = {"space": space_figure(result, points, names)}
+    pairs = leading_pairs(result, points)
+    for number, pair in enumerate(pairs):
+        models[f"pair{number}"] = witness_figure(result, points, pair, names)
+    script, divs = components(models)
+    template = Environment(loader=FileSystemLoader(HERE), autoescape=True).get_template(
+        "difference.html"
+    )
+    return template.render(
+        title=f"{names[0]} and {names[1]}",
+        result=result,
+        headline=result.headline.replace("The samples", "The files"),
+        names=names,
+        colours=COLOURS[:2],
+        columns=result.columns,
+        tables=[_cells(rows) for rows in result.rows(LISTED)],
+        divs=divs,
+        pairs=len(pairs),
+        css=(HERE / "page.css").read_text(encoding="utf-8"),
+        bokeh=Resources(mode="inline", components=["bokeh"], minified=True).render(),
+        script=script,
+    )
+
+
+def leading_pairs(result: Any, points: list[np.ndarray]) -> list[tuple]:
+    """Pairs ((name, place), (name, place)) of the leading columns that are one number each."""
+    groups = result.samples.column_groups(points[0].shape[1])
+    single = [(name, groups[name][0]) for name in result.columns if len(groups[name]) == 1]
+    return list(combinations(single[:LEADING], 2))
+
+
+def space_figure(result: Any, points: list[np.ndarray], names: tuple[str, str]) -> Any:
+    """Both samples in one feature space: its two directions of largest variance."""
+    from bokeh.plotting import figure
+
+    both = np.concatenate(points)
+    Z = KernelPCA(2, kernel=result.kernel).fit_transform(both)
+    panel = figure(
+        height=420, sizing_mode="stretch_width", tools="pan,wheel_zoom,reset", name="space"
+    )
+    starts = (0, len(points[0]))
+    for start, rows, colour, name in zip(starts, points, COLOURS, names):
+        part = Z[start : start + len(rows)]
+        panel.scatter(
+            part[:, 0],
+            part[:, 1],
+            size=5,
+            fill_color=colour,
+            fill_alpha=0.55,
+            line_color=None,
+            legend_label=name,
+        )
+    _quiet(panel)
+    panel.axis.visible = False
+    panel.legend.click_policy = "hide"
+    return panel
+
+
+def witness_figure(
+    result: Any, points: list[np.ndarray], pair: tuple, names: tuple[str, str]
+) -> Any:
+    """The witness over two columns, all others at their medians, with both samples."""
+    from bokeh.models import LinearColorMapper, Range1d
+    from bokeh.palettes import diverging_palette, linear_palette
+    from bokeh.plotting import figure
+
+    (name_a, a), (name_b, b) = pair
+    both = np.concatenate(points)
+    low, high = np.quantile(both[:, [a, b]], [0.01, 0.99], axis=0)
+    room = 0.1 * np.where(high > low, high - low, 1.0)
+    low, high = low - room, high + room
+    grid = np.tile(np.median(both, axis=0), (GRID * GRID, 1))
+    across, up = np.meshgrid(np.linspace(low[0], high[0], GRID), np.linspace(low[1], high[1], GRID))
+    grid[:, a], grid[:, b] = across.ravel(), up.ravel()
+    values = result.witness(grid).reshape(GRID, GRID)
+    most = float(np.abs(values).max()) or 1.0
+    white = "#ffffff"
+    palette = diverging_palette(
+        linear_palette(_shades(COLOURS[1], white), 128),
+        linear_palette(_shades(COLOURS[0], white), 128),
+        n=256,
+    )
+    panel = figure(
+        height=380,
+        sizing_mode="stretch_width",
+        x_range=Range1d(start=low[0], end=high[0]),
+        y_range=Range1d(start=low[1], end=high[1]),
+        tools="pan,wheel_zoom,reset",
+        name=f"{name_a} {name_b}",
+    )
+    panel.image(  # type: ignore[call-arg]
+        image=[values],
+        x=low[0],
+        y=low[1],
+        dw=high[0] - low[0],
+        dh=high[1] - low[1],
+        color_mapper=LinearColorMapper(palette=palette, low=-most, high=most),
+        alpha=0.8,
+    )
+    for rows, colour, name in zip(points, COLOURS, names):
+        panel.scatter(
+            rows[:, a],
+            rows[:, b],
+            size=3.5,
+            fill_color=colour,
+            fill_alpha=0.7,
+            line_color=None,
+            legend_label=name,
+        )
+    _quiet(panel)
+    panel.xaxis.axis_label, panel.yaxis.axis_label = (
+        f"{_few_letters(name)} (standardised)" for name in (name_a, name_b)
+    )
+    panel.legend.click_policy = "hide"
+    return panel
+
+
+def _shades(colour, end):
+    """256 colours from one to another."""
+    start, stop = (
+        np.array([int(text[i : i + 2], 16) for i in (1, 3, 5)]) for text in (colour, end)
+    )
+    mixed = start + np.linspace(0, 1, 256)[:, None] * (stop - start)
+    return [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in mixed.round().astype(int)]
+
+
+def _quiet(panel):
+    panel.toolbar.logo = None
+    panel.grid.visible = False
+    panel.outline_line_color = "#d5d5d5"
+    for axis in panel.axis:
+        axis.axis_label_text_font_style = "normal"
+        axis.axis_label_text_color = axis.major_label_text_color = "#555555"
+
+
+def _few_letters(text, most=40):
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _cells(rows):
+    """A frame as names and texts."""
+    shown = rows[list(rows.columns[:12])]
+    return {
+        "names": [str(c) for c in shown.columns],
+        "rows": [[_text(v) for v in row] for row in shown.to_numpy(dtype=object)],
+    }
+
+
+def _text(value):
+    return f"{value:.4g}" if isinstance(value, (float, np.floating)) else _few_letters(str(value))

@@ -1,0 +1,225 @@
+"""DriftDetector: a reference that batches of new rows are compared with."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..engine.arrays import as_numpy
+from ..estimators.base import KernelEstimator, all_or_nothing, validated_points
+from ..estimators.kernel_map import KernelMap
+from ..estimators.table import TableEncoder
+from ..kernels import Kernel
+from ..kernels.points import is_frame, n_points
+from .permutations import Dealer, UnitSums, add_rows, check_permutations, unit_size
+from .result import TestResult
+from .samples import CHUNK_VALUES, Sample, Samples, taken
+from .spaces import POOL, Spaces, generator, kernel_of
+from .two_sample import check_enough, check_spread, compare_sums, unit_sums
+
+
+class DriftDetector(KernelEstimator):
+    """Watch for drift: keep a summary of reference rows and test batches of new rows against it.
+
+    `fit` sets aside part of the reference (at most half, at most 4096 rows), chooses the feature
+    space on it, and adds up the coordinates of all other rows. So a batch is compared with rows
+    that had no part in choosing the space, and the rate of false alarms is the level. What is
+    stored does not grow with the reference.
+
+    Two questions are answered. Has the batch as a whole drifted? `test(batch)` returns a
+    :class:`TestResult` with the columns and rows that differ, and `score(batch)` its p-value alone.
+    Which rows are unlike the reference? `predict(batch)` says so row by row, as scikit-learn's
+    outlier detectors do.
+
+    Parameters
+    ----------
+    kernel : Kernel, str or KernelMap, default="rbf"
+    level : float, default=0.05
+        Rate of false alarms: of batches for `test`, of rows for `predict`.
+    n_permutations : int, default=1000
+    scales : list of float or None, default=None
+        As in :func:`two_sample_test`.
+    random_state : int, RandomState or None, default=None
+
+    Attributes
+    ----------
+    maps_ : list of KernelMap
+        The feature space at each length scale.
+    scales_ : tuple of float
+    encoder_ : TableEncoder or None
+        How data frames become numbers; None for other rows.
+    n_reference_ : int
+        Rows that batches are compared with.
+    offset_ : float
+        `predict` marks rows whose `score_samples` is below.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only for frames.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import DriftDetector
+    >>> rng = np.random.default_rng(0)
+    >>> detector = DriftDetector(random_state=0).fit(rng.normal(size=(1000, 3)))
+    >>> detector.score(rng.normal(size=(200, 3))) > 0.05
+    True
+    >>> batch = rng.normal(size=(200, 3)) + [0, 0, 0.5]
+    >>> result = detector.test(batch)
+    >>> result.differs, max(result.columns, key=result.columns.get)
+    (True, 'x2')
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel | KernelMap | str = "rbf",
+        *,
+        level: float = 0.05,
+        n_permutations: int = 1000,
+        scales: Any = None,
+        random_state: Any = None,
+    ):
+        self.kernel = kernel
+        self.level = level
+        self.n_permutations = n_permutations
+        self.scales = scales
+        self.random_state = random_state
+
+    @all_or_nothing
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Choose the space and add up the reference rows; `y` is not used."""
+        check_permutations(self.n_permutations, self.level)
+        kernel, rng = kernel_of(self.kernel), generator(self.random_state)
+        samples = Samples(kernel, encode=False, X=self._validated(X, kernel))
+        (reference,) = samples.all
+        if reference.n < 4:
+            raise ValueError(
+                f"a reference needs at least 4 rows, got n_samples={reference.n}: half of them "
+                "choose the feature space, and the others are compared with batches."
+            )
+        aside = np.sort(rng.choice(reference.n, min(reference.n // 2, POOL), replace=False))
+        chosen = taken(reference.take(aside), rng.permutation(len(aside)))
+        encoded = samples.columns is not None and kernel.kind == "vectors"
+        self.encoder_ = TableEncoder().fit(chosen) if encoded else None
+        samples.encoder = self.encoder_
+        points = samples.points(chosen)
+        check_spread(points)
+        spaces, Phi = Spaces.fit(points, reference.n, self.kernel, self.scales, rng)
+        self.maps_, self.scales_ = spaces.maps, spaces.scales
+        self.center_ = Phi[:, self._own_part(spaces)].mean(axis=0)
+        self.reference_ = chosen.to_numpy(dtype=object) if is_frame(chosen) else points
+        self.columns_ = samples.columns
+        self.n_reference_ = reference.n - len(aside)
+        self._add_up(reference, samples, spaces, aside, rng)
+        return self
+
+    def _validated(self, X, kernel):
+        """Rows in memory with scikit-learn's checks; streams and collections as they are."""
+        if Sample.is_held(X) and is_frame(X):
+            validate_data(self, X, skip_check_array=True, reset=True)
+        elif Sample.is_held(X):
+            return validated_points(self, X, kernel, reset=True)
+        return X
+
+    def _add_up(self, reference, samples, spaces, aside, rng):
+        """Sums over units of 1, 2, 4, ... rows, so that there are units for batches of any size."""
+        n = self.n_reference_
+        largest = unit_size(n)
+        dealers = [Dealer(n, 1 << i, rng) for i in range(largest.bit_length())]
+        width = spaces.parts[-1].stop
+        self.sums_ = [np.zeros((dealer.count + 1, width)) for dealer in dealers]
+        typical, start = [], 0
+        for chunk in reference.chunks(max(64, CHUNK_VALUES // width)):
+            stop = start + n_points(chunk)
+            there = aside[(aside >= start) & (aside < stop)] - start
+            kept = np.setdiff1d(np.arange(stop - start), there)
+            start = stop
+            if not len(kept):
+                continue
+            points = samples.points(taken(chunk, kept))
+            Phi = spaces.coordinates(points)
+            units = [dealer.units(len(Phi)) for dealer in dealers]
+            for sums, unit in zip(self.sums_, units):
+                add_rows(sums, unit, Phi)
+            drawn = np.flatnonzero(units[0] < dealers[0].count)
+            typical.append(self._typicality(points, Phi[:, self._own_part(spaces)])[drawn])
+        scores = np.sort(np.concatenate(typical))
+        # A new row is below with probability at most `level`.
+        self.offset_ = float(scores[int(self.level * (len(scores) + 1))])
+
+    # --- batches --------------------------------------------------------------------------------
+
+    def test(self, X: Any) -> TestResult:
+        """Test a batch of rows against the reference."""
+        check_is_fitted(self)
+        rng = generator(self.random_state)
+        samples = self._samples(X)
+        batch = samples.all[1]
+        check_enough(self.n_reference_, batch.n, self.level)
+        spaces = Spaces(self.maps_, self.scales_)
+        size = min(unit_size(min(self.n_reference_, batch.n)), 1 << (len(self.sums_) - 1))
+        y = unit_sums(batch, samples, spaces, size, rng)
+        sums = UnitSums(self.sums_[size.bit_length() - 1], y, self.n_reference_, batch.n)
+        return compare_sums(
+            sums, spaces, samples, self.n_permutations, self.level, rng, x_apart=True
+        )
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The p-value of a batch: small where it has drifted; `y` is not used."""
+        return self.test(X).p_value
+
+    def _samples(self, X):
+        """The rows set aside and a batch."""
+        kernel = kernel_of(self.kernel)
+        reference: Any = self.reference_
+        if self.columns_ is not None:
+            import pandas as pd
+
+            reference = pd.DataFrame(reference, columns=self.columns_).infer_objects()
+        X = X if not Sample.is_held(X) or is_frame(X) else self._points(X)
+        samples = Samples(kernel, encode=False, X=reference, Y=X)
+        samples.encoder = self.encoder_
+        return samples
+
+    # --- rows -----------------------------------------------------------------------------------
+
+    def score_samples(self, X: ArrayLike) -> np.ndarray:
+        """How typical each row is of the reference: minus its squared distance in feature space
+        from the mean of the reference."""
+        check_is_fitted(self)
+        points = self._points(X)
+        own = self.maps_[self._own_scale(self.scales_)]
+        return self._typicality(points, as_numpy(own.transform(points)))
+
+    def decision_function(self, X: ArrayLike) -> np.ndarray:
+        """score_samples(X) - offset_: negative for rows unlike the reference."""
+        return self.score_samples(X) - self.offset_
+
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """-1 for rows unlike the reference, 1 for all others.
+
+        Of rows that are like the reference, the share `level` is marked.
+        """
+        return np.where(self.decision_function(X) < 0, -1, 1)
+
+    def _points(self, X):
+        if self.encoder_ is not None:
+            validate_data(self, X, skip_check_array=True, reset=False)
+            return self.encoder_.transform(X)
+        if is_frame(X) and self.columns_ is None:
+            X = X.to_numpy()
+        return validated_points(self, X, self.maps_[0].kernel_, reset=False)
+
+    def _typicality(self, points, Phi):
+        own = self.maps_[self._own_scale(self.scales_)].kernel_
+        length = as_numpy(own.diag(points))
+        return 2 * Phi @ self.center_ - length - self.center_ @ self.center_
+
+    @staticmethod
+    def _own_scale(scales):
+        """The scale nearest to the kernel's own."""
+        return int(np.abs(np.log(scales)).argmin())
+
+    def _own_part(self, spaces):
+        return spaces.parts[self._own_scale(spaces.scales)]

@@ -1,0 +1,175 @@
+"""Permutation tests on sums: rows are exchanged in units, and permutations are matrix products.
+
+Every row of the first sample has the label X and every row of the second Y. Where both come from
+one distribution, exchanging labels changes nothing. With n rows, B permutations of rows would cost
+n B r. So rows are first added up: each sample is dealt at random into units of m rows, and whole
+units change their labels. These exchanges form a group too, so the level of the test is exact for
+any m. Its power is that of exchanging rows as long as there are hundreds of units: the spread of
+the permuted statistic gains a share 1 / (number of units) of the true difference. Rows that are
+left over keep their label.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse
+from scipy.special import logsumexp
+
+# Units of the smaller sample: enough that more would not change the power.
+UNITS = 1024
+# The larger sample has at most this many times more; its other rows keep their label.
+MOST_TIMES = 4
+# Permutations multiplied at once.
+BLOCK = 256
+# Of the soft maximum over scales: between a mean (0) and a maximum (infinity).
+SHARPNESS = 3.0
+
+
+class Dealer:
+    """Deals n rows, chunk by chunk, into `count` units of `size` rows; the others stay.
+
+    All ways to deal are equally likely, whatever the order of the rows, and no memory of the size
+    of n is needed: a chunk's share of every unit is hypergeometric.
+    """
+
+    def __init__(self, n: int, size: int, rng: np.random.Generator):
+        self.count = min(n // size, MOST_TIMES * UNITS)
+        self.in_order = size == 1 and self.count == n
+        self.rng, self.dealt = rng, 0
+        self.left = np.full(self.count + 1, size, dtype=np.int64)
+        self.left[-1] = n - size * self.count
+
+    def units(self, length: int) -> np.ndarray:
+        """The unit of each of the next rows; `count` for rows that stay."""
+        if self.in_order:
+            self.dealt += length
+            return np.arange(self.dealt - length, self.dealt)
+        taken = self.rng.multivariate_hypergeometric(self.left, length, method="marginals")
+        self.left -= taken
+        return self.rng.permutation(np.repeat(np.arange(self.count + 1), taken))
+
+
+def unit_size(n: int) -> int:
+    """Rows in a unit where the smaller sample has n: a power of two, 1 up to UNITS rows."""
+    return 1 << max(0, (-(-n // UNITS) - 1).bit_length())
+
+
+def add_rows(sums: np.ndarray, units: np.ndarray, Phi: np.ndarray) -> None:
+    """sums[u] += the rows of Phi that belong to unit u."""
+    rows = np.arange(len(units))
+    member = scipy.sparse.csr_array(
+        (np.ones(len(units)), (units, rows)), shape=(len(sums), len(units))
+    )
+    sums += member @ Phi
+
+
+def random_labels(count_x: int, count_y: int, n_permutations: int, rng) -> Iterator[np.ndarray]:
+    """Blocks of rows, each with ones at the units that have label Y; the true labels come first."""
+    total = count_x + count_y
+    true = np.zeros((1, total))
+    true[0, count_x:] = 1.0
+    yield true
+    for start in range(0, n_permutations, BLOCK):
+        rows = min(BLOCK, n_permutations - start)
+        labels = np.tile(true, (rows, 1))
+        yield rng.permuted(labels, axis=1)
+
+
+@dataclass(frozen=True)
+class UnitSums:
+    """Sums of coordinates over units of rows, and over the rows that stay, of two samples."""
+
+    x: np.ndarray  # (units + 1, r): the last row belongs to the rows that stay
+    y: np.ndarray
+    n_x: int
+    n_y: int
+
+    def difference(self) -> np.ndarray:
+        """mean phi(x) - mean phi(y)."""
+        return self.x.sum(axis=0) / self.n_x - self.y.sum(axis=0) / self.n_y
+
+    def difference_without(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """The same without some rows, given by their coordinates."""
+        mean_x = (self.x.sum(axis=0) - x.sum(axis=0)) / (self.n_x - len(x))
+        return mean_x - (self.y.sum(axis=0) - y.sum(axis=0)) / (self.n_y - len(y))
+
+    def permuted(self, parts, n_permutations: int, rng) -> np.ndarray:
+        """|mean phi(x) - mean phi(y)|^2 for every permutation (rows, the true labels first) and
+        every part of the columns (one per length scale)."""
+        units = np.concatenate([self.x[:-1], self.y[:-1]])
+        total = self.x.sum(axis=0) + self.y.sum(axis=0)
+        squared = []
+        for labels in random_labels(len(self.x) - 1, len(self.y) - 1, n_permutations, rng):
+            mean_y = (labels @ units + self.y[-1]) / self.n_y
+            # mean_x = (total - n_y mean_y) / n_x, so one product gives both means.
+            delta = total / self.n_x - mean_y * (1 + self.n_y / self.n_x)
+            squared.append(np.stack([(delta[:, p] ** 2).sum(axis=1) for p in parts], axis=1))
+        return np.concatenate(squared)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What permutations say of a statistic taken at several scales."""
+
+    statistic: float
+    p_value: float
+    threshold: float
+    chosen: int  # the scale that weighs most
+    permuted: np.ndarray  # the statistic of every permutation
+
+
+def judge(squared: np.ndarray, level: float, scales: tuple[float, ...]) -> Verdict:
+    """Combine the scales and compare the true labels (row 0) with the permuted ones.
+
+    Each scale is measured in standard deviations of its own permutations, after a cube root, which
+    makes sums of squares nearly normal (Wilson and Hilferty): so no scale outweighs another by its
+    units or its skewness. The statistic is a soft maximum over the scales. Broad scales count more
+    (by the square root): they see shifts of the mean, the most common difference, and agree with
+    each other, while a narrow one adds mostly noise unless the difference is local. All rows are
+    treated alike, the true one included, so the rank of row 0 is uniform under the hypothesis.
+    """
+    z = _externally_standardised(np.cbrt(squared))
+    weights = np.sqrt(scales) / np.sqrt(scales).sum()
+    combined = logsumexp(SHARPNESS * z, axis=1, b=weights) / SHARPNESS
+    statistic, permuted = float(combined[0]), combined[1:]
+    # Labels that are exchanged within a sample give the same sums, in another order of adding.
+    slack = 1e-7 * max(1.0, abs(statistic))
+    count = 1 + int((permuted >= statistic - slack).sum())
+    # Significant: larger than all but the share `level` of the values.
+    allowed = int(level * len(z) * (1 + 1e-12))
+    threshold = float(np.sort(combined)[::-1][min(allowed, len(z) - 1)])
+    chosen = int((z[0] + np.log(weights) / SHARPNESS).argmax())
+    return Verdict(statistic, count / len(z), threshold, chosen, permuted)
+
+
+def _externally_standardised(v: np.ndarray) -> np.ndarray:
+    """Every value in standard deviations of all others in its column, from their mean.
+
+    A monotone function of the usual standardisation: no value is held back by having been part of
+    the spread it is measured with.
+    """
+    m = len(v)
+    deviation = v - v.mean(axis=0)
+    total = (deviation**2).sum(axis=0)
+    # Leaving out i: the mean moves by d_i / (m - 1), the sum of squares falls by d_i^2 m / (m - 1).
+    # An outlier takes nearly all of the sum with it: what is left is at least its rounding.
+    rest = np.maximum(total - deviation**2 * m / (m - 1), 1e-14 * total)
+    spread = np.sqrt(rest / (m - 2))
+    return np.divide(
+        deviation * m / (m - 1), spread, out=np.zeros_like(deviation), where=spread > 0
+    )
+
+
+def check_permutations(n_permutations, level) -> tuple[int, float]:
+    """Enough permutations for the level."""
+    if isinstance(level, bool) or not isinstance(level, (int, float)) or not 0 < level < 1:
+        raise ValueError(f"level must be a number between 0 and 1, such as 0.05, got {level!r}.")
+    whole = isinstance(n_permutations, (int, np.integer)) and not isinstance(n_permutations, bool)
+    least = int(np.ceil(1 / level)) - 1
+    if not whole or n_permutations < max(least, 2):
+        raise ValueError(
+            f"n_permutations must be an integer, at least {max(least, 2)} for a level of {level}, "
+            f"got {n_permutations!r}."
+        )
+    return int(n_permutations), float(level)

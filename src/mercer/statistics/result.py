@@ -1,0 +1,251 @@
+"""TestResult: what a test found, as numbers, text, rows, columns and a picture."""
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from ..engine.arrays import as_numpy
+from ..expansion import RKHSFunction
+from ..kernels import Kernel
+from ..kernels import points as pts
+from .permutations import UnitSums, Verdict
+from .samples import Samples, is_dense
+from .spaces import Spaces
+from .witness import column_shares, extreme_rows
+
+# Columns named in the text form.
+NAMED = 5
+# Rows of each sample that columns and pictures are made from.
+SHOWN_ROWS = 2000
+
+
+class TestResult(ABC):
+    """What a test found: a p-value, and where the difference or the dependence lies.
+
+    Made by :func:`two_sample_test`, :func:`independence_test` and :meth:`DriftDetector.test`.
+
+    Attributes
+    ----------
+    statistic : float
+        A soft maximum over the length scales, in standard deviations of the permutations.
+    p_value : float
+        Share of the permutations, the given labels included, with at least this statistic.
+    threshold : float
+        The statistic has to exceed this to be significant at the level.
+    level : float
+    differs : bool
+        Whether p_value is at most the level.
+    scale : float
+        The length scale, as a multiple of the kernel's own, that shows the difference best.
+    kernel : Kernel
+        The kernel at that scale.
+    distance : float
+        The MMD (or, for independence, the square root of HSIC) at that scale.
+    n_permutations : int
+    by_scale : list of dict
+        "scale", "distance" and the unadjusted "p_value" at each length scale.
+    """
+
+    __test__ = False  # not a test case of pytest
+
+    def __init__(
+        self,
+        verdict: Verdict,
+        squared: np.ndarray,
+        level: float,
+        scales: tuple[float, ...],
+        kernels: list[Kernel],
+    ):
+        self.statistic = verdict.statistic
+        self.p_value = verdict.p_value
+        self.threshold = verdict.threshold
+        self.level = level
+        self.permuted = verdict.permuted
+        self.n_permutations = len(verdict.permuted)
+        self.chosen = verdict.chosen
+        self.scale = scales[verdict.chosen]
+        self.kernel = kernels[verdict.chosen]
+        self.distance = float(np.sqrt(squared[0, verdict.chosen]))
+        at_least = (squared >= squared[0] * (1 - 1e-9)).mean(axis=0)
+        self.by_scale = [
+            {"scale": s, "distance": float(np.sqrt(value)), "p_value": float(p)}
+            for s, value, p in zip(scales, squared[0], at_least)
+        ]
+
+    @property
+    def differs(self) -> bool:
+        """Whether the p-value is at most the level."""
+        return self.p_value <= self.level
+
+    @property
+    @abstractmethod
+    def headline(self) -> str:
+        """The answer in one sentence."""
+
+    @property
+    @abstractmethod
+    def witness(self) -> Any:
+        """The function that shows the difference."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> dict[str, float]:
+        """Share of each column, largest first."""
+
+    @abstractmethod
+    def rows(self, k: int = 5) -> tuple[Any, Any]:
+        """The k most telling rows of each sample."""
+
+    @abstractmethod
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the result."""
+
+    def facts(self) -> dict[str, str]:
+        """What the text and HTML forms list, name by name."""
+        return {
+            "p-value": f"{self.p_value:.3g} ({self.n_permutations} permutations)",
+            "statistic": f"{self.statistic:.3g} (threshold {self.threshold:.3g} at level "
+            f"{self.level:g})",
+            "distance": f"{self.distance:.3g} with {pts.short(self.kernel)}",
+        } | ({"columns": self._named_columns()} if self._has_columns else {})
+
+    def _named_columns(self):
+        shown = [f"{name} {share:.0%}" for name, share in list(self.columns.items())[:NAMED]]
+        more = len(self.columns) - len(shown)
+        return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+
+    @property
+    def _has_columns(self) -> bool:
+        try:
+            return self.differs and bool(self.columns)
+        except ValueError:  # objects have no columns
+            return False
+
+    def __str__(self) -> str:
+        lines = [f"  {name:<10} {value}" for name, value in self.facts().items()]
+        return "\n".join([self.headline, *lines])
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: p = {self.p_value:.3g}, statistic {self.statistic:.3g}>"
+
+    def _repr_html_(self) -> str:
+        cells = "".join(
+            f"<tr><th style='text-align:left'>{escape(name)}</th>"
+            f"<td style='text-align:left'>{escape(value)}</td></tr>"
+            for name, value in self.facts().items()
+        )
+        return f"<p><b>{escape(self.headline)}</b></p><table>{cells}</table>"
+
+
+def require_columns(points: Any) -> None:
+    """Objects have no columns to speak of."""
+    if not is_dense(points):
+        raise ValueError("columns are known for rows of numbers and for data frames only.")
+
+
+def check_count(k: Any) -> int:
+    """A number of rows."""
+    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
+        raise ValueError(f"k must be a positive integer, got {k!r}.")
+    return int(k)
+
+
+class TwoSampleResult(TestResult):
+    """The result of a two-sample test."""
+
+    def __init__(
+        self,
+        verdict: Verdict,
+        squared: np.ndarray,
+        level: float,
+        spaces: Spaces,
+        sums: UnitSums,
+        samples: Samples,
+        x_apart: bool = False,
+    ):
+        kernels = [kernel_map.kernel_ for kernel_map in spaces.maps]
+        super().__init__(verdict, squared, level, spaces.scales, kernels)
+        self.n_x, self.n_y = sums.n_x, sums.n_y
+        self.kernel_map = spaces.maps[verdict.chosen]
+        self.samples = samples
+        self._x_apart = x_apart
+        part = spaces.parts[verdict.chosen]
+        self._sums = UnitSums(sums.x[:, part], sums.y[:, part], sums.n_x, sums.n_y)
+
+    @property
+    def headline(self) -> str:
+        """The answer in one sentence."""
+        if self.differs:
+            return f"The samples differ (p = {self.p_value:.2g}; {self.n_x} and {self.n_y} rows)."
+        return (
+            f"No difference found between the samples (p = {self.p_value:.2g}; {self.n_x} and "
+            f"{self.n_y} rows)."
+        )
+
+    @cached_property
+    def witness(self) -> RKHSFunction:
+        """mean_i k(x_i, .) - mean_j k(y_j, .): positive where X has more, negative where Y has.
+
+        A function of points of the kernel. Data frames become points by `encode(frame)`.
+        """
+        return self.kernel_map.function(self._sums.difference())
+
+    def encode(self, rows: Any) -> Any:
+        """Rows, as they were given to the test, as points that the witness takes."""
+        return self.samples.points(rows)
+
+    @cached_property
+    def columns(self) -> dict[str, float]:
+        """Share of each column in the difference, largest first: how much of the gap between the
+        samples, as the witness sees it, is lost when the column is exchanged between them.
+
+        Shares say which columns carry the difference, not whether it is significant.
+        """
+        x, y = (self.samples.some_points(which, SHOWN_ROWS) for which in (0, 1))
+        require_columns(x)
+        groups = self.samples.column_groups(x.shape[1])
+        return column_shares(self._witness_without, x, y, groups, np.random.default_rng(0))
+
+    def _witness_without(self, x, y):
+        """The witness of all rows but these."""
+        x = x[:0] if self._x_apart else x
+        coordinates = (
+            as_numpy(self.kernel_map.transform(rows)) if len(rows) else np.zeros((0, 1))
+            for rows in (x, y)
+        )
+        return self.kernel_map.function(self._sums.difference_without(*coordinates))
+
+    def rows(self, k: int = 5) -> tuple[Any, Any]:
+        """The k rows of X that are most unlike Y, and the k rows of Y most unlike X.
+
+        Rows come as they were given (frames as frames), the most telling first: those where the
+        witness is largest in X, and smallest in Y.
+        """
+        if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
+            raise ValueError(f"k must be a positive integer, got {k!r}.")
+        of_x, _ = extreme_rows(
+            self.witness, self.samples.all[0], self.samples, int(k), largest=True
+        )
+        of_y, _ = extreme_rows(
+            self.witness, self.samples.all[1], self.samples, int(k), largest=False
+        )
+        return of_x, of_y
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the permutations, the columns, and the witness along the leading column.
+
+        Parameters
+        ----------
+        axes : three matplotlib axes or None
+            None: a new figure.
+
+        Returns
+        -------
+        array of axes
+        """
+        from .picture import draw_two_samples
+
+        return draw_two_samples(self, axes)

@@ -1,0 +1,273 @@
+"""Samples as they come: arrays, frames, sparse rows, lists of objects, streams, Dask collections.
+
+A test needs three things of a sample: how many rows it has, some rows at chosen positions, and all
+rows chunk by chunk. What is held, read from a stream or computed by Dask answers all three.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..engine.arrays import as_numpy, is_array, rows_of
+from ..estimators.table import TableEncoder
+from ..kernels import Kernel
+from ..kernels import points as pts
+from ..rows.dask import is_dask, is_dask_frame
+from ..rows.stream import is_stream, stacked
+
+# Numbers in the coordinates of the rows that are mapped at once.
+CHUNK_VALUES = 1 << 23
+CHUNK_ROWS = 8192
+
+
+class Sample:
+    """One sample. `held` has rows in memory; otherwise chunks are read as often as asked for."""
+
+    def __init__(self, X: Any, name: str, kernel: Kernel):
+        self.name = name
+        self.held = self.is_held(X)
+        if is_stream(X) and iter(X) is X:
+            raise TypeError(
+                f"{name} is an iterator that can be read only once, and a test reads the rows more "
+                "than once: pass a re-iterable, for example Chunks(lambda: open_the_chunks())."
+            )
+        # What is wrong with rows in memory is said before any work.
+        as_given = not self.held or pts.is_frame(X)
+        self.source = X if as_given else kernel.points(X, name=name)
+        self._n: int | None = pts.n_points(self.source) if self.held else None
+
+    @staticmethod
+    def is_held(X: Any) -> bool:
+        """Whether rows are in memory."""
+        return not is_stream(X) and not is_dask(X)
+
+    @property
+    def n(self) -> int:
+        """How many rows; counted once where the source does not know."""
+        if self._n is None:
+            self._n = sum(pts.n_points(chunk) for chunk in self.chunks())
+        return self._n
+
+    def chunks(self, rows: int = CHUNK_ROWS) -> Iterator[Any]:
+        """All rows in order, as they were given; at most `rows` at once where they are held."""
+        if self.held:
+            for start in range(0, self.n, rows):
+                yield slice_of(self.source, start, min(start + rows, self.n))
+            return
+        blocks = _partitions(self.source) if is_dask(self.source) else self.source
+        for chunk in blocks:
+            if pts.n_points(chunk):
+                yield chunk
+
+    def take(self, positions: np.ndarray) -> Any:
+        """The rows at these positions, which must increase."""
+        if self.held:
+            return taken(self.source, positions)
+        parts, start = [], 0
+        for chunk in self.chunks():
+            stop = start + pts.n_points(chunk)
+            here = positions[(positions >= start) & (positions < stop)] - start
+            if len(here):
+                parts.append(taken(chunk, here))
+            start = stop
+        return joined(parts)
+
+
+class Samples:
+    """Samples of the same kind of rows, and how rows become points of the kernel.
+
+    With `encode`, frames are turned into numbers (standardised, categories as columns of 0 and 1)
+    by a TableEncoder fitted on all samples together, unless the kernel itself names their columns.
+    """
+
+    def __init__(self, kernel: Kernel, encode: bool = True, **named: Any):
+        if kernel.kind == "gram":
+            raise ValueError(
+                "a precomputed kernel knows no values for rows in other samples: give the rows and "
+                "a kernel on them, or coordinates of your matrix (KernelMap('precomputed'))."
+            )
+        self.kernel = kernel
+        self.all = [Sample(X, name, kernel) for name, X in named.items()]
+        self.columns = _common_columns(self.all)
+        self.encoder: TableEncoder | None = None
+        self.identifiers: list[str] = []
+        self.encoded = encode and self.columns is not None and kernel.kind == "vectors"
+
+    @property
+    def n(self) -> int:
+        """Rows of all samples together."""
+        return sum(sample.n for sample in self.all)
+
+    def pooled(self, size: int, rng: np.random.Generator) -> tuple[Any, np.ndarray]:
+        """At most `size` rows of all samples together, drawn evenly and in random order, as
+        points; and their positions, sample after sample.
+
+        Which rows they are does not depend on the labels: whatever is fitted to them leaves the
+        level of a permutation test exact.
+        """
+        positions = np.sort(rng.choice(self.n, min(size, self.n), replace=False))
+        parts, start = [], 0
+        for sample in self.all:
+            chosen = positions[(positions >= start) & (positions < start + sample.n)] - start
+            if len(chosen):
+                parts.append(self._readable(sample.take(chosen), sample.name))
+            start += sample.n
+        self._check_widths(parts)
+        order = rng.permutation(len(positions))
+        rows = taken(joined(parts), order)
+        if self.encoded:
+            if all(sample.held for sample in self.all):
+                whole = [self._readable(sample.source, sample.name) for sample in self.all]
+                self.identifiers = _identifiers(whole)
+                self.columns = [c for c in self.columns if str(c) not in self.identifiers]
+                if not self.columns:
+                    raise ValueError("every column has one value per row: nothing to compare.")
+                self.encoder = TableEncoder().fit(joined(whole)[self.columns])
+                rows = rows[self.columns]
+            else:
+                self.encoder = TableEncoder().fit(rows)
+            rows = self.encoder.transform(rows)
+        return rows, positions[order]
+
+    def some_points(self, which: int, most: int) -> Any:
+        """At most so many rows of one sample, evenly spaced, as points."""
+        sample = self.all[which]
+        positions = np.unique(np.linspace(0, sample.n - 1, min(most, sample.n)).astype(int))
+        points = self.points(sample.take(positions), sample.name)
+        points = points.toarray() if hasattr(points, "toarray") else points
+        return as_numpy(points) if is_dense(points) else points
+
+    def _check_widths(self, parts):
+        widths = [part.shape[1] for part in parts if getattr(part, "ndim", 1) == 2]
+        if len(set(widths)) > 1:
+            raise ValueError(
+                f"X has {widths[0]} columns and Y has {widths[1]}: both samples need the same "
+                "columns."
+            )
+
+    def points(self, rows: Any, name: str = "X") -> Any:
+        """Rows as points of the kernel; what is wrong with them is said under this name."""
+        rows = self._readable(rows, name)
+        return rows if self.encoder is None else self.encoder.transform(rows)
+
+    def _readable(self, rows, name):
+        """Checked points, or a frame with its columns in the order of X's."""
+        if self.columns is None:
+            return self.kernel.points(rows, name=name)
+        return rows if list(rows.columns) == self.columns else rows[self.columns]
+
+    def column_groups(self, n_columns: int) -> dict[str, list[int]]:
+        """Which columns of the points belong to which column of the input."""
+        if self.encoder is not None:
+            place, groups = 0, {}
+            for record in self.encoder.columns_:
+                width = len(record["outputs"])
+                if width:
+                    groups[str(record["name"])] = list(range(place, place + width))
+                place += width
+            return groups
+        letter = self.all[0].name.lower()
+        names = self.columns or [f"{letter}{j}" for j in range(n_columns)]
+        return {str(name): [j] for j, name in enumerate(names)}
+
+
+# --- rows of any kind -----------------------------------------------------------------------------
+
+
+def is_dense(points: Any) -> bool:
+    """Whether points are a plain array of numbers."""
+    return is_array(points) and points.ndim == 2 and getattr(points.dtype, "kind", "f") != "O"
+
+
+def slice_of(rows: Any, a: int, b: int) -> Any:
+    if pts.is_frame(rows):
+        return rows.iloc[a:b] if hasattr(rows, "iloc") else rows[a:b]
+    return rows[a:b] if getattr(rows, "ndim", 2) == 1 else rows_of(rows, a, b)
+
+
+def taken(rows: Any, positions: np.ndarray) -> Any:
+    """Rows at these positions, as the kind of thing they came in."""
+    if pts.is_frame(rows):
+        return rows.iloc[positions] if hasattr(rows, "iloc") else rows[positions.tolist()]
+    if isinstance(rows, (list, tuple)):
+        rows = pts.as_objects(rows)
+    return pts.take(rows, positions)
+
+
+def joined(parts: list[Any]) -> Any:
+    """Several sets of rows, one below the other."""
+    first, *others = [pts.as_objects(p) if isinstance(p, (list, tuple)) else p for p in parts]
+    if not others:
+        return first
+    if pts.is_frame(first):
+        if hasattr(first, "iloc"):
+            import pandas as pd
+
+            return pd.concat([first, *others], ignore_index=True)
+        import polars as pl
+
+        return pl.concat([first, *others], how="vertical_relaxed")
+    for other in others:
+        first = stacked(first, other)
+    return first
+
+
+def _partitions(X):
+    """The partitions of a Dask collection, computed one after the other."""
+    blocks = X.partitions if is_dask_frame(X) else X.blocks
+    count = X.npartitions if is_dask_frame(X) else X.numblocks[0]
+    for i in range(count):
+        yield blocks[i].compute()
+
+
+def _identifiers(frames):
+    """Columns that number or name the rows of each sample; together they repeat, and so would
+    look like numbers, and differ for no good reason."""
+    found = [
+        {str(r["name"]) for r in TableEncoder().fit(frame).columns_ if r["kind"] == "identifier"}
+        for frame in frames
+        if len(frame) > 1
+    ]
+    return sorted(set.union(*found)) if found else []
+
+
+def _common_columns(samples):
+    """Column names of frames, which must be the same up to their order; None for other rows."""
+    names = [_column_names(sample) for sample in samples]
+    if all(columns is None for columns in names):
+        return None
+    if any(columns is None for columns in names):
+        kinds = ", ".join(f"{s.name} is {type(s.source).__name__}" for s in samples)
+        raise TypeError(
+            f"one sample has named columns and the other does not ({kinds}): pass both as data "
+            "frames or both as arrays."
+        )
+    first, *others = names
+    if len(set(first)) < len(first):
+        raise ValueError("columns of a data frame must have different names.")
+    for sample, columns in zip(samples[1:], others):
+        only = {
+            samples[0].name: [str(c) for c in first if c not in columns],
+            sample.name: [str(c) for c in columns if c not in first],
+        }
+        if any(only.values()):
+            parts = [
+                f"only {name} has {', '.join(missing[:5])}{' and more' if missing[5:] else ''}"
+                for name, missing in only.items()
+                if missing
+            ]
+            raise ValueError(
+                f"the samples have different columns: {'; '.join(parts)}. Keep the columns that "
+                "both have."
+            )
+    return first
+
+
+def _column_names(sample):
+    source = sample.source
+    if is_dask(source):
+        return list(source.columns) if hasattr(source, "columns") else None
+    if sample.held:
+        return pts.column_names(source)
+    return pts.column_names(next(iter(sample.chunks())))

@@ -1,0 +1,92 @@
+"""The feature spaces of a test: one map per length scale, fitted on rows of both samples."""
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from ..engine.arrays import as_numpy
+from ..estimators.kernel_map import KernelMap
+from ..kernels import Kernel, as_kernel
+from ..kernels.points import n_points
+from .scales import at_scale, checked_scales
+
+# Rows that landmarks are chosen from.
+POOL = 4096
+# Largest residual left at these rows, relative to k(x, x): far below what permutations move.
+TOL = 1e-3
+LEAST_RANK, MOST_RANK = 100, 1000
+# Multiplications that the coordinates of all rows at all scales may take.
+WORK = 2e11
+
+
+def as_map(kernel: Any) -> KernelMap | None:
+    """The map where one was given in place of a kernel."""
+    return kernel if isinstance(kernel, KernelMap) else None
+
+
+def kernel_of(kernel: Any) -> Kernel:
+    """The kernel itself, also where it is given inside a map."""
+    given = as_map(kernel)
+    return as_kernel(kernel if given is None else given.kernel)
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """A generator from an int, a RandomState, a Generator or None."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if random_state is None:
+        return np.random.default_rng()
+    return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1, size=4))
+
+
+def usual_map(rank: int, n: int) -> KernelMap:
+    """A map of at most this rank for n rows. Random pivots leave the least sum of residuals, and
+    outliers alone; greedy ones are faster where all rows may become landmarks."""
+    return KernelMap(max_rank=rank, tol=TOL, pivots="greedy" if n <= rank else "random")
+
+
+class Spaces:
+    """Fitted maps at several scales, and the coordinates of rows in all of them side by side."""
+
+    def __init__(self, maps: list[KernelMap], scales: tuple[float, ...]):
+        self.maps, self.scales = maps, scales
+
+    @classmethod
+    def fit(
+        cls, pool: Any, n_rows: int, kernel: Any, scales: Any, rng: np.random.Generator
+    ) -> tuple["Spaces", np.ndarray]:
+        """Maps on the pooled rows, small enough that all `n_rows` are mapped in reasonable time;
+        and the coordinates of the pooled rows."""
+        bound = kernel_of(kernel).bind(pool)
+        chosen = checked_scales(scales, bound)
+        rank = int(np.clip((WORK / (n_rows * len(chosen))) ** 0.5, LEAST_RANK, MOST_RANK))
+        template = as_map(kernel) or usual_map(rank, n_points(pool))
+        maps, coordinates = [], []
+        for s in chosen:
+            own = clone(template).set_output(transform="default")
+            own.set_params(kernel=at_scale(bound, s))
+            if own.random_state is None:
+                own.set_params(random_state=int(rng.integers(2**31 - 1)))
+            coordinates.append(as_numpy(own.fit_transform(pool)))
+            maps.append(own)
+        return cls(maps, chosen), np.hstack(coordinates)
+
+    def coordinates(self, points: Any) -> np.ndarray:
+        """phi of every point at every scale, (n, sum of ranks)."""
+        return np.hstack([as_numpy(kernel_map.transform(points)) for kernel_map in self.maps])
+
+    @property
+    def parts(self) -> list[slice]:
+        """The columns that belong to each scale."""
+        ends = np.cumsum([0] + [int(m.get_feature_names_out().shape[0]) for m in self.maps])
+        return [slice(a, b) for a, b in pairwise(ends.tolist())]
+
+
+def pool_size(kernel: Any) -> int:
+    """Rows to choose landmarks from: more where a map of more landmarks is asked for."""
+    given = as_map(kernel)
+    rank = MOST_RANK if given is None or given.max_rank is None else given.max_rank
+    return max(POOL, 4 * rank)

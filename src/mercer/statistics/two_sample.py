@@ -1,0 +1,151 @@
+"""two_sample_test: do two samples come from one distribution? MMD with permutations."""
+
+from math import comb
+from typing import Any
+
+import numpy as np
+
+from ..engine.tiles import progress_bar
+from ..estimators.kernel_map import KernelMap
+from ..kernels import Kernel
+from .permutations import Dealer, UnitSums, add_rows, check_permutations, judge, unit_size
+from .result import TestResult, TwoSampleResult
+from .samples import CHUNK_VALUES, Sample, Samples, is_dense
+from .spaces import Spaces, generator, kernel_of, pool_size
+
+
+def two_sample_test(
+    X: Any,
+    Y: Any,
+    kernel: Kernel | KernelMap | str = "rbf",
+    *,
+    n_permutations: int = 1000,
+    scales: Any = None,
+    level: float = 0.05,
+    random_state: Any = None,
+    verbose: bool = False,
+) -> TestResult:
+    """Test whether two samples come from the same distribution, and show where they differ.
+
+    The statistic is the maximum mean discrepancy (MMD), the distance between the mean embeddings of
+    both samples in the feature space of the kernel. It is taken at several length scales; the same
+    permutations of the labels serve all of them, so the level is that of one test. Means are means
+    of coordinates, so the cost is linear in the number of rows.
+
+    Parameters
+    ----------
+    X, Y : array, data frame, sparse matrix, list of objects, stream of chunks or Dask collection
+        One row per observation. Arrays are compared as they are: scale columns of different units
+        first. Data frames are encoded by a TableEncoder fitted on both: numbers standardised,
+        categories as columns of 0 and 1, gaps marked. Their columns are matched by name.
+    kernel : Kernel, str or KernelMap, default="rbf"
+        A KernelMap gives control over rank and tolerance.
+    n_permutations : int, default=1000
+    scales : list of float or None, default=None
+        Multiples of the kernel's own length scale. None: 1/4, 1/2, 1, 2, 4 and 8 for kernels
+        that have one.
+    level : float, default=0.05
+        Probability of an alarm for samples that are alike; `threshold` and `differs` follow it.
+    random_state : int, RandomState, Generator or None, default=None
+    verbose : bool, default=False
+        Show progress.
+
+    Returns
+    -------
+    TestResult
+        `statistic`, `p_value`, `threshold`, `witness`, `rows(k)`, `columns`, `plot()`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import two_sample_test
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.normal(size=(200, 3)), rng.normal(size=(150, 3))
+    >>> two_sample_test(X, Y, random_state=0).differs
+    False
+    >>> Y[:, 1] += 1.0
+    >>> result = two_sample_test(X, Y, random_state=0)
+    >>> result.differs, result.p_value < 0.01
+    (True, True)
+    >>> max(result.columns, key=result.columns.get)
+    'x1'
+    """
+    n_permutations, level = check_permutations(n_permutations, level)
+    rng = generator(random_state)
+    samples = Samples(kernel_of(kernel), X=X, Y=Y)
+    n_x, n_y = (sample.n for sample in samples.all)
+    check_enough(n_x, n_y, level)
+    pool, positions = samples.pooled(pool_size(kernel), rng)
+    check_spread(pool)
+    spaces, Phi = Spaces.fit(pool, samples.n, kernel, scales, rng)
+    size = unit_size(min(n_x, n_y))
+    if len(positions) == samples.n:  # all coordinates are at hand
+        Phi = Phi[np.argsort(positions)]
+        x, y = (sums_of(part, size, rng) for part in (Phi[:n_x], Phi[n_x:]))
+    else:
+        with progress_bar(verbose, "rows", samples.n) as bar:
+            x, y = (unit_sums(s, samples, spaces, size, rng, bar) for s in samples.all)
+    return compare_sums(UnitSums(x, y, n_x, n_y), spaces, samples, n_permutations, level, rng)
+
+
+def compare_sums(
+    sums: UnitSums,
+    spaces: Spaces,
+    samples: Samples,
+    n_permutations: int,
+    level: float,
+    rng: np.random.Generator,
+    x_apart: bool = False,
+) -> TestResult:
+    """The test, once the rows have been added up. With `x_apart`, the first of the samples holds
+    other rows of X than those in the sums."""
+    squared = sums.permuted(spaces.parts, n_permutations, rng)
+    verdict = judge(squared, level, spaces.scales)
+    return TwoSampleResult(verdict, squared, level, spaces, sums, samples, x_apart)
+
+
+def unit_sums(
+    sample: Sample, samples: Samples, spaces: Spaces, size: int, rng: np.random.Generator, bar=None
+) -> np.ndarray:
+    """Sums of the coordinates of a sample over units of `size` rows; rows that stay come last."""
+    dealer = Dealer(sample.n, size, rng)
+    width = spaces.parts[-1].stop
+    sums = np.zeros((dealer.count + 1, width))
+    for chunk in sample.chunks(max(64, CHUNK_VALUES // width)):
+        Phi = spaces.coordinates(samples.points(chunk, sample.name))
+        add_rows(sums, dealer.units(len(Phi)), Phi)
+        if bar is not None:
+            bar.update(len(Phi))
+    return sums
+
+
+def sums_of(Phi: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
+    """The same where the coordinates of all rows are held."""
+    dealer = Dealer(len(Phi), size, rng)
+    sums = np.zeros((dealer.count + 1, Phi.shape[1]))
+    add_rows(sums, dealer.units(len(Phi)), Phi)
+    return sums
+
+
+def check_enough(n_x: int, n_y: int, level: float) -> None:
+    """Samples so small that no permutation could be significant are refused."""
+    if min(n_x, n_y) < 2:
+        raise ValueError(
+            f"X has {n_x} row(s) and Y has {n_y}: each sample needs at least 2 rows to be compared."
+        )
+    ways = comb(n_x + n_y, n_x) if n_x + n_y < 100 else 10**9
+    if ways * level < 1:
+        raise ValueError(
+            f"{n_x} and {n_y} rows can be labelled in {ways} ways only, so the p-value is never "
+            f"below {1 / ways:.2g}, and the level {level} cannot be reached. Collect more rows, or "
+            "raise level."
+        )
+
+
+def check_spread(pool: Any) -> None:
+    """Rows that are all the same have nothing to tell."""
+    if is_dense(pool) and bool((pool == pool[:1, ...]).all()):
+        raise ValueError(
+            "all rows of both samples are the same: every column is constant, so there is nothing "
+            "to compare."
+        )
