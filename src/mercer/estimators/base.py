@@ -19,7 +19,6 @@ from ..kernels import (
     FromFeatures,
     FromFunction,
     Intersection,
-    Kernel,
     Laplacian,
     Periodic,
     as_kernel,
@@ -95,10 +94,8 @@ class KernelEstimator(BaseEstimator):
         return state
 
     def _leaf_kernel(self):
-        """The kernel itself, also where it is given inside a map."""
-        kernel = getattr(self.kernel, "kernel", self.kernel)
-        kernel = self.kernel if isinstance(self.kernel, Kernel) else kernel
-        return as_kernel(kernel)
+        """The kernel itself; methods also look for it inside a map."""
+        return as_kernel(self.kernel)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -7,6 +7,7 @@ from a stream, or on a cluster.
 
 from sklearn.base import clone
 
+from ..kernels import as_kernel
 from .base import KernelEstimator
 from .kernel_map import KernelMap
 from .map_partitions import finished, raw
@@ -14,6 +15,11 @@ from .map_partitions import finished, raw
 
 class MapMethod(KernelEstimator):
     """A method on the coordinates of a kernel map. `kernel` is a kernel, a name, or a KernelMap."""
+
+    def _leaf_kernel(self):
+        """The kernel itself, also where it is given inside a map."""
+        inside = isinstance(self.kernel, KernelMap)
+        return as_kernel(self.kernel.kernel if inside else self.kernel)
 
     def _new_map(self):
         """An unfitted map of this method's own."""
