@@ -1,6 +1,7 @@
 """Kernels from elsewhere: a Gram matrix, a function, a feature function, scikit-learn's kernels."""
 
 import difflib
+import functools
 import numbers
 
 import numpy as np
@@ -14,6 +15,11 @@ from .histogram import Chi2, Intersection
 from .points import as_vectors
 from .stationary import RBF, Laplacian, Matern, Periodic, RationalQuadratic
 from .wrappers import _require_callable, _width_of, as_given
+
+WHOLE_ARRAYS = (
+    "If f takes two whole arrays and returns the matrix of values, as scikit-learn's rbf_kernel "
+    "does, write FromFunction(f, vectorized=True)."
+)
 
 
 class GramColumns:
@@ -120,8 +126,18 @@ class FromFunction(Kernel):
             return _checked_values(
                 self.f(as_given(X), as_given(S)), (X.shape[0], S.shape[0]), self, X
             )
-        values = [[_number(self.f(x, s), self) for s in S] for x in X]
+        values = [[self.of_pair(x, s) for s in S] for x in X]
         return _checked_values(values, (X.shape[0], S.shape[0]), self, X)
+
+    def of_pair(self, x, z):
+        """f on one pair, checked."""
+        try:
+            value = self.f(x, z)
+        except Exception as error:
+            if _is_vector(x):
+                error.add_note(f"{self!r} calls f with two vectors. {WHOLE_ARRAYS}")
+            raise
+        return _number(value, self)
 
     def diagonal(self, X):
         if self.vectorized:
@@ -129,7 +145,7 @@ class FromFunction(Kernel):
                 float(self.values(X[i : i + 1], X[i : i + 1])[0, 0]) for i in range(X.shape[0])
             ]
             return _checked_values(one_by_one, (X.shape[0],), self, X)
-        return _checked_values([_number(self.f(x, x), self) for x in X], (X.shape[0],), self, X)
+        return _checked_values([self.of_pair(x, x) for x in X], (X.shape[0],), self, X)
 
 
 class FromFeatures(Kernel):
@@ -259,11 +275,22 @@ def as_kernel(kernel):
     if hasattr(kernel, "is_stationary") and hasattr(kernel, "diag"):
         return FromSklearn(kernel)
     if callable(kernel):
-        return FromFunction(kernel)
+        return FromFunction(kernel, vectorized=_takes_whole_arrays(kernel))
     raise TypeError(
         f"kernel must be a kernel, a name such as 'rbf', or a function of two points, got "
         f"{type(kernel).__name__}."
     )
+
+
+def _takes_whole_arrays(f):
+    """Whether f is one of scikit-learn's pairwise functions (perhaps with parameters fixed)."""
+    while isinstance(f, functools.partial):
+        f = f.func
+    return getattr(f, "__module__", None) == "sklearn.metrics.pairwise"
+
+
+def _is_vector(x):
+    return is_array(x) and x.ndim == 1
 
 
 def _numpy_only(X, kernel):
@@ -276,11 +303,16 @@ def _number(value, kernel):
     if isinstance(value, numbers.Complex) and not isinstance(value, numbers.Real):
         raise TypeError(f"{kernel!r} returned the complex number {value!r}; kernels are real.")
     try:
+        # A matrix with one value is the answer to two batches; NumPy 1 x 1 matrices turn into
+        # numbers with a warning.
+        if is_array(value) and value.ndim > 0:
+            raise TypeError
         return float(value)
     except (TypeError, ValueError):
+        whole = f" {WHOLE_ARRAYS}" if is_array(value) else ""
         raise TypeError(
             f"{kernel!r} must return one number for two points, got {type(value).__name__} "
-            f"{printed(value)[:60]}."
+            f"{printed(value)[:60]}.{whole}"
         ) from None
 
 

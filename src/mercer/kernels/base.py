@@ -91,13 +91,16 @@ class Kernel(BaseEstimator):
     # --- what users call ------------------------------------------------------------------------
 
     def __call__(self, X, Y=None):
-        """The kernel matrix k(X, Y), or k(X, X) when Y is left out.
+        """The kernel matrix k(X, Y), or k(X, X) when Y is left out; one number for two vectors.
 
         Data-dependent parameters ("scale", "median", column names) are taken from Y when it is
         given, as a map takes them from its training points; bind first to fix them.
         """
         from ..engine import tiles
+        from . import pairs
 
+        if Y is not None and pairs.are_vectors(self, X, Y):
+            return pairs.value(self, X, Y)
         if Y is None:
             kernel, X = self.bind(X), self.points(X)
         else:
