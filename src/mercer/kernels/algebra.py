@@ -89,6 +89,10 @@ class _Binary(Kernel):
         return self.left.runs_user_code or self.right.runs_user_code
 
     @property
+    def one_call_per_value(self):
+        return self.left.one_call_per_value or self.right.one_call_per_value
+
+    @property
     def is_psd(self):
         return True if self.left.is_psd and self.right.is_psd else None
 
@@ -192,6 +196,10 @@ class _Unary(Kernel):
     @property
     def runs_user_code(self):
         return self.kernel.runs_user_code
+
+    @property
+    def one_call_per_value(self):
+        return self.kernel.one_call_per_value
 
     @property
     def is_psd(self):

@@ -54,6 +54,13 @@ class Kernel(BaseEstimator):
         """Whether evaluation calls functions of the user, which threads might disturb."""
         return False
 
+    @property
+    def one_call_per_value(self):
+        """Whether every value is a call of a user's function, which may be slow: then few values
+        matter more than large blocks of them.
+        """
+        return False
+
     def against(self, S):
         """A function ``tile(rows, columns=slice(None)) -> k(rows, S[columns])``.
 
