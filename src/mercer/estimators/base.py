@@ -6,12 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import (
-    _check_feature_names,
-    _check_n_features,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..engine.arrays import device, is_array, is_numpy, namespace, to_host
 from ..kernels import (
@@ -27,6 +22,7 @@ from ..kernels import points as pts
 from ..kernels.adapters import FromSklearn
 from ..kernels.points import naming
 from ..rows.dask import apply, is_dask
+from .sklearn_compat import check_feature_names, check_n_features
 
 # Kernels that compare points column by column, or call functions that need arrays.
 DENSE_ONLY = (Chi2, FromFeatures, FromFunction, FromSklearn, Intersection, Laplacian, Periodic)
@@ -134,8 +130,8 @@ def validated_points(estimator, X, kernel, *, reset, in_range=True):
             _check_columns(estimator, X)
     elif pts.is_frame(X) and kernel.kind != "vectors":
         # Columns of several types: the kernel says which must be numbers.
-        _check_feature_names(estimator, X, reset=reset)
-        _check_n_features(estimator, X, reset=reset)
+        check_feature_names(estimator, X, reset=reset)
+        check_n_features(estimator, X, reset=reset)
         X = kernel.points(X)
     else:
         with naming("X"), np.errstate(invalid="ignore"):  # inf - inf, before it is refused

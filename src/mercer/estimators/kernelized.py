@@ -7,17 +7,19 @@ from sklearn.utils import check_consistent_length, get_tags
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
-    _routing_enabled,
     process_routing,
 )
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ..kernels import as_kernel
 from ..rows.dask import is_dask
 from .base import all_or_nothing, on_fitted
+from .kernel_map import KernelMap
 from .map_method import MapMethod, functions
 from .partitions import fit_in_parts, require_parts
 from .preimage import has_points
+from .sklearn_compat import routing_enabled, visual_block
 
 # Methods that scikit-learn routes metadata to (sample_weight and the like).
 ROUTED = (
@@ -252,7 +254,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
 
     def _routed(self, caller, params):
         """What of the metadata goes to the estimator: all of it, unless routing is on."""
-        if not _routing_enabled() or caller not in ROUTED:
+        if not routing_enabled() or caller not in ROUTED:
             return params
         return process_routing(self, caller, **params).estimator[caller]
 
@@ -263,6 +265,13 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
             mapping.add(caller=name, callee=name)
         router = MetadataRouter(owner=type(self).__name__)
         return router.add(estimator=self.estimator, method_mapping=mapping)
+
+    def _sk_visual_block_(self):
+        """Its diagram in notebooks: the kernel, then the estimator."""
+        kernel = self.kernel if isinstance(self.kernel, KernelMap) else as_kernel(self.kernel)
+        inner = vars(self).get("estimator_", self.estimator)
+        names = [f"kernel: {kernel!r}", f"estimator: {type(inner).__name__}"]
+        return visual_block([repr(kernel), inner], names)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

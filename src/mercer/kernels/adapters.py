@@ -116,7 +116,7 @@ class FromFunction(Kernel):
         self.vectorized = vectorized
         self.symmetric = symmetric
 
-    def __repr__(self, N_CHAR_MAX=None):
+    def __repr__(self):
         extra = ", vectorized=True" if self.vectorized else ""
         extra += "" if self.symmetric is None else f", symmetric={self.symmetric}"
         return f"FromFunction({printed(self.f)}{extra})"
@@ -226,7 +226,7 @@ class FromFeatures(Kernel):
     def __init__(self, g):
         self.g = g
 
-    def __repr__(self, N_CHAR_MAX=None):
+    def __repr__(self):
         return f"FromFeatures({printed(self.g)})"
 
     def check_parameters(self):
@@ -268,7 +268,7 @@ class FromSklearn(Kernel):
     def __init__(self, kernel):
         self.kernel = kernel
 
-    def __repr__(self, N_CHAR_MAX=None):
+    def __repr__(self):
         return f"FromSklearn({self.kernel!r})"
 
     def _parts(self):

@@ -119,7 +119,7 @@ class Sum(_Binary):
 
     precedence = 1
 
-    def __repr__(self, N_CHAR_MAX=None):
+    def __repr__(self):
         return f"{printed_in(self.left, 1)} + {printed_in(self.right, 2)}"
 
     def against(self, S):
@@ -151,7 +151,7 @@ class Product(_Binary):
 
     precedence = 2
 
-    def __repr__(self, N_CHAR_MAX=None):
+    def __repr__(self):
         return f"{printed_in(self.left, 2)} * {printed_in(self.right, 3)}"
 
     def against(self, S):
@@ -232,7 +232,7 @@ class Scaled(_Unary):
         self.kernel = kernel
         self.scale = scale
 
-    def __repr__(self, N_CHAR_MAX=None):
+    def __repr__(self):
         return f"{printed(self.scale)} * {printed_in(self.kernel, 3)}"
 
     def check_parameters(self):
@@ -270,7 +270,7 @@ class Power(_Unary):
         self.kernel = kernel
         self.exponent = exponent
 
-    def __repr__(self, N_CHAR_MAX=None):
+    def __repr__(self):
         return f"{printed_in(self.kernel, 4)} ** {printed(self.exponent)}"
 
     def check_parameters(self):
@@ -301,7 +301,7 @@ class Exp(_Unary):
     def __init__(self, kernel):
         self.kernel = kernel
 
-    def __repr__(self, N_CHAR_MAX=None):
+    def __repr__(self):
         return f"{printed_in(self.kernel, 4)}.exp()"
 
     def of_kernel(self, t):
@@ -326,7 +326,7 @@ class PolynomialOf(_Unary):
         self.kernel = kernel
         self.coefficients = coefficients
 
-    def __repr__(self, N_CHAR_MAX=None):
+    def __repr__(self):
         return f"{printed_in(self.kernel, 4)}.polynomial({list(self.coefficients)!r})"
 
     def check_parameters(self):

@@ -5,21 +5,22 @@ against fixed points (``against``) and on the diagonal (``diagonal``); this clas
 binding, equality, printing and the operators of the algebra.
 """
 
+import html
 import math
 import numbers
 from functools import wraps
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator
 
 from ..engine.arrays import as_numpy, is_array, namespace, same_kind
 from . import points as pts
+from .parametrized import Parametrized
 
 ALL = slice(None)
 
 
-class Kernel(BaseEstimator):
+class Kernel(Parametrized):
     """A similarity k(x, z) between points.
 
     Kernels combine with ``+``, ``*``, ``**``, multiplication by a number, :meth:`exp` and
@@ -242,7 +243,7 @@ class Kernel(BaseEstimator):
     # Binding strength of the printed form: + 1, * 2, ** 3, a call 4.
     precedence = 4
 
-    def __repr__(self, N_CHAR_MAX=None):
+    def __repr__(self):
         defaults = type(self)._defaults()
         shown = [
             f"{name}={printed(value)}"
@@ -250,6 +251,10 @@ class Kernel(BaseEstimator):
             if name not in defaults or _frozen(value) != _frozen(defaults[name])
         ]
         return f"{type(self).__name__}({', '.join(shown)})"
+
+    def _repr_html_(self):
+        """The expression, in notebooks."""
+        return f"<code>{html.escape(repr(self))}</code>"
 
     @classmethod
     def _defaults(cls):
