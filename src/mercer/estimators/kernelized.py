@@ -1,5 +1,7 @@
 """Kernelized: any scikit-learn estimator in the feature space of a kernel ([NPT] III-B)."""
 
+from types import MethodType
+
 import numpy as np
 import scipy.sparse
 from sklearn.base import MetaEstimatorMixin, TransformerMixin, clone
@@ -10,7 +12,7 @@ from sklearn.utils.metadata_routing import (
     process_routing,
 )
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ..kernels import as_kernel
 from ..rows.dask import is_dask
@@ -66,6 +68,32 @@ def delegated(name, text):
     return available_if(inner_has(name))(on_fitted(method))
 
 
+class fit_as_inner_does:
+    """`fit`, with an argument sample_weight exactly where the estimator inside takes one.
+
+    Meta-estimators (AdaBoost, MultiOutputRegressor) look for it in the signature.
+    """
+
+    def __init__(self, plain):
+        self.plain = plain
+
+        # Named `fit`, so that its bound method pickles as one.
+        def fit(self, X, y=None, sample_weight=None, **params):
+            if sample_weight is not None:
+                params["sample_weight"] = sample_weight
+            return plain(self, X, y, **params)
+
+        fit.__doc__ = plain.__doc__
+        self.weighted = fit
+
+    def __get__(self, model, owner=None):
+        if model is None:
+            return self.plain
+        inner = model.estimator
+        takes = hasattr(inner, "fit") and has_fit_parameter(inner, "sample_weight")
+        return MethodType(self.weighted if takes else self.plain, model)
+
+
 class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
     """The kernel version of any estimator: algorithm KM of [NPT] III-B.
 
@@ -75,9 +103,12 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
     nearest neighbours) becomes exactly its kernel version. Others (lasso, trees, ICA, diagonal
     mixtures) depend on the basis, which a `KernelMap` given as `kernel` chooses.
 
-    Whatever the estimator has is here too: predict, predict_proba, decision_function, transform,
-    score and so on, and its fitted attributes (classes_, labels_, coef_, ...), which speak of
-    coordinates. Nothing is centred unless the map is.
+    Passed on to the estimator, each where it has the method: fit_predict, fit_transform, predict,
+    predict_proba, predict_log_proba, decision_function, score_samples, kneighbors, score,
+    transform, inverse_transform, get_feature_names_out; no other method is. Further arguments
+    (sample_weight, return_std) go along, and `fit` has an argument sample_weight where the
+    estimator's has. Fitted attributes (classes_, labels_, coef_, ...) are read from the estimator;
+    they speak of coordinates. Nothing is centred unless the map is.
 
     Parameters
     ----------
@@ -116,6 +147,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
 
     # --- fitting ----------------------------------------------------------------------------------
 
+    @fit_as_inner_does
     @all_or_nothing
     def fit(self, X, y=None, **params):
         """Fit the map, then the estimator on its coordinates (by partial_fit, on Dask)."""

@@ -59,12 +59,12 @@ def remembering(kernel: Kernel) -> Iterator[None]:
     """Let every function inside a kernel remember its values, until the block ends."""
     leaves = [leaf for leaf in _leaves(kernel) if leaf.one_call_per_value]
     for leaf in leaves:
-        leaf.known = KnownValues(bool(leaf.symmetric))
+        vars(leaf)["known"] = KnownValues(bool(leaf.symmetric))
     try:
         yield
     finally:
         for leaf in leaves:
-            leaf.known = None
+            vars(leaf).pop("known", None)
 
 
 def once_per_pair(work: Callable[..., Any]) -> Callable[..., Any]:
