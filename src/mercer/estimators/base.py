@@ -22,6 +22,7 @@ from ..kernels import points as pts
 from ..kernels.adapters import FromSklearn
 from ..kernels.points import naming
 from ..rows.dask import apply, is_dask
+from .arguments import shows_new_spelling
 from .sklearn_compat import check_feature_names, check_n_features
 
 # Kernels that compare points column by column, or call functions that need arrays.
@@ -73,6 +74,14 @@ class KernelEstimator(BaseEstimator):
     """An estimator with a parameter `kernel`: a kernel, its name, or (for methods) a KernelMap."""
 
     kernel: Any
+
+    def __init_subclass__(cls, **kwargs):
+        """Calls in scikit-learn's spelling are answered with the one used here."""
+        super().__init_subclass__(**kwargs)
+        if "__init__" in vars(cls):
+            cls.__init__ = shows_new_spelling(  # type: ignore[method-assign]
+                cls.__init__, cls.__name__
+            )
 
     def set_params(self, **params):
         """Set parameters; a kernel given by name becomes an object when one of its own is set."""
