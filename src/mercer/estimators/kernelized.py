@@ -22,6 +22,7 @@ from .map_method import MapMethod, functions
 from .partitions import fit_in_parts, require_parts
 from .preimage import has_points
 from .sklearn_compat import routing_enabled, visual_block
+from .whitening import safe_tol, whitens
 
 # Methods that scikit-learn routes metadata to (sample_weight and the like).
 ROUTED = (
@@ -103,6 +104,11 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
     nearest neighbours) becomes exactly its kernel version. Others (lasso, trees, ICA, diagonal
     mixtures) depend on the basis, which a `KernelMap` given as `kernel` chooses.
 
+    Estimators that scale every direction to the same spread (StandardScaler, PCA(whiten=True),
+    EllipticEnvelope) would scale up directions of size 1e-8, which are all rounding. With a plain
+    kernel they get a map with tol=1.5e-8 (the root of the rounding unit), whose smallest directions
+    have half of their digits; a `KernelMap` given as `kernel` keeps its own tolerance.
+
     Passed on to the estimator, each where it has the method: fit_predict, fit_transform, predict,
     predict_proba, predict_log_proba, decision_function, score_samples, kneighbors, score,
     transform, inverse_transform, get_feature_names_out; no other method is. Further arguments
@@ -183,18 +189,23 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
             check_consistent_length(X, y)
         params = self._routed(caller, params)
         inner = clone(self.estimator)
-        Phi = self._fit_map(X)
+        Phi = self._fit_map(X, **self._map_changes(X))
         if hasattr(inner, "set_output"):
             inner.set_output(transform="default")  # containers are made here, with X's index
         self.estimator_ = inner
         return Phi, params
+
+    def _map_changes(self, X):
+        """A tolerance that is safe for the estimator, where the user has not given the map."""
+        plain = not isinstance(self.kernel, KernelMap)
+        return {"tol": safe_tol(X)} if plain and whitens(self.estimator) else {}
 
     def _fit_partitions(self, X, y, params):
         inner = clone(self.estimator)
         if hasattr(inner, "set_output"):
             inner.set_output(transform="default")
         require_parts(inner)
-        self._fit_map(X)
+        self._fit_map(X, **self._map_changes(X))
         self.estimator_ = fit_in_parts(inner, self.kernel_map_, X, y, params)
         return self
 
