@@ -19,7 +19,7 @@ OLDEST := .venv-oldest
 OLDEST_PYTHON ?= python3.11
 NEWEST := .venv-newest
 NEWEST_PYTHON ?= python3.13
-OLDEST_PACKAGES := "numpy==2.0.*" "scipy==1.14.*" "scikit-learn==1.6.*" "array-api-compat==1.9.*" "threadpoolctl==3.5.*" "joblib==1.3.*" "polars<1.40" "pytest==8.*"
+OLDEST_PACKAGES := "numpy==2.0.*" "scipy==1.14.*" "scikit-learn==1.6.*" "array-api-compat==1.9.*" "threadpoolctl==3.5.*" "joblib==1.3.*" "psutil==5.9.*" "polars<1.40" "pytest==8.*"
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test fuzz test-oldest test-newest load lint format bench docs torch clean

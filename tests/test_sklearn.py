@@ -49,15 +49,17 @@ ESTIMATORS = [
     KernelMap("chi2"),
     KernelMap(Precomputed(), indefinite="clip"),
     KernelMap("precomputed", indefinite="flip", basis="eigen", center=True),
-    Kernelized(LogisticRegression()),
-    Kernelized(Ridge()),
+    # A fixed gamma where weights are taken: "scale" is a property of the rows, and repeating rows
+    # is not weighting them. Solvers run to the end: with their default tolerance scikit-learn's own
+    # LogisticRegression and LinearSVC fail its checks of weights.
+    Kernelized(LogisticRegression(solver="newton-cholesky", tol=1e-10), RBF(0.1)),
+    Kernelized(Ridge(), RBF(0.1)),
     Kernelized(PCA(1)),
-    Kernelized(LinearSVC()),
+    Kernelized(LinearSVC(dual=False, tol=1e-10), RBF(0.1)),
     Kernelized(KNeighborsClassifier()),
-    Kernelized(Ridge(), KernelMap(basis="eigen", center=True)),
+    Kernelized(Ridge(), KernelMap(RBF(0.1), basis="eigen", center=True)),
     KernelDiscriminant(),
     KernelDiscriminant(kernel=KernelMap(basis="eigen")),
-    # A fixed gamma: "scale" is a property of the rows, and repeating rows is not weighting them.
     KernelRidge(kernel=RBF(0.1)),
     KernelRidge(kernel=RBF(0.1), form="primal"),
     KernelRidge(kernel=RBF(0.1), form="dual"),

@@ -2,19 +2,32 @@
 
 import os
 import pickle
+import re
 
 import numpy as np
 import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone, is_classifier, is_clusterer, is_outlier_detector, is_regressor
+from sklearn.base import (
+    BaseEstimator,
+    clone,
+    is_classifier,
+    is_clusterer,
+    is_outlier_detector,
+    is_regressor,
+)
 from sklearn.cluster import DBSCAN, KMeans
 from sklearn.cross_decomposition import CCA, PLSRegression
 from sklearn.datasets import load_iris, make_circles
 from sklearn.decomposition import PCA, FastICA
 from sklearn.decomposition import KernelPCA as SklearnKernelPCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.ensemble import IsolationForest, RandomForestClassifier
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    AdaBoostRegressor,
+    IsolationForest,
+    RandomForestClassifier,
+)
 from sklearn.exceptions import NotFittedError, UnsetMetadataPassedError
 from sklearn.kernel_ridge import KernelRidge as SklearnKernelRidge
 from sklearn.linear_model import (
@@ -28,11 +41,14 @@ from sklearn.linear_model import (
 from sklearn.manifold import TSNE
 from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.multioutput import MultiOutputRegressor
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor, LocalOutlierFactor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, OneClassSVM
 from sklearn.utils import get_tags
+from sklearn.utils.discovery import all_estimators
+from sklearn.utils.validation import has_fit_parameter
 
 from mercer import (
     RBF,
@@ -123,10 +139,11 @@ class TestEveryEstimator:
 
     def test_equals_the_estimator_on_the_coordinates(self, estimator, iris):
         X, y, Z = iris
-        kernel_map = KernelMap(KERNEL)
+        model = Kernelized(estimator, KERNEL).fit(X, y)
+        # The exact map, or one with the tolerance that a whitening estimator gets.
+        kernel_map = KernelMap(KERNEL, tol=model.kernel_map_.tol)
         Phi = kernel_map.fit_transform(X)
         by_hand = clone(estimator).fit(Phi, y)
-        model = Kernelized(estimator, KERNEL).fit(X, y)
         Phi_z = kernel_map.transform(Z)
         for method in METHODS[:6]:
             if hasattr(by_hand, method):
@@ -410,6 +427,83 @@ def test_sample_weight_reaches_the_estimator(iris, rng):
     assert model.score(X, y, sample_weight=w) != model.score(X, y)
     with pytest.raises(TypeError, match="sample_weight"):
         Kernelized(KNeighborsClassifier(), KERNEL).fit(X, y, sample_weight=w)
+
+
+def test_weights_are_advertised_where_they_are_taken():
+    assert has_fit_parameter(Kernelized(Ridge()), "sample_weight")
+    assert has_fit_parameter(Kernelized(Kernelized(Ridge())), "sample_weight")
+    for estimator in (KNeighborsClassifier(), PCA(2), make_pipeline(Ridge()), None, "svm"):
+        assert not has_fit_parameter(Kernelized(estimator), "sample_weight")
+    changed = Kernelized(Ridge()).set_params(estimator=PCA(2))
+    assert not has_fit_parameter(changed, "sample_weight")
+
+
+def test_fit_travels_as_methods_do(iris):
+    X, y, Z = iris
+    model = Kernelized(Ridge(), KERNEL)
+    fit = pickle.loads(pickle.dumps(model.fit))
+    assert_allclose(fit(X, y).predict(Z), model.fit(X, y).predict(Z))
+    assert "map" in Kernelized.fit.__doc__
+    assert model.fit.__doc__ == Kernelized.fit.__doc__
+
+
+def test_boosting_weights_the_rows(iris):
+    """AdaBoost gives weights to each round; the first is the plain fit, the second is not."""
+    X, y, _ = iris
+    boosted = AdaBoostClassifier(
+        Kernelized(LogisticRegression(C=10.0), RBF(0.1)), n_estimators=3, random_state=0
+    ).fit(X, y)
+    first, second, *_ = boosted.estimators_
+    by_hand = clone(boosted.estimator).fit(X, y, sample_weight=np.full(100, 0.01))
+    assert_allclose(first.coef_, by_hand.coef_, rtol=1e-6)
+    assert np.abs(second.coef_ - first.coef_).max() > 1e-2 * np.abs(first.coef_).max()
+    assert boosted.score(X, y) > 0.8
+
+
+def test_boosting_of_regressors(iris):
+    X, y, _ = iris
+    model = AdaBoostRegressor(Kernelized(Ridge(), KERNEL), n_estimators=3, random_state=0)
+    assert model.fit(X, y.astype(float)).score(X, y) > 0.8
+
+
+def test_several_outputs_with_weights(iris, rng):
+    X, y, Z = iris
+    Y, w = np.column_stack([y, -2.0 * y]), rng.uniform(size=100)
+    model = MultiOutputRegressor(Kernelized(Ridge(), KERNEL)).fit(X, Y, sample_weight=w)
+    single = Kernelized(Ridge(), KERNEL).fit(X, y, sample_weight=w)
+    assert_allclose(model.predict(Z)[:, 0], single.predict(Z), rtol=1e-10)
+    with pytest.raises(ValueError, match="does not support sample weights"):
+        MultiOutputRegressor(Kernelized(KNeighborsRegressor(), KERNEL)).fit(X, Y, sample_weight=w)
+
+
+class Everything(BaseEstimator):
+    """An estimator with every method that scikit-learn's estimators have."""
+
+    METHODS = {
+        name
+        for _, cls in all_estimators()
+        for name in dir(cls)
+        if callable(getattr(cls, name, None)) and not name.startswith("_")
+    } - {"set_output"}  # not a method of the estimator's work
+
+    def fit(self, X, y=None):
+        return self
+
+    def __getattr__(self, name):
+        if name in Everything.METHODS:
+            return lambda *args, **kwargs: None
+        raise AttributeError(name)
+
+
+def test_the_documented_methods_are_those_that_are_passed_on():
+    """Kernelized says which methods it passes on: these it has with an estimator that has all,
+    and none of them with one that has none."""
+    listed = re.search(r"has the method: (.*?); no other", Kernelized.__doc__, re.DOTALL)[1]
+    listed = {name.strip() for name in listed.split(",")}
+    everything, nothing = Kernelized(Everything()), Kernelized(BaseEstimator())
+    assert {
+        m for m in Everything.METHODS if hasattr(everything, m) and not hasattr(nothing, m)
+    } == (listed)
 
 
 def test_metadata_routing(iris, rng):

@@ -419,22 +419,6 @@ def test_digits_as_scikit_learn(there):
 # --- bad input ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"gamma": 0.1}, r"KernelPCA\(kernel=RBF\(gamma=0.1\)\)"),
-        ({"kernel": "poly", "degree": 2, "coef0": 0}, r"Polynomial\(coef0=0, degree=2\)"),
-        ({"kernel": "laplacian", "gamma": 0.5}, r"Laplacian\(gamma=0.5\)"),
-        ({"kernel": "linear", "gamma": 0.5}, r"Linear\(\)"),
-        ({"eigen_solver": "arpack"}, "solver='dense'"),
-        ({"fit_inverse_transform": True}, "always works"),
-    ],
-)
-def test_scikit_learns_arguments_are_answered_with_the_new_spelling(arguments, message):
-    with pytest.raises(TypeError, match=message):
-        KernelPCA(2, **arguments)
-
-
 def test_unknown_arguments_are_python_errors():
     with pytest.raises(TypeError, match="unexpected keyword argument 'banana'"):
         KernelPCA(banana=1)

@@ -148,6 +148,17 @@ def test_the_residual_coordinate_is_written(center, rng):
     assert_allclose(Phi @ Phi.T, expected @ expected.T, atol=1e-8)
 
 
+@pytest.mark.parametrize("kernel", [RBF(0.5), Matern(2.5), Polynomial(2)], ids=repr)
+def test_the_residual_of_a_training_row_is_zero_and_a_number(kernel, rng):
+    """k(x, x) - |phi(x)|^2 is rounding there, of either sign; its root must not become NaN."""
+    X = rng.normal(size=(60, 3))
+    Phi = run(to_onnx(KernelMap(kernel, residual=True).fit(X)), X)["coordinates"]
+    assert np.all(np.isfinite(Phi))
+    assert np.all(Phi[:, -1] >= 0)
+    assert np.all(Phi[:, -1] <= 1e-5 * np.sqrt(kernel.diag(X)))
+    assert np.any(Phi[:, -1] == 0)  # some came out negative, and were cut off
+
+
 @pytest.mark.parametrize("columns", [1, 5])
 @pytest.mark.parametrize(
     "kernel", [0.3 * Linear() + 1, RBF(0.7), 0.1 * Cosine(), 3 * RBF([0.7])], ids=repr

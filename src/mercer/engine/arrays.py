@@ -5,7 +5,6 @@ path (no import of any other backend), and operations that the array API leaves 
 solves, in-place functions, scattered writes, free memory) are found here under one name each.
 """
 
-import os
 from contextlib import nullcontext
 
 import numpy as np
@@ -13,6 +12,7 @@ import scipy.linalg
 import scipy.sparse
 from array_api_compat import array_namespace, device, is_cupy_array, is_torch_array
 
+from .host_memory import free_host_memory
 from .threads import one_blas_thread
 
 __all__ = [
@@ -294,27 +294,4 @@ def free_memory(x=None):
         import cupy
 
         return cupy.cuda.Device().mem_info[0] + cupy.get_default_memory_pool().free_bytes()
-    return _free_host_memory()
-
-
-def _free_host_memory():
-    """Available RAM, or what a control group leaves of it."""
-    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    try:
-        with open("/proc/meminfo") as lines:
-            for line in lines:
-                if line.startswith("MemAvailable:"):
-                    free = int(line.split()[1]) * 1024
-                    break
-    except OSError:
-        pass
-    try:
-        with (
-            open("/sys/fs/cgroup/memory.max") as limit,
-            open("/sys/fs/cgroup/memory.current") as used,
-        ):
-            left = int(limit.read()) - int(used.read())
-        free = min(free, left)
-    except (OSError, ValueError):  # no control group, or "max"
-        pass
-    return max(free, 0)
+    return free_host_memory()

@@ -1,50 +1,142 @@
 """Arguments of scikit-learn's kernel methods that are written differently here.
 
 There kernel parameters are copied onto every estimator; here they belong to the kernel. A call
-with the old spelling is answered with the new one.
+with the old spelling is answered with the new one, which means the same: also what was left out,
+since some defaults differ.
 """
 
-from functools import wraps
+from collections.abc import Callable, Mapping
+from functools import partial, wraps
+from inspect import signature
+from typing import Any
 
-from ..kernels import as_kernel
+from ..kernels.adapters import NAMED
+from ..kernels.base import printed
 
 OF_THE_KERNEL = ("gamma", "degree", "coef0", "kernel_params")
+# What scikit-learn's kernels are where nothing is given (pairwise_kernels, KernelPCA, KernelRidge,
+# Nystroem), as text.
+PER_COLUMN = "1 / X.shape[1]"
+THERE: dict[str, dict[str, str]] = {
+    "rbf": {"gamma": PER_COLUMN},
+    "laplacian": {"gamma": PER_COLUMN},
+    "poly": {"degree": "3", "gamma": PER_COLUMN, "coef0": "1"},
+    "polynomial": {"degree": "3", "gamma": PER_COLUMN, "coef0": "1"},
+    "sigmoid": {"gamma": PER_COLUMN, "coef0": "1"},
+    "chi2": {"gamma": "1.0"},
+    "linear": {},
+    "cosine": {},
+}
+# SVC's words for gamma.
+WORDS = {"auto": PER_COLUMN, "scale": "1 / (X.shape[1] * X.var())"}
+# Estimators whose namesakes have a linear kernel where none is given.
+LINEAR_THERE = ("KernelPCA", "KernelRidge")
+# What replaces other arguments, by class.
+SPELLINGS: dict[str, dict[str, str]] = {
+    "KernelMap": {
+        "n_components": "write max_rank=..., the largest dimension of the map",
+    },
+    "KernelPCA": {
+        "eigen_solver": "use solver='dense', 'krylov', 'factor' or 'auto'",
+        "fit_inverse_transform": "inverse_transform always works, and learns at its first use",
+        "alpha": "the ridge of pre-images is an argument of mercer.preimage(model, Z, alpha=...)",
+        "remove_zero_eig": "n_components=None leaves zero eigenvalues out",
+        "copy_X": "X is never changed",
+        "tol": "'krylov' stops at residuals of 1e-7",
+        "max_iter": "'krylov' runs until it has converged",
+        "iterated_power": "there is no randomized solver; 'krylov' is faster and exact",
+        "n_jobs": "give the threads to the map: kernel=KernelMap(kernel, n_jobs=...)",
+    },
+    "KernelRidge": {
+        "fit_intercept": "there is no intercept, as in scikit-learn's KernelRidge; subtract the "
+        "mean of y, or add a constant to the kernel: kernel + 1",
+    },
+    "KernelRidgeCV": {
+        "alpha": "write alphas=[...], of which it chooses",
+        "fit_intercept": "there is no intercept, as in scikit-learn's KernelRidge; subtract the "
+        "mean of y, or add a constant to the kernel: kernel + 1",
+        "cv": "it leaves out one row at a time, at the price of one fit; for other folds use "
+        "GridSearchCV(KernelRidge(), {'alpha': [...]}, cv=...)",
+        "scoring": "it minimises the squared error of rows left out; for other scores use "
+        "GridSearchCV(KernelRidge(), {'alpha': [...]}, scoring=...)",
+    },
+    "KernelDiscriminant": {
+        "solver": "there is one solver; shrinkage= works with it",
+        "tol": "give the tolerance to the map: kernel=KernelMap(kernel, tol=...)",
+        "store_covariance": "the covariance lives in feature space and is not kept",
+        "covariance_estimator": "only shrinkage= changes the covariance",
+    },
+    "ClassicalMDS": {
+        "dissimilarity": "write metric=..., 'precomputed' or any metric",
+        "n_init": "classical MDS is one eigenproblem: there is nothing to start again",
+        "max_iter": "classical MDS is one eigenproblem: there are no iterations",
+        "eps": "classical MDS is one eigenproblem: there are no iterations",
+    },
+}
 
 
-def shows_new_spelling(**spellings):
-    """Decorate __init__: TypeErrors for scikit-learn's arguments show what to write.
+def shows_new_spelling(init: Callable[..., None], class_name: str) -> Callable[..., None]:
+    """__init__, with TypeErrors for scikit-learn's arguments that show what to write."""
+    parameters = signature(init)
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.parameters.values())
+    spellings = SPELLINGS.get(class_name, {})
 
-    `spellings` says what replaces arguments other than the kernel's own.
-    """
-
-    def decorate(init):
-        @wraps(init)  # scikit-learn reads the signature through it
-        def wrapped(self, *args, **kwargs):
+    @wraps(init)  # scikit-learn reads the signature through it
+    def wrapped(self: Any, *args: Any, **kwargs: Any) -> None:
+        unknown = kwargs.keys() - parameters.parameters.keys()
+        if unknown and not takes_any:
             name = type(self).__name__
-            of_kernel = {k: kwargs[k] for k in OF_THE_KERNEL if k in kwargs}
-            if of_kernel:
-                kernel = kwargs.get("kernel", args[1] if len(args) > 1 else "rbf")
-                raise TypeError(
-                    f"{name} has no argument {', '.join(of_kernel)}: parameters of a kernel belong "
-                    f"to the kernel. Write {name}(kernel={_spelled(kernel, of_kernel)})."
-                )
-            for old in spellings.keys() & kwargs.keys():
+            of_kernel = {k: kwargs[k] for k in OF_THE_KERNEL if k in unknown}
+            if of_kernel and "kernel" in parameters.parameters:
+                known = {k: v for k, v in kwargs.items() if k not in unknown}
+                given = parameters.bind_partial(self, *args, **known).arguments
+                raise TypeError(_belongs_to_kernel(name, class_name, of_kernel, given))
+            for old in [k for k in kwargs if k in unknown and k in spellings]:
                 raise TypeError(f"{name} has no argument {old}: {spellings[old]}.")
-            init(self, *args, **kwargs)
+        init(self, *args, **kwargs)
 
-        return wrapped
-
-    return decorate
+    return wrapped
 
 
-def _spelled(kernel, given):
-    """The kernel object for a name and scikit-learn's loose parameters, as text."""
+def _belongs_to_kernel(
+    name: str, class_name: str, loose: Mapping[str, Any], given: Mapping[str, Any]
+) -> str:
+    text, filled_in = spelled(given.get("kernel", "rbf"), loose)
+    message = (
+        f"{name} has no argument {', '.join(loose)}: parameters of a kernel belong to the kernel. "
+        f"Write {name}(kernel={text})."
+    )
+    if filled_in:
+        message += f" What was left out has scikit-learn's default: {', '.join(filled_in)}."
+    if class_name in LINEAR_THERE and "kernel" not in given:
+        message += (
+            f" (scikit-learn's {class_name} without kernel= is linear and ignores them: "
+            "kernel=Linear().)"
+        )
+    return message
+
+
+def spelled(kernel: Any, loose: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """The kernel for scikit-learn's name and loose parameters, as text; and what was left out."""
+    fixed = loose.get("kernel_params") or {}
     if not isinstance(kernel, str):
-        return f"{kernel!r}, with its own parameters"
-    kernel = as_kernel(kernel)
-    given = {**given, **(given.get("kernel_params") or {})}
-    parameters = {
-        name: given[name] for name in kernel.get_params(deep=False) if given.get(name) is not None
-    }
-    listed = ", ".join(f"{name}={value!r}" for name, value in parameters.items())
-    return f"{type(kernel).__name__}({listed})"
+        if callable(kernel) and hasattr(kernel, "__name__") and fixed:
+            listed = ", ".join(f"{k}={v!r}" for k, v in fixed.items())
+            return f"functools.partial({kernel.__name__}, {listed})", []
+        return f"{kernel!r}, with its own parameters", []
+    if kernel.lower() not in THERE:
+        return f"{kernel!r}, with parameters of its own", []
+    defaults = THERE[kernel.lower()]
+    values = {k: v for k, v in {**loose, **fixed}.items() if k in defaults and v is not None}
+    shown = partial(_shown, kernel.lower())
+    texts = {k: shown(k, values[k]) if k in values else text for k, text in defaults.items()}
+    cls = NAMED[kernel.lower()]
+    listed = ", ".join(f"{k}={text}" for k, text in texts.items())
+    return f"{cls.__name__}({listed})", [f"{k}={t}" for k, t in texts.items() if k not in values]
+
+
+def _shown(kernel: str, name: str, value: Any) -> str:
+    # RBF and Laplacian have a rule "scale" of their own; Laplacian's is another one.
+    if name == "gamma" and value in ("auto", "scale") and (kernel, value) != ("rbf", "scale"):
+        return WORDS[value]
+    return printed(value)

@@ -7,12 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import (
-    _check_feature_names,
-    _check_n_features,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..engine.arrays import device, is_array, is_numpy, namespace, to_host
 from ..kernels import (
@@ -32,6 +27,8 @@ from ..rows.held import HeldRows
 from ..rows.lazy import apply
 from ..rows.partitioned import PartitionedRows
 from ..rows.streamed import StreamedRows, is_stream
+from .arguments import shows_new_spelling
+from .sklearn_compat import check_feature_names, check_n_features
 
 # What a fit learns about its input.
 INPUT_NAMES = ("n_features_in_", "feature_names_in_", "_array_kind")
@@ -87,6 +84,14 @@ class KernelEstimator(BaseEstimator):
     """An estimator with a parameter `kernel`: a kernel, its name, or (for methods) a KernelMap."""
 
     kernel: Any
+
+    def __init_subclass__(cls, **kwargs):
+        """Calls in scikit-learn's spelling are answered with the one used here."""
+        super().__init_subclass__(**kwargs)
+        if "__init__" in vars(cls):
+            cls.__init__ = shows_new_spelling(  # type: ignore[method-assign]
+                cls.__init__, cls.__name__
+            )
 
     def set_params(self, **params):
         """Set parameters; a kernel given by name becomes an object when one of its own is set."""
@@ -145,8 +150,8 @@ def validated_points(estimator, X, kernel, *, reset, in_range=True):
             _check_columns(estimator, X)
     elif pts.is_frame(X) and kernel.kind != "vectors":
         # Columns of several types: the kernel says which must be numbers.
-        _check_feature_names(estimator, X, reset=reset)
-        _check_n_features(estimator, X, reset=reset)
+        check_feature_names(estimator, X, reset=reset)
+        check_n_features(estimator, X, reset=reset)
         X = kernel.points(X)
     else:
         with naming("X"), np.errstate(invalid="ignore"):  # inf - inf, before it is refused

@@ -68,7 +68,10 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         Most landmarks. None: as many as `tol` asks for.
     tol : float or None, default=None
         Largest residual rho^2(x) / k(x, x) left at training points. None: rounding (64 eps while
-        the kernel matrix fits the memory, 256 eps beyond).
+        the kernel matrix fits the memory, 256 eps beyond). Directions that small are exact for
+        inner products and distances, and noise once they are scaled up: before a StandardScaler,
+        PCA(whiten=True) or EllipticEnvelope choose 1e-8 or more. Scale the columns of X before the
+        map, not its coordinates after it.
     pivots : {"greedy", "random", "uniform"}, default="greedy"
         Which points become landmarks: "greedy" has the smallest worst residual, "random"
         (probability proportional to the residual) the smallest sum at a given rank.

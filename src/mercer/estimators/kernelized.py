@@ -1,5 +1,7 @@
 """Kernelized: any scikit-learn estimator in the feature space of a kernel ([NPT] III-B)."""
 
+from types import MethodType
+
 import numpy as np
 import scipy.sparse
 from sklearn.base import MetaEstimatorMixin, TransformerMixin, clone
@@ -7,19 +9,22 @@ from sklearn.utils import check_consistent_length, get_tags
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
-    _routing_enabled,
     process_routing,
 )
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ..engine.memory import MemoryLimitError
+from ..kernels import as_kernel
 from ..rows.gather import held_column, held_if_few
 from .base import all_or_nothing, on_fitted
 from .in_parts import fit_in_parts, require_parts
+from .kernel_map import KernelMap
 from .map_method import MapMethod, functions
 from .preimage import has_points
+from .sklearn_compat import routing_enabled, visual_block
 from .targets import in_pieces
+from .whitening import safe_tol, whitens
 
 # Methods that scikit-learn routes metadata to (sample_weight and the like).
 ROUTED = (
@@ -66,6 +71,32 @@ def delegated(name, text):
     return available_if(inner_has(name))(on_fitted(method))
 
 
+class fit_as_inner_does:
+    """`fit`, with an argument sample_weight exactly where the estimator inside takes one.
+
+    Meta-estimators (AdaBoost, MultiOutputRegressor) look for it in the signature.
+    """
+
+    def __init__(self, plain):
+        self.plain = plain
+
+        # Named `fit`, so that its bound method pickles as one.
+        def fit(self, X, y=None, sample_weight=None, **params):
+            if sample_weight is not None:
+                params["sample_weight"] = sample_weight
+            return plain(self, X, y, **params)
+
+        fit.__doc__ = plain.__doc__
+        self.weighted = fit
+
+    def __get__(self, model, owner=None):
+        if model is None:
+            return self.plain
+        inner = model.estimator
+        takes = hasattr(inner, "fit") and has_fit_parameter(inner, "sample_weight")
+        return MethodType(self.weighted if takes else self.plain, model)
+
+
 class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
     """Turn any scikit-learn estimator into its kernel version.
 
@@ -76,9 +107,17 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
     trees, ICA, diagonal mixtures) depend on the basis, which a `KernelMap` given as `kernel`
     chooses.
 
-    Whatever the estimator has is here too: predict, predict_proba, decision_function, transform,
-    score and so on, and its fitted attributes (classes_, labels_, coef_, ...), which speak of
-    coordinates. Nothing is centred unless the map is.
+    Estimators that scale every direction to the same spread (StandardScaler, PCA(whiten=True),
+    EllipticEnvelope) would scale up directions of size 1e-8, which are all rounding. With a plain
+    kernel they get a map with tol=1.5e-8 (the root of the rounding unit), whose smallest directions
+    have half of their digits; a `KernelMap` given as `kernel` keeps its own tolerance.
+
+    Passed on to the estimator, each where it has the method: fit_predict, fit_transform, predict,
+    predict_proba, predict_log_proba, decision_function, score_samples, kneighbors, score,
+    transform, inverse_transform, get_feature_names_out; no other method is. Further arguments
+    (sample_weight, return_std) go along, and `fit` has an argument sample_weight where the
+    estimator's has. Fitted attributes (classes_, labels_, coef_, ...) are read from the estimator;
+    they speak of coordinates. Nothing is centred unless the map is.
 
     Parameters
     ----------
@@ -117,6 +156,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
 
     # --- fitting ----------------------------------------------------------------------------------
 
+    @fit_as_inner_does
     @all_or_nothing
     def fit(self, X, y=None, **params):
         """Fit the map, then the estimator on its coordinates.
@@ -158,7 +198,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
             check_consistent_length(X, y)
         params = self._routed(caller, params)
         inner = self._new_estimator()
-        fit = self._fit_map(X)
+        fit = self._fit_map(X, **self._map_changes(X))
         Phi = fit.coordinates()
         if Phi is None:
             raise MemoryLimitError(
@@ -169,6 +209,11 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
         self.estimator_ = inner
         return Phi, params
 
+    def _map_changes(self, X):
+        """A tolerance that is safe for the estimator, where the user has not given the map."""
+        plain = not isinstance(self.kernel, KernelMap)
+        return {"tol": safe_tol(X)} if plain and whitens(self.estimator) else {}
+
     def _new_estimator(self):
         inner = clone(self.estimator)
         if hasattr(inner, "set_output"):
@@ -178,7 +223,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
     def _fit_pieces(self, X, y, params):
         inner = self._new_estimator()
         require_parts(inner)
-        self._fit_map(X)
+        self._fit_map(X, **self._map_changes(X))
         self.estimator_ = fit_in_parts(inner, self.kernel_map_, X, y, params)
         return self
 
@@ -271,7 +316,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
 
     def _routed(self, caller, params):
         """What of the metadata goes to the estimator: all of it, unless routing is on."""
-        if not _routing_enabled() or caller not in ROUTED:
+        if not routing_enabled() or caller not in ROUTED:
             return params
         return process_routing(self, caller, **params).estimator[caller]
 
@@ -282,6 +327,13 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
             mapping.add(caller=name, callee=name)
         router = MetadataRouter(owner=type(self).__name__)
         return router.add(estimator=self.estimator, method_mapping=mapping)
+
+    def _sk_visual_block_(self):
+        """Its diagram in notebooks: the kernel, then the estimator."""
+        kernel = self.kernel if isinstance(self.kernel, KernelMap) else as_kernel(self.kernel)
+        inner = vars(self).get("estimator_", self.estimator)
+        names = [f"kernel: {kernel!r}", f"estimator: {type(inner).__name__}"]
+        return visual_block([repr(kernel), inner], names)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

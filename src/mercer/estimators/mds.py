@@ -2,6 +2,7 @@
 
 import numbers
 import warnings
+from functools import partial
 
 import numpy as np
 import scipy.linalg
@@ -15,6 +16,7 @@ from ..engine.arrays import as_numpy, namespace, on_device_of
 from ..kernels import Linear
 from ..kernels.points import naming
 from ..space.spectral import signs, spectrum
+from .arguments import shows_new_spelling
 from .base import all_or_nothing, validated_points
 from .columns import as_points, copy, inverse_root, wide
 
@@ -88,6 +90,7 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     (1, 0.011)
     """
 
+    @partial(shows_new_spelling, class_name="ClassicalMDS")
     def __init__(self, n_components=2, metric="euclidean", *, correction=None, metric_params=None):
         self.n_components = n_components
         self.metric = metric

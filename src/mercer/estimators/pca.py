@@ -28,7 +28,6 @@ from ..space.centred import FORMS as SCORE_FORMS
 from ..space.centred import all_eigenpairs
 from ..space.krylov import leading_eigenpairs
 from ..space.spectral import signs
-from .arguments import shows_new_spelling
 from .base import all_or_nothing, new_rows, take_input_names, validated_points
 from .columns import as_points, copy, inverse_root, on_host, support, wide
 from .kernel_map import KernelMap
@@ -109,17 +108,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
     array([[0.    , 9.4491, 0.    ]])
     """
 
-    @shows_new_spelling(
-        eigen_solver="use solver='dense', 'krylov', 'factor' or 'auto'",
-        fit_inverse_transform="inverse_transform always works, and learns at its first use",
-        alpha="the ridge of pre-images is an argument of mercer.preimage(model, Z, alpha=...)",
-        remove_zero_eig="n_components=None leaves zero eigenvalues out",
-        copy_X="X is never changed",
-        tol="'krylov' stops at residuals of 1e-7",
-        max_iter="'krylov' runs until it has converged",
-        iterated_power="there is no randomized solver; 'krylov' is faster and exact",
-        n_jobs="give the threads to the map: kernel=KernelMap(kernel, n_jobs=...)",
-    )
     def __init__(
         self,
         n_components=None,

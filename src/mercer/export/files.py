@@ -83,7 +83,7 @@ def save(model, path):
     skops_io = _skops()
     with naming("path"):
         path = os.fspath(path)
-    if isinstance(model, type) or not isinstance(model, (BaseEstimator, RKHSFunction)):
+    if isinstance(model, type) or not isinstance(model, (BaseEstimator, Kernel, RKHSFunction)):
         raise TypeError(
             f"save takes a kernel, an estimator, a pipeline or an RKHSFunction, got "
             f"{type(model).__name__} {str(model)[:60]!r}."
@@ -144,7 +144,7 @@ def load(path, *, trusted=()):
         ) from error
     except Exception as error:  # whatever a damaged file makes of its reader
         raise _damaged(path, error) from error
-    if not isinstance(model, (BaseEstimator, RKHSFunction)):
+    if not isinstance(model, (BaseEstimator, Kernel, RKHSFunction)):
         raise ModelFileError(f"{path} holds a {type(model).__name__}, which is no model.")
     return model
 
@@ -223,7 +223,7 @@ class _Portable:
             return type(value)(self.of(v, f"{where}[{i}]") for i, v in enumerate(value))
         if isinstance(value, (types.FunctionType, types.BuiltinFunctionType)):
             return _named(value, where)
-        if isinstance(value, (BaseEstimator, *PARTS)):
+        if isinstance(value, (BaseEstimator, Kernel, *PARTS)):
             copy = object.__new__(type(value))
             for name, attribute in vars(value).items():
                 if name.startswith("_cached"):

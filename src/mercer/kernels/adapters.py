@@ -1,6 +1,7 @@
 """Kernels from elsewhere: a Gram matrix, a function, a feature function, scikit-learn's kernels."""
 
 import difflib
+import functools
 import numbers
 
 import numpy as np
@@ -11,9 +12,16 @@ from .base import ALL, Kernel, printed, require
 from .dot_product import Cosine, Linear, Polynomial, Sigmoid
 from .geometry import inner_products
 from .histogram import Chi2, Intersection
-from .points import as_vectors
+from .points import as_vectors, take
 from .stationary import RBF, Laplacian, Matern, Periodic, RationalQuadratic
 from .wrappers import _require_callable, _width_of, as_given
+
+# Pairs that are tried in both orders before a function is taken to be symmetric.
+SPOT_CHECKS = 16
+WHOLE_ARRAYS = (
+    "If f takes two whole arrays and returns the matrix of values, as scikit-learn's rbf_kernel "
+    "does, write FromFunction(f, vectorized=True)."
+)
 
 
 class GramColumns:
@@ -80,8 +88,12 @@ class FromFunction(Kernel):
     ----------
     f : callable
         Takes two objects and returns a number.
-    vectorized : bool
+    vectorized : bool, default=False
         Whether f takes two batches instead and returns the matrix of values.
+    symmetric : bool or None, default=None
+        Whether f(x, z) = f(z, x): then each pair is asked for once. None: 16 pairs of the data are
+        tried in both orders, and where these agree, f is taken to be symmetric. False: every pair
+        is asked for in both orders, as :func:`check_mercer` always does.
 
     Examples
     --------
@@ -93,20 +105,54 @@ class FromFunction(Kernel):
     """
 
     kind = "objects"
-    symmetric = False
+    symmetric = None
     runs_user_code = True
     is_psd = None
+    # Values found earlier in the same fit, where one is under way: see calls.py.
+    known = None
 
-    def __init__(self, f, vectorized=False):
+    def __init__(self, f, vectorized=False, symmetric=None):
         self.f = f
         self.vectorized = vectorized
+        self.symmetric = symmetric
 
-    def __repr__(self, N_CHAR_MAX=None):
+    def __repr__(self):
         extra = ", vectorized=True" if self.vectorized else ""
+        extra += "" if self.symmetric is None else f", symmetric={self.symmetric}"
         return f"FromFunction({printed(self.f)}{extra})"
+
+    @property
+    def one_call_per_value(self):
+        return not self.vectorized
 
     def check_parameters(self):
         _require_callable("FromFunction", "f", self.f)
+        if self.symmetric not in (None, True, False):
+            raise ValueError(
+                f"FromFunction(symmetric) must be True, False or None, got {self.symmetric!r}."
+            )
+
+    def bind_points(self, X, names):
+        self.check_parameters()
+        symmetric = self._agrees_both_ways(X) if self.symmetric is None else self.symmetric
+        return FromFunction(self.f, self.vectorized, symmetric)
+
+    def _agrees_both_ways(self, X):
+        """Whether f(x, z) = f(z, x) on pairs spread over the points; None for few points."""
+        n = X.shape[0]
+        if n <= SPOT_CHECKS:
+            return None
+        i = np.linspace(0, n - 1, SPOT_CHECKS).astype(int)
+        j = (i + 1 + np.arange(SPOT_CHECKS) * (n - 2) // SPOT_CHECKS) % n  # never i itself
+        A, B = take(X, i), take(X, j)
+        if self.vectorized:
+            there, back = (as_numpy(v) for v in (self.values(A, B), self.values(B, A).T))
+        else:
+            there, back = (
+                np.array([self.of_pair(x, z) for x, z in zip(*order)]) for order in ((A, B), (B, A))
+            )
+        with np.errstate(invalid="ignore"):  # infinite values are refused when they are used
+            return bool(np.abs(there - back).max() <= 1e-12 * np.abs(there).max())
 
     def against(self, S):
         def tile(rows, columns=ALL):
@@ -116,12 +162,36 @@ class FromFunction(Kernel):
 
     def values(self, X, S):
         """f on every pair, checked."""
+        shape = (X.shape[0], S.shape[0])
         if self.vectorized:
-            return _checked_values(
-                self.f(as_given(X), as_given(S)), (X.shape[0], S.shape[0]), self, X
-            )
-        values = [[_number(self.f(x, s), self) for s in S] for x in X]
-        return _checked_values(values, (X.shape[0], S.shape[0]), self, X)
+            return _checked_values(self.f(as_given(X), as_given(S)), shape, self, X)
+        half = self.symmetric and _same_memory(X, S)
+        values = np.empty(shape)
+        x_keys, s_keys = self._keys(X), self._keys(S)
+        for i, x in enumerate(X):
+            for j, s in enumerate(S[: i + 1] if half else S):
+                values[i, j] = self._ask(x, s, x_keys[i], s_keys[j])
+        if half:
+            values = np.tril(values) + np.tril(values, -1).T
+        return _checked_values(values, shape, self, X)
+
+    def of_pair(self, x, z):
+        """f on one pair, checked."""
+        try:
+            value = self.f(x, z)
+        except Exception as error:
+            if _is_vector(x):
+                error.add_note(f"{self!r} calls f with two vectors. {WHOLE_ARRAYS}")
+            raise
+        return _number(value, self)
+
+    def _ask(self, x, z, x_key, z_key):
+        if self.known is None:
+            return self.of_pair(x, z)
+        return self.known.ask(self.of_pair, x, z, x_key, z_key)
+
+    def _keys(self, X):
+        return [None if self.known is None else self.known.key(x) for x in X]
 
     def diagonal(self, X):
         if self.vectorized:
@@ -129,7 +199,8 @@ class FromFunction(Kernel):
                 float(self.values(X[i : i + 1], X[i : i + 1])[0, 0]) for i in range(X.shape[0])
             ]
             return _checked_values(one_by_one, (X.shape[0],), self, X)
-        return _checked_values([_number(self.f(x, x), self) for x in X], (X.shape[0],), self, X)
+        asked = [self._ask(x, x, key, key) for x, key in zip(X, self._keys(X))]
+        return _checked_values(asked, (X.shape[0],), self, X)
 
 
 class FromFeatures(Kernel):
@@ -155,7 +226,7 @@ class FromFeatures(Kernel):
     def __init__(self, g):
         self.g = g
 
-    def __repr__(self, N_CHAR_MAX=None):
+    def __repr__(self):
         return f"FromFeatures({printed(self.g)})"
 
     def check_parameters(self):
@@ -197,7 +268,7 @@ class FromSklearn(Kernel):
     def __init__(self, kernel):
         self.kernel = kernel
 
-    def __repr__(self, N_CHAR_MAX=None):
+    def __repr__(self):
         return f"FromSklearn({self.kernel!r})"
 
     def _parts(self):
@@ -259,11 +330,30 @@ def as_kernel(kernel):
     if hasattr(kernel, "is_stationary") and hasattr(kernel, "diag"):
         return FromSklearn(kernel)
     if callable(kernel):
-        return FromFunction(kernel)
+        return FromFunction(kernel, vectorized=_takes_whole_arrays(kernel))
     raise TypeError(
         f"kernel must be a kernel, a name such as 'rbf', or a function of two points, got "
         f"{type(kernel).__name__}."
     )
+
+
+def _takes_whole_arrays(f):
+    """Whether f is one of scikit-learn's pairwise functions (perhaps with parameters fixed)."""
+    while isinstance(f, functools.partial):
+        f = f.func
+    return getattr(f, "__module__", None) == "sklearn.metrics.pairwise"
+
+
+def _same_memory(X, S):
+    """Whether two slices of points are the same slice."""
+    if not (is_numpy(X) and is_numpy(S)):
+        return X is S
+    same = X.__array_interface__["data"] == S.__array_interface__["data"]
+    return same and X.shape == S.shape and X.strides == S.strides
+
+
+def _is_vector(x):
+    return is_array(x) and x.ndim == 1
 
 
 def _numpy_only(X, kernel):
@@ -276,11 +366,16 @@ def _number(value, kernel):
     if isinstance(value, numbers.Complex) and not isinstance(value, numbers.Real):
         raise TypeError(f"{kernel!r} returned the complex number {value!r}; kernels are real.")
     try:
+        # A matrix with one value is the answer to two batches; NumPy 1 x 1 matrices turn into
+        # numbers with a warning.
+        if is_array(value) and value.ndim > 0:
+            raise TypeError
         return float(value)
     except (TypeError, ValueError):
+        whole = f" {WHOLE_ARRAYS}" if is_array(value) else ""
         raise TypeError(
             f"{kernel!r} must return one number for two points, got {type(value).__name__} "
-            f"{printed(value)[:60]}."
+            f"{printed(value)[:60]}.{whole}"
         ) from None
 
 

@@ -89,6 +89,10 @@ class _Binary(Kernel):
         return self.left.runs_user_code or self.right.runs_user_code
 
     @property
+    def one_call_per_value(self):
+        return self.left.one_call_per_value or self.right.one_call_per_value
+
+    @property
     def is_psd(self):
         return True if self.left.is_psd and self.right.is_psd else None
 
@@ -115,7 +119,7 @@ class Sum(_Binary):
 
     precedence = 1
 
-    def __repr__(self, N_CHAR_MAX=None):
+    def __repr__(self):
         return f"{printed_in(self.left, 1)} + {printed_in(self.right, 2)}"
 
     def against(self, S):
@@ -147,7 +151,7 @@ class Product(_Binary):
 
     precedence = 2
 
-    def __repr__(self, N_CHAR_MAX=None):
+    def __repr__(self):
         return f"{printed_in(self.left, 2)} * {printed_in(self.right, 3)}"
 
     def against(self, S):
@@ -194,6 +198,10 @@ class _Unary(Kernel):
         return self.kernel.runs_user_code
 
     @property
+    def one_call_per_value(self):
+        return self.kernel.one_call_per_value
+
+    @property
     def is_psd(self):
         return True if self.kernel.is_psd else None
 
@@ -224,7 +232,7 @@ class Scaled(_Unary):
         self.kernel = kernel
         self.scale = scale
 
-    def __repr__(self, N_CHAR_MAX=None):
+    def __repr__(self):
         return f"{printed(self.scale)} * {printed_in(self.kernel, 3)}"
 
     def check_parameters(self):
@@ -262,7 +270,7 @@ class Power(_Unary):
         self.kernel = kernel
         self.exponent = exponent
 
-    def __repr__(self, N_CHAR_MAX=None):
+    def __repr__(self):
         return f"{printed_in(self.kernel, 4)} ** {printed(self.exponent)}"
 
     def check_parameters(self):
@@ -293,7 +301,7 @@ class Exp(_Unary):
     def __init__(self, kernel):
         self.kernel = kernel
 
-    def __repr__(self, N_CHAR_MAX=None):
+    def __repr__(self):
         return f"{printed_in(self.kernel, 4)}.exp()"
 
     def of_kernel(self, t):
@@ -318,7 +326,7 @@ class PolynomialOf(_Unary):
         self.kernel = kernel
         self.coefficients = coefficients
 
-    def __repr__(self, N_CHAR_MAX=None):
+    def __repr__(self):
         return f"{printed_in(self.kernel, 4)}.polynomial({list(self.coefficients)!r})"
 
     def check_parameters(self):

@@ -5,21 +5,22 @@ against fixed points (``against``) and on the diagonal (``diagonal``); this clas
 binding, equality, printing and the operators of the algebra.
 """
 
+import html
 import math
 import numbers
 from functools import wraps
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator
 
 from ..engine.arrays import as_numpy, is_array, namespace, same_kind
 from . import points as pts
+from .parametrized import Parametrized
 
 ALL = slice(None)
 
 
-class Kernel(BaseEstimator):
+class Kernel(Parametrized):
     """A similarity k(x, z) between points.
 
     Kernels combine with ``+``, ``*``, ``**``, multiplication by a number, :meth:`exp` and
@@ -52,6 +53,13 @@ class Kernel(BaseEstimator):
     @property
     def runs_user_code(self):
         """Whether evaluation calls functions of the user, which threads might disturb."""
+        return False
+
+    @property
+    def one_call_per_value(self):
+        """Whether every value is a call of a user's function, which may be slow: then few values
+        matter more than large blocks of them.
+        """
         return False
 
     def against(self, S):
@@ -91,13 +99,16 @@ class Kernel(BaseEstimator):
     # --- what users call ------------------------------------------------------------------------
 
     def __call__(self, X, Y=None):
-        """The kernel matrix k(X, Y), or k(X, X) when Y is left out.
+        """The kernel matrix k(X, Y), or k(X, X) when Y is left out; one number for two vectors.
 
         Data-dependent parameters ("scale", "median", column names) are taken from Y when it is
         given, as a map takes them from its training points; bind first to fix them.
         """
         from ..engine import tiles
+        from . import pairs
 
+        if Y is not None and pairs.are_vectors(self, X, Y):
+            return pairs.value(self, X, Y)
         if Y is None:
             kernel, X = self.bind(X), self.points(X)
         else:
@@ -232,7 +243,7 @@ class Kernel(BaseEstimator):
     # Binding strength of the printed form: + 1, * 2, ** 3, a call 4.
     precedence = 4
 
-    def __repr__(self, N_CHAR_MAX=None):
+    def __repr__(self):
         defaults = type(self)._defaults()
         shown = [
             f"{name}={printed(value)}"
@@ -240,6 +251,10 @@ class Kernel(BaseEstimator):
             if name not in defaults or _frozen(value) != _frozen(defaults[name])
         ]
         return f"{type(self).__name__}({', '.join(shown)})"
+
+    def _repr_html_(self):
+        """The expression, in notebooks."""
+        return f"<code>{html.escape(repr(self))}</code>"
 
     @classmethod
     def _defaults(cls):

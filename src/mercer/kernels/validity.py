@@ -147,8 +147,9 @@ def _both_triangles(kernel, points, indices):
     if kernel.kind == "gram":
         K = tiles.evaluate(kernel, points)
         return as_numpy(K)[np.ix_(indices, indices)].astype(np.float64)
-    sample = points if len(indices) == points.shape[0] else take(points, indices)
-    return as_numpy(tiles.evaluate(kernel, sample, sample)).astype(np.float64)
+    # Two copies: a function that is taken to be symmetric asks once for pairs of the same points.
+    rows, columns = take(points, indices), take(points, indices)
+    return as_numpy(tiles.evaluate(kernel, rows, columns)).astype(np.float64)
 
 
 def _report(kernel, points, indices, K, n_given):

@@ -35,7 +35,7 @@ class OnColumns(_Unary):
         self.kernel = kernel
         self.columns = columns
 
-    def __repr__(self, N_CHAR_MAX=None):
+    def __repr__(self):
         return f"OnColumns({self.kernel!r}, {printed(self.columns)})"
 
     @property
@@ -169,7 +169,7 @@ class OnFeatures(_Unary):
         self.kernel = kernel
         self.g = g
 
-    def __repr__(self, N_CHAR_MAX=None):
+    def __repr__(self):
         return f"OnFeatures({self.kernel!r}, {printed(self.g)})"
 
     @property
@@ -236,7 +236,7 @@ class Rescaled(_Unary):
         self.kernel = kernel
         self.f = f
 
-    def __repr__(self, N_CHAR_MAX=None):
+    def __repr__(self):
         return f"Rescaled({self.kernel!r}, {printed(self.f)})"
 
     @property

@@ -23,6 +23,7 @@ from ..engine.arrays import (
     row_norms,
 )
 from ..engine.memory import budget
+from ..kernels.calls import once_per_pair
 from ..kernels.points import take
 from .indefinite import (
     check_diagonal,
@@ -52,6 +53,7 @@ class Fit:
     residuals: np.ndarray
 
 
+@once_per_pair
 def factorize(
     kernel,
     X,

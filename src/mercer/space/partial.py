@@ -86,6 +86,8 @@ def partial_cholesky(
             # What is explained is no candidate, however large its own scale.
             left = np.where(residuals > tol, residuals, 0.0)
             proposed = choose.propose(left, weights, r - first, wanted - first)
+            if kernel.one_call_per_value:
+                proposed = _one_of(proposed, left, pivots)
             if len(proposed) == 0:
                 break
             G = _residual_gram(kernel, X, F, r, proposed, inverse_lengths)
@@ -104,6 +106,16 @@ def partial_cholesky(
             progress.set_postfix(rank=r, residual=f"{residuals.max():.1e}")
             progress.update(len(chosen))
     return Partial(F[:, :r], np.array(taken, dtype=int), residuals)
+
+
+def _one_of(proposed, left, pivots):
+    """One pivot at a time where values are dear: what a block compares and rejects is wasted.
+
+    Uniform pivots stay together: they are not compared, and nearly all are accepted.
+    """
+    if pivots == "greedy":
+        return proposed[[left[proposed].argmax()]]
+    return proposed[:1] if pivots == "random" else proposed
 
 
 def _too_large(n, r, residual, tol, F):

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import type_of_target
 
 from ...engine.arrays import as_numpy, is_array, is_numpy
+from ...estimators.sklearn_compat import safe_indexing
 from ...kernels.base import is_integer
 from ...kernels.points import as_gram, is_frame, n_points
 
@@ -108,7 +108,7 @@ def draw(X, y, *, gram, task, cv, repeats, train_size, max_points, random_state)
 def select(X, rows):
     """Rows of anything that has rows: arrays, frames, sparse matrices, lists of objects."""
     if is_frame(X):
-        return _safe_indexing(X, rows)
+        return safe_indexing(X, rows)
     if scipy.sparse.issparse(X):
         return X.tocsr()[rows]
     return X[rows] if is_numpy(X) else [X[i] for i in rows]

@@ -1,0 +1,65 @@
+"""How much memory the machine has free, on Linux, macOS and Windows alike.
+
+psutil knows what the operating system can give. A control group (a container, a batch job) may
+allow less: its limits are files that exist on Linux alone, and are left out elsewhere.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+
+GROUPS = Path("/sys/fs/cgroup")
+MEMBERSHIP = Path("/proc/self/cgroup")
+# Names of the limit, the use, and the page cache in memory.stat: control groups version 2 and 1.
+VERSION_2 = ("memory.max", "memory.current", "inactive_file")
+VERSION_1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+
+
+def free_host_memory() -> int:
+    """Bytes that can be allocated: what the system has, or what a control group leaves of it."""
+    return max(0, min([psutil.virtual_memory().available, *_left_by_groups()]))
+
+
+def _left_by_groups() -> Iterator[int]:
+    """What is left in each control group that this process belongs to, where it has a limit."""
+    for folder, (limit, used, cache) in _groups():
+        try:
+            left = int((folder / limit).read_text()) - int((folder / used).read_text())
+            # Pages of files that were read once are counted as used, and are given up on demand.
+            yield left + _statistics(folder / "memory.stat").get(cache, 0)
+        except (OSError, ValueError):  # no such group, or no limit ("max")
+            continue
+
+
+def _groups() -> Iterator[tuple[Path, tuple[str, str, str]]]:
+    """The folders of this process's control groups and of all that contain them.
+
+    Inside a container they are usually the root alone.
+    """
+    try:
+        lines = MEMBERSHIP.read_text().splitlines()
+    except OSError:  # not Linux
+        return
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":
+            root, names = GROUPS, VERSION_2
+        elif "memory" in controllers.split(","):
+            root, names = GROUPS / "memory", VERSION_1
+        else:
+            continue
+        own = root / path.lstrip("/")
+        yield own, names
+        for folder in own.parents:
+            if folder == root or root in folder.parents:
+                yield folder, names
+
+
+def _statistics(path: Path) -> dict[str, int]:
+    """The "name number" lines of memory.stat."""
+    try:
+        pairs = (line.split() for line in path.read_text().splitlines())
+        return {name: int(number) for name, number in pairs}
+    except (OSError, ValueError):
+        return {}

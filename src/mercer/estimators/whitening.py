@@ -1,0 +1,58 @@
+"""Estimators that divide coordinates by their spread, and the tolerance that is safe for them.
+
+A map of full rank keeps directions down to rounding: of size 1e-8, and known to one digit or none.
+Inner products and distances do not notice. An estimator that scales every direction to the same
+spread makes noise of them as large as everything else.
+"""
+
+from typing import Any
+
+import numpy as np
+
+# Scale every column, or every direction, to the same spread.
+SCALE_COLUMNS = (
+    "MaxAbsScaler",
+    "MinMaxScaler",
+    "PowerTransformer",
+    "QuantileTransformer",
+    "RobustScaler",
+    "StandardScaler",
+)
+INVERT_COVARIANCE = (
+    "EllipticEnvelope",
+    "EmpiricalCovariance",
+    "MinCovDet",
+    "QuadraticDiscriminantAnalysis",
+)
+
+
+def whitens(estimator: Any) -> bool:
+    """Whether the estimator, or one inside it, scales small directions up.
+
+    Not PCA(n, whiten=True) and FastICA(n): they scale the n largest directions alone.
+    """
+    return any(map(_whitens_itself, [estimator, *_inside(estimator)]))
+
+
+def safe_tol(X: Any) -> float:
+    """The root of the rounding unit: a direction that small still has half of its digits."""
+    single = str(getattr(X, "dtype", "")).endswith("float32")
+    return float(np.sqrt(np.finfo(np.float32 if single else np.float64).eps))
+
+
+def _whitens_itself(estimator: Any) -> bool:
+    names = {cls.__name__ for cls in type(estimator).__mro__}
+    if names & {"StandardScaler", "RobustScaler"}:
+        return bool(getattr(estimator, "with_std", getattr(estimator, "with_scaling", True)))
+    if names & {*SCALE_COLUMNS, *INVERT_COVARIANCE}:
+        return True
+    return bool(getattr(estimator, "whiten", False)) and (
+        getattr(estimator, "n_components", None) is None
+    )
+
+
+def _inside(estimator: Any) -> list[Any]:
+    """Estimators among the parameters: steps of a pipeline, the base of a meta-estimator."""
+    if not hasattr(estimator, "get_params") or isinstance(estimator, type):
+        return []
+    return [value for value in estimator.get_params().values() if hasattr(value, "fit")]

@@ -1,0 +1,86 @@
+"""Fewer calls of a user's function: inside one fit, a value that is known is not asked for again.
+
+A fit looks at some pairs more than once (k(x, x), the pairs of landmarks), and Python functions on
+graphs or texts can take seconds. A memory lives as long as the fit, and holds a bounded number of
+values.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from .base import Kernel
+
+# Values remembered at most: about 20 MB.
+MOST_VALUES = 1 << 17
+
+
+class KnownValues:
+    """Values of f on pairs of objects, by identity; rows of an array go by what they hold."""
+
+    def __init__(self, symmetric: bool) -> None:
+        self.symmetric = symmetric
+        self.values: dict[tuple[Any, Any], float] = {}
+        # The objects themselves, so that no other object gets the same id meanwhile.
+        self.objects: dict[int, object] = {}
+
+    def key(self, x: Any) -> Any:
+        """What x is known by; None where it cannot be remembered."""
+        if isinstance(x, np.ndarray):
+            if x.dtype.kind == "O":
+                return None
+            return hashlib.blake2b(x.tobytes(), digest_size=16).digest()
+        if self.objects.get(id(x)) is not x:
+            if len(self.objects) >= MOST_VALUES:
+                return None
+            self.objects[id(x)] = x
+        return id(x)
+
+    def ask(self, f: Callable[[Any, Any], float], x: Any, z: Any, x_key: Any, z_key: Any) -> float:
+        """f(x, z), called where it is not known."""
+        if x_key is None or z_key is None:
+            return f(x, z)
+        value = self.values.get((x_key, z_key))
+        if value is None and self.symmetric:
+            value = self.values.get((z_key, x_key))
+        if value is None:
+            value = f(x, z)
+            if len(self.values) < MOST_VALUES:
+                self.values[x_key, z_key] = value
+        return value
+
+
+@contextmanager
+def remembering(kernel: Kernel) -> Iterator[None]:
+    """Let every function inside a kernel remember its values, until the block ends."""
+    leaves = [leaf for leaf in _leaves(kernel) if leaf.one_call_per_value]
+    for leaf in leaves:
+        vars(leaf)["known"] = KnownValues(bool(leaf.symmetric))
+    try:
+        yield
+    finally:
+        for leaf in leaves:
+            vars(leaf).pop("known", None)
+
+
+def once_per_pair(work: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate work(kernel, ...): while it runs, functions inside the kernel remember values."""
+
+    @wraps(work)
+    def wrapped(kernel: Kernel, *args: Any, **kwargs: Any) -> Any:
+        with remembering(kernel):
+            return work(kernel, *args, **kwargs)
+
+    return wrapped
+
+
+def _leaves(kernel: Kernel) -> Iterator[Kernel]:
+    inside = [value for value in vars(kernel).values() if isinstance(value, Kernel)]
+    if not inside:
+        yield kernel
+    for operand in inside:
+        yield from _leaves(operand)

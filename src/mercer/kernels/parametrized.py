@@ -1,0 +1,48 @@
+"""scikit-learn's protocol of parameters: what `clone`, grids and nested names rest on."""
+
+import inspect
+from typing import Any, Self
+
+
+class Parametrized:
+    """An object whose constructor says what its parameters are; each is an attribute.
+
+    Not a BaseEstimator: scikit-learn prints and draws these by their parameters, and a kernel by
+    the expression that it is (as it does with its own Gaussian-process kernels).
+    """
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        if cls.__init__ is object.__init__:
+            return []
+        names = list(inspect.signature(cls.__init__).parameters)
+        return sorted(names[1:])  # all but self
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name; with `deep` also those of kernels inside, as "left__gamma"."""
+        found: dict[str, Any] = {}
+        for name in self._get_param_names():
+            value = getattr(self, name)
+            if deep and hasattr(value, "get_params") and not isinstance(value, type):
+                found |= {f"{name}__{inner}": v for inner, v in value.get_params().items()}
+            found[name] = value
+        return found
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name, nested ones as in ``set_params(left__gamma=0.1)``."""
+        inside: dict[str, dict[str, Any]] = {}
+        for name, value in params.items():
+            own, nested, rest = name.partition("__")
+            if own not in self._get_param_names():
+                raise ValueError(
+                    f"Invalid parameter {own!r} for estimator {self!r}. Valid parameters are: "
+                    f"{self._get_param_names()!r}."
+                )
+            if nested:
+                inside.setdefault(own, {})[rest] = value
+            else:
+                setattr(self, own, value)
+        # After whole parameters: a kernel that is replaced takes the values of its own.
+        for own, values in inside.items():
+            getattr(self, own).set_params(**values)
+        return self

@@ -1,0 +1,113 @@
+"""Estimators that scale every direction to the same spread get a map that is safe for them."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.covariance import EllipticEnvelope
+from sklearn.decomposition import PCA, FastICA
+from sklearn.ensemble import BaggingClassifier
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from mercer import RBF, Kernelized, KernelMap
+from mercer.estimators.whitening import safe_tol, whitens
+
+SAFE = np.sqrt(np.finfo(np.float64).eps)
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X, Z = rng.normal(size=(200, 2)), rng.normal(size=(100, 2))
+    last_bits = 1 + 2e-16 * rng.integers(-1, 2, size=Z.shape)
+    return X, Z, Z * last_bits
+
+
+def change(model, Z, moved, answer):
+    """Largest relative change of a row's answer when the last bits of its inputs change."""
+    A, B = (answer(model, points) for points in (Z, moved))
+    A, B = (v.reshape(len(Z), -1) for v in (A, B))
+    return (np.linalg.norm(A - B, axis=1) / np.linalg.norm(A, axis=1)).max()
+
+
+def scores(model, Z):
+    return model.transform(Z)
+
+
+def distances(model, Z):
+    return model.estimator_.mahalanobis(model.kernel_map_.transform(Z))
+
+
+# EllipticEnvelope calls a covariance singular below 1e-8, whatever the scale.
+@pytest.mark.filterwarnings("ignore:The covariance matrix associated to your dataset")
+@pytest.mark.filterwarnings("ignore:Determinant has increased")  # on the exact map
+@pytest.mark.parametrize(
+    ("estimator", "answer"),
+    [
+        (PCA(whiten=True), scores),
+        (StandardScaler(), scores),
+        (EllipticEnvelope(support_fraction=1.0, random_state=0), distances),
+    ],
+    ids=["PCA", "StandardScaler", "EllipticEnvelope"],
+)
+def test_last_bits_stay_last_bits(data, estimator, answer):
+    X, Z, moved = data
+    chosen = Kernelized(estimator, RBF(0.5)).fit(X)
+    exact = Kernelized(clone(estimator), KernelMap(RBF(0.5))).fit(X)
+    assert chosen.kernel_map_.tol == pytest.approx(SAFE)
+    assert exact.kernel_map_.tol is None
+    assert change(chosen, Z, moved, answer) < 1e-4
+    # What it is saved from: rounding of 1e-16 becomes visible.
+    assert change(exact, Z, moved, answer) > 20 * change(chosen, Z, moved, answer)
+
+
+def test_whitened_scores_are_wrong_by_percents_without_it(data):
+    X, Z, moved = data
+    exact = Kernelized(PCA(whiten=True), KernelMap(RBF(0.5))).fit(X)
+    assert change(exact, Z, moved, scores) > 0.01
+    chosen = Kernelized(PCA(whiten=True), RBF(0.5)).fit(X)
+    assert change(chosen, Z, moved, scores) < 1e-5
+
+
+def test_in_single_precision(data):
+    X, _, _ = data
+    model = Kernelized(PCA(whiten=True), RBF(0.5)).fit(X.astype(np.float32))
+    assert model.kernel_map_.tol == pytest.approx(np.sqrt(np.finfo(np.float32).eps))
+    assert safe_tol(X.astype(np.float32)) > 1e-4 > safe_tol(X)
+    assert safe_tol([[1.0, 2.0]]) == pytest.approx(SAFE)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "expected"),
+    [
+        (StandardScaler(), True),
+        (StandardScaler(with_std=False), False),
+        (make_pipeline(StandardScaler(), SVC()), True),
+        (make_pipeline(PCA(3, whiten=True), SVC()), False),
+        (PCA(whiten=True), True),
+        (PCA(), False),
+        (FastICA(), True),
+        (FastICA(2), False),
+        (BaggingClassifier(make_pipeline(StandardScaler(), SVC())), True),
+        (EllipticEnvelope(), True),
+        (Ridge(), False),
+        (LogisticRegression(), False),
+        (SVC(), False),
+    ],
+    ids=str,
+)
+def test_who_whitens(estimator, expected):
+    assert whitens(estimator) is expected
+
+
+def test_others_keep_the_exact_map(data):
+    X, _, _ = data
+    assert Kernelized(Ridge(), RBF(0.5)).fit(X, X[:, 0]).kernel_map_.tol is None
+
+
+def test_a_map_of_ones_own_is_left_alone(data):
+    X, _, _ = data
+    model = Kernelized(StandardScaler(), KernelMap(RBF(0.5), tol=1e-3)).fit(X)
+    assert model.kernel_map_.tol == 1e-3
