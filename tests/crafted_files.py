@@ -215,6 +215,16 @@ def shorter(name, key):
     return edit
 
 
+def sparse_coefficients(saved, loot):
+    """Fewer stored numbers than classes and support vectors need."""
+    part = saved.named(SVMS)["attributes"]["_dual_coef_"]
+    counts = np.array([0, 1, 2], np.int32)
+    for value, array in zip(
+        saved.objects[part["at"]]["of"][2:], (np.zeros(2), counts[:2], counts), strict=True
+    ):
+        saved.set_array(value, array)
+
+
 def far_word(saved, loot):
     for entry in saved.objects:
         if "vocabulary_" in entry.get("attributes", {}):
@@ -356,6 +366,11 @@ CRAFTED = {
         lambda: _fitted(SVC()),
         without(SVMS, "n_features_in_"),
         "n_features_in_",
+    ),
+    "sparse support vectors fewer": (
+        lambda: _fitted(SVC(), scipy.sparse.csr_array(X)),
+        sparse_coefficients,
+        "dual coefficients",
     ),
     "clusters narrower": (
         lambda: _fitted(KMeans(3, n_init=1)),

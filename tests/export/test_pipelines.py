@@ -202,6 +202,7 @@ STEPS = [
             TfidfVectorizer(),
             HashingVectorizer(n_features=16),
             make_pipeline(CountVectorizer(analyzer="char"), TfidfTransformer()),
+            make_pipeline(TfidfVectorizer(), SelectFromModel(LinearSVR())),
             make_pipeline(CountVectorizer(), SelectPercentile(f_regression, percentile=50)),
         )
     ),
@@ -316,6 +317,12 @@ def test_every_classifier_after_a_map_comes_back(model, tmp_path):
 def test_every_regressor_after_a_map_comes_back(model, tmp_path):
     model = make_pipeline(StandardScaler(), KernelMap(max_rank=5), model)
     assert_comes_back(model.fit(X, TARGET), X, tmp_path / "model")
+
+
+@pytest.mark.parametrize("model", [SVC(), SVC(kernel="linear"), SVR(), KernelRidge()], ids=name)
+def test_models_of_sparse_rows_come_back(model, tmp_path):
+    model = make_pipeline(TfidfVectorizer(), model).fit(TEXT, np.arange(len(TEXT)) % 4)
+    assert_comes_back(model, TEXT, tmp_path / "model")
 
 
 def test_several_outputs_come_back(tmp_path):

@@ -5,6 +5,7 @@ attributes reach it has its check here; without one, it does not belong on the l
 """
 
 import numpy as np
+import scipy.sparse
 
 from .rebuilt import expect, is_index
 
@@ -163,7 +164,6 @@ def _support_vectors(thing):
     if "support_" not in state:
         return
     columns, support, counts = _columns(thing), state["support_"], state.get("_n_support")
-    expect(state.get("_sparse") is False, "a support vector machine on sparse data")
     for part in (support, counts):
         expect(
             isinstance(part, np.ndarray) and part.dtype == np.int32 and part.ndim == 1,
@@ -177,11 +177,18 @@ def _support_vectors(thing):
     )
     if "classes_" in state:
         expect(counts.sum() == vectors, "support vectors that do not fit the classes")
+    points, coef = state.get("support_vectors_"), state.get("_dual_coef_")
     if state.get("kernel") == "precomputed":
         expect(((support >= 0) & (support < columns)).all(), "support vectors outside the data")
+        expect(state.get("_sparse") is False, "a sparse Gram matrix")
+    elif state.get("_sparse"):
+        for part in (points, coef):
+            expect(scipy.sparse.issparse(part) and part.format == "csr", "dense support vectors")
+        expect(points.shape == (vectors, columns), "support vectors of another shape")
+        coef = coef.data.reshape(classes - 1, -1)  # libsvm reads them as if none were zero
     else:
-        _matrix(state.get("support_vectors_"), (vectors, columns), "support vectors")
-    _matrix(state.get("_dual_coef_"), (classes - 1, vectors), "dual coefficients")
+        _matrix(points, (vectors, columns), "support vectors")
+    _matrix(coef, (classes - 1, vectors), "dual coefficients")
     _matrix(state.get("_intercept_"), (pairs,), "intercepts")
     sizes = {np.size(state.get(name, ())) for name in ("_probA", "_probB")}
     expect(sizes in ({0}, {pairs}), "probabilities of other classes")
