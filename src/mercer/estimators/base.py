@@ -38,6 +38,7 @@ def all_or_nothing(fit):
 
     @wraps(fit)
     def wrapped(self, *args, **kwargs):
+        _refuse_masked(args, kwargs)
         before = dict(vars(self))
         try:
             return fit(self, *args, **kwargs)
@@ -49,6 +50,13 @@ def all_or_nothing(fit):
     return wrapped
 
 
+def _refuse_masked(args, kwargs):
+    """X, y and weights alike: what a mask hides would be used."""
+    names = ("X", "y", "sample_weight")
+    for name, value in [*zip(names, args), *kwargs.items()]:
+        pts.refuse_masked(value, name)
+
+
 def on_fitted(method):
     """A method of a fitted estimator, on arrays of the kind that it was fitted on.
 
@@ -58,6 +66,7 @@ def on_fitted(method):
     @wraps(method)
     def wrapped(self, X, *args, **kwargs):
         check_is_fitted(self)
+        _refuse_masked((X, *args), kwargs)
         if is_dask(X) and method.__name__ != "score":
             return apply(self, method.__name__, X, args, kwargs)
         _check_kind(self, X, method.__name__)
@@ -141,6 +150,8 @@ def validated_points(estimator, X, kernel, *, reset, in_range=True):
         _check_n_features(estimator, X, reset=reset)
         X = kernel.points(X)
     else:
+        pts.refuse_masked(X)
+        pts.refuse_dates(X)
         with naming("X"), np.errstate(invalid="ignore"):  # inf - inf, before it is refused
             X = validate_data(
                 estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32]
