@@ -1,5 +1,6 @@
 """The commands: demo, compare, check, map."""
 
+import re
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -245,6 +246,10 @@ def map_(
     )
     (name, chosen), *_ = kernels.items()
     _check_folder(out)
+    if target is not None and re.fullmatch(r"phi\d+|residual", target):
+        raise BadInput(
+            f"--target {target} has the name of a column of coordinates; rename it in {file.name}."
+        )
     data = files.read(file, target=target, matrix=_matrix(matrix), scale=scale, kernels=[chosen])
     kernel_map = KernelMap(chosen, max_rank=max_rank, tol=tol, basis=basis, indefinite=indefinite)
     with output.progress(json) as callback:
