@@ -149,7 +149,8 @@ def change_array(data, rng):
     match rng.choice(["value", "value", "shape", "dtype", "order"]):
         case "value" if array.size and array.dtype.names:
             field = rng.choice(array.dtype.names)
-            array[field].flat[rng.randrange(array.size)] = rng.choice([0, 1, 5, 10**6, -1, -5])
+            value = np.array(rng.choice([0, 1, 5, 10**6, -1, -5])).astype(array[field].dtype)
+            array[field].flat[rng.randrange(array.size)] = value
         case "value" if array.size and array.dtype.kind in "iuf":
             value = rng.choice([0, 1, -1, 99, 10**6, -(10**6), 2**31 - 1])
             array.flat[rng.randrange(array.size)] = np.array(value).astype(array.dtype)

@@ -245,9 +245,11 @@ def with_attributes(cls, attributes):
         missing = [f.name for f in fields(cls) if f.name not in attributes]
         if missing:
             raise ValueError(f"{public_name(cls)} without {missing[0]}")
-        for name, value in attributes.items():
-            object.__setattr__(made, name, value)
-    elif hasattr(made, "__setstate__"):
+        if not hasattr(made, "__setstate__"):
+            for name, value in attributes.items():
+                object.__setattr__(made, name, value)
+            return made
+    if hasattr(made, "__setstate__"):
         made.__setstate__(attributes)
     else:
         vars(made).update(attributes)
