@@ -207,6 +207,15 @@ def test_map_writes_coordinates_of_the_kernel(run, table, tmp_path):
     assert found["species"][0] == "setosa"
 
 
+@pytest.mark.parametrize("name", ["phi0", "phi12", "residual"])
+def test_map_refuses_a_target_named_like_a_coordinate(run, frame, tmp_path, name, monkeypatch):
+    frame.rename(columns={"species": name}).to_csv(tmp_path / "named.csv", index=False)
+    monkeypatch.setattr(files, "read", None)  # before any work
+    code, _, err = run("map", "named.csv", "-t", name, "-k", "RBF(0.1)", "-o", "c.csv")
+    assert code != 0
+    assert "rename it in named.csv" in err
+
+
 def test_map_of_low_rank_reports_what_it_leaves(run, table, tmp_path):
     arguments = ["-t", "species", "-k", "RBF(0.1)", "-o", "c.csv", "--max-rank", "5"]
     code, out, _ = run("map", table, *arguments)

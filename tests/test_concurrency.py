@@ -265,7 +265,7 @@ def test_importing_starts_no_thread_and_changes_nothing():
         "import mercer\n"
         "assert before == (threading.active_count(), np.geterr(), list(warnings.filters))\n"
         "import sys\n"
-        "heavy = {'torch', 'matplotlib', 'bokeh', 'dask', 'onnx', 'skops'}\n"
+        "heavy = {'torch', 'matplotlib', 'bokeh', 'dask', 'onnx'}\n"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,3 +1,5 @@
+import subprocess
+import sys
 import threading
 import time
 
@@ -144,3 +146,14 @@ def test_progress_is_shown_when_asked(small_tiles, capsys):
     assert "kernel tiles" in capsys.readouterr().err
     tiles.evaluate(KERNEL, X)
     assert capsys.readouterr().err == ""
+
+
+def test_no_progress_starts_no_thread():
+    """tqdm starts a monitor for every bar, shown or not."""
+    code = (
+        "import sys, threading, numpy as np, mercer\n"
+        "mercer.KernelMap(max_rank=20).fit(np.random.rand(300, 2))\n"
+        "assert threading.active_count() == 1, threading.enumerate()\n"
+        "assert 'tqdm' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

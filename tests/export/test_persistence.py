@@ -10,11 +10,13 @@ import subprocess
 import sys
 import time
 import zipfile
+from dataclasses import dataclass
 
 import joblib
 import numpy as np
 import pytest
 import scipy.sparse
+from sklearn.base import BaseEstimator
 from sklearn.decomposition import PCA
 from sklearn.gaussian_process import kernels as gp
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -29,6 +31,7 @@ from mercer import (
     ClassicalMDS,
     FromFeatures,
     FromFunction,
+    Kernel,
     KernelDiscriminant,
     Kernelized,
     KernelMap,
@@ -45,9 +48,8 @@ from mercer import (
     load,
     save,
 )
-from mercer.export.files import FORMAT, HEADER, own_types
-
-pytest.importorskip("skops", reason="skops is not installed: mercer[persistence]")
+from mercer.export import registry
+from mercer.export.files import FORMAT, HEADER
 
 FUNCTIONS = [
     f"every_kernel.{name}"
@@ -198,6 +200,70 @@ def test_memory_maps_and_learned_preimages_come_back(X, tmp_path, path):
     assert np.array_equal(load(path).inverse_transform(kernel_map.transform(X)), back)
 
 
+def test_the_same_model_gives_the_same_bytes(X, path, tmp_path):
+    save(KernelMap().fit(X), path)
+    save(KernelMap().fit(X), tmp_path / "again")
+    assert path.read_bytes() == (tmp_path / "again").read_bytes()
+
+
+def test_files_use_public_names(X, path):
+    """So that a class may move between modules, and old files still load."""
+    save(make_pipeline(StandardScaler(), KernelPCA(2)).fit(X), path)
+    with zipfile.ZipFile(path) as archive:
+        objects = json.loads(archive.read("model.json"))["objects"]
+    names = {o["type"] for o in objects if "type" in o}
+    assert {"mercer.KernelPCA", "sklearn.pipeline.Pipeline"} <= names
+    assert all(n.count(".") == 1 for n in names if n.startswith("mercer."))
+
+
+def test_a_renamed_class_still_loads(path, monkeypatch):
+    save(RBF(0.5), path)
+    with zipfile.ZipFile(path) as archive:
+        content = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in content.items():
+            archive.writestr(name, data.replace(b"mercer.RBF", b"mercer.Gauss"))
+    with pytest.raises(TypeError, match=r"mercer\.Gauss"):
+        load(path)
+    monkeypatch.setitem(registry.RENAMED, "mercer.Gauss", "mercer.RBF")
+    assert load(path) == RBF(0.5)
+
+
+def test_every_class_has_a_name_of_its_own():
+    found = [c for base in (Kernel, BaseEstimator) for c in registry._subclasses(base)]
+    ours = {c for c in found if c.__module__.startswith("mercer.")} | set(registry.PARTS)
+    assert len(registry.own_classes()) == len(ours)
+
+
+def test_dataclasses_are_stored_by_their_fields(monkeypatch, path):
+    @dataclass(frozen=True)
+    class Pair:
+        first: object
+        second: object
+
+    monkeypatch.setattr(registry, "PARTS", (*registry.PARTS, Pair))
+    Pair.__module__, Pair.__qualname__ = "mercer.somewhere", "Pair"
+    save(KernelMap(Pair(np.eye(2), "b")), path)
+    found = load(path).kernel
+    assert type(found) is Pair
+    assert (found.first == np.eye(2)).all()
+    assert found.second == "b"
+
+
+def test_what_is_shared_stays_shared(X, path):
+    scaler = StandardScaler()
+    save(make_pipeline(scaler, scaler), path)
+    steps = load(path).steps
+    assert steps[0][1] is steps[1][1]
+
+
+def test_a_model_that_holds_itself_is_refused(path):
+    model = KernelMap()
+    model.kernel = [model]
+    with pytest.raises(TypeError, match="holds itself"):
+        save(model, path)
+
+
 def test_saving_changes_nothing_in_the_model(X, path):
     kernel_map = KernelMap().fit(X)
     before = dict(vars(kernel_map))
@@ -289,78 +355,7 @@ def test_what_is_no_model_is_refused(thing, path):
         save(thing, path)
 
 
-# --- files from strangers -------------------------------------------------------------------------
-
-
-def crafted(path, schema):
-    """A file with our header and any tree of types."""
-    schema = {**schema, "protocol": 3, "_skops_version": "0.16"}
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("schema.json", json.dumps(schema))
-        archive.writestr(HEADER, json.dumps({"format": FORMAT, "mercer": "0.1.0"}))
-
-
-def json_node(value):
-    return {
-        "__class__": "str",
-        "__module__": "builtins",
-        "__loader__": "JsonNode",
-        "content": json.dumps(value),
-        "is_json": True,
-        "__id__": 1,
-    }
-
-
-def node(loader, module, name, **rest):
-    return {"__class__": name, "__module__": module, "__loader__": loader, "__id__": 2, **rest}
-
-
-def listed(*items):
-    return node("TupleNode", "builtins", "tuple", content=list(items)) | {"__id__": 3}
-
-
-def attack_trees(command):
-    argument = listed(json_node(command))
-    empty = node("DictNode", "builtins", "dict", content={}, key_types=listed())
-    system = node(
-        "FunctionNode", "posix", "system", content={"module_path": "posix", "function": "system"}
-    )
-    yield node("ConstructorFromReduceNode", "posix", "system", content=argument)
-    yield node("ConstructorFromReduceNode", "subprocess", "Popen", content=argument)
-    yield node("ConstructorFromReduceNode", "builtins", "eval", content=argument)
-    yield node("ObjectNode", "subprocess", "Popen", content=empty)
-    yield node("TypeNode", "posix", "system")
-    yield system
-    yield node(
-        "PartialNode",
-        "functools",
-        "partial",
-        content={"func": system, "args": argument, "kwds": empty, "namespace": empty},
-    )
-    yield node("OperatorFuncNode", "operator", "methodcaller", attrs=listed(json_node("__init__")))
-    # names that only look like ours
-    yield node("ConstructorFromReduceNode", "mercer.persistence", "os.system", content=argument)
-    yield node("ObjectNode", "mercer.rows.stream", "Chunks", content=empty)
-    yield node("TypeNode", "mercer.persistence", "os")
-
-
-@pytest.mark.parametrize("which", range(11))
-def test_a_hostile_file_runs_nothing(which, path, tmp_path):
-    loot = tmp_path / "loot"
-    crafted(path, list(attack_trees(f"touch {loot}"))[which])
-    with pytest.raises((TypeError, ModelFileError)) as refused:
-        load(path)
-    assert len(str(refused.value)) > 20
-    assert not loot.exists()
-
-
-def test_trust_covers_types_and_no_functions():
-    """Every trusted name is a class, of this library or of the plain data it holds."""
-    for name in own_types():
-        module, _, attribute = name.rpartition(".")
-        thing = getattr(sys.modules[module], attribute)
-        assert isinstance(thing, type)
-        assert module.startswith(("mercer.", "sklearn.gaussian_process.kernels", "scipy.sparse."))
+# --- files from strangers: see also test_hostile_files.py -----------------------------------------
 
 
 def test_a_hidden_kernel_function_is_found_by_the_audit(path):
@@ -392,7 +387,7 @@ def test_a_newer_format_says_so(path):
     with zipfile.ZipFile(path, "w") as archive:
         for name, data in content.items():
             archive.writestr(name, json.dumps(header) if name == HEADER else data)
-    with pytest.raises(ModelFileError, match=r"format 2, written by mercer 9\.9.*Upgrade mercer"):
+    with pytest.raises(ModelFileError, match=r"format 3, written by mercer 9\.9.*Upgrade mercer"):
         load(path)
 
 
@@ -408,8 +403,8 @@ def test_the_header_says_what_wrote_the_file(path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "no file of mercer.save"),
-        (b"hello", "no file of mercer.save"),
+        (b"", "not a file of mercer.save"),
+        (b"hello", "not a file of mercer.save"),
         (pickle.dumps(RBF()), "Pickles are read by pickle"),
         (b"PK\x03\x04" + bytes(100), "damaged"),
     ],
@@ -421,10 +416,17 @@ def test_foreign_files_are_named(content, message, path):
 
 
 def test_a_skops_file_is_told_apart(path):
-    import skops.io
-
-    skops.io.dump(RBF(), path)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("schema.json", "{}")
     with pytest.raises(ModelFileError, match=r"skops\.io\.load"):
+        load(path)
+
+
+def test_the_first_format_is_named(path):
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("schema.json", "{}")
+        archive.writestr(HEADER, json.dumps({"format": 1, "mercer": "0.1.0"}))
+    with pytest.raises(ModelFileError, match=r"format 1, written by mercer 0\.1\.0.*fit the model"):
         load(path)
 
 
@@ -449,7 +451,7 @@ def test_every_cut_and_every_flipped_byte_is_noticed_or_harmless(path, X):
             messages.append(str(error))
         else:
             assert np.array_equal(same.transform(X), expected)
-    assert len(messages) > 0.9 * len(damaged)
+    assert len(messages) > 0.8 * len(damaged)
     assert min(map(len, messages)) > 40
     print(f"{len(damaged)} damaged files, {len(messages)} refused, the rest load as they were")
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mercer import RBF, Constant, Linear, Matern, Polynomial, Precomputed
+from mercer import RBF, Constant, KernelMap, Linear, Matern, Polynomial, Precomputed
+from mercer.engine.memory import MemoryLimitError
 from mercer.kernels import Exp, PolynomialOf, Power, Product, Scaled, Sum
 
 X = np.random.default_rng(0).normal(size=(6, 3))
@@ -185,3 +186,38 @@ def test_feature_maps_that_do_not_fit_are_refused_at_once(kernel, monkeypatch):
     monkeypatch.setattr(monomials, "free_memory", lambda F: 10**6)
     with pytest.raises(MemoryError, match=r"dimensions and would take .* free: use KernelMap"):
         kernel.explicit(np.ones((2, 20)))
+
+
+# --- feature maps that nobody could compute -------------------------------------------------------
+
+
+def test_dimensions_of_nested_powers_are_bounded():
+    """Exact dimensions would have thousands of digits, and take as long."""
+    k = Linear()
+    for _ in range(6):
+        k = k.polynomial([1.0] * 40)
+    assert k.explicit_dim(10) == 2**63 - 1
+    assert (k + k).explicit_dim(10) == 2**63 - 1
+    assert (k * k).explicit_dim(10) == 2**63 - 1
+
+
+@pytest.mark.parametrize("d", range(1, 6))
+@pytest.mark.parametrize("p", range(7))
+def test_dimensions_of_powers_are_exact(d, p):
+    assert (Linear() ** p).explicit_dim(d) == math.comb(d + p - 1, p)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        Linear().polynomial([1.0] * 200),
+        Linear().polynomial([1.0, 1.0, 1.0]).polynomial([1.0] * 12).polynomial([1.0] * 12),
+        Linear() ** 40,
+    ],
+    ids=lambda k: repr(k)[:40],
+)
+def test_feature_maps_of_too_many_monomials_are_refused_at_once(kernel):
+    rows = 0.1 * X[:, [0, 1, 2] * 4]
+    with pytest.raises(MemoryLimitError, match="KernelMap"):
+        kernel.explicit(rows)
+    assert KernelMap(kernel, basis="auto").fit(rows).rank_ <= len(rows)

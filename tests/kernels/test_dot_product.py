@@ -171,3 +171,12 @@ def test_negative_coef0_is_not_a_kernel():
 def test_linear_is_a_plain_product():
     assert Linear().explicit(X) is X
     assert_array_equal(Linear()(X, Y), X @ Y.T)
+
+
+def test_sigmoid_beyond_the_largest_number_is_refused():
+    """inf - inf would be NaN."""
+    X = [[2.0, 1.0], [-1.0, 3.0]]
+    for kernel in (Sigmoid(1e308, 1e308), Sigmoid(1e308, -1e308), Sigmoid([1e308, 1e308], 0.0)):
+        with pytest.raises(ValueError, match="overflows float64"):
+            kernel(X)
+    assert np.isfinite(Sigmoid(1e300, 1.0)(X)).all()

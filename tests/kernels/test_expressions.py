@@ -19,7 +19,12 @@ from mercer import (
     Polynomial,
     Rescaled,
 )
-from mercer.kernels.expressions import LONGEST, KernelExpressionError, parse_kernel
+from mercer.kernels.expressions import (
+    LONGEST,
+    MOST_OPERATORS,
+    KernelExpressionError,
+    parse_kernel,
+)
 
 
 def _takes_functions(kernel):
@@ -156,3 +161,25 @@ def test_any_text_is_a_kernel_or_a_refusal(text):
         return
     assert isinstance(kernel, Kernel)
     ast.parse(repr(kernel))
+
+
+# --- limits ---------------------------------------------------------------------------------------
+
+
+def test_what_is_read_may_have_many_terms():
+    text = " + ".join(["RBF(0.1)"] * (MOST_OPERATORS + 1))
+    assert repr(parse_kernel(text)).count("RBF") == MOST_OPERATORS + 1
+    with pytest.raises(KernelExpressionError, match="65 operators; at most 64"):
+        parse_kernel(text + " + RBF(0.1)")
+
+
+def test_columns_by_a_slice():
+    assert parse_kernel("OnColumns(RBF(), slice(0, 3))") == OnColumns(RBF(), slice(0, 3))
+    with pytest.raises(KernelExpressionError, match="one to three whole numbers"):
+        parse_kernel("OnColumns(RBF(), slice())")
+
+
+def test_large_whole_numbers_are_refused():
+    large = "9" * 299
+    with pytest.raises(KernelExpressionError, match="overflows"):
+        parse_kernel(f"RBF({large} * {large})")

@@ -1,5 +1,6 @@
 """The commands: demo, compare, check, map, differ."""
 
+import re
 import shlex
 import sys
 import webbrowser
@@ -288,6 +289,10 @@ def map_(
     )
     (name, chosen), *_ = kernels.items()
     _check_folder(out)
+    if target is not None and re.fullmatch(r"phi\d+|residual", target):
+        raise BadInput(
+            f"--target {target} has the name of a column of coordinates; rename it in {file.name}."
+        )
     data = files.read(
         file,
         target=target,

@@ -10,6 +10,7 @@ import pandas as pd
 from ..estimators.table import TableEncoder
 from ..kernels import Chi2, Intersection
 from .errors import BadInput
+from .safe_text import harmless_text
 from .tables import read_table
 
 SCALES = ("auto", "standard", "unit", "none")
@@ -199,12 +200,7 @@ def harmless(frame):
     """Texts that a spreadsheet would run as a formula get an apostrophe in front."""
 
     def safe(value):
-        if not isinstance(value, str):
-            return value
-        # A bare carriage return is not quoted by csv writers, and starts a new row for readers.
-        value = value.replace("\r\n", "\n").replace("\r", "\n")
-        # A tab or a line break in front is skipped by spreadsheets, so it hides nothing.
-        return "'" + value if value.lstrip("\t\n ").startswith(("=", "+", "-", "@")) else value
+        return harmless_text(value) if isinstance(value, str) else value
 
     frame = frame.rename(columns=safe)
     texts = [c for c in frame.columns if not pd.api.types.is_numeric_dtype(frame[c])]

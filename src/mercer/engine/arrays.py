@@ -199,7 +199,7 @@ def cholesky(K):
     if is_numpy(K):
         potrf = scipy.linalg.lapack.get_lapack_funcs("potrf", (K,))
         # Waking SciPy's threads while NumPy's still spin costs more than they save on small ones.
-        with one_blas_thread if len(K) <= SMALL else nullcontext():
+        with one_blas_thread() if len(K) <= SMALL else nullcontext():
             # K = K', and LAPACK copies faster what is in its own order.
             C, info = potrf(K.T, lower=True, clean=True, overwrite_a=False)
         return C if info == 0 else None

@@ -3,9 +3,17 @@
 Tiles run on a thread pool with BLAS held to one thread each. The BLAS limit is process-wide, so
 it is counted and locked here: overlapping limits of several estimators would otherwise leave BLAS
 at one thread for good.
+
+Ctrl-C may raise between any two lines of Python, those of a context manager included. So a block
+that holds BLAS to one thread is counted by an object that lives exactly as long as the block: its
+__enter__ and __exit__ are C code without lines, and its end calls for the limit to be looked at
+again. Looking at it again sets what should be, from whatever an interrupted attempt has left.
 """
 
+import _thread
+import os
 import threading
+import weakref
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -22,35 +30,87 @@ def _controller():
     return ThreadpoolController().select(user_api="blas")
 
 
-class _OneBlasThread:
-    """A reference-counted context in which BLAS runs on one thread."""
+class _Limit:
+    """Whether BLAS is held to one thread, and what it is to have afterwards."""
 
     def __init__(self):
-        self.lock = threading.Lock()
-        self.users = 0
-        self.threads_before = 1
-        self._limit: Any = None
+        self.lock = threading.RLock()
+        self.blocks: dict[int, Any] = {}  # weak references to what each block holds, by their ids
+        # [(library, threads)] to restore; None while there is no limit.
+        self.before: list[tuple[Any, int]] | None = None
 
-    def __enter__(self):
+    def settle(self):
+        """One thread if any block wants it, else what was before; may be interrupted and redone."""
         with self.lock:
-            if self.users == 0:
-                self.threads_before = _blas_threads()
-                limit = _controller().limit(limits=1)
-                # Another thread may hold BLAS at a number of its own, which then stands.
-                self._limit = limit if _blas_threads() == 1 else None
-            self.users += 1
+            for key, block in list(self.blocks.items()):
+                if block() is None:
+                    self.blocks.pop(key, None)
+            if self.blocks:
+                self._hold()
+            elif self.before is not None:
+                self._release(self.before)
+                self.before = None
 
-    def __exit__(self, *_):
-        with self.lock:
-            self.users -= 1
-            if self.users == 0 and self._limit is not None:
-                release_control()
-                self._limit.restore_original_limits()
-                release_control()
-                self._limit = None
+    def _hold(self):
+        if self.before is None:
+            # Remembered before anything is changed: what is interrupted here can be undone.
+            self.before = [(lib, lib.num_threads) for lib in _controller().lib_controllers]
+            for lib, _ in self.before:
+                lib.set_num_threads(1)
+            # Another thread may hold BLAS at a number of its own, which then stands.
+            if _blas_threads() != 1:
+                self.before = []
+
+    def _release(self, before):
+        if before:
+            release_control()
+            for lib, threads in before:
+                lib.set_num_threads(threads)
+            release_control()
+
+    def threads_before(self):
+        return max((threads for _, threads in self.before or ()), default=_blas_threads())
+
+    def forget(self):
+        """In a forked child: blocks of other threads do not go on there, nor do their locks."""
+        self.lock = threading.RLock()
+        self.blocks = {}
+        self.settle()
 
 
-one_blas_thread = _OneBlasThread()
+_limit = _Limit()
+if hasattr(os, "register_at_fork"):
+    # No thread is half-way through a change while the process is copied.
+    os.register_at_fork(
+        before=lambda: _limit.lock.acquire(),
+        after_in_parent=lambda: _limit.lock.release(),
+        after_in_child=_limit.forget,
+    )
+
+
+def one_blas_thread():
+    """A block in which BLAS runs on one thread: ``with one_blas_thread(): ...``"""
+    block: Any = None
+    try:
+        block = _thread.allocate_lock()
+        for _ in range(2):  # two of them, since Ctrl-C may strike while one is served
+            reference = weakref.ref(block, _ended)
+            _limit.blocks[id(reference)] = reference
+        _limit.settle()
+        return block
+    except BaseException:
+        block = None  # a traceback keeps this frame, and would keep the block alive
+        _limit.settle()
+        raise
+
+
+def _ended(reference):
+    """What a block held is gone: the block has ended, in whatever way."""
+    try:
+        _limit.settle()
+    except KeyboardInterrupt:
+        _limit.settle()
+        _thread.interrupt_main()  # which Python would swallow here
 
 
 def release_control():
@@ -92,5 +152,5 @@ def n_threads(n_jobs=None):
         return 1
     if n_jobs is not None:
         return joblib.effective_n_jobs(n_jobs)
-    with one_blas_thread.lock:
-        return one_blas_thread.threads_before if one_blas_thread.users else _blas_threads()
+    with _limit.lock:
+        return _limit.threads_before()

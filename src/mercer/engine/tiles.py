@@ -124,12 +124,12 @@ def run(work, blocks, kernel, X, *, n_jobs=None, verbose=False, description="ker
         if threads == 1 or len(blocks) == 1:
             # Explicit n_jobs: one BLAS thread here too, so that its number does not change a byte.
             alike = n_jobs is not None and is_cpu(X) and not (kernel and kernel.runs_user_code)
-            with one_blas_thread if alike else nullcontext():
+            with one_blas_thread() if alike else nullcontext():
                 for a, b in blocks:
                     work(a, b)
                     progress.update()
             return
-        with one_blas_thread:
+        with one_blas_thread():
             _take_turns(work, deque(blocks), threads, progress)
 
 
@@ -160,7 +160,28 @@ def _take_turns(work, waiting, threads, progress):
             waiting.clear()  # Ctrl-C: drop what has not begun; running tiles end by themselves
 
 
+class _NoProgress:
+    """Takes what a progress bar takes; tqdm starts a thread even for a bar that is not shown."""
+
+    n = 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return None
+
+    def update(self, n=1):
+        return None
+
+    def set_postfix(self, **_):
+        return None
+
+
 def progress_bar(verbose, description, total=None):
+    """A bar that counts up to the total, where it is wanted."""
+    if not verbose:
+        return _NoProgress()
     from tqdm.auto import tqdm  # half of what importing this library would cost
 
-    return tqdm(total=total, desc=description, disable=not verbose, leave=False)
+    return tqdm(total=total, desc=description, leave=False)

@@ -54,6 +54,7 @@ def all_or_nothing_more(partial_fit):
 def _on_a_copy(fit, keeps):
     @wraps(fit)
     def wrapped(self, *args, **kwargs):
+        _refuse_masked(args, kwargs)
         work = object.__new__(type(self))
         work.__dict__ = {name: value for name, value in vars(self).items() if keeps(name)}
         answer = fit(work, *args, **kwargs)
@@ -61,6 +62,13 @@ def _on_a_copy(fit, keeps):
         return self if answer is work else answer
 
     return wrapped
+
+
+def _refuse_masked(args, kwargs):
+    """X, y and weights alike: what a mask hides would be used."""
+    names = ("X", "y", "sample_weight")
+    for name, value in [*zip(names, args), *kwargs.items()]:
+        pts.refuse_masked(value, name)
 
 
 def on_fitted(method):
@@ -72,6 +80,7 @@ def on_fitted(method):
     @wraps(method)
     def wrapped(self, X, *args, **kwargs):
         check_is_fitted(self)
+        _refuse_masked((X, *args), kwargs)
         if is_dask(X) and method.__name__ != "score":
             return apply(self, method.__name__, X, args, kwargs)
         _check_kind(self, X, method.__name__)
@@ -154,6 +163,8 @@ def validated_points(estimator, X, kernel, *, reset, in_range=True):
         check_n_features(estimator, X, reset=reset)
         X = kernel.points(X)
     else:
+        pts.refuse_masked(X)
+        pts.refuse_dates(X)
         with naming("X"), np.errstate(invalid="ignore"):  # inf - inf, before it is refused
             X = validate_data(
                 estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32]

@@ -11,7 +11,14 @@ import numpy as np
 
 from ..engine.arrays import device, in_place, integer_power, namespace
 from .base import ALL, Kernel, is_integer, is_number, printed, printed_in, require
-from .monomials import require_dense, require_room, symmetric_power, symmetric_power_dim
+from .monomials import (
+    BYTES_A_MONOMIAL,
+    LARGEST_DIMENSION,
+    require_dense,
+    require_room,
+    symmetric_power,
+    symmetric_power_dim,
+)
 from .operands import Operand, operand
 
 
@@ -140,7 +147,7 @@ class Sum(_Binary):
         return namespace(F, G).concat([F, G], axis=1)
 
     def _dimension(self, left, right):
-        return left + right
+        return min(left + right, LARGEST_DIMENSION)
 
     def rounding(self, S):
         return max(self.left.rounding(S), self.right.rounding(S))
@@ -174,7 +181,7 @@ class Product(_Binary):
         return xp.reshape(F[:, :, None] * G[:, None, :], (F.shape[0], F.shape[1] * G.shape[1]))
 
     def _dimension(self, left, right):
-        return left * right
+        return min(left * right, LARGEST_DIMENSION)
 
     def rounding(self, S):
         return self.left.rounding(S) + self.right.rounding(S)
@@ -354,8 +361,10 @@ class PolynomialOf(_Unary):
         return total
 
     def features(self, X):
-        F = self.kernel.features(X)
+        F = require_dense(self.kernel.features(X))
         xp = namespace(F)
+        # All powers at once, before the first of them takes its time.
+        require_room(F, self._dimension(F.shape[1]), BYTES_A_MONOMIAL)
         powers = [
             math.sqrt(c) * symmetric_power(F, p) for p, c in enumerate(self.coefficients) if c > 0
         ]
@@ -363,10 +372,11 @@ class PolynomialOf(_Unary):
 
     def explicit_dim(self, n_features):
         d = self.kernel.explicit_dim(n_features)
-        if d is None:
-            return None
+        return None if d is None else self._dimension(d)
+
+    def _dimension(self, d):
         powers = [symmetric_power_dim(d, p) for p, c in enumerate(self.coefficients) if c > 0]
-        return sum(powers) or 1
+        return min(sum(powers) or 1, LARGEST_DIMENSION)
 
     def rounding(self, S):
         return max(1, len(self.coefficients) - 1) * self.kernel.rounding(S)

@@ -3,7 +3,15 @@
 import numpy as np
 import scipy.sparse
 
-from ..engine.arrays import eigh, in_place, integer_power, namespace, on_device_of, row_norms
+from ..engine.arrays import (
+    as_numpy,
+    eigh,
+    in_place,
+    integer_power,
+    namespace,
+    on_device_of,
+    row_norms,
+)
 from .base import ALL, Kernel, is_integer, is_number, require
 from .geometry import inner_products
 from .monomials import require_dense, symmetric_power, symmetric_power_dim
@@ -269,4 +277,6 @@ class Sigmoid(DotProduct):
         return in_place(namespace(t).tanh, t)
 
     def largest_terms(self, X):
-        return Linear().diagonal(X)  # tanh hides an infinite product, until it meets another
+        # tanh hides an infinite product, until it meets another
+        gamma = float(np.max(np.abs(np.asarray(as_numpy(self.gamma), dtype=float))))
+        return Linear().diagonal(X) * max(gamma, 1.0) + abs(float(self.coef0))

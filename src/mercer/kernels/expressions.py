@@ -6,7 +6,6 @@ operators of the algebra and its two methods have a meaning here. Errors point a
 
 import ast
 import difflib
-import math
 import warnings
 
 from .. import kernels as _kernels
@@ -39,6 +38,7 @@ KERNELS = {
 METHODS = ("exp", "polynomial")
 LARGEST = 10**300
 LONGEST = 2000  # characters; also bounds the depth of what is walked
+MOST_OPERATORS = 64  # every one copies and checks what it combines
 
 
 class KernelExpressionError(ValueError):
@@ -91,10 +91,25 @@ def parse_kernel(text):
         raise KernelExpressionError(f"not an expression: {error.msg}", text, start) from None
     except (RecursionError, MemoryError, ValueError):
         raise KernelExpressionError("a kernel expression nested too deeply.") from None
+    operators = _count_operators(tree)
+    if operators > MOST_OPERATORS:
+        raise KernelExpressionError(
+            f"a kernel expression with {operators} operators; at most {MOST_OPERATORS} are read. "
+            "Larger kernels are built in Python."
+        )
     try:
         return _Reader(text).kernel(tree.body)
     except RecursionError:
         raise KernelExpressionError("a kernel expression nested too deeply.") from None
+
+
+def _count_operators(tree):
+    left, found = [tree], 0
+    while left:
+        node = left.pop()
+        found += isinstance(node, (ast.BinOp, ast.Attribute))
+        left.extend(ast.iter_child_nodes(node))
+    return found
 
 
 class _Reader:
@@ -136,13 +151,21 @@ class _Reader:
             self.refuse("only kernels are called by name, as in RBF(0.1)", node.func)
         name = node.func.id
         if name == "slice":
-            return slice(*(self.value(argument) for argument in node.args))
+            return self.slice(node)
         if name not in KERNELS:
             self.refuse(f"unknown kernel {name!r}.{_hint(name, KERNELS)}", node.func)
         arguments, named = self.arguments(node)
         if name in ("OnColumns", "Normalized") and arguments:
             arguments[0] = self.kernel(node.args[0])
         return self.built(KERNELS[name], node, arguments, named)
+
+    def slice(self, node):
+        """Columns from start to stop: slice(0, 3)."""
+        bounds, named = self.arguments(node)
+        whole = all(b is None or type(b) is int for b in bounds)
+        if named or not whole or not 1 <= len(bounds) <= 3:
+            self.refuse("slice takes one to three whole numbers, as in slice(0, 3)", node)
+        return slice(*bounds)
 
     def method(self, node):
         name = node.func.attr
@@ -166,7 +189,7 @@ class _Reader:
         try:
             kernel = make(*arguments, **named)
             kernel.check_parameters()
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, ArithmeticError) as error:
             problem = str(error).replace(".__init__()", "").replace("Kernel.", "")
             self.refuse(problem.rstrip("."), node)
         return kernel
@@ -229,7 +252,7 @@ class _Reader:
             result = operators[type(node.op)]()
         except (TypeError, ValueError, ArithmeticError) as error:
             self.refuse(str(error).rstrip("."), node)
-        if _is_number(result) and not math.isfinite(result):
+        if _is_number(result) and not abs(result) <= LARGEST:
             self.refuse("this number overflows", node)
         return result
 

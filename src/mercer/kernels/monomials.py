@@ -11,6 +11,10 @@ from ..engine.memory import MemoryLimitError, readable
 
 # Python's own bytes for one monomial while they are listed.
 BYTES_A_MONOMIAL = 300
+# Listing more of them takes minutes, before the first row is mapped.
+MOST_MONOMIALS = 5_000_000
+# Dimensions beyond are reported as this: exact ones of nested powers have thousands of digits.
+LARGEST_DIMENSION = 2**63 - 1
 
 
 def symmetric_power(F, p):
@@ -56,10 +60,23 @@ def require_room(F, dimension, extra=0):
             f"{readable(free)} free: use KernelMap(kernel), whose dimension is at most the number "
             "of rows."
         )
+    if extra and dimension > MOST_MONOMIALS:
+        raise MemoryLimitError(
+            f"this feature map has {dimension} monomials, more than {MOST_MONOMIALS}: use "
+            "KernelMap(kernel), whose dimension is at most the number of rows."
+        )
 
 
 def symmetric_power_dim(d, p):
-    return math.comb(d + p - 1, p)
+    """(d + p - 1 choose p), or LARGEST_DIMENSION where it is larger."""
+    if p == 0 or d <= 1:
+        return 1 if p == 0 else d
+    n, dimension = d + p - 1, 1
+    for i in range(1, min(p, d - 1) + 1):
+        dimension = dimension * (n - i + 1) // i
+        if dimension > LARGEST_DIMENSION:
+            return LARGEST_DIMENSION
+    return dimension
 
 
 def _multiplicities(row):

@@ -48,8 +48,7 @@ def as_vectors(X, *, name="X", mixed=False):
         X = _array_from_lists(X, name)
     if not is_numpy(X):
         return _checked_foreign(X, name)
-    if isinstance(X, np.ma.MaskedArray):
-        raise TypeError(f"{name} is a masked array; fill it first: {name}.filled(value).")
+    refuse_masked(X, name)
     X = np.asarray(X)  # np.matrix has an arithmetic of its own
     if X.dtype.kind == "O":
         X = _object_values(X, name)
@@ -62,6 +61,7 @@ def as_vectors(X, *, name="X", mixed=False):
         raise ValueError(
             f"Complex data not supported: {name} has dtype {X.dtype}; pass {name}.real."
         )
+    refuse_dates(X, name)
     if X.dtype.kind not in "fiub":
         raise TypeError(f"{name} has dtype {X.dtype}; kernels on vectors need numbers.")
     if X.dtype not in FLOATS:
@@ -69,6 +69,41 @@ def as_vectors(X, *, name="X", mixed=False):
     _check_shape(X, name)
     _check_finite(bool(np.isfinite(X).all()), X, name)
     return X
+
+
+def refuse_masked(X, name="X"):
+    """A masked array still holds what it hides, and everything but its own methods would use it."""
+    if isinstance(X, np.ma.MaskedArray):
+        raise TypeError(f"{name} is a masked array; fill it first: {name}.filled(value).")
+
+
+def refuse_dates(X, name="X"):
+    """Dates turn into nanoseconds (or days) since 1970 where numbers are asked for."""
+    if is_frame(X):
+        kinds = zip(X.columns, X.dtypes, strict=True)
+        columns = [c for c, dtype in kinds if _is_date(dtype)]
+        what = f"column {columns[0]!r} of {name} holds" if columns else ""
+    else:
+        first = X[:1] if isinstance(X, (list, tuple)) else X
+        if isinstance(X, (list, tuple)):
+            try:
+                first = np.asarray(first)
+            except ValueError:  # rows of several lengths, which are refused elsewhere
+                return
+        dtype = getattr(first, "dtype", None)
+        what = f"{name} has dtype {dtype} and holds" if _is_date(dtype) else ""
+    if what:
+        raise TypeError(
+            f"{what} dates or durations, which are not numbers. Convert them to what matters: "
+            "durations by x / np.timedelta64(1, 'D'), dates by their distance to a first day, or "
+            "by their month or weekday."
+        )
+
+
+def _is_date(dtype):
+    """datetime64, timedelta64, and the dates of polars and pandas."""
+    kind = getattr(dtype, "kind", None)
+    return kind in ("m", "M") or str(dtype).startswith(("Date", "Duration", "Time"))
 
 
 def as_objects(X, *, name="X"):

@@ -70,7 +70,7 @@ def task(function):
         given, named = map(opened, args), {k: opened(v) for k, v in kwargs.items()}
         if _alone():
             return parcel(function(*given, **named))
-        with single_threaded(), one_blas_thread:
+        with single_threaded(), one_blas_thread():
             return parcel(function(*given, **named))
 
     return wrapped

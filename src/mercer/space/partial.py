@@ -79,7 +79,7 @@ def partial_cholesky(
     inverse_lengths = 1.0 / xp.where(lengths > 0, lengths, xp.ones_like(lengths))
     # Small products between the passes would wake BLAS's own threads, which go on spinning for tens
     # of milliseconds on the cores that the tiles need: one BLAS thread from first to last.
-    with one_blas_thread, tiles.progress_bar(verbose, "landmarks") as progress:
+    with one_blas_thread(), tiles.progress_bar(verbose, "landmarks") as progress:
         while r < wanted and residuals.max() > tol:
             if r >= room:
                 raise MemoryLimitError(_too_large(n, r, residuals.max(), tol, F))

@@ -1,0 +1,23 @@
+"""Texts that a spreadsheet would run as a formula."""
+
+import unicodedata
+
+# A minus sign of mathematics is taken for a hyphen by some spreadsheets.
+SIGNS = ("=", "+", "-", "@", "\u2212")
+
+
+def harmless_text(text):
+    """The text, with an apostrophe in front if a spreadsheet would run it as a formula.
+
+    Spreadsheets skip what they do not show in front of a sign (a byte-order mark, spaces, line
+    breaks), and take full-width signs for ordinary ones.
+    """
+    # A bare carriage return is not quoted by csv writers, and starts a new row for readers.
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    shown = (c for c in unicodedata.normalize("NFKC", text) if _is_shown(c))
+    return "'" + text if next(shown, "").startswith(SIGNS) else text
+
+
+def _is_shown(character):
+    """Not a space, a line break, a control or a format character."""
+    return unicodedata.category(character)[0] not in "ZC"

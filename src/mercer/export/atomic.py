@@ -1,0 +1,109 @@
+"""Files written whole or not at all."""
+
+import hashlib
+import os
+import platform
+import re
+import secrets
+import stat
+import time
+
+_BINARY = getattr(os, "O_BINARY", 0)
+# A temporary file this old belongs to a save that was killed.
+ORPHAN_SECONDS = 3600
+
+
+def write_atomically(path, data):
+    """All of the data under this name, or what was there before."""
+    path = os.path.realpath(os.fsdecode(path))  # the file behind a link, not the link
+    folder, name = os.path.split(path)
+    mode = _mode_of_target(path)
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(f"the folder {folder} does not exist; make it before saving.")
+    _remove_orphans(folder, name)
+    temporary = os.path.join(folder, f"{_stem(name)}{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    # Like the file it replaces from its first byte; a new file as the user's mask leaves it.
+    descriptor = os.open(
+        temporary,
+        os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY,
+        0o666 if mode is None else mode & 0o600,
+    )
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            if mode is not None:
+                os.chmod(temporary, mode)
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+        raise
+    _sync_folder(folder)
+
+
+def _mode_of_target(path):
+    """Permissions of the file that is there, or None; only plain files are replaced."""
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        return None
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(f"{path} is a folder; save needs the name of a file.")
+    if not stat.S_ISREG(mode):
+        raise ValueError(
+            f"{path} is a device, pipe or socket, which save would replace by a file; give path "
+            "the name of a plain file."
+        )
+    return mode & 0o7777
+
+
+def _stem(name):
+    """How temporary files of this name begin, on this machine: others may share the disk."""
+    short = os.fsdecode(os.fsencode(name)[:120])
+    return f".{short}.{hashlib.sha256(platform.node().encode()).hexdigest()[:8]}-"
+
+
+def _remove_orphans(folder, name):
+    """Temporary files that killed saves of this name have left."""
+    pattern = re.compile(re.escape(_stem(name)) + r"(\d+)-[0-9a-f]{8}\.tmp")
+    for found in os.listdir(folder):
+        match = pattern.fullmatch(found)
+        path = os.path.join(folder, found)
+        try:
+            if match and (_is_gone(int(match[1])) or _is_old(path)):
+                os.unlink(path)
+        except OSError:
+            pass  # another save was faster, or it is not ours to remove
+
+
+def _is_old(path):
+    """Silent for an hour, though a process has its writer's number: a later one, then."""
+    return time.time() - os.stat(path).st_mtime > ORPHAN_SECONDS
+
+
+def _is_gone(process):
+    if os.name != "posix":
+        return False
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return False
+
+
+def _sync_folder(folder):
+    """The rename itself, on the disk; not every system opens folders."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(descriptor)
+    except OSError:
+        pass
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,271 @@
+"""What a file of `save` may hold: the one list of types, and the names that files call them by.
+
+Files use public names ("mercer.KernelMap", "sklearn.preprocessing.StandardScaler"), so a class may
+move between modules. To let files hold one more class of this library, add it to PARTS (kernels
+and estimators are found by themselves); to let them hold one more of scikit-learn, add it to
+SKLEARN, after reading what its native code does with fitted attributes (see checks.py).
+"""
+
+import importlib
+import inspect
+import sys
+from dataclasses import fields, is_dataclass
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from ..estimators.preimage import Ridge
+from ..expansion import Expansion, RKHSFunction
+from ..feature_map import FeatureMap, LinearOnMap
+from ..kernels import Kernel
+from ..kernels.adapters import GramColumns
+from ..solve.direct import Shifted
+from ..space.certificate import Radii
+from ..space.corrected import Corrected
+from ..space.landmarks import Landmarks
+from ..space.own_features import OwnFeatures
+
+# What estimators of this library hold, besides kernels, arrays and other estimators.
+PARTS = (
+    Corrected,
+    Expansion,
+    FeatureMap,
+    GramColumns,
+    Landmarks,
+    LinearOnMap,
+    OwnFeatures,
+    Radii,
+    Ridge,
+    RKHSFunction,
+    Shifted,
+)
+
+# Public names that classes had in earlier versions: {"mercer.OldName": "mercer.NewName"}.
+RENAMED: dict[str, str] = {}
+
+# Classes of scikit-learn whose fitted attributes are only read by NumPy and SciPy, which check
+# every index, or are checked in checks.py. Others may be loaded by naming them in trusted=.
+SKLEARN = {
+    "sklearn.pipeline": "Pipeline FeatureUnion",
+    "sklearn.compose": "ColumnTransformer TransformedTargetRegressor make_column_selector",
+    "sklearn.preprocessing": (
+        "Binarizer FunctionTransformer KBinsDiscretizer KernelCenterer LabelBinarizer LabelEncoder "
+        "MaxAbsScaler MinMaxScaler MultiLabelBinarizer Normalizer OneHotEncoder OrdinalEncoder "
+        "PolynomialFeatures PowerTransformer QuantileTransformer RobustScaler SplineTransformer "
+        "StandardScaler TargetEncoder"
+    ),
+    "sklearn.impute": "KNNImputer MissingIndicator SimpleImputer",
+    "sklearn.feature_extraction": "DictVectorizer FeatureHasher",
+    "sklearn.feature_extraction.text": (
+        "CountVectorizer HashingVectorizer TfidfTransformer TfidfVectorizer"
+    ),
+    "sklearn.feature_selection": (
+        "GenericUnivariateSelect RFE RFECV SelectFdr SelectFpr SelectFromModel SelectFwe "
+        "SelectKBest SelectPercentile SequentialFeatureSelector VarianceThreshold"
+    ),
+    "sklearn.decomposition": (
+        "DictionaryLearning FactorAnalysis FastICA IncrementalPCA KernelPCA "
+        "LatentDirichletAllocation MiniBatchDictionaryLearning MiniBatchNMF MiniBatchSparsePCA NMF "
+        "PCA SparseCoder SparsePCA TruncatedSVD"
+    ),
+    "sklearn.cross_decomposition": "CCA PLSCanonical PLSRegression PLSSVD",
+    "sklearn.random_projection": "GaussianRandomProjection SparseRandomProjection",
+    "sklearn.kernel_approximation": (
+        "AdditiveChi2Sampler Nystroem PolynomialCountSketch RBFSampler SkewedChi2Sampler"
+    ),
+    "sklearn.cluster": "FeatureAgglomeration KMeans MiniBatchKMeans",
+    "sklearn.linear_model": (
+        "ARDRegression BayesianRidge ElasticNet ElasticNetCV GammaRegressor HuberRegressor Lars "
+        "LarsCV Lasso LassoCV LassoLars LassoLarsCV LassoLarsIC LinearRegression "
+        "LogisticRegression LogisticRegressionCV MultiTaskElasticNet MultiTaskElasticNetCV "
+        "MultiTaskLasso MultiTaskLassoCV OrthogonalMatchingPursuit OrthogonalMatchingPursuitCV "
+        "PassiveAggressiveClassifier PassiveAggressiveRegressor Perceptron PoissonRegressor "
+        "QuantileRegressor RANSACRegressor Ridge RidgeCV RidgeClassifier RidgeClassifierCV "
+        "SGDClassifier SGDOneClassSVM SGDRegressor TheilSenRegressor TweedieRegressor"
+    ),
+    "sklearn.svm": "LinearSVC LinearSVR NuSVC NuSVR OneClassSVM SVC SVR",
+    "sklearn.naive_bayes": "BernoulliNB CategoricalNB ComplementNB GaussianNB MultinomialNB",
+    "sklearn.discriminant_analysis": "LinearDiscriminantAnalysis QuadraticDiscriminantAnalysis",
+    "sklearn.covariance": "EmpiricalCovariance LedoitWolf OAS ShrunkCovariance",
+    "sklearn.mixture": "BayesianGaussianMixture GaussianMixture",
+    "sklearn.neighbors": "NearestCentroid",
+    "sklearn.kernel_ridge": "KernelRidge",
+    "sklearn.gaussian_process": "GaussianProcessRegressor",
+    "sklearn.gaussian_process.kernels": (
+        "CompoundKernel ConstantKernel DotProduct ExpSineSquared Exponentiation Matern "
+        "PairwiseKernel Product RBF RationalQuadratic Sum WhiteKernel"
+    ),
+    "sklearn.dummy": "DummyClassifier DummyRegressor",
+    "sklearn.multiclass": (
+        "OneVsOneClassifier OneVsRestClassifier OutputCodeClassifier _ConstantPredictor"
+    ),
+    "sklearn.multioutput": (
+        "ClassifierChain MultiOutputClassifier MultiOutputRegressor RegressorChain"
+    ),
+    "sklearn.ensemble": (
+        "BaggingClassifier BaggingRegressor ExtraTreesClassifier ExtraTreesRegressor "
+        "RandomForestClassifier RandomForestRegressor RandomTreesEmbedding StackingClassifier "
+        "StackingRegressor VotingClassifier VotingRegressor"
+    ),
+    "sklearn.tree": (
+        "DecisionTreeClassifier DecisionTreeRegressor ExtraTreeClassifier ExtraTreeRegressor"
+    ),
+    # Not public, but held by those above.
+    "sklearn.compose._column_transformer": "_RemainderColsList",
+}
+
+# Functions of arrays alone, which steps of pipelines are given as arguments.
+FUNCTIONS = frozenset(
+    f"sklearn.feature_selection.{name}"
+    for name in (
+        "chi2",
+        "f_classif",
+        "f_oneway",
+        "f_regression",
+        "mutual_info_classif",
+        "mutual_info_regression",
+        "r_regression",
+    )
+)
+
+# Types that are given as arguments (dtype=np.float64).
+_SCALARS = {*np.sctypeDict.values(), np.number, np.integer, np.floating}
+PLAIN_TYPES: dict[str, type] = {
+    **{f"builtins.{t.__name__}": t for t in (bool, bytes, complex, float, int, object, str)},
+    **{f"numpy.{t.__name__}": t for t in _SCALARS},
+}
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+def public_name(thing):
+    """The name of a class or function in files: where it is public, if it is."""
+    name = getattr(thing, "__qualname__", None) or thing.__name__
+    module = getattr(thing, "__module__", None) or _module_of_ufunc(thing)
+    root = module.split(".")[0]
+    if root == "mercer":
+        return f"mercer.{name}"
+    if root in ("numpy", "scipy", "sklearn"):
+        parts = module.split(".")
+        for i in range(1, len(parts)):
+            parent = ".".join(parts[:i])
+            if getattr(sys.modules.get(parent), name, None) is thing:
+                return f"{parent}.{name}"
+    return f"{module}.{name}"
+
+
+def _module_of_ufunc(thing):
+    for module in ("numpy", "scipy.special"):
+        if getattr(sys.modules.get(module), thing.__name__, None) is thing:
+            return module
+    return "__main__"
+
+
+def find(name):
+    """The class or function of this name; its module is imported, which runs the module's code."""
+    parts = name.split(".")
+    for i in range(len(parts) - 1, 0, -1):
+        try:
+            thing = importlib.import_module(".".join(parts[:i]))
+        except ModuleNotFoundError as error:
+            if error.name is not None and ".".join(parts[:i]).startswith(error.name):
+                continue
+            raise
+        for part in parts[i:]:
+            thing = getattr(thing, part)
+        return thing
+    raise ImportError(f"there is no module {parts[0]!r}")
+
+
+SKLEARN_NAMES = frozenset(
+    f"{module}.{name}" for module, names in SKLEARN.items() for name in names.split()
+)
+
+
+def own_classes():
+    """Classes of this library that files may hold, by name."""
+    found = [c for base in (Kernel, BaseEstimator) for c in _subclasses(base)]
+    ours = [c for c in found if c.__module__.split(".")[0] == "mercer"]
+    return {public_name(c): c for c in (*ours, *PARTS)}
+
+
+def listed_class(name):
+    """The class that a file means by this name, or None where it is not listed here."""
+    name = RENAMED.get(name, name)
+    if name in SKLEARN_NAMES:
+        return find(name)
+    if not name.startswith("mercer."):
+        return None
+    ours = own_classes()
+    if name not in ours:  # perhaps of a module that is imported when it is first used
+        mercer = sys.modules["mercer"]
+        attribute = name.removeprefix("mercer.")
+        if attribute in mercer.__all__ and isinstance(getattr(mercer, attribute), type):
+            ours = own_classes()
+    return ours.get(name)
+
+
+def _subclasses(base):
+    for c in base.__subclasses__():
+        yield c
+        yield from _subclasses(c)
+
+
+# --- attributes -----------------------------------------------------------------------------------
+
+
+def attributes_of(thing):
+    """What a file keeps of an object: fields of a dataclass, or what pickle would take."""
+    if is_dataclass(thing):
+        return {f.name: getattr(thing, f.name) for f in fields(thing)}
+    return dict(thing.__getstate__() or {})
+
+
+def bad_attribute(cls, names, trusted=False):
+    """The first of these names that an object of this class does not keep, or None.
+
+    Estimators keep parameters, fitted attributes (with an underscore at the end) and private ones;
+    other classes keep what is not an attribute of the class, so that no method is replaced. Names
+    with two leading underscores change what Python or NumPy do with an object
+    (``__array_interface__``), and are never kept, by trusted classes either.
+    """
+    own = {f.name for f in fields(cls)} if is_dataclass(cls) else _parameters(cls)
+
+    def is_kept(name):
+        if not name.isidentifier() or name.startswith("__"):
+            return False
+        if trusted or name in own:
+            return True
+        if is_dataclass(cls) or hasattr(cls, name):
+            return False
+        return not issubclass(cls, BaseEstimator) or "_" in (name[0], name[-1])
+
+    return next((name for name in names if not is_kept(name)), None)
+
+
+def _parameters(cls):
+    """Names of parameters, of base classes too: SVC keeps an epsilon that only its base takes."""
+    names: set[str] = set()
+    for base in cls.__mro__:
+        if "__init__" in vars(base) and base is not object:
+            names.update(inspect.signature(base.__init__).parameters)
+    return names - {"self", "args", "kwargs"}
+
+
+def with_attributes(cls, attributes):
+    """An object of this class with these attributes; its __init__ is not called."""
+    made = cls.__new__(cls)
+    if is_dataclass(cls):
+        missing = [f.name for f in fields(cls) if f.name not in attributes]
+        if missing:
+            raise ValueError(f"{public_name(cls)} without {missing[0]}")
+        if not hasattr(made, "__setstate__"):
+            for name, value in attributes.items():
+                object.__setattr__(made, name, value)
+            return made
+    if hasattr(made, "__setstate__"):
+        made.__setstate__(attributes)
+    else:
+        vars(made).update(attributes)
+    return made

@@ -1,0 +1,32 @@
+"""Saved models, changed at random: `load` refuses them or builds a model that crashes nothing."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fuzz.cases import ROUNDS, SEED
+
+COUNT = 300 * ROUNDS
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX")
+
+
+def test_mutated_files_crash_nothing(tmp_path):
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    run = subprocess.run(
+        [sys.executable, "-X", "faulthandler", "-m", "fuzz.mutated"]
+        + [str(SEED * 10**6), str(COUNT), str(tmp_path)],
+        cwd=Path(__file__).parents[1],
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stderr[-3000:]
+    outcomes = json.loads(run.stdout)
+    print(f"{COUNT} mutated files: {outcomes}")
+    assert sum(outcomes.values()) == COUNT
+    assert min(outcomes["refused"], outcomes["loaded"]) > 0.1 * COUNT  # both sides are tried
