@@ -28,6 +28,7 @@ PUBLIC = [
     "Rescaled",
     "Normalized",
     "Precomputed",
+    "Projected",
     "FromFunction",
     "FromFeatures",
     "check_mercer",
