@@ -40,6 +40,7 @@ PUBLIC = [
     "KernelPCAL1",
     "ClassicalMDS",
     "preimage",
+    "TableEncoder",
     "Kernelized",
     "KernelDiscriminant",
     "KernelRidge",

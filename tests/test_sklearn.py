@@ -29,6 +29,7 @@ from mercer import (
     Matern,
     Polynomial,
     Precomputed,
+    TableEncoder,
 )
 from mercer.engine.arrays import as_numpy
 
@@ -70,6 +71,8 @@ ESTIMATORS = [
     ClassicalMDS(),
     ClassicalMDS(metric="manhattan", correction="cailliez"),
     ClassicalMDS(metric="precomputed"),
+    TableEncoder(),
+    TableEncoder(scale="unit", text="drop"),
 ]
 
 

@@ -45,6 +45,7 @@ from .kernels import (
 from .rows.stream import Chunks
 
 if _TYPE_CHECKING:
+    from .estimators.table import TableEncoder
     from .explore.compare import KernelComparison, compare_kernels
     from .explore.plots import FeatureSpaceDisplay, GramDisplay, ResidualDisplay, SpectrumDisplay
     from .export.files import ModelFileError, load, save
@@ -54,6 +55,7 @@ __version__ = _version("mercer")
 
 # Comparing, drawing and exporting load much of scikit-learn: imported when first used.
 _WHERE = {
+    "TableEncoder": "estimators.table",
     "KernelComparison": "explore.compare",
     "compare_kernels": "explore.compare",
     "to_onnx": "export.onnx",
@@ -115,6 +117,7 @@ __all__ = [
     "ResidualDisplay",
     "Sigmoid",
     "SpectrumDisplay",
+    "TableEncoder",
     "as_kernel",
     "check_mercer",
     "compare_kernels",

@@ -7,14 +7,11 @@ import numpy as np
 import pandas as pd
 
 from ..kernels import Chi2, Intersection
+from .errors import BadInput
 
 # Text columns with at most this many different values become one 0/1 column each.
 MOST_CATEGORIES = 20
 SCALES = ("auto", "standard", "unit", "none")
-
-
-class BadInput(Exception):
-    """Something about the input that the person can change; shown without a traceback."""
 
 
 @dataclass

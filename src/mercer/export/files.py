@@ -144,6 +144,8 @@ def own_types():
     """
     import sklearn.gaussian_process.kernels as gp
 
+    from ..estimators import table  # noqa: F401 (imported late elsewhere; its types are ours)
+
     ours = [c for base in (Kernel, BaseEstimator) for c in _subclasses(base)]
     ours = [c for c in ours if c.__module__.split(".")[0] == "mercer"]
     theirs = [c for c in _subclasses(gp.Kernel) if c.__module__ == gp.__name__]
@@ -194,6 +196,8 @@ class _Portable:
         return self.done[id(value)][1]
 
     def _copied(self, value, where):
+        if isinstance(value, type):  # np.float64 as a parameter, which has the methods of arrays
+            return value
         if is_array(value) and not isinstance(value, np.generic):
             return self._array(value, where)
         if isinstance(value, dict):

@@ -1,0 +1,350 @@
+"""TableEncoder: a table as people keep it, turned into a matrix that a kernel can use."""
+
+import re
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from ..kernels.points import is_frame
+from .table_columns import Categories, Dates, Numbers, Texts, as_float, column_values
+from .written_values import as_dates, as_numbers
+
+NUMBER, BOOLEAN, CATEGORY, DATE, TEXT = "number", "boolean", "category", "date", "text"
+IDENTIFIER, CONSTANT, EMPTY = "identifier", "constant", "empty"
+LEFT_OUT = "left out"
+# Fewer rows than this cannot show that a column is unique per row.
+IDENTIFIED = 10
+_ID_NAME = re.compile(r"(^|[_\s.-])(id|ids|uuid|guid|key|index|idx|no|nr|number)$|Id$|ID$", re.I)
+_TIME_NAME = re.compile(r"day|time|year|month|week|hour|date|step|age|^t$", re.I)
+_ROW_NAME = re.compile(r"unnamed|^index$|^column_?1$|^row", re.I)
+
+
+class TableEncoder(TransformerMixin, BaseEstimator):
+    """Turn a table with numbers, categories, dates, text and gaps into a matrix of floats.
+
+    Each column is looked at once, in `fit`, and what was decided is listed in `columns_`:
+
+    - numbers (also "1,200", "$5" and "12%") are standardised; gaps get the median, and a column
+      that says where they were;
+    - categories become columns of 0 and 1; rare values share one, and so do values that `fit` has
+      not seen;
+    - dates become a number of days and the cycles that they cover (time of day, weekday, season);
+    - free text becomes a few directions of its character n-grams (TF-IDF);
+    - identifiers (one value per row), constant and empty columns are left out.
+
+    Every kind comes out with about the same total variance, so that no column dominates a kernel
+    only because of its kind. Arrays of numbers pass through the same steps.
+
+    Parameters
+    ----------
+    scale : {"standard", "unit", "none"}, default="standard"
+        Of numbers: mean 0 and variance 1, from 0 to 1, or as they are.
+    max_categories : int, default=20
+        At most so many columns for one column of categories.
+    text : {"ngrams", "drop"}, default="ngrams"
+        What becomes of free text.
+    text_components : int, default=10
+        Columns for one column of text.
+    random_state : int, default=0
+        Of the reduction of texts.
+
+    Attributes
+    ----------
+    columns_ : list of dict
+        For each input column: "name", "kind", "action" (what was done), "reason" and "outputs"
+        (names of the columns made from it).
+    encoders_ : list
+        The fitted encoder of each input column; None where it was left out.
+    feature_names_out_ : ndarray of str
+        Names of the columns of the result.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only for frames.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from mercer import TableEncoder
+    >>> table = pd.DataFrame({"size": ["1,200", "950", None], "town": ["Rome", "Oslo", "Rome"]})
+    >>> encoder = TableEncoder().fit(table)
+    >>> encoder.transform(table).shape
+    (3, 3)
+    >>> print(encoder.notes()[0])
+    1 column of numbers was standardised: size.
+    """
+
+    def __init__(
+        self,
+        *,
+        scale: str = "standard",
+        max_categories: int = 20,
+        text: str = "ngrams",
+        text_components: int = 10,
+        random_state: int = 0,
+    ):
+        self.scale = scale
+        self.max_categories = max_categories
+        self.text = text
+        self.text_components = text_components
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Decide what becomes of each column; `y` is not used."""
+        self._check_parameters()
+        names, columns = self._columns(X, reset=True)
+        found = [self._decide(name, values) for name, values in zip(names, columns)]
+        if not any(encoder for encoder, _ in found):
+            # Better a row number than nothing: a single column may be all that there is.
+            found = [
+                self._numbers(name, values, NUMBER, "the only information in the table")
+                if record["kind"] == IDENTIFIER and values.dtype.kind in "iu"
+                else (encoder, record)
+                for (encoder, record), name, values in zip(found, names, columns)
+            ]
+        self.encoders_ = [encoder for encoder, _ in found]
+        self.columns_ = [record for _, record in found]
+        outputs = [name for record in self.columns_ for name in record["outputs"]]
+        if not outputs:
+            raise ValueError(
+                f"nothing in this table distinguishes its {len(columns[0])} rows "
+                f"(n_samples={len(columns[0])}): " + " ".join(self.notes())
+            )
+        self.feature_names_out_ = np.array(outputs, dtype=object)
+        return self
+
+    def transform(self, X: ArrayLike) -> np.ndarray:
+        """The columns of `X` as floats, (n, number of outputs)."""
+        check_is_fitted(self)
+        names, columns = self._columns(X, reset=False)
+        parts = []
+        for name, values, encoder in zip(names, columns, self.encoders_):
+            if encoder is not None:
+                _check_finite(name, values)
+                parts.append(encoder.transform(values))
+        return np.hstack(parts).astype(float, copy=False)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the columns of the result, such as "age", "town=Rome", "day (weekday, sine)"."""
+        check_is_fitted(self)
+        given = getattr(self, "feature_names_in_", None)
+        if input_features is not None:
+            names = np.asarray(input_features, dtype=object)
+            if len(names) != self.n_features_in_:
+                raise ValueError(
+                    f"input_features should have length equal to number of features "
+                    f"({self.n_features_in_}), got {len(names)}."
+                )
+            if given is not None and list(names) != list(given):
+                raise ValueError("input_features is not equal to feature_names_in_.")
+        return self.feature_names_out_
+
+    def notes(self) -> list[str]:
+        """What was done to the columns, in a few sentences: one per kind of treatment."""
+        groups: dict[tuple, list] = {}
+        for record in self.columns_:
+            groups.setdefault((record["action"], record["reason"]), []).append(record)
+        lines = [_note(action, reason, records) for (action, reason), records in groups.items()]
+        lines.sort(key=lambda line: "left out" in line)
+        filled = [
+            r["name"] for r in self.columns_ if r["n_missing"] and r["kind"] in (NUMBER, DATE)
+        ]
+        if filled:
+            marked = any(name.endswith(" is missing") for name in self._outputs())
+            also = "; columns of 0 and 1 say where" if marked else ""
+            lines.append(f"Missing values became the median in {_few(filled)}{also}.")
+        strange = [r for r in self.columns_ if r["not_read"]]
+        if strange:
+            shown = ", ".join(f"{r['not_read'][0]!r} in {r['name']}" for r in strange[:4])
+            lines.append(f"Values that are not like the rest count as missing: {shown}.")
+        return lines
+
+    def _outputs(self):
+        return [name for record in self.columns_ for name in record["outputs"]]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+    # --- reading the input ------------------------------------------------------------------------
+
+    def _check_parameters(self):
+        if self.scale not in ("standard", "unit", "none"):
+            raise ValueError(f"scale must be 'standard', 'unit' or 'none', got {self.scale!r}.")
+        if self.text not in ("ngrams", "drop"):
+            raise ValueError(f"text must be 'ngrams' or 'drop', got {self.text!r}.")
+        for name, least in (("max_categories", 2), ("text_components", 1)):
+            value = getattr(self, name)
+            if not isinstance(value, (int, np.integer)) or value < least:
+                raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")
+
+    def _columns(self, X, reset):
+        if is_frame(X):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            names = [str(name) for name in X.columns]
+            if not names or not len(X):
+                raise ValueError(
+                    f"Found array with {len(X)} sample(s) and {len(names)} feature(s) "
+                    f"(shape=({len(X)}, {len(names)})) while a minimum of 1 is required."
+                )
+            # By position: two columns may have the same name.
+            by_place = (X.iloc[:, j] if hasattr(X, "iloc") else X[:, j] for j in range(len(names)))
+            return names, [column_values(column) for column in by_place]
+        X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
+        if X.dtype.kind in "fiubc":
+            X = check_array(X, ensure_all_finite="allow-nan", dtype=None)
+        return [f"x{j}" for j in range(X.shape[1])], [column_values(column) for column in X.T]
+
+    # --- the decisions ----------------------------------------------------------------------------
+
+    def _decide(self, name, values):
+        """(fitted encoder or None, record) of one column."""
+        kind = values.dtype.kind
+        if kind == "b":
+            return self._numbers(name, values, BOOLEAN, "")
+        if kind == "M":
+            return self._dates(name, values, [])
+        if kind in "fiu":
+            _check_finite(name, values)
+            if kind in "iu" and _is_row_number(name, values):
+                return _left_out(name, IDENTIFIER, "unique per row", values)
+            return self._numbers(name, values, NUMBER, "")
+        return self._of_texts(name, values)
+
+    def _of_texts(self, name, texts):
+        known = [text for text in texts if text is not None]
+        if not known:
+            return _left_out(name, EMPTY, "without a value", texts)
+        n_values = len(set(known))
+        if n_values == 1 and len(known) == len(texts):
+            return _left_out(name, CONSTANT, "the same in all rows", texts)
+        numbers = as_numbers(texts)
+        if numbers is not None:
+            return self._numbers(name, texts, NUMBER, "", numbers[1])
+        dates = as_dates(texts)
+        if dates is not None:
+            return self._dates(name, texts, dates[1])
+        words = float(np.mean([len(text.split()) for text in known]))
+        unique = n_values == len(known) and len(known) >= IDENTIFIED
+        nearly = n_values > 0.9 * len(known) and len(known) >= IDENTIFIED
+        if words < 2 and (unique or nearly):
+            return _left_out(name, IDENTIFIER, "unique per row", texts)
+        if n_values <= self.max_categories or _covered(known, self.max_categories - 1) >= 0.5:
+            return self._categories(name, texts)
+        if self.text == "drop":
+            return _left_out(name, TEXT, "free text", texts)
+        encoder = Texts(self.text_components, self.random_state).fit(texts, name)
+        return encoder, _record(name, TEXT, "character n-grams", "", encoder.names_, texts)
+
+    def _numbers(self, name, values, kind, reason, not_read=()):
+        x = as_float(values)
+        known = x[~np.isnan(x)]
+        if not len(known):
+            return _left_out(name, EMPTY, "without a value", values)
+        if known.min() == known.max() and (kind == BOOLEAN or not _gaps_tell(x)):
+            return _left_out(name, CONSTANT, "the same in all rows", values)
+        scale = "none" if kind == BOOLEAN else self.scale
+        encoder = Numbers(scale).fit(values, name)
+        action = {"standard": "standardised", "unit": "scaled to 0 to 1", "none": "kept"}[scale]
+        record = _record(name, kind, action, reason, encoder.names_, x, list(not_read))
+        return encoder, record
+
+    def _dates(self, name, values, not_read):
+        x = Dates.seconds(values)
+        known = x[~np.isnan(x)]
+        if not len(known):
+            return _left_out(name, EMPTY, "without a value", values)
+        if known.min() == known.max():
+            return _left_out(name, CONSTANT, "the same in all rows", values)
+        encoder = Dates().fit(values, name)
+        action = "a number of days and their cycles"
+        return encoder, _record(name, DATE, action, "", encoder.names_, x, list(not_read))
+
+    def _categories(self, name, texts):
+        encoder = Categories(self.max_categories).fit(texts, name)
+        if len(encoder.names_) < 2:
+            return _left_out(name, CONSTANT, "nearly the same in all rows", texts)
+        record = _record(name, CATEGORY, "columns of 0 and 1", "", encoder.names_, texts)
+        record["n_pooled"] = encoder.n_pooled_
+        return encoder, record
+
+
+def _record(name, kind, action, reason, outputs, values, not_read=()):
+    if values.dtype.kind == "O":
+        missing = sum(v is None for v in values)
+    else:
+        missing = int(np.isnan(values).sum()) if values.dtype.kind == "f" else 0
+    return {
+        "name": name,
+        "kind": kind,
+        "action": action,
+        "reason": reason,
+        "outputs": list(outputs),
+        "n_missing": missing,
+        "n_pooled": 0,
+        "not_read": list(not_read)[:3],
+    }
+
+
+def _left_out(name, kind, reason, values):
+    return None, _record(name, kind, LEFT_OUT, reason, [], np.zeros(0))
+
+
+def _check_finite(name, values):
+    if values.dtype.kind == "f" and np.isinf(values).any():
+        raise ValueError(f"column {name!r} holds infinity: replace it or leave the row out.")
+
+
+def _gaps_tell(x):
+    """Whether a column is informative by its gaps alone."""
+    missing = int(np.isnan(x).sum())
+    return missing >= 5 and len(x) - missing >= 5
+
+
+def _is_row_number(name, values):
+    """Whole numbers that count or name the rows: unique, and consecutive or called an id."""
+    if len(values) < IDENTIFIED or len(np.unique(values)) < len(values):
+        return False
+    if _ID_NAME.search(name) or _ROW_NAME.search(name):
+        return True
+    consecutive = int(values.max()) - int(values.min()) == len(values) - 1
+    return consecutive and not _TIME_NAME.search(name)
+
+
+def _covered(known, size):
+    """Share of the rows that the most frequent values account for."""
+    _, counts = np.unique(np.array(known, dtype=object).astype(str), return_counts=True)
+    return np.sort(counts)[::-1][:size].sum() / len(known)
+
+
+def _note(action, reason, records):
+    names = _few([record["name"] for record in records])
+    n = len(records)
+    columns = f"{n} column{'s' if n > 1 else ''}"
+    was, kinds = ("was" if n == 1 else "were"), {record["kind"] for record in records}
+    if action == LEFT_OUT:
+        what = {IDENTIFIER: " of identifiers", TEXT: " of free text"}.get(records[0]["kind"], "")
+        why = f" ({reason})" if records[0]["kind"] != TEXT else ""
+        return f"{columns}{what} {was} left out{why}: {names}."
+    n_outputs = sum(len(record["outputs"]) for record in records)
+    if kinds == {CATEGORY}:
+        pooled = [record["name"] for record in records if record["n_pooled"]]
+        rare = f"; rare values share one column in {_few(pooled)}" if pooled else ""
+        return f"{columns} of categories became {n_outputs} columns of 0 and 1: {names}{rare}."
+    if kinds == {DATE}:
+        return f"{columns} of dates became numbers with their cycles ({n_outputs} in all): {names}."
+    if kinds == {TEXT}:
+        return f"{columns} of text became {n_outputs} directions of character n-grams: {names}."
+    of = "yes and no" if kinds == {BOOLEAN} else "numbers"
+    what = "became 0 and 1" if kinds == {BOOLEAN} else f"{was} {action}"
+    only = f" ({reason})" if reason else ""
+    return f"{columns} of {of} {what}{only}: {names}."
+
+
+def _few(names):
+    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")

@@ -1,0 +1,207 @@
+"""What one column of a table becomes: numbers, dates, categories or text as columns of floats.
+
+Every encoder learns from one column (an array that :func:`column_values` makes) and gives a matrix
+whose total variance is about that of one standardised number, so that no column of the table
+weighs more in a kernel only because of its kind.
+"""
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
+from sklearn.preprocessing import OneHotEncoder
+
+from .written_values import as_dates, as_numbers, as_texts, is_missing
+
+DAY = 86400.0
+# Cycles of a date: name, seconds they last, and how much of the past must be covered to see one.
+CYCLES = (("time of day", DAY, 2 * DAY), ("weekday", 7 * DAY, 14 * DAY))
+YEAR = 365.2425 * DAY
+# Missing values are marked by a column of their own where at least so many rows lack one.
+MARKED = 5
+
+
+def column_values(column):
+    """A column of a frame or array as a float, bool, datetime64[s] or object array.
+
+    Objects are stripped texts, None where a value is missing.
+    """
+    values = column
+    if hasattr(column, "to_numpy"):
+        values = _series_values(column)
+    values = np.asarray(values)
+    if values.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: a column has dtype {values.dtype}.")
+    if values.dtype.kind in "fiub":
+        return values
+    if values.dtype.kind == "M":
+        return values.astype("datetime64[s]")
+    if values.dtype.kind == "m":
+        return values.astype("timedelta64[s]").astype(float)
+    return as_texts(values.tolist())
+
+
+def _series_values(column):
+    """What pandas or polars keep in a column, as NumPy sees it."""
+    kind = str(column.dtype).lower()
+    if getattr(column.dtype, "tz", None) is not None:  # pandas: one clock for all rows
+        column = column.dt.tz_convert("UTC").dt.tz_localize(None)
+    if not kind.startswith(("int", "uint", "float", "bool")):
+        return column.to_numpy()
+    values = column.to_numpy()
+    if values.dtype.kind != "O":
+        return values
+    # Numbers and booleans with gaps, in the types of pandas or polars.
+    return np.array([np.nan if is_missing(v) else float(v) for v in values])
+
+
+def as_float(values):
+    """A column as floats, whatever it is: what cannot be read as a number is missing."""
+    if values.dtype.kind in "fiub":
+        return values.astype(float)
+    if values.dtype.kind == "M":
+        seconds = values.astype("int64").astype(float)
+        return np.where(np.isnat(values), np.nan, seconds)
+    read = as_numbers(values)
+    return np.full(len(values), np.nan) if read is None else read[0]
+
+
+class Numbers(BaseEstimator):
+    """Scaled, with the median where a value is missing and a column that says where."""
+
+    def __init__(self, scale="standard"):
+        self.scale = scale
+
+    def fit(self, values, name):
+        x = as_float(values)
+        known = x[~np.isnan(x)]
+        self.median_ = float(np.median(known))
+        if self.scale == "standard":
+            # The largest value is divided out first: squares of large numbers overflow.
+            largest = float(np.abs(known).max()) or 1.0
+            self.centre_ = float((known / largest).mean() * largest)
+            self.spread_ = float((known / largest).std() * largest)
+        elif self.scale == "unit":
+            self.centre_ = float(known.min())
+            self.spread_ = float(known.max() / 2 - known.min() / 2) * 2
+        else:
+            self.centre_, self.spread_ = 0.0, 1.0
+        self.spread_ = self.spread_ if self.spread_ > 0 else 1.0
+        missing = len(x) - len(known)
+        self.n_missing_ = missing
+        self.marks_missing_ = missing >= MARKED and len(known) >= MARKED
+        self.names_ = [name] + ([f"{name} is missing"] if self.marks_missing_ else [])
+        return self
+
+    def transform(self, values):
+        x = as_float(values)
+        missing = np.isnan(x)
+        x = (np.where(missing, self.median_, x) - self.centre_) / self.spread_
+        return np.column_stack([x, missing]) if self.marks_missing_ else x[:, None]
+
+
+class Categories(BaseEstimator):
+    """One column of 0 and 1 per frequent value; rare and unseen values share one."""
+
+    def __init__(self, max_categories=20):
+        self.max_categories = max_categories
+
+    def fit(self, values, name):
+        texts = self._texts(values)
+        # A value that fewer than one row in 500 has (at least two rows) says little about others.
+        rare = max(2, len(texts) // 500)
+        self.encoder_ = OneHotEncoder(
+            max_categories=self.max_categories,
+            min_frequency=rare,
+            handle_unknown="infrequent_if_exist",
+            sparse_output=False,
+        ).fit(texts)
+        infrequent = self.encoder_.infrequent_categories_[0]
+        self.n_pooled_ = 0 if infrequent is None else len(infrequent)
+        kept = [c for c in self.encoder_.categories_[0] if self.n_pooled_ == 0
+                or c not in set(infrequent)]  # fmt: skip
+        self.names_ = [f"{name}={c}" for c in kept]
+        self.names_ += [f"{name}=(other)"] if self.n_pooled_ else []
+        return self
+
+    def transform(self, values):
+        return self.encoder_.transform(self._texts(values))
+
+    @staticmethod
+    def _texts(values):
+        texts = as_texts(values.tolist()) if values.dtype.kind != "O" else values
+        shown = ["(missing)" if t is None else t for t in texts]
+        return np.array(shown, dtype=object)[:, None]
+
+
+class Dates(BaseEstimator):
+    """The day as a number, and sine and cosine of the cycles that the dates cover."""
+
+    def fit(self, values, name):
+        x = self.seconds(values)
+        known = x[~np.isnan(x)]
+        self.day_ = Numbers().fit(x, name)
+        covered = float(known.max() - known.min())
+        with_time = bool((known % DAY > 0).any())
+        self.cycles_ = [
+            (cycle, length)
+            for cycle, length, least in CYCLES
+            if covered >= least and (cycle != "time of day" or with_time)
+        ]
+        if covered >= YEAR / 2:
+            self.cycles_.append(("day of year", YEAR))
+        self.names_ = list(self.day_.names_)
+        for cycle, _ in self.cycles_:
+            self.names_ += [f"{name} ({cycle}, sine)", f"{name} ({cycle}, cosine)"]
+        self.n_missing_ = self.day_.n_missing_
+        return self
+
+    def transform(self, values):
+        x = self.seconds(values)
+        parts = [self.day_.transform(x)]
+        missing = np.isnan(x)
+        for _, length in self.cycles_:
+            angle = 2 * np.pi * (np.where(missing, 0.0, x) / length)
+            circle = np.column_stack([np.sin(angle), np.cos(angle)])
+            parts.append(np.where(missing[:, None], 0.0, circle))
+        return np.hstack(parts)
+
+    @staticmethod
+    def seconds(values):
+        if values.dtype.kind == "O":
+            read = as_dates(values)
+            values = np.full(len(values), "NaT", "datetime64[s]") if read is None else read[0]
+        return as_float(values)
+
+
+class Texts(BaseEstimator):
+    """Character n-grams, weighted by TF-IDF, in the few directions along which they vary most."""
+
+    def __init__(self, n_components=10, random_state=0):
+        self.n_components = n_components
+        self.random_state = random_state
+
+    def fit(self, values, name):
+        counts = self._counts(values)
+        self.weights_ = TfidfTransformer(sublinear_tf=True).fit(counts)
+        weighted = self.weights_.transform(counts)
+        size = max(1, min(self.n_components, min(weighted.shape) - 1))
+        self.directions_ = TruncatedSVD(size, random_state=self.random_state).fit(weighted)
+        Z = self.directions_.transform(weighted)
+        self.mean_ = Z.mean(axis=0)
+        self.spread_ = float(np.sqrt(Z.var(axis=0).sum())) or 1.0
+        self.names_ = [f"{name} (text {j + 1})" for j in range(size)]
+        return self
+
+    def transform(self, values):
+        Z = self.directions_.transform(self.weights_.transform(self._counts(values)))
+        return (Z - self.mean_) / self.spread_
+
+    @staticmethod
+    def _counts(values):
+        texts = as_texts(values.tolist()) if values.dtype.kind != "O" else values
+        hashed = HashingVectorizer(
+            analyzer="char_wb", ngram_range=(2, 4), n_features=2**14, norm=None,
+            alternate_sign=False,
+        )  # fmt: skip
+        return hashed.transform(["" if t is None else t for t in texts])

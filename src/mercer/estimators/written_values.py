@@ -1,0 +1,170 @@
+"""Numbers and dates that a table holds as text: "$1,200", "12%", "3,5", "24/12/2024"."""
+
+import re
+
+import numpy as np
+
+# What people write where they have no value.
+MISSING = frozenset(
+    ["", "?", "-", "--", "—", ".", "na", "n/a", "#n/a", "nan", "null", "none", "nil", "<na>"]
+)
+# A column is read as numbers (or dates) where at least this share of its values are.
+MOSTLY = 0.95
+
+# Signs as typed, and as typesetters print them (U+2212).
+_MINUS = "\u2212"
+_SIGN, _MONEY = rf"(?P<sign>[-+{_MINUS}]?)", r"[$€£¥]?"
+_END = r"(?P<exponent>e[-+]?\d+)?\s*[$€£¥]?\s*(?P<percent>%?)"
+_ENGLISH = re.compile(
+    rf"{_SIGN}\s*{_MONEY}\s*(?P<whole>\d{{1,3}}(?:,\d{{3}})+|\d*)(?P<part>\.\d*)?{_END}", re.I
+)
+_CONTINENTAL = re.compile(
+    rf"{_SIGN}\s*{_MONEY}\s*(?P<whole>\d{{1,3}}(?:[. ]\d{{3}})+|\d*)(?P<part>,\d*)?{_END}", re.I
+)
+_ISO = re.compile(r"\d{4}-\d{1,2}-\d{1,2}(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?)?Z?")
+_PARTS = re.compile(
+    r"(\d{1,2})([/.-])(\d{1,2})\2(\d{4}|\d{2})(?:[ T](\d{1,2}):(\d{2})(?::(\d{2}))?)?"
+)
+_YEAR_FIRST = re.compile(
+    r"(\d{4})[/.](\d{1,2})[/.](\d{1,2})(?:[ T](\d{1,2}):(\d{2})(?::(\d{2}))?)?"
+)
+
+
+def is_missing(value) -> bool:
+    """Whether a value says that there is none: None, NaN, NaT, or a text such as "?" or "NA"."""
+    if value is None:
+        return True
+    if isinstance(value, str):
+        return value.strip().lower() in MISSING
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):  # pandas' NA has no truth value; lists compare item by item
+        return type(value).__name__ == "NAType"
+
+
+def as_texts(values) -> np.ndarray:
+    """An object array of stripped strings, None where a value is missing."""
+    values = list(values)
+    texts = np.empty(len(values), dtype=object)
+    known: dict = {}
+    for i, value in enumerate(values):
+        if isinstance(value, str):
+            if value not in known:
+                known[value] = None if is_missing(value) else value.strip()
+            texts[i] = known[value]
+        else:
+            texts[i] = None if is_missing(value) else str(value).strip()
+    return texts
+
+
+def as_numbers(texts: np.ndarray) -> tuple[np.ndarray, list[str]] | None:
+    """Texts as floats (NaN where missing) and the texts that are not numbers; None if most are not.
+
+    Thousands, currency signs, percent (12% is 0.12) and continental commas are understood; all
+    values of a column are read in the same way.
+    """
+    return _mostly(texts, (_english, _continental), np.nan, float)
+
+
+def as_dates(texts: np.ndarray) -> tuple[np.ndarray, list[str]] | None:
+    """Texts as datetime64[s] (NaT where missing) and those that are not; None if most are not.
+
+    Day and month are told apart by the whole column: a first part above 12 is a day. Where
+    nothing tells, dots mean day first and slashes mean month first.
+    """
+    known = {text for text in texts if text is not None}
+    day_first = _day_first(known)
+    return _mostly(
+        texts, (lambda text: _date(text, day_first),), np.datetime64("NaT", "s"), "datetime64[s]"
+    )
+
+
+def _mostly(texts, readers, missing, dtype):
+    """The first reader that understands nearly all of the texts."""
+    known = sorted({text for text in texts if text is not None})
+    counts = dict.fromkeys(known, 0)
+    for text in texts:
+        if text is not None:
+            counts[text] += 1
+    total = sum(counts.values())
+    if not total:
+        return None
+    best = None
+    for reader in readers:
+        read = {text: reader(text) for text in known}
+        wrong = [text for text in known if read[text] is None]
+        bad = sum(counts[text] for text in wrong)
+        if (total - bad) < MOSTLY * total or (best is not None and bad >= best[2]):
+            continue
+        best = (read, wrong, bad)
+    if best is None:
+        return None
+    read, wrong, _ = best
+    values = [missing if t is None or read[t] is None else read[t] for t in texts]
+    return np.array(values, dtype=dtype), wrong
+
+
+def _english(text):
+    return _number(_ENGLISH.fullmatch(_without_brackets(text)), ",")
+
+
+def _continental(text):
+    return _number(_CONTINENTAL.fullmatch(_without_brackets(text)), ". ")
+
+
+def _without_brackets(text):
+    """(12) is how bookkeepers write -12."""
+    return f"-{text[1:-1]}" if text.startswith("(") and text.endswith(")") else text
+
+
+def _number(found, thousands):
+    if found is None or not any(map(str.isdigit, f"{found['whole']}{found['part'] or ''}")):
+        return None
+    whole = found["whole"].translate({ord(c): None for c in thousands})
+    part = (found["part"] or "").replace(",", ".")
+    value = float(f"{whole}{part}{found['exponent'] or ''}")
+    value = -value if found["sign"] in ("-", _MINUS) else value
+    return value / 100 if found["percent"] else value
+
+
+def _day_first(texts):
+    parts = [found for found in map(_PARTS.fullmatch, texts) if found]
+    if any(int(found[1]) > 12 for found in parts):
+        return True
+    if any(int(found[3]) > 12 for found in parts):
+        return False
+    return bool(parts) and all(found[2] == "." for found in parts)
+
+
+def _date(text, day_first):
+    try:
+        if _ISO.fullmatch(text):
+            day, _, time = text.rstrip("Z").replace("T", " ").partition(" ")
+            year, month, number = map(int, day.split("-"))
+            clock = [float(part) for part in time.split(":")] if time else []
+            return _moment(year, month, number, clock)
+        found = _YEAR_FIRST.fullmatch(text)
+        if found:
+            year, month, number = map(int, found.groups()[:3])
+            return _moment(year, month, number, _clock(found.groups()[3:]))
+        found = _PARTS.fullmatch(text)
+        if found:
+            first, second, year = int(found[1]), int(found[3]), int(found[4])
+            year += 0 if len(found[4]) == 4 else 2000 if year < 70 else 1900
+            day, month = (first, second) if day_first else (second, first)
+            return _moment(year, month, day, _clock(found.groups()[4:]))
+    except ValueError:  # the 31st of February
+        return None
+    return None
+
+
+def _clock(parts):
+    return [float(part) for part in parts if part is not None]
+
+
+def _moment(year, month, day, clock):
+    hours, minutes, seconds = [*clock, 0, 0, 0][:3]
+    if hours > 24 or minutes > 59 or seconds >= 61:
+        return None
+    date = np.datetime64(f"{year:04d}-{month:02d}-{day:02d}", "s")
+    return date + np.timedelta64(int(hours * 3600 + minutes * 60 + seconds), "s")

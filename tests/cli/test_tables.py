@@ -1,0 +1,166 @@
+"""Files as people have them: separators, encodings, packings and mistakes."""
+
+import gzip
+import io
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("typer", reason="the command is not installed: mercer[cli]")
+
+from mercer.cli.errors import BadInput
+from mercer.cli.tables import read_table
+
+
+@pytest.fixture
+def read(tmp_path):
+    def read(content, name="table.csv", **options):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return read_table(path, **options)
+
+    return read
+
+
+@pytest.mark.parametrize("sep", [",", ";", "\t", "|"])
+def test_the_separator_is_found(read, sep):
+    frame, _ = read(f"a{sep}b\n1{sep}x\n2{sep}y\n")
+    assert frame.to_dict("list") == {"a": [1, 2], "b": ["x", "y"]}
+
+
+def test_continental_numbers_with_semicolons(read):
+    frame, notes = read("a;b\n1,5;2\n2,25;3\n")
+    assert frame["a"].tolist() == [1.5, 2.25]
+    assert any("semicolons" in note for note in notes)
+
+
+def test_the_separator_is_given(read):
+    assert read("a:b\n1:2\n", sep=":")[0].columns.tolist() == ["a", "b"]
+    with pytest.raises(BadInput, match="one character"):
+        read("a:b\n", sep="::")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1", "utf-16", "utf-16-le"])
+def test_the_encoding_is_found(read, encoding):
+    frame, _ = read("naïve,größe\né,1\nü,2\n".encode(encoding))
+    assert frame.columns.tolist() == ["naïve", "größe"]
+    assert frame["naïve"].tolist() == ["é", "ü"]
+
+
+def test_a_wrong_encoding_is_named(read):
+    with pytest.raises(BadInput, match="not ascii"):
+        read("é\n1\n".encode(), encoding="ascii")
+    with pytest.raises(BadInput, match="not known"):
+        read("a\n1\n", encoding="klingon")
+
+
+def test_packed_files(read):
+    assert len(read(gzip.compress(b"a,b\n1,2\n"), "t.csv.gz")[0]) == 1
+    with pytest.raises(BadInput, match="cannot unpack"):
+        read(b"a,b\n", "t.csv.gz")
+
+
+def test_other_formats(tmp_path):
+    frame = pd.DataFrame({"a": [1, 2], "b": ["x", None]})
+    frame.to_json(tmp_path / "t.jsonl", orient="records", lines=True)
+    frame.to_json(tmp_path / "t.json", orient="records")
+    frame.to_parquet(tmp_path / "t.parquet")
+    names = ["t.jsonl", "t.json", "t.parquet"]
+    try:
+        frame.to_excel(tmp_path / "t.xlsx", index=False)
+        names.append("t.xlsx")
+    except ImportError:
+        pass
+    for name in names:
+        read, _ = read_table(tmp_path / name)
+        assert read["a"].tolist() == [1, 2], name
+        assert read["b"].isna().tolist() == [False, True], name
+
+
+def test_standard_input(monkeypatch):
+    class Stdin:
+        buffer = io.BytesIO(b"a;b\n1;2\n")
+
+    monkeypatch.setattr(sys, "stdin", Stdin)
+    assert read_table("-")[0].to_dict("list") == {"a": [1], "b": [2]}
+
+
+def test_duplicate_and_empty_names(read):
+    frame, notes = read("a,a,\n1,2,3\n")
+    assert frame.columns.tolist() == ["a", "a.1", "column_3"]
+    assert any("same name" in note for note in notes)
+
+
+@pytest.mark.parametrize("header", ["a,b,c", "a,b,c,"])
+def test_trailing_commas_shift_nothing(read, header):
+    frame, _ = read(f"{header}\n1,2,3,\n4,5,6,\n")
+    assert frame[["a", "b", "c"]].to_numpy().tolist() == [[1, 2, 3], [4, 5, 6]]
+
+
+def test_a_header_that_is_one_short_names_the_rows(read):
+    frame, notes = read("a,b\nx,1,2\ny,3,4\n")
+    assert frame["a"].tolist() == [1, 3]
+    assert any("row names" in note for note in notes)
+
+
+@pytest.mark.parametrize("before", [0, 500])
+def test_a_line_that_is_too_long_is_an_error(read, before):
+    with pytest.raises(BadInput, match=f"line {before + 2}"):
+        read("a,b,c\n" + "1,2,3\n" * before + "4,5,6,7\n" + "1,2,3\n" * 3)
+
+
+def test_no_header(read):
+    frame, notes = read("1,0,0.995,g\n1,0,1,b\n")
+    assert frame.columns[0] == "column_1"
+    assert len(frame) == 2
+    assert any("no header" in note for note in notes)
+    assert read("country,2001,2002\nA,1,2\n")[0].columns.tolist() == ["country", "2001", "2002"]
+    assert read("0,1\n0.5,2\n")[0].columns.tolist() == ["0", "1"]
+
+
+def test_values_are_read_as_people_mean_them(read):
+    frame, notes = read(
+        'price,share,when,gap,town\n"$1,200",12%,2020-01-05,?,Rome\n$950,5%,2021-02-03,-,NA\n'
+    )
+    assert frame["price"].tolist() == [1200, 950]
+    assert frame["share"].tolist() == [0.12, 0.05]
+    assert frame["when"].dtype.kind == "M"
+    assert frame["gap"].isna().all()
+    assert frame["town"].isna().tolist() == [False, True]
+    assert sum("read as numbers" in note for note in notes) == 1
+
+
+def test_quoted_separators_and_line_breaks(read):
+    frame, _ = read('a,b\n"x, y",1\n"two\nlines",2\n')
+    assert frame["a"].tolist() == ["x, y", "two\nlines"]
+
+
+def test_spaces_as_separators(read):
+    assert read("a b  c\n1 2 3\n", "t.txt")[0].to_numpy().tolist() == [[1, 2, 3]]
+
+
+def test_one_column(read):
+    assert read("a\n1\n2\n")[0].shape == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "message"),
+    [
+        ("", "t.csv", "empty"),
+        ("a,b\n", "t.csv", "no rows"),
+        ("x", "t.doc", "unknown kind"),
+        (b"\x00\x01\xff\xfe" * 50 + b"\x81", "t.csv", "cannot read|not a text"),
+        ('{"a": {"b": 1}}\n', "t.jsonl", "holds objects"),
+    ],
+)
+def test_what_cannot_be_read(read, content, name, message):
+    with pytest.raises(BadInput, match=message):
+        read(content, name)
+
+
+def test_missing_values_of_numbers_stay_numbers(read):
+    frame, _ = read("a\n1\n?\n3\n")
+    assert frame["a"].dtype == float
+    assert np.isnan(frame["a"][1])

@@ -1,0 +1,246 @@
+"""TableEncoder: what becomes of the columns that people really have."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from mercer import TableEncoder
+from mercer.estimators.written_values import as_dates, as_numbers, as_texts
+
+N = 120
+
+
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "customer_id": np.arange(1000, 1000 + N),
+            "code": [f"A{i:05d}" for i in range(N)],
+            "age": rng.normal(40, 10, N),
+            "price": [f"${v:,.0f}" for v in rng.uniform(500, 5000, N)],
+            "town": rng.choice(["Rome", "Oslo", "Lima"], N),
+            "when": pd.date_range("2020-01-01", periods=N, freq="5D").astype(str),
+            "review": [" ".join(rng.choice(["good", "bad", "film", "plot"], 7)) for _ in range(N)],
+            "income": np.where(rng.random(N) < 0.2, np.nan, rng.normal(size=N)),
+            "member": rng.random(N) < 0.5,
+            "constant": 3.0,
+            "empty": np.nan,
+        }
+    )
+
+
+def kinds(encoder):
+    return {record["name"]: record["kind"] for record in encoder.columns_}
+
+
+def test_every_column_is_recognised(table):
+    encoder = TableEncoder().fit(table)
+    assert kinds(encoder) == {
+        "customer_id": "identifier",
+        "code": "identifier",
+        "age": "number",
+        "price": "number",
+        "town": "category",
+        "when": "date",
+        "review": "text",
+        "income": "number",
+        "member": "boolean",
+        "constant": "constant",
+        "empty": "empty",
+    }
+    Z = encoder.transform(table)
+    assert Z.dtype == float
+    assert np.isfinite(Z).all()
+    assert Z.shape == (N, len(encoder.get_feature_names_out()))
+    left_out = {r["name"] for r in encoder.columns_ if not r["outputs"]}
+    assert left_out == {"customer_id", "code", "constant", "empty"}
+
+
+def test_every_kind_weighs_about_the_same(table):
+    """Total variance of the outputs of a column (a cycle counts on its own)."""
+    encoder = TableEncoder().fit(table)
+    variance = dict(zip(encoder.get_feature_names_out(), encoder.transform(table).var(axis=0)))
+    for record in encoder.columns_:
+        if record["outputs"] and record["kind"] != "date":
+            assert 0.2 < sum(variance[name] for name in record["outputs"]) < 1.3, record["name"]
+
+
+def test_polars_gives_what_pandas_gives(table):
+    pl = pytest.importorskip("polars", reason="polars is not installed")
+    assert_allclose(
+        TableEncoder().fit_transform(pl.from_pandas(table)), TableEncoder().fit_transform(table)
+    )
+
+
+def test_numbers_are_standardised_and_gaps_marked(table):
+    encoder = TableEncoder().fit(table[["age", "income"]])
+    Z = encoder.transform(table[["age", "income"]])
+    assert_allclose(Z[:, 0], (table["age"] - table["age"].mean()) / table["age"].std(ddof=0))
+    gap = table["income"].isna().to_numpy()
+    assert list(encoder.get_feature_names_out()) == ["age", "income", "income is missing"]
+    assert_allclose(Z[:, 2], gap)
+    median = (table["income"].median() - table["income"].mean()) / table["income"].std(ddof=0)
+    assert_allclose(Z[gap, 1], median)
+
+
+def test_huge_numbers_do_not_overflow():
+    Z = TableEncoder().fit_transform(np.array([[1e300], [-1e300], [0.0]]))
+    assert_allclose(Z.std(axis=0), 1.0)
+
+
+def test_rare_and_unseen_categories_share_a_column():
+    values = ["a"] * 50 + ["b"] * 40 + [f"rare{i}" for i in range(5)]
+    table = pd.DataFrame({"c": values})
+    encoder = TableEncoder().fit(table)
+    assert list(encoder.get_feature_names_out()) == ["c=a", "c=b", "c=(other)"]
+    new = encoder.transform(pd.DataFrame({"c": ["a", "Mars", None]}))
+    assert_allclose(new, [[1, 0, 0], [0, 0, 1], [0, 0, 1]])
+
+
+def test_unseen_category_where_none_is_rare_is_zero():
+    encoder = TableEncoder().fit(pd.DataFrame({"c": ["a", "b"] * 10}))
+    assert_allclose(encoder.transform(pd.DataFrame({"c": ["Mars"]})), [[0, 0]])
+
+
+def test_thousands_of_values_never_become_thousands_of_columns():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"street": [f"Street {i}" for i in rng.integers(0, 900, 2000)]})
+    assert TableEncoder().fit_transform(table).shape[1] <= 20
+    with pytest.raises(ValueError, match="free text"):
+        TableEncoder(text="drop").fit(table)
+
+
+def test_dates_carry_their_cycles():
+    hours = pd.DataFrame({"t": pd.date_range("2021-01-01", "2022-06-01", freq="7h")})
+    encoder = TableEncoder().fit(hours)
+    Z = dict(zip(encoder.get_feature_names_out(), encoder.transform(hours).T))
+    angle = 2 * np.pi * (hours["t"].dt.hour / 24)
+    assert_allclose(Z["t (time of day, sine)"], np.sin(angle), atol=1e-6)
+    same_weekday = hours["t"].dt.day_of_week == 0
+    noon = hours["t"].dt.hour == 12
+    assert np.ptp(Z["t (weekday, cosine)"][same_weekday & noon]) < 1e-6
+    assert "t (day of year, sine)" in Z
+    days = pd.DataFrame({"t": pd.date_range("2021-01-01", periods=5)})
+    assert list(TableEncoder().fit(days).get_feature_names_out()) == ["t"]
+
+
+def test_texts_of_the_same_topic_are_near():
+    rng = np.random.default_rng(0)
+    film = ["film", "actor", "scene", "plot", "camera", "director", "comedy"]
+    bank = ["loan", "interest", "credit", "account", "mortgage", "savings", "deposit"]
+    texts = [" ".join(rng.choice(words, 6)) for words in (film, bank) for _ in range(40)]
+    Z = TableEncoder().fit_transform(pd.DataFrame({"t": texts}))
+    film = np.arange(80) < 40
+    D = ((Z[:, None] - Z[None]) ** 2).sum(-1)
+    assert D[film][:, film].mean() < 0.5 * D[film][:, ~film].mean()
+
+
+def test_a_single_counting_column_is_kept():
+    Z = TableEncoder().fit_transform(pd.DataFrame({"x": np.arange(50)}))
+    assert Z.shape == (50, 1)
+
+
+def test_numbers_by_rows_are_not_identifiers():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"population": rng.permutation(10**6)[:60], "day": np.arange(60)})
+    assert kinds(TableEncoder().fit(table)) == {"population": "number", "day": "number"}
+
+
+def test_notes_are_grouped():
+    wide = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 57)))
+    wide.columns = [f"c{j}" for j in range(57)]
+    encoder = TableEncoder().fit(wide.assign(**{f"k{j}": 1 for j in range(40)}))
+    assert len(encoder.notes()) == 2
+    assert "and 51 more" in encoder.notes()[0]
+
+
+def test_values_unlike_the_rest_count_as_missing():
+    table = pd.DataFrame({"x": [str(i * 1.5) for i in range(40)] + ["> 100"]})
+    encoder = TableEncoder().fit(table)
+    assert kinds(encoder) == {"x": "number"}
+    assert any("'> 100' in x" in note for note in encoder.notes())
+
+
+def test_text_where_numbers_were_is_missing_at_predict(table):
+    encoder = TableEncoder().fit(table)
+    new = table.head(3).assign(price="call us", age=["x", "y", "z"])
+    assert np.isfinite(encoder.transform(new)).all()
+
+
+def test_nothing_to_see_is_an_error_that_says_why():
+    with pytest.raises(ValueError, match="the same in all rows"):
+        TableEncoder().fit(pd.DataFrame({"a": [1, 1, 1], "b": ["x", "x", "x"]}))
+    with pytest.raises(ValueError, match="column 'a' holds infinity"):
+        TableEncoder().fit(pd.DataFrame({"a": [1.0, np.inf]}))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"scale": "big"}, "scale must be"),
+        ({"text": "kernel"}, "text must be"),
+        ({"max_categories": 1}, "max_categories must be"),
+    ],
+)
+def test_parameters_are_checked(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        TableEncoder(**parameters).fit(np.eye(3))
+
+
+def test_it_is_cloned_and_saved_within_a_pipeline(table, tmp_path):
+    pytest.importorskip("skops", reason="skops is not installed")
+    from mercer import load, save
+
+    y = np.arange(N) % 2
+    pipeline = make_pipeline(TableEncoder(), LogisticRegression(max_iter=500))
+    model = clone(pipeline).fit(table, y)
+    save(model, tmp_path / "model.mercer")
+    assert_allclose(
+        load(tmp_path / "model.mercer").predict_proba(table), model.predict_proba(table)
+    )
+
+
+@pytest.mark.parametrize(
+    ("texts", "numbers"),
+    [
+        (["1,200", "950"], [1200, 950]),
+        (["$1,200.50", "-$3", "(12)"], [1200.5, -3, -12]),
+        (["12%", "0.5 %"], [0.12, 0.005]),
+        (["3,5", "1.200,25"], [3.5, 1200.25]),
+        (["1e-3", "2E5", ".5", "5."], [1e-3, 2e5, 0.5, 5]),
+        (["7 €", "?"], [7, np.nan]),
+    ],
+)
+def test_written_numbers(texts, numbers):
+    read, wrong = as_numbers(as_texts(texts))
+    assert_allclose(read, numbers)
+    assert wrong == []
+
+
+@pytest.mark.parametrize("texts", [["12 apples"], ["1,2,3"], ["", "NA"], ["-", "."], ["12-13"]])
+def test_what_is_not_a_number(texts):
+    assert as_numbers(as_texts(texts)) is None
+
+
+@pytest.mark.parametrize(
+    ("texts", "dates"),
+    [
+        (["2024-02-29", "2023-01-01T12:30"], ["2024-02-29", "2023-01-01T12:30"]),
+        (["24/12/2024", "01/02/2024"], ["2024-12-24", "2024-02-01"]),
+        (["12/24/2024", "01/02/2024"], ["2024-12-24", "2024-01-02"]),
+        (["01.02.24", "?"], ["2024-02-01", "NaT"]),
+    ],
+)
+def test_written_dates(texts, dates):
+    read, wrong = as_dates(as_texts(texts))
+    np.testing.assert_array_equal(read, np.array(dates, dtype="datetime64[s]"))
+    assert wrong == []
+
+
+def test_impossible_dates_are_not_dates():
+    assert as_dates(as_texts(["2023-02-30", "31/31/2020"])) is None
