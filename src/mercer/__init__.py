@@ -4,6 +4,7 @@ from importlib import import_module as _import_module
 from importlib.metadata import version as _version
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
+from .estimators.classifier import KernelClassifier
 from .estimators.discriminant import KernelDiscriminant
 from .estimators.kernel_map import KernelMap
 from .estimators.kernelized import Kernelized
@@ -11,6 +12,7 @@ from .estimators.mds import ClassicalMDS
 from .estimators.pca import KernelPCA
 from .estimators.pca_l1 import KernelPCAL1
 from .estimators.preimage import preimage
+from .estimators.regressor import KernelRegressor
 from .estimators.ridge import KernelRidge
 from .estimators.ridge_cv import KernelRidgeCV
 from .expansion import RKHSFunction
@@ -42,6 +44,7 @@ from .kernels import (
     as_kernel,
     check_mercer,
 )
+from .learn import LearnedKernel, learn_kernel
 from .rows.stream import Chunks
 
 if _TYPE_CHECKING:
@@ -88,15 +91,18 @@ __all__ = [
     "GramDisplay",
     "Intersection",
     "Kernel",
+    "KernelClassifier",
     "KernelComparison",
     "KernelDiscriminant",
     "KernelMap",
     "KernelPCA",
     "KernelPCAL1",
+    "KernelRegressor",
     "KernelRidge",
     "KernelRidgeCV",
     "Kernelized",
     "Laplacian",
+    "LearnedKernel",
     "Linear",
     "Matern",
     "MercerReport",
@@ -121,6 +127,7 @@ __all__ = [
     "as_kernel",
     "check_mercer",
     "compare_kernels",
+    "learn_kernel",
     "load",
     "preimage",
     "save",

@@ -108,9 +108,7 @@ def _(kernel: Sum, Z, S):
 @slopes.register
 def _(kernel: Product, Z, S):
     l, r = slopes(kernel.left, Z, S), slopes(kernel.right, Z, S)
-    p, e = (
-        _sum(_times(r.value, a), _times(l.value, b)) for a, b in ((l.p, r.p), (l.e, r.e))
-    )
+    p, e = (_sum(_times(r.value, a), _times(l.value, b)) for a, b in ((l.p, r.p), (l.e, r.e)))
     return Slopes(l.value * r.value, p, e)
 
 

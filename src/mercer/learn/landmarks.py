@@ -2,11 +2,11 @@
 
 from typing import Any
 
+import numpy as np
+
 from ..engine import tiles
 from ..engine.arrays import cholesky, namespace, put, solve_triangular
 from ..kernels import Kernel
-
-import numpy as np
 
 # Added to k(S, S), relative to its mean diagonal: enough for smooth kernels, whose matrices are
 # singular to rounding, and far below any penalty that leave-one-out can tell from zero.

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..engine import tiles
-from ..engine.arrays import as_numpy, is_array, is_numpy, namespace, on_device_of, solve_triangular
+from ..engine.arrays import as_numpy, is_array, namespace, on_device_of, solve_triangular
 from ..kernels import RBF, Kernel, Linear, Matern, Projected, as_kernel
-from ..kernels.points import as_vectors, take
+from ..kernels.points import as_vectors, column_names, take
 from .gradients import average_outer_product, has_gradient
 from .landmarks import factor
 from .learned import LearnedKernel, Round
@@ -94,6 +94,7 @@ def learn_kernel(
     >>> int(learned.importances.argmax())
     1
     """
+    names = column_names(X)
     X = as_vectors(X)
     if not is_array(X):
         X = X.toarray()  # sparse rows: the metric is dense anyway
@@ -101,7 +102,9 @@ def learn_kernel(
     weights = check_weights(sample_weight, n)
     targets = Targets.of(y, task, weights)
     _check(X, targets, metric, n_rounds, max_landmarks, alphas)
-    search = _Search(X, targets, weights, metric, alphas, np.random.default_rng(random_state))
+    rng = np.random.default_rng(random_state)
+    search = _Search(X, targets, weights, metric, alphas, rng)
+    search.names = names
     with tiles.progress_bar(verbose, "learning the kernel") as bar:
         return search.run(_start(kernel, metric), kernel is None, max_landmarks, n_rounds, bar)
 
@@ -175,13 +178,17 @@ class _Search:
         self.weights = None if weights is None else on_device_of(weights, X)
         self.kept = np.arange(X.shape[0]) if weights is None else np.flatnonzero(weights > 0)
         self.history: list[Round] = []
+        self.names: list[str] | None = None
         self.plain = on_device_of(np.eye(X.shape[1]), self.X)
 
     def run(self, kernel, choose_family, max_landmarks, n_rounds, bar):
         self.plain = with_unit_median(self.plain, self.X, self.rng)
+        if self.targets.constant:
+            self._record(Trial(kernel, self.plain, alpha=1.0, error=0.0), 0, 0, bar)
+            return self._learned(Trial(kernel, self.plain, alpha=1.0, error=0.0))
         stages = self._stages(max_landmarks)
         best = None
-        for number, (rows, landmarks) in enumerate(stages):
+        for rows, landmarks in stages:
             stage = self._stage(rows, landmarks)
             before = best
             best = Trial(kernel, self.plain) if best is None else best
@@ -223,9 +230,10 @@ class _Search:
         trial = stage.judged(trial)
         for name in tunable(trial.kernel):
             trial = self._along(
-                stage, trial, step, lambda t, x, name=name: replace(
-                    t, kernel=scaled(t.kernel, name, math.exp(x))
-                )
+                stage,
+                trial,
+                step,
+                lambda t, x, name=name: replace(t, kernel=scaled(t.kernel, name, math.exp(x))),
             )
         if trial.linear:
             trial = self._along(
@@ -241,7 +249,7 @@ class _Search:
                 seen[x] = stage.judged(change(trial, x))
             return seen[x].error
 
-        x = bracketed(error, step)
+        bracketed(error, step)
         return min(seen.values(), key=lambda t: t.error)
 
     def _rounds(self, stage, best, n_rounds, rows, landmarks, bar):
@@ -294,7 +302,9 @@ class _Search:
         if best.linear:
             kernel = kernel + best.linear * Projected(Linear(), np.diag(self.scales))
         error = math.sqrt(best.error / self.targets.variance)
-        return LearnedKernel(kernel, best.alpha, error, self.history, as_numpy(best.B), self.scales)
+        return LearnedKernel.of_metric(
+            kernel, best.alpha, error, self.history, as_numpy(best.B), self.names
+        )
 
 
 def _start(kernel, metric):

@@ -21,7 +21,7 @@ def column_scales(X: np.ndarray) -> np.ndarray:
     """
     low, high = X.min(axis=0), X.max(axis=0)
     middle = low + (high - low) / 2
-    flags = ((X == low) | (X == high)).all(axis=0)
+    flags = ((low == X) | (high == X)).all(axis=0)
     deviation = (X - middle).std(axis=0)
     spread = np.where(flags, high - low, deviation)
     varies = (high > low) & (spread > 1e-12 * np.maximum(np.abs(low), np.abs(high)))

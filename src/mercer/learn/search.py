@@ -1,6 +1,5 @@
 """The parameters of a kernel expression, and a bracketed search along each of them."""
 
-import math
 from collections.abc import Callable
 
 from sklearn.base import clone

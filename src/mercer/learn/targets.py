@@ -35,7 +35,9 @@ class Targets:
             raise ValueError(f"y must have one or two dimensions, got shape {y.shape}.")
         if task == "auto":
             task = "classification" if _looks_like_classes(y) else "regression"
-        return cls._of_classes(y, weights) if task == "classification" else cls._of_values(y, weights)
+        return (
+            cls._of_classes(y, weights) if task == "classification" else cls._of_values(y, weights)
+        )
 
     @classmethod
     def _of_classes(cls, y, weights):
