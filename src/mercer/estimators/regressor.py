@@ -22,10 +22,10 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
     """Predict numbers from a table, with a kernel learned from it and no tuning.
 
     The table goes in as it is: numbers, categories, dates, text and missing values
-    (:class:`mercer.TableEncoder`). Metric, lengths and penalty come from :func:`mercer.learn_kernel`
-    by leave-one-out; the last fit is exact on all rows where the kernel matrix fits the memory, and
-    goes through landmarks beyond that. Predictions can come with a standard deviation that is
-    calibrated on rows left out.
+    (:class:`mercer.TableEncoder`). Metric, lengths and penalty come from
+    :func:`mercer.learn_kernel`, by leave-one-out. The last fit is exact on all rows where the
+    kernel matrix fits the memory, and goes through landmarks beyond that. Predictions can come with
+    a standard deviation that is calibrated on rows left out.
 
     Parameters
     ----------

@@ -29,9 +29,9 @@ from .landmarks import factor
 from .search import bracketed
 
 # Rows at which leave-one-out errors are computed: enough to calibrate on.
-JUDGED_ROWS = 2000
+JUDGED_ROWS = 1000
 # Rows on which the penalty is chosen again, exactly.
-ALPHA_ROWS = 3000
+ALPHA_ROWS = 2000
 # Landmarks where K does not fit.
 MOST_LANDMARKS = 4000
 # Rows of coordinates computed at once.

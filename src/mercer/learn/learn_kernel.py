@@ -24,6 +24,8 @@ METRICS = ("full", "diagonal", None)
 STAGES = ((2000, 500), (5000, 1000), (12000, 1500))
 # A round or a family counts as better from this relative fall of the squared error on.
 GAIN = 0.01
+# While a round gains this much, its lengths are not tuned again.
+LARGE_GAIN = 0.1
 # A stage with more rows and landmarks counts as better from this fall on.
 STAGE_GAIN = 0.04
 # Rounds without gain before a stage ends: where few columns matter, the first rounds gain nothing.
@@ -191,16 +193,20 @@ class _Search:
         for rows, landmarks in stages:
             stage = self._stage(rows, landmarks)
             before = best
-            best = Trial(kernel, self.plain) if best is None else best
-            best = self._tuned(stage, best, math.log(2) if before is None else math.log(1.3))
+            if before is None:
+                best = self._tuned(stage, Trial(kernel, self.plain), math.log(2))
+            else:
+                best = stage.judged(before)
+                self._record(best, rows, landmarks, bar)
+                if best.error > (1 - STAGE_GAIN) * before.error:
+                    break  # more rows and landmarks do not help: what is left is noise
+                best = self._tuned(stage, best, math.log(1.5))
             self._record(best, rows, landmarks, bar)
             best = self._rounds(stage, best, n_rounds, rows, landmarks, bar)
             if choose_family:
                 best = self._families(stage, best)
                 best = self._with_linear(stage, best)
-                self._record(best, rows, landmarks, bar, metric_changed=False)
-            if before is not None and best.error > (1 - STAGE_GAIN) * before.error:
-                break
+                self._record(best, rows, landmarks, bar)
         return self._learned(best)
 
     def _stages(self, max_landmarks):
@@ -227,7 +233,7 @@ class _Search:
 
     def _tuned(self, stage, trial, step):
         """Every length, and every weight of a summand, by a bracketed search."""
-        trial = stage.judged(trial)
+        trial = stage.judged(trial) if math.isnan(trial.alpha) else trial
         for name in tunable(trial.kernel):
             trial = self._along(
                 stage,
@@ -260,7 +266,9 @@ class _Search:
         for _ in range(n_rounds):
             B = damped(stage.gradients(trial), self.metric)
             B = with_unit_median(B, stage.X, self.rng)
-            trial = self._tuned(stage, replace(trial, B=B), math.log(1.5))
+            trial = stage.judged(replace(trial, B=B))
+            if trial.error > (1 - LARGE_GAIN) * best.error:
+                trial = self._tuned(stage, trial, math.log(1.5))
             self._record(trial, rows, landmarks, bar)
             gained = trial.error < (1 - GAIN) * best.error
             idle = 0 if gained else idle + 1
@@ -273,8 +281,9 @@ class _Search:
         for family in FAMILIES:
             if _same_family(family, best.kernel):
                 continue
-            trial = replace(best, kernel=_of_length(family, _length(best.kernel)))
-            trial = self._tuned(stage, replace(trial, linear=best.linear), math.log(1.5))
+            family = _of_length(family, _length(best.kernel))
+            trial = replace(best, kernel=family, alpha=math.nan)
+            trial = self._tuned(stage, trial, math.log(1.5))
             best = trial if trial.error < (1 - GAIN) * best.error else best
         return best
 
@@ -287,7 +296,7 @@ class _Search:
             return best
         return self._tuned(stage, first, math.log(2))
 
-    def _record(self, trial, rows, landmarks, bar, metric_changed=True):
+    def _record(self, trial, rows, landmarks, bar):
         error = math.sqrt(trial.error / self.targets.variance)
         self.history.append(
             Round(error, trial.alpha, repr(trial.kernel), trial.linear, rows, landmarks)

@@ -11,8 +11,8 @@ from ..kernels.parameters import as_numbers
 LENGTHS = ("gamma", "length_scale")
 # Most steps outwards from the first value, and the relative gain that a further step must bring:
 # towards infinite lengths the error may fall for ever, by less and less.
-MOST_STEPS = 8
-LEAST_GAIN = 0.003
+MOST_STEPS = 5
+LEAST_GAIN = 0.01
 
 
 def with_weights(kernel: Kernel) -> Kernel:
