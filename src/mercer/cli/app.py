@@ -1,4 +1,4 @@
-"""The commands: demo, compare, check, map."""
+"""The commands: demo, compare, fit, predict, check, map."""
 
 import sys
 from pathlib import Path
@@ -16,6 +16,7 @@ from ..kernels import RBF, Precomputed, check_mercer
 from ..kernels.expressions import parse_kernel
 from . import demo as demo_data
 from . import files, output
+from . import fit as fitting
 from .files import BadInput
 
 app = typer.Typer(
@@ -275,6 +276,15 @@ def map_(
         f"from the kernel by at most {bound:.2g} (certified on {min(len(frame), CERTIFIED)} rows).",
         markup=False,
     )
+
+
+app.command(
+    epilog="Examples:\n\n  mercer fit houses.csv --target price -o houses.mercer\n\n"
+    "  mercer predict houses.mercer new.csv -o predictions.csv",
+)(fitting.fit)
+app.command(epilog="Example:\n\n  mercer predict houses.mercer new.csv -o predictions.csv")(
+    fitting.predict
+)
 
 
 # --- small parts ----------------------------------------------------------------------------------

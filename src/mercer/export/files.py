@@ -25,6 +25,8 @@ from ..expansion import RKHSFunction
 from ..kernels import Kernel
 from ..kernels.adapters import GramColumns
 from ..kernels.points import naming
+from ..learn.last_fit import LandmarkModel
+from ..learn.learned import LearnedKernel, Round
 from ..space.base import Factor
 from ..space.certificate import Radii
 from ..space.spaces import Closed, Weighted
@@ -33,7 +35,8 @@ from ..space.spaces import Closed, Weighted
 FORMAT = 1
 HEADER = "mercer.json"
 # What estimators keep inside them, beside kernels, arrays and other estimators.
-PARTS = (Closed, Factor, GramColumns, Radii, Ridge, RKHSFunction, Weighted)
+PARTS = (Closed, Factor, GramColumns, LandmarkModel, LearnedKernel, Radii, Ridge)
+PARTS += (RKHSFunction, Round, Weighted)
 
 
 class ModelFileError(ValueError):

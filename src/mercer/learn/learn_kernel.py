@@ -348,3 +348,10 @@ def _check(X, targets, metric, n_rounds, max_landmarks, alphas):
         )
     if metric not in METRICS:
         raise ValueError(f"metric must be 'full', 'diagonal' or None, got {metric!r}.")
+    for name, value, least in (("n_rounds", n_rounds, 0), ("max_landmarks", max_landmarks, 1)):
+        if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
+            raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")
+    if alphas is not None:
+        given = np.asarray(alphas, dtype=float)
+        if given.ndim != 1 or not len(given) or not np.all((given > 0) & (given < np.inf)):
+            raise ValueError(f"alphas must be a list of positive numbers, got {alphas!r}.")
