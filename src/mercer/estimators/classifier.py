@@ -8,6 +8,7 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
+from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
@@ -75,6 +76,8 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         if y is None:
             raise ValueError("KernelClassifier requires y to be passed, but the target y is None.")
         y = column_or_1d(host(y), warn=True)
+        if len(y) and y.dtype.kind in "fiuOc":
+            assert_all_finite(y, input_name="y")
         check_classification_targets(y)
         targets = Targets.of(y, "classification")
         self.classes_ = targets.classes

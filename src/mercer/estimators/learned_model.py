@@ -99,6 +99,8 @@ class LearnedModel(BaseEstimator):
             return namespace(X).astype(X, namespace(X).float64)
         if not reset:
             _check_kind(self, X, "predict")
+        if is_array(X) and X.ndim != 2:
+            X = as_vectors(X)  # says how to reshape
         validate_data(self, X, reset=reset, skip_check_array=True)
         if reset:
             self._array_kind = ("numpy", "cpu")
@@ -127,7 +129,6 @@ class LearnedModel(BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.input_tags.string = True
         tags.input_tags.categorical = True
-        tags.array_api_support = True
         return tags
 
 

@@ -161,14 +161,15 @@ def average_outer_product(kernel: Kernel, Z: Any, S: Any, a: Any, weights: Any =
     weighted = xp.reshape(a[:, :, None] * S[:, None, :], (S.shape[0], t * width))
     G, total = xp.zeros_like(Z[:1, :].T @ Z[:1, :]), 0.0
     for i in range(0, Z.shape[0], rows):
-        z = Z[i : i + rows, :]
+        stop = min(i + rows, Z.shape[0])
+        z = Z[i:stop, :]
         _, p, e = slopes(kernel, z, S)
         g = xp.zeros((z.shape[0], t, width), dtype=Z.dtype, device=Z.device)
         if p is not None:
             g = g + (p @ a)[:, :, None] * z[:, None, :]
         if e is not None:
             g = g + xp.reshape(e @ weighted, (z.shape[0], t, width))
-        w = xp.ones_like(z[:, 0]) if weights is None else weights[i : i + rows]
+        w = xp.ones_like(z[:, 0]) if weights is None else weights[i:stop]
         g = xp.reshape(g * xp.sqrt(w)[:, None, None], (-1, width))
         G, total = G + g.T @ g, total + float(xp.sum(w))
     return G / total

@@ -188,9 +188,10 @@ class LandmarkModel:
         second, cross, mean, offset, total = 0.0, 0.0, 0.0, 0.0, 0.0
         rows = max(256, PANEL_VALUES // n_landmarks)
         for a in range(0, n, rows):
-            x, t = X[a : a + rows, :], T[a : a + rows, :]
+            b = min(a + rows, n)
+            x, t = X[a:b, :], T[a:b, :]
             F = solve_triangular(C, tiles.evaluate(kernel, x, S).T).T
-            w = xp.ones_like(t[:, :1]) if weights is None else weights[a : a + rows][:, None]
+            w = xp.ones_like(t[:, :1]) if weights is None else weights[a:b][:, None]
             second, cross = second + F.T @ (F * w), cross + F.T @ (t * w)
             mean, offset = mean + xp.sum(F * w, axis=0), offset + xp.sum(t * w, axis=0)
             total += float(xp.sum(w))

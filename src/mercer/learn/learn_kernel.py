@@ -160,7 +160,7 @@ class _Stage:
         path, C, Z, S = self.best[1][1] if known else self.ridge(trial)
         w, _ = path.coefficients(trial.alpha)
         a = solve_triangular(C, w, transpose=True)
-        some = slice(0, GRADIENT_ROWS)
+        some = slice(0, min(GRADIENT_ROWS, Z.shape[0]))
         weights = None if self.weights is None else self.weights[some]
         G = average_outer_product(trial.kernel, Z[some, :], S, a, weights)
         return trial.B @ G @ trial.B.T
@@ -185,6 +185,8 @@ class _Search:
 
     def run(self, kernel, choose_family, max_landmarks, n_rounds, bar):
         self.plain = with_unit_median(self.plain, self.X, self.rng)
+        # Rules such as gamma="scale" become numbers once; lengths are tuned from there.
+        kernel = kernel.bind_points(self.X @ self.plain, None)
         if self.targets.constant:
             self._record(Trial(kernel, self.plain, alpha=1.0, error=0.0), 0, 0, bar)
             return self._learned(Trial(kernel, self.plain, alpha=1.0, error=0.0))

@@ -58,8 +58,9 @@ class RidgePath:
         total = xp.zeros_like(alphas)
         together = max(1, HELD_VALUES // (n * alphas.shape[0]))
         for a in range(0, t, together):
-            T = self.T[:, a : a + together]
-            scaled = self.projected[:, a : a + together][:, :, None] * gain[:, None, :]
+            b = min(a + together, t)
+            T = self.T[:, a:b]
+            scaled = self.projected[:, a:b][:, :, None] * gain[:, None, :]
             fitted = self.Q @ xp.reshape(scaled, (gain.shape[0], -1))
             misses = T[:, :, None] - xp.reshape(fitted, (n, T.shape[1], alphas.shape[0]))
             misses /= left[:, None, :]

@@ -43,6 +43,8 @@ class Targets:
     def _of_classes(cls, y, weights):
         if y.ndim != 1:
             raise ValueError(f"classes come as one column, got y of shape {y.shape}.")
+        if not len(y):
+            raise ValueError("Found array with 0 sample(s): y is empty.")
         classes, position = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
