@@ -35,7 +35,7 @@ def table(n=120, seed=0):
 
 
 def test_it_predicts_and_knows_how_well(friedman, regressor):
-    X, y, X_new, y_new = friedman
+    _, _, X_new, y_new = friedman
     rmse = np.sqrt(np.mean((regressor.predict(X_new) - y_new) ** 2))
     assert regressor.score(X_new, y_new) > 0.88
     assert_allclose(regressor.leave_one_out_rmse_, rmse, rtol=0.15)
