@@ -47,9 +47,8 @@ def test_intervals_hold_what_they_promise(friedman, regressor):
     _, _, X_new, y_new = friedman
     value, std = regressor.predict(X_new, return_std=True)
     covered = np.mean(np.abs(value - y_new) <= 1.645 * std)
-    assert (
-        abs(covered - 0.9) < 0.06
-    )  # 600 rows: two standard errors are 0.025, and 300 to learn from
+    # 600 rows to test on and 300 to learn from: two standard errors are 0.04.
+    assert abs(covered - 0.9) < 0.06
     far = regressor.predict(X_new[:1] + 100, return_std=True)[1]
     assert far[0] > std.max()
 
@@ -133,8 +132,9 @@ def test_tensors_stay_where_they_are(xp, friedman):
     model = KernelRegressor(RBF(), n_rounds=1).fit(xp.asarray(X), xp.asarray(y))
     value, std = model.predict(xp.asarray(X), return_std=True)
     assert type(value) is type(std) is type(xp.asarray(X))
-    with pytest.raises(ValueError, match="same namespace"):
-        model.predict(X)
+    if xp is not np:
+        with pytest.raises(ValueError, match="same namespace"):
+            model.predict(X)
 
 
 # --- bad input ------------------------------------------------------------------------------------
