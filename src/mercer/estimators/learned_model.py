@@ -7,13 +7,19 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..engine import tiles
-from ..engine.arrays import as_numpy, is_array, is_numpy, namespace, on_device_of
+from ..engine.arrays import (
+    as_numpy,
+    is_array,
+    is_numpy,
+    namespace,
+    on_device_of,
+    same_kind,
+)
 from ..kernels import Kernel
 from ..kernels.points import as_vectors, take
 from ..learn import learn_kernel
 from ..learn.last_fit import LandmarkModel, last_fit
 from ..learn.targets import Targets
-from .base import _check_kind, _kind
 from .table import TableEncoder
 
 
@@ -84,28 +90,34 @@ class LearnedModel(BaseEstimator):
 
     def _encoded(self, X, reset):
         """The rows as a matrix of floats: through the encoder, or as they are on a device."""
+        if not reset:
+            self._check_same_kind(X)
         if is_array(X) and not is_numpy(X):
             X = as_vectors(X)
             if reset:
                 self.encoder_, self.n_features_in_ = None, X.shape[1]
-                self._array_kind = _kind(X)
-            else:
-                _check_kind(self, X, "predict")
-                if X.shape[1] != self.n_features_in_:
-                    raise ValueError(
-                        f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
-                        f"{self.n_features_in_} features as input."
-                    )
+            elif X.shape[1] != self.n_features_in_:
+                raise ValueError(
+                    f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
+                    f"{self.n_features_in_} features as input."
+                )
             return namespace(X).astype(X, namespace(X).float64)
-        if not reset:
-            _check_kind(self, X, "predict")
+        if not reset and self.encoder_ is None:  # fitted on tensors, loaded from a file
+            return as_vectors(X).astype(np.float64)
         if is_array(X) and X.ndim != 2:
             X = as_vectors(X)  # says how to reshape
         validate_data(self, X, reset=reset, skip_check_array=True)
         if reset:
-            self._array_kind = ("numpy", "cpu")
             self.encoder_ = TableEncoder().fit(X)
         return self.encoder_.transform(X)
+
+    def _check_same_kind(self, X):
+        rows = X if is_array(X) else np.empty(0)
+        if not same_kind(rows, self.points_):
+            raise ValueError(
+                f"Inputs passed to {type(self).__name__}.predict() must use the same namespace and "
+                "the same device as those passed to fit(). Convert X, or fit again."
+            )
 
     def _values(self, X) -> tuple[Any, Any]:
         """(f, encoded rows): f on the scale of the columns that were fitted."""
