@@ -60,7 +60,7 @@ def _standardised(X, y, X_test, y_test):
     )
 
 
-# --- contenders: data -> the timed call, which returns (predictions, CPU seconds) ------------------
+# --- contenders: data -> the timed call, which returns (predictions, CPU seconds) ----------------
 
 
 def _call(make, data):
