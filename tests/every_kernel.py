@@ -19,6 +19,7 @@ from mercer import (
     Periodic,
     Polynomial,
     Precomputed,
+    Projected,
     QuadraticForm,
     RationalQuadratic,
     Rescaled,
@@ -32,6 +33,7 @@ PSD_MATRIX = [
     [0.0, 0.0, 1.0, 0.0],
     [0.0, 0.0, 0.0, 0.0],
 ]
+PROJECTION = [[1.0, 0.5], [0.0, 2.0], [-1.0, 0.0], [0.25, 0.0]]
 
 
 # --- functions that a person might hand in ----------------------------------------------------
@@ -104,6 +106,9 @@ VECTOR_KERNELS = [
     OnColumns(RBF(0.3), [0, 2]) + OnColumns(Linear(), slice(1, 3)),
     OnColumns(RBF(), [0, 1]) * OnColumns(Linear(), [False, False, True, True]),
     OnColumns(Polynomial(2), -1),
+    Projected(Matern(0.5), PROJECTION),
+    Projected(RBF(), PROJECTION) + 0.5 * Linear(),
+    Projected(Polynomial(2), PROJECTION),
     # nesting
     Linear() + RBF(0.3) * Matern(),
     (Linear() + RBF(0.3)) * Matern(),

@@ -100,6 +100,15 @@ def on_columns(k, x, z):
     return value(k.kernel, x[columns], z[columns])
 
 
+def projected(k, x, z):
+    A = np.asarray(k.A)
+    x, z = (
+        [math.fsum(float(v[c]) * float(A[c, j]) for c in range(len(v))) for j in range(A.shape[1])]
+        for v in (x, z)
+    )
+    return value(k.kernel, x, z)
+
+
 def one(function, x):
     """A function of batches, at one point."""
     batch = [x] if isinstance(x, str) else np.asarray(x)[None, :]
@@ -136,6 +145,7 @@ FORMULAS = {
     kernels.Rescaled: lambda k, x, z: one(k.f, x) * value(k.kernel, x, z) * one(k.f, z),
     kernels.OnFeatures: lambda k, x, z: value(k.kernel, one(k.g, x), one(k.g, z)),
     kernels.OnColumns: on_columns,
+    kernels.Projected: projected,
     kernels.FromFunction: from_function,
     kernels.FromFeatures: lambda k, x, z: dot(one(k.g, x), one(k.g, z)),
 }

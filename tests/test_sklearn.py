@@ -18,11 +18,13 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from mercer import (
     RBF,
     ClassicalMDS,
+    KernelClassifier,
     KernelDiscriminant,
     Kernelized,
     KernelMap,
     KernelPCA,
     KernelPCAL1,
+    KernelRegressor,
     KernelRidge,
     KernelRidgeCV,
     Laplacian,
@@ -65,6 +67,8 @@ ESTIMATORS = [
     KernelRidge(kernel=RBF(0.1), form="dual"),
     # One alpha: leaving out a row of weight 2 is not leaving out one of its two copies.
     KernelRidgeCV([1.0], RBF(0.1)),
+    KernelRegressor(n_rounds=1),
+    KernelClassifier(n_rounds=1),
     KernelPCA(),
     KernelPCA(2, solver="krylov"),
     KernelPCA(solver="factor"),

@@ -4,6 +4,7 @@ from importlib import import_module as _import_module
 from importlib.metadata import version as _version
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
+from .estimators.classifier import KernelClassifier
 from .estimators.discriminant import KernelDiscriminant
 from .estimators.kernel_map import KernelMap
 from .estimators.kernelized import Kernelized
@@ -11,6 +12,7 @@ from .estimators.mds import ClassicalMDS
 from .estimators.pca import KernelPCA
 from .estimators.pca_l1 import KernelPCAL1
 from .estimators.preimage import preimage
+from .estimators.regressor import KernelRegressor
 from .estimators.ridge import KernelRidge
 from .estimators.ridge_cv import KernelRidgeCV
 from .expansion import RKHSFunction
@@ -34,6 +36,7 @@ from .kernels import (
     Periodic,
     Polynomial,
     Precomputed,
+    Projected,
     QuadraticForm,
     RationalQuadratic,
     Rescaled,
@@ -41,6 +44,7 @@ from .kernels import (
     as_kernel,
     check_mercer,
 )
+from .learn import LearnedKernel, learn_kernel
 from .rows.streamed import Chunks
 
 if _TYPE_CHECKING:
@@ -99,15 +103,18 @@ __all__ = [
     "GramDisplay",
     "Intersection",
     "Kernel",
+    "KernelClassifier",
     "KernelComparison",
     "KernelDiscriminant",
     "KernelMap",
     "KernelPCA",
     "KernelPCAL1",
+    "KernelRegressor",
     "KernelRidge",
     "KernelRidgeCV",
     "Kernelized",
     "Laplacian",
+    "LearnedKernel",
     "Linear",
     "Matern",
     "MercerReport",
@@ -119,6 +126,7 @@ __all__ = [
     "Periodic",
     "Polynomial",
     "Precomputed",
+    "Projected",
     "QuadraticForm",
     "RBF",
     "RKHSFunction",
@@ -134,6 +142,7 @@ __all__ = [
     "compare_kernels",
     "distance_between",
     "independence_test",
+    "learn_kernel",
     "load",
     "mean_embedding",
     "preimage",

@@ -1,4 +1,4 @@
-"""The commands: demo, compare, check, map, differ."""
+"""The commands: demo, compare, fit, predict, check, map, differ."""
 
 import re
 import shlex
@@ -20,6 +20,7 @@ from ..kernels import RBF, Precomputed, check_mercer
 from ..kernels.expressions import parse_kernel
 from . import demo as demo_data
 from . import files, output
+from . import fit as fitting
 from .differ import EPILOG, differ
 from .files import BadInput
 
@@ -335,6 +336,13 @@ def map_(
 
 
 app.command(epilog=EPILOG)(differ)
+app.command(
+    epilog="Examples:\n\n  mercer fit houses.csv --target price -o houses.mercer\n\n"
+    "  mercer predict houses.mercer new.csv -o predictions.csv",
+)(fitting.fit)
+app.command(epilog="Example:\n\n  mercer predict houses.mercer new.csv -o predictions.csv")(
+    fitting.predict
+)
 
 
 # --- small parts ----------------------------------------------------------------------------------

@@ -19,6 +19,8 @@ from ..expansion import Expansion, RKHSFunction
 from ..feature_map import FeatureMap, LinearOnMap
 from ..kernels import Kernel
 from ..kernels.adapters import GramColumns
+from ..learn.last_fit import LandmarkModel
+from ..learn.learned import LearnedKernel, Round
 from ..solve.direct import Shifted
 from ..space.certificate import Radii
 from ..space.corrected import Corrected
@@ -31,12 +33,15 @@ PARTS = (
     Expansion,
     FeatureMap,
     GramColumns,
+    LandmarkModel,
     Landmarks,
+    LearnedKernel,
     LinearOnMap,
     OwnFeatures,
     Radii,
     Ridge,
     RKHSFunction,
+    Round,
     Shifted,
 )
 

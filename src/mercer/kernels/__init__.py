@@ -5,6 +5,7 @@ from .algebra import Constant, Exp, PolynomialOf, Power, Product, Scaled, Sum
 from .base import Kernel
 from .dot_product import Cosine, Linear, Polynomial, QuadraticForm, Sigmoid
 from .histogram import Chi2, Intersection
+from .projected import Projected
 from .stationary import RBF, Laplacian, Matern, Periodic, RationalQuadratic
 from .validity import MercerReport, NotPSDError, check_mercer
 from .wrappers import Normalized, OnColumns, OnFeatures, Rescaled
@@ -33,6 +34,7 @@ __all__ = [
     "Power",
     "Precomputed",
     "Product",
+    "Projected",
     "QuadraticForm",
     "RBF",
     "RationalQuadratic",

@@ -29,6 +29,7 @@ KERNELS = {
         "Periodic",
         "Polynomial",
         "Precomputed",
+        "Projected",
         "QuadraticForm",
         "RBF",
         "RationalQuadratic",
@@ -155,7 +156,7 @@ class _Reader:
         if name not in KERNELS:
             self.refuse(f"unknown kernel {name!r}.{_hint(name, KERNELS)}", node.func)
         arguments, named = self.arguments(node)
-        if name in ("OnColumns", "Normalized") and arguments:
+        if name in ("OnColumns", "Normalized", "Projected") and arguments:
             arguments[0] = self.kernel(node.args[0])
         return self.built(KERNELS[name], node, arguments, named)
 

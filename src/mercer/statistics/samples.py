@@ -14,7 +14,8 @@ from ..estimators.table import TableEncoder
 from ..kernels import Kernel
 from ..kernels import points as pts
 from ..rows.dask import is_dask, is_dask_frame
-from ..rows.stream import is_stream, stacked
+from ..rows.held import stacked
+from ..rows.streamed import is_stream
 
 # Numbers in the coordinates of the rows that are mapped at once.
 CHUNK_VALUES = 1 << 23

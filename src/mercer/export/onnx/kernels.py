@@ -25,6 +25,7 @@ from ...kernels import (
     Periodic,
     Polynomial,
     Precomputed,
+    Projected,
     QuadraticForm,
     RationalQuadratic,
     Sigmoid,
@@ -40,8 +41,8 @@ def refused(kernel, what="a graph"):
         f"{type(kernel).__name__} cannot be written as {what} of ONNX operators: {kernel!r}. "
         "Kernels that can: Linear, Polynomial, Cosine, QuadraticForm, Sigmoid, RBF, Laplacian, "
         "Matern (nu 0.5, 1.5, 2.5), RationalQuadratic, Periodic, Chi2, Intersection, Constant, "
-        "Precomputed, and their sums, products, powers, scales, exp, polynomial, OnColumns and "
-        "Normalized."
+        "Precomputed, and their sums, products, powers, scales, exp, polynomial, OnColumns, "
+        "Projected and Normalized."
     )
 
 
@@ -211,6 +212,16 @@ def selected(kernel, X):
 
 
 @values.register
+def _(kernel: Projected, X, S):
+    return values(kernel.kernel, projected(kernel, X), kernel.project(S))
+
+
+def projected(kernel, X):
+    A = as_numbers(kernel.A)
+    return (X @ A).of_width(A.shape[1])
+
+
+@values.register
 def _(kernel: Normalized, X, S):
     return values(kernel.kernel, X, S) / (lengths(kernel, X) * as_numpy(kernel.lengths(S)))
 
@@ -283,6 +294,11 @@ def _(kernel, X):
 @diagonal.register
 def _(kernel: OnColumns, X):
     return diagonal(kernel.kernel, selected(kernel, X))
+
+
+@diagonal.register
+def _(kernel: Projected, X):
+    return diagonal(kernel.kernel, projected(kernel, X))
 
 
 @diagonal.register
@@ -380,6 +396,11 @@ def _(kernel: PolynomialOf, X):
 @features.register
 def _(kernel: OnColumns, X):
     return features(kernel.kernel, selected(kernel, X))
+
+
+@features.register
+def _(kernel: Projected, X):
+    return features(kernel.kernel, projected(kernel, X))
 
 
 @features.register

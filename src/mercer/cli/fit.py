@@ -1,0 +1,223 @@
+"""`mercer fit` and `mercer predict`: from a file to a saved model, and from there to answers."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import pandas as pd
+import typer
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
+
+from ..estimators.classifier import KernelClassifier
+from ..estimators.regressor import DEVIATIONS, KernelRegressor
+from ..export.files import load, save
+from ..kernels.expressions import parse_kernel
+from ..learn.targets import MOST_CLASSES
+from . import files, output
+from .errors import BadInput
+from .tables import read_table
+
+# Columns named in the list of importances.
+NAMED = 8
+# Rows on which boosting is compared: a comparison, not a second model.
+COMPARED = 5000
+
+
+def fit(
+    file: Annotated[Path, typer.Argument(help="csv, tsv, xlsx, json or parquet.")],
+    target: Annotated[str, typer.Option("--target", "-t", help="Column to predict.")],
+    model: Annotated[Path, typer.Option("--output", "-o", help="The model to write.")] = Path(
+        "model.mercer"
+    ),
+    task: Annotated[
+        str, typer.Option(help="auto, regression (numbers) or classification (classes).")
+    ] = "auto",
+    kernel: Annotated[
+        str | None, typer.Option("--kernel", "-k", help="A kernel to tune; else one is chosen.")
+    ] = None,
+    compare: Annotated[
+        bool, typer.Option(help="Fit gradient boosting beside it, for comparison.")
+    ] = True,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+):
+    """Learn a model from a table: no settings, an honest error, a file to predict with."""
+    if not Path(model).parent.is_dir():
+        raise BadInput(f"no folder {str(Path(model).parent)!r} to write {Path(model).name} into.")
+    frame, notes = read_table(file)
+    X, y = _split(frame, target, notes)
+    task = _task(y, task)
+    chosen = parse_kernel(kernel) if kernel else None
+    made: Any = (KernelRegressor if task == "regression" else KernelClassifier)(
+        chosen, verbose=not json and output.err.is_terminal
+    )
+    made.fit(X, y)
+    save(made, model)
+    facts = _facts(made, X, y, task, compare)
+    notes += made.encoder_.notes()
+    facts |= {"rows": len(X), "target": target, "task": task, "model": str(model), "notes": notes}
+    if json:
+        output.as_json(facts)
+        return
+    output.notes(notes)
+    _print(facts, file)
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="A file of mercer fit.")],
+    file: Annotated[Path, typer.Argument(help="New rows, with the columns of the training table.")],
+    out: Annotated[
+        Path, typer.Option("--output", "-o", help="Predictions: .csv, .tsv or .parquet.")
+    ] = Path("predictions.csv"),
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+):
+    """Predict new rows with a saved model, with uncertainty or probabilities."""
+    if not Path(out).parent.is_dir():
+        raise BadInput(f"no folder {str(Path(out).parent)!r} to write {Path(out).name} into.")
+    if not Path(model).is_file():
+        raise BadInput(f"no file {str(model)!r}.")
+    fitted = load(model)
+    if not isinstance(fitted, (KernelRegressor, KernelClassifier)):
+        raise BadInput(f"{model} holds a {type(fitted).__name__}; mercer fit writes models.")
+    frame, notes = read_table(file)
+    wanted = [str(name) for name in fitted.feature_names_in_]
+    missing = [name for name in wanted if name not in frame.columns]
+    if missing:
+        raise BadInput(
+            f"{file.name} lacks {len(missing)} of the {len(wanted)} columns that the model was "
+            f"fitted on: {', '.join(missing[:8])}."
+        )
+    extra = [str(name) for name in frame.columns if name not in wanted]
+    if extra:
+        notes.append(f"columns that the model does not know were not used: {', '.join(extra[:8])}")
+    result = _predictions(fitted, frame[wanted])
+    files.write(result, out)
+    facts = {"rows": len(result), "columns": list(result.columns), "file": str(out)}
+    if json:
+        output.as_json(facts | {"notes": notes})
+        return
+    output.notes(notes)
+    output.out.print(f"{len(result)} rows: {', '.join(result.columns)}", markup=False)
+    output.out.print(f"Predictions: {Path(out).resolve()}", markup=False, soft_wrap=True)
+
+
+def _predictions(fitted, X):
+    if isinstance(fitted, KernelClassifier):
+        P = np.asarray(fitted.predict_proba(X))
+        result = pd.DataFrame({"prediction": fitted.classes_[P.argmax(axis=1)]})
+        for j, name in enumerate(fitted.classes_):
+            result[f"probability of {name}"] = P[:, j]
+        return result
+    value, std = fitted.predict(X, return_std=True)
+    return pd.DataFrame(
+        {
+            "prediction": value,
+            "std": std,
+            "low 90 %": value - DEVIATIONS * std,
+            "high 90 %": value + DEVIATIONS * std,
+        }
+    )
+
+
+def _split(frame, target, notes):
+    if target not in frame.columns:
+        raise BadInput(
+            f"no column {target!r}; the columns are {', '.join(map(str, frame.columns[:20]))}."
+        )
+    known = frame[target].notna()
+    if not known.any():
+        raise BadInput(f"the target {target!r} has no values.")
+    if not known.all():
+        notes.append(f"{int((~known).sum())} rows without a target were left out")
+    frame = frame[known].reset_index(drop=True)
+    X = frame.drop(columns=target)
+    if X.shape[1] == 0:
+        raise BadInput(f"the table has no column beside the target {target!r}.")
+    return X, frame[target].to_numpy()
+
+
+def _task(y, task):
+    if task not in ("auto", "regression", "classification"):
+        raise BadInput(f"--task must be auto, regression or classification, got {task!r}.")
+    if task != "auto":
+        return task
+    if y.dtype.kind not in "fiu":
+        return "classification"
+    whole = np.all(y == np.round(y))
+    return "classification" if whole and len(np.unique(y)) <= MOST_CLASSES else "regression"
+
+
+def _facts(made, X, y, task, compare):
+    """The error by leave-one-out with its interval, what it is to be compared with, importances."""
+    shares = made.feature_importances_
+    order = np.argsort(-shares)[:NAMED]
+    facts = {
+        "importances": {str(X.columns[j]): float(shares[j]) for j in order},
+        "kernel": made.learn_report_.history[-1].kernel,
+        "exact": made.exact_,
+    }
+    rows = made.left_out_
+    if task == "regression":
+        squares = np.asarray(made.leave_one_out_errors_)[:, 0] ** 2
+        half = 1.96 * squares.std() / len(squares) ** 0.5
+        interval = [float(np.sqrt(max(squares.mean() + s * half, 0))) for s in (-1, 1)]
+        facts |= {"measure": "RMSE", "error": made.leave_one_out_rmse_, "interval": interval}
+        facts["mean_only"] = float(np.std(y))
+    else:
+        share = made.leave_one_out_accuracy_
+        half = 1.96 * (max(share * (1 - share), 1 / len(rows)) / len(rows)) ** 0.5
+        facts |= {"measure": "accuracy", "error": share}
+        facts["interval"] = [max(0.0, share - half), min(1.0, share + half)]
+        facts["mean_only"] = float(np.unique(y, return_counts=True)[1].max() / len(y))
+        facts["calibration_error"] = made.calibration_error_
+    if compare:
+        facts["boosting"] = _boosting(made.encoder_.transform(X), y, task)
+    return facts
+
+
+def _boosting(Z, y, task):
+    """Gradient boosting with its defaults, by 5-fold cross-validation on at most COMPARED rows."""
+    some = np.sort(np.random.default_rng(0).permutation(len(y))[:COMPARED])
+    Z, y = Z[some], y[some]
+    folds = min(5, len(y))
+    if folds < 2:
+        return None
+    if task == "regression":
+        splits = KFold(folds, shuffle=True, random_state=0)
+        p = cross_val_predict(HistGradientBoostingRegressor(random_state=0), Z, y, cv=splits)
+        return float(np.sqrt(np.mean((p - y) ** 2)))
+    folds = min(folds, int(np.unique(y, return_counts=True)[1].min()))
+    if folds < 2:
+        return None
+    splits = StratifiedKFold(folds, shuffle=True, random_state=0)
+    p = cross_val_predict(HistGradientBoostingClassifier(random_state=0), Z, y, cv=splits)
+    return float(np.mean(p == y))
+
+
+def _print(facts, file):
+    def say(line):
+        output.out.print(line, markup=False, soft_wrap=True)
+
+    low, high = facts["interval"]
+    constant = "the mean alone" if facts["task"] == "regression" else "the largest class alone"
+    say(
+        f"{facts['measure']} {facts['error']:.4g} on rows that were left out "
+        f"(95 % interval {low:.4g} to {high:.4g})."
+    )
+    if facts.get("boosting") is not None:
+        say(f"  gradient boosting, 5 folds: {facts['boosting']:.4g}")
+    say(f"  {constant}: {facts['mean_only']:.4g}")
+    if "calibration_error" in facts:
+        say(f"  calibration error of the probabilities: {facts['calibration_error']:.3f}")
+    say("What counts:")
+    for name, share in facts["importances"].items():
+        say(f"  {share:6.1%}  {name}")
+    say(f"Model: {Path(facts['model']).resolve()}")
+    made = "KernelRegressor" if facts["task"] == "regression" else "KernelClassifier"
+    say("The same in Python:")
+    say(f"  frame = pandas.read_csv({file.name!r})")
+    say(
+        f"  model = mercer.{made}().fit(frame.drop(columns={facts['target']!r}), "
+        f"frame[{facts['target']!r}])"
+    )
+    say(f"Next: mercer predict {facts['model']} new.csv -o predictions.csv")

@@ -1,0 +1,141 @@
+"""KernelClassifier: the model to try first on a table with classes to tell apart."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import minimize
+from scipy.special import logsumexp, softmax
+from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
+from sklearn.utils import assert_all_finite
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from ..engine.arrays import as_numpy, on_device_of
+from ..learn.targets import Targets
+from .base import all_or_nothing
+from .learned_model import LearnedModel, host
+
+# Bins of the expected calibration error.
+BINS = 15
+# Prior deviation of a class's bias, in logits: few rows then cannot make it large.
+BIAS = 1.0
+
+
+class KernelClassifier(ClassifierMixin, LearnedModel):
+    """Tell classes apart from a table, with a kernel learned from it and no tuning.
+
+    The table goes in as it is, as for :class:`mercer.KernelRegressor`. One ridge regression per
+    class is fitted with the learned kernel; its scores at rows that were left out are turned into
+    probabilities by one temperature and one bias per class, so that no rows are held back.
+
+    Parameters
+    ----------
+    kernel : Kernel, str or None, default=None
+        None chooses. A kernel or an expression keeps its form and has its lengths tuned.
+    metric : {"full", "diagonal", None}, default="full"
+    max_landmarks : int, default=1500
+    n_rounds : int, default=10
+    memory_limit : int, str or None, default=None
+    random_state : int or None, default=0
+    verbose : bool, default=False
+
+    Attributes
+    ----------
+    classes_ : ndarray
+    learn_report_ : LearnedKernel
+    kernel_ : Kernel
+    alpha_ : float
+    exact_ : bool
+    leave_one_out_accuracy_ : float
+        At rows predicted without themselves (at most 2000 of them).
+    leave_one_out_log_loss_ : float
+    calibration_error_ : float
+        Expected calibration error of the probabilities of those rows.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+    encoder_ : TableEncoder
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mercer import KernelClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = KernelClassifier().fit(X[::2], y[::2])
+    >>> bool(model.score(X[1::2], y[1::2]) > 0.93)
+    True
+    >>> model.predict_proba(X[:1]).round(1)
+    array([[1., 0., 0.]])
+    """
+
+    _task = "classification"
+
+    @all_or_nothing
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Learn the kernel, fit all rows and calibrate the probabilities."""
+        if y is None:
+            raise ValueError("KernelClassifier requires y to be passed, but the target y is None.")
+        y = column_or_1d(host(y), warn=True)
+        if len(y) and y.dtype.kind in "fiuOc":
+            assert_all_finite(y, input_name="y")
+        check_classification_targets(y)
+        targets = Targets.of(y, "classification")
+        self.classes_ = targets.classes
+        fit, _, T = self._fit_targets(X, targets)
+        scores, truth = T - fit.residuals, T.argmax(axis=1)
+        self.temperature_, self.bias_ = calibrated(scores, truth)
+        P = self._probabilities(scores)
+        self.leave_one_out_accuracy_ = float((P.argmax(axis=1) == truth).mean())
+        self.leave_one_out_log_loss_ = float(
+            -np.log(np.maximum(P[np.arange(len(P)), truth], 1e-300)).mean()
+        )
+        self.calibration_error_ = expected_calibration_error(P, truth)
+        return self
+
+    def _probabilities(self, scores: np.ndarray) -> np.ndarray:
+        return softmax(scores / self.temperature_ + self.bias_, axis=1)
+
+    def predict_proba(self, X: ArrayLike) -> Any:
+        """Probability of each class, in the order of `classes_`."""
+        f, _ = self._values(X)
+        P = self._probabilities(as_numpy(f))
+        return on_device_of(P, f)
+
+    def predict(self, X: ArrayLike) -> Any:
+        """The most probable class of every row."""
+        best = as_numpy(self.predict_proba(X)).argmax(axis=1)
+        return self.classes_[best]
+
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Accuracy."""
+        return accuracy_score(host(y), self.predict(X), sample_weight=sample_weight)
+
+
+def calibrated(scores: np.ndarray, truth: np.ndarray) -> tuple[float, np.ndarray]:
+    """(temperature, biases) with the largest likelihood of the classes, biases shrunk to zero."""
+    n, t = scores.shape
+    one = np.zeros((n, t))
+    one[np.arange(n), truth] = 1.0
+
+    def loss(theta):
+        inverse, bias = np.exp(theta[0]), theta[1:]
+        logits = inverse * scores + bias
+        P = softmax(logits, axis=1)
+        value = (logsumexp(logits, axis=1) - (one * logits).sum(axis=1)).sum()
+        gradient = P - one
+        slope = np.concatenate([[inverse * (gradient * scores).sum()], gradient.sum(axis=0)])
+        slope[1:] += bias / BIAS**2
+        return value + 0.5 * (bias**2).sum() / BIAS**2, slope
+
+    start = np.concatenate([[np.log(4.0)], np.zeros(t)])
+    bounds = [(np.log(0.1), np.log(100.0))] + [(None, None)] * t
+    theta = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
+    return float(np.exp(-theta[0])), theta[1:]
+
+
+def expected_calibration_error(P: np.ndarray, truth: np.ndarray, bins: int = BINS) -> float:
+    """Mean gap between confidence and accuracy, over bins of confidence."""
+    confidence, right = P.max(axis=1), P.argmax(axis=1) == truth
+    which = np.minimum((confidence * bins).astype(int), bins - 1)
+    gaps = [abs(confidence[which == b].sum() - right[which == b].sum()) for b in np.unique(which)]
+    return float(np.sum(gaps) / len(truth))

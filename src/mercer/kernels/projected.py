@@ -1,0 +1,114 @@
+"""Projected: a kernel on linear combinations of the columns, the shape of a learned metric."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import ArrayLike
+
+from ..engine.arrays import namespace, on_device_of
+from .algebra import _Unary
+from .base import ALL, Kernel, printed, require
+from .parameters import as_numbers
+
+
+class Projected(_Unary):
+    """Lets a kernel see linear combinations of the columns: k(x A, z A), rule 7.
+
+    With a kernel of the Euclidean distance this is that kernel under the metric M = A A': columns
+    and directions that A shrinks count for less. :func:`mercer.learn_kernel` finds an A from data.
+
+    Parameters
+    ----------
+    kernel : Kernel or str
+    A : array of shape (n_features, n_directions)
+        One row per column of the data, one column per direction that the kernel sees.
+
+    Examples
+    --------
+    >>> from mercer import RBF, Projected
+    >>> Projected(RBF(1.0), [[1.0], [0.0]])([[0.0, 5.0]], [[1.0, -5.0]]).round(3)
+    array([[0.368]])
+    """
+
+    kind = "vectors"
+
+    def __init__(self, kernel: Kernel | str, A: ArrayLike):
+        self.kernel = kernel
+        self.A = A
+
+    def __repr__(self, N_CHAR_MAX=None):
+        return f"Projected({self.kernel!r}, {printed(self.A)})"
+
+    @property
+    def is_psd(self):
+        return self.kernel.is_psd
+
+    def check_parameters(self):
+        super().check_parameters()
+        require(
+            self.kernel.kind != "gram",
+            "Projected(Precomputed(), A) has no meaning: a Gram matrix has no columns of data.",
+        )
+        try:
+            A = as_numbers(self.A)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"Projected(kernel, A) needs a matrix of numbers, got {self.A!r}."
+            ) from None
+        require(
+            A.ndim == 2 and A.shape[1] > 0,
+            "Projected(kernel, A) needs a matrix with one row per column of the data and at least "
+            f"one column, got shape {A.shape}.",
+        )
+        require(bool(np.isfinite(A).all()), "Projected(kernel, A): A contains NaN or infinity.")
+
+    def bind_points(self, X, names):
+        self.check_parameters()
+        return Projected(self.kernel.bind_points(self.project(X), None), self.A)
+
+    def project(self, X: Any) -> Any:
+        """The points x A that the kernel sees, in double precision whatever X is."""
+        A = as_numbers(self.A)
+        require(
+            X.shape[1] == A.shape[0],
+            f"Projected: A has {A.shape[0]} rows, one per column, and X has {X.shape[1]} columns.",
+        )
+        if scipy.sparse.issparse(X):
+            return np.asarray(X.astype(np.float64) @ A)
+        xp = namespace(X)
+        return xp.astype(X, xp.float64, copy=False) @ on_device_of(A, X, dtype=xp.float64)
+
+    def against(self, S):
+        dtype, inner = S.dtype, self.kernel.against(self.project(S))
+
+        def tile(rows, columns=ALL):
+            t = inner(self.project(rows), columns)
+            return t if t.dtype == dtype else namespace(t).astype(t, dtype)
+
+        return tile
+
+    def landmarks(self, X, indices=None):
+        return Kernel.landmarks(self, X, indices)
+
+    def diagonal(self, X):
+        values = self.kernel.diagonal(self.project(X))
+        return values if values.dtype == X.dtype else namespace(values).astype(values, X.dtype)
+
+    def features(self, X):
+        values = self.kernel.features(self.project(X))
+        return values if values.dtype == X.dtype else namespace(values).astype(values, X.dtype)
+
+    def explicit_dim(self, n_features):
+        if n_features is None:
+            raise ValueError("Projected: n_features must be a number of columns, got None.")
+        return self.kernel.explicit_dim(as_numbers(self.A).shape[1])
+
+    def rounding(self, S):
+        """That of the kernel, more where x A cancels: columns far from zero, points close by."""
+        Z = self.project(S)
+        xp = namespace(Z)
+        A = np.sqrt((as_numbers(self.A) ** 2).sum(axis=1))
+        reach = float(xp.max(abs(S) @ on_device_of(A, Z, dtype=S.dtype)))
+        spread = float(xp.max(xp.abs(Z - xp.mean(Z, axis=0))))
+        return self.kernel.rounding(Z) * (2 + (reach / spread if spread > 0 else 0.0))

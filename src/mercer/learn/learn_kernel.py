@@ -1,0 +1,359 @@
+"""learn_kernel: metric, lengths and penalty of a kernel from data (MATH.md section 9)."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..engine import tiles
+from ..engine.arrays import as_numpy, is_array, namespace, on_device_of, solve_triangular
+from ..kernels import RBF, Kernel, Linear, Matern, Projected, as_kernel
+from ..kernels.points import as_vectors, column_names, take
+from .gradients import average_outer_product, has_gradient
+from .landmarks import factor
+from .learned import LearnedKernel, Round
+from .leave_one_out import RidgePath
+from .metric import column_scales, damped, with_unit_median
+from .search import bracketed, scaled, tunable, with_weights
+from .targets import Targets, check_weights
+
+METRICS = ("full", "diagonal", None)
+# Rows and landmarks of each stage of the search. The next stage is entered while it gains.
+STAGES = ((2000, 500), (5000, 1000), (12000, 1500))
+# A round or a family counts as better from this relative fall of the squared error on.
+GAIN = 0.01
+# While a round gains this much, its lengths are not tuned again.
+LARGE_GAIN = 0.1
+# A stage with more rows and landmarks counts as better from this fall on.
+STAGE_GAIN = 0.04
+# Rounds without gain before a stage ends: where few columns matter, the first rounds gain nothing.
+PATIENCE = 2
+# Lengths are in units of the median distance.
+FAMILIES = (Matern(1.5), Matern(0.5), Matern(2.5), RBF(0.5))
+# Rows whose gradients are averaged.
+GRADIENT_ROWS = 4000
+
+
+def learn_kernel(
+    X: ArrayLike,
+    y: ArrayLike,
+    kernel: Kernel | str | None = None,
+    *,
+    metric: str | None = "full",
+    task: str = "auto",
+    alphas: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    max_landmarks: int = 1500,
+    n_rounds: int = 10,
+    random_state: int | None = None,
+    verbose: bool = False,
+) -> LearnedKernel:
+    """Find the kernel that predicts y best, without a validation set.
+
+    Ridge regression is fitted with the present kernel, the average outer product of its gradients
+    becomes the next metric, and so on while the leave-one-out error falls. Lengths, weights of
+    summands and the penalty are chosen by the same error in every round (MATH.md section 9). The
+    first round is the plain kernel, so that learning never makes the error larger.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        Columns of any scale. An array of torch or another library stays on its device.
+    y : array of shape (n_samples,) or (n_samples, n_targets)
+    kernel : Kernel, str or None, default=None
+        None tries Matern kernels of three degrees of smoothness, RBF, and a linear part. A kernel
+        or an expression keeps its form; its length scales and the weights of its summands are
+        tuned.
+    metric : {"full", "diagonal", None}, default="full"
+        "full" finds directions, "diagonal" one weight per column, None leaves columns as they are.
+    task : {"auto", "regression", "classification"}, default="auto"
+        "auto" takes texts, booleans and integers with at most 20 values for classes.
+    alphas : array of positive numbers or None, default=None
+        Penalties to choose from. None: all above rounding.
+    sample_weight : array of shape (n_samples,) or None, default=None
+    max_landmarks : int, default=1500
+        Most landmarks of the ridge regressions of the search.
+    n_rounds : int, default=10
+        Most rounds of each stage of the search; it ends earlier when the error stops falling.
+    random_state : int or None, default=None
+        Which rows and landmarks are drawn where there are many.
+    verbose : bool, default=False
+        Show progress, with the present leave-one-out error.
+
+    Returns
+    -------
+    LearnedKernel
+        `.kernel`, `.alpha`, `.error`, `.history`, `.importances`, `.directions`, `.plot()`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import learn_kernel
+    >>> X = np.random.default_rng(0).normal(size=(200, 6))
+    >>> learned = learn_kernel(X, np.sin(2 * X[:, 1]), random_state=0)
+    >>> int(learned.importances.argmax())
+    1
+    """
+    names = column_names(X)
+    X = as_vectors(X)
+    if not is_array(X):
+        X = X.toarray()  # sparse rows: the metric is dense anyway
+    n = X.shape[0]
+    weights = check_weights(sample_weight, n)
+    targets = Targets.of(y, task, weights)
+    _check(X, targets, metric, n_rounds, max_landmarks, alphas)
+    rng = np.random.default_rng(random_state)
+    search = _Search(X, targets, weights, metric, alphas, rng)
+    search.names = names
+    with tiles.progress_bar(verbose, "learning the kernel") as bar:
+        return search.run(_start(kernel, metric), kernel is None, max_landmarks, n_rounds, bar)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A kernel on z = x B, the weight of a linear part on scaled columns, and what they gave."""
+
+    kernel: Kernel
+    B: Any
+    linear: float = 0.0
+    alpha: float = math.nan
+    error: float = math.inf
+
+
+class _Stage:
+    """Some rows, fewer landmarks, and the ridge regressions on them."""
+
+    def __init__(self, X, T, weights, landmarks, alphas):
+        self.X, self.T, self.weights, self.alphas = X, T, weights, alphas
+        self.landmarks = landmarks
+        self.B, self.Z = None, None
+        self.best: tuple[float, Any] = (math.inf, None)  # of the present metric
+
+    def projected(self, B):
+        if self.B is not B:
+            self.B, self.Z, self.best = B, self.X @ B, (math.inf, None)
+        return self.Z
+
+    def ridge(self, trial):
+        """(path, C, Z, S) of the trial's kernel on this stage's rows."""
+        Z = self.projected(trial.B)
+        S = take(Z, self.landmarks)
+        K = tiles.evaluate(trial.kernel, Z, S)
+        if trial.linear:
+            K = K + trial.linear * (self.X @ take(self.X, self.landmarks).T)
+        C = factor(take(K, self.landmarks))
+        return RidgePath(solve_triangular(C, K.T).T, self.T, self.weights), C, Z, S
+
+    def judged(self, trial):
+        ridge = self.ridge(trial)
+        alpha, error = ridge[0].best(self.alphas)
+        trial = replace(trial, alpha=alpha, error=error)
+        if error < self.best[0]:
+            self.best = (error, (trial, ridge))
+        return trial
+
+    def gradients(self, trial):
+        """G in the coordinates of X: of the part of the function that depends on z = x B."""
+        known = self.best[1] is not None and self.best[1][0] is trial
+        path, C, Z, S = self.best[1][1] if known else self.ridge(trial)
+        w, _ = path.coefficients(trial.alpha)
+        a = solve_triangular(C, w, transpose=True)
+        some = slice(0, min(GRADIENT_ROWS, Z.shape[0]))
+        weights = None if self.weights is None else self.weights[some]
+        G = average_outer_product(trial.kernel, Z[some, :], S, a, weights)
+        return trial.B @ G @ trial.B.T
+
+
+class _Search:
+    """The rounds, stage by stage."""
+
+    def __init__(self, X, targets, weights, metric, alphas, rng):
+        xp = self.xp = namespace(X)
+        self.targets, self.metric, self.rng = targets, metric, rng
+        self.alphas = None if alphas is None else np.asarray(alphas, dtype=float)
+        self.scales = column_scales(as_numpy(X).astype(np.float64))
+        X = xp.astype(X, xp.float64)
+        self.X = X * on_device_of(self.scales, X)
+        self.T = on_device_of(targets.columns, X)
+        self.weights = None if weights is None else on_device_of(weights, X)
+        self.kept = np.arange(X.shape[0]) if weights is None else np.flatnonzero(weights > 0)
+        self.history: list[Round] = []
+        self.names: list[str] | None = None
+        self.plain = on_device_of(np.eye(X.shape[1]), self.X)
+
+    def run(self, kernel, choose_family, max_landmarks, n_rounds, bar):
+        self.plain = with_unit_median(self.plain, self.X, self.rng)
+        # Rules such as gamma="scale" become numbers once; lengths are tuned from there.
+        kernel = kernel.bind_points(self.X @ self.plain, None)
+        if self.targets.constant:
+            self._record(Trial(kernel, self.plain, alpha=1.0, error=0.0), 0, 0, bar)
+            return self._learned(Trial(kernel, self.plain, alpha=1.0, error=0.0))
+        stages = self._stages(max_landmarks)
+        best = None
+        for rows, landmarks in stages:
+            stage = self._stage(rows, landmarks)
+            before = best
+            if before is None:
+                best = self._tuned(stage, Trial(kernel, self.plain), math.log(2))
+            else:
+                best = stage.judged(before)
+                self._record(best, rows, landmarks, bar)
+                if best.error > (1 - STAGE_GAIN) * before.error:
+                    break  # more rows and landmarks do not help: what is left is noise
+                best = self._tuned(stage, best, math.log(1.5))
+            self._record(best, rows, landmarks, bar)
+            best = self._rounds(stage, best, n_rounds, rows, landmarks, bar)
+            if choose_family:
+                best = self._families(stage, best)
+                best = self._with_linear(stage, best)
+                self._record(best, rows, landmarks, bar)
+        return self._learned(best)
+
+    def _stages(self, max_landmarks):
+        n = len(self.kept)
+        stages = []
+        for rows, landmarks in STAGES:
+            stage = (min(rows, n), min(landmarks, max_landmarks, n))
+            if n <= 2 * STAGES[0][1]:
+                return [(n, min(n, max_landmarks))]
+            if stage not in stages:
+                stages.append(stage)
+        return stages
+
+    def _stage(self, rows, landmarks):
+        chosen = self.rng.permutation(self.kept)[:rows]
+        weights = None if self.weights is None else take(self.weights, chosen)
+        return _Stage(
+            take(self.X, chosen),
+            take(self.T, chosen),
+            weights,
+            np.arange(landmarks),  # the rows are in random order already
+            self.alphas,
+        )
+
+    def _tuned(self, stage, trial, step):
+        """Every length, and every weight of a summand, by a bracketed search."""
+        trial = stage.judged(trial) if math.isnan(trial.alpha) else trial
+        for name in tunable(trial.kernel):
+            trial = self._along(
+                stage,
+                trial,
+                step,
+                lambda t, x, name=name: replace(t, kernel=scaled(t.kernel, name, math.exp(x))),
+            )
+        if trial.linear:
+            trial = self._along(
+                stage, trial, 2 * step, lambda t, x: replace(t, linear=t.linear * math.exp(x))
+            )
+        return trial
+
+    def _along(self, stage, trial, step, change):
+        seen = {0.0: trial}
+
+        def error(x):
+            if x not in seen:
+                seen[x] = stage.judged(change(trial, x))
+            return seen[x].error
+
+        bracketed(error, step)
+        return min(seen.values(), key=lambda t: t.error)
+
+    def _rounds(self, stage, best, n_rounds, rows, landmarks, bar):
+        """The metric from gradients, again and again; the best round is kept."""
+        if self.metric is None or not has_gradient(best.kernel):
+            return best
+        trial, idle = best, 0
+        for _ in range(n_rounds):
+            B = damped(stage.gradients(trial), self.metric)
+            B = with_unit_median(B, stage.X, self.rng)
+            trial = stage.judged(replace(trial, B=B))
+            if trial.error > (1 - LARGE_GAIN) * best.error:
+                trial = self._tuned(stage, trial, math.log(1.5))
+            self._record(trial, rows, landmarks, bar)
+            gained = trial.error < (1 - GAIN) * best.error
+            idle = 0 if gained else idle + 1
+            best = trial if trial.error < best.error else best
+            if idle >= PATIENCE:
+                break
+        return best
+
+    def _families(self, stage, best):
+        for family in FAMILIES:
+            if _same_family(family, best.kernel):
+                continue
+            family = _of_length(family, _length(best.kernel))
+            trial = replace(best, kernel=family, alpha=math.nan)
+            trial = self._tuned(stage, trial, math.log(1.5))
+            best = trial if trial.error < (1 - GAIN) * best.error else best
+        return best
+
+    def _with_linear(self, stage, best):
+        if best.linear:
+            return best
+        d = max(1, stage.X.shape[1])
+        first = stage.judged(replace(best, linear=1.0 / d))
+        if first.error > (1 - GAIN) * best.error:
+            return best
+        return self._tuned(stage, first, math.log(2))
+
+    def _record(self, trial, rows, landmarks, bar):
+        error = math.sqrt(trial.error / self.targets.variance)
+        self.history.append(
+            Round(error, trial.alpha, repr(trial.kernel), trial.linear, rows, landmarks)
+        )
+        bar.set_postfix(leave_one_out=f"{error:.4g}")
+        bar.update()
+
+    def _learned(self, best):
+        scales = on_device_of(self.scales, self.X)[:, None]
+        A = as_numpy(scales * best.B)
+        kernel = Projected(best.kernel, A)
+        if best.linear:
+            kernel = kernel + best.linear * Projected(Linear(), np.diag(self.scales))
+        error = math.sqrt(best.error / self.targets.variance)
+        return LearnedKernel.of_metric(
+            kernel, best.alpha, error, self.history, as_numpy(best.B), self.names
+        )
+
+
+def _start(kernel, metric):
+    if kernel is None:
+        return FAMILIES[0]
+    kernel = with_weights(as_kernel(kernel))
+    kernel.check_parameters()
+    return kernel
+
+
+def _same_family(a, b):
+    return type(a) is type(b) and getattr(a, "nu", None) == getattr(b, "nu", None)
+
+
+def _length(kernel):
+    if isinstance(kernel, RBF):
+        return (2 * kernel.gamma) ** -0.5
+    return kernel.length_scale
+
+
+def _of_length(family, length):
+    if isinstance(family, RBF):
+        return RBF(0.5 / length**2)
+    return Matern(family.nu, length)
+
+
+def _check(X, targets, metric, n_rounds, max_landmarks, alphas):
+    if targets.columns.shape[0] != X.shape[0]:
+        raise ValueError(
+            f"X has {X.shape[0]} rows and y has {targets.columns.shape[0]}: Found input variables "
+            "with inconsistent numbers of samples."
+        )
+    if metric not in METRICS:
+        raise ValueError(f"metric must be 'full', 'diagonal' or None, got {metric!r}.")
+    for name, value, least in (("n_rounds", n_rounds, 0), ("max_landmarks", max_landmarks, 1)):
+        if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
+            raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")
+    if alphas is not None:
+        given = np.asarray(alphas, dtype=float)
+        if given.ndim != 1 or not len(given) or not np.all((given > 0) & (given < np.inf)):
+            raise ValueError(f"alphas must be a list of positive numbers, got {alphas!r}.")

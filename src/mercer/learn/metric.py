@@ -1,0 +1,53 @@
+"""Metrics: the scale of each column to begin with, and the damped average of gradients."""
+
+from typing import Any
+
+import numpy as np
+
+from ..engine.arrays import as_numpy, eigh, namespace, on_device_of
+from ..kernels.points import take
+
+# Pairs whose median distance is the unit of length.
+PAIRS = 2000
+# Directions shorter than this share of the longest are left out.
+SHORTEST = 1e-5
+
+
+def column_scales(X: np.ndarray) -> np.ndarray:
+    """1 / standard deviation; 1 / range for columns of two values; 0 for constant columns.
+
+    A column of two values is a flag or a category: dividing by its deviation would make the rarest
+    category the loudest.
+    """
+    low, high = X.min(axis=0), X.max(axis=0)
+    middle = low + (high - low) / 2
+    flags = ((low == X) | (high == X)).all(axis=0)
+    deviation = (X - middle).std(axis=0)
+    spread = np.where(flags, high - low, deviation)
+    varies = (high > low) & (spread > 1e-12 * np.maximum(np.abs(low), np.abs(high)))
+    return np.where(varies, 1 / np.where(varies, spread, 1.0), 0.0)
+
+
+def with_unit_median(B: Any, X: Any, rng: np.random.Generator) -> Any:
+    """B scaled so that the median distance between rows of X B is 1: lengths then compare."""
+    n = X.shape[0]
+    i = rng.integers(n, size=PAIRS)
+    j = (i + rng.integers(1, max(n, 2), size=PAIRS)) % n
+    xp = namespace(X)
+    difference = (take(X, i) - take(X, j)) @ B
+    distances = np.sqrt(as_numpy(xp.sum(difference * difference, axis=1)))
+    distances = distances[distances > 0]
+    return B / float(np.median(distances)) if len(distances) else B
+
+
+def damped(G: Any, metric: str) -> Any:
+    """B with B B' = G^1/2, by matrix roots or entry by entry: undamped metrics oscillate."""
+    xp = namespace(G)
+    if metric == "diagonal":
+        entries = xp.linalg.diagonal(G)
+        entries = xp.where(entries > 0, entries, xp.zeros_like(entries))
+        return entries[:, None] ** 0.25 * on_device_of(np.eye(G.shape[0]), G)
+    values, V = eigh(G)
+    lengths = xp.where(values > 0, values, xp.zeros_like(values)) ** 0.25
+    kept = max(1, int(xp.sum(xp.astype(lengths > SHORTEST * lengths[0], xp.int64))))
+    return V[:, :kept] * lengths[None, :kept]

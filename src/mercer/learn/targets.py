@@ -1,0 +1,109 @@
+"""Targets as columns of numbers: standardised values, or one column per class."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..engine.arrays import as_numpy, is_array
+
+TASKS = ("auto", "regression", "classification")
+# Integers with at most this many values are taken for classes when the task is "auto".
+MOST_CLASSES = 20
+
+
+@dataclass(frozen=True)
+class Targets:
+    """n x t numbers to fit, and how to read them: y = offset + scale * column, or classes."""
+
+    columns: np.ndarray
+    offset: np.ndarray
+    scale: np.ndarray
+    classes: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, y: Any, task: str = "auto", weights: np.ndarray | None = None) -> "Targets":
+        """Targets of a user's y; refuses what has nothing to learn."""
+        if task not in TASKS:
+            raise ValueError(f"task must be one of {', '.join(TASKS)}, got {task!r}.")
+        if y is None:
+            raise ValueError("the target y is None: learning a kernel needs y.")
+        y = np.asarray(as_numpy(y) if is_array(y) else y)
+        if y.ndim == 2 and y.shape[1] == 1:
+            y = y[:, 0]
+        if y.ndim not in (1, 2):
+            raise ValueError(f"y must have one or two dimensions, got shape {y.shape}.")
+        if task == "auto":
+            task = "classification" if _looks_like_classes(y) else "regression"
+        return (
+            cls._of_classes(y, weights) if task == "classification" else cls._of_values(y, weights)
+        )
+
+    @classmethod
+    def _of_classes(cls, y, weights):
+        if y.ndim != 1:
+            raise ValueError(f"classes come as one column, got y of shape {y.shape}.")
+        if not len(y):
+            raise ValueError("Found array with 0 sample(s): y is empty.")
+        classes, position = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(
+                f"y holds 1 class only, {classes[0]!r}: there is nothing to tell apart. At least 2 "
+                "classes are needed."
+            )
+        columns = np.zeros((len(y), len(classes)))
+        columns[np.arange(len(y)), position] = 1.0
+        t = len(classes)
+        return cls(columns, np.zeros(t), np.ones(t), classes)
+
+    @classmethod
+    def _of_values(cls, y, weights):
+        try:
+            T = np.asarray(y, dtype=float)
+        except (TypeError, ValueError):
+            raise ValueError(
+                "y could not be converted to numbers: pass task='classification', or use "
+                "KernelClassifier, to predict classes."
+            ) from None
+        if not np.isfinite(T).all():
+            raise ValueError("Input y contains NaN or infinity: drop those rows.")
+        T = T[:, None] if T.ndim == 1 else T
+        offset = np.average(T, axis=0, weights=weights)
+        with np.errstate(over="ignore", invalid="ignore"):
+            spread = np.sqrt(np.average((T - offset) ** 2, axis=0, weights=weights))
+        if not np.isfinite(spread).all():
+            raise ValueError(f"y reaches {np.abs(T).max():.4g}, and its squares overflow: scale y.")
+        # A constant target has the scale 1: its model is the intercept alone.
+        least = 1e-12 * np.abs(T).max(axis=0)
+        scale = np.where(spread > least, spread, 1.0)
+        columns = np.where(spread > least, (T - offset) / scale, 0.0)
+        return cls(columns, offset, scale)
+
+    @property
+    def constant(self) -> bool:
+        return not np.any(self.columns != self.columns[:1])
+
+    @property
+    def variance(self) -> float:
+        """The error of predicting the mean: what relative errors are relative to."""
+        return float(self.columns.var(axis=0).sum()) or 1.0
+
+
+def check_weights(weights: Any, n: int) -> np.ndarray | None:
+    """One non-negative number per row, not all zero; None for equal weights."""
+    if weights is None:
+        return None
+    w = np.asarray(as_numpy(weights) if is_array(weights) else weights, dtype=float)
+    w = np.full(n, w) if w.ndim == 0 else w
+    if w.shape != (n,) or not np.isfinite(w).all() or (w < 0).any() or not (w > 0).any():
+        raise ValueError(
+            f"sample_weight must hold one non-negative number for each of the {n} rows, not all "
+            f"zero, got an array of shape {w.shape}."
+        )
+    return w
+
+
+def _looks_like_classes(y):
+    if y.dtype.kind not in "fiu":
+        return True
+    return y.ndim == 1 and y.dtype.kind in "iu" and len(np.unique(y)) <= MOST_CLASSES

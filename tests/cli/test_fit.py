@@ -1,0 +1,81 @@
+"""From a file to a saved model with one command, and from there to predictions."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("typer", reason="the command is an extra")
+pytest.importorskip("skops", reason="files are an extra")
+
+from mercer.cli.app import app, run
+
+
+@pytest.fixture
+def houses(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"size": rng.uniform(20, 200, 120), "town": rng.choice(["Rome", "Oslo"], 120)}
+    )
+    frame["price"] = 3 * frame["size"] + 100 * (frame["town"] == "Rome") + rng.normal(size=120)
+    frame[:100].to_csv(tmp_path / "old.csv", index=False)
+    frame[100:].to_csv(tmp_path / "new.csv", index=False)
+    return tmp_path
+
+
+def call(*arguments):
+    return app([str(a) for a in arguments], standalone_mode=False)
+
+
+def test_fit_then_predict(houses, capsys):
+    call("fit", houses / "old.csv", "--target", "price", "-o", houses / "m.mercer", "--json")
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["task"] == "regression"
+    low, high = facts["interval"]
+    assert low < facts["error"] < high < facts["mean_only"] / 5
+    assert facts["boosting"] > facts["error"]
+    assert set(facts["importances"]) == {"size", "town"}
+    call("predict", houses / "m.mercer", houses / "new.csv", "-o", houses / "p.csv")
+    assert "not used: price" in " ".join(capsys.readouterr().err.split())
+    new, found = pd.read_csv(houses / "new.csv"), pd.read_csv(houses / "p.csv")
+    assert np.abs(found["prediction"] - new["price"]).max() < 20
+    inside = (found["low 90 %"] <= new["price"]) & (new["price"] <= found["high 90 %"])
+    assert inside.mean() > 0.6
+
+
+def test_classes_get_probabilities(houses, capsys):
+    call("fit", houses / "old.csv", "-t", "town", "-o", houses / "m.mercer", "--no-compare")
+    said = capsys.readouterr().out
+    assert "accuracy" in said
+    assert "KernelClassifier" in said
+    call("predict", houses / "m.mercer", houses / "new.csv", "-o", houses / "p.csv", "--json")
+    found = pd.read_csv(houses / "p.csv")
+    assert set(found["prediction"]) <= {"Rome", "Oslo"}
+    assert np.allclose(found["probability of Rome"] + found["probability of Oslo"], 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["fit", "old.csv", "-t", "prize"], "no column 'prize'"),
+        (["fit", "old.csv", "-t", "price", "-o", "no/m.mercer"], "no folder"),
+        (["fit", "old.csv", "-t", "price", "--task", "guess"], "--task must be"),
+        (["fit", "gone.csv", "-t", "price"], "no file"),
+        (["predict", "gone.mercer", "new.csv"], "no file"),
+    ],
+)
+def test_bad_input_is_one_line(houses, capsys, monkeypatch, arguments, message):
+    monkeypatch.chdir(houses)
+    monkeypatch.setattr("sys.argv", ["mercer", *arguments])
+    assert run() == 2
+    assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_missing_columns_are_named(houses, capsys, monkeypatch):
+    monkeypatch.chdir(houses)
+    call("fit", "old.csv", "-t", "price", "-o", "m.mercer", "--no-compare")
+    pd.read_csv("new.csv").drop(columns="town").to_csv("less.csv", index=False)
+    monkeypatch.setattr("sys.argv", ["mercer", "predict", "m.mercer", "less.csv"])
+    assert run() == 2
+    assert "lacks 1 of the 2 columns" in " ".join(capsys.readouterr().err.split())

@@ -1,0 +1,187 @@
+"""KernelRegressor and KernelClassifier: tables in, calibrated answers out."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine, make_friedman1
+from sklearn.model_selection import cross_val_score
+
+from mercer import RBF, KernelClassifier, KernelRegressor, load, save
+from mercer.estimators.classifier import calibrated, expected_calibration_error
+
+
+@pytest.fixture(scope="module")
+def friedman():
+    X, y = make_friedman1(900, 10, noise=1.0, random_state=0)
+    return X[:300], y[:300], X[300:], y[300:]
+
+
+@pytest.fixture(scope="module")
+def regressor(friedman):
+    return KernelRegressor(n_rounds=4).fit(*friedman[:2])
+
+
+def table(n=120, seed=0):
+    """Numbers, categories, gaps and text; the price depends on size and town."""
+    rng = np.random.default_rng(seed)
+    town = rng.choice(["Rome", "Oslo", "Lima"], size=n)
+    size = rng.uniform(20, 200, size=n)
+    price = 3 * size + np.select([town == "Rome", town == "Oslo"], [100, 200], 0)
+    frame = pd.DataFrame({"size": size, "town": town, "noise": rng.normal(size=n), "none": np.nan})
+    frame.loc[::7, "noise"] = np.nan
+    return frame, price + rng.normal(size=n)
+
+
+def test_it_predicts_and_knows_how_well(friedman, regressor):
+    _, _, X_new, y_new = friedman
+    rmse = np.sqrt(np.mean((regressor.predict(X_new) - y_new) ** 2))
+    assert regressor.score(X_new, y_new) > 0.88
+    assert_allclose(regressor.leave_one_out_rmse_, rmse, rtol=0.15)
+    assert regressor.exact_
+    assert set(np.argsort(-regressor.feature_importances_)[:5]) == set(range(5))
+
+
+def test_intervals_hold_what_they_promise(friedman, regressor):
+    _, _, X_new, y_new = friedman
+    value, std = regressor.predict(X_new, return_std=True)
+    covered = np.mean(np.abs(value - y_new) <= 1.645 * std)
+    # 600 rows to test on and 300 to learn from: two standard errors are 0.04.
+    assert abs(covered - 0.9) < 0.06
+    far = regressor.predict(X_new[:1] + 100, return_std=True)[1]
+    assert far[0] > std.max()
+
+
+def test_a_table_goes_in_as_it_is():
+    X, y = table()
+    model = KernelRegressor(n_rounds=3).fit(X, y)
+    X_new, y_new = table(seed=1)
+    assert model.score(X_new, y_new) > 0.98
+    assert model.feature_importances_.shape == (4,)
+    assert_allclose(model.feature_importances_.sum(), 1)
+    assert model.feature_importances_[3] == 0
+    X_new.loc[0, "town"] = "Paris"  # a category that was not there
+    assert np.isfinite(model.predict(X_new)).all()
+
+
+def test_several_targets_are_scaled_each(friedman):
+    X, y = friedman[0][:100], friedman[1][:100]
+    both = np.column_stack([y, 1000 * y])
+    model = KernelRegressor(n_rounds=1).fit(X, both)
+    value, std = model.predict(X, return_std=True)
+    assert_allclose(value[:, 1], 1000 * value[:, 0], rtol=1e-6)
+    assert std.shape == both.shape
+    assert_allclose(model.predict(X), KernelRegressor(n_rounds=1).fit(X, both).predict(X))
+
+
+def test_through_landmarks_where_the_matrix_does_not_fit(friedman):
+    X, y, X_new, y_new = friedman
+    model = KernelRegressor(n_rounds=1, memory_limit="100kB").fit(X, y)
+    assert not model.exact_
+    exact = KernelRegressor(n_rounds=1).fit(X, y)
+    assert model.score(X_new, y_new) > exact.score(X_new, y_new) - 0.02
+
+
+def test_classes_with_probabilities():
+    X, y = load_wine(return_X_y=True)
+    names = np.array(["red", "rose", "white"])[y]
+    model = KernelClassifier(n_rounds=3).fit(X[::2], names[::2])
+    assert model.score(X[1::2], names[1::2]) > 0.94
+    P = model.predict_proba(X[1::2])
+    assert_allclose(P.sum(axis=1), 1)
+    assert_array_equal(model.classes_[P.argmax(axis=1)], model.predict(X[1::2]))
+    assert model.calibration_error_ < 0.1
+
+
+def test_never_far_below_a_tuned_peer():
+    X, y = load_breast_cancer(return_X_y=True)
+    X, y = X[:300], y[:300]
+    assert cross_val_score(KernelClassifier(n_rounds=2), X, y, cv=3).mean() > 0.93
+
+
+def test_calibration_finds_the_temperature(rng):
+    logits = 3 * rng.normal(size=(4000, 3))
+    P = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    truth = np.array([rng.choice(3, p=p) for p in P])
+    temperature, bias = calibrated(logits / 5, truth)
+    assert_allclose(temperature, 0.2, rtol=0.1)
+    assert np.abs(bias).max() < 0.2
+    assert expected_calibration_error(P, truth) < 0.03
+    assert expected_calibration_error(P**0.2 / (P**0.2).sum(axis=1, keepdims=True), truth) > 0.1
+
+
+@pytest.mark.parametrize("Model", [KernelRegressor, KernelClassifier])
+def test_a_file_gives_the_model_back(Model, tmp_path):
+    pytest.importorskip("skops", reason="files are an extra")
+    X, y = table()
+    y = y if Model is KernelRegressor else np.where(y > 400, "dear", "cheap")
+    model = Model(n_rounds=1).fit(X, y)
+    save(model, tmp_path / "model.mercer")
+    again = load(tmp_path / "model.mercer")
+    assert_array_equal(again.predict(X), model.predict(X))
+    assert str(again.learn_report_) == str(model.learn_report_)
+    if Model is KernelRegressor:
+        assert_array_equal(
+            again.predict(X, return_std=True)[1], model.predict(X, return_std=True)[1]
+        )
+
+
+def test_tensors_stay_where_they_are(xp, friedman):
+    X, y = friedman[0][:80], friedman[1][:80]
+    model = KernelRegressor(RBF(), n_rounds=1).fit(xp.asarray(X), xp.asarray(y))
+    value, std = model.predict(xp.asarray(X), return_std=True)
+    assert type(value) is type(std) is type(xp.asarray(X))
+    if xp is not np:
+        with pytest.raises(ValueError, match="same namespace"):
+            model.predict(X)
+
+
+# --- bad input ------------------------------------------------------------------------------------
+
+
+def test_a_constant_target_is_predicted_as_such(rng):
+    X = rng.normal(size=(30, 2))
+    value, std = KernelRegressor().fit(X, np.full(30, 7.0)).predict(X, return_std=True)
+    assert_allclose(value, 7.0)
+    assert np.isfinite(std).all()
+
+
+def test_one_class_is_refused(rng):
+    with pytest.raises(ValueError, match="1 class only"):
+        KernelClassifier().fit(rng.normal(size=(10, 2)), np.zeros(10))
+
+
+def test_a_column_that_is_the_target(rng):
+    y = rng.normal(size=100)
+    X = np.column_stack([y, rng.normal(size=(100, 3))])
+    model = KernelRegressor().fit(X, y)
+    assert model.feature_importances_.argmax() == 0
+    assert model.leave_one_out_rmse_ < 0.05
+
+
+def test_many_categories_and_all_missing_columns(rng):
+    n = 300
+    X = pd.DataFrame(
+        {
+            "code": [f"c{i}" for i in rng.integers(100_000, size=n)],
+            "none": [None] * n,
+            "x": rng.normal(size=n),
+        }
+    )
+    model = KernelRegressor(n_rounds=1).fit(X, X["x"].to_numpy() ** 2)
+    assert np.isfinite(model.predict(X)).all()
+
+
+def test_more_columns_than_rows_and_duplicates(rng):
+    X = rng.normal(size=(40, 60))
+    X[:, 1] = X[:, 0]
+    y = X[:, 0] + 0.1 * rng.normal(size=40)
+    assert np.isfinite(KernelRegressor(n_rounds=2).fit(X, y).predict(X)).all()
+
+
+def test_parameters_are_copied_and_nested():
+    model = clone(KernelRegressor(RBF(0.3), metric="diagonal"))
+    assert model.set_params(kernel__gamma=0.5).kernel == RBF(0.5)
+    with pytest.raises(ValueError, match="metric must be"):
+        KernelRegressor(metric="x").fit(*load_diabetes(return_X_y=True))

@@ -1,0 +1,56 @@
+"""Gradients in closed form against differences."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from mercer import RBF, Constant, Laplacian, Linear, Matern, Polynomial, RationalQuadratic
+from mercer.learn.gradients import average_outer_product, has_gradient, slopes
+
+KERNELS = [
+    RBF(0.4),
+    Matern(0.5, 2.0),
+    Matern(1.5, 0.7),
+    Matern(2.5, 1.5),
+    RationalQuadratic(0.8, 1.3),
+    Linear(),
+    Polynomial(3, 0.5, 1.0),
+    RBF(0.4) + 2.0 * Linear(),
+    Matern(1.5) * Polynomial(2, 0.3),
+    Linear() ** 2 + Constant(2.0),
+    (0.2 * Linear()).exp(),
+    RBF(0.2).polynomial([1.0, 2.0, 0.5]),
+]
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_slopes_are_differences(kernel, rng):
+    Z, S, h = rng.normal(size=(4, 3)), rng.normal(size=(5, 3)), 1e-5
+    value, p, e = slopes(kernel, Z, S)
+    assert_allclose(value, kernel(Z, S), rtol=1e-12)
+    zero = np.zeros((4, 5))
+    p, e = (zero if part is None else part for part in (p, e))
+    gradient = p[:, :, None] * Z[:, None, :] + e[:, :, None] * S[None, :, :]
+    for c in range(3):
+        step = h * np.eye(3)[c]
+        difference = (kernel(Z + step, S) - kernel(Z - step, S)) / (2 * h)
+        assert_allclose(gradient[:, :, c], difference, rtol=1e-6, atol=1e-8)
+
+
+def test_the_average_outer_product_is_the_mean_over_rows(rng, monkeypatch):
+    import mercer.learn.gradients as gradients
+
+    monkeypatch.setattr(gradients, "BLOCK_VALUES", 100)  # several blocks of rows
+    kernel, h = Matern(1.5, 2.0), 1e-5
+    Z, S, a = rng.normal(size=(40, 3)), rng.normal(size=(6, 3)), rng.normal(size=(6, 2))
+    weights = rng.uniform(size=40)
+    f = lambda X: kernel(X, S) @ a  # noqa: E731
+    g = np.stack([(f(Z + h * e) - f(Z - h * e)) / (2 * h) for e in np.eye(3)], axis=2)
+    expected = np.einsum("i,itc,itd->cd", weights, g, g) / weights.sum()
+    assert_allclose(average_outer_product(kernel, Z, S, a, weights), expected, rtol=1e-5)
+
+
+def test_what_has_no_gradient_says_so(rng):
+    assert has_gradient(RBF() + Linear())
+    for kernel in (Laplacian(), RBF([1.0, 2.0]), Matern(0.8), RBF() + Laplacian()):
+        assert not has_gradient(kernel)
