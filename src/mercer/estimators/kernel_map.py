@@ -3,6 +3,7 @@
 import numbers
 
 import numpy as np
+import scipy.sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -12,11 +13,13 @@ from ..engine.memory import MemoryLimitError, budget, readable
 from ..kernels import NotPSDError, Precomputed, as_kernel
 from ..kernels import points as pts
 from ..kernels.base import is_number
+from ..kernels.hashing import numbered, squared_lengths
 from ..rows.dask import is_dask, lazily
 from ..rows.stream import Rows, is_stream
 from ..space import factorize
 from ..space.indefinite import OPTIONS, check_symmetric, corrected, symmetrised, value_eps
 from ..space.spaces import Closed, Weighted
+from ..space.sparse_features import SparseFeatures
 from ..space.spectral import eigen_rotation, symmetric_rotation
 from .base import KernelEstimator, all_or_nothing, validated_points
 from .certified import Certified
@@ -164,11 +167,13 @@ class KernelMap(
             raise TypeError(
                 "a stream is fitted, not held in memory: call fit(X), then transform each chunk."
             )
-        Phi = self.fit_coordinates(X)
+        Phi = self.fit_coordinates(X, sparse=True)
         return self.transform(X) if Phi is None else Phi
 
-    def fit_coordinates(self, X, gather=None):
+    def fit_coordinates(self, X, gather=None, *, sparse=False):
         """Fit; the training coordinates where the fit holds them, None where it streamed.
+
+        Those of a sparse map are filled, unless the caller takes them `sparse`.
 
         A streamed fit with a mean or eigenvectors takes them from sums over all rows:
         `gather(self)`, a Spread of the coordinates so far, where a caller needs these sums as well.
@@ -181,7 +186,8 @@ class KernelMap(
             rho2 = on_device_of(residuals, F)
         # A square F is the factor itself; a closed map may return its input.
         shared = F.shape[0] == F.shape[1] or isinstance(self._space, Closed)
-        return self._finished(self._rotated(F), rho2, points, shared)
+        Phi = self._finished(self._rotated(F), rho2, points, shared)
+        return Phi.toarray() if scipy.sparse.issparse(Phi) and not sparse else Phi
 
     def _fit(self, X, gather=None):
         """Fit; returns (points, F, residuals), F and residuals None where rows were streamed."""
@@ -235,9 +241,7 @@ class KernelMap(
     def _space_of(self, kernel, points):
         """The space of the training points, their coordinates and residuals rho^2."""
         if self._basis_for(kernel, points) == "closed":
-            space = Closed(kernel, points)
-            space.check_memory(points.shape[0], self.memory_limit)
-            return space, space.coordinates(points), np.zeros(points.shape[0])
+            return *self._own_space(kernel, points), np.zeros(points.shape[0])
         try:
             fit = factorize(
                 kernel,
@@ -257,6 +261,17 @@ class KernelMap(
                 raise
             return self._corrected_space(kernel, points)
         return fit.factor, fit.F, fit.residuals
+
+    def _own_space(self, kernel, points):
+        """The kernel's own features, and the coordinates of the training points in them."""
+        space, n = Closed(kernel, points), points.shape[0]
+        if not scipy.sparse.issparse(space.example):
+            space.check_memory(n, self.memory_limit)
+            return space, space.coordinates(points)
+        F = kernel.features(points)
+        sparse = SparseFeatures(kernel, points, F)
+        sparse.check_memory(n, self.memory_limit, dense=self.center)
+        return sparse, numbered(F, sparse.columns)
 
     def _corrected_space(self, kernel, points):
         n, limit = points.shape[0], budget(self.memory_limit, points)
@@ -310,7 +325,12 @@ class KernelMap(
         rho2 = None
         if self._appends_residual:
             diagonal = self._diagonal(points, None)
-            rho2 = diagonal - namespace(Phi).sum(Phi * Phi, axis=1)
+            squares = (
+                squared_lengths(Phi)
+                if scipy.sparse.issparse(Phi)
+                else namespace(Phi).sum(Phi * Phi, axis=1)
+            )
+            rho2 = diagonal - squares
         return self._finished(self._rotated(Phi), rho2, given, isinstance(self._space, Closed))
 
     def _rotated(self, Phi):
@@ -319,6 +339,8 @@ class KernelMap(
     def _finished(self, Phi, rho2, points, shared=False):
         """Centred, with the residual coordinate, in the dtype of the points."""
         xp = namespace(Phi)
+        if scipy.sparse.issparse(Phi):
+            return self._finished_sparse(Phi, rho2)
         if self.mean_ is not None:
             Phi = Phi - self.mean_
         elif shared and self._rotation is None:
@@ -330,6 +352,15 @@ class KernelMap(
         if dtype in (xp.float32, xp.float64) and dtype != Phi.dtype:
             Phi = xp.astype(Phi, dtype)
         return Phi
+
+    def _finished_sparse(self, Phi, rho2):
+        """As _finished; only a mean fills the zeros."""
+        if self.mean_ is not None:
+            return self._finished(Phi.toarray(), rho2, None)
+        if rho2 is None:
+            return Phi
+        rho = np.sqrt(np.maximum(rho2, 0.0))[:, None]
+        return scipy.sparse.hstack([Phi, scipy.sparse.csr_array(rho)], format="csr")
 
     def _new_points(self, X):
         return self._as_fitted(validated_points(self, X, self.kernel_, reset=False))
@@ -379,4 +410,4 @@ def _check_gram(kernel, points):
 
 
 def _mean(F):
-    return namespace(F).mean(F, axis=0)
+    return F.mean(axis=0) if scipy.sparse.issparse(F) else namespace(F).mean(F, axis=0)

@@ -149,7 +149,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
             check_consistent_length(X, y)
         params = self._routed(caller, params)
         inner = clone(self.estimator)
-        Phi = self._fit_map(X)
+        Phi = self._fit_map(X, sparse=True)
         if hasattr(inner, "set_output"):
             inner.set_output(transform="default")  # containers are made here, with X's index
         self.estimator_ = inner

@@ -21,13 +21,13 @@ class MapMethod(KernelEstimator):
         # Methods compute with plain arrays, also where set_config asks transformers for frames.
         return own.set_output(transform="default")
 
-    def _fit_map(self, X, gather=None, **changes):
+    def _fit_map(self, X, gather=None, *, sparse=False, **changes):
         """Coordinates of the training points on a fresh map, kept as kernel_map_.
 
         None where there are more rows than memory: then the method needs sums over passes.
         """
         self.kernel_map_ = self._new_map().set_params(**changes)
-        Phi = self.kernel_map_.fit_coordinates(X, gather)
+        Phi = self.kernel_map_.fit_coordinates(X, gather, sparse=sparse)
         self._take_input_names(self.kernel_map_)
         return Phi
 

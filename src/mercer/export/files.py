@@ -28,12 +28,13 @@ from ..kernels.points import naming
 from ..space.base import Factor
 from ..space.certificate import Radii
 from ..space.spaces import Closed, Weighted
+from ..space.sparse_features import SparseFeatures
 
 # Raised whenever a newer mercer writes files that an older one would misread.
 FORMAT = 1
 HEADER = "mercer.json"
 # What estimators keep inside them, beside kernels, arrays and other estimators.
-PARTS = (Closed, Factor, GramColumns, Radii, Ridge, RKHSFunction, Weighted)
+PARTS = (Closed, Factor, GramColumns, Radii, Ridge, RKHSFunction, SparseFeatures, Weighted)
 
 
 class ModelFileError(ValueError):
