@@ -98,7 +98,7 @@ def _read(graph, node_label, edge_label):
             raise ValueError(
                 f"an adjacency matrix has no attribute {node_label!r}; pass (matrix, labels)."
             )
-        return _from_parts(graph, None, None)
+        return _from_parts(scipy.sparse.csr_array(graph), None, None)
     if isinstance(graph, (tuple, list)) and len(graph) in (2, 3):
         return _from_parts(*graph, *([None] if len(graph) == 2 else []))
     raise TypeError(
@@ -108,15 +108,13 @@ def _read(graph, node_label, edge_label):
 
 
 def _is_square(graph):
-    shape = getattr(graph, "shape", ())
+    shape = tuple(getattr(graph, "shape", ()))
     return len(shape) == 2 and shape[0] == shape[1]
 
 
-def _is_matrix(edges, labels):
-    """Whether an array is an adjacency matrix; two edges and two by two look alike."""
-    if not _is_square(edges) or edges.shape[0] != 2:
-        return _is_square(edges)
-    return labels is None or len(labels) == 2
+def _is_matrix(edges):
+    """Whether edges are given as an adjacency matrix; two by two is a list of two edges."""
+    return scipy.sparse.issparse(edges) or (_is_square(edges) and len(edges) != 2)
 
 
 # --- networkx -------------------------------------------------------------------------------------
@@ -180,7 +178,7 @@ def _from_attributes(graph, node_label, edge_label):
 def _from_parts(edges, labels, edge_labels):
     """Edges as pairs or as an adjacency matrix, node labels (or None: all alike), edge labels."""
     n = None
-    if scipy.sparse.issparse(edges) or _is_matrix(edges, labels):
+    if _is_matrix(edges):
         n = edges.shape[0]
         if scipy.sparse.issparse(edges) and edges.shape[0] != edges.shape[1]:
             raise ValueError(f"an adjacency matrix is square, got shape {edges.shape}.")
@@ -210,7 +208,8 @@ def _from_parts(edges, labels, edge_labels):
 def _checked(edges, keys, edge_labels):
     if edges.ndim != 2 or edges.shape[1] != 2 or edges.dtype.kind not in "iu":
         raise ValueError(
-            f"edges must be pairs of node numbers, got {edges.dtype} of shape {edges.shape}."
+            "a graph is a pair (edges, node labels), its edges pairs of node numbers; got edges "
+            f"of type {edges.dtype} and shape {edges.shape}."
         )
     edge_keys = None
     if edge_labels is not None:

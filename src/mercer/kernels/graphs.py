@@ -64,7 +64,8 @@ class WeisfeilerLehman(GraphKernel):
     A graph is a networkx graph; a pair (edges, node labels) or a triple with edge labels, where
     edges are pairs of node numbers or an adjacency matrix; an adjacency matrix (all nodes alike);
     or an object with `edge_index`, as in PyTorch Geometric. Graphs are undirected: an edge may be
-    given once or in both directions. Labels are numbers, texts, tuples of these, or rows of numbers.
+    given once or in both directions. Labels are numbers, texts, tuples of these, or rows of
+    numbers.
 
     The subtree kernel of Shervashidze et al. (2011), an inner product of counts and so valid by
     construction. Two of m different labels share a hash with a probability below m^2 / 2^62.

@@ -107,7 +107,7 @@ def _number_keys(values):
 
 
 def _label_key(label):
-    if isinstance(label, numbers.Integral) and -(2**62) < label < 2**62:
+    if isinstance(label, numbers.Integral) and -(2**62) < int(label) < 2**62:
         return int(label_keys(np.array([int(label)]))[0])
     if isinstance(label, numbers.Real):
         return int(_number_keys(np.array([float(label)]))[0])
@@ -132,7 +132,7 @@ def _digest(kind, content):
 
 
 def counted(keys: np.ndarray, starts: np.ndarray, n_columns: int) -> scipy.sparse.csr_array:
-    """How often each column number occurs in each row: row i holds keys[starts[i]:starts[i + 1]]."""
+    """How often each column occurs in each row; keys[starts[i] : starts[i + 1]] are row i's."""
     return rows_of_entries(np.ones(len(keys)), keys, starts, n_columns)
 
 
@@ -180,7 +180,9 @@ def numbered(F: Any, columns: np.ndarray) -> scipy.sparse.csr_array:
 
 
 def squared_lengths(F: Any) -> np.ndarray:
-    """|f|^2 for every row of a sparse matrix of any width."""
+    """|f|^2 for every row of a matrix, dense or sparse and of any width."""
+    if not scipy.sparse.issparse(F):
+        return np.einsum("ij,ij->i", F, F)
     rows = np.repeat(np.arange(F.shape[0]), np.diff(F.indptr))
     return np.bincount(rows, weights=F.data**2, minlength=F.shape[0])
 

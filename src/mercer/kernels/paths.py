@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from .base import ALL, is_integer, require
-from .geometry import inner_products
+from .base import is_integer, require
+from .hashing import squared_lengths
 from .parameters import as_numbers, check_per_column
-from .sparse_map import ObjectKernel, Remembered
+from .sparse_map import ObjectKernel, Products
 
 # Values in the work space of one block of paths.
 BLOCK_VALUES = 1 << 21
@@ -131,23 +131,11 @@ class Signature(ObjectKernel):
         channels = n_features + bool(self.time)
         return sum(channels**level for level in range(int(self.depth) + 1))
 
-    def against(self, S: Any) -> Any:
-        signatures = Remembered(lambda X: (self.features(X),), S)
-        (right,) = signatures.of_S
-
-        def tile(rows: Any, columns: slice = ALL) -> np.ndarray:
-            (left,) = signatures(rows)
-            require(
-                left.shape[1] == right.shape[1],
-                "paths of different numbers of channels cannot be compared.",
-            )
-            return inner_products(left, right[columns].T)
-
-        return tile
+    def against(self, S: Any) -> Products:
+        return Products(self.features, S)
 
     def diagonal(self, X: Any) -> np.ndarray:
-        F = self.features(X)
-        return np.einsum("ij,ij->i", F, F)
+        return squared_lengths(self.features(X))
 
     def rounding(self, S: Any) -> float:
         longest = max(len(path) for path in self.paths(S))

@@ -1,5 +1,6 @@
 """SetOf: a kernel between points becomes one between collections of points."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -8,9 +9,11 @@ import scipy.sparse
 from ..engine.tiles import TILE_VALUES
 from .algebra import _Unary
 from .base import ALL, require
-from .hashing import rows_of_entries, scaled_rows
-from .sparse_map import ObjectKernel
+from .hashing import rows_of_entries, scaled_rows, squared_lengths
+from .sparse_map import ObjectKernel, Products
 
+# Longest dense map of the inner kernel that is averaged instead of the kernel's values.
+SHORT = 512
 # Values of the inner kernel that are averaged at once.
 INNER_VALUES = 4 * TILE_VALUES
 
@@ -122,6 +125,8 @@ class SetOf(ObjectKernel, _Unary):
 
     def against(self, S: Any) -> Any:
         members, starts = self.pooled(S)
+        if self._has_short_map(members):
+            return Products(self.features, S)
         means = _means(starts)
         inner = self.kernel.against(self.kernel.landmarks(members)) if len(members) else None
         width = getattr(members, "shape", (0, 0))[1:]
@@ -145,10 +150,21 @@ class SetOf(ObjectKernel, _Unary):
 
         return tile
 
+    def _has_short_map(self, members):
+        """Whether means of the members' own coordinates are cheaper than means over pairs."""
+        if not len(members):
+            return False
+        dim = self.kernel.explicit_dim(members.shape[1] if members.ndim == 2 else None)
+        if dim is None:
+            return False
+        return dim <= SHORT or scipy.sparse.issparse(self.kernel.features(members[:1]))
+
     def diagonal(self, X: Any) -> np.ndarray:
         members, starts = self.pooled(X)
+        if self._has_short_map(members):
+            return squared_lengths(self.features(X))
         values = np.zeros(len(X))
-        for i, (a, b) in enumerate(zip(starts[:-1], starts[1:])):
+        for i, (a, b) in enumerate(pairwise(starts)):
             if b > a:
                 points = self.kernel.landmarks(members[a:b])
                 tile = self.kernel.against(points)

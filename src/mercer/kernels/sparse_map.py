@@ -49,7 +49,7 @@ class SparseMap(ObjectKernel):
         raise NotImplementedError(f"{type(self).__name__} must define features(X).")
 
     def against(self, S: Any) -> Callable:
-        return _Products(self.features, S)
+        return Products(self.features, S)
 
     def diagonal(self, X: Any) -> np.ndarray:
         return squared_lengths(self.features(X))
@@ -79,16 +79,19 @@ class Remembered:
         return self.last.value
 
 
-class _Products:
+class Products:
     """Inner products of rows with fixed points S, by the columns that occur in S.
 
     Columns that many points share are multiplied by BLAS, the others as sparse matrices.
     """
 
-    def __init__(self, features, S):
+    def __init__(self, features: Callable, S: Any):
         self.features = features
         F = features(S)
         self.columns = None
+        if not scipy.sparse.issparse(F):
+            self.rows = Remembered(lambda rows: (features(rows),), S, (F,))
+            return
         if F.shape[1] > FEW_COLUMNS:
             self.columns, places = np.unique(F.indices, return_inverse=True)
             shape = (F.shape[0], len(self.columns))
@@ -101,10 +104,16 @@ class _Products:
         self.rows = Remembered(self._of_rows, S, self._split(F))
 
     def __call__(self, rows, columns=ALL):
-        left, rest = self.rows(rows)
-        right, others = self.rows.of_S
+        left, *rest = self.rows(rows)
+        right, *others = self.rows.of_S
+        if left.shape[1] != right.shape[1]:
+            raise ValueError(
+                "points of two widths cannot be compared: all need the same columns or channels "
+                f"(their maps have {left.shape[1]} and {right.shape[1]} coordinates)."
+            )
         product = left @ right[columns].T
-        product += (rest @ others[columns].T).toarray()
+        if rest:
+            product += (rest[0] @ others[0][columns].T).toarray()
         return product
 
     def _of_rows(self, rows):

@@ -1,7 +1,7 @@
 """Spectrum: strings compared by the substrings that they share."""
 
 from collections.abc import Iterable, Iterator
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 from math import comb
 from typing import Any
 
@@ -188,7 +188,7 @@ class Spectrum(SparseMap):
         ]
         table = np.sort(np.stack(variants), axis=0)
         yield table[0], None
-        for previous, current in zip(table, table[1:]):
+        for previous, current in pairwise(table):
             new = np.flatnonzero(current != previous)
             yield current[new], new
 
