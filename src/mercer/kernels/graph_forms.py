@@ -197,6 +197,8 @@ def _from_parts(edges, labels, edge_labels):
         return _checked(edges, _alike(_count(edges) if n is None else n), edge_labels)
     if isinstance(labels, dict):
         labels = [labels[node] for node in range(len(labels))]
+    elif isinstance(labels, str):
+        labels = list(labels)
     elif not isinstance(labels, (list, tuple)):
         labels = _array(labels, "node labels")
     keys = _labels(labels)
