@@ -142,16 +142,14 @@ def examples(rng):
 def test_models_on_objects_go_through_files(rng, tmp_path):
     pytest.importorskip("skops")
     for kernel, X in examples(rng).items():
-        basis = "cholesky" if kernel in (Tanimoto(), SetOf(RBF(0.5))) else "closed"
-        for basis in {"cholesky", basis}:
+        has_map = kernel not in (Tanimoto(), SetOf(RBF(0.5)))
+        for basis in ["cholesky", "closed"] if has_map else ["cholesky"]:
             model = KernelMap(kernel, basis=basis).fit(X)
             save(model, tmp_path / "map.mercer")
             again = load(tmp_path / "map.mercer")
             assert again.kernel_ == kernel
-            Phi, new = model.transform(X), again.transform(X)
-            assert_array_equal(
-                *(A.toarray() if scipy.sparse.issparse(A) else A for A in (Phi, new))
-            )
+            difference = model.transform(X) - again.transform(X)
+            assert abs(difference).max() == 0
 
 
 def test_checks_and_comparisons_on_objects(rng):

@@ -70,7 +70,7 @@ def test_the_exact_map_of_sparse_rows(rng):
 def test_negative_values_are_refused(make):
     X = make(np.array([[1.0, -2.0]]))
     for call in (Tanimoto(), Tanimoto().diag, KernelMap(Tanimoto()).fit):
-        with pytest.raises(ValueError, match="Negative values in data: Tanimoto.*contain -2"):
+        with pytest.raises(ValueError, match=r"Negative values in data: Tanimoto.*contain -2"):
             call(X)
 
 

@@ -22,13 +22,15 @@ def test_mixing_is_one_to_one_and_changes_half_of_the_bits(rng):
 
 def test_known_hashes_never_change():
     # Files of saved models hold column numbers: these values are part of the format.
-    assert hashing.label_keys(["C", 6, 6.5, ("C", 1)]).tolist() == [
+    keys = hashing.label_keys(["C", 6, 6.5, ("C", 1)])
+    assert keys.tolist() == [
         13365168099191852923,
         13647215125184110592,
         11767704714408483143,
         14685520953367385333,
     ]
-    assert Spectrum(5).explicit(["mercer"]).indices.tolist() == [
+    columns = Spectrum(5).explicit(["mercer"]).indices
+    assert columns.tolist() == [
         416595493309056989,
         433836821661300896,
     ]
@@ -102,4 +104,9 @@ def test_rows_are_computed_once_and_parts_of_the_points_never():
         assert remembered(other[1:])[0].tolist() == [1, 3]
     assert remembered(other[:2])[0].tolist() == [2, 1]
     assert remembered(S[::2])[0].tolist() == [1, 3]
-    assert calls == [4, 2, 2, 2]
+    assert calls == [
+        4,
+        2,
+        2,
+        2,
+    ]

@@ -146,8 +146,8 @@ class ShortestPaths(GraphKernel):
     >>> path = [(0, 1), (1, 2)], ["C", "C", "O"]
     >>> ring = [(0, 1), (1, 2), (2, 0)], ["C", "C", "O"]
     >>> ShortestPaths()([path, ring])
-    array([[3., 2.],
-           [2., 5.]])
+    array([[3., 3.],
+           [3., 5.]])
     """
 
     def __init__(self, node_label: str | None = None):

@@ -53,9 +53,9 @@ class Spectrum(SparseMap):
     --------
     >>> from mercer import Spectrum
     >>> Spectrum(2)(["banana", "bandana", "dandy"])
-    array([[9., 9., 2.],
-           [9., 12., 5.],
-           [2., 5., 4.]])
+    array([[9., 7., 2.],
+           [7., 8., 4.],
+           [2., 4., 4.]])
     >>> dna = Spectrum(2, alphabet="ACGT")
     >>> dna.explicit_dim(None), dna.explicit(["ACACG"]).toarray()[0, :8]
     (16, array([0., 2., 0., 0., 1., 0., 1., 0.]))
