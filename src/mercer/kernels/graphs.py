@@ -11,6 +11,9 @@ from .graph_forms import Graphs, read_graphs
 from .hashing import MOST_COLUMNS, columns_of, counted, mixed
 from .sparse_map import SparseMap
 
+# More rounds than the longest path of any sensible graph.
+MOST_ROUNDS = 1000
+
 
 class GraphKernel(SparseMap):
     """What graph kernels share: how a graph is read. Undirected, without multiple edges."""
@@ -92,8 +95,9 @@ class WeisfeilerLehman(GraphKernel):
     def check_parameters(self) -> None:
         super().check_parameters()
         require(
-            is_integer(self.rounds) and self.rounds >= 0,
-            f"WeisfeilerLehman(rounds) must be an integer >= 0, got {self.rounds!r}.",
+            is_integer(self.rounds) and 0 <= self.rounds <= MOST_ROUNDS,
+            f"WeisfeilerLehman(rounds) must be an integer from 0 to {MOST_ROUNDS}, got "
+            f"{self.rounds!r}.",
         )
 
     def features(self, X: Any) -> Any:

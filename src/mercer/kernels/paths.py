@@ -6,11 +6,13 @@ import numpy as np
 
 from .base import is_integer, require
 from .hashing import squared_lengths
+from .monomials import require_room
 from .parameters import as_numbers, check_per_column
 from .sparse_map import ObjectKernel, Products
 
 # Values in the work space of one block of paths.
 BLOCK_VALUES = 1 << 21
+DEEPEST = 100
 
 
 class Signature(ObjectKernel):
@@ -51,8 +53,8 @@ class Signature(ObjectKernel):
 
     def check_parameters(self) -> None:
         require(
-            is_integer(self.depth) and self.depth >= 1,
-            f"Signature(depth) must be an integer >= 1, got {self.depth!r}.",
+            is_integer(self.depth) and 1 <= self.depth <= DEEPEST,
+            f"Signature(depth) must be an integer from 1 to {DEEPEST}, got {self.depth!r}.",
         )
         require(
             isinstance(self.time, (bool, np.bool_)),
@@ -104,6 +106,7 @@ class Signature(ObjectKernel):
         )
         width = self.explicit_dim(channels)
         assert width is not None
+        require_room(np.empty((len(paths), 1)), width)
         result = np.empty((len(paths), width))
         order = np.argsort([len(path) for path in paths], kind="stable")
         step = max(1, BLOCK_VALUES // width)

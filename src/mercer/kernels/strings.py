@@ -12,6 +12,8 @@ from .hashing import MOST_COLUMNS, columns_of, counted, mixed, scaled_rows, squa
 from .sparse_map import SparseMap
 
 CODE_POINTS = 0x110000
+# Letters in a substring, and substrings that one window may count for.
+LONGEST, MOST_VARIANTS = 1000, 100_000
 # Windows counted at once: bounds the memory beyond that of the result.
 WINDOWS = 1 << 22
 
@@ -80,8 +82,8 @@ class Spectrum(SparseMap):
         for name in ("mismatches", "gaps"):
             value = getattr(self, name)
             require(
-                is_integer(value) and value >= 0,
-                f"Spectrum({name}) must be an integer >= 0, got {value!r}.",
+                is_integer(value) and 0 <= value <= LONGEST,
+                f"Spectrum({name}) must be an integer >= 0 (and at most {LONGEST}), got {value!r}.",
             )
         require(
             isinstance(self.normalize, (bool, np.bool_)),
@@ -109,14 +111,20 @@ class Spectrum(SparseMap):
                 f"{min(lengths)}: otherwise all substrings are alike.",
             )
 
+        require(
+            self._variants() <= MOST_VARIANTS,
+            f"{self!r} counts each window for {min(self._variants(), 10**18)} or more substrings, more than "
+            f"{MOST_VARIANTS}: take fewer mismatches or gaps.",
+        )
+
     def lengths(self) -> list[int]:
         """The lengths as a list of integers, checked."""
         given = self.length
         listed = list(given) if np.iterable(given) and not isinstance(given, str) else [given]
         require(
-            len(listed) > 0 and all(is_integer(n) and n >= 1 for n in listed),
-            f"Spectrum(length) must be an integer >= 1 or several, such as range(1, 4), got "
-            f"{given!r}.",
+            len(listed) > 0 and all(is_integer(n) and 1 <= n <= LONGEST for n in listed),
+            f"Spectrum(length) must be an integer >= 1 (and at most {LONGEST}) or several, such as "
+            f"range(1, 4), got {given!r}.",
         )
         require(len(set(listed)) == len(listed), f"Spectrum(length) has a length twice: {given!r}.")
         return [int(n) for n in listed]
