@@ -23,7 +23,13 @@ from mercer import (
     QuadraticForm,
     RationalQuadratic,
     Rescaled,
+    SetOf,
+    ShortestPaths,
     Sigmoid,
+    Signature,
+    Spectrum,
+    Tanimoto,
+    WeisfeilerLehman,
 )
 
 N_COLUMNS = 4
@@ -124,6 +130,8 @@ HISTOGRAM_KERNELS = [
     Intersection(),
     Normalized(Intersection()),
     Chi2(0.5) * Linear(),
+    Tanimoto(),
+    Tanimoto() ** 2 + Intersection(),
 ]
 STRING_KERNELS = [
     FromFunction(common_letters),
@@ -131,18 +139,49 @@ STRING_KERNELS = [
     OnFeatures(RBF(0.3), letter_counts),
     Normalized(FromFunction(common_letters)),
     FromFeatures(letter_counts) ** 2 + 1,
+    Spectrum(2),
+    Spectrum(length=range(1, 4), normalize=True),
+    Spectrum(length=[1, 9]),
+    Spectrum(2, mismatches=1, alphabet="abcd"),
+    Spectrum(2, gaps=2),
+    Spectrum(1) * Spectrum(2) + 0.5 * Normalized(Spectrum(3)),
+]
+GRAPH_KERNELS = [
+    WeisfeilerLehman(),
+    WeisfeilerLehman(rounds=0),
+    ShortestPaths(),
+    Normalized(WeisfeilerLehman(1)) + 2 * ShortestPaths(),
+]
+SET_KERNELS = [
+    SetOf(RBF(0.3)),
+    SetOf(RBF()),
+    SetOf(Polynomial(2)),
+    SetOf(Linear()) * SetOf(Cosine()),
+]
+PATH_KERNELS = [
+    Signature(),
+    Signature(depth=2, time=False, length_scale=[0.5, 2.0]),
+    Signature(depth=2) + SetOf(RBF(0.3)),
 ]
 GRAM_KERNELS = [Precomputed(), 2.0 * Precomputed(), Precomputed() ** 2 + 1]
 
-EVERY_KERNEL = VECTOR_KERNELS + HISTOGRAM_KERNELS + STRING_KERNELS + GRAM_KERNELS
+OBJECT_KERNELS = STRING_KERNELS + GRAPH_KERNELS + SET_KERNELS + PATH_KERNELS
+EVERY_KERNEL = VECTOR_KERNELS + HISTOGRAM_KERNELS + OBJECT_KERNELS + GRAM_KERNELS
 
 
 def numpy_only(kernel):
     """Whether it needs NumPy: special functions, and Python functions of objects."""
-    return kernel in STRING_KERNELS or kernel == Matern(nu=0.8) or isinstance(kernel, FromFunction)
+    return kernel in OBJECT_KERNELS or kernel == Matern(nu=0.8) or isinstance(kernel, FromFunction)
 
 
 PORTABLE_KERNELS = [k for k in VECTOR_KERNELS + HISTOGRAM_KERNELS if not numpy_only(k)]
+
+
+def random_graph(rng):
+    """(edges, labels): some edges twice or in both directions, some nodes alone."""
+    n = rng.integers(1, 7)
+    edges = rng.integers(n, size=(rng.integers(0, 9), 2))
+    return edges, [str(label) for label in rng.choice(["C", "N", "O"], size=n)]
 
 
 def points_for(kernel, n=13, seed=0):
@@ -151,6 +190,13 @@ def points_for(kernel, n=13, seed=0):
     if kernel in STRING_KERNELS:
         words = ["".join(rng.choice(list("abcd"), size=rng.integers(1, 7))) for _ in range(n - 1)]
         return [*words, words[0]]
+    if kernel in GRAPH_KERNELS:
+        graphs = [random_graph(rng) for _ in range(n - 1)]
+        return [*graphs, graphs[0]]
+    if kernel in SET_KERNELS + PATH_KERNELS:
+        shortest = 0 if kernel in SET_KERNELS else 1
+        arrays = [rng.normal(size=(rng.integers(shortest, 6), 2)) for _ in range(n - 1)]
+        return [*arrays, arrays[0]]
     X = rng.normal(size=(n, N_COLUMNS))
     if kernel in HISTOGRAM_KERNELS:
         X = np.floor(3 * np.abs(X))

@@ -5,6 +5,8 @@ numbers.
 """
 
 import math
+from collections import Counter
+from itertools import combinations, combinations_with_replacement, product
 
 import numpy as np
 from scipy.special import gamma, kv
@@ -119,7 +121,116 @@ def from_function(k, x, z):
     return k.f(x[None, :], z[None, :])[0, 0] if k.vectorized else k.f(x, z)
 
 
+# --- objects --------------------------------------------------------------------------------------
+
+
+def shared(a, b):
+    """Inner product of two Counters."""
+    return math.fsum(count * b[thing] for thing, count in a.items())
+
+
+def substrings(k, x):
+    counts = Counter()
+    lengths = [k.length] if isinstance(k.length, int) else k.length
+    for n in lengths:
+        for i in range(len(x) - n - k.gaps + 1):
+            window = x[i : i + n + k.gaps]
+            found = {"".join(letters) for letters in combinations(window, n)}
+            if k.mismatches:
+                found = {
+                    "".join(word)
+                    for word in product(k.alphabet, repeat=n)
+                    if sum(a != b for a, b in zip(word, window)) <= k.mismatches
+                }
+            counts.update(found)
+    return counts
+
+
+def spectrum(k, x, z):
+    a, b = substrings(k, x), substrings(k, z)
+    length = math.sqrt(shared(a, a) * shared(b, b)) if k.normalize else 1.0
+    return shared(a, b) / length if length else 0.0
+
+
+def neighbours(graph):
+    """Of every node: {neighbour: label of the edge}."""
+    edges, labels, *marks = graph
+    found = {node: {} for node in range(len(labels))}
+    for i, (u, v) in enumerate(edges):
+        mark = marks[0][i] if marks else None
+        found[int(u)][int(v)] = found[int(v)][int(u)] = mark
+    return found
+
+
+def refined_labels(k, graph):
+    """Labels of all rounds, written out in full instead of hashed."""
+    around, labels = neighbours(graph), list(graph[1])
+    counts = Counter((0, label) for label in labels)
+    for r in range(1, k.rounds + 1):
+        labels = [
+            (labels[v], tuple(sorted((str(mark), repr(labels[u])) for u, mark in near.items())))
+            for v, near in around.items()
+        ]
+        counts.update((r, label) for label in labels)
+    return counts
+
+
+def path_lengths(graph):
+    around, labels = neighbours(graph), graph[1]
+    counts = Counter()
+    for start in around:
+        distance, waiting = {start: 0}, [start]
+        for node in waiting:
+            for near in around[node]:
+                if near not in distance:
+                    distance[near] = distance[node] + 1
+                    waiting.append(near)
+        for end, d in distance.items():
+            if end > start:
+                counts[(*sorted([labels[start], labels[end]]), d)] += 1
+    return counts
+
+
+def set_of(k, x, z):
+    pairs = [value(k.kernel, a, b) for a in x for b in z]
+    return math.fsum(pairs) / len(pairs) if pairs else 0.0
+
+
+def tanimoto(k, x, z):
+    union = math.fsum(max(a, b) for a, b in zip(x, z))
+    return math.fsum(min(a, b) for a, b in zip(x, z)) / union if union else 1.0
+
+
+def iterated_integrals(k, path):
+    """Coordinate (c1, ..., cm): the sum over steps i1 <= ... <= im of their products, steps that
+    are taken j times divided by j!."""
+    points = np.asarray(path, dtype=float)
+    points = (points.reshape(len(points), -1)) / np.asarray(k.length_scale)
+    if k.time:
+        points = np.column_stack([points, np.linspace(0, 1, len(points))])
+    steps = np.diff(points, axis=0).tolist()
+    found = [1.0]
+    for level in range(1, k.depth + 1):
+        for channels in product(range(points.shape[1]), repeat=level):
+            terms = []
+            for chosen in combinations_with_replacement(range(len(steps)), level):
+                repeats = math.prod(math.factorial(chosen.count(i)) for i in set(chosen))
+                terms.append(math.prod(steps[i][c] for i, c in zip(chosen, channels)) / repeats)
+            found.append(math.fsum(terms))
+    return found
+
+
+def signature(k, x, z):
+    return math.fsum(a * b for a, b in zip(iterated_integrals(k, x), iterated_integrals(k, z)))
+
+
 FORMULAS = {
+    kernels.Spectrum: spectrum,
+    kernels.WeisfeilerLehman: lambda k, x, z: shared(refined_labels(k, x), refined_labels(k, z)),
+    kernels.ShortestPaths: lambda k, x, z: shared(path_lengths(x), path_lengths(z)),
+    kernels.SetOf: set_of,
+    kernels.Tanimoto: tanimoto,
+    kernels.Signature: signature,
     kernels.Linear: lambda k, x, z: dot(x, z),
     kernels.Polynomial: lambda k, x, z: (dot(x, z, k.gamma) + k.coef0) ** k.degree,
     kernels.Cosine: cosine,

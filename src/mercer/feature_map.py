@@ -7,10 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+import scipy.sparse
+
 from .engine import tiles
 from .engine.arrays import TravelsAsNumPy, device, namespace, on_device_of, row_norms
 from .expansion import Expansion
 from .kernels import points as pts
+from .kernels.hashing import squared_lengths
 from .space import certificate
 from .space.certificate import Radii
 from .space.own_features import OwnFeatures
@@ -78,6 +82,10 @@ class FeatureMap(TravelsAsNumPy):
 
         `shared`: Phi belongs to somebody else, and the caller may write into what it gets.
         """
+        if scipy.sparse.issparse(Phi):
+            if self.mean is None and self.rotation is None:
+                return self._finished_sparse(Phi, rho2)
+            Phi = Phi.toarray()  # a mean or a rotation fills the zeros
         xp = namespace(Phi)
         if self.rotation is not None:
             Phi = Phi @ self.rotation
@@ -93,6 +101,12 @@ class FeatureMap(TravelsAsNumPy):
             Phi = xp.astype(Phi, dtype)
         return Phi
 
+    def _finished_sparse(self, Phi, rho2):
+        if not self.append_residual:
+            return Phi
+        rho = np.sqrt(np.maximum(rho2, 0.0))[:, None]
+        return scipy.sparse.hstack([Phi, scipy.sparse.csr_array(rho)], format="csr")
+
     def fitted(self, X) -> Any:
         """Rows in the precision of the fit: coordinates are meaningless in a lower one."""
         return pts.as_fitted(X, self.space.S, self.space.dtype)
@@ -104,6 +118,8 @@ class FeatureMap(TravelsAsNumPy):
     def _residuals_of(self, Phi, points):
         if not self.append_residual:
             return None
+        if scipy.sparse.issparse(Phi):
+            return self.kernel.diagonal(points) - squared_lengths(Phi)
         return self.kernel.diagonal(points) - row_norms(Phi, namespace(Phi))
 
     # --- what the map knows of its own error ------------------------------------------------------

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from .engine import tiles
 from .engine.arrays import as_numpy, itemsize, namespace, on_device_of, row_norms
@@ -16,6 +17,7 @@ from .engine.memory import MemoryLimitError, budget, readable
 from .feature_map import FeatureMap
 from .kernels import NotPSDError, Precomputed
 from .kernels import points as pts
+from .kernels.hashing import numbered
 from .rows import gather
 from .rows.held import HeldRows
 from .rows.moments import Spread
@@ -26,6 +28,7 @@ from .space.corrected import Corrected
 from .space.grow import certify_and_grow, default_tol, empty_factor, grown, sample_factor
 from .space.indefinite import check_symmetric, corrected, symmetrised, value_eps
 from .space.own_features import OwnFeatures
+from .space.sparse_features import SparseFeatures
 from .space.spectral import eigen_rotation, rotation_from_scatter, symmetric_rotation
 
 # Rows of the sample on which a kernel of unknown validity is tested.
@@ -99,10 +102,16 @@ class MapFit:
     def held(self) -> bool:
         return self.F is not None
 
-    def coordinates(self) -> Any:
-        """Coordinates of the training rows; None where there are more rows than memory."""
+    def coordinates(self, *, sparse: bool = False) -> Any:
+        """Coordinates of the training rows; None where there are more rows than memory.
+
+        Those of a sparse map are filled, unless the caller takes them `sparse`.
+        """
         if self.F is None:
             return None
+        if scipy.sparse.issparse(self.F):
+            Phi = self.map.finished(self.F, self.residuals, self.points)
+            return Phi.toarray() if scipy.sparse.issparse(Phi) and not sparse else Phi
         rho2 = on_device_of(self.residuals, self.F) if self.map.append_residual else None
         # A square F is the factor itself; a kernel's own features may be its input.
         shared = self.F.shape[0] == self.F.shape[1] or isinstance(self.map.space, OwnFeatures)
@@ -187,9 +196,7 @@ def _fit_held(kernel, rows, options, sums):
 def _space(kernel, points, options):
     """(space, coordinates, residuals rho^2, correction) of the training points."""
     if _basis_for(kernel, points, options) == "closed":
-        own = OwnFeatures(kernel, points)
-        own.check_memory(points.shape[0], options.memory_limit)
-        return own, own.coordinates(points), np.zeros(points.shape[0]), None
+        return *_own_space(kernel, points, options), np.zeros(points.shape[0]), None
     try:
         fit = factorize(
             kernel,
@@ -208,6 +215,18 @@ def _space(kernel, points, options):
             raise
         return _corrected_space(kernel, points, options)
     return fit.factor, fit.F, fit.residuals, None
+
+
+def _own_space(kernel, points, options):
+    """The kernel's own features, and the coordinates of the training points in them."""
+    own, n = OwnFeatures(kernel, points), points.shape[0]
+    if not scipy.sparse.issparse(own.example):
+        own.check_memory(n, options.memory_limit)
+        return own, own.coordinates(points)
+    F = kernel.features(points)
+    sparse = SparseFeatures(kernel, points, F)
+    sparse.check_memory(n, options.memory_limit, dense=options.needs_sums)
+    return sparse, numbered(F, sparse.columns)
 
 
 def _corrected_space(kernel, points, options):
@@ -373,6 +392,8 @@ def _check_gram(kernel, points):
 
 
 def _mean(F):
+    if scipy.sparse.issparse(F):
+        return F.mean(axis=0)
     return namespace(F).mean(F, axis=0)
 
 

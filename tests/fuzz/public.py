@@ -47,6 +47,15 @@ NOT_FOR_USERS |= {"set_params", "get_params"}
 X = np.abs(np.random.default_rng(7).normal(size=(12, 2)))
 Y = np.arange(12) % 2
 GRAM = X @ X.T
+# Points of kernels on objects.
+WORDS = ["banana", "bandana", "dandy", "candy"] * 3
+GRAPHS = [([(0, 1), (1, 2)], "CCO"), ([(0, 1)], "CO"), ([], "C")] * 4
+OBJECTS = {
+    "Spectrum": WORDS,
+    "WeisfeilerLehman": GRAPHS,
+    "ShortestPaths": GRAPHS,
+    "SetOf": [X[:2], X[2:5], X[:0]] * 4,
+}
 
 
 def names():
@@ -86,6 +95,8 @@ def fitted(model):
 
 def good(parameter, owner=None):
     """A value that works for a required parameter."""
+    if parameter in ("X", "Y") and type(owner).__name__ in OBJECTS:
+        return OBJECTS[type(owner).__name__]
     if parameter == "X" and isinstance(owner, mercer.Kernel):
         wide = isinstance(owner, mercer.QuadraticForm)
         return GRAM if owner.kind == "gram" else np.column_stack([X, X[:, :1]]) if wide else X

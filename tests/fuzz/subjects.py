@@ -34,7 +34,13 @@ from mercer import (
     RationalQuadratic,
     Rescaled,
     RKHSFunction,
+    SetOf,
+    ShortestPaths,
     Sigmoid,
+    Signature,
+    Spectrum,
+    Tanimoto,
+    WeisfeilerLehman,
     check_mercer,
     preimage,
 )
@@ -57,6 +63,8 @@ KERNELS = [
     Periodic(),
     Chi2(),
     Intersection(),
+    Tanimoto(),
+    Signature(2),
     Constant(),
     Precomputed(),
     RBF() + Linear(),
@@ -235,5 +243,9 @@ EXAMPLES = {
         OnFeatures(RBF(), np.abs),
         FromFunction(lambda x, z: float(x @ z)),
         FromFeatures(np.abs),
+        Spectrum(2),
+        WeisfeilerLehman(1),
+        ShortestPaths(),
+        SetOf(RBF(0.5)),
     ]
 }

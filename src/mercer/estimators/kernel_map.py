@@ -173,7 +173,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             raise TypeError(
                 "a stream is fitted, not held in memory: call fit(X), then transform each chunk."
             )
-        Phi = self.fit_rows(held_if_few(X)).coordinates()
+        Phi = self.fit_rows(held_if_few(X)).coordinates(sparse=True)
         return self.transform(X) if Phi is None or is_dask(X) else Phi
 
     def fit_rows(self, X, sums: Statistic | None = None) -> MapFit:

@@ -199,7 +199,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
         params = self._routed(caller, params)
         inner = self._new_estimator()
         fit = self._fit_map(X, **self._map_changes(X))
-        Phi = fit.coordinates()
+        Phi = fit.coordinates(sparse=True)
         if Phi is None:
             raise MemoryLimitError(
                 f"{type(inner).__name__} needs the coordinates of all {fit.n} rows at once, more "

@@ -26,6 +26,7 @@ from ..space.certificate import Radii
 from ..space.corrected import Corrected
 from ..space.landmarks import Landmarks
 from ..space.own_features import OwnFeatures
+from ..space.sparse_features import SparseFeatures
 
 # What estimators of this library hold, besides kernels, arrays and other estimators.
 PARTS = (
@@ -43,6 +44,7 @@ PARTS = (
     RKHSFunction,
     Round,
     Shifted,
+    SparseFeatures,
 )
 
 # Public names that classes had in earlier versions: {"mercer.OldName": "mercer.NewName"}.

@@ -4,9 +4,14 @@ from .adapters import FromFeatures, FromFunction, FromSklearn, Precomputed, as_k
 from .algebra import Constant, Exp, PolynomialOf, Power, Product, Scaled, Sum
 from .base import Kernel
 from .dot_product import Cosine, Linear, Polynomial, QuadraticForm, Sigmoid
+from .fingerprints import Tanimoto
+from .graphs import ShortestPaths, WeisfeilerLehman
 from .histogram import Chi2, Intersection
+from .paths import Signature
 from .projected import Projected
+from .sets import SetOf
 from .stationary import RBF, Laplacian, Matern, Periodic, RationalQuadratic
+from .strings import Spectrum
 from .validity import MercerReport, NotPSDError, check_mercer
 from .wrappers import Normalized, OnColumns, OnFeatures, Rescaled
 
@@ -40,8 +45,14 @@ __all__ = [
     "RationalQuadratic",
     "Rescaled",
     "Scaled",
+    "SetOf",
+    "ShortestPaths",
     "Sigmoid",
+    "Signature",
+    "Spectrum",
     "Sum",
+    "Tanimoto",
+    "WeisfeilerLehman",
     "as_kernel",
     "check_mercer",
 ]

@@ -8,9 +8,11 @@ import math
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array, issparse
 
 from ..engine.arrays import device, in_place, integer_power, namespace
 from .base import ALL, Kernel, is_integer, is_number, printed, printed_in, require
+from .hashing import MOST_COLUMNS, row_products, side_by_side
 from .monomials import (
     BYTES_A_MONOMIAL,
     LARGEST_DIMENSION,
@@ -103,6 +105,16 @@ class _Binary(Kernel):
     def is_psd(self):
         return True if self.left.is_psd and self.right.is_psd else None
 
+    def _maps(self, X):
+        """Both feature maps: sparse if one of them is made sparse of other points, else dense.
+
+        Sparse rows of X itself would fill up in most maps; there the user decides.
+        """
+        F, G = self.left.features(X), self.right.features(X)
+        if issparse(X) or not (issparse(F) or issparse(G)):
+            return require_dense(F), require_dense(G)
+        return (A if issparse(A) else csr_array(A) for A in (F, G))
+
     def _dimension(self, left, right):
         """Of the feature space, from those of the operands."""
         raise NotImplementedError
@@ -143,7 +155,9 @@ class Sum(_Binary):
         return self.left.diagonal(X) + self.right.diagonal(X)
 
     def features(self, X):
-        F, G = (require_dense(k.features(X)) for k in (self.left, self.right))
+        F, G = self._maps(X)
+        if issparse(F):
+            return side_by_side(F, G)
         return namespace(F, G).concat([F, G], axis=1)
 
     def _dimension(self, left, right):
@@ -175,13 +189,15 @@ class Product(_Binary):
         return self.left.diagonal(X) * self.right.diagonal(X)
 
     def features(self, X):
-        F, G = (require_dense(k.features(X)) for k in (self.left, self.right))
+        F, G = self._maps(X)
+        if issparse(F):
+            return row_products(F, G)
         require_room(F, F.shape[1] * G.shape[1])
         xp = namespace(F, G)
         return xp.reshape(F[:, :, None] * G[:, None, :], (F.shape[0], F.shape[1] * G.shape[1]))
 
     def _dimension(self, left, right):
-        return min(left * right, LARGEST_DIMENSION)
+        return min(left * right, MOST_COLUMNS)  # beyond, pairs of sparse columns are hashed
 
     def rounding(self, S):
         return self.left.rounding(S) + self.right.rounding(S)

@@ -33,7 +33,13 @@ KERNELS = {
         "QuadraticForm",
         "RBF",
         "RationalQuadratic",
+        "SetOf",
+        "ShortestPaths",
         "Sigmoid",
+        "Signature",
+        "Spectrum",
+        "Tanimoto",
+        "WeisfeilerLehman",
     )
 }
 METHODS = ("exp", "polynomial")
@@ -156,7 +162,7 @@ class _Reader:
         if name not in KERNELS:
             self.refuse(f"unknown kernel {name!r}.{_hint(name, KERNELS)}", node.func)
         arguments, named = self.arguments(node)
-        if name in ("OnColumns", "Normalized", "Projected") and arguments:
+        if name in ("OnColumns", "Normalized", "Projected", "SetOf") and arguments:
             arguments[0] = self.kernel(node.args[0])
         return self.built(KERNELS[name], node, arguments, named)
 

@@ -119,7 +119,8 @@ def as_objects(X, *, name="X"):
     if len(X) == 0:
         raise ValueError(f"Found array with 0 sample(s): {name} is empty; a kernel needs a point.")
     objects = np.empty(len(X), dtype=object)
-    objects[:] = X if is_numpy(X) else list(X)
+    for i, x in enumerate(X):  # one by one: objects that are arrays stay whole
+        objects[i] = x
     return objects
 
 

@@ -6,6 +6,7 @@ import scipy.sparse
 from ..engine.arrays import as_numpy, is_array, namespace, on_device_of
 from .algebra import _Unary
 from .base import ALL, Kernel, printed, require
+from .hashing import scaled_rows
 
 
 class OnColumns(_Unary):
@@ -286,7 +287,8 @@ class Rescaled(_Unary):
         return self.kernel.diagonal(X) * self.factors(X) ** 2
 
     def features(self, X):
-        return self.kernel.features(X) * self.factors(X)[:, None]
+        F, factors = self.kernel.features(X), self.factors(X)
+        return scaled_rows(F, factors) if scipy.sparse.issparse(F) else F * factors[:, None]
 
     def explicit_dim(self, n_features):
         return self.kernel.explicit_dim(n_features)
@@ -350,7 +352,8 @@ class Normalized(_Unary):
         return self.kernel.diagonal(X) / self.lengths(X) ** 2
 
     def features(self, X):
-        return self.kernel.features(X) / self.lengths(X)[:, None]
+        F, lengths = self.kernel.features(X), self.lengths(X)
+        return scaled_rows(F, 1 / lengths) if scipy.sparse.issparse(F) else F / lengths[:, None]
 
     def explicit_dim(self, n_features):
         return self.kernel.explicit_dim(n_features)

@@ -1,0 +1,250 @@
+"""Graphs in the forms that people have them in, read into one flat form for a whole sample."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from .hashing import distinct, label_keys, mixed
+from .points import short
+
+
+@dataclass
+class Graphs:
+    """Several graphs side by side: nodes are numbered through, arcs go both ways.
+
+    starts : where the nodes of each graph begin, and one past the last
+    labels : a 64-bit key per node
+    source, target : the ends of every arc, sorted by source; an undirected edge is two arcs
+    arc_labels : a 64-bit key per arc, or None
+    """
+
+    starts: np.ndarray
+    labels: np.ndarray
+    source: np.ndarray
+    target: np.ndarray
+    arc_labels: np.ndarray | None
+
+
+def read_graphs(X: Any, node_label: str | None, edge_label: str | None) -> Graphs:
+    """All graphs of a sample; whatever is wrong with one of them is said with its position."""
+    read = []
+    for i, graph in enumerate(X):
+        try:
+            read.append(_read(graph, node_label, edge_label))
+        except (TypeError, ValueError, KeyError) as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"X[{i}]: {_text(error)}") from None
+    labels, edges, edge_keys = zip(*read)
+    sizes, lengths = np.array([len(l) for l in labels]), np.array([len(e) for e in edges])
+    pairs = np.concatenate(edges).astype(np.int64)
+    _check_ends(pairs, sizes, lengths)
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    marked = _edge_keys(edge_keys, lengths)
+    pairs += np.repeat(starts[:-1], lengths)[:, None]
+    source, target, places = _arcs(pairs, starts[-1], marked is not None)
+    arc_labels = None if marked is None else marked[places]
+    return Graphs(starts, _node_keys(labels), source, target, arc_labels)
+
+
+def _check_ends(pairs, sizes, lengths):
+    """Every edge joins nodes that there are."""
+    owner = np.repeat(np.arange(len(sizes)), lengths)
+    wrong = np.flatnonzero(((pairs < 0) | (pairs >= sizes[owner][:, None])).any(axis=1))
+    if len(wrong):
+        i = owner[wrong[0]]
+        raise ValueError(
+            f"X[{i}]: an edge joins nodes {pairs[wrong[0]].tolist()}, and its {sizes[i]} nodes are "
+            f"numbered from 0."
+        )
+
+
+def _node_keys(labels):
+    """Keys of all nodes; integers are not hashed yet, and are hashed here at once."""
+    if all(l.dtype == np.int64 for l in labels):
+        return label_keys(np.concatenate(labels))
+    return np.concatenate([label_keys(l) if l.dtype == np.int64 else l for l in labels])
+
+
+def _edge_keys(edge_keys, lengths):
+    if all(keys is None for keys in edge_keys):
+        return None
+    for i, (keys, n) in enumerate(zip(edge_keys, lengths)):
+        if keys is None and n:
+            raise ValueError(f"X[{i}]: it has no edge labels, and other graphs have them.")
+    return np.concatenate([keys for keys in edge_keys if keys is not None])
+
+
+def _arcs(pairs, n, with_labels):
+    """Both directions of every edge, each once and sorted; and, if asked, which edge it was."""
+    n = max(1, int(n))
+    both = np.concatenate([pairs[:, 0] * n + pairs[:, 1], pairs[:, 1] * n + pairs[:, 0]])
+    if not with_labels:
+        arcs = distinct(both)
+        return arcs // n, arcs % n, None
+    arcs, places = np.unique(both, return_index=True)
+    return arcs // n, arcs % n, places % max(1, len(pairs))
+
+
+def _read(graph, node_label, edge_label):
+    """(node labels as _labels gives them, edges, edge keys or None) of one graph."""
+    if hasattr(graph, "adj") and hasattr(graph, "nodes"):
+        return _from_networkx(graph, node_label, edge_label)
+    if hasattr(graph, "edge_index"):
+        return _from_attributes(graph, node_label, edge_label)
+    if scipy.sparse.issparse(graph) or _is_square(graph):
+        if node_label is not None:
+            raise ValueError(
+                f"an adjacency matrix has no attribute {node_label!r}; pass (matrix, labels)."
+            )
+        return _from_parts(scipy.sparse.csr_array(graph), None, None)
+    if isinstance(graph, (tuple, list)) and len(graph) in (2, 3):
+        return _from_parts(*graph, *([None] if len(graph) == 2 else []))
+    raise TypeError(
+        f"{type(graph).__name__} {short(graph)} is not a graph: give a networkx graph, a pair "
+        "(edges, node labels), an adjacency matrix, or an object with edge_index."
+    )
+
+
+def _is_square(graph):
+    shape = tuple(getattr(graph, "shape", ()))
+    return len(shape) == 2 and shape[0] == shape[1]
+
+
+def _is_matrix(edges):
+    """Whether edges are given as an adjacency matrix; two by two is a list of two edges."""
+    return scipy.sparse.issparse(edges) or (_is_square(edges) and len(edges) != 2)
+
+
+# --- networkx -------------------------------------------------------------------------------------
+
+
+def _from_networkx(graph, node_label, edge_label):
+    if graph.is_directed():
+        raise ValueError("a directed graph; its undirected form is graph.to_undirected().")
+    number = {node: i for i, node in enumerate(graph.nodes)}
+    keys = _networkx_labels(graph, node_label)
+    listed = list(graph.edges(data=True))
+    edges = np.array([(number[u], number[v]) for u, v, _ in listed], dtype=np.int64)
+    edge_keys = None
+    if edge_label is not None:
+        missing = [(u, v) for u, v, d in listed if edge_label not in d]
+        if missing:
+            raise ValueError(f"edge {missing[0]} has no attribute {edge_label!r}.")
+        edge_keys = label_keys([d[edge_label] for _, _, d in listed])
+    return keys, edges.reshape(-1, 2), edge_keys
+
+
+def _networkx_labels(graph, node_label):
+    if node_label is None:
+        named = sorted({str(name) for _, data in graph.nodes(data=True) for name in data})
+        if named:
+            raise ValueError(
+                f"its nodes have the attributes {', '.join(named[:5])}: say which one is their "
+                f"label, node_label={named[0]!r}; delete them to compare shapes alone."
+            )
+        return _alike(len(graph.nodes))
+    labels: list[Any] = []
+    for node, data in graph.nodes(data=True):
+        if node_label not in data:
+            raise ValueError(f"node {node!r} has no label: attribute {node_label!r} is missing.")
+        labels.append(data[node_label])
+    return label_keys(labels)
+
+
+# --- arrays ---------------------------------------------------------------------------------------
+
+
+def _from_attributes(graph, node_label, edge_label):
+    """An object with edge_index (2 x arcs), as PyTorch Geometric has them."""
+    edges = _array(graph.edge_index, "edge_index").T
+    name = "x" if node_label is None else node_label
+    labels = getattr(graph, name, None)
+    if labels is None and node_label is not None:
+        raise ValueError(f"it has no node labels: attribute {node_label!r} is missing.")
+    edge_labels = None
+    if edge_label is not None:
+        edge_labels = getattr(graph, edge_label, None)
+        if edge_labels is None:
+            raise ValueError(f"it has no edge labels: attribute {edge_label!r} is missing.")
+        edge_labels = _array(edge_labels, edge_label)
+    if labels is None:
+        n = getattr(graph, "num_nodes", None)
+        return _checked(edges, _alike(_count(edges) if n is None else int(n)), edge_labels)
+    return _checked(edges, _labels(_array(labels, name)), edge_labels)
+
+
+def _from_parts(edges, labels, edge_labels):
+    """Edges as pairs or as an adjacency matrix, node labels (or None: all alike), edge labels."""
+    n = None
+    if _is_matrix(edges):
+        n = edges.shape[0]
+        if scipy.sparse.issparse(edges) and edges.shape[0] != edges.shape[1]:
+            raise ValueError(f"an adjacency matrix is square, got shape {edges.shape}.")
+        if edge_labels is not None:
+            raise ValueError("edge labels go with a list of edges, not with a matrix.")
+        edges = (
+            np.argwhere(edges != 0)
+            if isinstance(edges, np.ndarray)
+            else np.stack(edges.nonzero(), axis=1)
+        )
+    else:
+        edges = _array(edges, "edges")
+        if not edges.size:
+            edges = np.zeros((0, 2), dtype=np.int64)
+    if labels is None:
+        return _checked(edges, _alike(_count(edges) if n is None else n), edge_labels)
+    if isinstance(labels, dict):
+        labels = [labels[node] for node in range(len(labels))]
+    elif isinstance(labels, str):
+        labels = list(labels)
+    elif not isinstance(labels, (list, tuple)):
+        labels = _array(labels, "node labels")
+    keys = _labels(labels)
+    if n is not None and len(keys) != n:
+        raise ValueError(f"{len(keys)} node labels for a matrix of {n} nodes.")
+    return _checked(edges, keys, edge_labels)
+
+
+def _checked(edges, keys, edge_labels):
+    if edges.ndim != 2 or edges.shape[1] != 2 or edges.dtype.kind not in "iu":
+        raise ValueError(
+            "a graph is a pair (edges, node labels), its edges pairs of node numbers; got edges "
+            f"of type {edges.dtype} and shape {edges.shape}."
+        )
+    edge_keys = None
+    if edge_labels is not None:
+        edge_keys = label_keys(edge_labels)
+        if len(edge_keys) != len(edges):
+            raise ValueError(f"{len(edge_keys)} edge labels for {len(edges)} edges.")
+    return keys, edges, edge_keys
+
+
+def _labels(values):
+    """Integers as int64, to be hashed later with all others; keys (uint64) of anything else."""
+    if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "iub":
+        return values.astype(np.int64, copy=False)
+    return label_keys(values)
+
+
+def _array(values, name):
+    """NumPy values of lists, arrays and tensors."""
+    if hasattr(values, "detach"):
+        values = values.detach().cpu().numpy()
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
+def _alike(n):
+    return mixed(np.zeros(n, dtype=np.uint64))
+
+
+def _count(edges):
+    return int(edges.max()) + 1 if edges.size else 0
+
+
+def _text(error):
+    return error.args[0] if error.args else str(error)

@@ -1,0 +1,200 @@
+"""SetOf: a kernel between points becomes one between collections of points."""
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from ..engine.tiles import TILE_VALUES
+from .algebra import _Unary
+from .base import ALL, require
+from .hashing import rows_of_entries, scaled_rows, squared_lengths
+from .sparse_map import ObjectKernel, Products
+
+# Longest dense map of the inner kernel that is averaged instead of the kernel's values.
+SHORT = 512
+# Values of the inner kernel that are averaged at once.
+INNER_VALUES = 4 * TILE_VALUES
+
+
+class SetOf(ObjectKernel, _Unary):
+    """Compare bags of points: point clouds, documents as word vectors, samples of distributions.
+
+    k(A, B) is the mean of k(a, b) over all pairs: the inner product of the sets' mean embeddings.
+    The empty set is zero. Where the inner kernel has a map of its own, this one's is the mean of
+    its rows.
+
+    Parameters
+    ----------
+    kernel : Kernel or str
+        On the members: vectors (a set is then an array with one row per member), or objects such
+        as strings (a set is then a list of them).
+
+    Notes
+    -----
+    Valid for any valid inner kernel: an inner product of means (Gärtner et al. 2002; Smola et al.
+    2007). |mean of A - mean of B|^2 in feature space is the squared maximum mean discrepancy.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import RBF, SetOf
+    >>> clouds = [np.zeros((2, 3)), np.ones((5, 3)), np.zeros((0, 3))]
+    >>> SetOf(RBF(0.1))(clouds).round(3)
+    array([[1.   , 0.741, 0.   ],
+           [0.741, 1.   , 0.   ],
+           [0.   , 0.   , 0.   ]])
+    """
+
+    def __init__(self, kernel: Any):
+        self.kernel = kernel
+
+    def check_parameters(self) -> None:
+        super().check_parameters()
+        require(
+            self.kernel.kind != "gram",
+            "SetOf(Precomputed()) has no meaning: the members of a set are points, and a Gram "
+            "matrix has none.",
+        )
+
+    @property
+    def is_psd(self) -> bool | None:
+        return True if self.kernel.is_psd else None
+
+    def bind_points(self, X: Any, names: Any) -> "SetOf":
+        self.check_parameters()
+        members, _ = self.pooled(X)
+        # Without members there is nothing that a parameter could be taken from.
+        return SetOf(self.kernel.bind_points(members, None) if len(members) else self.kernel)
+
+    def landmarks(self, X: Any, indices: Any = None) -> Any:
+        return X if indices is None else X[indices]
+
+    # --- members ----------------------------------------------------------------------------------
+
+    def pooled(self, X: Any) -> tuple[Any, np.ndarray]:
+        """All members one after the other, and where each set begins (and the last one ends)."""
+        if self.kernel.kind == "objects":
+            sets = [self._objects(x, i) for i, x in enumerate(X)]
+            members = [member for x in sets for member in x]
+            pooled = self.kernel.points(members) if members else np.empty(0, dtype=object)
+        else:
+            sets = self._arrays(X)
+            pooled = np.concatenate(sets)
+        return pooled, np.cumsum([0, *map(len, sets)])
+
+    def _objects(self, x, i):
+        if isinstance(x, (str, bytes)) or not hasattr(x, "__iter__"):
+            raise TypeError(
+                f"X[{i}] is {type(x).__name__} {x!r:.40}, not a collection of points; put a single "
+                "one into a list."
+            )
+        return list(x)
+
+    def _arrays(self, X):
+        sets = []
+        for i, x in enumerate(X):
+            x = sorted(x) if isinstance(x, (set, frozenset)) else x
+            try:
+                x = np.asarray(x, dtype=np.float64)
+            except (TypeError, ValueError) as error:
+                raise type(error)(
+                    f"X[{i}] is not an array of numbers with one row per point ({error})."
+                ) from None
+            x = x[:, None] if x.ndim == 1 and len(x) else x
+            require(
+                x.ndim == 2 or x.size == 0,
+                f"X[{i}] has shape {x.shape}: a set is an array with one row per point.",
+            )
+            require(bool(np.isfinite(x).all()), f"X[{i}] contains NaN or infinity.")
+            sets.append(x)
+        widths = [x.shape[1] for x in sets if x.ndim == 2 and x.shape[1]]
+        width = widths[0] if widths else 1
+        for i, x in enumerate(sets):
+            if not len(x):
+                sets[i] = np.zeros((0, width))
+            elif x.shape[1] != width:
+                raise ValueError(
+                    f"the points of X[{i}] have {x.shape[1]} columns, those before it {width}: all "
+                    "points need the same columns."
+                )
+        return sets
+
+    # --- values -----------------------------------------------------------------------------------
+
+    def against(self, S: Any) -> Any:
+        members, starts = self.pooled(S)
+        if self._has_short_map(members):
+            return Products(self.features, S)
+        means = _means(starts)
+        inner = self.kernel.against(self.kernel.landmarks(members)) if len(members) else None
+        width = getattr(members, "shape", (0, 0))[1:]
+
+        def tile(rows: Any, columns: slice = ALL) -> np.ndarray:
+            a, b, _ = columns.indices(len(starts) - 1)
+            points, row_starts = self.pooled(rows)
+            if inner is None or not len(points) or starts[a] == starts[b]:
+                return np.zeros((len(rows), b - a))
+            require(
+                points.shape[1:] == width,
+                f"the points of a set have {points.shape[1:]} columns, those of another {width}.",
+            )
+            averaged = np.empty((len(points), b - a))
+            step = max(1, INNER_VALUES // int(starts[b] - starts[a]))
+            right = means[a:b, starts[a] : starts[b]]
+            for c in range(0, len(points), step):
+                values = inner(points[c : c + step], slice(int(starts[a]), int(starts[b])))
+                averaged[c : c + step] = (right @ values.T).T
+            return _means(row_starts) @ averaged
+
+        return tile
+
+    def _has_short_map(self, members):
+        """Whether means of the members' own coordinates are cheaper than means over pairs."""
+        if not len(members):
+            return False
+        dim = self.kernel.explicit_dim(members.shape[1] if members.ndim == 2 else None)
+        if dim is None:
+            return False
+        return dim <= SHORT or scipy.sparse.issparse(self.kernel.features(members[:1]))
+
+    def diagonal(self, X: Any) -> np.ndarray:
+        members, starts = self.pooled(X)
+        if self._has_short_map(members):
+            return squared_lengths(self.features(X))
+        values = np.zeros(len(X))
+        for i, (a, b) in enumerate(pairwise(starts)):
+            if b > a:
+                points = self.kernel.landmarks(members[a:b])
+                tile = self.kernel.against(points)
+                step = max(1, INNER_VALUES // int(b - a))
+                rows = [tile(members[c : min(c + step, b)]).mean(axis=1) for c in range(a, b, step)]
+                values[i] = np.concatenate(rows).mean()
+        return values
+
+    def features(self, X: Any) -> Any:
+        members, starts = self.pooled(X)
+        require(len(members) > 0, "SetOf: all sets are empty, so the dimension is not known.")
+        F = self.kernel.features(members)
+        if not scipy.sparse.issparse(F):
+            return _means(starts) @ F
+        sizes = np.diff(starts)
+        F = scaled_rows(F, np.repeat(1.0 / np.maximum(sizes, 1), sizes))
+        return rows_of_entries(F.data, F.indices, F.indptr[starts], F.shape[1])
+
+    def explicit_dim(self, n_features: int | None) -> int | None:
+        return self.kernel.explicit_dim(n_features)
+
+    def rounding(self, S: Any) -> float:
+        members, _ = self.pooled(S)
+        # Means of positive and negative values: errors are relative to the mean absolute value.
+        return 4.0 + 2.0 * self.kernel.rounding(members) if len(members) else 4.0
+
+
+def _means(starts):
+    """The sparse matrix that averages the rows of each set."""
+    sizes = np.diff(starts)
+    weights = np.repeat(1.0 / np.maximum(sizes, 1), sizes)
+    shape = (len(sizes), int(starts[-1]))
+    return scipy.sparse.csr_array((weights, np.arange(starts[-1]), starts), shape=shape)

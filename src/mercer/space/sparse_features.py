@@ -1,0 +1,74 @@
+"""SparseFeatures: the space of a kernel whose own feature map is sparse, and wider than any array.
+
+The columns that occur in the training data are numbered and kept; they span the training images, so
+phi(x) . phi(z) = k(x, z) whenever x is a training point. What a new point has in other columns is
+its residual.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..engine.arrays import rows_of
+from ..engine.memory import MemoryLimitError, budget, readable
+from ..kernels.hashing import distinct, numbered, squared_lengths
+from .certificate import Radii
+from .own_features import OwnFeatures
+from .protocol import Panel, panel_slices
+
+
+class SparseFeatures(OwnFeatures):
+    """The kernel's own sparse coordinates, in the columns that the training data have.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Bound to its data.
+    X : training points
+    F : their features, a sparse matrix
+    """
+
+    def __init__(self, kernel, X, F):
+        self.kernel = kernel
+        self.point = rows_of(X, 0, 1)
+        self.columns = distinct(F.indices)
+        self.first = np.zeros((1, 1))  # its dtype is that of the coordinates
+        self.nonzeros = F.nnz
+
+    @property
+    def rank(self) -> int:
+        return len(self.columns)
+
+    def check_memory(self, n, memory_limit, *, dense=False):
+        """Refuse coordinates that would not fit: their non-zeros, or all if they are `dense`."""
+        needed = 2 * 8 * n * self.rank if dense else 2 * 16 * self.nonzeros
+        limit = budget(memory_limit)
+        if needed > limit:
+            filled = "centring fills the sparse coordinates: " if dense else ""
+            raise MemoryLimitError(
+                f"{filled}the closed map of {self.kernel!r} needs {readable(needed)} for {n} "
+                f"points in {self.rank} dimensions, memory_limit allows {readable(limit)}. Use "
+                "basis='cholesky' with max_rank, or a larger memory_limit."
+            )
+
+    def coordinates(self, X, *, n_jobs=None, verbose=False):
+        """phi(x) for every row, as a sparse matrix."""
+        return numbered(self.kernel.features(X), self.columns)
+
+    def panels(self, X, *, n_jobs=None, verbose=False) -> Iterator[Panel]:
+        """Panels are dense: what reads them adds them up."""
+        for where in panel_slices(X, X.shape[0], self.rank):
+            rows = rows_of(X, where.start, where.stop)
+            yield Panel(self.coordinates(rows).toarray(), where)
+
+    def squared_norms(self, X, *, n_jobs=None):
+        return squared_lengths(self.coordinates(X))
+
+    def radii(self, X, diagonal, *, n_jobs=None) -> Radii:
+        return self.radii_of(None, diagonal, diagonal - self.squared_norms(X))
+
+    def radii_of(self, Phi: Any, diagonal, rho2) -> Radii:
+        rho2 = np.maximum(rho2, 0.0)
+        length = np.sqrt(diagonal)
+        return Radii(rho2, 2 * length, length, diagonal < 0)

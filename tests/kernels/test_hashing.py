@@ -1,0 +1,112 @@
+"""Hashes that are stable, and sparse rows of any width."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from numpy.testing import assert_allclose, assert_array_equal
+
+from mercer import Spectrum
+from mercer.kernels import hashing
+from mercer.kernels.sparse_map import Products, Remembered
+
+
+def test_mixing_is_one_to_one_and_changes_half_of_the_bits(rng):
+    x = rng.integers(2**63, size=100_000).astype(np.uint64)
+    y = hashing.mixed(x)
+    assert len(np.unique(y)) == len(np.unique(x))
+    for bit in (0, 13, 40, 63):
+        changed = y ^ hashing.mixed(x ^ np.uint64(1 << bit))
+        share = np.mean([bin(int(c)).count("1") / 64 for c in changed[:2000]])
+        assert 0.48 < share < 0.52
+
+
+def test_known_hashes_never_change():
+    # Files of saved models hold column numbers: these values are part of the format.
+    keys = hashing.label_keys(["C", 6, 6.5, ("C", 1)])
+    assert keys.tolist() == [
+        13365168099191852923,
+        13647215125184110592,
+        11767704714408483143,
+        14685520953367385333,
+    ]
+    columns = Spectrum(5).explicit(["mercer"]).indices
+    assert columns.tolist() == [
+        416595493309056989,
+        433836821661300896,
+    ]
+
+
+def test_equal_labels_have_equal_keys_in_every_container():
+    one = hashing.label_keys(np.array([1]))[0]
+    for labels in ([1], [1.0], [True], (1,), np.array([1.0]), np.array([1], dtype=np.int8),
+                   np.array([1], dtype=object), [np.int32(1)], np.array([True])):  # fmt: skip
+        assert hashing.label_keys(labels)[0] == one
+    assert hashing.label_keys(["1"])[0] != one
+    assert hashing.label_keys(np.array(["a"]))[0] == hashing.label_keys(["a"])[0]
+    assert hashing.label_keys([b"a"])[0] != hashing.label_keys(["a"])[0]
+
+
+def rows(rng, n, width):
+    dense = rng.integers(0, 3, size=(n, 6)).astype(float)
+    columns = np.sort(rng.choice(width, size=6, replace=False))
+    i, j = np.nonzero(dense)
+    starts = np.searchsorted(i, np.arange(n + 1))
+    return hashing.rows_of_entries(dense[i, j], columns[j], starts, width), dense
+
+
+@pytest.mark.parametrize("width", [6, 1 << 40, hashing.MOST_COLUMNS])
+def test_products_of_wide_rows(width, rng):
+    F, dense = rows(rng, 7, width)
+    assert_array_equal((F @ F.T).toarray(), dense @ dense.T)
+    assert_array_equal((F[:3] @ F.T).toarray(), dense[:3] @ dense.T)
+    assert_array_equal(hashing.squared_lengths(F), (dense**2).sum(axis=1))
+    both = hashing.side_by_side(F, F)
+    assert_array_equal((both @ both.T).toarray(), 2 * dense @ dense.T)
+    pairs = hashing.row_products(F, F)
+    assert_array_equal((pairs @ pairs.T).toarray(), (dense @ dense.T) ** 2)
+    half = hashing.scaled_rows(F, np.full(7, 0.5))
+    assert_allclose((half @ F.T).toarray(), 0.5 * dense @ dense.T)
+
+
+def test_wide_rows_say_what_they_can_do(rng):
+    F, _ = rows(rng, 3, hashing.MOST_COLUMNS)
+    with pytest.raises(TypeError, match=r"F @ G.T.*basis='closed'"):
+        F @ np.ones(3)
+
+
+def test_columns_that_a_map_does_not_have_are_left_out():
+    F = scipy.sparse.csr_array(np.array([[1.0, 2.0, 0.0, 3.0], [0.0, 0.0, 4.0, 0.0]]))
+    assert_array_equal(hashing.numbered(F, np.array([1, 3, 9])).toarray(), [[2, 3, 0], [0, 0, 0]])
+    assert hashing.numbered(F, np.array([], dtype=int)).shape == (2, 0)
+
+
+def test_frequent_and_rare_columns_make_one_product(rng):
+    words = ["".join(rng.choice(list("abcdefgh"), size=12)) for _ in range(400)]
+    F = Spectrum([1, 3]).explicit(words)
+    tile = Products(Spectrum([1, 3]).features, np.array(words, dtype=object))
+    assert 0 < len(tile.often) < tile.rare.sum()
+    assert_array_equal(tile(np.array(words[:9], dtype=object)), (F[:9] @ F.T).toarray())
+
+
+def test_rows_are_computed_once_and_parts_of_the_points_never():
+    calls = []
+
+    def compute(X):
+        calls.append(len(X))
+        return (np.array([len(x) for x in X]),)
+
+    S = np.array(["a", "bb", "ccc", "dddd"], dtype=object)
+    remembered = Remembered(compute, S)
+    assert remembered(S[1:3])[0].tolist() == [2, 3]
+    assert calls == [4]
+    other = np.array(["xx", "y", "zzz"], dtype=object)
+    for _ in range(3):
+        assert remembered(other[1:])[0].tolist() == [1, 3]
+    assert remembered(other[:2])[0].tolist() == [2, 1]
+    assert remembered(S[::2])[0].tolist() == [1, 3]
+    assert calls == [
+        4,
+        2,
+        2,
+        2,
+    ]

@@ -1,0 +1,106 @@
+"""SetOf: means over pairs, and what is refused."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from mercer import RBF, KernelMap, Linear, Polynomial, Precomputed, SetOf, Spectrum, check_mercer
+from mercer.kernels import sets
+
+
+def clouds(rng, n=9):
+    return [rng.normal(size=(rng.integers(0, 6), 3)) for _ in range(n)]
+
+
+def pair_means(kernel, A, B):
+    return np.array([[kernel(a, b).mean() if len(a) and len(b) else 0.0 for b in B] for a in A])
+
+
+@pytest.mark.parametrize(
+    "inner", [RBF(0.3), Linear(), Polynomial(2), RBF(0.3) * Linear()], ids=repr
+)
+def test_means_over_all_pairs(inner, rng, monkeypatch):
+    A, B = clouds(rng), clouds(rng, 5)
+    expected = pair_means(inner, A, B)
+    assert_allclose(SetOf(inner)(A, B), expected, rtol=1e-12, atol=1e-14)
+    assert_allclose(SetOf(inner).diag(A), np.diagonal(pair_means(inner, A, A)), atol=1e-13)
+    monkeypatch.setattr(sets, "SHORT", 0)  # over pairs, also where there is a map
+    monkeypatch.setattr(sets, "INNER_VALUES", 7)  # a few pairs at a time
+    assert_allclose(SetOf(inner)(A, B), expected, rtol=1e-12, atol=1e-14)
+    assert_allclose(SetOf(inner).diag(A), np.diagonal(pair_means(inner, A, A)), atol=1e-13)
+
+
+def test_the_map_is_the_mean_of_rows(rng):
+    A = [rng.normal(size=(4, 3)), rng.normal(size=(2, 3)), np.zeros((0, 3))]
+    F = SetOf(Polynomial(2)).explicit(A)
+    assert_allclose(F[0], Polynomial(2).explicit(A[0]).mean(axis=0), rtol=1e-14)
+    assert_array_equal(F[2], 0)
+
+
+def test_sets_of_strings_are_sparse():
+    bags = [["banana", "band"], ["dandy"], []]
+    kernel = SetOf(Spectrum(2))
+    expected = np.array(
+        [[Spectrum(2)(a, b).mean() if a and b else 0.0 for b in bags] for a in bags]
+    )
+    assert_allclose(kernel(bags), expected, rtol=1e-14)
+    F = kernel.explicit(bags)
+    assert_allclose((F @ F.T).toarray(), expected, rtol=1e-14)
+
+
+def test_data_dependent_parameters_come_from_all_members(rng):
+    A = clouds(rng)
+    assert SetOf(RBF("scale")).bind(A).kernel == RBF("scale").bind(np.concatenate(A))
+
+
+def test_numbers_lists_and_sets_are_sets_of_points():
+    kernel = SetOf(RBF(0.5))
+    K = kernel([[1.0, 2.0], np.array([[1.0], [2.0]]), {2.0, 1.0}, (2.0, 1.0)])
+    assert_allclose(K, np.full((4, 4), K[0, 0]), rtol=1e-14)
+
+
+def test_two_samples_of_one_distribution_are_near(rng):
+    same = [rng.normal(size=(300, 2)) for _ in range(4)]
+    other = [rng.normal(1.0, size=(300, 2)) for _ in range(4)]
+    distances = KernelMap(SetOf(RBF(0.5))).fit(same + other).distances(same + other)
+    assert distances[:4, :4].max() < 0.5 * distances[:4, 4:].min()
+
+
+def test_valid_by_construction_and_on_data(rng):
+    report = check_mercer(SetOf(RBF(0.5)), clouds(rng, 40))
+    assert report.verdict == "valid by construction; the data agree"
+    assert SetOf(lambda a, b: 1.0) is not None  # refused when used, not when made
+    assert SetOf(Polynomial(2, coef0=-1.0)).is_psd is None
+
+
+@pytest.mark.parametrize(
+    ("bad", "error", "message"),
+    [
+        (np.zeros((2, 4)), ValueError, r"X\[1\] have 4 columns, those before it 3"),
+        (np.full((2, 3), np.nan), ValueError, r"X\[1\] contains NaN"),
+        (np.zeros((2, 3, 3)), ValueError, r"X\[1\] has shape \(2, 3, 3\)"),
+        ("text", ValueError, r"X\[1\] is not an array of numbers"),
+        ([[1.0, 2.0], [3.0]], ValueError, r"X\[1\] is not an array of numbers"),
+    ],
+)
+def test_what_is_refused_is_named_by_its_position(bad, error, message):
+    for call in (SetOf(RBF(1.0)), SetOf(RBF(1.0)).diag):
+        with pytest.raises(error, match=message):
+            call([np.zeros((2, 3)), bad])
+
+
+def test_a_string_is_not_a_set_of_strings():
+    with pytest.raises(TypeError, match=r"X\[1\] is str 'dandy', not a collection"):
+        SetOf(Spectrum(2))([["banana"], "dandy"])
+
+
+def test_widths_of_two_samples_must_agree():
+    with pytest.raises(ValueError, match="columns"):
+        SetOf(RBF(1.0))([np.zeros((2, 3))], [np.zeros((2, 2))])
+    with pytest.raises(ValueError, match="the same columns"):
+        SetOf(Linear())([np.zeros((2, 3))], [np.zeros((2, 2))])
+
+
+def test_a_gram_matrix_has_no_members():
+    with pytest.raises(ValueError, match="has no meaning"):
+        SetOf(Precomputed())([np.zeros((2, 3))])
