@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..engine.arrays import device, in_place, integer_power, namespace
+from ..engine.forms import Form
 from .base import ALL, Kernel, is_integer, is_number, printed, printed_in, require
 from .monomials import require_dense, require_room, symmetric_power, symmetric_power_dim
 from .operands import Operand, operand
@@ -51,6 +52,9 @@ class Constant(Kernel):
 
     def diagonal(self, X):
         return _full(X, (X.shape[0],), self.c)
+
+    def fused_form(self):
+        return Form.constant(self.c)
 
     def features(self, X):
         return _full(X, (X.shape[0], 1), math.sqrt(self.c))
@@ -96,6 +100,11 @@ class _Binary(Kernel):
         """Of the feature space, from those of the operands."""
         raise NotImplementedError
 
+    def _forms(self):
+        """Those of both operands; None where one has none."""
+        forms = self.left.fused_form(), self.right.fused_form()
+        return None if None in forms else forms
+
     def check_parameters(self):
         _ = self.kind
         self.left.check_parameters()
@@ -138,6 +147,10 @@ class Sum(_Binary):
     def _dimension(self, left, right):
         return left + right
 
+    def fused_form(self):
+        forms = self._forms()
+        return None if forms is None else forms[0] + forms[1]
+
     def rounding(self, S):
         return max(self.left.rounding(S), self.right.rounding(S))
 
@@ -171,6 +184,10 @@ class Product(_Binary):
 
     def _dimension(self, left, right):
         return left * right
+
+    def fused_form(self):
+        forms = self._forms()
+        return None if forms is None else forms[0] * forms[1]
 
     def rounding(self, S):
         return self.left.rounding(S) + self.right.rounding(S)
@@ -242,6 +259,10 @@ class Scaled(_Unary):
     def of_kernel(self, t):
         t *= float(self.scale)
         return t
+
+    def fused_form(self):
+        form = self.kernel.fused_form()
+        return None if form is None else Form.constant(self.scale) * form
 
     def features(self, X):
         return math.sqrt(self.scale) * self.kernel.features(X)
