@@ -32,8 +32,8 @@ CHUNK = 4096
 # The longest inner dimension that stays in registers; beyond, it is cut into blocks.
 WIDEST = 64
 # Rows and columns of a tile, warps and pipeline stages: the fastest of benchmarks/fused_check.py.
-QUICK = {"rows": 64, "columns": 64, "warps": 4, "stages": 2}
-EXACT = {"rows": 64, "columns": 32, "warps": 4, "stages": 2}
+QUICK = {"rows": 128, "columns": 32, "warps": 4, "stages": 2}
+EXACT = {"rows": 32, "columns": 32, "warps": 4, "stages": 2}
 # Right-hand sides in one launch, and programs that fill the device.
 TARGETS = {False: 16, True: 8}
 PROGRAMS = 1024
@@ -282,8 +282,8 @@ class FusedProduct:
 
     def _operand(self, leaf, X, Z, centre):
         function, factor = FUNCTIONS[leaf.function]
-        scale = np.asarray(leaf.scale, dtype=np.float64) * math.sqrt(factor(*leaf.numbers))
-        scale = torch.as_tensor(scale, device=X.device)
+        numbers = np.asarray(leaf.scale, dtype=np.float64) * math.sqrt(factor(*leaf.numbers))
+        scale = torch.as_tensor(numbers, device=X.device)
         shift = centre if leaf.of_distance else torch.zeros_like(centre)
         x = (X.to(torch.float64) - shift) * scale
         z = x if Z is None else (Z.to(torch.float64) - shift) * scale
