@@ -8,6 +8,8 @@ positive semi-definite, so P <= K + alpha I, and for the residual s of any appro
 The last form is what the code evaluates: whatever w rounding gives, it is an upper bound.
 """
 
+from typing import Any
+
 import numpy as np
 
 from ..engine.arrays import (
@@ -93,7 +95,8 @@ class Preconditioner:
 
     def _factorize(self):
         """One r x r Cholesky factor for every alpha."""
-        xp, self.factors = namespace(self.F), []
+        xp = namespace(self.F)
+        self.factors: list[Any] = []
         second = gram(self.F) if self.rank else None
         for alpha, _ in self.targets:
             if second is None:
