@@ -12,8 +12,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 
-from mercer import RBF, KernelPCA
-from mercer.estimators import preimage
+from mercer import RBF, KernelPCA, preimage
 
 X, digit = load_digits(return_X_y=True)
 X = X / 16

@@ -197,7 +197,7 @@ def test_the_residual_coordinate_completes_the_norm(rng, basis, center, there):
     """[NPT] Lemma 5, for a centred map with the centred k(z, z) of MATH.md section 2."""
     X, Z = rng.normal(size=(50, 4)), rng.normal(size=(20, 4))
     kernel = RBF(0.3)
-    kernel_map = there(KernelMap(kernel, basis=basis, center=center, residual=True))
+    kernel_map = there(KernelMap(kernel, basis=basis, center=center, append_residual=True))
     Phi, Psi = kernel_map.fit_transform(X), kernel_map.transform(Z)
     self_similarity = centred(kernel, X, Z, Z).diagonal() if center else kernel.diag(Z)
     np.testing.assert_allclose((Psi**2).sum(axis=1), self_similarity, atol=1e-7)
@@ -207,7 +207,7 @@ def test_the_residual_coordinate_completes_the_norm(rng, basis, center, there):
 
 def test_the_residual_coordinate_of_a_truncated_map(rng, there):
     X = rng.normal(size=(80, 2))
-    kernel_map = there(KernelMap(RBF(1.0), max_rank=10, residual=True))
+    kernel_map = there(KernelMap(RBF(1.0), max_rank=10, append_residual=True))
     Phi = kernel_map.fit_transform(X)
     assert Phi[:, -1].max() > 0.01
     np.testing.assert_allclose((Phi**2).sum(axis=1), 1, atol=1e-12)

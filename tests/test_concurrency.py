@@ -34,7 +34,7 @@ from mercer import (
 
 MODELS = [
     KernelMap(RBF(0.2)),
-    KernelMap(RBF(0.2), basis="eigen", center=True, residual=True),
+    KernelMap(RBF(0.2), basis="eigen", center=True, append_residual=True),
     KernelMap(Laplacian(0.3), max_rank=20, pivots="random", random_state=7),
     KernelMap(Matern(1.5), max_rank=20, pivots="uniform", random_state=7),
     KernelPCA(3, RBF(0.2)),

@@ -277,7 +277,9 @@ def test_points_at_the_origin_of_feature_space(rng, basis, partial, there):
 
 
 @pytest.mark.parametrize("basis", BASES)
-@pytest.mark.parametrize("options", [{}, {"center": True}, {"residual": True}, {"max_rank": 3}])
+@pytest.mark.parametrize(
+    "options", [{}, {"center": True}, {"append_residual": True}, {"max_rank": 3}]
+)
 def test_nothing_but_zeros(basis, options, there):
     X = np.zeros((6, 3))
     kernel_map = there(KernelMap(Linear(), basis=basis, **options))

@@ -227,7 +227,7 @@ def test_distances_with_and_without_the_residual(center, rng, there):
 def test_distances_of_a_residual_map_are_exact_to_training_points(rng, there):
     """One of the two a training point: coordinates and residual tell the whole distance."""
     X, Z = rng.normal(size=(20, 3)), rng.normal(size=(6, 3))
-    kernel_map = there(KernelMap(RBF(0.5), residual=True)).fit(X)
+    kernel_map = there(KernelMap(RBF(0.5), append_residual=True)).fit(X)
     P, Q = kernel_map.transform(Z), kernel_map.transform(X)
     full = np.linalg.norm(P[:, None] - Q[None], axis=2)
     assert_allclose(full, kernel_map.distances(Z, X), rtol=1e-7)

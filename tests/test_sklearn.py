@@ -41,7 +41,7 @@ ESTIMATORS = [
     KernelMap(basis="symmetric"),
     KernelMap("linear", basis="closed"),
     KernelMap(Polynomial(2), basis="auto", center=True),
-    KernelMap(Laplacian(), residual=True),
+    KernelMap(Laplacian(), append_residual=True),
     KernelMap(Matern(), max_rank=5),
     KernelMap(RBF(0.1), pivots="random", tol=1e-3, random_state=0),
     KernelMap(RBF(0.1), pivots="uniform", max_rank=4, random_state=0),
@@ -169,7 +169,7 @@ def test_cross_validation_slices_both_axes_of_a_gram_matrix(moons):
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_set_output(moons, library):
     frames = pytest.importorskip(library)
-    kernel_map = KernelMap(RBF(1.0), max_rank=4, residual=True).set_output(transform=library)
+    kernel_map = KernelMap(RBF(1.0), max_rank=4, append_residual=True).set_output(transform=library)
     for frame in (kernel_map.fit_transform(moons[0]), kernel_map.transform(moons[0])):
         assert isinstance(frame, frames.DataFrame)
         assert list(frame.columns) == [f"kernelmap{i}" for i in range(5)]
@@ -208,8 +208,8 @@ def test_sparse_rows_are_their_values(rng):
 
 
 def test_clone_forgets_the_fit(moons):
-    fitted = KernelMap(RBF(1.0), residual=True, tol=1e-3).fit(moons[0])
+    fitted = KernelMap(RBF(1.0), append_residual=True, tol=1e-3).fit(moons[0])
     copy = clone(fitted)
     assert not hasattr(copy, "rank_")
     assert repr(copy) == repr(fitted)
-    assert copy.get_params()["residual"] is True
+    assert copy.get_params()["append_residual"] is True

@@ -115,7 +115,7 @@ print("own dimension:", own.rank_, " landmarks:", own.landmarks_)
 #
 # ([NPT] Lemma 5). It is 0 at training points, grows away from them, and tends to
 # :math:`k(z, z)` where nothing is known. It is the variance of a Gaussian process without noise and
-# a novelty score, and appended as one more coordinate (``KernelMap(residual=True)``) it makes
+# a novelty score. Appended as one more coordinate (``KernelMap(append_residual=True)``) it makes
 # :math:`|\varphi(z)|^2 = k(z, z)` exact too.
 
 fig, ax = plt.subplots(figsize=(7, 2.6))

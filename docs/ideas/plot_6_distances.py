@@ -11,8 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import make_moons
 
-from mercer import RBF, ClassicalMDS, KernelMap, KernelPCA, Linear
-from mercer.estimators import preimage
+from mercer import RBF, ClassicalMDS, KernelMap, KernelPCA, Linear, preimage
 
 rng = np.random.default_rng(0)
 

@@ -41,7 +41,7 @@ from .kernels import (
     as_kernel,
     check_mercer,
 )
-from .rows.stream import Chunks
+from .rows.streamed import Chunks
 
 if _TYPE_CHECKING:
     from .explore.compare import KernelComparison, compare_kernels

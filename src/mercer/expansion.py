@@ -1,6 +1,8 @@
-"""RKHSFunction: functions f = sum_i a_i k(x_i, .) as objects ([MDS] 2.1)."""
+"""Expansion, the shape of every answer: z -> k(z, S) W + b; and RKHSFunction, one column of it."""
 
 import numbers
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -9,7 +11,48 @@ from .engine import tiles
 from .engine.arrays import TravelsAsNumPy, as_numpy, is_array, namespace, on_device_of
 from .kernels import as_kernel
 from .kernels import points as pts
-from .kernels.base import _alike
+from .kernels.base import alike
+
+
+@dataclass(frozen=True, eq=False)
+class Expansion(TravelsAsNumPy):
+    """The functions z -> k(z, S) W + b, one per column of W.
+
+    Scores of kernel PCA, discriminant axes, ridge predictions and functions of the RKHS are all of
+    this shape. It needs nothing but kernel values against the points S.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Bound to its data.
+    S : points, in the form that ``kernel.against`` takes
+    W : array of shape (n_points, n_functions)
+    b : array of shape (n_functions,)
+    """
+
+    kernel: Any
+    S: Any
+    W: Any
+    b: Any
+
+    def __call__(self, X, *, n_jobs=None, verbose=False):
+        """The values at every point of X (points as ``kernel.points`` returns them)."""
+        X = pts.as_fitted(X, self.S, self.W.dtype)
+        values = tiles.multiply(self.kernel, X, self.S, self.W, n_jobs=n_jobs, verbose=verbose)
+        return values + self.b[None, :]
+
+    def __matmul__(self, coef):
+        """The functions z -> self(z) @ coef."""
+        return Expansion(self.kernel, self.S, self.W @ coef, self.b @ coef)
+
+    def column(self, j):
+        """One of the functions, as an element of the RKHS."""
+        if self.kernel.kind == "gram":
+            raise ValueError(
+                "a precomputed kernel cannot be evaluated at new points; use "
+                "landmark_weights(coef) of the map with landmark_indices_."
+            )
+        return RKHSFunction(self.kernel, self.S, self.W[:, j], float(self.b[j]))
 
 
 class RKHSFunction(TravelsAsNumPy):
@@ -68,9 +111,15 @@ class RKHSFunction(TravelsAsNumPy):
         X = self.kernel.points(X)
         return self._values(X) + self.intercept
 
+    @property
+    def expansion(self):
+        """The same function as an Expansion of one column."""
+        b = on_device_of(np.array([self.intercept]), self.coef)
+        return Expansion(self.kernel, self.points, self.coef[:, None], b)
+
     def _values(self, X):
         """sum_i a_i k(x_i, x) for points of any precision, sparse or dense."""
-        X, points = _alike(pts.as_fitted(X, self.points, X.dtype), self.points, self.kernel)
+        X, points = alike(pts.as_fitted(X, self.points, X.dtype), self.points, self.kernel)
         return tiles.multiply(self.kernel, X, points, self.coef[:, None])[:, 0]
 
     def inner(self, other):

@@ -217,7 +217,9 @@ def test_precomputed(wine, there):
 
 
 @pytest.mark.parametrize(
-    "kernel", [KernelMap(RBF(0.05), residual=True), KernelMap(RBF(0.05), max_rank=20)], ids=repr
+    "kernel",
+    [KernelMap(RBF(0.05), append_residual=True), KernelMap(RBF(0.05), max_rank=20)],
+    ids=repr,
 )
 def test_configured_maps(wine, kernel, there):
     X, y = wine

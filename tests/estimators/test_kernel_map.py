@@ -39,7 +39,9 @@ def Z(rng):
 # --- transform ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("options", [{}, {"center": True, "residual": True}, {"max_rank": 9}])
+@pytest.mark.parametrize(
+    "options", [{}, {"center": True, "append_residual": True}, {"max_rank": 9}]
+)
 @pytest.mark.parametrize("basis", BASES)
 def test_each_row_is_mapped_on_its_own(X, Z, basis, options, there):
     """To rounding, as far as K is well conditioned (gamma = 5)."""
@@ -64,7 +66,7 @@ def test_transform_streams_over_many_rows(X, rng, there):
 @pytest.mark.parametrize("basis", [*BASES, "closed"])
 def test_dtype_is_kept(X, Z, dtype, basis, there):
     kernel_map = there(
-        KernelMap(Polynomial(2), basis=basis, center=True, residual=basis != "closed")
+        KernelMap(Polynomial(2), basis=basis, center=True, append_residual=basis != "closed")
     )
     assert kernel_map.fit_transform(X.astype(dtype)).dtype == dtype
     assert kernel_map.transform(Z.astype(dtype)).dtype == dtype
@@ -134,7 +136,7 @@ def test_a_seed_repeats_the_result(rng, pivots, there):
 
 def test_pickled_maps_are_the_same(X, Z):
     for kernel_map in (
-        KernelMap(RBF(0.5), center=True, residual=True).fit(X),
+        KernelMap(RBF(0.5), center=True, append_residual=True).fit(X),
         KernelMap(Polynomial(2), basis="closed").fit(X),
         KernelMap(Sigmoid(1.0), indefinite="clip").fit(X),
     ):
@@ -258,7 +260,7 @@ def test_columns_of_several_types():
     "options",
     [
         {},
-        {"center": True, "residual": True},
+        {"center": True, "append_residual": True},
         {"basis": "eigen", "center": True},
         {"basis": "symmetric"},
         {"max_rank": 7},
@@ -469,7 +471,7 @@ def test_valid_kernels_are_not_corrected(X, how):
         ({"kernel": "rbff"}, "Did you mean 'rbf'"),
         ({"kernel": RBF(-1.0)}, "gamma"),
         ({"basis": "closed"}, "no finite feature map"),
-        ({"kernel": "precomputed", "residual": True}, "residual=True needs"),
+        ({"kernel": "precomputed", "append_residual": True}, "append_residual=True needs"),
     ],
     ids=repr,
 )

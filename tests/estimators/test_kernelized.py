@@ -356,7 +356,7 @@ def test_other_estimators_are_not(iris, estimator):
     ("kernel", "reason"),
     [
         (KernelMap(Linear(), basis="closed"), "no landmarks"),
-        (KernelMap(RBF(0.4), residual=True), "residual coordinate"),
+        (KernelMap(RBF(0.4), append_residual=True), "residual coordinate"),
     ],
     ids=repr,
 )

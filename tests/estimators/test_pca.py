@@ -139,7 +139,7 @@ def test_direct_pca_on_the_map_is_the_same(data, there):
 
 
 @pytest.mark.parametrize("basis", ["cholesky", "eigen", "symmetric", "closed"])
-@pytest.mark.parametrize("options", [{}, {"center": True}, {"residual": True}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"center": True}, {"append_residual": True}], ids=str)
 def test_every_basis_of_a_map_gives_the_same(basis, options, data, there):
     X, Z = data
     kernel = Polynomial(2, gamma=0.2)

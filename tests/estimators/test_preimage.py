@@ -24,9 +24,9 @@ from mercer import (
     Polynomial,
     QuadraticForm,
     RationalQuadratic,
+    preimage,
 )
 from mercer.engine.arrays import as_numpy
-from mercer.estimators import preimage
 from mercer.estimators.preimage import slope
 
 

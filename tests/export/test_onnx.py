@@ -138,9 +138,9 @@ def test_numerically_singular_maps_keep_their_certificate(kernel, basis, rng):
 @pytest.mark.parametrize("center", [False, True])
 def test_the_residual_coordinate_is_written(center, rng):
     X, Z = rng.normal(size=(50, 3)), rng.normal(size=(20, 3))
-    kernel_map = KernelMap(Normalized(Polynomial(2)) + RBF(0.5), residual=True, center=center).fit(
-        X
-    )
+    kernel_map = KernelMap(
+        Normalized(Polynomial(2)) + RBF(0.5), append_residual=True, center=center
+    ).fit(X)
     Phi = run(to_onnx(kernel_map), Z)["coordinates"]
     expected = kernel_map.transform(Z)
     assert Phi.shape == expected.shape
@@ -201,7 +201,7 @@ def test_scores_agree(model, X, Z):
         KernelRidge(0.1, RBF(0.2), form="primal"),
         KernelRidge(1e-6, KernelMap(RBF(0.05), center=True)),
         KernelRidge(0.1, KernelMap(Polynomial(2), basis="closed")),
-        KernelRidge(0.1, KernelMap(RBF(0.2), residual=True, max_rank=10)),
+        KernelRidge(0.1, KernelMap(RBF(0.2), append_residual=True, max_rank=10)),
         KernelRidgeCV([0.1, 1.0], Matern(1.5)),
         Kernelized(Ridge(0.1), RBF(0.2)),
         Kernelized(LinearRegression(), KernelMap(RBF(0.2), max_rank=10)),

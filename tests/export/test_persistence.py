@@ -116,7 +116,7 @@ def test_every_map_comes_back(kernel, path):
 
 MODELS = [
     *(
-        KernelMap(RBF(0.2), basis=basis, center=center, residual=residual)
+        KernelMap(RBF(0.2), basis=basis, center=center, append_residual=residual)
         for basis in ("cholesky", "eigen", "symmetric")
         for center in (False, True)
         for residual in (False, True)
@@ -158,9 +158,9 @@ def test_pickle_and_joblib_work_too(model, X, y, path):
 
 
 def test_an_unfitted_model_comes_back_and_fits(X, path):
-    save(KernelMap(RBF("median"), residual=True), path)
+    save(KernelMap(RBF("median"), append_residual=True), path)
     same = load(path)
-    assert same.get_params()["residual"] is True
+    assert same.get_params()["append_residual"] is True
     assert same.fit(X).transform(X).shape[1] == same.rank_ + 1
 
 

@@ -41,8 +41,8 @@ HANDED_OUT = {
 }
 # Of a kernel and a map, what users call; the other methods are for those who write kernels.
 KERNEL_METHODS = ("__call__", "diag", "explicit", "explicit_dim", "bind", "polynomial")
-NOT_FOR_USERS = {"fit_coordinates", "for_panels", "landmark_weights", "set_params", "get_params"}
-NOT_FOR_USERS |= {"for_raw_panels", "for_scores"}
+NOT_FOR_USERS = {"fit_rows", "landmark_weights", "leaf_kernel", "linear_coef", "way_back"}
+NOT_FOR_USERS |= {"set_params", "get_params"}
 
 X = np.abs(np.random.default_rng(7).normal(size=(12, 2)))
 Y = np.arange(12) % 2
@@ -185,10 +185,8 @@ def call_of(bound):
 
 def methods(cls):
     """Public methods that mercer wrote."""
-    for method in sorted({*dir(cls), *(["residual"] if cls is KernelMap else [])}):
+    for method in sorted(dir(cls)):
         function = getattr(cls, method, None)
-        if method == "residual":  # a parameter and a method of one name
-            function = KernelMap.transform
         function = inspect.unwrap(function) if callable(function) else function
         ours = getattr(function, "__module__", None) or ""
         public = method[0] != "_" and method not in NOT_FOR_USERS

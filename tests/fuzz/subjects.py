@@ -36,8 +36,8 @@ from mercer import (
     RKHSFunction,
     Sigmoid,
     check_mercer,
+    preimage,
 )
-from mercer.estimators import preimage
 
 KERNELS = [
     Linear(),
@@ -72,7 +72,7 @@ ESTIMATORS = [
     KernelMap(),
     KernelMap("linear"),
     KernelMap("poly", basis="eigen", center=True),
-    KernelMap(basis="symmetric", residual=True),
+    KernelMap(basis="symmetric", append_residual=True),
     KernelMap(Polynomial(2), basis="auto"),
     KernelMap(Laplacian(), max_rank=3, pivots="random", random_state=0),
     KernelMap("sigmoid", indefinite="clip"),
@@ -153,7 +153,7 @@ def check_map(model, X, y):
     """The certificate: |k(x, z) - phi(x).phi(z)| is at most its bound."""
     if model.kernel_.is_psd is not True or model.correction_ is not None or model.center:
         return
-    if model.get_params()["residual"]:
+    if model.get_params()["append_residual"]:
         return
     Phi = model.transform(X)
     finite(model.residual(X))

@@ -31,9 +31,10 @@ from mercer import (
     Precomputed,
 )
 from mercer.engine.threads import n_threads
-from mercer.estimators.map_partitions import summed
+from mercer.estimators.base import new_rows
+from mercer.fit import OnPanels
 from mercer.rows import dask as engine
-from mercer.rows import graphs, tasks
+from mercer.rows import graphs, lazy, tasks
 
 dask = pytest.importorskip("dask", reason="dask is not installed: pip install mercer[dask]")
 da = pytest.importorskip("dask.array")
@@ -54,13 +55,12 @@ def y(X):
     return np.sin(X[:, 0]) + X[:, 1] ** 2
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def small_sample(monkeypatch):
-    """A sample that does not explain all rows, so that the factor must grow."""
+    """A sample that does not explain all rows, so that rows stay in their partitions."""
 
     def set_size(size):
-        for module in ("mercer.estimators.map_partitions", "mercer.estimators.streamed"):
-            monkeypatch.setattr(f"{module}.SAMPLE", size)
+        monkeypatch.setattr("mercer.rows.gather.SAMPLE", size)
 
     set_size(1500)
     return set_size
@@ -103,7 +103,7 @@ def test_landmarks_are_those_of_a_stream_however_the_rows_are_cut(how, X, small_
     many = KernelMap(KERNEL, tol=1e-6).fit(CUTS[how](X))
     assert one.rank_ > 100
     assert_array_equal(many.landmark_indices_, one.landmark_indices_)
-    assert_allclose(many._space.C, one._space.C, rtol=0, atol=1e-12)
+    assert_allclose(many.map_.space.C, one.map_.space.C, rtol=0, atol=1e-12)
     assert many.max_residual_ == pytest.approx(one.max_residual_, rel=1e-6)
     assert many.n_samples_seen_ == N
 
@@ -207,7 +207,7 @@ def test_parameters_of_the_kernel_come_from_the_sample(X):
 
 def test_arrays_come_back_lazy_with_known_chunks(X):
     D = da.from_array(X, chunks=(700, 2))
-    kernel_map = KernelMap(KERNEL, tol=1e-4, residual=True).fit(D)
+    kernel_map = KernelMap(KERNEL, tol=1e-4, append_residual=True).fit(D)
     Phi = kernel_map.transform(D)
     assert isinstance(Phi, da.Array)
     assert Phi.chunks == ((700, 700, 700, 700, 200), (kernel_map.rank_ + 1,))
@@ -542,17 +542,22 @@ def test_tasks_side_by_side_use_one_thread_each():
     assert probe() == n_threads(4)
 
 
-@pytest.mark.parametrize("options", [{}, {"basis": "closed"}, {"residual": True}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"basis": "closed"}, {"append_residual": True}], ids=str)
 def test_a_huge_partition_is_mapped_in_panels(options, X, monkeypatch):
-    for module in ("mercer.rows.tasks", "mercer.space.base"):
+    for module in ("mercer.rows.tasks", "mercer.space.protocol"):
         monkeypatch.setattr(f"{module}.PANEL_VALUES", 1)
     D = cut(X, (N,))
     kernel_map = KernelMap(Polynomial(2), **options).fit(D)
-    rows = summed(kernel_map, D, lambda Phi: [len(Phi)])
+
+    def summed(statistic):
+        rows = new_rows(kernel_map, D, kernel_map.kernel_)
+        return rows.fold(OnPanels(kernel_map.map_, statistic))
+
+    rows = summed(lambda Phi: [len(Phi)])
     assert max(rows) == 256
     assert sum(rows) == N
     Phi = kernel_map.transform(X)
-    assert_allclose(summed(kernel_map, D, lambda Phi: Phi.T @ Phi), Phi.T @ Phi, atol=1e-8 * N)
+    assert_allclose(summed(lambda Phi: Phi.T @ Phi), Phi.T @ Phi, atol=1e-8 * N)
     assert_allclose(kernel_map.transform(D).compute(), Phi, atol=1e-12)
 
 
@@ -622,7 +627,7 @@ def test_processes_give_the_same_answer(client, X, y, small_sample):
 
 
 def test_models_too_large_for_a_graph_go_to_the_cluster_first(client, X, monkeypatch):
-    monkeypatch.setattr(engine, "SMALL_MODEL", 0)
+    monkeypatch.setattr(lazy, "SMALL_MODEL", 0)
     D = cut(X, (1000, 2000))
     kernel_map = KernelMap(KERNEL, tol=1e-6).fit(D)
     Phi = kernel_map.transform(D)
@@ -652,7 +657,7 @@ def test_what_travels_is_not_a_sum_for_each_block(kind, client, small_sample):
     # A sum for each block would be half of all blocks' sums, on two workers.
     assert moved < blocks / 4 * factor
     assert moved > factor
-    assert tasks.bytes_of(model.kernel_map_._space) >= factor
+    assert tasks.bytes_of(model.kernel_map_.map_.space) >= factor
 
 
 def test_what_travels_does_not_grow_with_the_rows(client, small_sample):
@@ -681,8 +686,8 @@ def test_errors_in_workers_reach_the_user(client, X):
 
 def test_results_too_large_for_a_worker_are_refused(client, X, monkeypatch):
     with pytest.raises(mercer.engine.memory.MemoryLimitError, match="use smaller partitions"):
-        client.submit(engine._check_room, 700_000_000).result()
-    assert client.submit(engine._check_room, 500_000_000).result() is None
+        client.submit(lazy._check_room, 700_000_000).result()
+    assert client.submit(lazy._check_room, 500_000_000).result() is None
 
 
 def slow(block, folder):

@@ -18,8 +18,7 @@ from mercer import (
     OnColumns,
     Polynomial,
 )
-from mercer.rows.stream import Rows, is_stream
-from mercer.space import grow
+from mercer.rows.streamed import StreamedRows, is_stream
 
 KERNEL = RBF(0.5)
 TOL = 1e-8
@@ -28,9 +27,8 @@ TOL = 1e-8
 @pytest.fixture(autouse=True)
 def small_samples(monkeypatch):
     """A first sample of 300 rows, so that streams of a few thousand have something to grow."""
-    monkeypatch.setattr(grow, "SAMPLE", 300)
-    monkeypatch.setattr("mercer.estimators.streamed.SAMPLE", 300)
-    monkeypatch.setattr("mercer.rows.stream.CHUNK_ROWS", 700)
+    monkeypatch.setattr("mercer.rows.gather.SAMPLE", 300)
+    monkeypatch.setattr("mercer.rows.held.CHUNK_ROWS", 700)
 
 
 @pytest.fixture
@@ -132,7 +130,7 @@ def test_frames_in_chunks_with_columns_by_name(X):
 
 
 def test_the_residual_coordinate_streams(X):
-    model = KernelRidge(0.1, KernelMap(KERNEL, tol=1e-4, residual=True))
+    model = KernelRidge(0.1, KernelMap(KERNEL, tol=1e-4, append_residual=True))
     assert_allclose(
         model.fit(chunks_of(X), X[:, 0]).predict(X[:20]),
         model.fit(X, X[:, 0]).predict(X[:20]),
@@ -181,9 +179,9 @@ def test_arrays_lists_and_frames_are_no_streams(X):
 
 def test_a_sample_is_even_and_knows_its_places(rng):
     X = np.arange(5000.0)[:, None]
-    rows = Rows(chunks_of(X), lambda chunk: chunk)
-    sample, positions, n = rows.sample(1000, rng)
-    assert n == 5000
+    drawn = StreamedRows(chunks_of(X), lambda chunk: chunk).sample(1000, rng)
+    sample, positions = drawn.points, drawn.positions
+    assert drawn.n == 5000
     assert_array_equal(sample[:, 0], positions)
     assert len(np.unique(positions)) == 1000
     # Mean and spread of 1000 even draws from 5000: five standard errors.

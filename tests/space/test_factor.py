@@ -1,10 +1,10 @@
-"""Factor: coordinates, weights and radii against dense formulas."""
+"""Landmarks: coordinates, weights and radii against dense formulas."""
 
 import numpy as np
 import pytest
 
 from mercer import RBF, KernelMap
-from mercer.space import base, factorize
+from mercer.space import factorize, protocol
 from mercer.space.certificate import Radii, bound, landmark_rows
 from mercer.space.spectral import eigen_rotation, signs, symmetric_rotation
 
@@ -21,7 +21,7 @@ def test_coordinates_solve_the_triangular_system(factor, rng):
     np.testing.assert_allclose(Phi, np.linalg.solve(factor.C, k.T).T, atol=1e-12)
     np.testing.assert_allclose(factor.squared_norms(Z), (Phi**2).sum(1), atol=1e-12)
     np.testing.assert_allclose(
-        factor.landmark_weights(Phi), np.linalg.solve(factor.C.T, Phi.T).T, atol=1e-11
+        factor.weights(Phi.T).T, np.linalg.solve(factor.C.T, Phi.T).T, atol=1e-11
     )
     coef = rng.normal(size=40)
     np.testing.assert_allclose(k @ factor.weights(coef), Phi @ coef, atol=1e-11)
@@ -31,7 +31,7 @@ def test_coordinates_solve_the_triangular_system(factor, rng):
 def test_panels_do_not_change_the_result(factor, rng, monkeypatch):
     Z = rng.normal(size=(700, 10))
     whole = factor.coordinates(Z)
-    monkeypatch.setattr(base, "PANEL_VALUES", 1)
+    monkeypatch.setattr(protocol, "PANEL_VALUES", 1)
     np.testing.assert_allclose(factor.coordinates(Z), whole, atol=1e-13)
 
 

@@ -1,11 +1,12 @@
 """What every estimator shares: a `kernel` parameter, points, all-or-nothing fits."""
 
+from dataclasses import dataclass, replace
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import (
     _check_feature_names,
     _check_n_features,
@@ -19,7 +20,6 @@ from ..kernels import (
     FromFeatures,
     FromFunction,
     Intersection,
-    Kernel,
     Laplacian,
     Periodic,
     as_kernel,
@@ -27,24 +27,41 @@ from ..kernels import (
 from ..kernels import points as pts
 from ..kernels.adapters import FromSklearn
 from ..kernels.points import naming
-from ..rows.dask import apply, is_dask
+from ..rows.dask import Partitions, is_dask
+from ..rows.held import HeldRows
+from ..rows.lazy import apply
+from ..rows.partitioned import PartitionedRows
+from ..rows.streamed import StreamedRows, is_stream
 
+# What a fit learns about its input.
+INPUT_NAMES = ("n_features_in_", "feature_names_in_", "_array_kind")
 # Kernels that compare points column by column, or call functions that need arrays.
 DENSE_ONLY = (Chi2, FromFeatures, FromFunction, FromSklearn, Intersection, Laplacian, Periodic)
 
 
 def all_or_nothing(fit):
-    """A fit that fails (or is interrupted) leaves the estimator as it was."""
+    """A fit that fails (or is interrupted) leaves the estimator as it was.
 
+    The fit runs on a copy without the attributes of earlier fits, and the copy's state replaces the
+    estimator's in one assignment: whoever predicts meanwhile, in another thread, sees the old model
+    or the new one.
+    """
+    return _on_a_copy(fit, lambda name: not name.endswith("_") and not name.startswith("_cached"))
+
+
+def all_or_nothing_more(partial_fit):
+    """The same for fits that go on from what is there."""
+    return _on_a_copy(partial_fit, lambda name: True)
+
+
+def _on_a_copy(fit, keeps):
     @wraps(fit)
     def wrapped(self, *args, **kwargs):
-        before = dict(vars(self))
-        try:
-            return fit(self, *args, **kwargs)
-        except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
-            raise
+        work = object.__new__(type(self))
+        work.__dict__ = {name: value for name, value in vars(self).items() if keeps(name)}
+        answer = fit(work, *args, **kwargs)
+        self.__dict__ = vars(work)
+        return self if answer is work else answer
 
     return wrapped
 
@@ -64,14 +81,6 @@ def on_fitted(method):
         return method(self, X, *args, **kwargs)
 
     return wrapped
-
-
-class PartOfMap:
-    """A part of KernelMap in a file of its own; what it needs of the rest, it finds on the map."""
-
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any: ...
 
 
 class KernelEstimator(BaseEstimator):
@@ -94,18 +103,17 @@ class KernelEstimator(BaseEstimator):
             state["_array_kind"] = ("numpy", "cpu")
         return state
 
-    def _leaf_kernel(self):
+    def leaf_kernel(self):
         """The kernel itself, also where it is given inside a map."""
-        kernel = getattr(self.kernel, "kernel", self.kernel)
-        kernel = self.kernel if isinstance(self.kernel, Kernel) else kernel
-        return as_kernel(kernel)
+        inside_map = isinstance(self.kernel, KernelEstimator)
+        return as_kernel(self.kernel.kernel if inside_map else self.kernel)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.array_api_support = True
         tags.input_tags.sparse = True
         try:
-            kernel = self._leaf_kernel()
+            kernel = self.leaf_kernel()
             tags.input_tags.pairwise = kernel.kind == "gram"
             parts = [kernel, *kernel.get_params(deep=True).values()]
             tags.input_tags.sparse = not any(isinstance(part, DENSE_ONLY) for part in parts)
@@ -154,6 +162,95 @@ def validated_points(estimator, X, kernel, *, reset, in_range=True):
         if in_range:
             kernel.check_range(X)
     return X
+
+
+# --- rows -----------------------------------------------------------------------------------------
+
+
+@dataclass
+class PointCheck:
+    """A block of rows as checked points of a kernel.
+
+    Before the kernel is bound to data only types and columns are checked, not its range.
+    """
+
+    estimator: Any
+    kernel: Any
+    bound: bool = False
+    first: bool = False  # whether the next block decides the columns
+
+    @property
+    def names(self):
+        """Of the columns, once a block has told them."""
+        names = getattr(self.estimator, "feature_names_in_", None)
+        return None if names is None else list(names)
+
+    def of_bound(self, kernel):
+        """The same check for blocks that are read again, with the range of the bound kernel."""
+        return replace(self, kernel=kernel, bound=True, first=False)
+
+    def __call__(self, block):
+        reset, self.first = self.first, False
+        return validated_points(
+            self.estimator, block, self.kernel, reset=reset, in_range=self.bound
+        )
+
+
+def rows_of_input(estimator, X, kernel, room=1 << 30):
+    """(the rows of X, which may be held, streamed or partitioned; a check of blocks read again).
+
+    n_features_in_ and feature_names_in_ are set on the estimator.
+    """
+    if is_dask(X):
+        parts = Partitions(X)
+        if parts.frame:
+            _refuse_categories(kernel, parts.X)
+        validated_points(estimator, parts.example(), kernel, reset=True)
+        check = PointCheck(_bare(estimator), kernel)
+        return PartitionedRows(X, check, parts), check
+    if is_stream(X):
+        bare = _bare(estimator)
+        check = PointCheck(bare, kernel, first=True)
+        return StreamedRows(X, check, room=room), check
+    points = validated_points(estimator, X, kernel, reset=True)
+    return HeldRows(points, pts.column_names(X)), None
+
+
+def new_rows(estimator, X, kernel):
+    """The rows of X for a fitted estimator and a bound kernel."""
+    if is_dask(X):
+        return PartitionedRows(X, PointCheck(_bare(estimator), kernel, bound=True))
+    if is_stream(X):
+        return StreamedRows(X, PointCheck(_bare(estimator), kernel, bound=True))
+    return HeldRows(validated_points(estimator, X, kernel, reset=False))
+
+
+def take_input_names(estimator, fitted):
+    """What another estimator found out about X."""
+    for name in INPUT_NAMES:
+        estimator.__dict__.pop(name, None)
+        if hasattr(fitted, name):
+            setattr(estimator, name, getattr(fitted, name))
+
+
+def _bare(estimator):
+    """What checking needs of an estimator, without its fitted parts: it travels to workers."""
+    bare = clone(estimator)
+    take_input_names(bare, estimator)
+    return bare
+
+
+def _refuse_categories(kernel, X):
+    if kernel.kind not in ("vectors", "any"):
+        return
+    other = [str(c) for c, t in X.dtypes.items() if getattr(t, "kind", "O") not in "fiub"]
+    if other:
+        raise ValueError(
+            f"could not convert X to numbers: column(s) {', '.join(other[:5])} hold other values "
+            f"({', '.join(sorted({str(X.dtypes[c]) for c in X.columns if str(c) in other})[:3])}). "
+            "Encode them (dask.dataframe.get_dummies), drop them, or name the numeric columns: "
+            "OnColumns(kernel, columns)."
+        )
 
 
 def follow(values, X):

@@ -1,7 +1,6 @@
 """KernelDiscriminant: Fisher's discriminant in the feature space of a kernel ([NPT] IV-C)."""
 
 import numbers
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,24 +19,28 @@ from ..engine.arrays import (
     put,
     solve_triangular,
 )
+from ..fit import Statistic
 from ..kernels.points import naming
 from ..rows.dask import is_dask
-from ..rows.moments import Moments
+from ..rows.gather import held_column, held_if_few
+from ..rows.moments import ByClass, Spread
+from ..rows.protocol import Column
 from ..space.spectral import signs
-from .base import all_or_nothing, follow, on_fitted
+from .base import all_or_nothing, follow, on_fitted, validated_points
 from .map_method import MapMethod, functions
-from .partitions import held, in_passes, labels_of, one_hot, spread, spread_by_class
+from .targets import in_pieces, labels_of
 
 
 class KernelDiscriminant(
     ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, MapMethod
 ):
-    """Linear discriminant analysis in the feature space of a kernel: [NPT] IV-C, [EXACT] section 4.
+    """Separate classes by linear discriminants in the feature space of a kernel.
 
-    Axes w that separate the class means best, relative to the spread within classes:
-    ``S_B w = lambda (S_W + s I) w``. In a feature space S_W is singular, or nearly so, and without
-    the shrinkage s the axes follow rounding errors. It is a multiple of the identity, so that
-    every basis of the map gives the same axes and the same predictions.
+    Fisher's discriminant there ([NPT] IV-C, [EXACT] section 4): axes w that separate the class
+    means best, relative to the spread within classes, ``S_B w = lambda (S_W + s I) w``. In a
+    feature space S_W is singular, or nearly so, and without the shrinkage s the axes follow
+    rounding errors. It is a multiple of the identity, so that every basis of the map gives the
+    same axes and the same predictions.
 
     Parameters
     ----------
@@ -63,6 +66,8 @@ class KernelDiscriminant(
         The axes; within classes, scores along them have variance one.
     explained_variance_ratio_ : array of shape (n_components,)
     coef_, intercept_ : the linear decision function of the coordinates
+    projection_, decision_ : LinearOnMap
+        The functions from points to scores, and to decision values.
     function_ : RKHSFunction, or a list of one for each class where there are more than two
         The decision function as a sum of kernels.
 
@@ -96,51 +101,32 @@ class KernelDiscriminant(
     def fit_transform(self, X, y):
         """Fit, and return the scores of the training points."""
         Phi = self._fit(X, y)
-        if Phi is None:
+        if Phi is None or is_dask(X):
             return self.transform(X)
-        return Phi @ self.scalings_ + self._offset
+        return Phi @ self.projection_.coef + self.projection_.b[None, :]
 
     def _fit(self, X, y):
-        if in_passes(X):
-            return self._fit_partitions(X, held(y))
-        codes = self._check(X, y)
-        # A discriminant is centred by definition.
-        make = partial(one_hot, classes=np.arange(len(self.classes_)))
-        Phi, sums = self._fit_sums(X, partial(spread, X=X, T=codes, make=make), center=True)
-        if Phi is None:
-            self._solve(sums.moments())
-            return None
-        self._solve(Moments.of(Phi, on_device_of(np.eye(len(self.classes_))[codes], Phi)))
-        if self.classes_.dtype.kind in "biuf":
+        """Coordinates of the training points, where they are held."""
+        self._check_given(y)
+        X = held_if_few(X)
+        y = held_column(y, X)
+        self._check_shrinkage()
+        if is_dask(y):  # labels are known only after the pass that adds up their coordinates
+            sums = self._fit_map(X, Statistic(ByClass.of, [Column(y, "y", labels_of)]), center=True)
+            found, Phi = sums.sums, None
+            self.classes_, sums = found.labels, found.spread
+            check_classification_targets(self.classes_)
+            self._check_classes(sums.n)
+        else:
+            codes = self._check(X, y)
+            one_hot = Column(np.eye(len(self.classes_))[codes], "y")
+            # A discriminant is centred by definition.
+            fit = self._fit_map(X, Statistic(Spread.of, [one_hot]), center=True)
+            sums, Phi = fit.sums, fit.coordinates()
+        self._solve(sums.moments())
+        if Phi is not None and self.classes_.dtype.kind in "biuf":
             self.classes_ = follow(self.classes_, Phi)
         return Phi
-
-    def _fit_partitions(self, X, y):
-        """The same from sums over partitions."""
-        self._check_given(y)
-        self._check_shrinkage()
-        if is_dask(y):
-            sums = self._fit_sums_by_class(X, y)
-        else:
-            self.classes_ = np.unique(labels_of(y))
-            check_classification_targets(self.classes_)
-            self._check_classes(len(y))
-            make = partial(one_hot, classes=self.classes_)
-            _, sums = self._fit_sums(X, partial(spread, X=X, T=y, make=make), center=True)
-        self._solve(sums.moments())
-
-    def _fit_sums_by_class(self, X, y):
-        """Labels that are known only after the pass which adds up their coordinates."""
-
-        def sums(kernel_map, panels):
-            found = spread_by_class(kernel_map, X, y, panels)
-            self.classes_ = found.labels
-            return found.spread
-
-        _, total = self._fit_sums(X, sums, center=True)
-        check_classification_targets(self.classes_)
-        self._check_classes(total.n)
-        return total
 
     def _solve(self, sums):
         """Axes and decision function from sums over rows: Phi'Phi, class sums, class sizes."""
@@ -164,7 +150,8 @@ class KernelDiscriminant(
         k = self._n_axes(r)
         axes = solve_triangular(C, U[:, :k], transpose=True) * freedom**0.5
         axes = axes * signs((self.means_ - centre[None, :]) @ axes)[None, :]
-        self.scalings_, self._offset = axes, -(centre @ axes)
+        self.scalings_ = axes
+        self.projection_ = self.kernel_map_.map_.linear(axes, -(centre @ axes))
         total = xp.sum(spread**2)  # zero where all classes have one mean
         self.explained_variance_ratio_ = spread[:k] ** 2 / xp.where(
             total > 0, total, xp.ones_like(total)
@@ -176,6 +163,7 @@ class KernelDiscriminant(
         if len(self.classes_) == 2:
             coef, intercept = coef[:, 1:] - coef[:, :1], intercept[1:] - intercept[:1]
         self.coef_, self.intercept_ = coef.T, intercept
+        self.decision_ = self.kernel_map_.map_.linear(coef, intercept)
 
     def _ridge(self, within, sums):
         """s of S_W + s I: a share of the variance within classes, and never below rounding."""
@@ -192,12 +180,12 @@ class KernelDiscriminant(
     @on_fitted
     def transform(self, X):
         """Scores along the axes, for every row."""
-        return self.kernel_map_.project(X, self.scalings_, self._offset)
+        return self.projection_(self._points(X))
 
     @on_fitted
     def decision_function(self, X):
         """log p(c | x) of each class, up to a common constant; with two, their difference."""
-        scores = self.kernel_map_.project(X, self.coef_.T, self.intercept_)
+        scores = self.decision_(self._points(X))
         return scores[:, 0] if self.coef_.shape[0] == 1 else scores
 
     @on_fitted
@@ -237,7 +225,10 @@ class KernelDiscriminant(
     def function_(self):
         """The decision function as a sum of kernels on the landmarks; a list for many classes."""
         check_is_fitted(self)
-        return functions(self.kernel_map_, self.coef_, self.intercept_)
+        return functions(self.decision_)
+
+    def _points(self, X):
+        return validated_points(self, X, self.kernel_, reset=False)
 
     @property
     def _n_features_out(self):
@@ -247,14 +238,13 @@ class KernelDiscriminant(
 
     def _check(self, X, y):
         """Class numbers of the rows; what makes no sense is refused before any long computation."""
-        self._check_given(y)
         y = column_or_1d(as_numpy(y) if is_array(y) else y, warn=True)
         assert_all_finite(y, input_name="y")
         with np.errstate(invalid="ignore"):  # scikit-learn tries y as integers
             check_classification_targets(y)
-        check_consistent_length(X, y)
+        if not in_pieces(X):
+            check_consistent_length(X, y)
         self.classes_, codes = np.unique(y, return_inverse=True)
-        self._check_shrinkage()
         self._check_classes(len(y))
         return codes
 

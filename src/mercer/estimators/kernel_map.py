@@ -2,47 +2,58 @@
 
 import numbers
 
-import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ..engine import tiles
-from ..engine.arrays import as_numpy, namespace, on_device_of
-from ..engine.memory import MemoryLimitError, budget, readable
-from ..kernels import NotPSDError, Precomputed, as_kernel
-from ..kernels import points as pts
+from ..engine.arrays import namespace, on_device_of
+from ..engine.memory import budget
+from ..expansion import RKHSFunction
+from ..feature_map import FeatureMap
+from ..fit import MapFit, MapOptions, Statistic, extend_map, first_map, fit_map
+from ..kernels import as_kernel
 from ..kernels.base import is_number
-from ..rows.dask import is_dask, lazily
-from ..rows.stream import Rows, is_stream
-from ..space import factorize
-from ..space.indefinite import OPTIONS, check_symmetric, corrected, symmetrised, value_eps
-from ..space.spaces import Closed, Weighted
-from ..space.spectral import eigen_rotation, symmetric_rotation
-from .base import KernelEstimator, all_or_nothing, validated_points
-from .certified import Certified
-from .functionals import Functionals
-from .map_partitions import fit_partitions, spread_of
-from .preimage import MapPreimages
-from .streamed import Streamed, generator
+from ..kernels.points import naming
+from ..rows.dask import is_dask
+from ..rows.gather import held_if_few, held_whole
+from ..rows.lazy import lazily
+from ..rows.streamed import is_stream
+from ..space.indefinite import OPTIONS
+from .base import (
+    KernelEstimator,
+    all_or_nothing,
+    all_or_nothing_more,
+    rows_of_input,
+    take_input_names,
+    validated_points,
+)
+from .preimage import WayBack, has_points, preimage, way_back_of_map
+from .targets import in_pieces
 
 BASES = ("cholesky", "eigen", "symmetric", "closed", "auto")
 PIVOTS = ("greedy", "random", "uniform")
 
 
-class KernelMap(
-    Certified,
-    Functionals,
-    Streamed,
-    MapPreimages,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    KernelEstimator,
-):
-    """Coordinates whose inner products are the kernel: [EXACT] Theorem 1, [NPT] Theorem 2.
+def _can_grow(kernel_map):
+    """partial_fit keeps the coordinates it has given: no rotation, no mean, no Gram matrix."""
+    if kernel_map.basis != "cholesky" or kernel_map.center:
+        raise AttributeError(
+            "partial_fit keeps the coordinates it has given: it needs basis='cholesky' and "
+            f"center=False, got basis={kernel_map.basis!r}, center={kernel_map.center!r}."
+        )
+    if as_kernel(kernel_map.kernel).kind == "gram":
+        raise AttributeError("partial_fit needs a kernel on data; a Gram matrix does not grow.")
+    return True
 
-    ``phi(x) . phi(z) = k(x, z)`` whenever one of the two is a training point, so that any algorithm
-    run on the coordinates is its kernel version. The dimension is the numerical rank of the kernel
-    matrix, found on the way; the map knows a bound for its own error.
+
+class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
+    """Turn points into coordinates whose inner products are the kernel.
+
+    Any algorithm that you run on these coordinates is its own kernel version: ``phi(x) . phi(z) =
+    k(x, z)`` whenever x or z is a training point ([EXACT] Theorem 1, [NPT] Theorem 2). The map
+    finds its dimension by itself, the numerical rank of the kernel matrix, and it knows a bound for
+    its own error (:meth:`error_bound`).
 
     Parameters
     ----------
@@ -62,15 +73,15 @@ class KernelMap(
         (probability proportional to the residual) the smallest sum at a given rank.
     center : bool, default=False
         Subtract the mean of the training coordinates.
-    residual : bool, default=False
-        Append rho(z), so that |phi(z)|^2 = k(z, z): [NPT] Lemma 5.
+    append_residual : bool, default=False
+        Append rho(z) as one more coordinate, so that |phi(z)|^2 = k(z, z): [NPT] Lemma 5.
     indefinite : {"raise", "clip", "flip", "shift"}, default="raise"
-        What to do with a similarity that is no kernel: drop its negative eigenvalues ("clip"),
+        What to do with a similarity that is not a kernel: drop its negative eigenvalues ("clip"),
         take their absolute values ("flip"), or add a constant to k(x, x) ("shift"). New points:
         "clip" and "flip" change their similarities to the training points as they change the
-        training ones, so that transform(X) is fit_transform(X); "shift" leaves them as they are,
-        and takes a training row that comes again for a new point. A corrected similarity has no
-        certificate.
+        training ones, so that transform(X) is fit_transform(X); "shift" leaves the similarities of
+        all rows given to transform as they are, also those of training rows. A corrected similarity
+        has no certificate.
     n_jobs : int or None, default=None
         Threads for kernel tiles. None: as many as BLAS uses.
     random_state : int, RandomState or None, default=None
@@ -82,6 +93,8 @@ class KernelMap(
 
     Attributes
     ----------
+    map_ : FeatureMap
+        The fitted map itself: its space, its rotation and its mean.
     kernel_ : Kernel
         The kernel with data-dependent parameters turned into numbers.
     rank_ : int
@@ -121,7 +134,7 @@ class KernelMap(
         tol=None,
         pivots="greedy",
         center=False,
-        residual=False,
+        append_residual=False,
         indefinite="raise",
         n_jobs=None,
         random_state=None,
@@ -134,27 +147,19 @@ class KernelMap(
         self.tol = tol
         self.pivots = pivots
         self.center = center
-        self.residual = residual
+        self.append_residual = append_residual
         self.indefinite = indefinite
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.memory_limit = memory_limit
         self.verbose = verbose
 
-    def get_params(self, deep=True):
-        """Parameters by name; `residual` is read past the method of the same name."""
-        return super().get_params(deep) | {"residual": self._appends_residual}
-
-    @property
-    def _appends_residual(self):
-        return vars(self)["residual"]
-
     # --- fitting --------------------------------------------------------------------------------
 
     @all_or_nothing
     def fit(self, X, y=None):
         """Find landmarks and basis on the training points."""
-        self._fit(X)
+        self.fit_rows(X)
         return self
 
     @all_or_nothing
@@ -164,179 +169,195 @@ class KernelMap(
             raise TypeError(
                 "a stream is fitted, not held in memory: call fit(X), then transform each chunk."
             )
-        Phi = self.fit_coordinates(X)
-        return self.transform(X) if Phi is None else Phi
+        Phi = self.fit_rows(X).coordinates()
+        return self.transform(X) if Phi is None or is_dask(X) else Phi
 
-    def fit_coordinates(self, X, gather=None):
-        """Fit; the training coordinates where the fit holds them, None where it streamed.
+    def fit_rows(self, X, sums: Statistic | None = None) -> MapFit:
+        """Fit to an array, a stream or a Dask collection, and return all that the fit found.
 
-        A streamed fit with a mean or eigenvectors takes them from sums over all rows:
-        `gather(self)`, a Spread of the coordinates so far, where a caller needs these sums as well.
+        Methods use it to get the coordinates of the training rows, or sums over them.
         """
-        points, F, residuals = self._fit(X, gather)
-        if F is None:
-            return None
-        rho2 = None
-        if self._appends_residual:
-            rho2 = on_device_of(residuals, F)
-        # A square F is the factor itself; a closed map may return its input.
-        shared = F.shape[0] == F.shape[1] or isinstance(self._space, Closed)
-        return self._finished(self._rotated(F), rho2, points, shared)
-
-    def _fit(self, X, gather=None):
-        """Fit; returns (points, F, residuals), F and residuals None where rows were streamed."""
         self._check_parameters()
-        kernel = as_kernel(self.kernel)
-        self.correction_ = None
-        if is_dask(X):
-            fit_partitions(self, X)
-            return self._with_basis(X, gather)
-        if is_stream(X):
-            self._fit_stream(X, kernel)
-            return self._with_basis(X, gather)
-        points = validated_points(self, X, kernel, reset=True)
-        self.kernel_ = kernel = kernel.bind_points(points, pts.column_names(X))
-        _check_gram(kernel, points)
-        kernel.check_range(points)
-        factor = self._first_factor(points)
-        if factor is not None:
-            self._fit_rows(Rows(points, None), factor)
-            return self._with_basis(X, gather)
-        self._space, F, residuals = self._space_of(kernel, points)
-        self.max_residual_ = float(residuals.max())
-        self.n_samples_seen_ = points.shape[0]
-        self.mean_, self._rotation, self._mean_radii = None, None, None
-        self._choose_basis(F)
-        self._describe()
-        if self.center:
-            self.mean_ = _mean(self._rotated(F))
-            self._mean_radii = self._radii_of_mean(F, residuals, points)
-        return points, F, residuals
+        kernel, options = as_kernel(self.kernel), self._options()
+        X = self._held_if_needed(X, kernel, options)
+        rows, check = rows_of_input(self, X, kernel, room=budget(self.memory_limit) // 6)
+        fit = fit_map(rows, kernel, options, sums, bound_check=check.of_bound if check else None)
+        if check is not None:
+            take_input_names(self, check.estimator)
+        self._keep(fit)
+        return fit
 
-    def _with_basis(self, X, gather):
-        if self._needs_sums:
-            self._basis_from(spread_of(self, X) if gather is None else gather(self))
-        return X, None, None
+    def _held_if_needed(self, X, kernel, options):
+        """Rows that come in pieces are held where they are few, or where an option needs them."""
+        X = held_if_few(X)
+        if options.needs_all_rows(kernel):
+            used = ("basis", "pivots", "indefinite")
+            reason = "KernelMap with " + ", ".join(f"{n}={getattr(self, n)!r}" for n in used)
+            X = held_whole(X, budget(self.memory_limit), reason)
+        if kernel.kind == "gram" and in_pieces(X):
+            raise TypeError("a Gram matrix is not cut into pieces; pass it whole, as an array.")
+        return X
 
-    def _describe(self):
-        """Public attributes that follow from the space."""
-        self.rank_ = self._space.rank
-        self.landmarks_ = None if self.kernel_.kind == "gram" else self._space.S
-        indices = self._space.indices
-        if indices is not None:
-            like = self._space.example
-            indices = on_device_of(indices, like, dtype=namespace(like).int64)
-        self.landmark_indices_ = indices
-        width = self.rank_ if self._rotation is None else self._rotation.shape[1]
-        self._n_features_out = width + bool(self._appends_residual)
+    def _keep(self, fit):
+        """Public attributes that follow from a fit."""
+        self.map_, space = fit.map, fit.map.space
+        self.kernel_, self.rank_ = space.kernel, space.rank
+        self.n_samples_seen_, self.max_residual_ = fit.n, fit.max_residual
+        self.correction_, self.mean_ = fit.correction, fit.map.mean
+        if fit.eigenvalues is not None:
+            self.eigenvalues_ = fit.eigenvalues
+        self.landmarks_ = None if self.kernel_.kind == "gram" else space.S
+        self.landmark_indices_ = space.indices
+        if space.indices is not None:
+            xp = namespace(space.example)
+            self.landmark_indices_ = on_device_of(space.indices, space.example, dtype=xp.int64)
+        self._n_features_out = fit.map.width
 
-    # --- the space ------------------------------------------------------------------------------
+    @available_if(_can_grow)
+    @all_or_nothing_more
+    def partial_fit(self, X, y=None):
+        """Add points whose residual exceeds tol as new basis vectors: [NPT] Lemma 5.
 
-    def _space_of(self, kernel, points):
-        """The space of the training points, their coordinates and residuals rho^2."""
-        if self._basis_for(kernel, points) == "closed":
-            space = Closed(kernel, points)
-            space.check_memory(points.shape[0], self.memory_limit)
-            return space, space.coordinates(points), np.zeros(points.shape[0])
-        try:
-            fit = factorize(
-                kernel,
-                points,
-                tol=self.tol,
-                max_rank=self.max_rank,
-                pivots=self.pivots,
-                # Greedy pivots only probe validity: no need to touch NumPy's global state.
-                rng=self._sampler() if self.pivots == "greedy" else generator(self.random_state),
-                memory_limit=self.memory_limit,
-                copies=self._copies(),
-                n_jobs=self.n_jobs,
-                verbose=self.verbose,
-            )
-        except NotPSDError:
-            if self.indefinite == "raise":
-                raise
-            return self._corrected_space(kernel, points)
-        return fit.factor, fit.F, fit.residuals
+        Coordinates of earlier points keep their values and gain columns (zero for them, up to
+        tol). Data-dependent kernel parameters are fixed at the first call. Basis "cholesky",
+        uncentred.
+        """
+        self._check_parameters()
+        if hasattr(self, "map_"):
+            points = self._points(X)
+            before = MapFit(self.map_, self.n_samples_seen_, self.max_residual_)
+        else:
+            rows, _ = rows_of_input(self, X, as_kernel(self.kernel))
+            points, before = rows.points, first_map(rows, as_kernel(self.kernel))
+        self._keep(extend_map(before, points, self._options()))
+        self.__dict__.pop("preimage_ridge_", None)  # it knows the old landmarks only
+        return self
 
-    def _corrected_space(self, kernel, points):
-        n, limit = points.shape[0], budget(self.memory_limit, points)
-        if 6 * 8 * n * n > limit:
-            raise MemoryLimitError(
-                f"indefinite={self.indefinite!r} needs all eigenvalues of the {n} x {n} matrix, "
-                f"{readable(6 * 8 * n * n)}; memory_limit allows {readable(limit)}. Fit on fewer "
-                "points, or raise memory_limit."
-            )
-        K = tiles.evaluate(kernel, points, n_jobs=self.n_jobs)
-        values = as_numpy(K).astype(np.float64)
-        eps = value_eps(values, float(namespace(K).finfo(K.dtype).eps))
-        F, W, self.correction_ = corrected(symmetrised(kernel, values, eps), self.indefinite)
-        r = F.shape[1] if self.max_rank is None else self.max_rank
-        left = (F[:, r:] ** 2).sum(axis=1)
-        # In double precision whatever the data: weights of small eigenvalues cancel.
-        F, W = (on_device_of(A[:, :r], K, dtype=namespace(K).float64) for A in (F, W))
-        return Weighted(kernel, kernel.landmarks(points, np.arange(n)), W, np.arange(n)), F, left
+    @property
+    def needs_sums(self) -> bool:
+        """Whether the map needs sums over all rows: for its mean, or its eigenvectors."""
+        return self.basis == "eigen" or bool(self.center)
 
-    def _copies(self):
-        """Arrays of coordinates that a fit holds at once: the factor's and the result's; to rotate
-        them takes centred and rotated ones, and the work space of LAPACK (measured, n = 2200: 7.5
-        in the eigen basis; 11.5 in the symmetric one, whose SVD alone works on 4)."""
-        return {"eigen": 8, "symmetric": 12}.get(self.basis, 2)
-
-    def _basis_for(self, kernel, points):
-        if self.basis != "auto":
-            return self.basis
-        width = points.shape[1] if getattr(points, "ndim", 1) == 2 else None
-        dimension = kernel.explicit_dim(width)
-        most = points.shape[0] if self.max_rank is None else min(points.shape[0], self.max_rank)
-        return "closed" if dimension is not None and dimension < most else "cholesky"
-
-    def _choose_basis(self, F):
-        self.__dict__.pop("eigenvalues_", None)
-        if self.basis == "eigen":
-            # [NPT] centres first and then takes the basis.
-            self._rotation, self.eigenvalues_ = eigen_rotation(F - _mean(F) if self.center else F)
-        elif self.basis == "symmetric":
-            self._rotation = symmetric_rotation(F)
+    def _options(self):
+        """What fit_map needs to know; greedy landmarks are not a random choice."""
+        seed = None
+        if self.random_state is not None or self.pivots != "greedy":
+            seed = check_random_state(self.random_state).randint(2**31 - 1)
+        return MapOptions(
+            basis=self.basis,
+            max_rank=self.max_rank,
+            tol=self.tol,
+            pivots=self.pivots,
+            center=self.center,
+            append_residual=self.append_residual,
+            indefinite=self.indefinite,
+            n_jobs=self.n_jobs,
+            seed=seed,
+            memory_limit=self.memory_limit,
+            verbose=self.verbose,
+        )
 
     # --- coordinates ----------------------------------------------------------------------------
 
     @lazily
     def transform(self, X):
         """phi(x) for every row; each row is mapped on its own."""
+        feature_map = self._checked_map()
+        return feature_map(self._points(X), n_jobs=self.n_jobs, verbose=self.verbose)
+
+    @available_if(has_points)
+    def inverse_transform(self, X):
+        """Points with these coordinates: exact for a linear kernel, else by :func:`preimage`."""
+        return preimage(self, X)
+
+    # --- what the map knows of its own error ----------------------------------------------------
+
+    @lazily
+    def residual(self, X, diag=None):
+        """rho^2(x) = k(x, x) - |phi(x)|^2 for every row: what the map does not see of it.
+
+        Zero at training points of an untruncated map; a novelty score and the Gaussian-process
+        variance at zero noise elsewhere. A precomputed kernel needs `diag`, the k(x, x).
+        """
+        return self._checked_map().residual(self._points(X), diag, n_jobs=self.n_jobs)
+
+    def error_bound(self, X, Y=None, diag=None, diag_Y=None):
+        """A bound of |k(x, y) - phi(x) . phi(y)| for every pair, rounding included.
+
+        Holds for any points, training or not (space/certificate.py has the argument). For a
+        centred map it bounds the error of the centred kernel. A precomputed kernel needs `diag`
+        (and `diag_Y`), the k(x, x).
+        """
+        feature_map = self._checked_map()
+        X, Y = self._points(X), None if Y is None else self._points(Y)
+        return feature_map.bound(X, Y, diag=diag, diag_Y=diag_Y, n_jobs=self.n_jobs)
+
+    def distances(self, X, Y=None, *, residual=True, diag=None):
+        """Distances in feature space, sqrt(k(x,x) + k(y,y) - 2 k(x,y)): [EXACT] (26).
+
+        With ``residual=False``: distances between the coordinates alone. A precomputed kernel does
+        not know k(x, y) of two new points; there the coordinates stand in for it.
+        """
+        feature_map = self._checked_map()
+        X, Y = self._points(X), None if Y is None else self._points(Y)
+        return feature_map.distances(X, Y, residual=residual, diag=diag, n_jobs=self.n_jobs)
+
+    # --- functions ------------------------------------------------------------------------------
+
+    def function(self, coef, intercept=0.0):
+        """The function z -> coef . phi(z) + intercept as a sum of kernels on the landmarks."""
+        coef = self._checked_coefficients(coef)
+        return self.map_.expand(coef[:, None], intercept).column(0)
+
+    def landmark_weights(self, coef, intercept=0.0):
+        """(w, b) with coef . phi(z) + intercept = sum_j w_j k(s_j, z) + b; coef may be a matrix."""
+        coef = self._checked_coefficients(coef, (1, 2))
+        expansion = self.map_.expand(coef if coef.ndim == 2 else coef[:, None], intercept)
+        if coef.ndim == 2:
+            return expansion.W, expansion.b
+        return expansion.W[:, 0], expansion.b[0]
+
+    def coordinates(self, function):
+        """b with function(z) = b . phi(z) for every z in the span: b = F'a, [NPT] Lemma 6."""
+        feature_map = self._checked_map()
+        if not isinstance(function, RKHSFunction) or function.kernel != self.kernel_:
+            raise ValueError(f"expected an RKHSFunction of {self.kernel_!r}, got {function!r}.")
+        bare = FeatureMap(feature_map.space, feature_map.rotation)
+        return function.coef @ bare(bare.fitted(function.points), n_jobs=self.n_jobs)
+
+    @lazily
+    def project(self, X, coef, intercept=0.0):
+        """transform(X) @ coef + intercept for a matrix coef, at m kernel values a row.
+
+        The coefficients move to the landmarks once, and kernel tiles are multiplied as they are
+        made. With many columns the coordinates themselves are cheaper, and more accurate.
+        """
+        linear = self._checked_map().linear(coef, intercept)
+        return linear(self._points(X), n_jobs=self.n_jobs, verbose=self.verbose)
+
+    def _checked_coefficients(self, coef, dimensions=(1,)):
         check_is_fitted(self)
-        given = validated_points(self, X, self.kernel_, reset=False)
-        points = self._as_fitted(given)
-        Phi = self._space.coordinates(points, n_jobs=self.n_jobs, verbose=self.verbose)
-        rho2 = None
-        if self._appends_residual:
-            diagonal = self._diagonal(points, None)
-            rho2 = diagonal - namespace(Phi).sum(Phi * Phi, axis=1)
-        return self._finished(self._rotated(Phi), rho2, given, isinstance(self._space, Closed))
+        with naming("coef"):
+            coef = on_device_of(coef, self.map_.space.example)
+        if coef.ndim not in dimensions or coef.shape[0] != self.map_.width:
+            raise ValueError(
+                f"coef must hold one number for each of the {self.map_.width} coordinates, got "
+                f"shape {tuple(coef.shape)}."
+            )
+        return coef
 
-    def _rotated(self, Phi):
-        return Phi if self._rotation is None else Phi @ self._rotation
+    # --- points ---------------------------------------------------------------------------------
 
-    def _finished(self, Phi, rho2, points, shared=False):
-        """Centred, with the residual coordinate, in the dtype of the points."""
-        xp = namespace(Phi)
-        if self.mean_ is not None:
-            Phi = Phi - self.mean_
-        elif shared and self._rotation is None:
-            Phi = Phi + 0  # the factor's own array: a caller may write into what it gets
-        if rho2 is not None:
-            rho = xp.sqrt(xp.where(rho2 > 0, rho2, xp.zeros_like(rho2)))
-            Phi = xp.concat([Phi, rho[:, None]], axis=1)
-        dtype = getattr(points, "dtype", Phi.dtype)
-        if dtype in (xp.float32, xp.float64) and dtype != Phi.dtype:
-            Phi = xp.astype(Phi, dtype)
-        return Phi
+    def _checked_map(self) -> FeatureMap:
+        check_is_fitted(self)
+        return self.map_
 
-    def _new_points(self, X):
-        return self._as_fitted(validated_points(self, X, self.kernel_, reset=False))
+    def _points(self, X):
+        return validated_points(self, X, self.kernel_, reset=False)
 
-    def _as_fitted(self, points):
-        """A map computes in the precision it was fitted in, whatever the new rows come in."""
-        return pts.as_fitted(points, self._space.S, self._space.dtype)
+    def way_back(self) -> WayBack:
+        """What pre-images need: landmarks, their coordinates, and sums over them."""
+        return way_back_of_map(self._checked_map(), getattr(self, "n_features_in_", None))
 
     # --- checks ---------------------------------------------------------------------------------
 
@@ -359,24 +380,8 @@ class KernelMap(
             )
         if self.tol is not None and not (is_number(self.tol) and 0 <= self.tol < 1):
             raise ValueError(f"tol must be a number from 0 to below 1 or None, got {self.tol!r}.")
-        if self._appends_residual and self._leaf_kernel().kind == "gram":
+        if self.append_residual and self.leaf_kernel().kind == "gram":
             raise ValueError(
-                "residual=True needs k(z, z) of every new point, which a precomputed kernel does "
-                "not know. Fit with residual=False and call residual(K, diag=...)."
+                "append_residual=True needs k(z, z) of every new point, which a precomputed kernel "
+                "does not know. Fit with append_residual=False and call residual(K, diag=...)."
             )
-
-
-def _check_gram(kernel, points):
-    if kernel.kind != "gram":
-        return
-    if points.shape[0] != points.shape[1]:
-        raise ValueError(
-            f"Precomputed() needs a square Gram matrix at fit, got shape {tuple(points.shape)}."
-        )
-    # Here, since the partial algorithm sees a few columns only.
-    eps = float(namespace(points).finfo(points.dtype).eps)
-    check_symmetric(Precomputed(), points, value_eps(points, eps))
-
-
-def _mean(F):
-    return namespace(F).mean(F, axis=0)

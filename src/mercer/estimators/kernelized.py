@@ -13,11 +13,13 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ..rows.dask import is_dask
+from ..engine.memory import MemoryLimitError
+from ..rows.gather import held_column, held_if_few
 from .base import all_or_nothing, on_fitted
+from .in_parts import fit_in_parts, require_parts
 from .map_method import MapMethod, functions
-from .partitions import fit_in_parts, require_parts
 from .preimage import has_points
+from .targets import in_pieces
 
 # Methods that scikit-learn routes metadata to (sample_weight and the like).
 ROUTED = (
@@ -65,13 +67,14 @@ def delegated(name, text):
 
 
 class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
-    """The kernel version of any estimator: algorithm KM of [NPT] III-B.
+    """Turn any scikit-learn estimator into its kernel version.
 
     Fits the estimator on the coordinates of the kernel's feature space, and hands it the
-    coordinates of new points. Inner products of the coordinates are the kernel, so an estimator
-    that works with inner products or distances alone (linear models, SVM, PCA, LDA, k-means,
-    nearest neighbours) becomes exactly its kernel version. Others (lasso, trees, ICA, diagonal
-    mixtures) depend on the basis, which a `KernelMap` given as `kernel` chooses.
+    coordinates of new points (algorithm KM of [NPT] III-B). Inner products of the coordinates are
+    the kernel, so an estimator that works with inner products or distances alone (linear models,
+    SVM, PCA, LDA, k-means, nearest neighbours) becomes exactly its kernel version. Others (lasso,
+    trees, ICA, diagonal mixtures) depend on the basis, which a `KernelMap` given as `kernel`
+    chooses.
 
     Whatever the estimator has is here too: predict, predict_proba, decision_function, transform,
     score and so on, and its fitted attributes (classes_, labels_, coef_, ...), which speak of
@@ -90,7 +93,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
     dual_coef_ : array
         Of a linear estimator: its coef_ on the landmarks of the map instead of the coordinates,
         row by row. Of an SVC: its own dual variables.
-    function_ : RKHSFunction, or a list of one a row of coef_
+    function_ : RKHSFunction, or a list of one per row of coef_
         Of a linear estimator: coef_ and intercept_ as a sum of kernels, [NPT] Lemma 6.
 
     Examples
@@ -116,9 +119,15 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
 
     @all_or_nothing
     def fit(self, X, y=None, **params):
-        """Fit the map, then the estimator on its coordinates (by partial_fit, on Dask)."""
-        if is_dask(X):
-            return self._fit_partitions(X, y, self._routed("fit", params))
+        """Fit the map, then the estimator on its coordinates.
+
+        Rows that come in pieces (a stream or a Dask collection of many rows) need an estimator with
+        partial_fit, which learns from one piece after the other.
+        """
+        X = held_if_few(X)
+        y = held_column(y, X)
+        if in_pieces(X):
+            return self._fit_pieces(X, y, self._routed("fit", params))
         Phi, params = self._begin(X, y, "fit", params)
         self.estimator_.fit(Phi, y, **params)
         return self
@@ -148,17 +157,26 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
         if y is not None:
             check_consistent_length(X, y)
         params = self._routed(caller, params)
-        inner = clone(self.estimator)
-        Phi = self._fit_map(X)
-        if hasattr(inner, "set_output"):
-            inner.set_output(transform="default")  # containers are made here, with X's index
+        inner = self._new_estimator()
+        fit = self._fit_map(X)
+        Phi = fit.coordinates()
+        if Phi is None:
+            raise MemoryLimitError(
+                f"{type(inner).__name__} needs the coordinates of all {fit.n} rows at once, more "
+                "than memory_limit allows: limit the rank with kernel=KernelMap(kernel, "
+                "max_rank=...)."
+            )
         self.estimator_ = inner
         return Phi, params
 
-    def _fit_partitions(self, X, y, params):
+    def _new_estimator(self):
         inner = clone(self.estimator)
         if hasattr(inner, "set_output"):
-            inner.set_output(transform="default")
+            inner.set_output(transform="default")  # containers are made here, with X's index
+        return inner
+
+    def _fit_pieces(self, X, y, params):
+        inner = self._new_estimator()
         require_parts(inner)
         self._fit_map(X)
         self.estimator_ = fit_in_parts(inner, self.kernel_map_, X, y, params)
@@ -205,7 +223,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
         check_is_fitted(self)
         if hasattr(self.estimator_, "dual_coef_"):
             return self.estimator_.dual_coef_
-        coef, intercept = self._linear()
+        coef, intercept = self.linear_coef()
         try:
             weights, _ = self.kernel_map_.landmark_weights(coef.T, intercept)
         except ValueError as reason:  # a closed map, or the residual coordinate
@@ -216,11 +234,12 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
     def function_(self):
         """coef_ and intercept_ as functions of the input, sums of kernels on the landmarks."""
         check_is_fitted(self)
-        return functions(self.kernel_map_, *self._linear())
+        coef, intercept = self.linear_coef()
+        return functions(self.kernel_map_.map_.coefficients(coef.T, intercept))
 
-    def _linear(self):
-        """coef_ as rows over the coordinates, and an intercept for each."""
-        inner, width = self.estimator_, self.kernel_map_._n_features_out
+    def linear_coef(self):
+        """(coef, intercept) of a linear estimator: one row over the coordinates per function."""
+        inner, width = self.estimator_, self.kernel_map_.map_.width
         coef = getattr(inner, "coef_", None)
         if coef is None or not 1 <= np.ndim(coef) <= 2 or coef.shape[-1] != width:
             raise AttributeError(
@@ -281,7 +300,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
 
 
 # scikit-learn has wrapped these for set_output by now; here they are hidden where the estimator
-# inside is no transformer.
+# inside is not a transformer.
 Kernelized.transform = available_if(inner_has("transform"))(  # type: ignore[method-assign]
     Kernelized.transform
 )

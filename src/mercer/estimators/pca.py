@@ -2,7 +2,7 @@
 
 import numbers
 import warnings
-from functools import partial
+from dataclasses import dataclass, replace
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -12,23 +12,29 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..engine import tiles
-from ..engine.arrays import as_numpy, eigh, namespace, row_norms
+from ..engine.arrays import as_numpy, eigh, namespace, on_device_of
+from ..expansion import Expansion
+from ..feature_map import LinearOnMap
+from ..fit import Statistic
 from ..kernels import NotPSDError
 from ..kernels import points as pts
 from ..kernels.base import is_number
-from ..rows.dask import lazily
-from ..rows.moments import Moments
-from ..rows.stream import is_stream
-from ..space.centred import WRITTEN, all_eigenpairs
+from ..rows.dask import is_dask
+from ..rows.gather import held_if_few
+from ..rows.lazy import lazily
+from ..rows.moments import Extremes, Spread
+from ..rows.streamed import is_stream
+from ..space.centred import FORMS as SCORE_FORMS
+from ..space.centred import all_eigenpairs
 from ..space.krylov import leading_eigenpairs
 from ..space.spectral import signs
 from .arguments import shows_new_spelling
-from .base import all_or_nothing, validated_points
-from .columns import as_points, copy, in_precision, inverse_root, on_host, support, wide
+from .base import all_or_nothing, new_rows, take_input_names, validated_points
+from .columns import as_points, copy, inverse_root, on_host, support, wide
 from .kernel_map import KernelMap
 from .map_method import MapMethod
-from .partitions import in_passes, largest_scores, spread
-from .preimage import Combination, has_points, on_scores, preimage
+from .preimage import WayBack, has_points, on_scores, preimage, way_back_of_scores
+from .targets import in_pieces
 
 FORMS = ("combined", "dual", "primal", "classical")
 SOLVERS = ("auto", "dense", "factor", "krylov")
@@ -39,11 +45,22 @@ SMALL = 500
 FEW_COMPONENTS, LOW_RANK, FEW_COLUMNS = 10, 8, 16
 
 
-class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
-    """Principal component analysis in the feature space of a kernel: [EXACT] section 3, [NPT] IV-A.
+@dataclass(frozen=True)
+class ScoreExtremes:
+    """The step of a fold that finds the largest and smallest scores."""
 
-    Given the same kernel, eigenvalues and scores are those of scikit-learn's KernelPCA (the sign of
-    each component is fixed: its largest score on the training points is positive).
+    linear: LinearOnMap
+
+    def __call__(self, points, start=0):
+        return Extremes.of(self.linear(points), start)
+
+
+class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
+    """Find the directions in which data vary most in the feature space of a kernel.
+
+    Principal component analysis there: [EXACT] section 3, [NPT] IV-A. Given the same kernel,
+    eigenvalues and scores are those of scikit-learn's KernelPCA (the sign of each component is
+    fixed: its largest score on the training points is positive).
 
     Parameters
     ----------
@@ -75,6 +92,10 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
     X_fit_ : the training points (not kept for Gram matrices, nor where a KernelMap was given)
     kernel_map_ : KernelMap
         Where coordinates were used.
+    mean_ : array of shape (rank,)
+        Of these coordinates.
+    projection_ : Expansion or LinearOnMap
+        The function from points to scores.
 
     Examples
     --------
@@ -124,82 +145,76 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
 
     @all_or_nothing
     def fit_transform(self, X, y=None):
-        """Fit, and return the scores of the training points."""
-        return self._fit(X)
+        """Fit, and return the scores of the training points (lazy, for a Dask collection)."""
+        if is_stream(X):
+            raise TypeError(
+                "a stream is fitted, not held in memory: call fit(X), then transform each chunk."
+            )
+        scores = self._fit(X)
+        return self.transform(X) if scores is None or is_dask(X) else scores
 
     def _fit(self, X):
+        """Scores of the training points, where they are at hand."""
         self._check_parameters()
-        if in_passes(X):
-            return self._fit_partitions(X)
-        kernel = self._leaf_kernel()
+        X = held_if_few(X)
+        if in_pieces(X):
+            if self.solver in ("dense", "krylov"):
+                raise ValueError(
+                    f"solver={self.solver!r} needs all rows at once; for rows that come in pieces "
+                    "use 'factor' or 'auto'."
+                )
+            return self._fit_factor(X, self._new_map(append_residual=False))
+        kernel = self.leaf_kernel()
         points = validated_points(self, X, kernel, reset=True)
-        self._forget()
         solver = self.solver if self.solver != "auto" else self._auto(kernel, points)
+        scores = None
         if solver == "low rank":
-            kernel_map = self._new_map().set_params(max_rank=points.shape[0] // LOW_RANK)
-            Phi = kernel_map.fit_coordinates(X)
-            if kernel_map.rank_ < kernel_map.max_rank:
-                self._from_rows(kernel_map, X, Phi)
-            else:
+            most = points.shape[0] // LOW_RANK
+            scores = self._fit_factor(X, self._new_map(max_rank=most), most)
+            if scores is None:
                 solver = "krylov" if self._few(points.shape[0]) else "dense"
         if solver == "factor":
-            kernel_map = self._new_map().set_params(residual=False)
-            self._from_rows(kernel_map, X, kernel_map.fit_coordinates(X))
+            scores = self._fit_factor(X, self._new_map(append_residual=False))
         elif solver in ("dense", "krylov"):
-            self._from_kernel_matrix(
-                kernel.bind_points(points, pts.column_names(X)), points, solver
-            )
+            kernel = kernel.bind_points(points, pts.column_names(X))
+            scores = self._fit_kernel_matrix(kernel, points, solver)
         if kernel.kind != "gram" and not isinstance(self.kernel, KernelMap):
             self.X_fit_ = copy(points)
-        self._n_features_out = self.n_components_ = self.eigenvalues_.shape[0]
-        if not hasattr(self, "eigenvectors_"):
-            return self.transform(X)
-        xp = namespace(self.eigenvectors_)
-        return as_points(self.eigenvectors_ * xp.sqrt(self.eigenvalues_)[None, :], points)
+        return None if scores is None else as_points(scores, points)
 
-    def _forget(self):
-        """An earlier fit may have used another solver, with attributes of its own."""
-        for name in ("kernel_map_", "X_fit_", "_axes", "_mean", "_weights", "_intercept"):
-            if name in vars(self):
-                delattr(self, name)
+    def _fit_factor(self, X, kernel_map, most=None):
+        """PCA on the coordinates of a map: the primal form, on landmarks. [EXACT] (11), (12).
 
-    def _fit_partitions(self, X):
-        """The primal form from sums over partitions; scores of the training points are lazy."""
-        if self.solver in ("dense", "krylov"):
-            raise ValueError(
-                f"solver={self.solver!r} needs all rows at once; on a Dask collection it is "
-                "'factor' or 'auto'."
-            )
-        self._forget()
-        _, sums = self._fit_sums(X, partial(spread, X=X), residual=False)
-        self._from_sums(self.kernel_map_, X, sums)
-        self._n_features_out = self.n_components_ = self.eigenvalues_.shape[0]
-        return None if is_stream(X) else self.transform(X)
-
-    def _from_rows(self, kernel_map, X, Phi):
-        """From coordinates in memory, or from sums where there are more rows than that."""
-        if Phi is None:
-            self._from_sums(kernel_map, X, spread(kernel_map, X))
-        else:
-            self._from_coordinates(kernel_map, Phi)
-
-    def _from_sums(self, kernel_map, X, sums):
-        """PCA from mean and scatter of the coordinates.
-
-        One more look at the rows' kernel values fixes the signs: which score is the largest is not
-        known before the axes are.
+        None where the rank is not below `most`, or where the rows were not held.
         """
+        fit = kernel_map.fit_rows(X, Statistic(Spread.of))
+        if most is not None and kernel_map.rank_ >= most:
+            return None
         self.kernel_map_, self.kernel_ = kernel_map, kernel_map.kernel_
-        self._mean = sums.mean
-        total = float(namespace(sums.mean).linalg.trace(sums.scatter))
+        take_input_names(self, kernel_map)
+        sums = fit.sums
+        self.mean_, xp = sums.mean, namespace(sums.mean)
+        total = float(xp.linalg.trace(sums.scatter))
         values, axes = eigh(sums.scatter)
         k = self._count(values, total)
         values, axes = values[:k], axes[:, :k]
         values = self._cut(values, self._scale(values), sums.largest, sums.n)
-        sign = largest_scores(kernel_map, X, axes, -(sums.mean @ axes)).signs()
-        self._axes = axes * (sign * support(values))[None, :]
-        self._finish(values, axes[:0, :], total, sums.n)
-        del self.eigenvectors_  # one row for each training point
+        values, wanted = self._finish(values, total, sums.n)
+        Phi, offset = fit.coordinates(), -(sums.mean @ axes)
+        if Phi is None:
+            # One more look at the rows fixes the signs: the largest score is not known before.
+            linear = fit.map.linear(axes, offset)
+            extremes = new_rows(kernel_map, X, self.kernel_).fold(ScoreExtremes(linear))
+            sign = on_device_of(extremes.signs(), axes)
+        else:
+            scores = (Phi - sums.mean[None, :]) @ axes
+            sign = signs(scores)
+        axes = wide(axes * (sign * support(values[:k]))[None, :], wanted)
+        self.projection_ = fit.map.linear(axes, -(sums.mean @ axes))
+        if Phi is None:
+            return None
+        self.eigenvectors_ = wide(scores * (sign * inverse_root(values[:k]))[None, :], wanted)
+        return self.eigenvectors_ * xp.sqrt(self.eigenvalues_)[None, :]
 
     def _auto(self, kernel, points):
         """The cheapest exact solver for these sizes."""
@@ -223,27 +238,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
     def _few(self, n):
         return self.n_components * FEW_COMPONENTS <= n
 
-    def _from_coordinates(self, kernel_map, Phi):
-        """PCA on phi(X): the primal form, on landmarks. [EXACT] (11), (12)."""
-        self.kernel_map_, self.kernel_ = kernel_map, kernel_map.kernel_
-        xp = namespace(Phi)
-        largest = float(xp.max(row_norms(Phi, xp)))
-        # In memory the mean goes first: sums of squares about zero would lose digits.
-        self._mean = xp.mean(Phi, axis=0)
-        Phi = Phi - self._mean[None, :]
-        scatter = Moments.of(Phi).scatter()
-        values, axes = eigh(scatter)
-        total = float(xp.sum(xp.linalg.diagonal(scatter)))
-        k = self._count(values, total)
-        values, axes = values[:k], axes[:, :k]
-        values = self._cut(values, self._scale(values), largest, Phi.shape[0])
-        scores = Phi @ axes
-        sign = signs(scores)
-        self._axes = axes * (sign * support(values))[None, :]
-        U = scores * (sign * inverse_root(values))[None, :]
-        self._finish(values, U, total, Phi.shape[0])
-
-    def _from_kernel_matrix(self, kernel, points, solver):
+    def _fit_kernel_matrix(self, kernel, points, solver):
         """Eigenvectors of H K H, and what the scores of new points need: phi(z) = k_z W + b."""
         if kernel.kind == "gram" and points.shape[0] != points.shape[1]:
             raise ValueError(
@@ -263,13 +258,13 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
         scale, k = self._scale(pairs.values), self._count(pairs.values, total)
         values, U = pairs.values[:k], pairs.vectors[:, :k]
         values = self._cut(values, scale, largest, n, kernel, U)
+        values, wanted = self._finish(values, total, n)
         U = U - xp.mean(U, axis=0)[None, :]  # rounding has put a little of 1 into them
-        U = U * (signs(U) * support(values))[None, :]
-        self._landmarks = kernel.landmarks(copy(points))
-        self._weights, self._intercept = WRITTEN[self.form](
-            U * inverse_root(values)[None, :], values, row_means
-        )
-        self._finish(values, U, total, n)
+        U = wide(U * (signs(U) * support(values[:k]))[None, :], wanted)
+        W, b = SCORE_FORMS[self.form](U * inverse_root(values)[None, :], values, row_means)
+        self.projection_ = Expansion(kernel, kernel.landmarks(copy(points)), W, b)
+        self.eigenvectors_ = U
+        return U * xp.sqrt(values)[None, :]
 
     def _leading(self, kernel, points):
         k = min(self.n_components, points.shape[0])
@@ -335,8 +330,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
                 )
         return xp.where(values > zero, values, xp.zeros_like(values))
 
-    def _finish(self, values, U, total, n):
-        """Attributes; zeros left out or, where their number was asked for, kept with a warning."""
+    def _finish(self, values, total, n):
+        """(eigenvalues, how many): zeros are left out or, where asked for, kept with a warning."""
         xp = namespace(values)
         rank = int(xp.sum(xp.astype(values > 0, xp.int64)))
         if isinstance(self.n_components, numbers.Integral):
@@ -350,18 +345,11 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
                 )
         else:
             wanted = rank
-        self.eigenvalues_, self.eigenvectors_ = (
-            wide(values[None, :], wanted)[0, :],
-            wide(U, wanted),
-        )
-        for name in ("_axes", "_weights"):
-            if name in vars(self):
-                setattr(self, name, wide(getattr(self, name), wanted))
-        if "_intercept" in vars(self):
-            self._intercept = wide(self._intercept[None, :], wanted)[0, :]
-        self.explained_variance_ratio_ = (
-            self.eigenvalues_ / total if total > 0 else self.eigenvalues_
-        )
+        values = wide(values[None, :], wanted)[0, :]
+        self.eigenvalues_ = values
+        self.explained_variance_ratio_ = values / total if total > 0 else values
+        self._n_features_out = self.n_components_ = wanted
+        return values, wanted
 
     # --- scores and back -----------------------------------------------------------------
 
@@ -370,13 +358,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
         """Scores of every row; each row on its own."""
         check_is_fitted(self)
         points = validated_points(self, X, self.kernel_, reset=False)
-        if hasattr(self, "kernel_map_"):
-            scores = self.kernel_map_.project(X, self._axes, -(self._mean @ self._axes))
-        else:
-            rows = in_precision(points, self._weights)
-            scores = tiles.multiply(self.kernel_, rows, self._landmarks, self._weights)
-            scores = scores + self._intercept[None, :]
-        return as_points(scores, points)
+        return as_points(self.projection_(points), points)
 
     @available_if(has_points)
     def inverse_transform(self, X):
@@ -387,27 +369,26 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
         """
         return preimage(self, X)
 
-    def _combination(self, Z):
-        """The points of feature space with scores Z, as sums over landmarks: for pre-images."""
+    def way_back(self) -> WayBack:
+        """What pre-images need: points, their scores, and sums over landmarks."""
         if hasattr(self, "kernel_map_"):
-            return self.kernel_map_._combination(Z @ self._axes.T + self._mean[None, :])
-        return Combination(
-            self.kernel_, self._landmarks, Z @ self._weights.T + 1 / self._weights.shape[0]
-        )
-
-    def _examples(self):
-        """Points and their scores, to learn the way back from."""
+            back = way_back_of_scores(self.kernel_map_.way_back(), self.projection_, self.mean_)
+        else:
+            W = self.projection_.W
+            back = WayBack(
+                self.kernel_,
+                self.projection_.S,
+                None,
+                self.projection_.S,
+                lambda Z: Z @ W.T + 1 / W.shape[0],
+                on_scores(self.kernel_),
+                1.0,
+            )
         if hasattr(self, "X_fit_"):
             xp = namespace(self.eigenvectors_)
-            return self.X_fit_, self.eigenvectors_ * xp.sqrt(self.eigenvalues_)[None, :]
-        points, Phi = self.kernel_map_._examples()
-        return points, (Phi - self._mean[None, :]) @ self._axes
-
-    def _ridge_defaults(self):
-        return on_scores(self.kernel_), 1.0
-
-    def _last_fit(self):
-        return self.eigenvectors_
+            scores = self.eigenvectors_ * xp.sqrt(self.eigenvalues_)[None, :]
+            back = replace(back, points=self.X_fit_, coordinates=scores)
+        return back
 
     # --- checks --------------------------------------------------------------------------
 

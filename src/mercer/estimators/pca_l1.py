@@ -11,25 +11,30 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..engine.arrays import eigh, namespace, on_device_of, row_norms
+from ..engine.memory import MemoryLimitError
+from ..rows.dask import is_dask
+from ..rows.gather import held_if_few
+from ..rows.lazy import lazily
 from ..rows.moments import Moments
 from ..space.spectral import signs
 from .base import all_or_nothing, validated_points
 from .columns import as_points
 from .map_method import MapMethod
-from .preimage import has_points, on_scores, preimage
+from .preimage import WayBack, has_points, preimage, way_back_of_scores
 
 # Each start is a column of signs.
 MOST_STARTS = 10**6
 
 
 class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
-    """Robust principal components: maximise sum_i |<w, y_i>| instead of the sum of squares.
+    """Find principal components that a few outliers cannot turn.
 
-    A far-away point counts with its distance, not the square of it. The iteration of PCA-L1 on the
-    centred coordinates y_i of a kernel map: signs p_i = sign(w . y_i), then w along sum_i p_i y_i,
-    until no sign flips; the dispersion never decreases. It ends in a local maximum, so several
-    starts are tried: principal components, the largest point, and random signs. More components by
-    deflation, y_i - w (w . y_i).
+    Maximises sum_i |<w, y_i>| instead of the sum of squares ([NPT] IV-D): a far-away point counts
+    with its distance, not with the square of it. The iteration of PCA-L1 on the centred coordinates
+    y_i of a kernel map: signs p_i = sign(w . y_i), then w along sum_i p_i y_i, until no sign flips;
+    the dispersion never decreases. It ends in a local maximum, so several starts are tried:
+    principal components, the largest point, and random signs. More components follow by deflation,
+    y_i - w (w . y_i).
 
     Parameters
     ----------
@@ -52,6 +57,10 @@ class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
         Orthonormal directions in the coordinates of `kernel_map_`.
     n_iter_ : int
         Most steps that a component took.
+    mean_ : array of shape (rank,)
+        Of the coordinates.
+    projection_ : LinearOnMap
+        The function from points to scores.
     kernel_map_ : KernelMap
     kernel_ : Kernel
         The kernel with data-dependent parameters turned into numbers.
@@ -87,24 +96,30 @@ class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
     @all_or_nothing
     def fit_transform(self, X, y=None):
         """Fit, and return the scores of the training points."""
-        return self._fit(X)
+        scores = self._fit(X)
+        return self.transform(X) if is_dask(X) else scores
 
     def _fit(self, X):
         self._check_parameters()
-        points = validated_points(self, X, self._leaf_kernel(), reset=True)
-        self.kernel_map_ = self._new_map().set_params(residual=False)
-        Y = self.kernel_map_.fit_transform(X)
-        self.kernel_ = self.kernel_map_.kernel_
-        xp = namespace(Y)
-        self._mean = xp.mean(Y, axis=0)
-        Y = Y - self._mean[None, :]
+        X = held_if_few(X)
+        fit = self._fit_map(X, append_residual=False)
+        Y = fit.coordinates()
+        if Y is None:
+            raise MemoryLimitError(
+                f"KernelPCAL1 needs the coordinates of all {fit.n} rows at once, and they are not "
+                "held: limit the rank with kernel=KernelMap(kernel, max_rank=...) on an array, or "
+                "fit on a sample."
+            )
+        self.mean_ = namespace(Y).mean(Y, axis=0)
+        Y = Y - self.mean_[None, :]
         directions, self.dispersion_paths_ = self._directions(Y)
-        self._axes = directions * signs(Y @ directions)[None, :]
-        self.components_ = self._axes.T
+        axes = directions * signs(Y @ directions)[None, :]
+        self.components_ = axes.T
+        self.projection_ = fit.map.linear(axes, -(self.mean_ @ axes))
         self.dispersions_ = on_device_of([path[-1] for path in self.dispersion_paths_], Y)
         self.n_iter_ = max(len(path) for path in self.dispersion_paths_)
-        self._n_features_out = self._axes.shape[1]
-        return as_points(Y @ self._axes, points)
+        self._n_features_out = axes.shape[1]
+        return as_points(Y @ axes, fit.points)
 
     def _directions(self, Y):
         """Columns w, one after the other on what the earlier ones have left."""
@@ -142,37 +157,28 @@ class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
         return xp.stack(found, axis=1), paths
 
     def _starts(self, Y, principal, random):
-        """Signs, one column a start: they mean the same in every basis of the map."""
+        """Signs, one column per start: they mean the same in every basis of the map."""
         xp = namespace(Y)
         largest = int(xp.argmax(row_norms(Y, xp)))
         fixed = xp.concat([principal, Y[largest, :][:, None]], axis=1)
         flips = 2.0 * random.randint(2, size=(Y.shape[0], self.n_init)) - 1
         return xp.concat([polarity(Y @ fixed), on_device_of(flips, Y)], axis=1)
 
+    @lazily
     def transform(self, X):
         """Scores of every row; each row on its own."""
         check_is_fitted(self)
         points = validated_points(self, X, self.kernel_, reset=False)
-        scores = self.kernel_map_.project(X, self._axes, -(self._mean @ self._axes))
-        return as_points(scores, points)
+        return as_points(self.projection_(points), points)
 
     @available_if(has_points)
     def inverse_transform(self, X):
         """Points with these scores, about: see :func:`mercer.preimage`."""
         return preimage(self, X)
 
-    def _combination(self, Z):
-        return self.kernel_map_._combination(Z @ self._axes.T + self._mean[None, :])
-
-    def _examples(self):
-        points, Phi = self.kernel_map_._examples()
-        return points, (Phi - self._mean[None, :]) @ self._axes
-
-    def _ridge_defaults(self):
-        return on_scores(self.kernel_), 1.0
-
-    def _last_fit(self):
-        return self._axes
+    def way_back(self) -> WayBack:
+        """What pre-images need: landmarks, their scores, and sums over them."""
+        return way_back_of_scores(self.kernel_map_.way_back(), self.projection_, self.mean_)
 
     def _check_parameters(self):
         for name, least in (("n_components", 1), ("n_init", 0), ("max_iter", 1)):

@@ -5,42 +5,113 @@ the sum that it is; a ridge regression from coordinates to points, learned once 
 Schoelkopf 2004); or, for kernels of the distance, the point whose image is nearest, by the fixed
 point iteration of Mika et al. 1999.
 
-A model takes part by `_combination(Z)`, the points of feature space as sums over landmarks, and
-`_examples()`, points with their coordinates.
+A model takes part by ``way_back()``: points with their coordinates, and how a point of feature
+space is a sum over landmarks.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..engine import tiles
 from ..engine.arrays import is_array, is_numpy, namespace, on_device_of, row_norms
+from ..feature_map import FeatureMap
 from ..kernels import RBF, Kernel, Linear, Matern, QuadraticForm, RationalQuadratic
 from ..kernels.algebra import Scaled
 from ..kernels.base import is_number
 from ..kernels.dot_product import DotProduct
 from ..kernels.stationary import Laplacian, Stationary
 from ..space import factorize
+from ..space.corrected import Corrected
 
 METHODS = ("ridge", "fixed-point")
 TINY = 1e-30
 
 
-@dataclass
-class Combination:
-    """Points of feature space, each row of weights one: sum_j w_j image(s_j)."""
+@dataclass(frozen=True)
+class WayBack:
+    """What pre-images need of a fitted model.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    points, coordinates : examples, to learn a regression from
+    landmarks : points that sums are taken over
+    weights : function from rows of coordinates to rows of weights over the landmarks
+    ridge_kernel : kernel of the regression; None for a linear one
+    ridge_alpha : its penalty, unless the caller gives one
+    """
 
     kernel: Kernel
+    points: Any
+    coordinates: Any
     landmarks: Any
-    weights: Any
+    weights: Callable[[Any], Any]
+    ridge_kernel: Kernel | None
+    ridge_alpha: float
+
+
+def way_back_of_map(feature_map, n_features) -> WayBack:
+    """From the coordinates of a map, whose landmarks it keeps anyway.
+
+    Exact coordinates are linear features: the regression has no kernel and hardly any penalty.
+    """
+    space, kernel = feature_map.space, feature_map.kernel
+    if space.S is None:
+        if not is_linear(kernel):
+            raise ValueError(
+                "basis='closed' keeps no training points to find a way back with: use "
+                "basis='cholesky', a rotation of it."
+            )
+        points = on_device_of(np.eye(n_features), space.example)
+        known = kernel.features(points)
+        inverse = namespace(known).linalg.pinv(known)
+        plain = FeatureMap(space, feature_map.rotation, feature_map.mean)
+
+        def weights(Z):
+            raw = Z if plain.mean is None else Z + plain.mean[None, :]
+            raw = raw if plain.rotation is None else raw @ plain.rotation.T
+            return raw @ inverse
+
+        return WayBack(kernel, points, plain(points), points, weights, None, 1e-6)
+    weights = feature_map.combination
+    if isinstance(space, Corrected):
+        weights = _no_sums
+    return WayBack(
+        kernel, space.S, feature_map.landmark_coordinates(), space.S, weights, None, 1e-6
+    )
+
+
+def way_back_of_scores(back: WayBack, linear, mean) -> WayBack:
+    """From scores (coordinates - mean) @ axes on the coordinates of another way back."""
+    axes = linear.coef
+
+    def weights(Z):
+        return back.weights(Z @ axes.T + mean[None, :])
+
+    scores = (back.coordinates - mean[None, :]) @ axes
+    return replace(
+        back,
+        coordinates=scores,
+        weights=weights,
+        ridge_kernel=on_scores(back.kernel),
+        ridge_alpha=1.0,
+    )
+
+
+def _no_sums(Z):
+    raise ValueError(
+        "the similarity was corrected (see correction_), so its points are not sums over "
+        "landmarks; use method='ridge'."
+    )
 
 
 def preimage(model, Z, method="ridge", *, alpha=None, max_iter=200, tol=1e-7):
-    """Points whose coordinates (or scores) are about Z.
+    """Find input points for given coordinates (or scores).
 
     Parameters
     ----------
@@ -76,7 +147,7 @@ def preimage(model, Z, method="ridge", *, alpha=None, max_iter=200, tol=1e-7):
     >>> preimage(kernel_map, Z, "fixed-point").round(2)
     array([[ 0.3, -0.4]])
     """
-    if not hasattr(model, "_combination"):
+    if not hasattr(model, "way_back"):
         raise TypeError(
             f"model must be a fitted KernelMap, KernelPCA or KernelPCAL1, got "
             f"{type(model).__name__}."
@@ -86,18 +157,20 @@ def preimage(model, Z, method="ridge", *, alpha=None, max_iter=200, tol=1e-7):
         raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}.")
     if alpha is not None and not (is_number(alpha) and 0 < alpha < np.inf):
         raise ValueError(f"alpha must be a positive number, got {alpha!r}.")
-    require_vectors(model)
-    Z = _coordinates(model, Z)
-    if is_linear(model.kernel_):
-        return _sum(model._combination(Z))
+    _require_vectors(model)
+    back = model.way_back()
+    _require_numbers(model, back.points)
+    Z = _coordinates(model, back, Z)
+    if is_linear(back.kernel):
+        return back.weights(Z) @ back.landmarks  # exact, up to what the kernel does not see
     if method == "fixed-point":
-        return fixed_point(model._combination(Z), max_iter=max_iter, tol=tol)
-    return _ridge(model, alpha)(Z)
+        return fixed_point(back.kernel, back.landmarks, back.weights(Z), max_iter=max_iter, tol=tol)
+    return _ridge(model, back, alpha)(Z)
 
 
 def has_points(model):
     """Whether there is a way back at all; for available_if, which shows the reason as a cause."""
-    if model._leaf_kernel().kind == "gram":
+    if model.leaf_kernel().kind == "gram":
         raise AttributeError(
             f"{type(model).__name__} takes a precomputed kernel: the points behind it are unknown, "
             "so there is no way back to them. Fit with the kernel itself."
@@ -112,72 +185,14 @@ def is_linear(kernel):
     )
 
 
-def _sum(combination):
-    """sum_j w_j s_j: exact for linear kernels, up to what the kernel does not see."""
-    return combination.weights @ combination.landmarks
-
-
-class MapPreimages:
-    """The way back from the coordinates of a KernelMap, whose landmarks it keeps anyway."""
-
-    kernel_: Any
-    mean_: Any
-    correction_: Any
-    n_features_in_: int
-    _space: Any
-    _rotation: Any
-    _rotated: Any
-
-    @available_if(has_points)
-    def inverse_transform(self, X):
-        """Points with these coordinates: exact for a linear kernel, else by :func:`preimage`."""
-        return preimage(self, X)
-
-    def _combination(self, Z):
-        """phi = C^-1 k(S, .) is the sum over landmarks with weights C^-T phi."""
-        raw = Z if self.mean_ is None else Z + self.mean_[None, :]
-        raw = raw if self._rotation is None else raw @ self._rotation.T
-        if self.correction_ is not None:
-            raise ValueError(
-                "the similarity was corrected (see correction_), so its points are no sums over "
-                "landmarks; use method='ridge'."
-            )
-        if self._space.S is None:
-            S, Phi = self._examples()
-            return Combination(self.kernel_, S, raw @ namespace(Z).linalg.pinv(Phi))
-        return Combination(self.kernel_, self._space.S, self._space.landmark_weights(raw))
-
-    def _examples(self):
-        """Landmarks and their coordinates, rows of C; unit vectors for a closed linear map."""
-        if self._space.S is None and not is_linear(self.kernel_):
-            raise ValueError(
-                "basis='closed' keeps no training points to find a way back with: use "
-                "basis='cholesky', a rotation of it."
-            )
-        if self._space.S is None:
-            S = on_device_of(np.eye(self.n_features_in_), self._space.example)
-            return S, self.kernel_.features(S)
-        S = self._space.S
-        known = getattr(self._space, "C", None)
-        Phi = self._rotated(self._space.coordinates(S) if known is None else known)
-        return S, Phi if self.mean_ is None else Phi - self.mean_[None, :]
-
-    def _ridge_defaults(self):
-        """Exact coordinates are linear features: no kernel, hardly any penalty."""
-        return None, 1e-6
-
-    def _last_fit(self):
-        return self._space
-
-
 # --- ridge ------------------------------------------------------------------------------------
 
 
 class Ridge:
     """z -> k(z, S) B: kernel ridge on a factor; linear, with intercept, where kernel is None."""
 
-    def __init__(self, kernel, Z, X, alpha, of):
-        self.kernel, self.alpha, self.of = kernel, alpha, of
+    def __init__(self, kernel, Z, X, alpha):
+        self.kernel, self.alpha = kernel, alpha
         if kernel is None:
             self.mean, self.target_mean = _mean(Z), _mean(X)
             # (F - 1 mean')'X needs no centred X, which would fill a sparse one.
@@ -202,14 +217,13 @@ class Ridge:
         return tiles.multiply(self.kernel, Z, self.S, self.B)
 
 
-def _ridge(model, alpha):
-    """The regression of a model, learned once for each alpha asked for in a row."""
-    kernel, default = model._ridge_defaults()
-    alpha = default if alpha is None else float(alpha)
-    learned = vars(model).get("_ridge")
-    if learned is None or learned.alpha != alpha or learned.of is not model._last_fit():
-        X, Z = model._examples()
-        learned = model._ridge = Ridge(kernel, Z, X, alpha, of=model._last_fit())
+def _ridge(model, back, alpha):
+    """The regression of a model, kept until it is fitted again or another alpha is asked for."""
+    alpha = back.ridge_alpha if alpha is None else float(alpha)
+    learned = vars(model).get("preimage_ridge_")
+    if learned is None or learned.alpha != alpha:
+        learned = Ridge(back.ridge_kernel, back.coordinates, back.points, alpha)
+        model.preimage_ridge_ = learned
     return learned
 
 
@@ -217,8 +231,8 @@ def on_scores(kernel):
     """The model's own kernel where it compares any vectors; else RBF with gamma by the scores."""
     inner = kernel.kernel if isinstance(kernel, Scaled) else kernel
     general = isinstance(inner, (DotProduct, Stationary, Laplacian)) and inner.is_psd is True
-    weights_a_column = any(np.ndim(value) for value in inner.get_params(deep=False).values())
-    return kernel if general and not weights_a_column else RBF("scale")
+    weights_per_column = any(np.ndim(value) for value in inner.get_params(deep=False).values())
+    return kernel if general and not weights_per_column else RBF("scale")
 
 
 # --- fixed point ------------------------------------------------------------------------------
@@ -242,7 +256,7 @@ def slope(kernel):
     )
 
 
-def fixed_point(combination, *, max_iter, tol):
+def fixed_point(kernel, S, weights, *, max_iter, tol):
     """argmin_x |image(x) - p|^2 for p = sum_j w_j image(s_j), k(x, x) constant.
 
     The gradient of sum_j w_j k(x, s_j) is along sum_j c_j (s_j - x) with c_j = w_j (-dk/dd^2)(x,
@@ -250,7 +264,6 @@ def fixed_point(combination, *, max_iter, tol):
     is nearest. Where sum_j c_j < 0 (weights have both signs) the gradient points the other way; a
     step that brings x no nearer is halved, so that the distance never grows.
     """
-    kernel, S, weights = combination.kernel, combination.landmarks, combination.weights
     if scipy.sparse.issparse(S):
         S = S.toarray()
     xp, steepness = namespace(weights), slope(kernel).against(S)
@@ -280,24 +293,25 @@ def fixed_point(combination, *, max_iter, tol):
 # --- checks -----------------------------------------------------------------------------------
 
 
-def require_vectors(model):
-    name, kernel = type(model).__name__, model.kernel_
-    if kernel.kind == "gram":
+def _require_vectors(model):
+    if model.kernel_.kind == "gram":
         raise ValueError(
-            f"{name} was fitted on a precomputed kernel: the points behind it are unknown, so "
-            "there is no way back to them. Fit with the kernel itself."
+            f"{type(model).__name__} was fitted on a precomputed kernel: the points behind it are "
+            "unknown, so there is no way back to them. Fit with the kernel itself."
         )
-    points = model._examples()[0]
+
+
+def _require_numbers(model, points):
     if not (is_array(points) or scipy.sparse.issparse(points)) or points.dtype == object:
         raise ValueError(
-            f"{name} was fitted on objects that are not vectors of numbers: pre-images are sums of "
-            "training points, which objects do not have."
+            f"{type(model).__name__} was fitted on objects that are not vectors of numbers: "
+            "pre-images are sums of training points, which objects do not have."
         )
 
 
-def _coordinates(model, Z):
+def _coordinates(model, back, Z):
     """Z as an array like the model's own, with its number of columns."""
-    like, width = model._examples()[1], model._n_features_out
+    like, width = back.coordinates, len(model.get_feature_names_out())
     if not is_array(Z):
         Z = np.asarray(Z)
     if is_numpy(Z) != is_numpy(like):

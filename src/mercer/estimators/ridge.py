@@ -3,16 +3,19 @@
 import numpy as np
 
 from ..kernels import points as pts
+from ..rows.dask import is_dask
+from ..rows.gather import held_column, held_if_few
 from .base import all_or_nothing
-from .partitions import held, in_passes, n_targets
 from .ridge_model import RidgeModel, as_host
+from .targets import n_targets
 
 
 class KernelRidge(RidgeModel):
-    """Ridge regression in the feature space of a kernel: [KERNELS] (2)-(8).
+    """Fit a regression function that is linear in the feature space of a kernel.
 
-    Minimises ``sum_i (t_i - w . phi(x_i))^2 + alpha |w|^2``. Equal to scikit-learn's KernelRidge
-    for the same kernel; uncentred and without intercept, unless `kernel` is a centred map.
+    Minimises ``sum_i (t_i - w . phi(x_i))^2 + alpha |w|^2``: [KERNELS] (2)-(8). Equal to
+    scikit-learn's KernelRidge for the same kernel; uncentred and without intercept, unless `kernel`
+    is a centred map.
 
     Parameters
     ----------
@@ -21,9 +24,10 @@ class KernelRidge(RidgeModel):
     kernel : Kernel, str, callable or KernelMap, default="rbf"
     form : {"auto", "primal", "dual"}, default="auto"
         "primal" solves for w on the coordinates of the map (r x r, [KERNELS] (3)), "dual" for one
-        coefficient a sample (n x n, [KERNELS] (7)), without a map: both give the same function.
+        coefficient per sample (n x n, [KERNELS] (7)), without a map: both give the same function.
         "auto" is "dual" where the kernel matrix fits the memory and a sample of it has full rank,
-        so that n x n is the least work; else "primal". A KernelMap given as `kernel` is "primal".
+        or alpha is very small (there the dual form is more accurate); else "primal". A KernelMap
+        given as `kernel` is "primal".
 
     Attributes
     ----------
@@ -35,7 +39,11 @@ class KernelRidge(RidgeModel):
     kernel_ : Kernel
         Bound to the training data.
     form_ : "primal" or "dual"
-    function_ : RKHSFunction, or a list of one a target
+    alphas_ : array of shape (n_targets,)
+        The penalties that were used.
+    prediction_ : Expansion or LinearOnMap
+        The function from points to predictions.
+    function_ : RKHSFunction, or a list of one per target
 
     Examples
     --------
@@ -56,33 +64,25 @@ class KernelRidge(RidgeModel):
     @all_or_nothing
     def fit(self, X, y, sample_weight=None):
         """Solve for the coefficients."""
-        if in_passes(X):
-            return self._fit_partitions(X, held(y), sample_weight)
+        X = held_if_few(X)
+        y, sample_weight = held_column(y, X), held_column(sample_weight, X)
+        if is_dask(y):
+            columns = n_targets(y)
+            self.single_target_ = columns is None
+            self._check_alpha(columns or 1)
+            return self._fit(X, y, sample_weight)
         T, weights = self._check_targets(X, y, sample_weight)
         self._check_alpha(T.shape[1])
-        return self._fit_held(X, T, weights)
+        return self._fit(X, T, weights)
 
     def _alphas_of_matrix(self, K, T, weights):
         return self._check_alpha(T.shape[1])
 
     def _alphas_of_coordinates(self, Phi, T, weights, sums):
-        return self._check_alpha(T.shape[1])
+        return self._check_alpha(sums.cross.shape[1])
 
-    def _fit_partitions(self, X, y, sample_weight):
-        """The same solution from sums over partitions; no coefficient a sample is kept."""
-        if y is None:
-            raise ValueError("KernelRidge requires y to be passed, but the target y is None.")
-        columns = n_targets(y)
-        self._flat, self.form_ = columns is None, self._chosen_form(X)
-        alphas = self._check_alpha(columns or 1)
-        for name in ("dual_coef_", "_S", "_weights"):
-            self.__dict__.pop(name, None)
-        _, sums = self._fit_moments(X, y, sample_weight)
-        if not sums.n > 0:
-            raise ValueError("sample_weight must not be all zero.")
-        self._solve(sums, alphas)
-        self.kernel_ = self.kernel_map_.kernel_
-        return self
+    def _smallest_alpha(self):
+        return float(np.min(as_host(self.alpha)))
 
     def _check_alpha(self, n_targets):
         with pts.naming("alpha"):

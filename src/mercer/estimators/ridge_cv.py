@@ -2,20 +2,23 @@
 
 import numpy as np
 
-from ..engine.arrays import as_numpy, eigh, namespace, on_device_of
+from ..engine.arrays import eigh, namespace, on_device_of
 from ..engine.memory import MemoryLimitError
 from ..kernels import points as pts
+from ..rows.gather import held_column, held_if_few
+from ..solve.leave_one_out import leave_one_out_errors
 from .base import all_or_nothing
-from .partitions import in_passes
 from .ridge_model import RidgeModel, as_host
+from .targets import in_pieces
 
 
 class KernelRidgeCV(RidgeModel):
     """KernelRidge whose alpha has the smallest leave-one-out error, in closed form.
 
-    One eigendecomposition serves every alpha. With Phi'Phi = V D V' and Q = Phi V (or, the same Q,
-    K = U D U' and Q = U D^1/2), the error at a left-out row is (t_i - f_i) / (1 - h_i) with
-    h_i = sum_j Q_ij^2 / (D_j + alpha). Nothing is fitted again.
+    Nothing is fitted again: one eigendecomposition serves every alpha. With Phi'Phi = V D V' and
+    Q = Phi V (or, the same Q, K = U D U' and Q = U D^1/2), the error at a left-out row is
+    (t_i - f_i) / (1 - h_i) with h_i = sum_j Q_ij^2 / (D_j + alpha). On a centred map the mean
+    counts as well: h_i + 1/n.
 
     Parameters
     ----------
@@ -57,11 +60,13 @@ class KernelRidgeCV(RidgeModel):
     @all_or_nothing
     def fit(self, X, y, sample_weight=None):
         """Choose alpha, and solve."""
-        if in_passes(X):
+        X = held_if_few(X)
+        if in_pieces(X):
             raise TypeError(
-                "KernelRidgeCV needs the errors of all rows at once; on a Dask collection or a "
-                "stream choose alpha on a sample, and fit KernelRidge."
+                "KernelRidgeCV needs the errors of all rows at once; for rows that come in pieces "
+                "choose alpha on a sample, and fit KernelRidge."
             )
+        y, sample_weight = held_column(y, X), held_column(sample_weight, X)
         T, weights = self._check_targets(X, y, sample_weight)
         self._check_alphas()
         largest = float(np.abs(T).max())
@@ -69,7 +74,7 @@ class KernelRidgeCV(RidgeModel):
             raise ValueError(
                 f"y reaches {largest:.4g}, and the squares of its errors overflow: scale y."
             )
-        return self._fit_held(X, T, weights)
+        return self._fit(X, T, weights)
 
     def _alphas_of_matrix(self, K, T, weights):
         """K = V D V': the rows of Q = V D^1/2 are coordinates."""
@@ -90,13 +95,21 @@ class KernelRidgeCV(RidgeModel):
             )
         values, V = eigh(sums.second)
         if weights is not None:
+            if self.kernel_map_.mean_ is not None:
+                raise ValueError(
+                    "KernelRidgeCV with sample_weight has no closed-form leave-one-out error on a "
+                    "centred map: use center=False."
+                )
             root = namespace(Phi).sqrt(weights)[:, None]
             Phi, T = Phi * root, T * root
-        return self._chosen(Phi @ V, values, T, weights)
+        return self._chosen(Phi @ V, values, T, weights, self.kernel_map_.mean_ is not None)
 
-    def _chosen(self, Q, values, T, weights):
+    def _smallest_alpha(self):
+        return float(self._check_alphas().min())
+
+    def _chosen(self, Q, values, T, weights, centred=False):
         candidates = self._check_alphas()
-        errors = leave_one_out_errors(Q, values, T, candidates)
+        errors = leave_one_out_errors(Q, values, T, candidates, centred=centred)
         errors /= T.shape[1] * (T.shape[0] if weights is None else float(namespace(Q).sum(weights)))
         best = int(np.argmin(errors))
         self.alpha_, self.best_score_ = float(candidates[best]), -float(errors[best])
@@ -109,28 +122,3 @@ class KernelRidgeCV(RidgeModel):
         if alphas.ndim != 1 or not alphas.size or not np.all((alphas > 0) & (alphas < np.inf)):
             raise ValueError(f"alphas must be a list of positive numbers, got {self.alphas!r}.")
         return alphas
-
-
-def leave_one_out_errors(Q, values, T, alphas):
-    """Sums of squared leave-one-out errors of ridge on the rows of Q, for every alpha.
-
-    Q'Q is diagonal: `values`, largest first. Rows of Q and T times the roots of their weights give
-    the weighted sums.
-    """
-    xp = namespace(Q)
-    # Smaller eigenvalues are rounding: without a floor a tiny alpha would divide by nothing.
-    floor = max(float(values[0]), 0.0) * float(xp.finfo(values.dtype).eps)
-    values = xp.where(values > floor, values, floor * xp.ones_like(values))
-    alphas = on_device_of(alphas, Q)[None, :]
-    gain = 1 / (values[:, None] + alphas)  # r x alphas
-    squares = Q * Q
-    leverage, own = squares @ gain, xp.sum(squares, axis=1)[:, None]
-    # 1 - h >= alpha / (k(x, x) + alpha): a bound where the difference is all rounding.
-    least = alphas / (own + alphas) + float(xp.finfo(own.dtype).eps)
-    left = xp.where(1 - leverage > least, 1 - leverage, least)
-    projected = Q.T @ T
-    errors = xp.zeros_like(left[0, :])
-    for k in range(T.shape[1]):
-        misses = (T[:, k : k + 1] - Q @ (projected[:, k : k + 1] * gain)) / left
-        errors = errors + xp.sum(misses * misses, axis=0)
-    return as_numpy(errors).copy()

@@ -1,6 +1,6 @@
 """What ridge regressions share: two forms of one solution, predictions, their uncertainty."""
 
-from functools import partial
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,112 +10,107 @@ from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from ..engine import tiles
-from ..engine.arrays import (
-    as_numpy,
-    cholesky,
-    is_array,
-    namespace,
-    on_device_of,
-    put,
-    row_norms,
-    solve_triangular,
-)
+from ..engine.arrays import as_numpy, is_array, namespace, on_device_of, row_norms, solve_triangular
 from ..engine.memory import budget
-from ..expansion import RKHSFunction
+from ..expansion import Expansion
+from ..fit import Statistic
 from ..kernels import as_kernel
 from ..kernels import points as pts
-from ..rows.moments import Moments
-from ..space import Factor, factorize
+from ..rows.moments import Moments, Spread
+from ..solve.direct import Shifted, factor_shifted, solve_regularized
+from ..space import Landmarks, factorize
 from .base import on_fitted, validated_points
 from .kernel_map import KernelMap
 from .map_method import MapMethod, functions
-from .partitions import in_passes, moments, spread
+from .targets import in_pieces, target_column, weight_column
 
 FORMS = ("auto", "primal", "dual")
 # Rows from which "auto" judges whether the kernel matrix has full rank.
 SAMPLE = 400
+# Below this share of the kernel's trace, alpha shows the rounding of the map's coordinates at new
+# points, about sqrt(eps) times |w|: the dual form does not.
+SMALL_ALPHA = 1e-6
 
 
 class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
     """Ridge in either form. Subclasses say which alphas: given, or chosen from what is at hand."""
 
     form: Any
+    prediction_: Any  # an Expansion, or a LinearOnMap
     # n x n matrices that the dual form holds at once.
     _matrices = 2
 
     def _alphas_of_matrix(self, K, T, weights):
-        """One alpha a target, the kernel matrix at hand."""
+        """One alpha per target, the kernel matrix at hand."""
         raise NotImplementedError
 
     def _alphas_of_coordinates(self, Phi, T, weights, sums):
-        """One alpha a target, coordinates (None where they were streamed) and sums at hand."""
+        """One alpha per target, coordinates (None where rows were passed over) and sums at hand."""
+        raise NotImplementedError
+
+    def _smallest_alpha(self):
+        """The smallest penalty that may be used."""
         raise NotImplementedError
 
     # --- fitting ----------------------------------------------------------------------------------
 
-    def _fit_held(self, X, T, weights):
-        """From rows held in memory, in the form that costs least."""
+    def _fit(self, X, T, weights):
+        """Solve in the form that costs least; T and weights may be Dask collections, as X may."""
         self.form_ = self._chosen_form(X)
-        for name in ("kernel_map_", "coef_", "_S", "_weights", "dual_coef_"):
-            self.__dict__.pop(name, None)  # of an earlier fit, perhaps in the other form
-        fit = self._fit_dual if self.form_ == "dual" else self._fit_primal
-        dual = fit(X, T, weights)
-        if dual is not None:  # a coefficient a sample would need another pass over streamed rows
-            self.dual_coef_ = dual[:, 0] if self._flat else dual
+        if self.form_ == "dual":
+            dual = self._fit_dual(X, T, weights)
+        else:
+            dual = self._fit_primal(X, T, weights)
+        if dual is not None:  # one coefficient per sample would need another pass over the rows
+            self.dual_coef_ = dual[:, 0] if self.single_target_ else dual
         return self
 
     def _fit_primal(self, X, T, weights):
-        """w = (Phi'Phi + alpha I)^-1 Phi't: [KERNELS] (3). Returns one coefficient a sample."""
-        Phi, sums = self._fit_moments(X, T, weights)
-        self.kernel_ = self.kernel_map_.kernel_
-        if Phi is None:
-            self._solve(sums, self._alphas_of_coordinates(None, T, weights, sums))
-            return None
-        T = on_device_of(T, Phi)
-        weights = None if weights is None else on_device_of(weights, Phi)
-        sums = Moments.of(Phi, T, weights)
-        alphas = self._alphas_of_coordinates(Phi, T, weights, sums)
-        self._solve(sums, alphas)
-        return self._dual_of_primal(Phi, T, weights, alphas)
-
-    def _fit_moments(self, X, T, weights):
-        """(coordinates, None) or (None, moments): the latter in one pass after the map's own."""
-        if weights is None and self._new_map()._needs_sums:
-            Phi, sums = self._fit_sums(X, partial(spread, X=X, T=T))
-            return Phi, None if sums is None else sums.moments()
-        Phi = self._fit_map(X)
-        return Phi, moments(self.kernel_map_, X, T, weights) if Phi is None else None
+        """w = (Phi'Phi + alpha I)^-1 Phi't: [KERNELS] (3). Returns one coefficient per sample."""
+        fused = weights is None and self._new_map().needs_sums
+        if fused:
+            statistic = Statistic(Spread.of, [target_column(T)])
+        else:
+            columns = [target_column(T), weight_column(weights)]
+            statistic = Statistic(Moments.of, columns, movable=False)
+        fit = self._fit_map(X, statistic)
+        sums, Phi = fit.sums.moments() if fused else fit.sums, fit.coordinates()
+        if not sums.n > 0:
+            raise ValueError("sample_weight must not be all zero.")
+        if Phi is not None:
+            T = on_device_of(T, Phi)
+            weights = None if weights is None else on_device_of(weights, Phi)
+        self.alphas_ = self._alphas_of_coordinates(Phi, T, weights, sums)
+        self.coef_, self._factors = solve_regularized(sums.second, sums.cross, self.alphas_)
+        self.prediction_ = fit.map.linear(self.coef_)
+        return None if Phi is None else self._dual_of_primal(Phi, T, weights)
 
     def _fit_dual(self, X, T, weights):
         """a = (K + alpha I)^-1 t: [KERNELS] (7). Weighted rows have noise alpha / weight."""
         kernel, points = self._bound(X)
         kept = np.arange(len(T)) if weights is None else np.flatnonzero(weights > 0)
         rows = pts.take(points, kept)
-        self.kernel_, self._S = kernel, kernel.landmarks(points, kept)
-        K = tiles.evaluate(kernel, rows) if kernel.kind != "gram" else kernel.against(self._S)(rows)
+        S = kernel.landmarks(points, kept)
+        K = tiles.evaluate(kernel, rows) if kernel.kind != "gram" else kernel.against(S)(rows)
         T = on_device_of(T[kept], K)
         weights = None if weights is None else on_device_of(weights[kept], K)
-        alphas = self._alphas_of_matrix(K, T, weights)
-        noise = None if weights is None else 1 / weights
-        self._weights, parts = solve_regularized(K, T, alphas, noise)
-        # |C^-1 k_z|^2 is what the samples explain of k(z, z).
-        self._factors = [
-            (alpha, mine, Factor(kernel, self._S, C, kept)) for alpha, mine, C in parts
-        ]
-        return _scattered(self._weights, kept, points.shape[0])
+        self.alphas_ = self._alphas_of_matrix(K, T, weights)
+        self.noise_ = None if weights is None else 1 / weights
+        W, factors = solve_regularized(K, T, self.alphas_, self.noise_)
+        self.kernel_ = kernel
+        if kernel.kind == "gram":  # the matrix cannot be made again
+            self._factors = [replace(f, C=Landmarks(kernel, S, f.C, kept)) for f in factors]
+        self.prediction_ = Expansion(kernel, S, W, namespace(W).zeros_like(W[0, :]))
+        return _scattered(W, kept, points.shape[0])
 
-    def _solve(self, sums, alphas):
-        """w = (Phi'Phi + alpha I)^-1 Phi't from sums over rows, one alpha a target."""
-        self.coef_, self._factors = solve_regularized(sums.second, sums.cross, alphas)
-
-    def _dual_of_primal(self, Phi, T, weights, alphas):
+    def _dual_of_primal(self, Phi, T, weights):
         """a = (t - Phi w) / alpha: the w of [KERNELS] (3) is Phi'a."""
-        if not np.all(alphas > 0):
-            w, _ = self.kernel_map_.landmark_weights(self.coef_)
-            return _scattered(w, self.kernel_map_.landmark_indices_, Phi.shape[0])
+        if not np.all(self.alphas_ > 0):
+            W = self.kernel_map_.landmark_weights(self.coef_)[0]
+            return _scattered(W, self.kernel_map_.landmark_indices_, Phi.shape[0])
         left = T - Phi @ self.coef_
         left = left if weights is None else left * weights[:, None]
-        return left / on_device_of(alphas, Phi)[None, :]
+        return left / on_device_of(self.alphas_, Phi)[None, :]
 
     # --- prediction -------------------------------------------------------------------------------
 
@@ -127,63 +122,78 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
         noise alpha: rho^2(z) + alpha phi' (Phi'Phi + alpha I)^-1 phi, rho^2 being what the map
         does not see of z. A precomputed kernel needs `diag`, the k(z, z), for it.
         """
-        values = self._values(X)
-        values = values[:, 0] if self._flat else values
+        points = validated_points(self, X, self.kernel_, reset=False)
         if not return_std:
-            return values
+            values = self.prediction_(points)
+            return values[:, 0] if self.single_target_ else values
+        dual = self.form_ == "dual"
+        values, variance = (self._dual_variance if dual else self._primal_variance)(points, diag)
         xp = namespace(values)
-        variance = self._variances(X, diag)
         variance = xp.where(variance > 0, variance, xp.zeros_like(variance))
-        one = self._flat or len(self._factors) == 1
+        one = self.single_target_ or len(np.unique(self.alphas_)) == 1
+        values = values[:, 0] if self.single_target_ else values
         return values, xp.sqrt(variance[:, 0] if one else variance)
 
-    def _values(self, X):
-        """phi_z'w, or k_z'a: [KERNELS] (8)."""
-        if self.form_ == "primal":
-            return self.kernel_map_.project(X, self.coef_)
-        return tiles.multiply(self.kernel_, self._new_points(X), self._S, self._weights)
+    def _primal_variance(self, points, diag):
+        """(values, variances): one evaluation of the kernel against the landmarks serves both."""
+        feature_map = self.prediction_.map
+        rows = feature_map.fitted(points)
+        Phi = feature_map.space.coordinates(rows)
+        xp = namespace(Phi)
+        rho2 = feature_map.diagonal(rows, diag) - row_norms(Phi, xp)
+        rho2 = xp.where(rho2 > 0, rho2, xp.zeros_like(rho2))
+        Phi = feature_map.finished(Phi, rho2, rows)
+        seen = _per_target(
+            self._factors, lambda f: f.alpha * row_norms(solve_triangular(f.C, Phi.T).T, xp)
+        )
+        # The residual may be a coordinate already.
+        unseen = 0.0 if feature_map.append_residual else rho2[:, None]
+        return Phi @ self.coef_, seen + unseen
 
-    def _variances(self, X, diag):
-        """One column a target: unseen part plus what the noise leaves open of the seen part."""
-        if self.form_ == "primal":
-            return self._variances_of_coordinates(X, diag)
-        points = self._new_points(X)
+    def _dual_variance(self, points, diag):
+        """(values, variances): |C^-1 k_z|^2 is what the samples explain of k(z, z)."""
+        W = self.prediction_.W
+        points = pts.as_fitted(points, self.prediction_.S, W.dtype)
         if diag is None and self.kernel_.kind == "gram":
             raise ValueError("a precomputed kernel does not know k(z, z): pass it as diag=.")
-        own = self.kernel_.diagonal(points) if diag is None else on_device_of(diag, self._weights)
-        return self._each(lambda alpha, factor: own - factor.squared_norms(points))
+        own = self.kernel_.diagonal(points) if diag is None else on_device_of(diag, W)
+        explained = _per_target(self._sample_factors(), lambda f: f.C.squared_norms(points))
+        return self.prediction_(points), own[:, None] - explained
 
-    def _variances_of_coordinates(self, X, diag):
-        Phi = self.kernel_map_.transform(X)
-        variance = self._each(
-            lambda alpha, C: alpha * row_norms(solve_triangular(C, Phi.T).T, namespace(Phi))
-        )
-        if self.kernel_map_.get_params()["residual"]:
-            return variance  # the residual is a coordinate already
-        return variance + self.kernel_map_.residual(X, diag)[:, None]
+    def _sample_factors(self):
+        """Factors of K + alpha N, made when first asked for and never saved: n x n numbers."""
+        if self.kernel_.kind == "gram":
+            return self._factors
+        if "_cached_factors" not in vars(self):
+            S = self.prediction_.S
+            K, everyone = tiles.evaluate(self.kernel_, S), np.arange(S.shape[0])
 
-    def _each(self, variance):
-        """variance(alpha, factor), evaluated once for each alpha, as one column a target."""
-        columns: dict[int, Any] = {}
-        for alpha, mine, factor in self._factors:
-            columns |= dict.fromkeys(mine.tolist(), variance(alpha, factor))
-        ordered = [columns[j] for j in sorted(columns)]
-        return namespace(ordered[0]).stack(ordered, axis=1)
+            def factor(alpha):
+                C = factor_shifted(K, float(alpha), self.noise_)
+                mine = np.flatnonzero(self.alphas_ == alpha)
+                return Shifted(float(alpha), mine, Landmarks(self.kernel_, S, C, everyone))
+
+            self._cached_factors = [factor(alpha) for alpha in np.unique(self.alphas_)]
+        return self._cached_factors
+
+    def __getstate__(self):
+        state = super().__getstate__()
+        state.pop("_cached_factors", None)
+        return state
 
     @property
     def function_(self):
         """The prediction as a sum of kernels; a list for several targets."""
         check_is_fitted(self)
         if self.form_ == "primal":
-            return functions(self.kernel_map_, self.coef_.T, [0.0] * self.coef_.shape[1])
-        if self.kernel_.kind == "gram":
+            return functions(self.prediction_)
+        try:
+            listed = [self.prediction_.column(j) for j in range(self.prediction_.W.shape[1])]
+        except ValueError as reason:
             raise AttributeError(
-                "function_ is not available: a precomputed kernel cannot be evaluated at new "
-                "points; dual_coef_ holds the coefficients."
-            )
-        W = self._weights
-        listed = [RKHSFunction(self.kernel_, self._S, W[:, j]) for j in range(W.shape[1])]
-        return listed[0] if self._flat else listed
+                f"function_ is not available: {reason} dual_coef_ holds the coefficients."
+            ) from reason
+        return listed[0] if self.single_target_ else listed
 
     def score(self, X, y, sample_weight=None):
         """R^2 of the predictions."""
@@ -214,12 +224,12 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
                     "pass its kernel, or form='primal'."
                 )
             return "primal"
-        if in_passes(X) and self.form == "dual":
-            raise ValueError(
-                "form='dual' has one coefficient for each row, too many for rows that are not held "
-                "in memory: use form='primal'."
-            )
-        if in_passes(X):
+        if in_pieces(X):
+            if self.form == "dual":
+                raise ValueError(
+                    "form='dual' has one coefficient for each row, too many for rows that are not "
+                    "held in memory: use form='primal'."
+                )
             return "primal"
         if self.form != "auto":
             return self.form
@@ -227,13 +237,12 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
         n = points.shape[0]
         if kernel.is_psd is not True or 8.0 * self._matrices * n * n > budget(None, points):
             return "primal"  # the map tests validity, and needs no n x n matrix
+        trace = float(namespace(points).sum(kernel.diagonal(points)))
+        if 0 < self._smallest_alpha() < SMALL_ALPHA * trace:
+            return "dual"
         spread = np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(int))
         rank = factorize(kernel, pts.take(points, spread)).factor.rank
         return "dual" if rank == len(spread) else "primal"
-
-    def _new_points(self, X):
-        points = validated_points(self, X, self.kernel_, reset=False)
-        return pts.as_fitted(points, self._S, self._weights.dtype)
 
     # --- checks -----------------------------------------------------------------------------------
 
@@ -247,9 +256,10 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
             T = check_array(
                 as_host(y), ensure_2d=False, dtype=[np.float64, np.float32], input_name="y"
             )
-        check_consistent_length(X, T)
-        self._flat = T.ndim == 1
-        T = T[:, None] if self._flat else T
+        if not in_pieces(X):
+            check_consistent_length(X, T)
+        self.single_target_ = T.ndim == 1
+        T = T[:, None] if self.single_target_ else T
         if sample_weight is None:
             return T, None
         with pts.naming("sample_weight"):
@@ -264,41 +274,13 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
         return T, weights
 
 
-def solve_regularized(A, B, alphas, noise=None):
-    """(A + alpha N)^-1 B with one alpha a column of B and a diagonal N (None: the identity).
-
-    Also (alpha, its columns, the Cholesky factor) for each alpha.
-    """
-    xp, diagonal = namespace(A), np.arange(A.shape[0])
-    own = xp.linalg.diagonal(A)
+def _per_target(factors, variance):
+    """variance(factor), evaluated once per alpha, as one column per target."""
     columns: dict[int, Any] = {}
-    factors = []
-    for alpha in np.unique(alphas):
-        mine = np.flatnonzero(alphas == alpha)
-        shifted = own + float(alpha) * (xp.ones_like(own) if noise is None else noise)
-        C = cholesky(put(A + 0, diagonal, diagonal, shifted))
-        part = xp.stack([B[:, int(j)] for j in mine], axis=1)
-        solved = None if C is None else _solved(C, part)
-        if solved is None or not _solves(A, shifted - own, solved, part):
-            safe = float(xp.sum(own)) * float(xp.finfo(A.dtype).eps)
-            raise ValueError(
-                f"alpha={alpha:g} is too small for this kernel: the equations are singular to "
-                f"rounding. An alpha above {safe:.1g} is safe."
-            )
-        columns |= {int(j): solved[:, i] for i, j in enumerate(mine)}
-        factors.append((float(alpha), mine, C))
-    return xp.stack([columns[j] for j in range(B.shape[1])], axis=1), factors
-
-
-def _solved(C, B):
-    return solve_triangular(C, solve_triangular(C, B), transpose=True)
-
-
-def _solves(A, ridge, X, B):
-    """Whether (A + ridge) X = B, about: a factorisation can succeed on rounding alone."""
-    xp = namespace(A)
-    left = float(xp.max(xp.abs(A @ X + ridge[:, None] * X - B)))
-    return left <= (1e-3 if "64" in str(A.dtype) else 0.1) * float(xp.max(xp.abs(B)))
+    for factor in factors:
+        columns |= dict.fromkeys(factor.targets.tolist(), variance(factor))
+    ordered = [columns[j] for j in sorted(columns)]
+    return namespace(ordered[0]).stack(ordered, axis=1)
 
 
 def _scattered(W, rows, n):

@@ -21,19 +21,34 @@ from sklearn.base import BaseEstimator
 
 from ..engine.arrays import as_numpy, is_array
 from ..estimators.preimage import Ridge
-from ..expansion import RKHSFunction
+from ..expansion import Expansion, RKHSFunction
+from ..feature_map import FeatureMap, LinearOnMap
 from ..kernels import Kernel
 from ..kernels.adapters import GramColumns
 from ..kernels.points import naming
-from ..space.base import Factor
+from ..solve.direct import Shifted
 from ..space.certificate import Radii
-from ..space.spaces import Closed, Weighted
+from ..space.corrected import Corrected
+from ..space.landmarks import Landmarks
+from ..space.own_features import OwnFeatures
 
 # Raised whenever a newer mercer writes files that an older one would misread.
 FORMAT = 1
 HEADER = "mercer.json"
 # What estimators keep inside them, beside kernels, arrays and other estimators.
-PARTS = (Closed, Factor, GramColumns, Radii, Ridge, RKHSFunction, Weighted)
+PARTS = (
+    Corrected,
+    Expansion,
+    FeatureMap,
+    GramColumns,
+    Landmarks,
+    LinearOnMap,
+    OwnFeatures,
+    Radii,
+    Ridge,
+    RKHSFunction,
+    Shifted,
+)
 
 
 class ModelFileError(ValueError):
@@ -205,6 +220,8 @@ class _Portable:
         if isinstance(value, (BaseEstimator, *PARTS)):
             copy = object.__new__(type(value))
             for name, attribute in vars(value).items():
+                if name.startswith("_cached"):
+                    continue  # made again when needed
                 vars(copy)[name] = self.of(attribute, f"{type(value).__name__}.{name}")
             if "_array_kind" in vars(copy):
                 vars(copy)["_array_kind"] = ("numpy", "cpu")

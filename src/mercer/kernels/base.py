@@ -108,7 +108,7 @@ class Kernel(BaseEstimator):
             if self.kind == "gram":
                 raise TypeError(f"{self!r} holds kernel values already: call it with one matrix.")
             names = _common_names(X, Y)
-            X, Y = _alike(self.points(X), self.points(Y, name="Y"))
+            X, Y = alike(self.points(X), self.points(Y, name="Y"))
             kernel = self.bind_points(Y, names)
         kernel.check_range(X, Y)
         return tiles.evaluate(kernel, X, Y)
@@ -313,7 +313,7 @@ def _common_names(X, Y):
     return right
 
 
-def _alike(X, Y, kernel=None):
+def alike(X, Y, kernel=None):
     """X and Y in one dtype, after checking that one can be compared with the other."""
     pts.require_same_storage(X, Y)
     if X.ndim != 2 or Y.ndim != 2:

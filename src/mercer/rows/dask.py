@@ -1,21 +1,13 @@
-"""Dask collections: rows in partitions, tasks over them, lazy results.
+"""Dask collections: rows in partitions, and tasks over them.
 
 Nothing here starts a cluster: tasks run where the user's Dask runs them (the client that is active,
 else the local scheduler).
 """
 
-import copy
-import pickle
-from functools import wraps
-
 import numpy as np
 
-from ..engine.memory import MemoryLimitError, readable
 from .graphs import total_on_cluster, tree, with_their_blocks
-from .tasks import Parcel, client_of, current_worker, opened, panels, share, share_with_all, task
-
-# Models up to this size stay in the graph of a lazy result; larger ones go to the cluster first.
-SMALL_MODEL = 4 << 20
+from .tasks import Parcel, client_of, opened, share, share_with_all
 
 
 def is_dask(X):
@@ -52,6 +44,10 @@ class Partitions:
             self._lengths = _lengths(self.X, self.blocks)
         return self._lengths
 
+    def bytes(self):
+        """About how much all rows take, as numbers."""
+        return int(self.lengths.sum()) * 8 * max(1, self.X.shape[1])
+
     def example(self):
         """One made-up row of the right type: shapes and names are learned from it."""
         return example_row(self.X)
@@ -61,7 +57,7 @@ class Partitions:
         if values is None:
             return [None] * len(self.blocks)
         if is_dask(values):
-            values = _one_chunk_a_row(values, self)
+            values = _one_chunk_per_row(values, self)
             if values.npartitions == self.X.npartitions:
                 return values
             raise ValueError(
@@ -78,7 +74,7 @@ class Partitions:
         values = self.aligned(values, name)
         return _blocks(values) if is_dask(values) else values
 
-    def beside(self, *columns):
+    def aligned_columns(self, *columns):
         """(block of X, block of each (values, name) or None), as delayed objects.
 
         Collections of one kind are read by the same task, so that no worker waits for the y of
@@ -109,6 +105,13 @@ class Partitions:
         rows = zip(self.blocks if blocks is None else blocks, *columns, strict=True)
         return [task(shared, *row) for row in rows]
 
+    @staticmethod
+    def delayed(function, *args):
+        """One task on things that tasks made."""
+        from dask import delayed
+
+        return delayed(function, pure=False, traverse=False)(*args)
+
     def share(self, thing):
         return share_with_all(thing, self.client)
 
@@ -133,107 +136,6 @@ class Partitions:
         if self.client is None:
             return self.collect([tree(tasks)])[0]
         return total_on_cluster(self.client, tasks)
-
-
-# --- lazy results --------------------------------------------------------------------------------
-
-
-def lazily(method):
-    """A method that answers a Dask collection with a lazy one, and anything else as it is."""
-
-    @wraps(method)
-    def wrapped(self, X, *args, **kwargs):
-        if not is_dask(X):
-            return method(self, X, *args, **kwargs)
-        return apply(self, method.__name__, X, args, kwargs)
-
-    return wrapped
-
-
-def apply(estimator, name, X, args=(), kwargs=None):
-    """estimator.name(X, ...) partition by partition, when it is asked for.
-
-    Rows are cut as in X (finer where a block of results would be large), columns are known.
-    """
-    if getattr(estimator, "_sklearn_output_config", {}).get("transform", "default") != "default":
-        raise ValueError(
-            "set_output asks for a container, and a Dask collection stays one: use "
-            "set_output(transform='default'); a DataFrame comes back as a DataFrame."
-        )
-    X, kwargs = Partitions(X).X, kwargs or {}
-    answer = getattr(estimator, name)(example_row(X), *args, **kwargs)
-    call, client = (copy.copy(estimator), name, args, kwargs), client_of(X)
-    large = client is not None and len(pickle.dumps(call)) > SMALL_MODEL
-    shared = share(call, client if large else None)
-    if isinstance(answer, tuple):
-        names = [_names(estimator, f"{name}{i or ''}", np.asarray(a)) for i, a in enumerate(answer)]
-        return tuple(_mapped(X, shared, *pair, i) for i, pair in enumerate(zip(answer, names)))
-    return _mapped(X, shared, answer, _names(estimator, name, np.asarray(answer)), None)
-
-
-def _mapped(X, shared, answer, names, part):
-    """The lazy collection; `part` says which of several answers it holds."""
-    answer = np.asarray(answer)
-    if is_dask_frame(X):
-        meta = _as_frame(answer[:0], names, X._meta.index[:0])
-        return X.map_partitions(_apply, shared=shared, part=part, empty=meta, meta=meta)
-    width = answer.shape[1] if answer.ndim == 2 else 1
-    X = _split_rows(X, width * answer.dtype.itemsize)
-    form = {"chunks": (X.chunks[0], (width,))} if answer.ndim == 2 else {"drop_axis": 1}
-    given = {"shared": shared, "part": part, "empty": answer[:0]}
-    return X.map_blocks(_apply, dtype=answer.dtype, meta=answer[:0], **form, **given)
-
-
-@task
-def _apply(block, *, shared, part, empty):
-    """One block: in panels, so that coordinates of all its rows are never held for one number."""
-    model, name, args, kwargs = shared
-    if block.shape[0] == 0:
-        return empty
-    _check_room(block.shape[0] * (empty.shape[1] if empty.ndim == 2 else 1) * 8)
-    pieces = []
-    for _, rows in panels(block, _rank(model)):
-        answer = getattr(model, name)(rows, *args, **kwargs)
-        pieces.append(np.asarray(answer if part is None else answer[part]))
-    values = np.concatenate(pieces) if len(pieces) > 1 else pieces[0]
-    if not hasattr(empty, "iloc"):
-        return values
-    names = empty.columns if empty.ndim == 2 else empty.name
-    return _as_frame(values, names, block.index)
-
-
-def _rank(model):
-    return getattr(getattr(model, "kernel_map_", model), "rank_", 1)
-
-
-def _check_room(needed):
-    """A clear error instead of a worker that is killed again and again."""
-    worker = current_worker()
-    limit = getattr(getattr(worker, "memory_manager", None), "memory_limit", None)
-    if limit and needed > 0.6 * limit:
-        raise MemoryLimitError(
-            f"the result of one partition takes {readable(needed)}, and this worker has "
-            f"{readable(limit)}: use smaller partitions, X.repartition(npartitions=...)."
-        )
-
-
-def _names(estimator, name, answer):
-    if answer.ndim == 1:
-        return name
-    if name == "transform" and hasattr(estimator, "get_feature_names_out"):
-        return list(estimator.get_feature_names_out())
-    classes = getattr(estimator, "classes_", ())
-    if name != "predict" and len(classes) == answer.shape[1]:
-        return [str(c) for c in np.asarray(classes)]
-    return [f"{name}{i}" for i in range(answer.shape[1])]
-
-
-def _as_frame(values, names, index):
-    import pandas as pd
-
-    if values.ndim == 1:
-        return pd.Series(values, index=index, name=names)
-    return pd.DataFrame(values, index=index, columns=names)
 
 
 # --- blocks ---------------------------------------------------------------------------------------
@@ -304,7 +206,7 @@ def _count(block):
     return block.shape[0]
 
 
-def _one_chunk_a_row(values, parts):
+def _one_chunk_per_row(values, parts):
     """y with whole rows, cut where X is cut where both know where that is."""
     if not hasattr(values, "chunks"):
         return values
@@ -317,18 +219,3 @@ def _one_chunk_a_row(values, parts):
     if values.shape[0] != parts.X.shape[0]:
         raise ValueError(f"X has {parts.X.shape[0]} rows, and y has {values.shape[0]}.")
     return values.rechunk({0: parts.X.chunks[0]})
-
-
-def _split_rows(X, row_bytes):
-    """X in smaller blocks of rows where a block of results would exceed Dask's own chunk size."""
-    import dask
-    from dask.utils import parse_bytes
-
-    most = max(1, parse_bytes(dask.config.get("array.chunk-size")) // max(1, row_bytes))
-    if np.isnan(X.chunks[0]).any() or max(X.chunks[0]) <= most:
-        return X
-    rows = []
-    for n in X.chunks[0]:
-        pieces = max(1, -(-n // most))
-        rows += [n // pieces + (i < n % pieces) for i in range(pieces)]
-    return X.rechunk({0: tuple(rows)})

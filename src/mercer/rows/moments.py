@@ -6,7 +6,9 @@ Both kinds can be added, so that rows are passed over once, in panels, in a stre
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..engine.arrays import gram, namespace, row_norms, transposed_product
+import numpy as np
+
+from ..engine.arrays import as_numpy, gram, namespace, on_device_of, row_norms, transposed_product
 
 
 @dataclass
@@ -70,6 +72,10 @@ class Spread:
     target: Any = None  # sum t
     rho2: float = 0.0  # sum of the residuals
 
+    @property
+    def spread(self):
+        return self
+
     @classmethod
     def of(cls, Phi, T=None, rho2=None):
         xp = namespace(Phi)
@@ -127,3 +133,82 @@ class Spread:
             self._about(0 * self.mean),
             self.target,
         )
+
+
+@dataclass
+class ByClass:
+    """A Spread with one target per class, where the classes are those met so far."""
+
+    labels: Any
+    spread: Spread
+
+    @classmethod
+    def of(cls, Phi, labels, rho2=None):
+        labels, codes = np.unique(labels, return_inverse=True)
+        one_hot = on_device_of(np.eye(len(labels))[codes], Phi)
+        return cls(labels, Spread.of(Phi, one_hot, rho2))
+
+    def __add__(self, other):
+        labels = np.unique(np.concatenate([self.labels, other.labels]))
+        return ByClass(labels, self._over(labels) + other._over(labels))
+
+    def _over(self, labels):
+        """The sums with one target per label, zero where it was not met."""
+        sums = self.spread
+        where = np.eye(len(labels))[np.searchsorted(labels, self.labels)]
+        where = on_device_of(where, sums.cross)
+        return replace(sums, cross=sums.cross @ where, target=sums.target @ where)
+
+    def rotated(self, V):
+        return ByClass(self.labels, self.spread.rotated(V))
+
+    def moved(self, origin):
+        return ByClass(self.labels, self.spread.moved(origin))
+
+
+@dataclass
+class Extremes:
+    """The largest and the smallest value in each column, and the first row close to each.
+
+    From these follows the sign rule of space/spectral.py, whatever the order of the passes.
+    """
+
+    largest: np.ndarray
+    smallest: np.ndarray
+    largest_at: np.ndarray
+    smallest_at: np.ndarray
+
+    TOLERANCE = 1e-6
+
+    @classmethod
+    def of(cls, values, start=0):
+        values = as_numpy(values).astype(np.float64)
+        top, bottom = values.max(axis=0), values.min(axis=0)
+        slack = cls.TOLERANCE
+        near_top = values >= top - slack * np.abs(top)
+        near_bottom = values <= bottom + slack * np.abs(bottom)
+        return cls(top, bottom, start + near_top.argmax(axis=0), start + near_bottom.argmax(axis=0))
+
+    def __add__(self, other):
+        largest, largest_at = _further(self.largest, self.largest_at, other, "largest", 1)
+        smallest, smallest_at = _further(self.smallest, self.smallest_at, other, "smallest", -1)
+        return Extremes(largest, smallest, largest_at, smallest_at)
+
+    def signs(self):
+        """-1 where the first entry within tolerance of the largest |entry| is negative."""
+        top, bottom = self.largest, -self.smallest
+        slack = self.TOLERANCE * np.maximum(np.abs(top), np.abs(bottom))
+        tied = np.abs(top - bottom) <= slack
+        negative = np.where(tied, self.smallest_at < self.largest_at, bottom > top)
+        return np.where(negative, -1.0, 1.0)
+
+
+def _further(value, at, other, name, sign):
+    """The more extreme of two values per column, with the first row that is close to it."""
+    theirs, theirs_at = getattr(other, name), getattr(other, f"{name}_at")
+    slack = Extremes.TOLERANCE * np.maximum(np.abs(value), np.abs(theirs))
+    gap = sign * (theirs - value)
+    best = np.where(gap > 0, theirs, value)
+    tied = np.abs(gap) <= slack
+    where = np.where(tied, np.minimum(at, theirs_at), np.where(gap > 0, theirs_at, at))
+    return best, where

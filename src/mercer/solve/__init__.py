@@ -1,4 +1,4 @@
-"""(K + alpha I) a = t beyond memory: iterations with a certificate."""
+"""(K + alpha I) a = t: directly, and beyond memory by iterations with a certificate."""
 
 from .iterative import IterativeSolution, solve_iteratively
 from .refinement import Step

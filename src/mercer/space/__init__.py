@@ -1,6 +1,6 @@
-"""K = F F': arrays in, Factor out."""
+"""Feature spaces: K = F F', by landmarks, by a kernel's own features, or by a correction."""
 
-from .base import Factor
 from .cholesky import factorize
+from .landmarks import Landmarks
 
-__all__ = ["Factor", "factorize"]
+__all__ = ["Landmarks", "factorize"]

@@ -64,4 +64,4 @@ def _classical(A, values, row_means):
     return W, -(row_means @ A) + xp.mean(row_means) * sums
 
 
-WRITTEN = {"combined": _combined, "dual": _dual, "classical": _classical}
+FORMS = {"combined": _combined, "dual": _dual, "classical": _classical}

@@ -24,7 +24,6 @@ from ..engine.arrays import (
 )
 from ..engine.memory import budget
 from ..kernels.points import take
-from .base import Factor
 from .indefinite import (
     check_diagonal,
     check_residuals,
@@ -33,6 +32,7 @@ from .indefinite import (
     symmetrised,
     value_eps,
 )
+from .landmarks import Landmarks
 from .partial import partial_cholesky
 
 # In units of eps, for LAPACK's pivoted Cholesky and for the blocked one (MATH.md section 7).
@@ -47,7 +47,7 @@ SAMPLED_ROWS = 16
 class Fit:
     """A factor with what the training points say: their coordinates and residuals rho^2."""
 
-    factor: Factor
+    factor: Landmarks
     F: object
     residuals: np.ndarray
 
@@ -102,7 +102,7 @@ def factorize(
     )
     check_residuals(kernel, part, diagonal, eps)
     part.F = _scaled(part.F, lengths)
-    factor = afresh(kernel, X, part, lengths, eps)
+    factor = refactorized(kernel, X, part, lengths, eps)
     return Fit(factor, part.F, _absolute(part.residuals, lengths))
 
 
@@ -189,7 +189,7 @@ def _stored(kernel, X, diagonal, tol, eps, n_jobs, verbose):
     if full and (tol is None or tol < FULL_RANK * eps):
         C = _scaled(_lower(A), lengths)
         C = C if is_numpy(diagonal) else on_device_of(C, diagonal)
-        factor = Factor(kernel, kernel.landmarks(X, np.arange(n)), C, np.arange(n), eps)
+        factor = Landmarks(kernel, kernel.landmarks(X, np.arange(n)), C, np.arange(n), eps)
         return Fit(factor, C, np.zeros(n))
     np.fill_diagonal(A, ones)
     noise = max(STORED_TOL, n**0.5 if n > STORED_TOL**2 else 0) * eps
@@ -214,7 +214,7 @@ def _stored(kernel, X, diagonal, tol, eps, n_jobs, verbose):
     F = _scaled(F, lengths)
     F = F if is_numpy(diagonal) else on_device_of(F, diagonal)
     C = take(F, piv[:rank])
-    factor = Factor(kernel, kernel.landmarks(X, piv[:rank]), C, piv[:rank], eps)
+    factor = Landmarks(kernel, kernel.landmarks(X, piv[:rank]), C, piv[:rank], eps)
     return Fit(factor, F, _absolute(residuals, lengths))
 
 
@@ -232,16 +232,16 @@ def _plain(kernel, X, diagonal, tol, eps):
     C *= lengths[:, None]
     n = X.shape[0]
     return Fit(
-        Factor(kernel, kernel.landmarks(X, np.arange(n)), C, np.arange(n), eps), C, np.zeros(n)
+        Landmarks(kernel, kernel.landmarks(X, np.arange(n)), C, np.arange(n), eps), C, np.zeros(n)
     )
 
 
-def afresh(kernel, X, part, lengths, eps=None):
+def refactorized(kernel, X, part, lengths, eps=None):
     """The factor of k(S, S) computed anew: the blocked one has gathered rounding on its way."""
     xp, indices = namespace(lengths), part.indices
     S = kernel.landmarks(X, indices)
     if len(indices) == 0:
-        return Factor(kernel, S, part.F[:0, :], indices, eps)
+        return Landmarks(kernel, S, part.F[:0, :], indices, eps)
     l = take(lengths, indices)
     K = tiles.allocate(lengths, (len(indices), len(indices)))
     K[:, :] = kernel.against(S)(take(X, indices))
@@ -250,7 +250,7 @@ def afresh(kernel, X, part, lengths, eps=None):
     C = cholesky(K)
     if C is None:  # singular to rounding: the factor that chose the pivots is what there is
         C = xp.tril(take(part.F, indices) / l[:, None])
-    return Factor(kernel, S, C * l[:, None], indices, eps)
+    return Landmarks(kernel, S, C * l[:, None], indices, eps)
 
 
 def _lower(A):

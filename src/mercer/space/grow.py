@@ -12,23 +12,36 @@ import numpy as np
 from ..engine import tiles
 from ..engine.arrays import as_numpy, itemsize, namespace
 from ..kernels.points import take
-from ..rows.stream import stacked
-from .base import Factor
-from .cholesky import PARTIAL_TOL, afresh, self_lengths
+from ..rows import gather
+from ..rows.held import stacked
+from ..rows.protocol import Worst
+from .cholesky import PARTIAL_TOL, refactorized, self_lengths
+from .landmarks import Landmarks
 from .partial import partial_cholesky
 
-# Rows of the first sample: a larger one costs a longer start and saves rank.
-SAMPLE = 20_000
 
-
-@dataclass
+@dataclass(frozen=True)
 class Certified:
-    """A factor with the largest residuals that any row of the stream has left."""
+    """Landmarks, and the worst residual that they leave on any row."""
 
-    factor: Factor
-    n: int
-    largest_relative: float
-    largest: float
+    space: Landmarks
+    worst: Worst
+
+
+@dataclass(frozen=True)
+class Unexplained:
+    """Which rows have a relative residual above tol; none once max_rank is reached."""
+
+    space: Landmarks
+    tol: float
+    max_rank: int | None = None
+    n_jobs: int | None = None
+
+    def __call__(self, points):
+        rho2, share = relative_residuals(self.space, points, self.n_jobs)
+        full = self.max_rank is not None and self.space.rank >= self.max_rank
+        above = np.zeros(len(share), dtype=bool) if full else share > self.tol
+        return above, Worst(*(float(v[~above].max(initial=0.0)) for v in (share, rho2)))
 
 
 def sample_factor(kernel, sample, positions, *, tol, max_rank, n_jobs=None, verbose=False):
@@ -38,44 +51,33 @@ def sample_factor(kernel, sample, positions, *, tol, max_rank, n_jobs=None, verb
         kernel, sample, lengths, tol=tol, max_rank=max_rank, n_jobs=n_jobs, verbose=verbose
     )
     part.F *= lengths[:, None]
-    factor = afresh(kernel, sample, part, lengths)
+    factor = refactorized(kernel, sample, part, lengths)
     factor.indices = positions[part.indices]
     return factor
 
 
-def certify_and_grow(factor, rows, *, tol, max_rank, limit, n_jobs=None, verbose=False):
-    """Extend the factor until every row has a relative residual of at most tol.
+def certify_and_grow(space, rows, *, tol, max_rank, limit, rng, n_jobs=None, verbose=False):
+    """Extend the landmarks until every row has a relative residual of at most tol.
 
-    With max_rank, stop there and report what is left.
+    One pass over the rows finds those above tol; landmarks are added from these alone. With
+    max_rank, stop there and report what is left.
     """
-    kept, where, left, n = None, [], [], 0
-    relative = largest = 0.0
-    for start, chunk in rows:
-        n = start + chunk.shape[0]
-        rho2, share = relative_residuals(factor, chunk, n_jobs)
-        # Rows to grow on, unless the rank is reached: then none need be kept.
-        full = max_rank is not None and factor.rank >= max_rank
-        below = (share <= tol) | full
-        above = np.flatnonzero(~below)
-        if below.any():
-            relative, largest = max(relative, share[below].max()), max(largest, rho2[below].max())
-        if len(above) == 0:
-            continue
-        picked = take(chunk, above)
-        kept = picked if kept is None else stacked(kept, picked)
-        where.append(start + above)
-        left.append(share[above])
-        if kept.shape[0] * 2 * factor.rank * itemsize(factor.C) > limit // 3:
-            # Too many to hold: grow on them now; rows already seen stay certified.
-            factor, worst = grown(
-                factor, kept, np.concatenate(where), tol, max_rank, n_jobs, verbose
-            )
-            relative, largest = max(relative, worst[0]), max(largest, worst[1])
-            kept, where, left = None, [], []
-    if kept is not None:
-        factor, worst = grown(factor, kept, np.concatenate(where), tol, max_rank, n_jobs, verbose)
-        relative, largest = max(relative, worst[0]), max(largest, worst[1])
-    return Certified(factor, n, float(relative), float(largest))
+    kept = rows.filter(Unexplained(space, tol, max_rank, n_jobs))
+    worst = kept.worst
+    while kept.count:
+        # To grow takes two arrays of coordinates of the drawn rows.
+        most = limit // (6 * itemsize(space.C) * max(space.rank, 1))
+        points, positions = kept.draw(min(gather.SAMPLE, max(1000, most)), rng)
+        before = space.rank
+        space, left = grown(space, points, positions, tol, max_rank, n_jobs, verbose)
+        if len(positions) == kept.count:
+            worst = worst + Worst(*left)
+            break
+        # Rows that no landmark can explain to tol, because of rounding, are reported as they are.
+        stuck = space.rank == before
+        kept = kept.filter(Unexplained(space, np.inf if stuck else tol, max_rank, n_jobs))
+        worst = worst + kept.worst
+    return Certified(space, worst)
 
 
 def relative_residuals(factor, X, n_jobs=None):
@@ -119,7 +121,7 @@ def grown(factor, X, positions, tol, max_rank, n_jobs=None, verbose=False):
 def empty_factor(kernel, X):
     """No landmarks yet: every residual is k(x, x)."""
     C = tiles.allocate(X, (0, 0))
-    return Factor(kernel, kernel.landmarks(X, np.empty(0, dtype=int)), C, np.empty(0, dtype=int))
+    return Landmarks(kernel, kernel.landmarks(X, np.empty(0, dtype=int)), C, np.empty(0, dtype=int))
 
 
 def default_tol(dtype, tol):

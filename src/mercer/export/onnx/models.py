@@ -19,9 +19,11 @@ from ...estimators.pca import KernelPCA
 from ...estimators.pca_l1 import KernelPCAL1
 from ...estimators.ridge_model import RidgeModel
 from ...expansion import RKHSFunction
+from ...feature_map import LinearOnMap
 from ...kernels.adapters import GramColumns
-from ...space.base import Factor
-from ...space.spaces import Closed, Weighted
+from ...space.corrected import Corrected
+from ...space.landmarks import Landmarks
+from ...space.own_features import OwnFeatures
 from .kernels import diagonal, features, values
 
 
@@ -41,31 +43,32 @@ def outputs(model, X):
 
 @outputs.register
 def _(model: KernelMap, X):
-    return {"coordinates": coordinates(model, X)}
+    return {"coordinates": coordinates(model.map_, X)}
 
 
-def coordinates(model, X):
-    Phi = raw = in_space(model._space, X)
-    if model._rotation is not None:
-        Phi = Phi @ host(model._rotation)
-    if model.mean_ is not None:
-        Phi = Phi - host(model.mean_)
-    if model._appends_residual:
-        rho2 = diagonal(model.kernel_, X) - (raw * raw).sum(1, keepdims=True)
+def coordinates(feature_map, X):
+    """The tensor of a FeatureMap's coordinates."""
+    Phi = raw = in_space(feature_map.space, X)
+    if feature_map.rotation is not None:
+        Phi = Phi @ host(feature_map.rotation)
+    if feature_map.mean is not None:
+        Phi = Phi - host(feature_map.mean)
+    if feature_map.append_residual:
+        rho2 = diagonal(feature_map.kernel, X) - (raw * raw).sum(1, keepdims=True)
         Phi = Phi.concat(rho2.maximum(0.0).sqrt())
     return Phi
 
 
 def in_space(space, X):
     """Coordinates before any rotation."""
-    if isinstance(space, Closed):
+    if isinstance(space, OwnFeatures):
         return features(space.kernel, X)
     if space.rank == 0:
         raise ValueError("to_onnx: the map has rank 0 (the kernel is zero on its data).")
     K = values(space.kernel, X, fixed(space.S))
-    if isinstance(space, Weighted):
+    if isinstance(space, Corrected):
         return K @ host(space.W)
-    if not isinstance(space, Factor):
+    if not isinstance(space, Landmarks):
         raise TypeError(f"to_onnx: a map on a {type(space).__name__} cannot be written.")
     C = host(space.C)
     W = solve_triangular(C, np.eye(len(C))).T
@@ -73,15 +76,19 @@ def in_space(space, X):
     return Phi + (K - Phi @ C.T) @ W
 
 
-def project(model, X, coef, intercept=0.0):
-    """transform(X) @ coef + intercept, by the rule of KernelMap.project."""
-    coef, intercept = host(coef), np.asarray(host(intercept), dtype=float)
-    intercept = np.broadcast_to(intercept, coef.shape[1])
-    needs_coordinates = isinstance(model._space, Closed) or model._appends_residual
-    if needs_coordinates or 2 * coef.shape[1] > model.rank_:
-        return coordinates(model, X) @ coef + intercept
-    weights, intercept = model.landmark_weights(coef, intercept)
-    return values(model.kernel_, X, fixed(model._space.S)) @ host(weights) + host(intercept)
+def expanded(expansion, X):
+    """k(X, S) W + b, the shape of every other answer."""
+    K = values(expansion.kernel, X, fixed(expansion.S))
+    return K @ host(expansion.W) + host(expansion.b)
+
+
+def function_of(answer, X):
+    """An Expansion, or linear functions of a map's coordinates."""
+    if isinstance(answer, LinearOnMap):
+        if answer.expansion is None:
+            return coordinates(answer.map, X) @ host(answer.coef) + host(answer.b)
+        answer = answer.expansion
+    return expanded(answer, X)
 
 
 # --- methods --------------------------------------------------------------------------------------
@@ -90,35 +97,27 @@ def project(model, X, coef, intercept=0.0):
 @outputs.register(KernelPCA)
 @outputs.register(KernelPCAL1)
 def _(model, X):
-    if hasattr(model, "kernel_map_"):
-        axes = host(model._axes)
-        return {"scores": project(model.kernel_map_, X, axes, -(host(model._mean) @ axes))}
-    K = values(model.kernel_, X, fixed(model._landmarks))
-    return {"scores": K @ host(model._weights) + host(model._intercept)}
+    return {"scores": function_of(model.projection_, X)}
 
 
 @outputs.register
 def _(model: RidgeModel, X):
-    if model.form_ == "dual":
-        prediction = values(model.kernel_, X, fixed(model._S)) @ host(model._weights)
-    else:
-        prediction = project(model.kernel_map_, X, model.coef_)
-    return {"prediction": prediction.flat() if model._flat else prediction}
+    prediction = function_of(model.prediction_, X)
+    return {"prediction": prediction.flat() if model.single_target_ else prediction}
 
 
 @outputs.register
 def _(model: RKHSFunction, X):
-    K = values(model.kernel, X, fixed(model.points))
-    return {"value": (K @ host(model.coef)[:, None] + float(model.intercept)).flat()}
+    return {"value": expanded(model.expansion, X).flat()}
 
 
 @outputs.register
 def _(model: KernelDiscriminant, X):
-    decision = project(model.kernel_map_, X, host(model.coef_).T, model.intercept_)
+    decision = function_of(model.decision_, X)
     return {
         "label": labels(decision, model.classes_),
         "probabilities": probabilities(decision, len(model.classes_) == 2),
-        "scores": project(model.kernel_map_, X, model.scalings_, model._offset),
+        "scores": function_of(model.projection_, X),
     }
 
 
@@ -126,7 +125,7 @@ def _(model: KernelDiscriminant, X):
 def _(model: Kernelized, X):
     inner = model.estimator_
     try:
-        coef, intercept = model._linear()
+        coef, intercept = model.linear_coef()
     except AttributeError as error:
         raise TypeError(
             f"to_onnx writes Kernelized with linear estimators; {type(inner).__name__} is not one. "
@@ -134,7 +133,7 @@ def _(model: Kernelized, X):
         ) from error
     known = host(model.kernel_map_.transform(_examples(model)))
     linear = known @ host(coef).T + host(intercept)
-    values_ = project(model.kernel_map_, X, host(coef).T, intercept)
+    values_ = function_of(model.kernel_map_.map_.linear(host(coef).T, host(intercept)), X)
     if hasattr(inner, "classes_"):
         return _classified(inner, known, linear, values_)
     if not hasattr(inner, "predict"):
@@ -166,7 +165,7 @@ def _classified(inner, known, linear, decision):
 
 def _examples(model):
     """A few points of the training data, to try predictions on."""
-    S = model.kernel_map_._space.S
+    S = model.kernel_map_.map_.space.S
     if S is None or isinstance(S, GramColumns):
         return np.eye(model.n_features_in_)[:20]
     return S[:20]

@@ -1,17 +1,18 @@
-"""Factor: landmarks S with C C' = k(S, S), and what follows from them for any point.
+"""Landmarks: points S with C C' = k(S, S), and what follows from them for any point.
 
 phi(z) = C^-1 k(S, z) are the coordinates of z in an orthonormal basis of the landmarks' span
 ([NPT] Theorem 2, footnote 3); what they miss of k(z, z) is the residual (Lemma 5).
 """
+
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import scipy.linalg
 
 from ..engine import tiles
 from ..engine.arrays import (
-    TravelsAsNumPy,
     device,
-    is_cpu,
     is_numpy,
     namespace,
     on_device_of,
@@ -20,12 +21,10 @@ from ..engine.arrays import (
     solve_triangular,
 )
 from .certificate import Radii, landmark_rows, radii_of_one
-
-# Values in one panel of kernel values that is solved at once: large enough for BLAS's threads.
-PANEL_VALUES = 1 << 22
+from .protocol import Panel, Space, panel_slices
 
 
-class Factor(TravelsAsNumPy):
+class Landmarks(Space):
     """Landmarks and the triangular factor of their kernel matrix.
 
     Parameters
@@ -55,45 +54,24 @@ class Factor(TravelsAsNumPy):
         return self.C.shape[0]
 
     @property
-    def dtype(self):
-        return self.C.dtype
+    def example(self) -> Any:
+        return self.C
 
-    def coordinates(self, X, *, n_jobs=None, verbose=False):
-        """phi(x) for every row: n x r."""
-        Phi = tiles.allocate(self.C, (X.shape[0], self.rank))
-
-        def store(panel, a, b):
-            Phi[a:b, :] = panel
-
-        self.for_panels(X, store, n_jobs=n_jobs, verbose=verbose)
-        return Phi
-
-    def for_panels(self, X, consume, *, n_jobs=None, verbose=False):
-        """consume(phi of rows a to b, a, b) for every panel of rows, in O(panel) memory."""
+    def panels(self, X, *, n_jobs=None, verbose=False) -> Iterator[Panel]:
         n, r = X.shape[0], self.rank
         if r == 0:
-            return consume(tiles.allocate(self.C, (n, 0)), 0, n)
+            yield Panel(tiles.allocate(self.C, (n, 0)), slice(0, n))
+            return
         tile = self.kernel.against(self.S)
-        for a, b in panels(X, n, r):
-            rows = rows_of(X, a, b)
-            panel = tiles.allocate(self.C, (b - a, r))
+        for where in panel_slices(X, n, r):
+            rows = rows_of(X, where.start, where.stop)
+            panel = tiles.allocate(self.C, (where.stop - where.start, r))
 
             def fill(c, d, rows=rows, panel=panel):
                 panel[c:d, :] = tile(rows_of(rows, c, d))
 
             tiles.run(fill, tiles.row_blocks(rows, r), self.kernel, X, n_jobs=n_jobs)
-            consume(self.solve(panel), a, b)
-
-    def squared_norms(self, X, *, n_jobs=None):
-        """|phi(x)|^2 for every row, without storing coordinates."""
-        xp = namespace(self.C)
-        norms = tiles.allocate(self.C, (X.shape[0],))
-
-        def consume(Phi, a, b):
-            norms[a:b] = row_norms(Phi, xp)
-
-        self.for_panels(X, consume, n_jobs=n_jobs)
-        return norms
+            yield Panel(self.solve(panel), where)
 
     def solve(self, panel):
         """C^-1 applied to every row of kernel values, over the panel where the backend can."""
@@ -102,10 +80,6 @@ class Factor(TravelsAsNumPy):
             # A C-ordered panel is the Fortran-ordered transpose that trsm overwrites.
             return trsm(1.0, self.C, panel.T, side=0, lower=1, overwrite_b=1).T
         return solve_triangular(self.C, panel.T).T
-
-    def landmark_weights(self, Phi):
-        """a(z) = C^-T phi(z): phi(z) . phi(x) = sum_i a_i k(s_i, x)."""
-        return solve_triangular(self.C, Phi.T, transpose=True).T
 
     def weights(self, coef):
         """Coefficients on the landmarks of z -> coef . phi(z): [NPT] Lemma 6, backwards."""
@@ -122,11 +96,10 @@ class Factor(TravelsAsNumPy):
         length = xp.sqrt(xp.where(rho2 > 0, rho2, xp.zeros_like(rho2)))
         tau = length + 0
 
-        def consume(Phi, a, b):
-            rho2[a:b] = rho2[a:b] - row_norms(Phi, xp)
-            tau[a:b] = tau[a:b] + xp.abs(self.landmark_weights(Phi)) @ lengths
-
-        self.for_panels(X, consume, n_jobs=n_jobs)
+        for panel in self.panels(X, n_jobs=n_jobs):
+            Phi, where = panel.coordinates, panel.where
+            rho2[where] = rho2[where] - row_norms(Phi, xp)
+            tau[where] = tau[where] + xp.abs(self.weights(Phi.T).T) @ lengths
         rho2 = xp.where(rho2 > 0, rho2, xp.zeros_like(rho2))
         return Radii(rho2, tau, length, landmark_rows(X, self.S, rho2))
 
@@ -136,8 +109,8 @@ class Factor(TravelsAsNumPy):
         length = xp.sqrt(xp.where(diagonal > 0, diagonal, xp.zeros_like(diagonal)))
         length = on_device_of(length, self.C)
         tau = length + 0
-        for a, b in panels(Phi, Phi.shape[0], self.rank):
-            tau[a:b] += xp.abs(self.landmark_weights(Phi[a:b, :])) @ lengths
+        for where in panel_slices(Phi, Phi.shape[0], self.rank):
+            tau[where] += xp.abs(self.weights(Phi[where, :].T).T) @ lengths
         return Radii(rho2, tau, length, xp.zeros(tau.shape, dtype=xp.bool, device=device(tau)))
 
     def radii_of_mean(self, second, rho2):
@@ -152,11 +125,6 @@ class Factor(TravelsAsNumPy):
         mean_a2 = xp.linalg.diagonal(solve_triangular(self.C, half.T, transpose=True))
         mean_a2 = xp.where(mean_a2 > 0, mean_a2, xp.zeros_like(mean_a2))
         return radii_of_one(rho2, length + float(xp.sqrt(mean_a2) @ self.lengths()), length, self.C)
-
-    @property
-    def example(self):
-        """An array of the kind, device and dtype that the map computes in."""
-        return self.C
 
     def roundoff(self):
         """eta = u (sqrt r + c_k): the relative error of one kernel value and its solve."""
@@ -175,11 +143,4 @@ class Factor(TravelsAsNumPy):
         C = xp.zeros((r + new, r + new), dtype=self.C.dtype, device=device(self.C))
         C[:r, :r] = self.C
         C[r:, :] = xp.tril(rows, k=r)
-        return Factor(self.kernel, S, C, np.concatenate([self.indices, indices]), self.eps)
-
-
-def panels(X, n, r):
-    rows = max(256, PANEL_VALUES // max(1, r))
-    if not is_cpu(X):
-        rows = max(rows, tiles.row_blocks(X, r)[0][1])
-    return [(a, min(a + rows, n)) for a in range(0, n, rows)]
+        return Landmarks(self.kernel, S, C, np.concatenate([self.indices, indices]), self.eps)

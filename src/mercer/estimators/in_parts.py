@@ -1,0 +1,85 @@
+"""Estimators that learn one piece of the rows after the other, by partial_fit."""
+
+import inspect
+from copy import deepcopy
+
+import numpy as np
+from sklearn.base import is_classifier
+
+from ..rows.dask import Partitions, is_dask
+from ..rows.tasks import panels, share, task
+from .targets import labels_of
+
+
+def require_parts(estimator):
+    """Refuse an estimator without partial_fit, before the map is fitted."""
+    if not hasattr(estimator, "partial_fit"):
+        raise TypeError(
+            f"{type(estimator).__name__} has no partial_fit, and needs all coordinates at once. "
+            "Use an estimator that has (SGDClassifier, SGDRegressor, MiniBatchKMeans), or "
+            "KernelMap.transform(X), which is lazy, and a Dask estimator on it."
+        )
+
+
+def fit_in_parts(estimator, kernel_map, X, y, params):
+    """estimator.partial_fit on the coordinates of one piece of the rows after the other."""
+    takes = inspect.signature(estimator.partial_fit).parameters
+    if is_classifier(estimator) and "classes" in takes:
+        params = {"classes": _labels(X, y)} | params
+    if is_dask(X):
+        return _chained(estimator, kernel_map, X, y, params)
+    start = 0
+    for chunk in X:
+        rows = chunk.shape[0] if hasattr(chunk, "shape") else len(chunk)
+        if rows:
+            targets = None if y is None else y[start : start + rows]
+            estimator = _taught(estimator, kernel_map, params, chunk, targets)
+            start += rows
+    return estimator
+
+
+def _chained(estimator, kernel_map, X, y, params):
+    """The estimator goes to the rows: a chain of tasks, one per partition."""
+    parts = Partitions(X)
+    shared, learned = share((kernel_map, params), parts.client), share(estimator, parts.client)
+    for row in parts.aligned_columns((y, "y")):
+        learned = parts.delayed(_partial_fit, learned, shared, row)
+    return parts.collect([learned])[0]
+
+
+@task
+def _partial_fit(estimator, shared, row):
+    (kernel_map, params), (block, targets) = shared, row
+    # A task may run again: it must not change what it was given.
+    return _taught(deepcopy(estimator), kernel_map, params, block, targets)
+
+
+def _taught(estimator, kernel_map, params, block, targets):
+    """The estimator after one more block, mapped in panels."""
+    targets = None if targets is None else np.asarray(targets)
+    for where, rows in panels(block, kernel_map.rank_) if block.shape[0] else ():
+        y = None if targets is None else targets[where]
+        estimator.partial_fit(kernel_map.transform(rows), y, **params)
+    return estimator
+
+
+def _labels(X, y):
+    """The sorted labels in y."""
+    if not is_dask(y):
+        return np.unique(np.asarray(y))
+    parts = Partitions(X)
+    found = parts.total(parts.each(_labels_of_block, None, blocks=parts.blocks_of(y, "y")))
+    return np.array(sorted(found.labels))
+
+
+class _Labels:
+    def __init__(self, labels):
+        self.labels = labels
+
+    def __add__(self, other):
+        return _Labels(self.labels | other.labels)
+
+
+@task
+def _labels_of_block(_, block):
+    return _Labels(set(np.unique(labels_of(block)).tolist())) if len(block) else None

@@ -1,0 +1,57 @@
+"""Targets and weights: one value per row, held here, streamed, or in a Dask collection."""
+
+import numpy as np
+from sklearn.utils import assert_all_finite, check_array
+
+from ..rows.dask import is_dask
+from ..rows.protocol import Column
+from ..rows.streamed import is_stream
+
+
+def in_pieces(X):
+    """Whether the rows come in pieces: a Dask collection or a stream."""
+    return is_dask(X) or is_stream(X)
+
+
+def target_column(y) -> Column:
+    return Column(y, "y", as_columns)
+
+
+def weight_column(weights) -> Column:
+    return Column(weights, "sample_weight", as_weights)
+
+
+def as_columns(block):
+    """Targets as columns of numbers."""
+    T = check_array(
+        np.asarray(block),
+        ensure_2d=False,
+        dtype=[np.float64, np.float32],
+        input_name="y",
+        ensure_min_samples=0,
+    )
+    return T[:, None] if T.ndim == 1 else T
+
+
+def as_weights(block):
+    w = np.asarray(block, dtype=float)
+    if w.ndim != 1 or not np.all(np.isfinite(w) & (w >= 0)):
+        raise ValueError("sample_weight must hold one finite, non-negative number per row.")
+    return w
+
+
+def n_targets(y):
+    """Columns of y (None where it is one-dimensional), without reading it."""
+    return None if y.ndim == 1 else y.shape[1]
+
+
+def labels_of(block):
+    """One label per row, as NumPy compares them."""
+    labels = np.asarray(block)
+    labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
+    if labels.ndim != 1:
+        raise ValueError(f"y must hold one label per row, got shape {labels.shape}.")
+    if labels.dtype.kind == "O" and all(isinstance(v, str) for v in labels):
+        labels = labels.astype(str)
+    assert_all_finite(labels, input_name="y")
+    return labels

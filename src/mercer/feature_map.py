@@ -1,0 +1,248 @@
+"""FeatureMap: a space, a rotation and a mean, which is all that a fitted map is.
+
+Everything here takes points that a kernel has checked; estimators check what users pass.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from .engine import tiles
+from .engine.arrays import TravelsAsNumPy, device, namespace, on_device_of, row_norms
+from .expansion import Expansion
+from .kernels import points as pts
+from .space import certificate
+from .space.certificate import Radii
+from .space.own_features import OwnFeatures
+from .space.protocol import Panel, Space
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureMap(TravelsAsNumPy):
+    """phi(x) V - m for coordinates phi of a space, a rotation V and a mean m.
+
+    Attributes
+    ----------
+    space : Space
+        Landmarks, OwnFeatures or Corrected.
+    rotation : array of shape (rank, width) or None
+    mean : array of shape (width,) or None
+        Of the training coordinates, after the rotation.
+    mean_radii : Radii or None
+        What the certificate needs to know of the mean.
+    append_residual : bool
+        Whether rho(x) follows as one more coordinate.
+    """
+
+    space: Space
+    rotation: Any = None
+    mean: Any = None
+    mean_radii: Radii | None = None
+    append_residual: bool = False
+
+    @property
+    def kernel(self) -> Any:
+        return self.space.kernel
+
+    @property
+    def rank(self) -> int:
+        return self.space.rank
+
+    @property
+    def width(self) -> int:
+        """The number of coordinates that come out."""
+        rotated = self.rank if self.rotation is None else self.rotation.shape[1]
+        return rotated + self.append_residual
+
+    # --- coordinates ------------------------------------------------------------------------------
+
+    def __call__(self, X, *, n_jobs=None, verbose=False) -> Any:
+        """Coordinates of every row, in the precision of the rows."""
+        points = self.fitted(X)
+        Phi = self.space.coordinates(points, n_jobs=n_jobs, verbose=verbose)
+        # A kernel's own features may be its input itself.
+        return self.finished(Phi, self._residuals_of(Phi, points), X, shared=self._may_share)
+
+    def panels(self, X, *, n_jobs=None, verbose=False) -> Iterator[Panel]:
+        """The same, panel after panel."""
+        points = self.fitted(X)
+        own = self.kernel.diagonal(points) if self.append_residual else None
+        for panel in self.space.panels(points, n_jobs=n_jobs, verbose=verbose):
+            Phi, rho2 = panel.coordinates, None
+            if own is not None:
+                rho2 = own[panel.where] - row_norms(Phi, namespace(Phi))
+            yield Panel(self.finished(Phi, rho2, X, shared=self._may_share), panel.where)
+
+    def finished(self, Phi, rho2, points, shared=False) -> Any:
+        """Coordinates of the space, rotated, centred, with the residual, in the points' dtype.
+
+        `shared`: Phi belongs to somebody else, and the caller may write into what it gets.
+        """
+        xp = namespace(Phi)
+        if self.rotation is not None:
+            Phi = Phi @ self.rotation
+        if self.mean is not None:
+            Phi = Phi - self.mean
+        elif shared and self.rotation is None:
+            Phi = Phi + 0
+        if self.append_residual:
+            rho = xp.sqrt(xp.where(rho2 > 0, rho2, xp.zeros_like(rho2)))
+            Phi = xp.concat([Phi, rho[:, None]], axis=1)
+        dtype = getattr(points, "dtype", Phi.dtype)
+        if dtype in (xp.float32, xp.float64) and dtype != Phi.dtype:
+            Phi = xp.astype(Phi, dtype)
+        return Phi
+
+    def fitted(self, X) -> Any:
+        """Rows in the precision of the fit: coordinates are meaningless in a lower one."""
+        return pts.as_fitted(X, self.space.S, self.space.dtype)
+
+    @property
+    def _may_share(self):
+        return isinstance(self.space, OwnFeatures)
+
+    def _residuals_of(self, Phi, points):
+        if not self.append_residual:
+            return None
+        return self.kernel.diagonal(points) - row_norms(Phi, namespace(Phi))
+
+    # --- what the map knows of its own error ------------------------------------------------------
+
+    def residual(self, X, diag=None, *, n_jobs=None) -> Any:
+        """rho^2(x) = k(x, x) - |phi(x)|^2 for every row."""
+        points = self.fitted(X)
+        rho2 = self.diagonal(points, diag) - self.space.squared_norms(points, n_jobs=n_jobs)
+        xp = namespace(rho2)
+        return xp.where(rho2 > 0, rho2, xp.zeros_like(rho2))
+
+    def bound(self, X, Y=None, *, diag=None, diag_Y=None, n_jobs=None) -> Any:
+        """A bound of |k(x, y) - phi(x) . phi(y)| for every pair (space/certificate.py)."""
+        left = self._radii(X, diag, n_jobs)
+        right = left if Y is None else self._radii(Y, diag_Y, n_jobs)
+        return certificate.bound(left, right, self.space.roundoff(), self.mean_radii)
+
+    def _radii(self, X, diag, n_jobs):
+        points = self.fitted(X)
+        return self.space.radii(points, self.diagonal(points, diag), n_jobs=n_jobs)
+
+    def diagonal(self, points, diag=None) -> Any:
+        """k(x, x), given or evaluated."""
+        if diag is not None:
+            with pts.naming("diag"):
+                diagonal = on_device_of(diag, self.space.example)
+            if tuple(diagonal.shape) != (points.shape[0],):
+                raise ValueError(
+                    f"diag must hold k(x, x) for each of the {points.shape[0]} rows, got shape "
+                    f"{tuple(diagonal.shape)}."
+                )
+            return diagonal
+        if self.kernel.kind == "gram":
+            raise ValueError(
+                "a precomputed kernel does not know k(x, x) of the given rows: pass it as diag=."
+            )
+        return self.kernel.diagonal(points)
+
+    def distances(self, X, Y=None, *, residual=True, diag=None, n_jobs=None) -> Any:
+        """Distances in feature space: [EXACT] (26); of the coordinates alone without `residual`."""
+        X = self.fitted(X)
+        other = X if Y is None else self.fitted(Y)
+        if self.kernel.kind == "gram" or not residual:
+            P = self.space.coordinates(X, n_jobs=n_jobs)
+            Q = P if Y is None else self.space.coordinates(other, n_jobs=n_jobs)
+            xp = namespace(P)
+            inner, left, right = P @ Q.T, row_norms(P, xp), row_norms(Q, xp)
+            if residual:
+                if Y is not None:
+                    raise ValueError(
+                        "distances of a precomputed kernel take one set of points (with diag=); "
+                        "for two sets pass residual=False."
+                    )
+                left = right = self.diagonal(X, diag)
+        else:
+            left, right = self.kernel.diagonal(X), self.kernel.diagonal(other)
+            xp = namespace(left)
+            inner = tiles.evaluate(self.kernel, X, None if Y is None else other, n_jobs=n_jobs)
+        squared = left[:, None] + right[None, :] - 2 * inner
+        squared = xp.where(squared > 0, squared, xp.zeros_like(squared))
+        if Y is None:
+            same = xp.eye(X.shape[0], dtype=squared.dtype, device=device(squared))
+            squared = squared - same * squared
+        return xp.sqrt(squared)
+
+    # --- linear functions of the coordinates ------------------------------------------------------
+
+    def expand(self, coef, b=0.0) -> Expansion:
+        """The functions z -> phi(z) coef + b as sums over landmarks: [NPT] Lemma 6, backwards."""
+        coef = self.coefficients(coef, b).coef
+        if self.append_residual:
+            raise ValueError(
+                "the residual coordinate is not a linear function of kernel values; use "
+                "append_residual=False."
+            )
+        b = on_device_of(b, coef) + namespace(coef).zeros_like(coef[0, :])
+        if self.mean is not None:
+            b = b - self.mean @ coef
+        if self.rotation is not None:
+            coef = self.rotation @ coef
+        return Expansion(self.kernel, self.space.S, self.space.weights(coef), b)
+
+    def linear(self, coef, b=0.0) -> "LinearOnMap":
+        """The functions z -> phi(z) coef + b, evaluated by the cheaper of the two ways."""
+        linear = self.coefficients(coef, b)
+        # With many columns the coordinates themselves are cheaper, and more accurate.
+        few = 2 * linear.coef.shape[1] <= self.rank
+        if few and self.space.S is not None and not self.append_residual:
+            return replace(linear, expansion=self.expand(linear.coef, linear.b))
+        return linear
+
+    def coefficients(self, coef, b=0.0) -> "LinearOnMap":
+        """coef and b as checked arrays where the map is."""
+        with pts.naming("coef"):
+            coef = on_device_of(coef, self.space.example)
+        if coef.ndim != 2 or coef.shape[0] != self.width:
+            raise ValueError(
+                f"coef must be a matrix with one row for each of the {self.width} coordinates, got "
+                f"shape {tuple(coef.shape)}."
+            )
+        with pts.naming("intercept"):
+            intercept = on_device_of(b, coef)
+        xp = namespace(intercept)
+        one_each = tuple(intercept.shape) in ((), (coef.shape[1],))
+        if not one_each or not bool(xp.all(xp.isfinite(intercept))):
+            raise ValueError(
+                f"intercept must be a finite number, or one per column of coef ({coef.shape[1]}), "
+                f"got {pts.short(b)}."
+            )
+        return LinearOnMap(self, coef, intercept + xp.zeros_like(coef[0, :]))
+
+    def combination(self, Z) -> Any:
+        """Weights w over the landmarks, one row per row of Z: sum_j w_j image(s_j) has these
+        coordinates."""
+        raw = Z if self.mean is None else Z + self.mean[None, :]
+        raw = raw if self.rotation is None else raw @ self.rotation.T
+        return self.space.weights(raw.T).T
+
+    def landmark_coordinates(self) -> Any:
+        """Coordinates of the landmarks themselves, without the residual."""
+        known = getattr(self.space, "C", None)
+        Phi = self.space.coordinates(self.space.S) if known is None else known
+        return replace(self, append_residual=False).finished(Phi, None, Phi)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearOnMap(TravelsAsNumPy):
+    """The functions z -> phi(z) coef + b on the coordinates of a map.
+
+    Where few columns make it cheaper, `expansion` holds the same functions as sums over landmarks.
+    """
+
+    map: FeatureMap
+    coef: Any
+    b: Any
+    expansion: Expansion | None = None
+
+    def __call__(self, X, *, n_jobs=None, verbose=False) -> Any:
+        if self.expansion is None:
+            Phi = self.map(self.map.fitted(X), n_jobs=n_jobs, verbose=verbose)
+            return Phi @ self.coef + self.b[None, :]
+        return self.expansion(X, n_jobs=n_jobs, verbose=verbose)

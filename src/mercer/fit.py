@@ -1,0 +1,405 @@
+"""fit_map: the one fit of a feature map, wherever the rows are.
+
+Rows that fit the memory are factored as a whole. Of more rows a sample is factored, every row is
+certified where it is, and landmarks are added from those that are not yet explained.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from .engine import tiles
+from .engine.arrays import as_numpy, itemsize, namespace, on_device_of, row_norms
+from .engine.memory import MemoryLimitError, budget, readable
+from .feature_map import FeatureMap
+from .kernels import NotPSDError, Precomputed
+from .kernels import points as pts
+from .rows import gather
+from .rows.held import HeldRows
+from .rows.moments import Spread
+from .rows.protocol import Column, Rows
+from .space import factorize
+from .space.cholesky import columns_that_fit, matrix_fits
+from .space.corrected import Corrected
+from .space.grow import certify_and_grow, default_tol, empty_factor, grown, sample_factor
+from .space.indefinite import check_symmetric, corrected, symmetrised, value_eps
+from .space.own_features import OwnFeatures
+from .space.spectral import eigen_rotation, rotation_from_scatter, symmetric_rotation
+
+# Rows of the sample on which a kernel of unknown validity is tested.
+TESTED = 2000
+
+
+@dataclass(frozen=True)
+class MapOptions:
+    """How a map is fitted: the parameters of KernelMap other than the kernel."""
+
+    basis: str = "cholesky"
+    max_rank: int | None = None
+    tol: float | None = None
+    pivots: str = "greedy"
+    center: bool = False
+    append_residual: bool = False
+    indefinite: str = "raise"
+    n_jobs: int | None = None
+    seed: int | None = None  # None: a fixed one, where the choice does not matter
+    memory_limit: Any = None
+    verbose: bool = False
+
+    def rng(self) -> np.random.Generator:
+        return np.random.default_rng(0 if self.seed is None else self.seed)
+
+    @property
+    def copies(self) -> int:
+        """Arrays of coordinates that a fit holds at once: the factor's and the result's; to rotate
+        them takes centred and rotated ones, and the work space of LAPACK."""
+        return {"eigen": 8, "symmetric": 12}.get(self.basis, 2)
+
+    @property
+    def needs_sums(self) -> bool:
+        """Whether mean or eigenvectors are needed, which sums over all rows give."""
+        return self.basis == "eigen" or self.center
+
+    def needs_all_rows(self, kernel) -> bool:
+        """Whether the fit must hold all rows at once."""
+        corrects = self.indefinite != "raise" and kernel.is_psd is not True
+        return self.basis == "symmetric" or self.pivots != "greedy" or corrects
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """What to add up over the rows: of(coordinates, *values of the columns).
+
+    `movable` sums (Spread, ByClass) can be taken in the landmarks' basis and moved to the map's own
+    afterwards; so one pass serves the map's mean and eigenvectors and the method's sums.
+    """
+
+    of: Callable[..., Any]
+    columns: Sequence[Column] = ()
+    movable: bool = True
+
+
+@dataclass(frozen=True)
+class MapFit:
+    """A fitted map and what the training rows said."""
+
+    map: FeatureMap
+    n: int
+    max_residual: float
+    eigenvalues: Any = None
+    correction: dict | None = None
+    points: Any = None  # the training rows, where they were held
+    F: Any = field(default=None, repr=False)  # their coordinates in the space, where held
+    residuals: Any = field(default=None, repr=False)
+    sums: Any = None
+
+    @property
+    def held(self) -> bool:
+        return self.F is not None
+
+    def coordinates(self) -> Any:
+        """Coordinates of the training rows; None where there are more rows than memory."""
+        if self.F is None:
+            return None
+        rho2 = on_device_of(self.residuals, self.F) if self.map.append_residual else None
+        # A square F is the factor itself; a kernel's own features may be its input.
+        shared = self.F.shape[0] == self.F.shape[1] or isinstance(self.map.space, OwnFeatures)
+        return self.map.finished(self.F, rho2, self.points, shared)
+
+
+def fit_map(
+    rows: Rows,
+    kernel,
+    options: MapOptions,
+    sums: Statistic | None = None,
+    *,
+    bound_check: Callable[[Any], Callable[[Any], Any]] | None = None,
+) -> MapFit:
+    """Fit a map of the kernel to the rows.
+
+    Parameters
+    ----------
+    rows : Rows
+        Held, streamed or partitioned.
+    kernel : Kernel
+        Bound to the rows here.
+    options : MapOptions
+    sums : Statistic, optional
+        Added up over the coordinates of all rows, in as few passes as possible.
+    bound_check : function from the bound kernel to the check of a block, optional
+        Blocks that are read again are checked against the kernel's range as well.
+    """
+    if isinstance(rows, HeldRows):
+        points, n = rows.points, rows.points.shape[0]
+        kernel = kernel.bind_points(points, rows.names)
+        _check_gram(kernel, points)
+        kernel.check_range(points)
+        space = _sampled(kernel, points, options)
+        if space is None:
+            return _fit_held(kernel, rows, options, sums)
+    else:
+        sample = rows.sample(gather.SAMPLE, options.rng())
+        kernel = kernel.bind_points(sample.points, rows.names)
+        kernel.check_range(sample.points)
+        _test_validity(kernel, sample.points)
+        space, n = _space_of_sample(kernel, sample, options), sample.n
+        if bound_check is not None:
+            rows = rows.checked(bound_check(kernel))
+    return _fit_passes(rows, n, space, options, sums)
+
+
+# --- rows that are held ---------------------------------------------------------------------------
+
+
+def _fit_held(kernel, rows, options, sums):
+    points = rows.points
+    space, F, residuals, correction = _space(kernel, points, options)
+    rotation = eigenvalues = mean = mean_radii = None
+    if options.basis == "eigen":
+        # [NPT] centres first and then takes the basis.
+        rotation, eigenvalues = eigen_rotation(F - _mean(F) if options.center else F)
+    elif options.basis == "symmetric":
+        rotation = symmetric_rotation(F)
+    if options.center:
+        mean = _mean(F if rotation is None else F @ rotation)
+        if correction is None:
+            own = kernel.diagonal(points)
+            mean_radii = space.radii_of(F, own, on_device_of(residuals, F)).mean()
+    fit = MapFit(
+        FeatureMap(space, rotation, mean, mean_radii, options.append_residual),
+        points.shape[0],
+        float(residuals.max()),
+        eigenvalues,
+        correction,
+        points,
+        F,
+        residuals,
+    )
+    if sums is None:
+        return fit
+    Phi = fit.coordinates()
+    values = rows.held_columns(sums.columns, points.shape[0])
+    return replace(fit, sums=sums.of(Phi, *[None if v is None else _like(v, Phi) for v in values]))
+
+
+def _space(kernel, points, options):
+    """(space, coordinates, residuals rho^2, correction) of the training points."""
+    if _basis_for(kernel, points, options) == "closed":
+        own = OwnFeatures(kernel, points)
+        own.check_memory(points.shape[0], options.memory_limit)
+        return own, own.coordinates(points), np.zeros(points.shape[0]), None
+    try:
+        fit = factorize(
+            kernel,
+            points,
+            tol=options.tol,
+            max_rank=options.max_rank,
+            pivots=options.pivots,
+            rng=options.rng(),
+            memory_limit=options.memory_limit,
+            copies=options.copies,
+            n_jobs=options.n_jobs,
+            verbose=options.verbose,
+        )
+    except NotPSDError:
+        if options.indefinite == "raise":
+            raise
+        return _corrected_space(kernel, points, options)
+    return fit.factor, fit.F, fit.residuals, None
+
+
+def _corrected_space(kernel, points, options):
+    n, limit = points.shape[0], budget(options.memory_limit, points)
+    if 6 * 8 * n * n > limit:
+        raise MemoryLimitError(
+            f"indefinite={options.indefinite!r} needs all eigenvalues of the {n} x {n} matrix, "
+            f"{readable(6 * 8 * n * n)}; memory_limit allows {readable(limit)}. Fit on fewer "
+            "points, or raise memory_limit."
+        )
+    K = tiles.evaluate(kernel, points, n_jobs=options.n_jobs)
+    values = as_numpy(K).astype(np.float64)
+    eps = value_eps(values, float(namespace(K).finfo(K.dtype).eps))
+    F, W, summary = corrected(symmetrised(kernel, values, eps), options.indefinite)
+    r = F.shape[1] if options.max_rank is None else options.max_rank
+    left = (F[:, r:] ** 2).sum(axis=1)
+    # In double precision whatever the data: weights of small eigenvalues cancel.
+    F, W = (on_device_of(A[:, :r], K, dtype=namespace(K).float64) for A in (F, W))
+    space = Corrected(kernel, kernel.landmarks(points, np.arange(n)), W, np.arange(n))
+    return space, F, left, summary
+
+
+def _basis_for(kernel, points, options):
+    if options.basis != "auto":
+        return options.basis
+    width = points.shape[1] if getattr(points, "ndim", 1) == 2 else None
+    dimension = kernel.explicit_dim(width)
+    most = points.shape[0] if options.max_rank is None else min(points.shape[0], options.max_rank)
+    return "closed" if dimension is not None and dimension < most else "cholesky"
+
+
+def _sampled(kernel, points, options):
+    """Landmarks of a sample where the coordinates of all points would not fit; else None."""
+    n = points.shape[0]
+    if n <= 2 * gather.SAMPLE or options.needs_all_rows(kernel) or kernel.kind == "gram":
+        return None
+    if _basis_for(kernel, points, options) == "closed":
+        return None
+    like, limit = tiles.allocate(points, (1, 1)), budget(options.memory_limit, points)
+    most = columns_that_fit(n, limit, itemsize(like), options.copies)
+    whole = matrix_fits(kernel, like, n, limit, options.copies)
+    if whole or min(n, options.max_rank or n) <= most:
+        return None
+    sample = HeldRows(points).sample(gather.SAMPLE, options.rng())
+    _test_validity(kernel, sample.points)
+    space = _space_of_sample(kernel, sample, options)
+    # All rows have a somewhat larger rank than the sample.
+    return None if 1.5 * space.rank <= most else space
+
+
+# --- rows that are passed over --------------------------------------------------------------------
+
+
+def _test_validity(kernel, points):
+    """A kernel of unknown validity is refuted here, if a sample can refute it."""
+    if kernel.is_psd is not True:
+        factorize(kernel, pts.take(points, np.arange(min(TESTED, points.shape[0]))))
+
+
+def _space_of_sample(kernel, sample, options):
+    if _basis_for(kernel, sample.points, options) == "closed":
+        return OwnFeatures(kernel, sample.points)
+    return sample_factor(
+        kernel,
+        sample.points,
+        sample.positions,
+        tol=default_tol(sample.points.dtype, options.tol),
+        max_rank=options.max_rank,
+        n_jobs=options.n_jobs,
+        verbose=options.verbose,
+    )
+
+
+def _fit_passes(rows, n, space, options, sums):
+    """Certify every row, growing the landmarks; then mean, eigenvectors and sums over all rows."""
+    largest = 0.0
+    if not isinstance(space, OwnFeatures):
+        certified = certify_and_grow(
+            space,
+            rows,
+            tol=default_tol(space.dtype, options.tol),
+            max_rank=options.max_rank,
+            limit=budget(options.memory_limit, space.example),
+            rng=options.rng(),
+            n_jobs=options.n_jobs,
+            verbose=options.verbose,
+        )
+        space, largest = certified.space, certified.worst.absolute
+    plain = FeatureMap(space)
+    fused = sums is not None and sums.movable and not options.append_residual
+    total, eigenvalues = None, None
+    fitted = replace(plain, append_residual=options.append_residual)
+    if options.needs_sums:
+        statistic = sums if fused else Statistic(Spread.of)
+        total = fold(rows, plain, statistic, options, residuals=True)
+        rotation, eigenvalues, mean, mean_radii = _basis_from(space, total.spread, options)
+        fitted = replace(fitted, rotation=rotation, mean=mean, mean_radii=mean_radii)
+        total = total.rotated(rotation).moved(mean)
+    if sums is not None and not (fused and options.needs_sums):
+        total = fold(rows, fitted, sums, options)
+    return MapFit(fitted, n, largest, eigenvalues, sums=total if sums is not None else None)
+
+
+def _basis_from(space, spread, options):
+    """Rotation, eigenvalues, mean and its radii from the Spread of all rows' coordinates."""
+    rotation = eigenvalues = mean = mean_radii = None
+    second = spread.moments().second
+    if options.basis == "eigen":
+        rotation, eigenvalues = rotation_from_scatter(spread.scatter if options.center else second)
+    if options.center:
+        mean = spread.rotated(rotation).mean
+        mean_radii = space.radii_of_mean(second / spread.n, spread.rho2 / spread.n)
+    return rotation, eigenvalues, mean, mean_radii
+
+
+def fold(rows, feature_map, statistic, options, *, residuals=False):
+    """The statistic of the map's coordinates, added up over all rows."""
+    step = OnPanels(feature_map, statistic.of, residuals, options.n_jobs, options.verbose)
+    return rows.fold(step, statistic.columns)
+
+
+@dataclass(frozen=True)
+class OnPanels:
+    """The step of a fold: of(coordinates of a panel, *values of its rows), added up."""
+
+    map: FeatureMap
+    of: Callable[..., Any]
+    residuals: bool = False  # whether the statistic also takes rho^2
+    n_jobs: int | None = None
+    verbose: bool = False
+
+    def __call__(self, points, *values, start=0):
+        total = None
+        own = self.map.kernel.diagonal(self.map.fitted(points)) if self.residuals else None
+        for panel in self.map.panels(points, n_jobs=self.n_jobs, verbose=self.verbose):
+            Phi, given = panel.coordinates, {}
+            if own is not None:
+                given["rho2"] = own[panel.where] - row_norms(Phi, namespace(Phi))
+            mine = [None if v is None else _like(v[panel.where], Phi) for v in values]
+            part = self.of(Phi, *mine, **given)
+            total = part if total is None else total + part
+        return total
+
+
+def _like(values, Phi):
+    return on_device_of(values, Phi) if _is_numeric(values) else values
+
+
+def _is_numeric(values):
+    return getattr(getattr(values, "dtype", None), "kind", "f") == "f"
+
+
+def _check_gram(kernel, points):
+    if kernel.kind != "gram":
+        return
+    if points.shape[0] != points.shape[1]:
+        raise ValueError(
+            f"Precomputed() needs a square Gram matrix at fit, got shape {tuple(points.shape)}."
+        )
+    # Here, since the partial algorithm sees a few columns only.
+    eps = float(namespace(points).finfo(points.dtype).eps)
+    check_symmetric(Precomputed(), points, value_eps(points, eps))
+
+
+def _mean(F):
+    return namespace(F).mean(F, axis=0)
+
+
+# --- rows that come later -------------------------------------------------------------------------
+
+
+def first_map(rows: HeldRows, kernel) -> MapFit:
+    """A map without landmarks, to be extended: every residual is k(x, x)."""
+    kernel = kernel.bind_points(rows.points, rows.names)
+    kernel.check_range(rows.points)
+    _test_validity(kernel, rows.points)
+    return MapFit(FeatureMap(empty_factor(kernel, rows.points)), 0, 0.0)
+
+
+def extend_map(before: MapFit, points, options: MapOptions) -> MapFit:
+    """A map whose landmarks also explain these points; old coordinates keep their values."""
+    space = before.map.space
+    space.kernel.check_range(points)
+    points = before.map.fitted(points)
+    space, worst = grown(
+        space,
+        points,
+        before.n + np.arange(points.shape[0]),
+        default_tol(space.dtype, options.tol),
+        options.max_rank,
+        options.n_jobs,
+        options.verbose,
+    )
+    extended = FeatureMap(space, append_residual=options.append_residual)
+    return MapFit(extended, before.n + points.shape[0], max(before.max_residual, worst[1]))

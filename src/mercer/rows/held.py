@@ -1,0 +1,92 @@
+"""HeldRows: rows of an array in memory."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from ..engine.arrays import is_numpy, namespace, rows_of
+from ..kernels.points import take
+from .protocol import Sample, Worst, draw_positions, smallest, whole_column
+
+# Rows that are worked on at once.
+CHUNK_ROWS = 1 << 16
+
+
+@dataclass(frozen=True)
+class HeldRows:
+    """Points in memory, in their order."""
+
+    points: Any
+    names: list | None = None
+
+    def checked(self, check):
+        """The points are checked already; `check` may look at them once more."""
+        return replace(self, points=check(self.points))
+
+    def sample(self, size, rng):
+        n = self.points.shape[0]
+        chosen = smallest(rng.random(n), size)
+        return Sample(take(self.points, chosen), chosen, n)
+
+    def fold(self, step, columns=()):
+        n, total = self.points.shape[0], None
+        arrays = self.held_columns(columns, n)
+        for a in range(0, n, CHUNK_ROWS):
+            b = min(a + CHUNK_ROWS, n)
+            part = step(rows_of(self.points, a, b), *sliced(arrays, a, b), start=a)
+            total = part if total is None else total + part
+        return total
+
+    def filter(self, keep):
+        n, kept, worst = self.points.shape[0], [], Worst()
+        for a in range(0, n, CHUNK_ROWS):
+            mask, others = keep(rows_of(self.points, a, min(a + CHUNK_ROWS, n)))
+            kept.append(a + np.flatnonzero(mask))
+            worst = worst + others
+        return KeptHere(self.points, np.concatenate(kept), np.concatenate(kept), worst)
+
+    def held_columns(self, columns, n):
+        return [whole_column(column, n) for column in columns]
+
+
+@dataclass(frozen=True)
+class KeptHere:
+    """Some rows of `points`, and their positions among all rows of the data."""
+
+    points: Any
+    rows: np.ndarray
+    positions: np.ndarray
+    worst: Worst
+
+    @property
+    def count(self):
+        return len(self.rows)
+
+    def draw(self, size, rng):
+        chosen = draw_positions(self.count, size, rng)
+        return take(self.points, self.rows[chosen]), self.positions[chosen]
+
+    def filter(self, keep):
+        left, worst = [], Worst()
+        for a in range(0, self.count, CHUNK_ROWS):
+            rows = self.rows[a : a + CHUNK_ROWS]
+            mask, others = keep(take(self.points, rows))
+            left.append(a + np.flatnonzero(mask))
+            worst = worst + others
+        here = np.concatenate(left) if left else np.empty(0, dtype=int)
+        return KeptHere(self.points, self.rows[here], self.positions[here], worst)
+
+
+def sliced(arrays, a, b):
+    return [None if array is None else array[a:b] for array in arrays]
+
+
+def stacked(X, Y):
+    """Two sets of points, one below the other."""
+    if scipy.sparse.issparse(X):
+        return scipy.sparse.vstack([X, Y], format="csr")
+    if is_numpy(X):
+        return np.concatenate([X, Y])
+    return namespace(X, Y).concat([X, Y], axis=0)

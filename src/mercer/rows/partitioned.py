@@ -1,0 +1,211 @@
+"""PartitionedRows: rows of a Dask collection, worked on where they are.
+
+What travels here (samples, sums, a few rows to grow on) does not grow with the number of rows.
+"""
+
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..kernels.points import take
+from .dask import Partitions
+from .held import sliced, stacked
+from .protocol import Sample, Worst, draw_positions, smallest
+from .streamed import checksum
+from .tasks import rows_at, task
+
+
+class PartitionedRows:
+    """The partitions of a Dask array or DataFrame; `check` turns a block into points."""
+
+    def __init__(self, X, check=None, parts=None, fingerprints=None):
+        self.parts = Partitions(X) if parts is None else parts
+        self.check = check
+        self.fingerprints = {} if fingerprints is None else fingerprints
+
+    @property
+    def names(self):
+        return list(self.parts.X.columns) if self.parts.frame else None
+
+    def checked(self, check):
+        return PartitionedRows(None, check, self.parts, self.fingerprints)
+
+    def sample(self, size, rng):
+        starts = np.concatenate([[0], self.parts.lengths.cumsum()])
+        n = int(starts[-1])
+        if n == 0:
+            raise ValueError("Found array with 0 sample(s): all partitions of X are empty.")
+        # Almost surely enough of them: ten standard deviations.
+        below = 1.0 if n <= size else min(1.0, (size + 10 * size**0.5) / n)
+        shared = self.parts.share((self.check, rng, below))
+        tasks = self.parts.each(_smallest, shared, starts[:-1].tolist())
+        drawn = self.parts.collect(tasks)
+        self.fingerprints.update(enumerate(fingerprint for _, fingerprint in drawn))
+        found = [part for part, _ in drawn if part is not None]
+        points = _stack([points for points, _, _ in found])
+        positions, numbers = (np.concatenate([part[i] for part in found]) for i in (1, 2))
+        best = smallest(numbers, size)
+        return Sample(take(points, best), positions[best], n)
+
+    def fold(self, step, columns=()):
+        shared = self.parts.share((self.check, step, [(c.name, c.make) for c in columns]))
+        blocks = self.parts.aligned_columns(*[(c.values, c.name) for c in columns])
+        tasks = self.parts.each(_step, shared, *self._starts(), blocks=blocks)
+        return self.parts.total(tasks)
+
+    def filter(self, keep):
+        shared = self.parts.share((self.check, keep))
+        kept = self.parts.keep(self.parts.each(_kept, shared, *self._starts()))
+        return KeptOnWorkers(self.parts, kept, int(self.parts.lengths.sum()))
+
+    def _starts(self):
+        starts = np.concatenate([[0], self.parts.lengths.cumsum()[:-1]]).tolist()
+        return starts, [self.fingerprints.get(i) for i in range(len(starts))]
+
+
+class KeptOnWorkers:
+    """Rows that a filter kept in their partitions."""
+
+    def __init__(self, parts, kept, expected):
+        self.parts, self.kept = parts, kept
+        told = parts.collect([parts.delayed(_summary, part) for part in kept])
+        seen = sum(rows for _, _, rows in told)
+        if seen != expected:
+            raise RuntimeError(
+                f"{seen} rows were read where {expected} had been counted: X changes each time it "
+                "is computed. Write it to files, or X.persist() it."
+            )
+        self.counts = np.array([count for count, _, _ in told])
+        self.worst = sum((worst for _, worst, _ in told), Worst())
+
+    @property
+    def count(self):
+        return int(self.counts.sum())
+
+    def draw(self, size, rng):
+        chosen = draw_positions(self.count, size, rng)
+        which = np.split(chosen, np.searchsorted(chosen, self.counts.cumsum()[:-1]))
+        first = self.counts.cumsum() - self.counts
+        tasks = [
+            self.parts.delayed(_pick, part, w - f)
+            for part, w, f in zip(self.kept, which, first)
+            if len(w)
+        ]
+        found = self.parts.collect(tasks)
+        return _stack([points for points, _ in found]), np.concatenate([p for _, p in found])
+
+    def filter(self, keep):
+        shared = self.parts.share(keep)
+        kept = self.parts.keep([self.parts.delayed(_kept_again, shared, p) for p in self.kept])
+        return KeptOnWorkers(self.parts, kept, self.count)
+
+
+@dataclass
+class UnexplainedRows:
+    """Rows of a partition that are not yet explained, and the worst residual of the others."""
+
+    seen: int
+    points: Any
+    positions: np.ndarray
+    worst: Worst
+
+    @classmethod
+    def of(cls, points, positions, keep):
+        mask, worst = keep(points)
+        kept = np.flatnonzero(mask)
+        return cls(
+            points.shape[0], take(points, kept) if len(kept) else None, positions[kept], worst
+        )
+
+
+# --- tasks ----------------------------------------------------------------------------------------
+
+
+@task
+def _smallest(shared, block, start):
+    check, rng, below = shared
+    fingerprint = fingerprint_of_block(block)
+    if block.shape[0] == 0:
+        return None, fingerprint
+    own = deepcopy(rng)
+    own.bit_generator.advance(start)
+    numbers = own.random(block.shape[0])
+    chosen = np.flatnonzero(numbers <= below)
+    if len(chosen) == 0:
+        return None, fingerprint
+    return (check(rows_at(block, chosen)), start + chosen, numbers[chosen]), fingerprint
+
+
+@task
+def _step(shared, row, start, fingerprint):
+    (check, step, made), (block, *values) = shared, row
+    _compare(block, fingerprint)
+    n, arrays = block.shape[0], []
+    for column, (name, make) in zip(values, made):
+        array = None if column is None else make(column)
+        if array is not None and len(array) != n:
+            raise ValueError(
+                f"a partition of X has {n} rows and that of {name} {len(array)}: both must be cut "
+                "at the same rows."
+            )
+        arrays.append(array)
+    if n == 0:
+        return None
+    return step(check(block), *sliced(arrays, 0, n), start=start)
+
+
+@task
+def _kept(shared, block, start, fingerprint):
+    check, keep = shared
+    _compare(block, fingerprint)
+    if block.shape[0] == 0:
+        return UnexplainedRows(0, None, np.empty(0, dtype=int), Worst())
+    points = check(block)
+    return UnexplainedRows.of(points, start + np.arange(points.shape[0]), keep)
+
+
+@task
+def _kept_again(keep, kept):
+    if len(kept.positions) == 0:
+        return UnexplainedRows(0, None, kept.positions, Worst())
+    return UnexplainedRows.of(kept.points, kept.positions, keep)
+
+
+@task
+def _summary(kept):
+    return len(kept.positions), kept.worst, kept.seen
+
+
+@task
+def _pick(kept, which):
+    return take(kept.points, which), kept.positions[which]
+
+
+def _compare(block, fingerprint):
+    if fingerprint is not None and fingerprint_of_block(block) != fingerprint:
+        raise RuntimeError(
+            "X changes each time it is computed: the values of a partition differ between two "
+            "passes. Write it to files, or X.persist() it."
+        )
+
+
+def fingerprint_of_block(block):
+    """A number that changes with the values of an array or a frame."""
+    if hasattr(block, "iloc"):
+        from pandas.util import hash_pandas_object
+
+        return int(hash_pandas_object(block, index=False).sum()) if len(block) else 0
+    if not isinstance(block, np.ndarray) or block.dtype == object:
+        return 0
+    return checksum(block)
+
+
+def _stack(points):
+    total = points[0]
+    if isinstance(total, np.ndarray):
+        return np.concatenate(points)
+    for more in points[1:]:
+        total = stacked(total, more)
+    return total

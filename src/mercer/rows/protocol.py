@@ -1,0 +1,106 @@
+"""Rows: one protocol for where the rows of a fit come from.
+
+Rows are held in memory, streamed in chunks, or partitioned over a Dask cluster. A fit samples them,
+folds a statistic over them, and filters those that its landmarks do not explain yet; it never asks
+where they are.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..engine.arrays import as_numpy, is_array
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Some of the rows, their positions among all rows (ascending), and the number of all rows."""
+
+    points: Any
+    positions: np.ndarray
+    n: int
+
+
+@dataclass(frozen=True)
+class Column:
+    """Values that belong to the rows: targets or weights; `make` turns a block into an array."""
+
+    values: Any
+    name: str
+    make: Callable[[Any], Any] = np.asarray
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The largest relative and absolute residual of some rows."""
+
+    relative: float = 0.0
+    absolute: float = 0.0
+
+    def __add__(self, other: "Worst") -> "Worst":
+        return Worst(max(self.relative, other.relative), max(self.absolute, other.absolute))
+
+
+# keep(points) -> (which rows to keep, the worst residual of the others)
+Keep = Callable[[Any], tuple[np.ndarray, Worst]]
+
+
+class Kept(Protocol):
+    """Rows that a filter kept, wherever they are."""
+
+    count: int
+    worst: Worst  # of the rows that were not kept
+
+    def draw(self, size: int, rng: np.random.Generator) -> tuple[Any, np.ndarray]:
+        """At most `size` of the rows, drawn evenly, and their positions among all rows."""
+
+    def filter(self, keep: Keep) -> "Kept": ...
+
+
+class Rows(Protocol):
+    """All rows of a data set, in their order."""
+
+    names: list | None  # of the columns
+
+    def checked(self, check: Callable[[Any], Any]) -> "Rows":
+        """The same rows, with another function that turns a block into points."""
+
+    def sample(self, size: int, rng: np.random.Generator) -> Sample:
+        """`size` rows drawn evenly: the same rows however they are cut or stored."""
+
+    def fold(self, step: Callable[..., Any], columns: Sequence[Column] = ()) -> Any:
+        """The sum of step(points, *blocks of the columns, start=...) over all blocks of rows."""
+
+    def filter(self, keep: Keep) -> Kept:
+        """The rows that `keep` keeps, left where they are."""
+
+
+def draw_positions(count: int, size: int, rng: np.random.Generator) -> np.ndarray:
+    """Which of `count` kept rows are drawn: all, or `size` of them."""
+    if count <= size:
+        return np.arange(count)
+    return np.sort(rng.choice(count, size, replace=False))
+
+
+def smallest(numbers: np.ndarray, size: int) -> np.ndarray:
+    """Positions of the `size` smallest numbers, ascending.
+
+    Every row has a random number and the smallest are the sample: the same rows from an array, a
+    stream, or a cluster.
+    """
+    if len(numbers) <= size:
+        return np.arange(len(numbers))
+    return np.sort(np.argpartition(numbers, size)[:size])
+
+
+def whole_column(column: Column, n: int) -> Any:
+    """A column as one array, which must have one value for each of n rows."""
+    values = column.values
+    if values is None:
+        return None
+    array = column.make(as_numpy(values) if is_array(values) else values)
+    if len(array) != n:
+        raise ValueError(f"X has {n} rows and {column.name} has {len(array)}.")
+    return array

@@ -1,0 +1,230 @@
+"""Streams: rows that do not fit the memory, in chunks that can be read more than once.
+
+Certification needs every row, and methods need another pass, so a stream must start anew each time
+it is iterated: a class with __iter__, or Chunks around a function that opens the data.
+"""
+
+import zlib
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from ..engine.arrays import as_numpy, is_array, is_cpu, namespace, rows_of, to_torch
+from ..kernels.points import take
+from .held import KeptHere, sliced, stacked
+from .protocol import Column, Sample, Worst, smallest
+
+# Rows read at once from an array that is streamed.
+CHUNK_ROWS = 1 << 16
+
+
+class Chunks:
+    """A re-iterable of chunks of rows from a function that opens the data.
+
+    Parameters
+    ----------
+    open_chunks : callable
+        Returns a fresh iterator over 2-D arrays each time it is called.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import RBF, Chunks, KernelMap
+    >>> def rows():
+    ...     rng = np.random.default_rng(0)
+    ...     return (rng.normal(size=(1000, 2)) for _ in range(5))
+    >>> kernel_map = KernelMap(RBF(0.1), tol=1e-6).fit(Chunks(rows))
+    >>> kernel_map.max_residual_ <= 1e-6
+    True
+    """
+
+    def __init__(self, open_chunks):
+        if not callable(open_chunks):
+            raise TypeError(
+                f"Chunks takes a function that returns a fresh iterator of chunks, got "
+                f"{type(open_chunks).__name__}."
+            )
+        self.open_chunks = open_chunks
+
+    def __iter__(self):
+        return iter(self.open_chunks())
+
+    @classmethod
+    def on_device(cls, X, device="cuda", rows=CHUNK_ROWS):
+        """Rows of a host array (or memory map) as torch tensors on a device, a chunk at a time.
+
+        Chunks travel from page-locked memory, so that copying the next overlaps with the work on
+        the last. For data larger than the device's memory.
+        """
+        n = X.shape[0]
+        cuts = [(a, min(a + rows, n)) for a in range(0, n, rows)]
+        return cls(lambda: (to_torch(rows_of(X, a, b), device) for a, b in cuts))
+
+
+def is_stream(X):
+    """Whether X is chunks of rows rather than rows: iterable, but no array, frame or sequence."""
+    if is_array(X) or scipy.sparse.issparse(X) or hasattr(X, "columns"):
+        return False
+    if hasattr(X, "__len__") or hasattr(X, "__array__") or isinstance(X, (str, bytes)):
+        return False
+    return hasattr(X, "__iter__")
+
+
+@dataclass
+class StreamedRows:
+    """The chunks of a stream as checked points, read anew in each pass.
+
+    Parameters
+    ----------
+    source : re-iterable of chunks
+    check : function that turns a chunk into points
+    room : bytes of rows that a filter may keep in memory
+    """
+
+    source: Any
+    check: Any
+    room: int = 1 << 30
+    seen: dict = field(default_factory=dict)  # of the first pass: number of rows, fingerprint
+
+    def __post_init__(self):
+        if iter(self.source) is self.source:
+            raise TypeError(
+                "X is an iterator that can be read only once, and certification reads the rows "
+                "more than once: pass a re-iterable, for example Chunks(lambda: open_the_chunks())."
+            )
+
+    @property
+    def names(self):
+        return getattr(self.check, "names", None)
+
+    def checked(self, check):
+        return replace(self, check=check)
+
+    def chunks(self):
+        """(position of the first row, points) of every chunk that is not empty."""
+        start, fingerprint = 0, 0
+        for chunk in self.source:
+            # Empty chunks are passed over: no check could tell their columns.
+            if (chunk.shape[0] if hasattr(chunk, "shape") else len(chunk)) == 0:
+                continue
+            points = self.check(chunk)
+            fingerprint = fingerprint_of(points, fingerprint)
+            yield start, points
+            start += points.shape[0]
+        if start == 0:
+            raise ValueError("Found array with 0 sample(s): the stream holds no rows.")
+        self._compare("rows", start)
+        self._compare("values", fingerprint)
+
+    def _compare(self, what, now):
+        before = self.seen.setdefault(what, now)
+        if before != now:
+            counts = f" ({before} rows in the first pass, {now} now)" if what == "rows" else ""
+            raise RuntimeError(
+                f"X changes each time it is read: its {what} differ between two passes{counts}. "
+                "Write the rows to a file, or fix the seed of what makes them."
+            )
+
+    def sample(self, size, rng):
+        kept, positions, numbers, n = None, np.empty(0, dtype=int), np.empty(0), 0
+        for start, points in self.chunks():
+            n = start + points.shape[0]
+            numbers = np.concatenate([numbers, rng.random(points.shape[0])])
+            positions = np.concatenate([positions, start + np.arange(points.shape[0])])
+            best = smallest(numbers, size)
+            # A copy, always: the stream may fill one buffer again and again.
+            old, new = best[best < _count(kept)], best[best >= _count(kept)] - _count(kept)
+            picked = take(points, new)
+            kept = picked if kept is None else stacked(take(kept, old), picked)
+            positions, numbers = positions[best], numbers[best]
+        return Sample(kept, positions, n)
+
+    def fold(self, step, columns=()):
+        arrays, total, n = [_whole(column) for column in columns], None, 0
+        for start, points in self.chunks():
+            n = start + points.shape[0]
+            for array, column in zip(arrays, columns):
+                if array is not None and len(array) < n:
+                    raise ValueError(f"X has more rows than {column.name}, which has {len(array)}.")
+            part = step(points, *sliced(arrays, start, n), start=start)
+            total = part if total is None else total + part
+        for array, column in zip(arrays, columns):
+            if array is not None and len(array) != n:
+                raise ValueError(f"X has {n} rows and {column.name} has {len(array)}.")
+        return total
+
+    def filter(self, keep):
+        kept, positions, worst, count = None, [], Worst(), 0
+        for start, points in self.chunks():
+            mask, others = keep(points)
+            worst, where = worst + others, np.flatnonzero(mask)
+            count += len(where)
+            most = self.room // max(1, bytes_of_row(points))
+            where = where[: max(0, most - _count(kept))]
+            if len(where):
+                picked = take(points, where)
+                kept = picked if kept is None else stacked(kept, picked)
+                positions.append(start + where)
+        rows = np.arange(_count(kept))
+        where = np.concatenate(positions) if positions else np.empty(0, dtype=int)
+        return KeptOfStream(kept, rows, where, worst, self, count - len(rows))
+
+
+@dataclass(frozen=True)
+class KeptOfStream(KeptHere):
+    """Rows held here, and how many more there was no room for: these are read once more."""
+
+    stream: StreamedRows
+    more: int
+
+    @property
+    def count(self):
+        return len(self.rows) + self.more
+
+    def draw(self, size, rng):
+        here = KeptHere(self.points, self.rows, self.positions, self.worst)
+        return here.draw(size, rng)
+
+    def filter(self, keep):
+        if self.more:
+            return self.stream.filter(keep)
+        return KeptHere(self.points, self.rows, self.positions, self.worst).filter(keep)
+
+
+def fingerprint_of(points, before=0):
+    """A number that changes with the values, whatever the cuts; constant for objects."""
+    if scipy.sparse.issparse(points):
+        return checksum(points.data, checksum(points.indices, before))
+    if not is_array(points) or points.dtype == object:
+        return before
+    # Of rows on a device one number travels, not all of them.
+    return checksum(points if is_cpu(points) else namespace(points).sum(points), before)
+
+
+def checksum(array, before=0):
+    return zlib.crc32(np.ascontiguousarray(as_numpy(array)).data, before)
+
+
+def _whole(column: Column):
+    """One number per row is small beside the rows: held as one array."""
+    values = column.values
+    if values is None:
+        return None
+    if is_stream(values):
+        values = np.concatenate([np.asarray(chunk) for chunk in values])
+    return column.make(as_numpy(values) if is_array(values) else values)
+
+
+def bytes_of_row(points):
+    """About; an object counts as a kilobyte."""
+    if scipy.sparse.issparse(points):
+        return (12 * points.nnz) // points.shape[0] + 8
+    if not is_array(points) or points.dtype == object:
+        return 1000
+    return 8 * points.shape[1]
+
+
+def _count(points):
+    return 0 if points is None else points.shape[0]

@@ -1,0 +1,53 @@
+"""Corrected: the space of a similarity that was made positive semi-definite."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..engine import tiles
+from ..engine.arrays import rows_of
+from .certificate import Radii
+from .protocol import Panel, Space, panel_slices
+
+
+class Corrected(Space):
+    """phi(z) = W' k(S, z) with explicit weights: a similarity made positive semi-definite."""
+
+    def __init__(self, kernel, S, W, indices):
+        self.kernel = kernel
+        self.S = S
+        self.W = W
+        self.indices = indices
+
+    @property
+    def rank(self) -> int:
+        return self.W.shape[1]
+
+    @property
+    def example(self) -> Any:
+        return self.W
+
+    def coordinates(self, X, *, n_jobs=None, verbose=False):
+        return tiles.multiply(self.kernel, X, self.S, self.W, n_jobs=n_jobs, verbose=verbose)
+
+    def panels(self, X, *, n_jobs=None, verbose=False) -> Iterator[Panel]:
+        for where in panel_slices(X, X.shape[0], self.rank):
+            rows = rows_of(X, where.start, where.stop)
+            yield Panel(self.coordinates(rows, n_jobs=n_jobs), where)
+
+    def weights(self, coef):
+        return self.W @ coef
+
+    def radii(self, X, diagonal, *, n_jobs=None) -> Radii:
+        raise ValueError(
+            "a corrected similarity has no certificate: the bound holds for kernels only, and this "
+            "one was changed (see correction_)."
+        )
+
+    def radii_of(self, Phi, diagonal, rho2) -> Radii:
+        return self.radii(None, diagonal)
+
+    def radii_of_mean(self, second, rho2) -> Radii:
+        return self.radii(None, None)
+
+    def roundoff(self) -> float:
+        return 0.0

@@ -1,0 +1,74 @@
+"""OwnFeatures: the space of a kernel that has a finite feature map of its own."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from ..engine.arrays import itemsize, namespace, rows_of
+from ..engine.memory import MemoryLimitError, budget, readable
+from .certificate import Radii, radii_of_one
+from .protocol import Panel, Space, panel_slices
+
+
+class OwnFeatures(Space):
+    """The kernel's own feature map: no landmarks, no training data."""
+
+    def __init__(self, kernel, X):
+        self.kernel = kernel
+        self.point = rows_of(X, 0, 1)  # rounding depends on its columns
+        self.first = features(kernel, self.point)
+
+    @property
+    def rank(self) -> int:
+        return self.first.shape[1]
+
+    @property
+    def example(self) -> Any:
+        return self.first
+
+    def check_memory(self, n, memory_limit):
+        """Refuse before all coordinates are computed."""
+        needed = 2 * n * self.rank * itemsize(self.example)
+        limit = budget(memory_limit, self.example)
+        if needed > limit:
+            raise MemoryLimitError(
+                f"the closed map of {self.kernel!r} has {self.rank} dimensions: {n} points need "
+                f"{readable(needed)}, memory_limit allows {readable(limit)}. Use basis='cholesky' "
+                "with max_rank, float32, or a larger memory_limit."
+            )
+
+    def coordinates(self, X, *, n_jobs=None, verbose=False):
+        return features(self.kernel, X)
+
+    def panels(self, X, *, n_jobs=None, verbose=False) -> Iterator[Panel]:
+        for where in panel_slices(X, X.shape[0], self.rank):
+            yield Panel(features(self.kernel, rows_of(X, where.start, where.stop)), where)
+
+    def radii(self, X, diagonal, *, n_jobs=None):
+        xp = namespace(diagonal)
+        length, no = xp.sqrt(diagonal), diagonal < 0
+        return Radii(xp.zeros_like(diagonal), 2 * length, length, no)
+
+    def radii_of(self, Phi, diagonal, rho2) -> Radii:
+        return self.radii(None, diagonal)
+
+    def radii_of_mean(self, second, rho2):
+        length = float(namespace(second).linalg.trace(second)) ** 0.5
+        return radii_of_one(0.0, 2 * length, length, self.example)
+
+    def roundoff(self):
+        eps = float(np.finfo(np.float32 if "32" in str(self.dtype) else np.float64).eps)
+        return 0.5 * eps * (self.rank**0.5 + self.kernel.rounding(self.point))
+
+    def weights(self, coef):
+        raise ValueError(
+            f"the closed map of {self.kernel!r} has no landmarks to write a function on: use "
+            "basis='cholesky', where every linear function is a sum of kernels."
+        )
+
+
+def features(kernel, X):
+    """The kernel's own coordinates; sparse rows are filled first, since few of theirs stay zero."""
+    return kernel.features(X.toarray() if scipy.sparse.issparse(X) else X)

@@ -1,0 +1,94 @@
+"""Space: what every kind of feature space can do.
+
+A space turns points into coordinates whose inner products are the kernel. Landmarks with their
+Cholesky factor, a kernel's own finite features, and corrected similarities are spaces. A
+FeatureMap adds a rotation and a mean to one.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ..engine import tiles
+from ..engine.arrays import TravelsAsNumPy, is_cpu, namespace, row_norms
+from .certificate import Radii
+
+# Values in one panel of kernel values that is solved at once: large enough for BLAS's threads.
+PANEL_VALUES = 1 << 22
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Coordinates of consecutive rows, and which rows these are."""
+
+    coordinates: Any
+    where: slice
+
+
+class Space(TravelsAsNumPy, ABC):
+    """Coordinates phi with phi(x) . phi(z) = k(x, z), before any rotation or centring."""
+
+    kernel: Any  # bound to its data
+    S: Any = None  # the landmarks, in the form that kernel.against takes; None without any
+    indices: Any = None  # positions of the landmarks among the training points
+
+    @property
+    @abstractmethod
+    def rank(self) -> int:
+        """The number of coordinates."""
+
+    @property
+    @abstractmethod
+    def example(self) -> Any:
+        """An array of the kind, device and dtype that the space computes in."""
+
+    @property
+    def dtype(self) -> Any:
+        return self.example.dtype
+
+    @abstractmethod
+    def panels(self, X, *, n_jobs=None, verbose=False) -> Iterator[Panel]:
+        """Coordinates of all rows, panel after panel, in O(panel) memory."""
+
+    def coordinates(self, X, *, n_jobs=None, verbose=False) -> Any:
+        """phi(x) for every row: n x rank."""
+        Phi = tiles.allocate(self.example, (X.shape[0], self.rank))
+        for panel in self.panels(X, n_jobs=n_jobs, verbose=verbose):
+            Phi[panel.where, :] = panel.coordinates
+        return Phi
+
+    def squared_norms(self, X, *, n_jobs=None) -> Any:
+        """|phi(x)|^2 for every row, without storing coordinates."""
+        norms = tiles.allocate(self.example, (X.shape[0],))
+        for panel in self.panels(X, n_jobs=n_jobs):
+            norms[panel.where] = row_norms(panel.coordinates, namespace(self.example))
+        return norms
+
+    @abstractmethod
+    def weights(self, coef) -> Any:
+        """Coefficients on the landmarks of z -> coef . phi(z): [NPT] Lemma 6, backwards."""
+
+    @abstractmethod
+    def radii(self, X, diagonal, *, n_jobs=None) -> Radii:
+        """What the certificate needs to know of every row; `diagonal` holds k(x, x)."""
+
+    @abstractmethod
+    def radii_of(self, Phi, diagonal, rho2) -> Radii:
+        """The same for points whose coordinates and residuals are known already."""
+
+    @abstractmethod
+    def radii_of_mean(self, second, rho2) -> Radii:
+        """Radii of the mean of some rows, from second = Phi'Phi / n and the mean rho^2."""
+
+    @abstractmethod
+    def roundoff(self) -> float:
+        """eta: the relative error of one inner product of coordinates."""
+
+
+def panel_slices(X, n, width) -> list[slice]:
+    """Cuts n rows into panels that hold about PANEL_VALUES coordinates each."""
+    rows = max(256, PANEL_VALUES // max(1, width))
+    if not is_cpu(X):
+        rows = max(rows, tiles.row_blocks(X, width)[0][1])
+    return [slice(a, min(a + rows, n)) for a in range(0, n, rows)]
