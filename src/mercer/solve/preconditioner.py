@@ -35,10 +35,13 @@ SHARE_OF_ALPHA = 0.1
 NOISE = 1e-13
 
 
-def default_rank(n, limit, X):
-    """A rank that pays: as far as memory allows, where more would cost more than it saves."""
+def chosen_rank(n, limit, X, rank=None):
+    """The rank asked for, or one that pays: more would cost more than it saves. Memory permitting,
+    since with fewer landmarks the iterations take longer and end at the same solution."""
+    if rank is not None:
+        return min(int(rank), n, columns_that_fit(n, limit, 8, copies=2))
     wanted = max(LEAST_RANK, RANK_PER_ROOT["cpu" if is_cpu(X) else "device"] * n**0.5)
-    return max(1, min(n, int(wanted), columns_that_fit(n, limit, 8, copies=2)))
+    return max(1, min(n, int(wanted), columns_that_fit(n, limit // 2, 8, copies=2)))
 
 
 class Preconditioner:

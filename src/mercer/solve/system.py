@@ -6,7 +6,7 @@ from ..engine import tiles
 from ..engine.arrays import as_numpy, is_array, namespace, on_device_of
 from ..engine.products import exact_product, quick_product
 from ..kernels.points import take
-from .preconditioner import Preconditioner, default_rank
+from .preconditioner import Preconditioner, chosen_rank
 
 # Vectors of length n that the iterations hold, for every target.
 VECTORS = 12
@@ -38,7 +38,7 @@ class System:
             X,
             alphas,
             self.roots,
-            rank=default_rank(n, limit // 2, X) if rank is None else min(int(rank), n),
+            rank=chosen_rank(n, limit, X, rank),
             pivots=pivots,
             rng=np.random.default_rng(0 if seed is None else seed),
             limit=limit,
