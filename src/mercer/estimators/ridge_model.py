@@ -119,7 +119,8 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
         kernel, points = self._bound(X)
         self.alphas_ = self._alphas_of_sample(kernel, points, T, weights)
         solution = options.solve(kernel, points, T, self.alphas_, weights)
-        self.kernel_, self.error_norms_ = kernel, solution.error_norms
+        self.kernel_ = kernel
+        self.error_norms_ = on_device_of(solution.error_norms, solution.coef)
         self.n_iter_, self.converged_ = solution.n_iter, solution.converged
         self.history_, self.preconditioner_rank_ = solution.history, solution.rank
         kept = np.arange(len(T)) if weights is None else np.flatnonzero(weights > 0)
@@ -244,7 +245,7 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
             diag = self.kernel_.diagonal(pts.as_fitted(points, self.prediction_.S, W.dtype))
         own = on_device_of(diag, W)
         lengths = namespace(own).sqrt(namespace(own).where(own > 0, own, 0 * own))
-        bounds = lengths[:, None] * on_device_of(self.error_norms_, W)[None, :]
+        bounds = lengths[:, None] * self.error_norms_[None, :]
         return bounds[:, 0] if self.single_target_ else bounds
 
     def _sample_factors(self):
