@@ -213,14 +213,14 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
                 UserWarning,
                 stacklevel=4,
             )
-        columns = {}
-        for alpha in np.unique(self.alphas_):
+        columns, alphas = {}, as_numpy(self.alphas_)
+        for alpha in np.unique(alphas):
             if few:
                 options = SolverOptions.of(self)
                 columns[alpha] = exact_variance(options, self.kernel_, S, Z, own, alpha, weights)
             else:
                 columns[alpha] = upper_variance(self.kernel_, S, Z, own, alpha, weights)
-        variance = namespace(own).stack([columns[alpha] for alpha in self.alphas_], axis=1)
+        variance = namespace(own).stack([columns[alpha] for alpha in alphas], axis=1)
         return self.prediction_(points), variance
 
     @on_fitted

@@ -196,6 +196,7 @@ def _subset(kernel, points, rows):
 
 
 def _checked_alphas(alphas, n_targets):
+    alphas = as_numpy(alphas) if is_array(alphas) else alphas
     alphas = np.broadcast_to(np.asarray(alphas, dtype=np.float64), (n_targets,))
     if not np.all((alphas > 0) & (alphas < np.inf)):
         raise ValueError(
