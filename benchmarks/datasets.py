@@ -42,6 +42,22 @@ def letter():
     return _table("*Letter*.csv.gz", 20_000, 16, clusters=26)
 
 
+@cache
+def kin40k():
+    """Kin40k, standardised, and its target; or standard normal rows and a smooth function."""
+    path = _file("**/kin40k.csv.gz")
+    if path is not None:
+        with gzip.open(path, "rt") as lines:
+            rows = np.loadtxt(lines, delimiter=",")
+    else:
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(40_000, 8))
+        f = np.sin(X[:, 0] + X[:, 1]) * np.cos(X[:, 2]) + np.sin(X[:, 3] * X[:, 4])
+        rows = np.column_stack([X, f + 0.05 * rng.normal(size=len(X))])
+    rows = (rows - rows.mean(axis=0)) / rows.std(axis=0)
+    return rows[:, :-1], rows[:, -1]
+
+
 def _table(pattern, n, d, clusters):
     path = _file(pattern)
     if path is not None:

@@ -29,7 +29,7 @@ LAYER = {part: i for i, parts in enumerate(LAYERS) for part in parts}
 FILES = sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py")
 # The only files that may name an array library.
 BACKENDS = {"torch", "cupy", "cupyx", "array_api_compat", "jax"}
-KNOW_BACKENDS = {"engine/arrays.py"}
+KNOW_BACKENDS = {"engine/arrays.py", "engine/fused.py"}
 
 
 def part_of(path):

@@ -65,6 +65,7 @@ ESTIMATORS = [
     KernelRidge(kernel=RBF(0.1)),
     KernelRidge(kernel=RBF(0.1), form="primal"),
     KernelRidge(kernel=RBF(0.1), form="dual"),
+    KernelRidge(kernel=RBF(0.1), form="iterative"),
     # One alpha: leaving out a row of weight 2 is not leaving out one of its two copies.
     KernelRidgeCV([1.0], RBF(0.1)),
     KernelRegressor(n_rounds=1),

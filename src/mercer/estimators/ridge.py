@@ -22,12 +22,23 @@ class KernelRidge(RidgeModel):
     alpha : float or array of shape (n_targets,), default=1.0
         Strength of the penalty: the variance of the noise, to a Gaussian process.
     kernel : Kernel, str, callable or KernelMap, default="rbf"
-    form : {"auto", "primal", "dual"}, default="auto"
+    form : {"auto", "primal", "dual", "iterative"}, default="auto"
         "primal" solves for w on the coordinates of the map (r x r, [KERNELS] (3)), "dual" for one
-        coefficient per sample (n x n, [KERNELS] (7)), without a map: both give the same function.
-        "auto" is "dual" where the kernel matrix fits the memory and a sample of it has full rank,
-        or alpha is very small (there the dual form is more accurate); else "primal". A KernelMap
-        given as `kernel` is "primal".
+        coefficient per sample (n x n, [KERNELS] (7)), without a map, and "iterative" for the same
+        coefficients without storing the kernel matrix: conjugate gradients with a certified bound
+        of their error. All give the same function. "auto" is "dual" where the kernel matrix fits
+        the memory and a sample of it has full rank, or alpha is very small (there the dual form is
+        more accurate), "iterative" where a sample has full rank and the matrix does not fit; else
+        "primal". A KernelMap given as `kernel` is "primal", unless form is "iterative": then its
+        max_rank and pivots choose the landmarks that precondition the iterations.
+    tol : float, default=1e-4
+        Iterative form: end when the certified error of the function is at most tol times the
+        function, both in the norm of the kernel's space.
+    max_iter : int, default=500
+        Iterative form: most products with the kernel matrix.
+    keep_partial : bool, default=False
+        Iterative form: on KeyboardInterrupt keep the solution so far, with its bound. Else the
+        estimator stays as it was.
 
     Attributes
     ----------
@@ -38,7 +49,12 @@ class KernelRidge(RidgeModel):
     kernel_map_ : KernelMap, primal form
     kernel_ : Kernel
         Bound to the training data.
-    form_ : "primal" or "dual"
+    form_ : "primal", "dual" or "iterative"
+    error_norms_ : array of shape (n_targets,), iterative form
+        The certified error of each function: see `error_bound`.
+    n_iter_, converged_, history_, preconditioner_rank_ : iterative form
+        Products with the kernel matrix, whether `tol` was reached, a list of
+        :class:`mercer.solve.Step`, and the number of landmarks.
     alphas_ : tuple of one number per target
         The penalties that were used.
     prediction_ : Expansion or LinearOnMap
@@ -56,10 +72,22 @@ class KernelRidge(RidgeModel):
     (array([1., 0.]), array([0.05, 1.  ]))
     """
 
-    def __init__(self, alpha=1.0, kernel="rbf", *, form="auto"):
+    def __init__(
+        self,
+        alpha=1.0,
+        kernel="rbf",
+        *,
+        form="auto",
+        tol=1e-4,
+        max_iter=500,
+        keep_partial=False,
+    ):
         self.alpha = alpha
         self.kernel = kernel
         self.form = form
+        self.tol = tol
+        self.max_iter = max_iter
+        self.keep_partial = keep_partial
 
     @all_or_nothing
     def fit(self, X, y, sample_weight=None):
@@ -80,6 +108,9 @@ class KernelRidge(RidgeModel):
 
     def _alphas_of_coordinates(self, Phi, T, weights, sums):
         return self._check_alpha(sums.cross.shape[1])
+
+    def _alphas_of_sample(self, kernel, points, T, weights):
+        return self._check_alpha(T.shape[1])
 
     def _smallest_alpha(self):
         return float(np.min(as_host(self.alpha)))

@@ -11,6 +11,9 @@ from .base import all_or_nothing
 from .ridge_model import RidgeModel, as_host
 from .targets import in_pieces
 
+# Rows that choose alpha where all of them are too many.
+ROWS_FOR_ALPHA = 3000
+
 
 class KernelRidgeCV(RidgeModel):
     """KernelRidge whose alpha has the smallest leave-one-out error, in closed form.
@@ -25,8 +28,10 @@ class KernelRidgeCV(RidgeModel):
     alphas : array of positive numbers, default=(0.1, 1.0, 10.0)
         To choose from.
     kernel : Kernel, str, callable or KernelMap, default="rbf"
-    form : {"auto", "primal", "dual"}, default="auto"
-        As in KernelRidge: which of the two eigenproblems is solved.
+    form : {"auto", "primal", "dual", "iterative"}, default="auto"
+        As in KernelRidge: which of the two eigenproblems is solved. In the iterative form alpha is
+        chosen on a sample of the rows (`n_rows_for_alpha_`), then all rows are solved for it.
+    tol, max_iter, keep_partial : as in KernelRidge
 
     Attributes
     ----------
@@ -36,6 +41,8 @@ class KernelRidgeCV(RidgeModel):
         Mean squared leave-one-out error of each alpha, in the order given.
     best_score_ : float
         Minus the smallest of them.
+    n_rows_for_alpha_ : int
+        Rows whose leave-one-out errors chose alpha: all, but for the iterative form.
     form_, kernel_map_, coef_, dual_coef_, function_ : as in KernelRidge
 
     Examples
@@ -52,10 +59,22 @@ class KernelRidgeCV(RidgeModel):
     # K, its eigenvectors with what LAPACK needs for them, and their scaled copy.
     _matrices = 6
 
-    def __init__(self, alphas=(0.1, 1.0, 10.0), kernel="rbf", *, form="auto"):
+    def __init__(
+        self,
+        alphas=(0.1, 1.0, 10.0),
+        kernel="rbf",
+        *,
+        form="auto",
+        tol=1e-4,
+        max_iter=500,
+        keep_partial=False,
+    ):
         self.alphas = alphas
         self.kernel = kernel
         self.form = form
+        self.tol = tol
+        self.max_iter = max_iter
+        self.keep_partial = keep_partial
 
     @all_or_nothing
     def fit(self, X, y, sample_weight=None):
@@ -86,6 +105,17 @@ class KernelRidgeCV(RidgeModel):
         Q = V * xp.sqrt(xp.where(values > 0, values, xp.zeros_like(values)))[None, :]
         return self._chosen(Q, values, T, weights)
 
+    def _alphas_of_sample(self, kernel, points, T, weights):
+        """On as many rows as their kernel matrix is quickly decomposed, spread over all."""
+        kept = np.arange(len(T)) if weights is None else np.flatnonzero(weights > 0)
+        spread = np.linspace(0, len(kept) - 1, min(len(kept), ROWS_FOR_ALPHA)).astype(int)
+        some = kept[np.unique(spread)]
+        rows = pts.take(points, some)
+        K = kernel.against(kernel.landmarks(points, some))(rows)
+        sample_weight = None if weights is None else on_device_of(weights[some], K)
+        self._alphas_of_matrix(K, on_device_of(T[some], K), sample_weight)
+        return np.full(T.shape[1], self.alpha_)
+
     def _alphas_of_coordinates(self, Phi, T, weights, sums):
         """Phi'Phi = V D V': Q = Phi V."""
         if Phi is None:
@@ -114,6 +144,7 @@ class KernelRidgeCV(RidgeModel):
         best = int(np.argmin(errors))
         self.alpha_, self.best_score_ = float(candidates[best]), -float(errors[best])
         self.cv_errors_ = on_device_of(errors, Q)
+        self.n_rows_for_alpha_ = T.shape[0]
         return np.full(T.shape[1], self.alpha_)
 
     def _check_alphas(self):

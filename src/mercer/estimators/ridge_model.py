@@ -1,5 +1,6 @@
-"""What ridge regressions share: two forms of one solution, predictions, their uncertainty."""
+"""What ridge regressions share: three forms of one solution, predictions, their uncertainty."""
 
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +15,6 @@ from ..engine.arrays import as_numpy, is_array, namespace, on_device_of, row_nor
 from ..engine.memory import budget
 from ..expansion import Expansion
 from ..fit import Statistic
-from ..kernels import as_kernel
 from ..kernels import points as pts
 from ..rows.moments import Moments, Spread
 from ..solve.direct import Shifted, factor_shifted, solve_regularized
@@ -22,9 +22,10 @@ from ..space import Landmarks, factorize
 from .base import on_fitted, validated_points
 from .kernel_map import KernelMap
 from .map_method import MapMethod, functions
+from .ridge_iterative import FEW, SolverOptions, exact_variance, points_in_double, upper_variance
 from .targets import in_pieces, target_column, weight_column
 
-FORMS = ("auto", "primal", "dual")
+FORMS = ("auto", "primal", "dual", "iterative")
 # Rows from which "auto" judges whether the kernel matrix has full rank.
 SAMPLE = 400
 # Below this share of the kernel's trace, alpha shows the rounding of the map's coordinates at new
@@ -36,6 +37,9 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
     """Ridge in either form. Subclasses say which alphas: given, or chosen from what is at hand."""
 
     form: Any
+    tol: float
+    max_iter: int
+    keep_partial: bool
     prediction_: Any  # an Expansion, or a LinearOnMap
     # n x n matrices that the dual form holds at once.
     _matrices = 2
@@ -48,6 +52,10 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
         """One alpha per target, coordinates (None where rows were passed over) and sums at hand."""
         raise NotImplementedError
 
+    def _alphas_of_sample(self, kernel, points, T, weights):
+        """One alpha per target, where the kernel matrix of all points is too large."""
+        raise NotImplementedError
+
     def _smallest_alpha(self):
         """The smallest penalty that may be used."""
         raise NotImplementedError
@@ -57,10 +65,12 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
     def _fit(self, X, T, weights):
         """Solve in the form that costs least; T and weights may be Dask collections, as X may."""
         self.form_ = self._chosen_form(X)
-        if self.form_ == "dual":
-            dual = self._fit_dual(X, T, weights)
-        else:
-            dual = self._fit_primal(X, T, weights)
+        fits = {
+            "dual": self._fit_dual,
+            "primal": self._fit_primal,
+            "iterative": self._fit_iterative,
+        }
+        dual = fits[self.form_](X, T, weights)
         if dual is not None:  # one coefficient per sample would need another pass over the rows
             self.dual_coef_ = dual[:, 0] if self.single_target_ else dual
         return self
@@ -105,6 +115,26 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
         self.prediction_ = Expansion(kernel, S, W, namespace(W).zeros_like(W[0, :]))
         return _scattered(W, kept, points.shape[0])
 
+    def _fit_iterative(self, X, T, weights):
+        """The same a by conjugate gradients, with a bound of its error: MATH.md section 8."""
+        options = SolverOptions.of(self)
+        kernel, points = self._bound(X)
+        alphas = self._alphas_of_sample(kernel, points, T, weights)
+        self.alphas_ = tuple(map(float, alphas))
+        solution = options.solve(kernel, points, T, alphas, weights)
+        self.kernel_ = kernel
+        self.error_norms_ = on_device_of(solution.error_norms, solution.coef)
+        self.n_iter_, self.converged_ = solution.n_iter, solution.converged
+        self.history_, self.preconditioner_rank_ = solution.history, solution.rank
+        kept = np.arange(len(T)) if weights is None else np.flatnonzero(weights > 0)
+        S, W = points_in_double(kernel, points), solution.coef
+        if weights is not None:
+            W = pts.take(W, kept)
+        self.noise_ = None if weights is None else on_device_of(1 / weights[kept], W)
+        S = kernel.landmarks(S, kept) if len(kept) < len(T) else kernel.landmarks(S)
+        self.prediction_ = Expansion(kernel, S, W, namespace(W).zeros_like(W[0, :]))
+        return solution.coef
+
     def _dual_of_primal(self, Phi, T, weights):
         """a = (t - Phi w) / alpha: the w of [KERNELS] (3) is Phi'a."""
         if min(self.alphas_) <= 0:
@@ -122,14 +152,20 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
 
         The standard deviation is the posterior one of a Gaussian process with this kernel and
         noise alpha: rho^2(z) + alpha phi' (Phi'Phi + alpha I)^-1 phi, rho^2 being what the map
-        does not see of z. A precomputed kernel needs `diag`, the k(z, z), for it.
+        does not see of z. A precomputed kernel needs `diag`, the k(z, z), for it. In the iterative
+        form it is exact for up to 64 points, by further solves; for more it is a certified upper
+        value, from 2000 of the training rows, and a warning says so.
         """
         points = validated_points(self, X, self.kernel_, reset=False)
         if not return_std:
             values = self.prediction_(points)
             return values[:, 0] if self.single_target_ else values
-        dual = self.form_ == "dual"
-        values, variance = (self._dual_variance if dual else self._primal_variance)(points, diag)
+        variances = {
+            "dual": self._dual_variance,
+            "primal": self._primal_variance,
+            "iterative": self._iterative_variance,
+        }
+        values, variance = variances[self.form_](points, diag)
         xp = namespace(values)
         variance = xp.where(variance > 0, variance, xp.zeros_like(variance))
         one = self.single_target_ or len(set(self.alphas_)) == 1
@@ -161,6 +197,59 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
         own = self.kernel_.diagonal(points) if diag is None else on_device_of(diag, W)
         explained = _per_target(self._sample_factors(), lambda f: f.C.squared_norms(points))
         return self.prediction_(points), own[:, None] - explained
+
+    def _iterative_variance(self, points, diag):
+        """(values, variances): further solves for few points, an upper value for many."""
+        if self.kernel_.kind == "gram":
+            raise ValueError(
+                "form='iterative' has no standard deviations for a precomputed kernel: use 'dual'."
+            )
+        S = self.prediction_.S
+        Z = pts.as_fitted(points, S, self.prediction_.W.dtype)
+        own = self.kernel_.diagonal(Z)
+        weights = None if self.noise_ is None else 1 / self.noise_
+        few = Z.shape[0] <= FEW
+        if not few:
+            warnings.warn(
+                f"the standard deviations of {Z.shape[0]} points are certified upper values, from "
+                f"some of the training rows; for exact ones pass at most {FEW} points at a time.",
+                UserWarning,
+                stacklevel=4,
+            )
+        columns, alphas = {}, as_numpy(self.alphas_)
+        for alpha in np.unique(alphas):
+            if few:
+                options = SolverOptions.of(self)
+                columns[alpha] = exact_variance(options, self.kernel_, S, Z, own, alpha, weights)
+            else:
+                columns[alpha] = upper_variance(self.kernel_, S, Z, own, alpha, weights)
+        variance = namespace(own).stack([columns[alpha] for alpha in alphas], axis=1)
+        return self.prediction_(points), variance
+
+    @on_fitted
+    def error_bound(self, X, *, diag=None):
+        """How far predictions at the rows of X can be from the exact solution's, certified.
+
+        Iterative form: sqrt(k(z, z)) times the error of the function in the norm of the kernel's
+        space, `error_norms_`. One number per row, or one per row and target. A precomputed kernel
+        needs `diag`, the k(z, z).
+        """
+        if self.form_ != "iterative":
+            raise ValueError(
+                f"error_bound tells how far iterations are from the solution: form='{self.form_}' "
+                "solves directly, up to rounding. A truncated map's own error is "
+                "kernel_map_.error_bound(X)."
+            )
+        points = validated_points(self, X, self.kernel_, reset=False)
+        if diag is None and self.kernel_.kind == "gram":
+            raise ValueError("a precomputed kernel does not know k(z, z): pass it as diag=.")
+        W = self.prediction_.W
+        if diag is None:
+            diag = self.kernel_.diagonal(pts.as_fitted(points, self.prediction_.S, W.dtype))
+        own = on_device_of(diag, W)
+        lengths = namespace(own).sqrt(namespace(own).where(own > 0, own, 0 * own))
+        bounds = lengths[:, None] * self.error_norms_[None, :]
+        return bounds[:, 0] if self.single_target_ else bounds
 
     def _sample_factors(self):
         """Factors of K + alpha N, made when first asked for and never saved: n x n numbers."""
@@ -208,7 +297,7 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
 
     def _bound(self, X):
         """The kernel bound to X, and X as its points."""
-        kernel = as_kernel(self.kernel)
+        kernel = self.leaf_kernel()
         points = validated_points(self, X, kernel, reset=True)
         kernel = kernel.bind_points(points, pts.column_names(X))
         kernel.check_range(points)
@@ -219,32 +308,37 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
     def _chosen_form(self, X):
         if self.form not in FORMS:
             raise ValueError(f"form must be one of {', '.join(FORMS)}, got {self.form!r}.")
+        if in_pieces(X) and self.form in ("dual", "iterative"):
+            raise ValueError(
+                f"form={self.form!r} has one coefficient for each row, too many for rows that are "
+                "not held in memory: use form='primal'."
+            )
         if isinstance(self.kernel, KernelMap):
             if self.form == "dual":
                 raise ValueError(
                     "form='dual' solves with the kernel matrix and has no use for a KernelMap: "
                     "pass its kernel, or form='primal'."
                 )
-            return "primal"
+            return "iterative" if self.form == "iterative" else "primal"
         if in_pieces(X):
-            if self.form == "dual":
-                raise ValueError(
-                    "form='dual' has one coefficient for each row, too many for rows that are not "
-                    "held in memory: use form='primal'."
-                )
             return "primal"
         if self.form != "auto":
             return self.form
         kernel, points = self._bound(X)
         n = points.shape[0]
-        if kernel.is_psd is not True or 8.0 * self._matrices * n * n > budget(None, points):
-            return "primal"  # the map tests validity, and needs no n x n matrix
+        if kernel.is_psd is not True:
+            return "primal"  # the map tests validity
+        fits = 8.0 * self._matrices * n * n <= budget(None, points)
         trace = float(namespace(points).sum(kernel.diagonal(points)))
-        if 0 < self._smallest_alpha() < SMALL_ALPHA * trace:
+        if fits and 0 < self._smallest_alpha() < SMALL_ALPHA * trace:
             return "dual"
         spread = np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(int))
         rank = factorize(kernel, pts.take(points, spread)).factor.rank
-        return "dual" if rank == len(spread) else "primal"
+        if rank < len(spread):
+            return "primal"
+        if fits:
+            return "dual"
+        return "iterative" if self._smallest_alpha() > 0 else "primal"
 
     # --- checks -----------------------------------------------------------------------------------
 

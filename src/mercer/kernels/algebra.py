@@ -11,6 +11,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from ..engine.arrays import device, in_place, integer_power, namespace
+from ..engine.forms import Form
 from .base import ALL, Kernel, is_integer, is_number, printed, printed_in, require
 from .hashing import MOST_COLUMNS, row_products, side_by_side
 from .monomials import (
@@ -60,6 +61,9 @@ class Constant(Kernel):
 
     def diagonal(self, X):
         return _full(X, (X.shape[0],), self.c)
+
+    def fused_form(self):
+        return Form.constant(self.c)
 
     def features(self, X):
         return _full(X, (X.shape[0], 1), math.sqrt(self.c))
@@ -119,6 +123,11 @@ class _Binary(Kernel):
         """Of the feature space, from those of the operands."""
         raise NotImplementedError
 
+    def _forms(self):
+        """Those of both operands; None where one has none."""
+        forms = self.left.fused_form(), self.right.fused_form()
+        return None if None in forms else forms
+
     def check_parameters(self):
         _ = self.kind
         self.left.check_parameters()
@@ -163,6 +172,10 @@ class Sum(_Binary):
     def _dimension(self, left, right):
         return min(left + right, LARGEST_DIMENSION)
 
+    def fused_form(self):
+        forms = self._forms()
+        return None if forms is None else forms[0] + forms[1]
+
     def rounding(self, S):
         return max(self.left.rounding(S), self.right.rounding(S))
 
@@ -198,6 +211,10 @@ class Product(_Binary):
 
     def _dimension(self, left, right):
         return min(left * right, MOST_COLUMNS)  # beyond, pairs of sparse columns are hashed
+
+    def fused_form(self):
+        forms = self._forms()
+        return None if forms is None else forms[0] * forms[1]
 
     def rounding(self, S):
         return self.left.rounding(S) + self.right.rounding(S)
@@ -273,6 +290,10 @@ class Scaled(_Unary):
     def of_kernel(self, t):
         t *= float(self.scale)
         return t
+
+    def fused_form(self):
+        form = self.kernel.fused_form()
+        return None if form is None else Form.constant(self.scale) * form
 
     def features(self, X):
         return math.sqrt(self.scale) * self.kernel.features(X)

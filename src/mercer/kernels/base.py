@@ -84,6 +84,10 @@ class Kernel(Parametrized):
         """Dimension of :meth:`explicit` for points with n_features columns; None without one."""
         return None
 
+    def fused_form(self):
+        """The formula as a sum of products of simple functions (engine/forms.py); None without."""
+        return None
+
     def check_parameters(self):
         """Raise ValueError or TypeError for parameters that make no sense."""
 

@@ -12,6 +12,7 @@ from ..engine.arrays import (
     on_device_of,
     row_norms,
 )
+from ..engine.forms import Form
 from .base import ALL, Kernel, is_integer, is_number, require
 from .geometry import inner_products
 from .monomials import require_dense, symmetric_power, symmetric_power_dim
@@ -60,6 +61,9 @@ class Linear(DotProduct):
     >>> Linear()([[1.0, 2.0]], [[3.0, 4.0]])
     array([[11.]])
     """
+
+    def fused_form(self):
+        return Form.of_inner_product(1.0, lambda t, xp: t, "power", 0.0, 1)
 
     def features(self, X):
         return X
@@ -120,6 +124,12 @@ class Polynomial(DotProduct):
         if self.coef0:
             t += float(self.coef0)
         return integer_power(t, int(self.degree))
+
+    def fused_form(self):
+        scale, numbers = np.sqrt(as_numbers(self.gamma)), (float(self.coef0), int(self.degree))
+        return Form.of_inner_product(
+            scale, lambda t, xp: self.of_inner_product(t), "power", *numbers
+        )
 
     def features(self, X):
         require(self.coef0 >= 0, f"{self!r} is not a kernel (coef0 < 0): it has no feature map.")

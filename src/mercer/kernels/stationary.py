@@ -7,6 +7,7 @@ import scipy.sparse
 from scipy.special import gammaln, kv
 
 from ..engine.arrays import in_place, is_numpy, namespace
+from ..engine.forms import Form
 from .base import ALL, Kernel, is_number, require
 from .geometry import EuclideanFrame, over_columns, square_root
 from .parameters import (
@@ -98,6 +99,9 @@ class RBF(Stationary):
     def of_minus_squared_distance(self, minus_d2, xp):
         return in_place(xp.exp, minus_d2)
 
+    def fused_form(self):
+        return Form.of_distance(self.scale(), self.of_minus_squared_distance, "exp")
+
 
 class RationalQuadratic(Stationary):
     """(1 + d^2 / (2 a l^2))^-a: a scale mixture of RBF kernels.
@@ -134,6 +138,10 @@ class RationalQuadratic(Stationary):
         d2 /= 2 * self.alpha
         d2 += 1.0
         return d2 ** -float(self.alpha)
+
+    def fused_form(self):
+        a = float(self.alpha)
+        return Form.of_distance(self.scale(), self.of_minus_squared_distance, "rational", a)
 
 
 class Matern(Stationary):
@@ -182,6 +190,10 @@ class Matern(Stationary):
             d *= math.sqrt(5)
             return (1 + d + d * d / 3) * in_place(xp.exp, -d)
         return self._general(d)
+
+    def fused_form(self):
+        closed = {0.5: "matern12", 1.5: "matern32", 2.5: "matern52"}.get(self.nu)
+        return Form.of_distance(self.scale(), self.of_minus_squared_distance, closed)
 
     def _general(self, d):
         """2^(1-nu) / Gamma(nu) (sqrt(2 nu) d)^nu K_nu(sqrt(2 nu) d), continued by 1 at d = 0."""

@@ -1,1 +1,6 @@
-"""Solvers of (K + alpha I) a = t and its primal form."""
+"""(K + alpha I) a = t: directly, and beyond memory by iterations with a certificate."""
+
+from .iterative import IterativeSolution, solve_iteratively
+from .refinement import Step
+
+__all__ = ["IterativeSolution", "Step", "solve_iteratively"]

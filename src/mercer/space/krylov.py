@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from ..engine import tiles
-from ..engine.arrays import itemsize, namespace, on_device_of
+from ..engine.arrays import is_numpy, itemsize, namespace, on_device_of
 from ..engine.memory import MemoryLimitError, budget, readable
+from ..engine.products import exact_product
 
 # Measured on MNIST, 50 pairs (make bench, rows "pca_5000" and "pca_10000"): wider blocks make fewer
 # passes over K but larger bases; checking earlier only costs small eigenproblems.
@@ -82,6 +83,9 @@ def _product(kernel, X, memory_limit, n_jobs, verbose):
             f"memory_limit ({readable(limit)}). Use KernelMap(kernel, max_rank=...) as the kernel, "
             "or a larger memory_limit."
         )
+    if is_numpy(X) and X.dtype == np.float64:
+        product = exact_product(kernel, X, n_jobs=n_jobs)  # half of the tiles serve both halves
+        return lambda V: product(V.T).T
     S = kernel.landmarks(X)
     return lambda V: tiles.multiply(kernel, X, S, V.T, n_jobs=n_jobs).T
 

@@ -1,0 +1,82 @@
+"""What a kernel says of itself so that its products can be computed in one pass.
+
+A form is a sum of products of leaves, and a leaf is a function of a squared distance or of an inner
+product. Kernels build their forms from those of their operands; `products` evaluates them in single
+precision on the CPU and `fused` on a GPU. Neither knows a kernel by name.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+# More factors in one term than this, or more terms, are left to the plain tiles.
+MOST_FACTORS = 3
+MOST_TERMS = 8
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """One factor: a function of minus the squared distance, or of the inner product.
+
+    scale : what coordinates are multiplied by, one number or one per column
+    formula : (values, namespace) -> kernel values, which may overwrite its input
+    function : its name in `fused`, None where that has none
+    numbers : its parameters there
+    """
+
+    of_distance: bool
+    scale: Any
+    formula: Callable
+    function: str | None = None
+    numbers: tuple = ()
+
+
+@dataclass(frozen=True)
+class Term:
+    coefficient: float
+    leaves: tuple[Leaf, ...]
+
+
+@dataclass(frozen=True)
+class Form:
+    """A sum of terms. ``+`` and ``*`` follow the algebra of kernels."""
+
+    terms: tuple[Term, ...]
+
+    @classmethod
+    def of_distance(cls, scale, formula, function=None, *numbers):
+        """A function of -|x - z|^2, coordinates multiplied by `scale` first."""
+        return cls((Term(1.0, (Leaf(True, scale, formula, function, numbers),)),))
+
+    @classmethod
+    def of_inner_product(cls, scale, formula, function=None, *numbers):
+        """A function of <x, z>, coordinates on both sides multiplied by `scale` first."""
+        return cls((Term(1.0, (Leaf(False, scale, formula, function, numbers),)),))
+
+    @classmethod
+    def constant(cls, c):
+        return cls((Term(float(c), ()),))
+
+    def __add__(self, other):
+        return Form(self.terms + other.terms)
+
+    def __mul__(self, other):
+        return Form(
+            tuple(
+                Term(a.coefficient * b.coefficient, a.leaves + b.leaves)
+                for a in self.terms
+                for b in other.terms
+            )
+        )
+
+    @property
+    def is_small(self):
+        """Whether evaluating it term by term is worth it."""
+        factors = max(len(term.leaves) for term in self.terms)
+        return len(self.terms) <= MOST_TERMS and factors <= MOST_FACTORS
+
+    @property
+    def is_fusible(self):
+        """Whether every leaf has a function that `fused` knows."""
+        named = all(leaf.function for term in self.terms for leaf in term.leaves)
+        return named and self.is_small

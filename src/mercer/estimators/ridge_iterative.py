@@ -1,0 +1,88 @@
+"""The iterative form of ridge: what an estimator asks of solve/iterative.py."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from ..engine import tiles
+from ..engine.arrays import as_numpy, cholesky, namespace, on_device_of, row_norms, solve_triangular
+from ..kernels import points as pts
+from ..solve import solve_iteratively
+from ..solve.system import double_like, in_double
+from .kernel_map import KernelMap
+
+# Points whose standard deviation is worth a solve of its own.
+FEW = 64
+# Training rows that certify an upper value for all others.
+WITNESSES = 2000
+
+
+@dataclass(frozen=True)
+class SolverOptions:
+    """How to solve: the estimator's own options, and those of a KernelMap given as its kernel."""
+
+    tol: float
+    max_iter: int
+    keep_partial: bool
+    rank: int | None = None
+    pivots: str = "random"
+    memory_limit: Any = None
+    n_jobs: int | None = None
+    verbose: bool = False
+    random_state: Any = None
+
+    @classmethod
+    def of(cls, model):
+        own = {"tol": model.tol, "max_iter": model.max_iter, "keep_partial": model.keep_partial}
+        if not isinstance(model.kernel, KernelMap):
+            return cls(**own)
+        given = model.kernel
+        if given.center or given.append_residual or given.tol is not None:
+            raise ValueError(
+                "form='iterative' solves with the kernel itself and takes max_rank, pivots, "
+                "memory_limit, n_jobs, random_state and verbose from a KernelMap; center, "
+                "append_residual and tol belong to form='primal'."
+            )
+        return cls(
+            **own,
+            rank=given.max_rank,
+            pivots=given.pivots,
+            memory_limit=given.memory_limit,
+            n_jobs=given.n_jobs,
+            verbose=given.verbose,
+            random_state=given.random_state,
+        )
+
+    def solve(self, kernel, points, T, alphas, weights=None, **changes):
+        """The IterativeSolution."""
+        options = vars(self) | changes
+        if options["random_state"] is not None:
+            seed = check_random_state(options["random_state"]).randint(np.iinfo(np.int32).max)
+            options["random_state"] = int(seed)
+        return solve_iteratively(kernel, points, T, alphas, weights, **options)
+
+
+def exact_variance(options, kernel, S, Z, diagonal, alpha, weights=None):
+    """k(z, z) - k_z' (K + alpha N)^-1 k_z, by one more right-hand side per point."""
+    K_Z = tiles.multiply(kernel, S, Z, on_device_of(np.eye(Z.shape[0]), double_like(S)))
+    alphas = np.full(Z.shape[0], alpha)
+    solution = options.solve(kernel, S, K_Z, alphas, weights, keep_partial=False)
+    return diagonal - namespace(K_Z).sum(K_Z * solution.coef, axis=0)
+
+
+def upper_variance(kernel, S, Z, diagonal, alpha, weights=None):
+    """At least that: the variance given some of the rows, which know less than all of them."""
+    some = np.unique(np.linspace(0, S.shape[0] - 1, min(S.shape[0], WITNESSES)).astype(int))
+    witnesses = pts.take(S, some)
+    K = tiles.evaluate(kernel, witnesses)
+    noise = alpha * (np.ones(len(some)) if weights is None else 1 / as_numpy(weights)[some])
+    C = cholesky(K + on_device_of(np.diag(noise), K))
+    left = tiles.evaluate(kernel, Z, witnesses)
+    return diagonal - row_norms(solve_triangular(C, left.T).T, namespace(left))
+
+
+def points_in_double(kernel, points):
+    """The points that predictions compare with: certified predictions need double precision."""
+    return in_double(kernel, points)

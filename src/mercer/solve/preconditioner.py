@@ -1,0 +1,137 @@
+"""P = F F' + alpha I: it preconditions, and it certifies (MATH.md section 8).
+
+F holds the coordinates of the points in a map with few landmarks. Pivoted Cholesky leaves K - F F'
+positive semi-definite, so P <= K + alpha I, and for the residual s of any approximate solution
+
+    |f - f*|^2 <= s' (K + alpha I)^-1 s <= s' P^-1 s = min over w of |s - F w|^2 / alpha + |w|^2.
+
+The last form is what the code evaluates: whatever w rounding gives, it is an upper bound.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ..engine.arrays import (
+    as_numpy,
+    cholesky,
+    gram,
+    is_cpu,
+    itemsize,
+    namespace,
+    on_device_of,
+    row_norms,
+    solve_triangular,
+)
+from ..space import factorize
+from ..space.cholesky import columns_that_fit
+
+# Where computing F costs about as much as a few products with K: rank = this times sqrt(n).
+RANK_PER_ROOT = {"cpu": 10.0, "device": 4.0}
+LEAST_RANK = 100
+# Directions of K far below alpha need no landmark.
+SHARE_OF_ALPHA = 0.1
+# Below this residual the factorization stops by itself.
+NOISE = 1e-13
+
+
+def chosen_rank(n, limit, X, rank=None):
+    """The rank asked for, or one that pays: more would cost more than it saves. Memory permitting,
+    since with fewer landmarks the iterations take longer and end at the same solution."""
+    if rank is not None:
+        return min(int(rank), n, columns_that_fit(n, limit, 8, copies=2))
+    wanted = max(LEAST_RANK, RANK_PER_ROOT["cpu" if is_cpu(X) else "device"] * n**0.5)
+    return max(1, min(n, int(wanted), columns_that_fit(n, limit // 2, 8, copies=2)))
+
+
+class Preconditioner:
+    """P^-1 v and the certificate, for one or several alphas.
+
+    Parameters
+    ----------
+    kernel, X : bound kernel and its points, in double precision
+    alphas : array of shape (n_targets,)
+    roots : square roots of the sample weights, or None
+        Rows of F are multiplied by them.
+    """
+
+    def __init__(self, kernel, X, alphas, roots=None, *, rank, pivots, rng, limit, n_jobs, verbose):
+        diagonal = as_numpy(kernel.diagonal(X)).astype(np.float64)
+        if roots is not None:
+            diagonal = diagonal * as_numpy(roots) ** 2
+        self.trace = float(np.maximum(diagonal, 0.0).sum())
+        smallest = float(np.min(alphas))
+        enough = SHARE_OF_ALPHA * smallest / self.trace if self.trace > 0 else 1.0
+        fit = factorize(
+            kernel,
+            X,
+            tol=min(0.5, enough) if enough > NOISE else None,
+            max_rank=rank,
+            pivots=pivots,
+            rng=rng,
+            memory_limit=limit,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        xp = namespace(fit.F)
+        self.F = xp.astype(fit.F, xp.float64, copy=False)  # of a Gram matrix in single precision
+        self.F = self.F if roots is None else self.F * roots[:, None]
+        self.rank = fit.factor.rank
+        self.kappa = 1.0 + self._misplaced(fit.factor) / smallest**0.5
+        self.targets = [
+            (float(alpha), np.flatnonzero(alphas == alpha)) for alpha in np.unique(alphas)
+        ]
+        self._factorize()
+
+    def _misplaced(self, factor):
+        """How far rounding has moved F, at most as a rule.
+
+        F C' = k(X, S) holds to eta l(x) l(s) in every entry; so F is off by that times C^-1. With
+        F + E instead of F, P <= (1 + |E| / sqrt(alpha))^2 (K + alpha I): Young's inequality.
+        """
+        if self.rank == 0:
+            return 0.0
+        xp = namespace(factor.C)
+        inverse = solve_triangular(factor.C, on_device_of(np.eye(self.rank), factor.C))
+        amplified = float(xp.sum(row_norms(inverse * factor.lengths()[None, :], xp))) ** 0.5
+        return 2 * factor.roundoff() * self.trace**0.5 * amplified
+
+    def _factorize(self):
+        """One r x r Cholesky factor for every alpha."""
+        xp = namespace(self.F)
+        self.factors: list[Any] = []
+        second = gram(self.F) if self.rank else None
+        for alpha, _ in self.targets:
+            if second is None:
+                self.factors.append(None)
+                continue
+            eye = xp.astype(on_device_of(np.eye(self.rank), second), second.dtype, copy=False)
+            # F'F is semi-definite to rounding: alpha, or that rounding, makes it definite.
+            noise = float(xp.linalg.trace(second)) * float(xp.finfo(second.dtype).eps)
+            self.factors.append(cholesky(second + max(alpha, noise) * eye))
+
+    def __call__(self, S):
+        """P^-1 S and, for every column s, an upper bound of s' P^-1 s."""
+        xp = namespace(S)
+        Z = xp.empty_like(S)
+        bounds = np.empty(S.shape[1])
+        for (alpha, mine), C in zip(self.targets, self.factors):
+            whole = len(mine) == S.shape[1]
+            s = S if whole else xp.stack([S[:, int(j)] for j in mine], axis=1)
+            if C is None:
+                rest, squares = s, xp.zeros_like(s[0, :])
+            else:
+                w = solve_triangular(C, self.F.T @ s)
+                w = solve_triangular(C, w, transpose=True)
+                rest, squares = s - self.F @ w, xp.sum(w * w, axis=0)
+            bounds[mine] = as_numpy(xp.sum(rest * rest, axis=0) / alpha + squares)
+            if whole:
+                Z = rest / alpha
+            else:
+                for i, j in enumerate(mine):
+                    Z[:, int(j)] = rest[:, i] / alpha
+        return Z, bounds
+
+    @property
+    def bytes(self):
+        return self.F.shape[0] * self.rank * itemsize(self.F)

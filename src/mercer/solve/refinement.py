@@ -1,0 +1,196 @@
+"""Conjugate gradients with quick products, inside a refinement with exact residuals."""
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..engine import tiles
+from ..engine.arrays import as_numpy, namespace, on_device_of
+from ..kernels.validity import NotPSDError
+from .system import dots
+
+# How far, and how long, quick products are trusted before the next exact residual.
+QUICK_REDUCTION = 1e-4
+QUICK_PRODUCTS = 100
+EXACT_REDUCTION = 1e-10
+# The estimate, from recursive residuals, must be this much below what is asked for.
+MARGIN = 0.7
+# A refinement that leaves more of the bound than this has reached the precision.
+STALLED = 0.5
+# Products without progress after which the recursion has reached the precision.
+PATIENCE = 50
+
+
+@dataclass(frozen=True)
+class Step:
+    """One point of the history.
+
+    products : int
+        Products with K so far.
+    bounds : tuple of float
+        Bound of |f - f*| in the norm of the kernel's space, one per target.
+    certified : bool
+        From a residual computed in double precision; else an estimate of the recursion.
+    seconds : float
+        Since the iterations began.
+    """
+
+    products: int
+    bounds: tuple[float, ...]
+    certified: bool
+    seconds: float
+
+
+class Refinement:
+    """Refinement around conjugate gradients: the state that an interruption leaves behind."""
+
+    def __init__(self, system, tol, max_iter, verbose, keep_partial, callback):
+        self.system, self.tol, self.max_iter = system, tol, max_iter
+        self.verbose, self.keep_partial, self.callback = verbose, keep_partial, callback
+        self.products = 0
+        self.history: list[Step] = []
+        self.reason: str | None = None
+        self.begun = time.perf_counter()
+
+    def solve(self):
+        """The best b; `bounds`, `norms` and `reason` say how good it is."""
+        system, xp = self.system, namespace(self.system.T)
+        self.b = xp.zeros_like(system.T)
+        self.direction = None  # what the inner iterations have added to b, not yet certified
+        self.residual = system.T
+        with tiles.progress_bar(self.verbose, "products") as self.progress:
+            self._accept(self.b, self.residual)
+            try:
+                self._refine()
+            except KeyboardInterrupt:
+                if not self.keep_partial:
+                    raise
+                self.reason = "interrupted"
+                self._keep_what_there_is()
+        return self.b
+
+    def _refine(self):
+        product = self.system.quick or self.system.exact
+        while not np.all(self._reached(self.bounds)):
+            stopped = self._iterate(product)
+            before = self.bounds
+            self._certify_direction()
+            if np.all(self._reached(self.bounds)):
+                return
+            if stopped is not None:
+                self.reason = stopped
+                return
+            # A target that is done may stay as it is; the others must improve.
+            open_targets = ~self._reached(self.bounds)
+            if np.all((self.bounds > STALLED * before)[open_targets]):
+                if product is self.system.exact:
+                    self.reason = "precision"
+                    return
+                product = self.system.exact
+
+    def _iterate(self, product):
+        """Conjugate gradients on A d = residual. None, or why it must be the last time."""
+        system = self.system
+        xp = namespace(self.b)
+        reduction, most = EXACT_REDUCTION, self.max_iter
+        if not product.exact:
+            reduction, most = max(QUICK_REDUCTION, 0.1 * system.disturbance), QUICK_PRODUCTS
+        x, r = xp.zeros_like(self.b), self.residual + 0.0
+        z, squares = system.preconditioner(r)
+        start, p = system.preconditioner.kappa * np.sqrt(squares), z + 0.0
+        rz = dots(r, z)
+        done = squares == 0
+        best, since, first = start, 0, self.products
+        while not np.all(done):
+            # One product is kept for the certificate.
+            if self.products + 1 >= self.max_iter:
+                return "max_iter"
+            Ap = system.times(product, p)
+            self.products += 1
+            pAp = dots(p, Ap)
+            live = ~done & (pAp > 0)
+            if product.exact:
+                self._check_positive(np.where(done, 0.0, pAp), p)
+            if not np.any(live):
+                return None
+            step = np.where(live, rz / np.where(live, pAp, 1.0), 0.0)
+            x = x + p * on_device_of(step, p)[None, :]
+            r = r - Ap * on_device_of(step, p)[None, :]
+            z, squares = system.preconditioner(r)
+            self.direction = x
+            estimate = system.preconditioner.kappa * np.sqrt(squares)
+            stopped = self._report(estimate)
+            done = done | ~live | (estimate <= reduction * start)
+            done = done | self._reached(estimate / MARGIN, self._norms_with(x, r))
+            if stopped:
+                return "callback"
+            # Rounding ends progress long before the recursion says so.
+            since = 0 if np.any(estimate < 0.99 * best) else since + 1
+            best = np.minimum(best, estimate)
+            if since >= PATIENCE or self.products - first >= most:
+                return None
+            old, rz = rz, dots(r, z)
+            beta = np.where(live & (old > 0), rz / np.where(old > 0, old, 1.0), 0.0)
+            p = z + p * on_device_of(beta, p)[None, :]
+        return None
+
+    def _certify_direction(self):
+        """Take the step, with an exact residual; keep it only where it is an improvement."""
+        if self.direction is None:
+            return
+        system, xp = self.system, namespace(self.b)
+        b = self.b + self.direction
+        residual = system.T - system.times(system.exact, b)
+        self.products += 1
+        self.direction = None
+        bounds = system.certify(residual, b)
+        better = bounds < self.bounds
+        if not np.all(better):
+            chosen = on_device_of(better, b, dtype=xp.bool)[None, :]
+            b = xp.where(chosen, b, self.b)
+            residual = xp.where(chosen, residual, self.residual)
+        self._accept(b, residual)
+
+    def _accept(self, b, residual):
+        self.b, self.residual = b, residual
+        self.bounds = self.system.certify(residual, b)
+        self.norms = self.system.function_norms(b, residual)
+        self._record(self.bounds, certified=True)
+
+    def _keep_what_there_is(self):
+        """After an interruption: one more exact product; a second interruption does without."""
+        try:
+            self._certify_direction()
+        except KeyboardInterrupt:
+            self.direction = None
+
+    def _norms_with(self, x, r):
+        return self.system.function_norms(self.b + x, r)
+
+    def _reached(self, bounds, norms=None):
+        return bounds <= self.tol * (self.norms if norms is None else norms)
+
+    def _report(self, estimate):
+        step = self._record(estimate, certified=False)
+        return self.callback is not None and bool(self.callback(step))
+
+    def _record(self, bounds, certified):
+        seconds = time.perf_counter() - self.begun
+        step = Step(self.products, tuple(float(v) for v in bounds), certified, seconds)
+        self.history.append(step)
+        self.progress.set_postfix(bound=f"{max(step.bounds):.2g}")
+        self.progress.update(self.products - self.progress.n)
+        return step
+
+    def _check_positive(self, pAp, p):
+        """Refuse what is not a kernel (in a quick product it may be rounding)."""
+        if not np.all(np.isfinite(pAp)):
+            raise ValueError("the kernel matrix contains NaN or infinity on this data.")
+        if np.any(pAp < 0):
+            raise NotPSDError(
+                "conjugate gradients found a direction p with p'(K + alpha I)p < 0: this "
+                "similarity is not a kernel on this data. check_mercer(kernel, X) shows a witness; "
+                "KernelMap(kernel, indefinite='clip') repairs it.",
+                witness=as_numpy(p)[:, int(np.argmin(pAp))],
+            )

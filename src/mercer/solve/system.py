@@ -1,0 +1,137 @@
+"""The equations: A = D K D + alpha I, its products, and what rounding does to them."""
+
+import numpy as np
+
+from ..engine import tiles
+from ..engine.arrays import as_numpy, is_array, namespace, on_device_of
+from ..engine.products import exact_product, quick_product
+from ..kernels.points import take
+from .preconditioner import Preconditioner, chosen_rank
+
+# Vectors of length n that the iterations hold, for every target.
+VECTORS = 12
+# Quick products help as long as their error is well below alpha.
+WORTH = 0.5
+# Points on which it is measured.
+SAMPLE = 128
+EPS = float(np.finfo(np.float64).eps)
+
+
+class System:
+    """A = D K D + alpha I with its products, its preconditioner, and what rounding does to it."""
+
+    def __init__(
+        self, kernel, X, points, T, alphas, weights, rank, pivots, limit, n_jobs, seed, verbose
+    ):
+        n = X.shape[0]
+        like = double_like(X)
+        xp = namespace(like)
+        diagonal = kernel.diagonal(X)
+        self.alphas = alphas
+        self.single = "32" in str(getattr(points, "dtype", ""))
+        self.T = on_device_of(T, like) + 0.0
+        self.roots = None if weights is None else on_device_of(np.sqrt(weights), like)
+        if self.roots is not None:
+            self.T = self.T * self.roots[:, None]
+        self.preconditioner = Preconditioner(
+            kernel,
+            X,
+            alphas,
+            self.roots,
+            rank=chosen_rank(n, limit, X, rank),
+            pivots=pivots,
+            rng=np.random.default_rng(0 if seed is None else seed),
+            limit=limit,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        room = limit - 2 * self.preconditioner.bytes - 8 * VECTORS * n * T.shape[1]
+        self.exact = exact_product(kernel, X, room, n_jobs=n_jobs)
+        self.quick = None
+        largest = 1.0 if weights is None else float(np.max(weights))
+        self.disturbance = largest / float(np.min(alphas)) * quick_error(kernel, points)
+        # Stored in double precision, K gives exact products at the price of quick ones.
+        if self.exact.way != "stored" and self.disturbance < WORTH:
+            self.quick = quick_product(kernel, points, room, n_jobs=n_jobs)
+        lengths = xp.sqrt(xp.where(diagonal > 0, diagonal, xp.zeros_like(diagonal)))
+        self.lengths = lengths if self.roots is None else lengths * self.roots
+        self.eta = EPS * (float(kernel.rounding(kernel.landmarks(X))) + np.log2(n + 1))
+
+    def times(self, product, V):
+        """A V."""
+        D = None if self.roots is None else self.roots[:, None]
+        image = product(V) if D is None else product(V * D) * D
+        return image + V * on_device_of(self.alphas, V)[None, :]
+
+    def certify(self, residual, b):
+        """Bounds of |f - f*| for an exact residual, rounding included.
+
+        The residual carries errors of eta l(x_i) |l b| in every entry, as a rule: the errors of
+        different kernel values are independent. (K + alpha I)^-1 makes at most 1/alpha of their
+        squares. The last term is the rounding of a prediction.
+        """
+        _, squares = self.preconditioner(residual)
+        size = norms(b * self.lengths[:, None])
+        alphas = np.sqrt(self.alphas)
+        error = self.eta * float(norms(self.lengths[:, None])[0]) * size
+        error += EPS * (norms(self.T) + self.alphas * norms(b))
+        return self.preconditioner.kappa * np.sqrt(squares) + error / alphas + self.eta * size
+
+    def function_norms(self, b, residual):
+        """|f| = sqrt(b' D K D b), where D K D b = t - alpha b - s."""
+        xp = namespace(b)
+        image = self.T - b * on_device_of(self.alphas, b)[None, :] - residual
+        return np.sqrt(np.maximum(as_numpy(xp.sum(b * image, axis=0)), 0.0))
+
+    def coefficients(self, b, n, rows):
+        a = b if self.roots is None else b * self.roots[:, None]
+        if rows is None:
+            return a
+        full = np.zeros((n, a.shape[1]))
+        full[rows] = as_numpy(a)
+        return on_device_of(full, a)
+
+
+def quick_error(kernel, points):
+    """|E| for quick products with K + E: 2 sqrt(n) times the error of one kernel value, on a sample
+    (errors of different values are independent, as a rule)."""
+    n = points.shape[0]
+    some = np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(int))
+    if kernel.kind == "gram":
+        return np.inf  # exact products are as quick
+    sample = take(points, some)
+    quick = quick_product(kernel, sample, np.inf)
+    if quick is None:
+        return np.inf
+    double = in_double(kernel, sample)
+    eye = on_device_of(np.eye(len(some)), double_like(double))
+    difference = as_numpy(quick(eye) - exact_product(kernel, double)(eye))
+    return 2 * n**0.5 * float(np.sqrt(np.mean(difference**2)))
+
+
+def double_like(X):
+    """An array of one number, in double precision, where products with these points are."""
+    like = tiles.allocate(X, (1, 1))
+    return namespace(like).astype(like, namespace(like).float64, copy=False)
+
+
+def in_double(kernel, points):
+    """Points whose kernel values come in double precision. A Gram matrix, perhaps too large to be
+    copied, stays as it is: products convert a block of rows at a time."""
+    if kernel.kind == "gram":
+        return points
+    if not is_array(points):
+        return points if points.dtype == np.float64 else points.astype(np.float64)
+    if getattr(points.dtype, "kind", "f") == "O":
+        return points
+    xp = namespace(points)
+    return xp.astype(points, xp.float64, copy=False)
+
+
+def norms(V):
+    """Euclidean norms of the columns, on the host."""
+    return as_numpy(namespace(V).sum(V * V, axis=0)).astype(np.float64) ** 0.5
+
+
+def dots(U, V):
+    return as_numpy(namespace(U).sum(U * V, axis=0)).astype(np.float64)

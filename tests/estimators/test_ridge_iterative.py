@@ -1,0 +1,172 @@
+"""KernelRidge(form="iterative") against the direct forms, and what it says of its own error."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from mercer import RBF, FromFunction, KernelMap, KernelRidge, KernelRidgeCV, Matern, Precomputed
+from mercer.estimators import ridge_cv, ridge_model
+
+KERNEL = Matern(1.5, 2.0)
+
+
+@pytest.fixture
+def data(rng):
+    X, Z = rng.normal(size=(250, 4)), rng.normal(size=(40, 4))
+    return X, np.sin(X.sum(axis=1)) + 0.1 * rng.normal(size=250), Z
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("alpha", [0.01, [0.005, 0.5]], ids=str)
+def test_equals_the_dual_form_within_its_bound(data, alpha, weighted, rng, there):
+    X, y, Z = data
+    Y = np.column_stack([y, y**2])
+    weights = rng.uniform(size=250) * (rng.uniform(size=250) > 0.2) if weighted else None
+    iterative = there(KernelRidge(alpha, KERNEL, form="iterative")).fit(X, Y, weights)
+    dual = KernelRidge(alpha, KERNEL, form="dual").fit(X, Y, weights)
+    difference = np.abs(iterative.predict(Z) - dual.predict(Z))
+    bound = iterative.error_bound(Z)
+    assert bound.shape == (40, 2)
+    assert np.all(difference <= bound)
+    assert np.all(bound <= 0.01)
+    scale = np.abs(dual.dual_coef_).max()
+    assert_allclose(iterative.dual_coef_, dual.dual_coef_, atol=1e-2 * scale)
+
+
+def test_single_precision_is_certified_too(data):
+    X, y, Z = data
+    X32, Z32 = X.astype(np.float32), Z.astype(np.float32)
+    iterative = KernelRidge(1e-3, KERNEL, form="iterative").fit(X32, y)
+    dual = KernelRidge(1e-3, KERNEL, form="dual").fit(X32.astype(float), y)
+    difference = np.abs(iterative.predict(Z32) - dual.predict(Z32.astype(float)))
+    assert np.all(difference <= iterative.error_bound(Z32))
+
+
+def test_attributes_tell_how_it_went(data):
+    X, y, _ = data
+    given = KernelMap(KERNEL, max_rank=30, pivots="random", random_state=0)
+    model = KernelRidge(0.01, given, form="iterative", tol=1e-6).fit(X, y)
+    assert model.form_ == "iterative"
+    assert model.preconditioner_rank_ == 30
+    assert model.converged_
+    assert model.n_iter_ == model.history_[-1].products
+    assert model.history_[-1].bounds == tuple(model.error_norms_)
+    coarse = clone(model).set_params(tol=1e-2).fit(X, y)
+    assert coarse.n_iter_ < model.n_iter_
+    assert coarse.error_norms_ > model.error_norms_
+
+
+def test_standard_deviations(data, rng):
+    X, y, Z = data
+    weights = rng.uniform(0.5, 2.0, size=250)
+    iterative = KernelRidge(0.1, KERNEL, form="iterative", tol=1e-5).fit(X, y, weights)
+    dual = KernelRidge(0.1, KERNEL, form="dual").fit(X, y, weights)
+    exact = dual.predict(Z, return_std=True)[1]
+    assert_allclose(iterative.predict(Z, return_std=True)[1], exact, atol=1e-4)
+
+
+def test_standard_deviations_of_many_points_are_upper_values(data, monkeypatch):
+    X, y, Z = data
+    monkeypatch.setattr("mercer.estimators.ridge_iterative.WITNESSES", 100)
+    many = np.concatenate([Z, Z + 0.1])
+    iterative = KernelRidge(0.1, KERNEL, form="iterative").fit(X, y)
+    with pytest.warns(UserWarning, match="upper values"):
+        _, upper = iterative.predict(many, return_std=True)
+    exact = KernelRidge(0.1, KERNEL, form="dual").fit(X, y).predict(many, return_std=True)[1]
+    assert np.all(upper >= exact - 1e-9)
+    assert upper.mean() <= 3 * exact.mean()
+
+
+def test_auto_takes_it_where_the_matrix_does_not_fit(data, monkeypatch):
+    X, y, _ = data
+    assert KernelRidge(0.01, KERNEL).fit(X, y).form_ == "dual"
+    monkeypatch.setattr(ridge_model, "budget", lambda limit, X: 8 * 250 * 250)
+    model = KernelRidge(0.01, KERNEL).fit(X, y)
+    assert model.form_ == "iterative"
+    assert KernelRidge(0.0, KERNEL).fit(X, y).form_ == "primal"
+    assert KernelRidge(0.01, RBF(1e-3)).fit(X[:, :1], y).form_ == "primal"  # low rank
+    assert KernelRidge(0.01, KernelMap(KERNEL)).fit(X, y).form_ == "primal"
+
+
+def test_alpha_is_chosen_on_a_sample(data, monkeypatch):
+    X, y, _ = data
+    alphas = [1e-5, 1e-2, 10.0]
+    model = KernelRidgeCV(alphas, KERNEL, form="iterative").fit(X, y)
+    dual = KernelRidgeCV(alphas, KERNEL, form="dual").fit(X, y)
+    assert model.alpha_ == dual.alpha_
+    assert model.n_rows_for_alpha_ == 250
+    assert_allclose(model.cv_errors_, dual.cv_errors_, rtol=1e-6)
+    monkeypatch.setattr(ridge_cv, "ROWS_FOR_ALPHA", 120)
+    sampled = KernelRidgeCV(alphas, KERNEL, form="iterative").fit(X, y, np.ones(250))
+    assert sampled.n_rows_for_alpha_ == 120
+    assert sampled.error_bound(X).shape == (250,)
+    assert_allclose(sampled.alphas_, sampled.alpha_)
+
+
+def test_precomputed_and_functions(data):
+    X, y, Z = data
+    K = KERNEL(X)
+    model = KernelRidge(0.1, Precomputed(), form="iterative").fit(K, y)
+    want = KernelRidge(0.1, KERNEL, form="dual").fit(X, y).predict(Z)
+    bound = model.error_bound(KERNEL(Z, X), diag=np.ones(40))
+    assert np.all(np.abs(model.predict(KERNEL(Z, X)) - want) <= bound)
+    with pytest.raises(ValueError, match="diag="):
+        model.error_bound(KERNEL(Z, X))
+    function = FromFunction(lambda x, z: float(np.exp(-np.abs(x - z).sum())))
+    small = KernelRidge(0.1, function, form="iterative").fit(X[:60], y[:60])
+    direct = KernelRidge(0.1, function, form="dual").fit(X[:60], y[:60])
+    assert np.all(np.abs(small.predict(Z) - direct.predict(Z)) <= small.error_bound(Z))
+
+
+def test_a_model_travels(data):
+    X, y, Z = data
+    model = KernelRidge(0.1, KERNEL, form="iterative").fit(X, y)
+    again = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(again.predict(Z), model.predict(Z))
+    assert np.array_equal(again.error_bound(Z), model.error_bound(Z))
+    assert_allclose(model.function_(Z), model.predict(Z), rtol=1e-10)
+
+
+def test_an_interruption_leaves_the_model_as_it_was(data, monkeypatch):
+    X, y, Z = data
+    model = KernelRidge(0.1, KERNEL, form="iterative").fit(X, y)
+    before = model.predict(Z)
+    from mercer.solve import system
+
+    products = system.System.times
+
+    def interrupted(self, product, V):
+        self.count = getattr(self, "count", 0) + 1
+        if self.count == 4:
+            raise KeyboardInterrupt
+        return products(self, product, V)
+
+    monkeypatch.setattr(system.System, "times", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, 2 * y)
+    assert np.array_equal(model.predict(Z), before)
+    partial = clone(model).set_params(keep_partial=True, tol=1e-9)
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        partial.fit(X, y)
+    assert not partial.converged_
+    want = KernelRidge(0.1, KERNEL, form="dual").fit(X, y).predict(Z)
+    assert np.all(np.abs(partial.predict(Z) - want) <= partial.error_bound(Z))
+
+
+def test_what_makes_no_sense_is_refused(data, monkeypatch):
+    X, y, Z = data
+    with pytest.raises(ValueError, match="alpha > 0"):
+        KernelRidge(0.0, KERNEL, form="iterative").fit(X, y)
+    with pytest.raises(ValueError, match="center"):
+        KernelRidge(1.0, KernelMap(KERNEL, center=True), form="iterative").fit(X, y)
+    with pytest.raises(ValueError, match="form='dual'"):
+        KernelRidge(1.0, KERNEL, form="dual").fit(X, y).error_bound(Z)
+    dask_array = pytest.importorskip("dask.array", reason="rows that are not held in memory")
+    monkeypatch.setattr("mercer.estimators.ridge.held_if_few", lambda X: X)
+    rows = dask_array.from_array(X, chunks=(100, 4))
+    with pytest.raises(ValueError, match="one coefficient for each row"):
+        KernelRidge(1.0, KERNEL, form="iterative").fit(rows, y)
