@@ -62,11 +62,13 @@ def test_compare_prints_a_table_and_writes_a_page(run, table, tmp_path):
     assert code == 0
     assert "RBF(0.1)" in out
     assert "Linear() * 2" in out
-    assert "suit" in out
+    assert "these" in out
+    assert "gradient boosting" in out
+    assert "from mercer import" in out
     assert "standardised" in err
     assert (tmp_path / "report.html").stat().st_size > 500_000
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
-    assert len(pd.read_csv(tmp_path / "t.csv")) == 2
+    assert len(pd.read_csv(tmp_path / "t.csv")) == 2 + 3  # kernels and ordinary models
 
 
 def test_compare_for_scripts(run, table):
@@ -74,7 +76,11 @@ def test_compare_for_scripts(run, table):
     assert code == 0
     assert err == ""
     answer = json.loads(out)
-    assert answer["kernels"][0]["kernel"] == "Linear()"
+    assert "Linear()" in [kernel["kernel"] for kernel in answer["kernels"]]
+    assert len(answer["baselines"]) == 3
+    assert answer["score"] == "balanced accuracy"
+    assert answer["target"] == "species"
+    assert "fit(X, y)" in answer["code"]
     assert 0.5 < answer["kernels"][0]["score"] <= 1
     assert answer["task"] == "classes"
     assert answer["n_points"] == 60
@@ -89,7 +95,7 @@ def test_formats_give_the_same_answer(run, frame, tmp_path, name):
     else:
         frame.to_csv(tmp_path / name, index=False, sep="\t" if name.endswith("tsv") else ",")
     data = files.read(tmp_path / name, target="species", scale="none")
-    assert_allclose(data.X.to_numpy(), frame.iloc[:, :4].to_numpy())
+    assert_allclose(data.numbers().to_numpy(), frame.iloc[:, :4].to_numpy())
     assert list(data.y) == list(frame["species"])
 
 
@@ -146,22 +152,63 @@ def test_missing_values_text_and_constants_are_told(frame, tmp_path):
     frame["empty"] = np.nan
     frame.to_csv(tmp_path / "messy.csv", index=False)
     data = files.read(tmp_path / "messy.csv", target="species", scale="none")
-    assert list(data.X.columns) == ["a", "b", "c", "d", "colour=blue", "colour=red", "flag"]
-    assert data.X["a"][1] == frame["a"].median()
+    X = data.numbers()
+    assert list(X.columns) == ["a", "b", "c", "d", "colour=blue", "colour=red", "flag"]
+    assert X["a"][1] == frame["a"].median()
     told = "; ".join(data.notes)
-    assert "2 missing in 'a' became the median" in told
-    assert "text in 'colour' became 2 columns" in told
-    assert "text in 'id' (150 different values) was left out" in told
-    assert "constant columns were left out: same" in told
-    assert "'empty' is empty" in told
+    assert "Missing values became the median in a" in told
+    assert "1 column of categories became 2 columns of 0 and 1: colour" in told
+    assert "1 column of identifiers was left out (unique per row): id" in told
+    assert "left out (the same in all rows): same" in told
+    assert "left out (without a value): empty" in told
+
+
+def test_a_messy_table_gets_an_answer_and_a_model_in_one_command(run, tmp_path):
+    rng = np.random.default_rng(0)
+    n = 80
+    age = rng.integers(18, 80, n)
+    frame = pd.DataFrame(
+        {
+            "customer": [f"C{i:04d}" for i in range(n)],
+            "age": age,
+            "income": [f"${v:,.0f}" for v in rng.uniform(1000, 90000, n)],
+            "since": pd.date_range("2020-01-01", periods=n, freq="9D").strftime("%d/%m/%Y"),
+            "town": np.where(rng.random(n) < 0.1, "?", rng.choice(["Köln", "Rom"], n)),
+            "bought": np.where(age > 45, "yes", "no"),
+        }
+    )
+    frame.to_csv(tmp_path / "messy.csv", index=False, sep=";", encoding="latin-1")
+    arguments = ["-t", "bought", "-k", "Linear()", "-k", "RBF()", "--save", "m.mercer", "--json"]
+    code, out, _ = run("compare", "messy.csv", *arguments)
+    assert code == 0
+    answer = json.loads(out)
+    assert answer["kernels"][0]["score"] > 0.8
+    assert any("semicolons" in note for note in answer["notes"])
+    kinds = {column["name"]: column["kind"] for column in answer["columns"]}
+    assert kinds["customer"] == "identifier"
+    assert kinds["since"] == "date"
+    assert kinds["income"] == "number"
+    from mercer import load
+    from mercer.cli.tables import read_table
+
+    model = load(tmp_path / "m.mercer")
+    table, _ = read_table(tmp_path / "messy.csv")
+    predicted = model.predict(table.drop(columns="bought"))
+    assert np.mean(predicted == frame["bought"].to_numpy()) > 0.8
+
+
+def test_a_wrong_target_is_answered_with_the_nearest(run, table):
+    code, _, err = run("compare", table, "-t", "Species")
+    assert code == 2
+    assert "Did you mean 'species'?" in err
 
 
 def test_scaling(frame, tmp_path):
     frame.to_csv(tmp_path / "f.csv", index=False)
-    standard = files.read(tmp_path / "f.csv", target="species").X
+    standard = files.read(tmp_path / "f.csv", target="species").numbers()
     assert_allclose(standard.mean(), 0, atol=1e-12)
     assert_allclose(standard.std(ddof=0), 1)
-    unit = files.read(tmp_path / "f.csv", target="species", scale="unit").X
+    unit = files.read(tmp_path / "f.csv", target="species", scale="unit").numbers()
     assert_allclose([unit.min().min(), unit.max().max()], [0, 1])
 
 
@@ -199,7 +246,7 @@ def test_map_writes_coordinates_of_the_kernel(run, table, tmp_path):
     assert code == 0
     facts = json.loads(out)
     found = pd.read_parquet(tmp_path / "c.parquet")
-    X = files.read(tmp_path / table, target="species").X
+    X = files.read(tmp_path / table, target="species").numbers()
     Phi = found.filter(regex="^phi").to_numpy()
     assert Phi.shape == (150, facts["rank"])
     K = RBF(0.1)(X)
@@ -222,7 +269,7 @@ def test_map_of_low_rank_reports_what_it_leaves(run, table, tmp_path):
     assert code == 0
     assert "5 coordinates" in out
     found = pd.read_csv(tmp_path / "c.csv")
-    X = files.read(tmp_path / table, target="species").X
+    X = files.read(tmp_path / table, target="species").numbers()
     Phi = found.filter(regex="^phi").to_numpy()
     rho2 = np.diagonal(RBF(0.1)(X)) - (Phi**2).sum(axis=1)
     assert_allclose(found["residual"], rho2, atol=1e-10)

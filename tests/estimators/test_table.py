@@ -20,7 +20,7 @@ def table():
     return pd.DataFrame(
         {
             "customer_id": np.arange(1000, 1000 + N),
-            "code": [f"A{i:05d}" for i in range(N)],
+            "code": [f"Order no. {i}" for i in range(N)],
             "age": rng.normal(40, 10, N),
             "price": [f"${v:,.0f}" for v in rng.uniform(500, 5000, N)],
             "town": rng.choice(["Rome", "Oslo", "Lima"], N),

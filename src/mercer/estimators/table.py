@@ -232,7 +232,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         words = float(np.mean([len(text.split()) for text in known]))
         unique = n_values == len(known) and len(known) >= IDENTIFIED
         nearly = n_values > 0.9 * len(known) and len(known) >= IDENTIFIED
-        if words < 2 and (unique or nearly):
+        patterns = len({re.sub(r"\d+", "#", text) for text in known})
+        if (words < 2 and (unique or nearly)) or (unique and patterns <= 0.1 * len(known)):
             return _left_out(name, IDENTIFIER, "unique per row", texts)
         if n_values <= self.max_categories or _covered(known, self.max_categories - 1) >= 0.5:
             return self._categories(name, texts)

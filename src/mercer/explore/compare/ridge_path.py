@@ -129,4 +129,5 @@ def shrinkage(K: np.ndarray, codes: np.ndarray, alpha: float) -> float:
     sizes = sizes[sizes > 0]
     # trace(S_W) = trace(K) - sum_c |sum of the class|^2 / n_c, for any origin
     within = np.trace(K) - np.sum(np.einsum("ic,ij,jc->c", Y, K, Y, optimize=True) / sizes)
-    return float(alpha * (len(K) - len(sizes)) / within) if within > 0 else 1.0
+    rounding = len(K) * np.finfo(float).eps * np.trace(K)
+    return float(alpha * (len(K) - len(sizes)) / within) if within > rounding else 1.0

@@ -8,7 +8,7 @@ from .style import as_comparison, is_numeric_target, literally, pyplot
 
 
 class ComparisonDisplay:
-    """One column a kernel, best first; one row an embedding, and one of spectra.
+    """One column per kernel, best first; one row per embedding, and one of spectra.
 
     Examples
     --------
@@ -33,6 +33,7 @@ class ComparisonDisplay:
         unknown = [name for name in names if name not in c.spaces[0].embeddings]
         if unknown:
             raise ValueError(f"no embedding {unknown[0]!r}; made: {list(c.spaces[0].embeddings)}.")
+        spectra = spectra or not names  # without embeddings the spectra are the picture
         n_rows, n_columns = len(names) + bool(spectra), len(c.spaces)
         self.figure_, self.axes_ = pyplot().subplots(
             n_rows,
@@ -49,6 +50,7 @@ class ComparisonDisplay:
                 FeatureSpaceDisplay(space.embeddings[name], c.target).plot(
                     ax, legend=False, faded=faded
                 )
+                ax.set_aspect("equal", adjustable="datalim")
                 ax.set_xticks([])
                 ax.set_yticks([])
                 ax.set_ylabel(name if column == 0 else "", fontsize="large")
@@ -59,7 +61,8 @@ class ComparisonDisplay:
                 ax.set_ylabel("variance, %" if column == 0 else "")
         if spectra:
             self._share_limits(self.axes_[-1])
-        self._legend()
+        if names:
+            self._legend()
         self.figure_.suptitle(
             literally(c.headline, 160), x=0.01, ha="left", fontsize="x-large", weight="bold"
         )
