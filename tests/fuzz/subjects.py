@@ -11,6 +11,7 @@ from mercer import (
     ClassicalMDS,
     Constant,
     Cosine,
+    DriftDetector,
     FromFeatures,
     FromFunction,
     Intersection,
@@ -235,5 +236,6 @@ EXAMPLES = {
         OnFeatures(RBF(), np.abs),
         FromFunction(lambda x, z: float(x @ z)),
         FromFeatures(np.abs),
+        DriftDetector(n_permutations=19, random_state=0),
     ]
 }
