@@ -38,6 +38,7 @@ HANDED_OUT = {
     "NotPSDError",
     "ModelFileError",
     "KernelExpressionError",
+    "TestResult",
 }
 # Of a kernel and a map, what users call; the other methods are for those who write kernels.
 KERNEL_METHODS = ("__call__", "diag", "explicit", "explicit_dim", "bind", "polynomial")
@@ -75,6 +76,7 @@ def example(cls, examples):
     return {
         "RKHSFunction": lambda: RKHSFunction("rbf", X, np.ones(12)),
         "KernelComparison": comparison,
+        "TestResult": lambda: mercer.two_sample_test(X, X + 1, n_permutations=19, random_state=0),
         "FeatureSpaceDisplay": lambda: mercer.FeatureSpaceDisplay(X, Y),
         "GramDisplay": lambda: mercer.GramDisplay(GRAM, Y),
         "SpectrumDisplay": lambda: mercer.SpectrumDisplay([2.0, 1.0]),
@@ -147,6 +149,8 @@ SHORT = {
     "preimage": {"Z": None},
     "ResidualDisplay.from_estimator": {"resolution": 5},
     "to_onnx": {},
+    "two_sample_test": {"n_permutations": 19},
+    "independence_test": {"n_permutations": 19},
 }
 
 

@@ -11,6 +11,7 @@ from mercer import (
     ClassicalMDS,
     Constant,
     Cosine,
+    DriftDetector,
     FromFeatures,
     FromFunction,
     Intersection,
@@ -247,5 +248,6 @@ EXAMPLES = {
         WeisfeilerLehman(1),
         ShortestPaths(),
         SetOf(RBF(0.5)),
+        DriftDetector(n_permutations=19, random_state=0),
     ]
 }

@@ -148,6 +148,11 @@ class DriftDetector(KernelEstimator):
         # A new row is below with probability at most `level`.
         self.offset_ = float(scores[int(self.level * (len(scores) + 1))])
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.array_api_support = False  # answers are NumPy arrays
+        return tags
+
     # --- batches --------------------------------------------------------------------------------
 
     def test(self, X: Any) -> TestResult:

@@ -22,6 +22,7 @@ UNITS = 1024
 MOST_TIMES = 4
 # Permutations multiplied at once.
 BLOCK = 256
+MOST_PERMUTATIONS = 1_000_000
 # Of the soft maximum over scales: between a mean (0) and a maximum (infinity).
 SHARPNESS = 3.0
 
@@ -167,9 +168,9 @@ def check_permutations(n_permutations, level) -> tuple[int, float]:
         raise ValueError(f"level must be a number between 0 and 1, such as 0.05, got {level!r}.")
     whole = isinstance(n_permutations, (int, np.integer)) and not isinstance(n_permutations, bool)
     least = int(np.ceil(1 / level)) - 1
-    if not whole or n_permutations < max(least, 2):
+    if not whole or not max(least, 2) <= n_permutations <= MOST_PERMUTATIONS:
         raise ValueError(
-            f"n_permutations must be an integer, at least {max(least, 2)} for a level of {level}, "
-            f"got {n_permutations!r}."
+            f"n_permutations must be an integer, at least {max(least, 2)} for a level of {level} "
+            f"and at most {MOST_PERMUTATIONS}, got {n_permutations!r}."
         )
     return int(n_permutations), float(level)

@@ -225,12 +225,14 @@ def _partitions(X):
 def _identifiers(frames):
     """Columns that number or name the rows of each sample; together they repeat, and so would
     look like numbers, and differ for no good reason."""
-    found = [
-        {str(r["name"]) for r in TableEncoder().fit(frame).columns_ if r["kind"] == "identifier"}
-        for frame in frames
-        if len(frame) > 1
-    ]
-    return sorted(set.union(*found)) if found else []
+    found: set[str] = set()
+    for frame in frames:
+        try:
+            records = TableEncoder().fit(frame).columns_
+        except ValueError:  # one sample alone may be constant
+            continue
+        found |= {str(record["name"]) for record in records if record["kind"] == "identifier"}
+    return sorted(found)
 
 
 def _common_columns(samples):

@@ -1,0 +1,91 @@
+"""mercer differ: answers, exit codes, pages."""
+
+import json
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("typer", reason="typer is not installed: mercer[cli]")
+pytest.importorskip("bokeh", reason="bokeh is not installed: mercer[report]")
+
+from mercer.cli import main
+
+FEW = ["--permutations", "99"]
+
+
+@pytest.fixture
+def run(monkeypatch, capfd, tmp_path):
+    monkeypatch.chdir(tmp_path)
+
+    def command(*arguments):
+        monkeypatch.setattr(sys, "argv", ["mercer", "differ", *map(str, arguments)])
+        code = main()
+        out, err = capfd.readouterr()
+        assert "Traceback" not in err
+        return code, out, err
+
+    return command
+
+
+@pytest.fixture
+def files(tmp_path, rng):
+    def table(n, rise):
+        return pd.DataFrame(
+            {
+                "id": np.arange(n),
+                "age": rng.normal(40, 10, n).round(),
+                "income": (rng.lognormal(10, 0.4, n) * rise).round(),
+                "town": rng.choice(["Rome", "<b>Oslo</b>"], n),
+            }
+        )
+
+    table(150, 1.0).to_csv(tmp_path / "old.csv", index=False)
+    table(120, 1.8).to_csv(tmp_path / "new.csv", index=False)
+    table(120, 1.0).to_csv(tmp_path / "same.csv", index=False)
+    return tmp_path
+
+
+def test_files_that_differ(run, files):
+    code, out, err = run("old.csv", "new.csv", *FEW)
+    assert code == 1
+    assert "The files differ" in out
+    assert "income" in out.split("Columns")[1].splitlines()[1]
+    assert "one value per row were left out: id" in err
+    page = (files / "differ.html").read_text()
+    assert "Where they differ" in page
+    assert "<b>Oslo</b>" not in page
+
+
+def test_files_that_do_not(run, files):
+    code, out, _ = run("old.csv", "same.csv", "--no-page", *FEW)
+    assert code == 0
+    assert "No difference found" in out
+    assert not (files / "differ.html").exists()
+
+
+def test_for_scripts(run, files):
+    code, out, err = run("old.csv", "new.csv", "--json", "--no-page", "--ignore", "town", *FEW)
+    assert code == 1
+    assert err == ""
+    answer = json.loads(out)
+    assert answer["differs"] is True
+    assert answer["p_value"] == 0.01
+    assert answer["rows"] == {"old": 150, "new": 120}
+    assert max(answer["columns"], key=answer["columns"].get) == "income"
+    assert len(answer["examples"]["new"]) == 5
+
+
+def test_bad_input_is_one_line_and_exit_code_2(run, files):
+    (files / "other.csv").write_text("a,b\n1,2\n3,4\n5,6\n")
+    for arguments, message in (
+        (["old.csv", "missing.csv"], "no file"),
+        (["old.csv", "other.csv"], "no column in common"),
+        (["old.csv", "new.csv", "--ignore", "x"], "no column 'x' to ignore"),
+        (["old.csv", "new.csv", "-o", "nowhere/p.html"], "no folder"),
+        (["old.csv", "new.csv", "--level", "3"], "level must be"),
+    ):
+        code, _, err = run(*arguments)
+        assert code == 2
+        assert message in err
