@@ -49,10 +49,14 @@ test-newest: ## the tests on the newest Python there is, and the newest of every
 load: $(VENV)/.bench ## 10 000 single predictions, 100 batches at once: memory and latencies
 	$(BIN)/python -m benchmarks.load
 
-lint: $(VENV)/.lint ## ruff and mypy
+lint: $(VENV)/.lint ## ruff and mypy; a user's script and README's code in strict mode
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/basedpyright
+	$(BIN)/mypy --strict --follow-imports=silent tests/typing/user_script.py
+	$(BIN)/python tests/typing/readme.py $(VENV)/readme.py
+	$(BIN)/mypy --strict --allow-untyped-calls --follow-imports=silent $(VENV)/readme.py
 
 format: $(VENV)/.lint ## let ruff rewrite the code
 	$(BIN)/ruff check --fix

@@ -3,6 +3,8 @@
 import difflib
 import functools
 import numbers
+from collections.abc import Callable
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
@@ -14,6 +16,7 @@ from .geometry import inner_products
 from .histogram import Chi2, Intersection
 from .points import as_vectors, take
 from .stationary import RBF, Laplacian, Matern, Periodic, RationalQuadratic
+from .types import Array, Tile
 from .wrappers import _require_callable, _width_of, as_given
 
 # Pairs that are tried in both orders before a function is taken to be symmetric.
@@ -48,7 +51,7 @@ class Precomputed(Kernel):
     symmetric = False
     is_psd = None
 
-    def landmarks(self, X, indices=None):
+    def landmarks(self, X: Array, indices: Array | None = None) -> Any:
         if indices is None:
             require(
                 X.shape[0] == X.shape[1],
@@ -57,7 +60,7 @@ class Precomputed(Kernel):
             indices = np.arange(X.shape[0])
         return GramColumns(X.shape[1], np.asarray(indices))
 
-    def against(self, S):
+    def against(self, S: Any) -> Tile:
         def tile(rows, columns=ALL):
             require(
                 rows.shape[1] == S.n,
@@ -71,7 +74,7 @@ class Precomputed(Kernel):
 
         return tile
 
-    def diagonal(self, X):
+    def diagonal(self, X: Array) -> Array:
         require(
             X.shape[0] == X.shape[1],
             "a precomputed kernel does not know k(z, z) of new points (the matrix has shape "
@@ -111,31 +114,36 @@ class FromFunction(Kernel):
     # Values found earlier in the same fit, where one is under way: see calls.py.
     known = None
 
-    def __init__(self, f, vectorized=False, symmetric=None):
+    def __init__(
+        self,
+        f: Callable[[Any, Any], Any],
+        vectorized: bool = False,
+        symmetric: bool | None = None,
+    ) -> None:
         self.f = f
         self.vectorized = vectorized
         self.symmetric = symmetric
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         extra = ", vectorized=True" if self.vectorized else ""
         extra += "" if self.symmetric is None else f", symmetric={self.symmetric}"
         return f"FromFunction({printed(self.f)}{extra})"
 
     @property
-    def one_call_per_value(self):
+    def one_call_per_value(self) -> bool:
         return not self.vectorized
 
-    def check_parameters(self):
+    def check_parameters(self) -> None:
         _require_callable("FromFunction", "f", self.f)
         if self.symmetric not in (None, True, False):
             raise ValueError(
                 f"FromFunction(symmetric) must be True, False or None, got {self.symmetric!r}."
             )
 
-    def bind_points(self, X, names):
+    def bind_points(self, X: Array, names: list[str] | None) -> Self:
         self.check_parameters()
         symmetric = self._agrees_both_ways(X) if self.symmetric is None else self.symmetric
-        return FromFunction(self.f, self.vectorized, symmetric)
+        return type(self)(self.f, self.vectorized, symmetric)
 
     def _agrees_both_ways(self, X):
         """Whether f(x, z) = f(z, x) on pairs spread over the points; None for few points."""
@@ -154,13 +162,13 @@ class FromFunction(Kernel):
         with np.errstate(invalid="ignore"):  # infinite values are refused when they are used
             return bool(np.abs(there - back).max() <= 1e-12 * np.abs(there).max())
 
-    def against(self, S):
+    def against(self, S: Array) -> Tile:
         def tile(rows, columns=ALL):
             return self.values(rows, S[columns])
 
         return tile
 
-    def values(self, X, S):
+    def values(self, X: Array, S: Array) -> Array:
         """f on every pair, checked."""
         shape = (X.shape[0], S.shape[0])
         if self.vectorized:
@@ -175,7 +183,7 @@ class FromFunction(Kernel):
             values = np.tril(values) + np.tril(values, -1).T
         return _checked_values(values, shape, self, X)
 
-    def of_pair(self, x, z):
+    def of_pair(self, x: Any, z: Any) -> float:
         """f on one pair, checked."""
         try:
             value = self.f(x, z)
@@ -193,7 +201,7 @@ class FromFunction(Kernel):
     def _keys(self, X):
         return [None if self.known is None else self.known.key(x) for x in X]
 
-    def diagonal(self, X):
+    def diagonal(self, X: Array) -> Array:
         if self.vectorized:
             one_by_one = [
                 float(self.values(X[i : i + 1], X[i : i + 1])[0, 0]) for i in range(X.shape[0])
@@ -223,16 +231,16 @@ class FromFeatures(Kernel):
     kind = "objects"
     runs_user_code = True
 
-    def __init__(self, g):
+    def __init__(self, g: Callable[[Any], Any]) -> None:
         self.g = g
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"FromFeatures({printed(self.g)})"
 
-    def check_parameters(self):
+    def check_parameters(self) -> None:
         _require_callable("FromFeatures", "g", self.g)
 
-    def image(self, X):
+    def image(self, X: Array) -> Array:
         """g(X), checked: one row for each point."""
         G = self.g(as_given(X))
         if not scipy.sparse.issparse(G) and not is_array(G):
@@ -244,38 +252,38 @@ class FromFeatures(Kernel):
         )
         return as_vectors(G, name="g(X)")
 
-    def against(self, S):
+    def against(self, S: Array) -> Tile:
         G = self.image(S)
         return lambda rows, columns=ALL: inner_products(self.image(rows), G[columns, :].T)
 
-    def diagonal(self, X):
-        G = self.image(X)
+    def diagonal(self, X: Array) -> Array:
+        G: Any = self.image(X)
         if scipy.sparse.issparse(G):
             return np.asarray(G.multiply(G).sum(axis=1)).ravel()
         return namespace(G).sum(G * G, axis=1)
 
-    def features(self, X):
-        G = self.image(X)
+    def features(self, X: Array) -> Array:
+        G: Any = self.image(X)
         return G.toarray() if scipy.sparse.issparse(G) else G
 
-    def explicit_dim(self, n_features):
+    def explicit_dim(self, n_features: int | None) -> int | None:
         return _width_of(self.g, n_features)
 
 
 class FromSklearn(Kernel):
     """A scikit-learn Gaussian-process kernel, hyperparameters as they are."""
 
-    def __init__(self, kernel):
+    def __init__(self, kernel: Any) -> None:
         self.kernel = kernel
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"FromSklearn({self.kernel!r})"
 
     def _parts(self):
         nested = self.kernel.get_params(deep=True).values()
         return [self.kernel, *(p for p in nested if hasattr(p, "is_stationary"))]
 
-    def check_parameters(self):
+    def check_parameters(self) -> None:
         require(
             not any(type(p).__name__ == "WhiteKernel" for p in self._parts()),
             "WhiteKernel is noise, not similarity (it is zero between different arrays): leave it "
@@ -283,17 +291,17 @@ class FromSklearn(Kernel):
         )
 
     @property
-    def is_psd(self):
+    def is_psd(self) -> bool | None:
         unsure = ("PairwiseKernel", "CompoundKernel", "Exponentiation")
         return None if any(type(p).__name__ in unsure for p in self._parts()) else True
 
-    def against(self, S):
+    def against(self, S: Array) -> Tile:
         def tile(rows, columns=ALL):
             return np.asarray(self.kernel(_numpy_only(rows, self), S[columns])).astype(S.dtype)
 
         return tile
 
-    def diagonal(self, X):
+    def diagonal(self, X: Array) -> Array:
         return np.asarray(self.kernel.diag(_numpy_only(X, self))).astype(X.dtype)
 
 
@@ -315,7 +323,7 @@ NAMED = {
 }
 
 
-def as_kernel(kernel):
+def as_kernel(kernel: Kernel | str | Callable[..., Any]) -> Kernel:
     """A Kernel from a kernel, a name, a function of two points, or a scikit-learn GP kernel."""
     if isinstance(kernel, Kernel):
         return kernel

@@ -5,6 +5,7 @@ pairwise products, powers take the symmetric ones.
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from .monomials import (
     symmetric_power_dim,
 )
 from .operands import Operand, operand
+from .types import Array, Tile
 
 
 class Constant(Kernel):
@@ -42,16 +44,16 @@ class Constant(Kernel):
 
     kind = "any"
 
-    def __init__(self, c=1.0):
+    def __init__(self, c: float = 1.0) -> None:
         self.c = c
 
-    def check_parameters(self):
+    def check_parameters(self) -> None:
         require(
             is_number(self.c) and 0 <= self.c < math.inf,
             f"Constant(c) needs a finite number c >= 0, got {self.c!r}.",
         )
 
-    def against(self, S):
+    def against(self, S: Array) -> Tile:
         n = S.shape[0]
 
         def tile(rows, columns=ALL):
@@ -59,16 +61,16 @@ class Constant(Kernel):
 
         return tile
 
-    def diagonal(self, X):
+    def diagonal(self, X: Array) -> Array:
         return _full(X, (X.shape[0],), self.c)
 
-    def fused_form(self):
+    def fused_form(self) -> Form | None:
         return Form.constant(self.c)
 
-    def features(self, X):
+    def features(self, X: Array) -> Array:
         return _full(X, (X.shape[0], 1), math.sqrt(self.c))
 
-    def explicit_dim(self, n_features):
+    def explicit_dim(self, n_features: int | None) -> int | None:
         return 1
 
 
@@ -78,12 +80,12 @@ class _Binary(Kernel):
     left: Any = Operand()
     right: Any = Operand()
 
-    def __init__(self, left, right):
+    def __init__(self, left: Kernel | str, right: Kernel | str) -> None:
         self.left = left
         self.right = right
 
     @property
-    def kind(self):
+    def kind(self) -> str:
         kinds = {operand(self, "left").kind, operand(self, "right").kind} - {"any"}
         if "gram" in kinds and len(kinds) > 1:
             raise ValueError(
@@ -94,19 +96,19 @@ class _Binary(Kernel):
         return next((k for k in ("vectors", "table", "objects", "gram") if k in kinds), "any")
 
     @property
-    def symmetric(self):
+    def symmetric(self) -> bool | None:
         return self.left.symmetric and self.right.symmetric
 
     @property
-    def runs_user_code(self):
+    def runs_user_code(self) -> bool:
         return self.left.runs_user_code or self.right.runs_user_code
 
     @property
-    def one_call_per_value(self):
+    def one_call_per_value(self) -> bool:
         return self.left.one_call_per_value or self.right.one_call_per_value
 
     @property
-    def is_psd(self):
+    def is_psd(self) -> bool | None:
         return True if self.left.is_psd and self.right.is_psd else None
 
     def _maps(self, X):
@@ -128,16 +130,16 @@ class _Binary(Kernel):
         forms = self.left.fused_form(), self.right.fused_form()
         return None if None in forms else forms
 
-    def check_parameters(self):
+    def check_parameters(self) -> None:
         _ = self.kind
         self.left.check_parameters()
         self.right.check_parameters()
 
-    def landmarks(self, X, indices=None):
+    def landmarks(self, X: Array, indices: Array | None = None) -> Array:
         operand = self.right if self.left.kind == "any" else self.left
         return operand.landmarks(X, indices)
 
-    def explicit_dim(self, n_features):
+    def explicit_dim(self, n_features: int | None) -> int | None:
         left, right = self.left.explicit_dim(n_features), self.right.explicit_dim(n_features)
         return None if left is None or right is None else self._dimension(left, right)
 
@@ -147,10 +149,10 @@ class Sum(_Binary):
 
     precedence = 1
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{printed_in(self.left, 1)} + {printed_in(self.right, 2)}"
 
-    def against(self, S):
+    def against(self, S: Array) -> Tile:
         left, right = self.left.against(S), self.right.against(S)
 
         def tile(rows, columns=ALL):
@@ -160,10 +162,10 @@ class Sum(_Binary):
 
         return tile
 
-    def diagonal(self, X):
+    def diagonal(self, X: Array) -> Array:
         return self.left.diagonal(X) + self.right.diagonal(X)
 
-    def features(self, X):
+    def features(self, X: Array) -> Array:
         F, G = self._maps(X)
         if issparse(F):
             return side_by_side(F, G)
@@ -172,11 +174,11 @@ class Sum(_Binary):
     def _dimension(self, left, right):
         return min(left + right, LARGEST_DIMENSION)
 
-    def fused_form(self):
+    def fused_form(self) -> Form | None:
         forms = self._forms()
         return None if forms is None else forms[0] + forms[1]
 
-    def rounding(self, S):
+    def rounding(self, S: Array) -> float:
         return max(self.left.rounding(S), self.right.rounding(S))
 
 
@@ -185,10 +187,10 @@ class Product(_Binary):
 
     precedence = 2
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{printed_in(self.left, 2)} * {printed_in(self.right, 3)}"
 
-    def against(self, S):
+    def against(self, S: Array) -> Tile:
         left, right = self.left.against(S), self.right.against(S)
 
         def tile(rows, columns=ALL):
@@ -198,10 +200,10 @@ class Product(_Binary):
 
         return tile
 
-    def diagonal(self, X):
+    def diagonal(self, X: Array) -> Array:
         return self.left.diagonal(X) * self.right.diagonal(X)
 
-    def features(self, X):
+    def features(self, X: Array) -> Array:
         F, G = self._maps(X)
         if issparse(F):
             return row_products(F, G)
@@ -212,11 +214,11 @@ class Product(_Binary):
     def _dimension(self, left, right):
         return min(left * right, MOST_COLUMNS)  # beyond, pairs of sparse columns are hashed
 
-    def fused_form(self):
+    def fused_form(self) -> Form | None:
         forms = self._forms()
         return None if forms is None else forms[0] * forms[1]
 
-    def rounding(self, S):
+    def rounding(self, S: Array) -> float:
         return self.left.rounding(S) + self.right.rounding(S)
 
 
@@ -226,39 +228,39 @@ class _Unary(Kernel):
     kernel: Any = Operand()
 
     @property
-    def kind(self):
+    def kind(self) -> str:
         return operand(self, "kernel").kind
 
     @property
-    def symmetric(self):
+    def symmetric(self) -> bool | None:
         return self.kernel.symmetric
 
     @property
-    def runs_user_code(self):
+    def runs_user_code(self) -> bool:
         return self.kernel.runs_user_code
 
     @property
-    def one_call_per_value(self):
+    def one_call_per_value(self) -> bool:
         return self.kernel.one_call_per_value
 
     @property
-    def is_psd(self):
+    def is_psd(self) -> bool | None:
         return True if self.kernel.is_psd else None
 
-    def check_parameters(self):
+    def check_parameters(self) -> None:
         operand(self, "kernel").check_parameters()
 
-    def landmarks(self, X, indices=None):
+    def landmarks(self, X: Array, indices: Array | None = None) -> Array:
         return self.kernel.landmarks(X, indices)
 
-    def against(self, S):
+    def against(self, S: Array) -> Tile:
         inner = self.kernel.against(S)
         return lambda rows, columns=ALL: self.of_kernel(inner(rows, columns))
 
-    def diagonal(self, X):
+    def diagonal(self, X: Array) -> Array:
         return self.of_kernel(self.kernel.diagonal(X))
 
-    def of_kernel(self, t):
+    def of_kernel(self, t: Array) -> Array:
         """The formula, on values of the operand that may be overwritten."""
         raise NotImplementedError
 
@@ -268,14 +270,14 @@ class Scaled(_Unary):
 
     precedence = 2
 
-    def __init__(self, kernel, scale):
+    def __init__(self, kernel: Kernel | str, scale: float) -> None:
         self.kernel = kernel
         self.scale = scale
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{printed(self.scale)} * {printed_in(self.kernel, 3)}"
 
-    def check_parameters(self):
+    def check_parameters(self) -> None:
         super().check_parameters()
         require(
             is_number(self.scale) and 0 <= self.scale < math.inf,
@@ -284,24 +286,24 @@ class Scaled(_Unary):
         )
 
     @property
-    def is_psd(self):
+    def is_psd(self) -> bool | None:
         return True if self.scale == 0 else self.kernel.is_psd
 
-    def of_kernel(self, t):
+    def of_kernel(self, t: Array) -> Array:
         t *= float(self.scale)
         return t
 
-    def fused_form(self):
+    def fused_form(self) -> Form | None:
         form = self.kernel.fused_form()
         return None if form is None else Form.constant(self.scale) * form
 
-    def features(self, X):
+    def features(self, X: Array) -> Array:
         return math.sqrt(self.scale) * self.kernel.features(X)
 
-    def explicit_dim(self, n_features):
+    def explicit_dim(self, n_features: int | None) -> int | None:
         return self.kernel.explicit_dim(n_features)
 
-    def rounding(self, S):
+    def rounding(self, S: Array) -> float:
         return self.kernel.rounding(S)
 
 
@@ -310,14 +312,14 @@ class Power(_Unary):
 
     precedence = 3
 
-    def __init__(self, kernel, exponent):
+    def __init__(self, kernel: Kernel | str, exponent: int) -> None:
         self.kernel = kernel
         self.exponent = exponent
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{printed_in(self.kernel, 4)} ** {printed(self.exponent)}"
 
-    def check_parameters(self):
+    def check_parameters(self) -> None:
         super().check_parameters()
         require(
             is_integer(self.exponent) and self.exponent >= 0,
@@ -325,30 +327,30 @@ class Power(_Unary):
             "a kernel need not be kernels.",
         )
 
-    def of_kernel(self, t):
+    def of_kernel(self, t: Array) -> Array:
         return integer_power(t, int(self.exponent))
 
-    def features(self, X):
+    def features(self, X: Array) -> Array:
         return symmetric_power(self.kernel.features(X), int(self.exponent))
 
-    def explicit_dim(self, n_features):
+    def explicit_dim(self, n_features: int | None) -> int | None:
         d = self.kernel.explicit_dim(n_features)
         return None if d is None else symmetric_power_dim(d, int(self.exponent))
 
-    def rounding(self, S):
+    def rounding(self, S: Array) -> float:
         return max(1, int(self.exponent)) * self.kernel.rounding(S)
 
 
 class Exp(_Unary):
     """exp(k): rule 4, the limit of polynomials with non-negative coefficients."""
 
-    def __init__(self, kernel):
+    def __init__(self, kernel: Kernel | str) -> None:
         self.kernel = kernel
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{printed_in(self.kernel, 4)}.exp()"
 
-    def of_kernel(self, t):
+    def of_kernel(self, t: Array) -> Array:
         xp = namespace(t)
         largest, limit = float(xp.max(t)), math.log(float(xp.finfo(t.dtype).max))
         if not largest < limit:
@@ -358,7 +360,7 @@ class Exp(_Unary):
             )
         return in_place(xp.exp, t)
 
-    def rounding(self, S):
+    def rounding(self, S: Array) -> float:
         largest = float(namespace(S).max(self.kernel.diagonal(S)))
         return 4.0 + self.kernel.rounding(S) * max(1.0, 2 * largest)
 
@@ -366,14 +368,14 @@ class Exp(_Unary):
 class PolynomialOf(_Unary):
     """c0 + c1 k + c2 k^2 + ..., all coefficients >= 0: rule 3."""
 
-    def __init__(self, kernel, coefficients):
+    def __init__(self, kernel: Kernel | str, coefficients: Sequence[float]) -> None:
         self.kernel = kernel
         self.coefficients = coefficients
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{printed_in(self.kernel, 4)}.polynomial({list(self.coefficients)!r})"
 
-    def check_parameters(self):
+    def check_parameters(self) -> None:
         super().check_parameters()
         given = self.coefficients
         c = list(given) if np.iterable(given) else []
@@ -388,7 +390,7 @@ class PolynomialOf(_Unary):
             "need not give a kernel.",
         )
 
-    def of_kernel(self, t):
+    def of_kernel(self, t: Array) -> Array:
         *rest, leading = (float(c) for c in self.coefficients)
         total = t * 0.0
         total += leading
@@ -397,7 +399,7 @@ class PolynomialOf(_Unary):
             total += c
         return total
 
-    def features(self, X):
+    def features(self, X: Array) -> Array:
         F = require_dense(self.kernel.features(X))
         xp = namespace(F)
         # All powers at once, before the first of them takes its time.
@@ -407,7 +409,7 @@ class PolynomialOf(_Unary):
         ]
         return xp.concat(powers or [symmetric_power(F, 0) * 0.0], axis=1)
 
-    def explicit_dim(self, n_features):
+    def explicit_dim(self, n_features: int | None) -> int | None:
         d = self.kernel.explicit_dim(n_features)
         return None if d is None else self._dimension(d)
 
@@ -415,7 +417,7 @@ class PolynomialOf(_Unary):
         powers = [symmetric_power_dim(d, p) for p, c in enumerate(self.coefficients) if c > 0]
         return min(sum(powers) or 1, LARGEST_DIMENSION)
 
-    def rounding(self, S):
+    def rounding(self, S: Array) -> float:
         return max(1, len(self.coefficients) - 1) * self.kernel.rounding(S)
 
 

@@ -8,14 +8,18 @@ binding, equality, printing and the operators of the algebra.
 import html
 import math
 import numbers
+from collections.abc import Callable, Sequence
 from functools import wraps
+from typing import Any, NoReturn, Self, overload
 
 import numpy as np
 import scipy.sparse
 
 from ..engine.arrays import as_numpy, is_array, namespace, same_kind
+from ..engine.forms import Form
 from . import points as pts
 from .parametrized import Parametrized
+from .types import Array, Data, Tile
 
 ALL = slice(None)
 
@@ -39,68 +43,74 @@ class Kernel(Parametrized):
     # --- what a subclass provides ---------------------------------------------------------------
 
     @property
-    def kind(self):
+    def kind(self) -> str:
         """What the points are: "vectors", "table" (vectors, or columns of several types),
         "objects", "gram" (rows of kernel values) or "any".
         """
         return "vectors"
 
     @property
-    def symmetric(self):
+    def symmetric(self) -> bool | None:
         """Whether k(x, z) = k(z, x) by its formula; a user's function may break it."""
         return True
 
     @property
-    def runs_user_code(self):
+    def runs_user_code(self) -> bool:
         """Whether evaluation calls functions of the user, which threads might disturb."""
         return False
 
     @property
-    def one_call_per_value(self):
+    def one_call_per_value(self) -> bool:
         """Whether every value is a call of a user's function, which may be slow: then few values
         matter more than large blocks of them.
         """
         return False
 
-    def against(self, S):
+    def against(self, S: Array) -> Tile:
         """A function ``tile(rows, columns=slice(None)) -> k(rows, S[columns])``.
 
         Whatever depends on S alone is computed here, once.
         """
         raise NotImplementedError(f"{type(self).__name__} must define against(S).")
 
-    def diagonal(self, X):
+    def diagonal(self, X: Array) -> Array:
         """k(x, x) for every row, without forming the matrix."""
         raise NotImplementedError(f"{type(self).__name__} must define diagonal(X).")
 
-    def features(self, X):
+    def features(self, X: Array) -> Array:
         """The kernel's own finite feature map, where it has one."""
         raise ValueError(
             f"{self!r} has no finite feature map of its own: use KernelMap({self!r}), which finds "
             "the exact one on your data."
         )
 
-    def explicit_dim(self, n_features):
+    def explicit_dim(self, n_features: int | None) -> int | None:
         """Dimension of :meth:`explicit` for points with n_features columns; None without one."""
         return None
 
-    def fused_form(self):
+    def fused_form(self) -> Form | None:
         """The formula as a sum of products of simple functions (engine/forms.py); None without."""
         return None
 
-    def check_parameters(self):
+    def check_parameters(self) -> None:
         """Raise ValueError or TypeError for parameters that make no sense."""
 
-    def rounding(self, S):
+    def rounding(self, S: Array) -> float:
         """Units of roundoff in k(s, z), relative to sqrt(k(s, s) k(z, z)): MATH.md section 7."""
         return 4.0
 
     @property
-    def is_psd(self):
+    def is_psd(self) -> bool | None:
         """True by construction, False where known not to be, None where only data can tell."""
         return True
 
     # --- what users call ------------------------------------------------------------------------
+
+    @overload
+    def __call__(self, X: Data, Y: None = None) -> Array: ...
+
+    @overload
+    def __call__(self, X: Data, Y: Data) -> Any: ...
 
     def __call__(self, X, Y=None):
         """The kernel matrix k(X, Y), or k(X, X) when Y is left out; one number for two vectors.
@@ -124,28 +134,28 @@ class Kernel(Parametrized):
         kernel.check_range(X, Y)
         return tiles.evaluate(kernel, X, Y)
 
-    def diag(self, X):
+    def diag(self, X: Data) -> Array:
         """k(x, x) for every row of X, without forming the matrix."""
         kernel = self.bind(X)
         X = kernel.points(X)
         kernel.check_range(X)
         return kernel.diagonal(X)
 
-    def explicit(self, X):
+    def explicit(self, X: Data) -> Array:
         """The kernel's own feature map: ``explicit(X) @ explicit(Y).T == k(X, Y)``."""
         kernel = self.bind(X)
         return kernel.features(kernel.points(X))
 
-    def bind(self, X):
+    def bind(self, X: Data) -> Self:
         """A copy with data-dependent parameters and column names turned into numbers."""
         return self.bind_points(self.points(X), pts.column_names(X))
 
-    def bind_points(self, X, names):
+    def bind_points(self, X: Array, names: list[str] | None) -> Self:
         """As bind, on points already checked. Nodes bind their operands."""
         self.check_parameters()
         return self.with_operands(lambda operand: operand.bind_points(X, names))
 
-    def with_operands(self, change):
+    def with_operands(self, change: Callable[["Kernel"], "Kernel"]) -> Self:
         """The same node with `change` applied to every kernel among its parameters."""
         parameters = self.get_params(deep=False)
         return type(self)(
@@ -154,7 +164,7 @@ class Kernel(Parametrized):
 
     # --- points ---------------------------------------------------------------------------------
 
-    def points(self, X, name="X"):
+    def points(self, X: Data, name: str = "X") -> Array:
         """User input as points that this kernel can slice and evaluate."""
         if self.kind == "gram":
             return pts.as_gram(X, name=name)
@@ -162,11 +172,11 @@ class Kernel(Parametrized):
             return pts.as_objects(X, name=name)
         return pts.as_vectors(X, name=name, mixed=self.kind == "table")
 
-    def landmarks(self, X, indices=None):
+    def landmarks(self, X: Array, indices: Array | None = None) -> Array:
         """The points (all, or those at `indices`) in the form that ``against`` takes."""
         return X if indices is None else pts.take(X, indices)
 
-    def check_range(self, *samples):
+    def check_range(self, *samples: Array | None) -> None:
         """Refuse points on which k overflows: then |k(x, z)|^2 <= k(x, x) k(z, z) is infinite."""
         if self.runs_user_code:
             return
@@ -182,36 +192,36 @@ class Kernel(Parametrized):
                     "parameters."
                 )
 
-    def largest_terms(self, X):
+    def largest_terms(self, X: Array) -> Array:
         """k(x, x), or what overflows before it does: for Gram matrices the sum of a row."""
         return self.diagonal(X) if self.kind != "gram" else 4 * namespace(X).sum(abs(X), axis=1)
 
     # --- the algebra: [KERNELS] rules 1, 3, 4, 5, 6 -----------------------------------------------
 
-    def __add__(self, other):
+    def __add__(self, other: "Kernel | float") -> "Kernel":
         return _combine("Sum", self, other)
 
-    def __radd__(self, other):
+    def __radd__(self, other: "Kernel | float") -> "Kernel":
         return _combine("Sum", other, self)
 
-    def __mul__(self, other):
+    def __mul__(self, other: "Kernel | float") -> "Kernel":
         return _combine("Product", self, other)
 
-    def __rmul__(self, other):
+    def __rmul__(self, other: "Kernel | float") -> "Kernel":
         return _combine("Product", other, self)
 
-    def __pow__(self, exponent):
+    def __pow__(self, exponent: int) -> "Kernel":
         return _node("Power", self, exponent)
 
-    def exp(self):
+    def exp(self) -> "Kernel":
         """exp(k): rule 4."""
         return _node("Exp", self)
 
-    def polynomial(self, coefficients):
+    def polynomial(self, coefficients: Sequence[float]) -> "Kernel":
         """c0 + c1 k + c2 k^2 + ... with non-negative coefficients: rule 3."""
         return _node("PolynomialOf", self, coefficients)
 
-    def __sub__(self, other):
+    def __sub__(self, other: object) -> NoReturn:
         raise TypeError(
             "a difference of kernels need not be a kernel (k - k' can have negative eigenvalues); "
             "use sums, products and non-negative scales."
@@ -219,25 +229,25 @@ class Kernel(Parametrized):
 
     __rsub__ = __sub__
 
-    def __neg__(self):
+    def __neg__(self) -> NoReturn:
         raise TypeError("-k is not a kernel: -k(x, x) < 0. Scales must be non-negative.")
 
-    def __truediv__(self, other):
+    def __truediv__(self, other: float) -> "Kernel":
         if is_number(other) and other > 0:
             return self * (1 / other)
         raise TypeError(f"kernels are divided by positive numbers only, got {other!r}.")
 
-    def __rtruediv__(self, other):
+    def __rtruediv__(self, other: object) -> NoReturn:
         raise TypeError("a quotient of kernels need not be a kernel; use sums and products.")
 
     # --- identity ---------------------------------------------------------------------------------
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return NotImplemented
         return self._identity() == other._identity()
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self._identity())
 
     def _identity(self):
@@ -247,7 +257,7 @@ class Kernel(Parametrized):
     # Binding strength of the printed form: + 1, * 2, ** 3, a call 4.
     precedence = 4
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         defaults = type(self)._defaults()
         shown = [
             f"{name}={printed(value)}"
@@ -256,7 +266,7 @@ class Kernel(Parametrized):
         ]
         return f"{type(self).__name__}({', '.join(shown)})"
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         """The expression, in notebooks."""
         return f"<code>{html.escape(repr(self))}</code>"
 

@@ -1,7 +1,10 @@
 """Kernels that see two points only through their inner product."""
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse
+from numpy.typing import ArrayLike
 
 from ..engine.arrays import (
     as_numpy,
@@ -17,24 +20,25 @@ from .base import ALL, Kernel, is_integer, is_number, require
 from .geometry import inner_products
 from .monomials import require_dense, symmetric_power, symmetric_power_dim
 from .parameters import as_numbers, check_per_column, per_column
+from .types import Array, PerColumn, Tile
 
 
 class DotProduct(Kernel):
     """A function of <x, z>. Subclasses give the formula and, if need be, the inner product."""
 
-    def of_inner_product(self, t):
+    def of_inner_product(self, t: Array) -> Array:
         """The formula, on inner products that may be overwritten."""
         return t
 
-    def left(self, X):
+    def left(self, X: Array) -> Array:
         """x as it enters the inner product from the left."""
         return X
 
-    def right(self, X):
+    def right(self, X: Array) -> Array:
         """x as it enters from the right (weights that belong to the product are put here)."""
         return X
 
-    def against(self, S):
+    def against(self, S: Array) -> Tile:
         S = self.right(S)
 
         def tile(rows, columns=ALL):
@@ -42,8 +46,9 @@ class DotProduct(Kernel):
 
         return tile
 
-    def diagonal(self, X):
-        left, right = self.left(X), self.right(X)
+    def diagonal(self, X: Array) -> Array:
+        left: Any = self.left(X)  # sparse, where X is
+        right = self.right(X)
         if scipy.sparse.issparse(X):
             products = np.asarray(left.multiply(right).sum(axis=1)).ravel()
         else:
@@ -62,16 +67,16 @@ class Linear(DotProduct):
     array([[11.]])
     """
 
-    def fused_form(self):
+    def fused_form(self) -> Form | None:
         return Form.of_inner_product(1.0, lambda t, xp: t, "power", 0.0, 1)
 
-    def features(self, X):
+    def features(self, X: Array) -> Array:
         return X
 
-    def explicit_dim(self, n_features):
+    def explicit_dim(self, n_features: int | None) -> int | None:
         return n_features
 
-    def rounding(self, S):
+    def rounding(self, S: Array) -> float:
         return 5.0 + S.shape[1] ** 0.5
 
 
@@ -95,12 +100,12 @@ class Polynomial(DotProduct):
     (6, array([[4.  , 8.49, 2.83, 9.  , 4.24, 1.  ]]))
     """
 
-    def __init__(self, degree=3, gamma=1.0, coef0=1.0):
+    def __init__(self, degree: int = 3, gamma: PerColumn = 1.0, coef0: float = 1.0) -> None:
         self.degree = degree
         self.gamma = gamma
         self.coef0 = coef0
 
-    def check_parameters(self):
+    def check_parameters(self) -> None:
         require(
             is_integer(self.degree) and self.degree >= 1,
             f"Polynomial(degree) must be an integer >= 1, got {self.degree!r}: other powers of an "
@@ -113,25 +118,25 @@ class Polynomial(DotProduct):
         )
 
     @property
-    def is_psd(self):
+    def is_psd(self) -> bool | None:
         # With coef0 < 0 some monomial has a negative coefficient.
         return self.coef0 >= 0
 
-    def right(self, X):
+    def right(self, X: Array) -> Array:
         return per_column(X, self.gamma)
 
-    def of_inner_product(self, t):
+    def of_inner_product(self, t: Array) -> Array:
         if self.coef0:
             t += float(self.coef0)
         return integer_power(t, int(self.degree))
 
-    def fused_form(self):
+    def fused_form(self) -> Form | None:
         scale, numbers = np.sqrt(as_numbers(self.gamma)), (float(self.coef0), int(self.degree))
         return Form.of_inner_product(
             scale, lambda t, xp: self.of_inner_product(t), "power", *numbers
         )
 
-    def features(self, X):
+    def features(self, X: Array) -> Array:
         require(self.coef0 >= 0, f"{self!r} is not a kernel (coef0 < 0): it has no feature map.")
         F = per_column(require_dense(X), np.sqrt(as_numbers(self.gamma)))
         if self.coef0 > 0:
@@ -139,12 +144,12 @@ class Polynomial(DotProduct):
             F = xp.concat([F, xp.ones_like(F[:, :1]) * float(self.coef0) ** 0.5], axis=1)
         return symmetric_power(F, int(self.degree))
 
-    def explicit_dim(self, n_features):
+    def explicit_dim(self, n_features: int | None) -> int | None:
         if n_features is None or self.coef0 < 0:
             return None
         return symmetric_power_dim(n_features + (self.coef0 > 0), int(self.degree))
 
-    def rounding(self, S):
+    def rounding(self, S: Array) -> float:
         return 4.0 + self.degree * (1 + S.shape[1] ** 0.5)
 
 
@@ -158,9 +163,10 @@ class Cosine(DotProduct):
     array([[1.   , 0.707, 0.   ]])
     """
 
-    def left(self, X):
+    def left(self, X: Array) -> Array:
         if scipy.sparse.issparse(X):
-            norms = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
+            rows: Any = X
+            norms = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
             norms[norms == 0] = 1.0
             return scipy.sparse.diags_array(1 / norms).astype(X.dtype) @ X
         xp = namespace(X)
@@ -172,13 +178,13 @@ class Cosine(DotProduct):
 
     right = left
 
-    def features(self, X):
+    def features(self, X: Array) -> Array:
         return self.left(X)
 
-    def explicit_dim(self, n_features):
+    def explicit_dim(self, n_features: int | None) -> int | None:
         return n_features
 
-    def rounding(self, S):
+    def rounding(self, S: Array) -> float:
         return 6.0 + S.shape[1] ** 0.5
 
 
@@ -196,10 +202,10 @@ class QuadraticForm(DotProduct):
     array([[1.]])
     """
 
-    def __init__(self, A):
+    def __init__(self, A: ArrayLike) -> None:
         self.A = A
 
-    def check_parameters(self):
+    def check_parameters(self) -> None:
         try:
             A = as_numbers(self.A)
         except (TypeError, ValueError):
@@ -232,22 +238,22 @@ class QuadraticForm(DotProduct):
         )
         return (A + A.T) / 2
 
-    def right(self, X):
+    def right(self, X: Array) -> Array:
         A = self._matrix(X)
         if scipy.sparse.issparse(X):
             return scipy.sparse.csr_array(X @ A.astype(X.dtype))
         return X @ on_device_of(A, X)
 
-    def features(self, X):
+    def features(self, X: Array) -> Array:
         values, vectors = eigh(self._matrix(X))
         kept = values > 1e-12 * max(values[0], 0)
         return X @ on_device_of(vectors[:, kept] * np.sqrt(values[kept]), X)
 
-    def explicit_dim(self, n_features):
+    def explicit_dim(self, n_features: int | None) -> int | None:
         values = np.linalg.eigvalsh(as_numbers(self.A))
         return int((values > 1e-12 * max(values[-1], 0)).sum())
 
-    def rounding(self, S):
+    def rounding(self, S: Array) -> float:
         return 4.0 + 2 * (1 + S.shape[1])
 
 
@@ -268,25 +274,25 @@ class Sigmoid(DotProduct):
 
     is_psd = False
 
-    def __init__(self, gamma=1.0, coef0=0.0):
+    def __init__(self, gamma: PerColumn = 1.0, coef0: float = 0.0) -> None:
         self.gamma = gamma
         self.coef0 = coef0
 
-    def check_parameters(self):
+    def check_parameters(self) -> None:
         check_per_column("Sigmoid", "gamma", self.gamma, positive=False)
         require(
             is_number(self.coef0) and np.isfinite(self.coef0),
             f"Sigmoid(coef0) must be a finite number, got {self.coef0!r}.",
         )
 
-    def right(self, X):
+    def right(self, X: Array) -> Array:
         return per_column(X, self.gamma)
 
-    def of_inner_product(self, t):
+    def of_inner_product(self, t: Array) -> Array:
         t += float(self.coef0)
         return in_place(namespace(t).tanh, t)
 
-    def largest_terms(self, X):
+    def largest_terms(self, X: Array) -> Array:
         # tanh hides an infinite product, until it meets another
         gamma = float(np.max(np.abs(np.asarray(as_numpy(self.gamma), dtype=float))))
         return Linear().diagonal(X) * max(gamma, 1.0) + abs(float(self.coef0))

@@ -58,7 +58,7 @@ class KernelExpressionError(ValueError):
         super().__init__(problem + shown)
 
 
-def parse_kernel(text):
+def parse_kernel(text: str) -> Kernel:
     """A kernel from an expression such as ``"RBF(0.1) + 2 * Polynomial(2)"``.
 
     Known are the kernels by name with numbers, lists and (for gamma) the words "scale" and

@@ -5,12 +5,13 @@ from .base import ALL, Kernel, require
 from .geometry import over_columns
 from .parameters import check_per_column, per_column_or_number
 from .stationary import _dense, _ones
+from .types import Array, PerColumn, Tile
 
 
 class Histogram(Kernel):
     """A sum over columns of a term in two non-negative numbers."""
 
-    def checked(self, X):
+    def checked(self, X: Array) -> Array:
         X = _dense(X, self)
         smallest = float(namespace(X).min(X))
         require(
@@ -35,13 +36,13 @@ class Chi2(Histogram):
     array([[1.   , 0.135]])
     """
 
-    def __init__(self, gamma=1.0):
+    def __init__(self, gamma: PerColumn = 1.0) -> None:
         self.gamma = gamma
 
-    def check_parameters(self):
+    def check_parameters(self) -> None:
         check_per_column("Chi2", "gamma", self.gamma)
 
-    def against(self, S):
+    def against(self, S: Array) -> Tile:
         S, xp = self.checked(S), namespace(S)
         gamma = per_column_or_number(S, self.gamma)
         tiny = float(xp.finfo(S.dtype).smallest_normal)
@@ -62,13 +63,13 @@ class Chi2(Histogram):
 
         return tile
 
-    def diagonal(self, X):
+    def diagonal(self, X: Array) -> Array:
         return _ones(self.checked(X))
 
-    def largest_terms(self, X):
+    def largest_terms(self, X: Array) -> Array:
         return 2 * namespace(X).sum(self.checked(X), axis=1)
 
-    def rounding(self, S):
+    def rounding(self, S: Array) -> float:
         return 6.0 + S.shape[1]
 
 
@@ -82,7 +83,7 @@ class Intersection(Histogram):
     array([[3.]])
     """
 
-    def against(self, S):
+    def against(self, S: Array) -> Tile:
         S = self.checked(S)
         xp = namespace(S)
 
@@ -91,8 +92,8 @@ class Intersection(Histogram):
 
         return tile
 
-    def diagonal(self, X):
+    def diagonal(self, X: Array) -> Array:
         return namespace(X).sum(self.checked(X), axis=1)
 
-    def rounding(self, S):
+    def rounding(self, S: Array) -> float:
         return 4.0 + S.shape[1]

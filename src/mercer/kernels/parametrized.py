@@ -28,9 +28,9 @@ class Parametrized:
             found[name] = value
         return found
 
-    def set_params(self, **params: Any) -> Self:
+    def set_params(self, **params: object) -> Self:
         """Set parameters by name, nested ones as in ``set_params(left__gamma=0.1)``."""
-        inside: dict[str, dict[str, Any]] = {}
+        inside: dict[str, dict[str, object]] = {}
         for name, value in params.items():
             own, nested, rest = name.partition("__")
             if own not in self._get_param_names():
@@ -46,3 +46,7 @@ class Parametrized:
         for own, values in inside.items():
             getattr(self, own).set_params(**values)
         return self
+
+    def with_parameters(self, **changed: object) -> Self:
+        """A copy of the same class with some parameters changed."""
+        return type(self)(**self.get_params(deep=False) | changed)

@@ -1,6 +1,8 @@
 """Kernels that see two points only through their distance."""
 
 import math
+from types import ModuleType
+from typing import Self
 
 import numpy as np
 import scipy.sparse
@@ -19,6 +21,7 @@ from .parameters import (
     per_column,
     per_column_or_number,
 )
+from .types import Array, Gamma, PerColumn, Tile
 
 
 class Stationary(Kernel):
@@ -27,24 +30,24 @@ class Stationary(Kernel):
     # Whether the formula is smooth in d^2; where d itself enters, close distances need more care.
     smooth = True
 
-    def scale(self):
+    def scale(self) -> Array | float:
         """What coordinates are multiplied by: one number, or one a column."""
         return 1.0
 
-    def embed(self, X):
+    def embed(self, X: Array) -> Array:
         """The points between which distances are taken."""
         return X
 
-    def of_squared_distance(self, d2, xp):
+    def of_squared_distance(self, d2: Array, xp: ModuleType) -> Array:
         """The formula, on squared distances that may be overwritten."""
         raise NotImplementedError
 
-    def of_minus_squared_distance(self, minus_d2, xp):
+    def of_minus_squared_distance(self, minus_d2: Array, xp: ModuleType) -> Array:
         """The same with the other sign, in which distances come: exp(-d^2) is spared a pass."""
         minus_d2 *= -1.0
         return self.of_squared_distance(minus_d2, xp)
 
-    def against(self, S):
+    def against(self, S: Array) -> Tile:
         S = self.embed(S)
         frame = EuclideanFrame(S, column_scale(S, self.scale()), 1e-12 if self.smooth else 1e-6)
 
@@ -54,10 +57,10 @@ class Stationary(Kernel):
 
         return tile
 
-    def diagonal(self, X):
+    def diagonal(self, X: Array) -> Array:
         return _ones(X)
 
-    def rounding(self, S):
+    def rounding(self, S: Array) -> float:
         S = self.embed(S)
         frame = EuclideanFrame(S, column_scale(S, self.scale()), 0.0)
         r2 = frame.radius_squared
@@ -82,24 +85,24 @@ class RBF(Stationary):
            [0.135, 0.607, 1.   ]])
     """
 
-    def __init__(self, gamma="scale"):
+    def __init__(self, gamma: Gamma = "scale") -> None:
         self.gamma = gamma
 
-    def check_parameters(self):
+    def check_parameters(self) -> None:
         check_per_column("RBF", "gamma", self.gamma, rules=RULES)
 
-    def bind_points(self, X, names):
+    def bind_points(self, X: Array, names: list[str] | None) -> Self:
         self.check_parameters()
         rule = isinstance(self.gamma, str)
-        return RBF(gamma_from_data(self.gamma, X) if rule else self.gamma)
+        return self.with_parameters(gamma=gamma_from_data(self.gamma, X) if rule else self.gamma)
 
-    def scale(self):
+    def scale(self) -> Array | float:
         return np.sqrt(as_numbers(self.gamma))
 
-    def of_minus_squared_distance(self, minus_d2, xp):
+    def of_minus_squared_distance(self, minus_d2: Array, xp: ModuleType) -> Array:
         return in_place(xp.exp, minus_d2)
 
-    def fused_form(self):
+    def fused_form(self) -> Form | None:
         return Form.of_distance(self.scale(), self.of_minus_squared_distance, "exp")
 
 
@@ -120,26 +123,26 @@ class RationalQuadratic(Stationary):
     array([[0.667, 0.333]])
     """
 
-    def __init__(self, alpha=1.0, length_scale=1.0):
+    def __init__(self, alpha: float = 1.0, length_scale: PerColumn = 1.0) -> None:
         self.alpha = alpha
         self.length_scale = length_scale
 
-    def check_parameters(self):
+    def check_parameters(self) -> None:
         require(
             is_number(self.alpha) and 0 < self.alpha < math.inf,
             f"RationalQuadratic(alpha) must be a positive number, got {self.alpha!r}.",
         )
         check_per_column("RationalQuadratic", "length_scale", self.length_scale)
 
-    def scale(self):
+    def scale(self) -> Array | float:
         return 1 / as_numbers(self.length_scale)
 
-    def of_squared_distance(self, d2, xp):
+    def of_squared_distance(self, d2: Array, xp: ModuleType) -> Array:
         d2 /= 2 * self.alpha
         d2 += 1.0
         return d2 ** -float(self.alpha)
 
-    def fused_form(self):
+    def fused_form(self) -> Form | None:
         a = float(self.alpha)
         return Form.of_distance(self.scale(), self.of_minus_squared_distance, "rational", a)
 
@@ -163,21 +166,21 @@ class Matern(Stationary):
 
     smooth = False
 
-    def __init__(self, nu=1.5, length_scale=1.0):
+    def __init__(self, nu: float = 1.5, length_scale: PerColumn = 1.0) -> None:
         self.nu = nu
         self.length_scale = length_scale
 
-    def check_parameters(self):
+    def check_parameters(self) -> None:
         require(
             is_number(self.nu) and 0 < self.nu < math.inf,
             f"Matern(nu) must be a positive number, got {self.nu!r}.",
         )
         check_per_column("Matern", "length_scale", self.length_scale)
 
-    def scale(self):
+    def scale(self) -> Array | float:
         return 1 / as_numbers(self.length_scale)
 
-    def of_squared_distance(self, d2, xp):
+    def of_squared_distance(self, d2: Array, xp: ModuleType) -> Array:
         # Far away the exponential is 0; an infinite factor beside it would make 0 * inf.
         d = xp.clip(square_root(d2, xp), 0.0, 1e18)
         if self.nu == 0.5:
@@ -191,7 +194,7 @@ class Matern(Stationary):
             return (1 + d + d * d / 3) * in_place(xp.exp, -d)
         return self._general(d)
 
-    def fused_form(self):
+    def fused_form(self) -> Form | None:
         closed = {0.5: "matern12", 1.5: "matern32", 2.5: "matern52"}.get(self.nu)
         return Form.of_distance(self.scale(), self.of_minus_squared_distance, closed)
 
@@ -232,15 +235,15 @@ class Periodic(Stationary):
     array([[0.368, 0.135, 1.   ]])
     """
 
-    def __init__(self, length_scale=1.0, period=1.0):
+    def __init__(self, length_scale: PerColumn = 1.0, period: PerColumn = 1.0) -> None:
         self.length_scale = length_scale
         self.period = period
 
-    def check_parameters(self):
+    def check_parameters(self) -> None:
         check_per_column("Periodic", "length_scale", self.length_scale)
         check_per_column("Periodic", "period", self.period)
 
-    def embed(self, X):
+    def embed(self, X: Array) -> Array:
         X = _dense(X, self)
         xp = namespace(X)
         period = column_scale(X, self.period)
@@ -251,11 +254,11 @@ class Periodic(Stationary):
         circles = [per_column(xp.cos(angle), weight), per_column(xp.sin(angle), weight)]
         return xp.concat(circles, axis=1)
 
-    def against(self, S):
+    def against(self, S: Array) -> Tile:
         tile, dtype, xp = super().against(S), S.dtype, namespace(S)
         return lambda rows, columns=ALL: xp.astype(tile(rows, columns), dtype, copy=False)
 
-    def of_minus_squared_distance(self, minus_d2, xp):
+    def of_minus_squared_distance(self, minus_d2: Array, xp: ModuleType) -> Array:
         return in_place(xp.exp, minus_d2)
 
 
@@ -274,18 +277,19 @@ class Laplacian(Kernel):
     array([[0.368, 0.135]])
     """
 
-    def __init__(self, gamma="scale"):
+    def __init__(self, gamma: Gamma = "scale") -> None:
         self.gamma = gamma
 
-    def check_parameters(self):
+    def check_parameters(self) -> None:
         check_per_column("Laplacian", "gamma", self.gamma, rules=RULES)
 
-    def bind_points(self, X, names):
+    def bind_points(self, X: Array, names: list[str] | None) -> Self:
         self.check_parameters()
         rule = isinstance(self.gamma, str)
-        return Laplacian(gamma_from_data(self.gamma, X, absolute=True) if rule else self.gamma)
+        gamma = gamma_from_data(self.gamma, X, absolute=True) if rule else self.gamma
+        return self.with_parameters(gamma=gamma)
 
-    def against(self, S):
+    def against(self, S: Array) -> Tile:
         S, xp = _dense(S, self), namespace(S)
         gamma = per_column_or_number(S, self.gamma)
 
@@ -297,14 +301,14 @@ class Laplacian(Kernel):
 
         return tile
 
-    def diagonal(self, X):
+    def diagonal(self, X: Array) -> Array:
         return _ones(X)
 
-    def largest_terms(self, X):
+    def largest_terms(self, X: Array) -> Array:
         X = _dense(X, self)
         return 2 * namespace(X).sum(namespace(X).abs(X), axis=1)  # at least |x - z|_1, about
 
-    def rounding(self, S):
+    def rounding(self, S: Array) -> float:
         return 4.0 + S.shape[1]
 
 

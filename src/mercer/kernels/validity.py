@@ -4,24 +4,28 @@ A sample can refute validity (a vector a with a'Ka < 0 is a witness); only const
 """
 
 import html
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from ..engine import tiles
 from ..engine.arrays import as_numpy
 from .adapters import as_kernel
+from .base import Kernel
 from .points import take
+from .types import Data
 
 
 class NotPSDError(ValueError):
     """The kernel has a negative eigenvalue on the data. `witness` is a vector with a'Ka < 0."""
 
-    def __init__(self, message, witness=None):
+    def __init__(self, message: str, witness: np.ndarray | None = None) -> None:
         super().__init__(message)
         self.witness = witness
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.args[0], self.witness)
 
 
@@ -67,10 +71,10 @@ class MercerReport:
     indices: np.ndarray = field(repr=False)
     verdict: str = ""
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return self.symmetric and self.psd
 
-    def rows(self):
+    def rows(self) -> list[tuple[str, str]]:
         """Label and text of every line of the report."""
         sampled = f" (sampled from {self.n_given})" if self.n_points < self.n_given else ""
         rows = [
@@ -86,13 +90,13 @@ class MercerReport:
             rows.append(("witness", f"a'Ka = {self.witness_value:.4g} with {entries}, ..."))
         return rows
 
-    def __str__(self):
+    def __str__(self) -> str:
         lines = [f"  {label + ':':<13}{text}" for label, text in self.rows()]
         return "\n".join([f"check_mercer({self.kernel!r})", *lines])
 
     __repr__ = __str__
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         cells = "".join(
             f"<tr><th style='text-align:left'>{html.escape(label)}</th>"
             f"<td>{html.escape(text)}</td></tr>"
@@ -102,7 +106,13 @@ class MercerReport:
         return f"<table>{caption}{cells}</table>"
 
 
-def check_mercer(kernel, X, *, max_points=2000, random_state=0):
+def check_mercer(
+    kernel: Kernel | str | Callable[..., Any],
+    X: Data,
+    *,
+    max_points: int = 2000,
+    random_state: int = 0,
+) -> MercerReport:
     """Test on data whether a kernel is symmetric and positive semi-definite.
 
     Parameters

@@ -1,12 +1,17 @@
 """Kernels on changed points: rules 2, 7, 9 and 10 of [KERNELS]."""
 
+from collections.abc import Callable
+from typing import Any, Self
+
 import numpy as np
 import scipy.sparse
+from numpy.typing import ArrayLike
 
 from ..engine.arrays import as_numpy, is_array, namespace, on_device_of
 from .algebra import _Unary
 from .base import ALL, Kernel, printed, require
 from .hashing import scaled_rows
+from .types import Array, Columns, Tile
 
 
 class OnColumns(_Unary):
@@ -32,35 +37,35 @@ class OnColumns(_Unary):
 
     kind = "table"
 
-    def __init__(self, kernel, columns):
+    def __init__(self, kernel: Kernel | str, columns: Columns) -> None:
         self.kernel = kernel
         self.columns = columns
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"OnColumns({self.kernel!r}, {printed(self.columns)})"
 
     @property
-    def is_psd(self):
+    def is_psd(self) -> bool | None:
         return self.kernel.is_psd
 
-    def check_parameters(self):
+    def check_parameters(self) -> None:
         super().check_parameters()
         require(
             self.kernel.kind != "gram",
             "OnColumns(Precomputed(), ...) has no meaning: a Gram matrix has no columns of data.",
         )
 
-    def bind_points(self, X, names):
+    def bind_points(self, X: Array, names: list[str] | None) -> Self:
         self.check_parameters()
         positions = self.positions(X.shape[1], names)
         inner_names = None if names is None else [names[i] for i in positions]
-        placed = OnColumns(self.kernel, positions[0] if _is_one(self.columns) else positions)
+        placed = self.with_parameters(columns=positions[0] if _is_one(self.columns) else positions)
         placed.kernel = self.kernel.bind_points(placed.select(X), inner_names)
         return placed
 
-    def positions(self, n_columns, names=None):
+    def positions(self, n_columns: int, names: list[str] | None = None) -> list[int]:
         """The selected columns as a list of integers."""
-        columns = self.columns
+        columns: Any = self.columns
         if isinstance(columns, slice):
             return self._sliced(columns, n_columns)
         if is_array(columns):
@@ -111,7 +116,7 @@ class OnColumns(_Unary):
         require(not missing, f"OnColumns: no column named {missing[:1]} in {names}.")
         return [names.index(c) for c in columns]
 
-    def select(self, X):
+    def select(self, X: Array) -> Array:
         """The points that the kernel sees."""
         positions = self.positions(X.shape[1])
         if scipy.sparse.issparse(X):
@@ -124,25 +129,25 @@ class OnColumns(_Unary):
             return self.kernel.points(Z) if Z.dtype.kind == "O" else Z
         return xp.take(X, on_device_of(np.array(positions), X, dtype=xp.int64), axis=1)
 
-    def against(self, S):
+    def against(self, S: Array) -> Tile:
         inner = self.kernel.against(self.select(S))
         return lambda rows, columns=ALL: inner(self.select(rows), columns)
 
-    def landmarks(self, X, indices=None):
+    def landmarks(self, X: Array, indices: Array | None = None) -> Array:
         return Kernel.landmarks(self, X, indices)
 
-    def diagonal(self, X):
+    def diagonal(self, X: Array) -> Array:
         return self.kernel.diagonal(self.select(X))
 
-    def features(self, X):
+    def features(self, X: Array) -> Array:
         return self.kernel.features(self.select(X))
 
-    def explicit_dim(self, n_features):
+    def explicit_dim(self, n_features: int | None) -> int | None:
         if n_features is None:
             raise ValueError("OnColumns: n_features must be a number of columns, got None.")
         return self.kernel.explicit_dim(len(self.positions(n_features)))
 
-    def rounding(self, S):
+    def rounding(self, S: Array) -> float:
         return self.kernel.rounding(self.select(S))
 
 
@@ -166,26 +171,26 @@ class OnFeatures(_Unary):
     kind = "objects"
     runs_user_code = True
 
-    def __init__(self, kernel, g):
+    def __init__(self, kernel: Kernel | str, g: Callable[[Any], Any]) -> None:
         self.kernel = kernel
         self.g = g
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"OnFeatures({self.kernel!r}, {printed(self.g)})"
 
     @property
-    def is_psd(self):
+    def is_psd(self) -> bool | None:
         return self.kernel.is_psd
 
-    def check_parameters(self):
+    def check_parameters(self) -> None:
         super().check_parameters()
         _require_callable("OnFeatures", "g", self.g)
 
-    def bind_points(self, X, names):
+    def bind_points(self, X: Array, names: list[str] | None) -> Self:
         self.check_parameters()
-        return OnFeatures(self.kernel.bind_points(self.image(X), None), self.g)
+        return type(self)(self.kernel.bind_points(self.image(X), None), self.g)
 
-    def image(self, X):
+    def image(self, X: Array) -> Array:
         """g(X), checked: one image for each point."""
         Z = self.kernel.points(self.g(as_given(X)), name="g(X)")
         require(
@@ -194,24 +199,24 @@ class OnFeatures(_Unary):
         )
         return Z
 
-    def landmarks(self, X, indices=None):
+    def landmarks(self, X: Array, indices: Array | None = None) -> Array:
         return Kernel.landmarks(self, X, indices)
 
-    def against(self, S):
+    def against(self, S: Array) -> Tile:
         inner = self.kernel.against(self.kernel.landmarks(self.image(S)))
         return lambda rows, columns=ALL: inner(self.image(rows), columns)
 
-    def diagonal(self, X):
+    def diagonal(self, X: Array) -> Array:
         return self.kernel.diagonal(self.image(X))
 
-    def features(self, X):
+    def features(self, X: Array) -> Array:
         return self.kernel.features(self.image(X))
 
-    def explicit_dim(self, n_features):
+    def explicit_dim(self, n_features: int | None) -> int | None:
         width = _width_of(self.g, n_features)
         return None if width is None else self.kernel.explicit_dim(width)
 
-    def rounding(self, S):
+    def rounding(self, S: Array) -> float:
         return self.kernel.rounding(self.image(S))
 
 
@@ -233,18 +238,18 @@ class Rescaled(_Unary):
 
     runs_user_code = True
 
-    def __init__(self, kernel, f):
+    def __init__(self, kernel: Kernel | str, f: Callable[[Any], ArrayLike]) -> None:
         self.kernel = kernel
         self.f = f
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Rescaled({self.kernel!r}, {printed(self.f)})"
 
     @property
-    def is_psd(self):
+    def is_psd(self) -> bool | None:
         return self.kernel.is_psd if self.kernel.is_psd else None
 
-    def check_parameters(self):
+    def check_parameters(self) -> None:
         super().check_parameters()
         _require_callable("Rescaled", "f", self.f)
         require(
@@ -253,9 +258,9 @@ class Rescaled(_Unary):
             "the matrix itself.",
         )
 
-    def factors(self, X):
+    def factors(self, X: Array) -> Array:
         """f(X), checked: one finite number for each point."""
-        values = self.f(as_given(X))
+        values: Any = self.f(as_given(X))
         values = values if is_array(values) else np.asarray(values)
         kind = getattr(values.dtype, "kind", "f")
         require(kind != "c", "Rescaled: f returned complex numbers; kernels are real.")
@@ -273,7 +278,7 @@ class Rescaled(_Unary):
         require(bool(xp.all(xp.isfinite(values))), "Rescaled: f returned NaN or infinity.")
         return values
 
-    def against(self, S):
+    def against(self, S: Array) -> Tile:
         inner, right = self.kernel.against(S), self.factors(S)[None, :]
 
         def tile(rows, columns=ALL):
@@ -283,17 +288,17 @@ class Rescaled(_Unary):
 
         return tile
 
-    def diagonal(self, X):
+    def diagonal(self, X: Array) -> Array:
         return self.kernel.diagonal(X) * self.factors(X) ** 2
 
-    def features(self, X):
+    def features(self, X: Array) -> Array:
         F, factors = self.kernel.features(X), self.factors(X)
         return scaled_rows(F, factors) if scipy.sparse.issparse(F) else F * factors[:, None]
 
-    def explicit_dim(self, n_features):
+    def explicit_dim(self, n_features: int | None) -> int | None:
         return self.kernel.explicit_dim(n_features)
 
-    def rounding(self, S):
+    def rounding(self, S: Array) -> float:
         return self.kernel.rounding(S) + 2
 
 
@@ -311,14 +316,14 @@ class Normalized(_Unary):
     array([1., 1.])
     """
 
-    def __init__(self, kernel):
+    def __init__(self, kernel: Kernel | str) -> None:
         self.kernel = kernel
 
     @property
-    def is_psd(self):
+    def is_psd(self) -> bool | None:
         return self.kernel.is_psd if self.kernel.is_psd else None
 
-    def check_parameters(self):
+    def check_parameters(self) -> None:
         super().check_parameters()
         require(
             self.kernel.kind != "gram",
@@ -326,7 +331,7 @@ class Normalized(_Unary):
             "hold: normalise the matrix itself, K / sqrt(outer(diag, diag)).",
         )
 
-    def lengths(self, X):
+    def lengths(self, X: Array) -> Array:
         """sqrt k(x, x); 1 for a point at the origin of feature space, which stays there."""
         d = self.kernel.diagonal(X)
         xp = namespace(d)
@@ -338,7 +343,7 @@ class Normalized(_Unary):
         )
         return xp.sqrt(xp.where(d == 0, xp.ones_like(d), d))
 
-    def against(self, S):
+    def against(self, S: Array) -> Tile:
         inner, right = self.kernel.against(S), self.lengths(S)[None, :]
 
         def tile(rows, columns=ALL):
@@ -348,17 +353,17 @@ class Normalized(_Unary):
 
         return tile
 
-    def diagonal(self, X):
+    def diagonal(self, X: Array) -> Array:
         return self.kernel.diagonal(X) / self.lengths(X) ** 2
 
-    def features(self, X):
+    def features(self, X: Array) -> Array:
         F, lengths = self.kernel.features(X), self.lengths(X)
         return scaled_rows(F, 1 / lengths) if scipy.sparse.issparse(F) else F / lengths[:, None]
 
-    def explicit_dim(self, n_features):
+    def explicit_dim(self, n_features: int | None) -> int | None:
         return self.kernel.explicit_dim(n_features)
 
-    def rounding(self, S):
+    def rounding(self, S: Array) -> float:
         return 2 * self.kernel.rounding(S)
 
 

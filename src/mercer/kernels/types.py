@@ -1,0 +1,34 @@
+"""The types in signatures of kernels."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+
+class Sparse(Protocol):
+    """A sparse matrix of SciPy."""
+
+    def tocsr(self, copy: bool = ...) -> Any: ...
+
+
+# What users pass as points: arrays of any backend, frames, sparse matrices, lists of objects.
+Data: TypeAlias = ArrayLike | Sequence[Any] | Sparse
+# Points and values inside: an array of any backend, which is written as one of NumPy.
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+# tile(rows, columns=slice(None)) -> k(rows, S[columns])
+Tile: TypeAlias = Callable[..., Array]
+# One number for all columns, or one per column.
+PerColumn: TypeAlias = float | Sequence[float] | Array
+Gamma: TypeAlias = PerColumn | Literal["scale", "median"]
+# Positions, a mask, a slice or names.
+Columns: TypeAlias = (
+    int
+    | str
+    | slice
+    | Sequence[int]
+    | Sequence[bool]
+    | Sequence[str]
+    | np.ndarray[Any, np.dtype[Any]]
+)

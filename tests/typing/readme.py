@@ -1,0 +1,9 @@
+"""Write the Python blocks of README.md as one script, for a type checker: make lint."""
+
+import re
+import sys
+from pathlib import Path
+
+text = (Path(__file__).parents[2] / "README.md").read_text()
+blocks = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+Path(sys.argv[1]).write_text("\n".join(blocks))
