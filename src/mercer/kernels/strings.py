@@ -113,9 +113,8 @@ class Spectrum(SparseMap):
 
         require(
             self._variants() <= MOST_VARIANTS,
-            f"{self!r} counts each window for at least {min(self._variants(), 10**18)} substrings, "
-            f"more than "
-            f"{MOST_VARIANTS}: take fewer mismatches or gaps.",
+            f"{self!r} would count each window for more than {MOST_VARIANTS} substrings: take "
+            "fewer mismatches or gaps.",
         )
 
     def lengths(self) -> list[int]:

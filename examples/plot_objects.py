@@ -1,0 +1,85 @@
+"""
+Strings, graphs, sets, fingerprints and paths
+=============================================
+
+Five kinds of objects that are not vectors. Each has a kernel; kernel PCA draws its feature space,
+where objects that share much lie close together.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from mercer import (
+    RBF,
+    KernelPCA,
+    Normalized,
+    SetOf,
+    Signature,
+    Spectrum,
+    Tanimoto,
+    WeisfeilerLehman,
+)
+
+rng = np.random.default_rng(0)
+COLOURS = np.array(["#0072B2", "#D55E00", "#009E73"])
+
+# %%
+# Three kinds of each
+# -------------------
+# Strings from three alphabets of habits, molecules with chains, rings and stars, clouds of points
+# of three shapes, fingerprints around three templates, and paths that turn left, right or not.
+
+kinds = np.repeat([0, 1, 2], 20)
+
+
+def sequence(kind):
+    habits = [[0.4, 0.1, 0.1, 0.4], [0.1, 0.4, 0.4, 0.1], [0.25] * 4][kind]
+    return "".join(rng.choice(list("ACGT"), size=80, p=habits))
+
+
+def molecule(kind):
+    n = int(rng.integers(6, 14))
+    chain = [(i, i + 1) for i in range(n - 1)]
+    edges = [chain, [*chain, (n - 1, 0)], [(0, i) for i in range(1, n)]][kind]
+    return edges, "".join(rng.choice(list("CCCNO"), size=n))
+
+
+def cloud(kind):
+    angle = rng.uniform(0, 2 * np.pi, size=rng.integers(20, 40))
+    radius = [1.5, 0.3, rng.uniform(0, 2)][kind]
+    points = radius * np.column_stack([np.cos(angle), np.sin(angle)])
+    return points + 0.2 * rng.normal(size=points.shape)
+
+
+templates = rng.random((3, 128)) < 0.2
+
+
+def fingerprint(kind):
+    return (templates[kind] ^ (rng.random(128) < 0.06)).astype(float)
+
+
+def path(kind):
+    t = np.linspace(0, 1, rng.integers(20, 60))
+    bend = np.column_stack([t, [1, -1, 0][kind] * np.sin(np.pi * t)])
+    return bend + 0.03 * rng.normal(size=bend.shape).cumsum(axis=0)
+
+
+# %%
+# Five feature spaces
+# -------------------
+
+samples = {
+    "strings": (Spectrum(3, normalize=True), [sequence(k) for k in kinds]),
+    "graphs": (Normalized(WeisfeilerLehman(2)), [molecule(k) for k in kinds]),
+    "sets": (SetOf(RBF(1.0)), [cloud(k) for k in kinds]),
+    "fingerprints": (Tanimoto(), np.array([fingerprint(k) for k in kinds])),
+    "paths": (Signature(3), [path(k) for k in kinds]),
+}
+fig, axes = plt.subplots(1, 5, figsize=(13, 3))
+for ax, (name, (kernel, X)) in zip(axes, samples.items()):
+    scores = KernelPCA(2, kernel).fit_transform(X)
+    ax.scatter(*scores.T, c=COLOURS[kinds], s=18)
+    ax.set(title=f"{name}\n{kernel!r}", xticks=[], yticks=[])
+    ax.title.set_fontsize(8)
+fig.tight_layout()
+plt.show()
