@@ -14,7 +14,14 @@ from ..kernels import as_kernel
 from ..kernels import points as pts
 from ..rows.stream import Rows, is_stream
 from ..space.cholesky import columns_that_fit, matrix_fits
-from ..space.grow import SAMPLE, certify_and_grow, default_tol, empty_factor, grown, sample_factor
+from ..space.grow import (
+    SAMPLE,
+    certify_and_grow,
+    default_tol,
+    empty_factor,
+    extended,
+    sample_factor,
+)
 from ..space.spectral import rotation_from_scatter
 from .base import PartOfMap, all_or_nothing, validated_points
 
@@ -42,8 +49,9 @@ class Streamed(PartOfMap):
         """Add points whose residual exceeds tol as new basis vectors: [NPT] Lemma 5.
 
         Coordinates of earlier points keep their values and gain columns (zero for them, up to
-        tol). Data-dependent kernel parameters are fixed at the first call. Basis "cholesky",
-        uncentred.
+        tol). Points cannot be put in the order that rounding asks for, so residuals below
+        sqrt(eps) (1.5e-8 in double precision) of k(x, x) are left, whatever tol is. Data-dependent
+        kernel parameters are fixed at the first call. Basis "cholesky", uncentred.
         """
         self._check_parameters()
         first = not hasattr(self, "_space")
@@ -58,7 +66,7 @@ class Streamed(PartOfMap):
         kernel.check_range(points)
         tol = default_tol(self._space.dtype, self.tol)
         positions = self.n_samples_seen_ + np.arange(points.shape[0])
-        self._space, (_, largest) = grown(
+        self._space, (_, largest) = extended(
             self._space, points, positions, tol, self.max_rank, self.n_jobs, self.verbose
         )
         self.n_samples_seen_ += points.shape[0]

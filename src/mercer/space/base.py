@@ -169,6 +169,10 @@ class Factor(TravelsAsNumPy):
         xp = namespace(self.C)
         return xp.sqrt(row_norms(self.C, xp))
 
+    def normalised(self):
+        """C with the landmarks scaled to k(s, s) = 1."""
+        return self.C / self.lengths()[:, None]
+
     def grown(self, S, rows, indices):
         """The factor with more landmarks: `rows` are their coordinates, last r' columns new."""
         xp, r, new = namespace(self.C), self.rank, rows.shape[0]

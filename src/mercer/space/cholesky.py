@@ -20,6 +20,7 @@ from ..engine.arrays import (
     itemsize,
     namespace,
     on_device_of,
+    put_rows,
     row_norms,
 )
 from ..engine.memory import budget
@@ -34,11 +35,16 @@ from .indefinite import (
     value_eps,
 )
 from .partial import partial_cholesky
+from .refactor import refactorized
 
 # In units of eps, for LAPACK's pivoted Cholesky and for the blocked one (MATH.md section 7).
 STORED_TOL = 64
 PARTIAL_TOL = 256
 FULL_RANK = 640
+# Coordinates found on the way to the landmarks may differ from those that the factor gives by this
+# many times what the certificate allows, and the certificate is widened by it; beyond, they are
+# computed again.
+MOST_DISAGREEMENT = 4.0
 # Values that tell the precision of a kernel that is not evaluated as a whole.
 SAMPLED_ROWS = 16
 
@@ -102,8 +108,18 @@ def factorize(
     )
     check_residuals(kernel, part, diagonal, eps)
     part.F = _scaled(part.F, lengths)
-    factor = afresh(kernel, X, part, lengths, eps)
-    return Fit(factor, part.F, _absolute(part.residuals, lengths))
+    factor, disagreement = refactorized(kernel, X, part, lengths, eps)
+    if np.array_equal(factor.indices, part.indices) and disagreement <= MOST_DISAGREEMENT:
+        if factor.rank:  # what the factor knows of its landmarks is more exact
+            part.F = put_rows(part.F, part.indices, factor.C)
+        factor.eps *= max(1.0, 2 * disagreement)
+        return Fit(factor, part.F, _absolute(part.residuals, lengths))
+    # Another order of the landmarks, or too much rounding on the way: coordinates by the factor.
+    part.F = None
+    F = factor.coordinates(X, n_jobs=n_jobs)
+    residuals = _relative(diagonal, lengths) - _relative(row_norms(F, namespace(F)), lengths)
+    residuals[factor.indices] = 0.0
+    return Fit(factor, F, _absolute(residuals, lengths))
 
 
 def matrix_fits(kernel, like, n, limit, copies=2):
@@ -234,23 +250,6 @@ def _plain(kernel, X, diagonal, tol, eps):
     return Fit(
         Factor(kernel, kernel.landmarks(X, np.arange(n)), C, np.arange(n), eps), C, np.zeros(n)
     )
-
-
-def afresh(kernel, X, part, lengths, eps=None):
-    """The factor of k(S, S) computed anew: the blocked one has gathered rounding on its way."""
-    xp, indices = namespace(lengths), part.indices
-    S = kernel.landmarks(X, indices)
-    if len(indices) == 0:
-        return Factor(kernel, S, part.F[:0, :], indices, eps)
-    l = take(lengths, indices)
-    K = tiles.allocate(lengths, (len(indices), len(indices)))
-    K[:, :] = kernel.against(S)(take(X, indices))
-    K /= l[:, None]
-    K /= l[None, :]
-    C = cholesky(K)
-    if C is None:  # singular to rounding: the factor that chose the pivots is what there is
-        C = xp.tril(take(part.F, indices) / l[:, None])
-    return Factor(kernel, S, C * l[:, None], indices, eps)
 
 
 def _lower(A):
