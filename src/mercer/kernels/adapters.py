@@ -13,7 +13,7 @@ from .geometry import inner_products
 from .histogram import Chi2, Intersection
 from .points import as_vectors
 from .stationary import RBF, Laplacian, Matern, Periodic, RationalQuadratic
-from .wrappers import _require_callable, _width_of, as_given
+from .wrappers import _checked, _require_callable, _width_of, as_given
 
 
 class GramColumns:
@@ -149,6 +149,8 @@ class FromFeatures(Kernel):
            [33., 26.]])
     """
 
+    is_psd = True
+
     kind = "objects"
     runs_user_code = True
 
@@ -175,13 +177,16 @@ class FromFeatures(Kernel):
 
     def against(self, S):
         G = self.image(S)
-        return lambda rows, columns=ALL: inner_products(self.image(rows), G[columns, :].T)
+        return lambda rows, columns=ALL: _checked(
+            inner_products(self.image(rows), G[columns, :].T), self
+        )
 
     def diagonal(self, X):
         G = self.image(X)
         if scipy.sparse.issparse(G):
-            return np.asarray(G.multiply(G).sum(axis=1)).ravel()
-        return namespace(G).sum(G * G, axis=1)
+            return _checked(np.asarray(G.multiply(G).sum(axis=1)).ravel(), self)
+        with np.errstate(over="ignore"):  # refused
+            return _checked(namespace(G).sum(G * G, axis=1), self)
 
     def features(self, X):
         G = self.image(X)

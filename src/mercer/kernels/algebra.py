@@ -30,6 +30,8 @@ class Constant(Kernel):
     array([[7.]])
     """
 
+    is_psd = True
+
     kind = "any"
 
     def __init__(self, c=1.0):
@@ -131,6 +133,9 @@ class Sum(_Binary):
     def diagonal(self, X):
         return self.left.diagonal(X) + self.right.diagonal(X)
 
+    def magnitude(self, X):
+        return self.left.magnitude(X) + self.right.magnitude(X)
+
     def features(self, X):
         F, G = (require_dense(k.features(X)) for k in (self.left, self.right))
         return namespace(F, G).concat([F, G], axis=1)
@@ -162,6 +167,9 @@ class Product(_Binary):
 
     def diagonal(self, X):
         return self.left.diagonal(X) * self.right.diagonal(X)
+
+    def magnitude(self, X):
+        return self.left.magnitude(X) * self.right.magnitude(X)
 
     def features(self, X):
         F, G = (require_dense(k.features(X)) for k in (self.left, self.right))
@@ -209,6 +217,9 @@ class _Unary(Kernel):
 
     def diagonal(self, X):
         return self.of_kernel(self.kernel.diagonal(X))
+
+    def magnitude(self, X):
+        return self.of_kernel(self.kernel.magnitude(X))
 
     def of_kernel(self, t):
         """The formula, on values of the operand that may be overwritten."""

@@ -53,6 +53,8 @@ class Linear(DotProduct):
     array([[11.]])
     """
 
+    is_psd = True
+
     def features(self, X):
         return X
 
@@ -140,6 +142,8 @@ class Cosine(DotProduct):
     array([[1.   , 0.707, 0.   ]])
     """
 
+    is_psd = True
+
     def left(self, X):
         if scipy.sparse.issparse(X):
             norms = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
@@ -177,6 +181,8 @@ class QuadraticForm(DotProduct):
     >>> QuadraticForm([[2.0, 1.0], [1.0, 2.0]])([[1.0, 0.0]], [[0.0, 1.0]])
     array([[1.]])
     """
+
+    is_psd = True
 
     def __init__(self, A):
         self.A = A

@@ -35,6 +35,8 @@ class Chi2(Histogram):
     array([[1.   , 0.135]])
     """
 
+    is_psd = True
+
     def __init__(self, gamma=1.0):
         self.gamma = gamma
 
@@ -81,6 +83,8 @@ class Intersection(Histogram):
     >>> Intersection()([[1, 5, 0]], [[3, 2, 7]])
     array([[3.]])
     """
+
+    is_psd = True
 
     def against(self, S):
         S = self.checked(S)

@@ -91,6 +91,8 @@ class RBF(Stationary):
            [0.135, 0.607, 1.   ]])
     """
 
+    is_psd = True
+
     def __init__(self, gamma="scale"):
         self.gamma = gamma
 
@@ -125,6 +127,8 @@ class RationalQuadratic(Stationary):
     >>> RationalQuadratic(alpha=1.0)([[0.0]], [[1.0], [2.0]]).round(3)
     array([[0.667, 0.333]])
     """
+
+    is_psd = True
 
     def __init__(self, alpha=1.0, length_scale=1.0):
         self.alpha = alpha
@@ -167,6 +171,8 @@ class Matern(Stationary):
     >>> Matern(nu=0.5)([[0.0]], [[0.0], [1.0], [2.0]]).round(3)
     array([[1.   , 0.368, 0.135]])
     """
+
+    is_psd = True
 
     def __init__(self, nu=1.5, length_scale=1.0):
         self.nu = nu
@@ -248,6 +254,8 @@ class Periodic(Stationary):
     array([[0.368, 0.135, 1.   ]])
     """
 
+    is_psd = True
+
     def __init__(self, length_scale=1.0, period=1.0):
         self.length_scale = length_scale
         self.period = period
@@ -291,6 +299,8 @@ class Laplacian(Kernel):
     >>> Laplacian(gamma=1.0)([[0.0, 0.0]], [[1.0, 0.0], [1.0, 1.0]]).round(3)
     array([[0.368, 0.135]])
     """
+
+    is_psd = True
 
     def __init__(self, gamma="scale"):
         self.gamma = gamma

@@ -76,7 +76,7 @@ def factorize(
     `copies` is how many arrays of that shape the caller will hold at once.
     """
     n, diagonal = X.shape[0], kernel.diagonal(X)
-    unsure = kernel.is_psd is not True
+    unsure = not kernel.is_proven
     eps = float(namespace(diagonal).finfo(diagonal.dtype).eps)
     limit = budget(memory_limit, diagonal)
     fits = matrix_fits(kernel, diagonal, n, limit, copies)
@@ -126,7 +126,7 @@ def matrix_fits(kernel, like, n, limit, copies=2):
     """Whether K, F and the factor fit the limit (on a device F is the factor); a kernel of unknown
     validity keeps K once more, to be compared with F."""
     least = 3 if is_cpu(like) else 2
-    unsure = kernel.is_psd is not True
+    unsure = not kernel.is_proven
     return (max(copies, least) + unsure) * n * n * itemsize(like) <= limit
 
 
@@ -144,7 +144,7 @@ def self_lengths(kernel, diagonal):
     # Denormal numbers have few digits: a landmark with such a k(s, s) would spoil all others.
     least = float(xp.finfo(diagonal.dtype).smallest_normal)
     d = xp.where(diagonal >= least, diagonal, xp.zeros_like(diagonal))
-    if kernel.is_psd is not True and d.shape[0]:
+    if not kernel.is_proven and d.shape[0]:
         floor = float(xp.max(d)) * float(xp.finfo(d.dtype).eps)
         d = xp.where(d < floor, xp.ones_like(d) * floor, d)
     return xp.sqrt(d)
@@ -182,7 +182,7 @@ def _scaled(F, lengths):
 def _stored(kernel, X, diagonal, tol, eps, n_jobs, verbose):
     """LAPACK on the whole matrix; arrays of other backends lend it their memory."""
     K = np.require(as_numpy(tiles.evaluate(kernel, X, n_jobs=n_jobs, verbose=verbose)), None, "W")
-    unsure = kernel.is_psd is not True
+    unsure = not kernel.is_proven
     if unsure:
         eps = value_eps(K, eps)
         K = symmetrised(kernel, K, eps)
