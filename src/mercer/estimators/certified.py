@@ -8,7 +8,7 @@ from ..kernels import points as pts
 from ..rows.dask import lazily
 from ..space import certificate
 from ..space.spaces import Closed
-from .base import PartOfMap
+from .base import PartOfMap, validated_points
 
 
 class parameter_and_method:
@@ -50,18 +50,60 @@ class Certified(PartOfMap):
     def error_bound(self, X, Y=None, diag=None, diag_Y=None):
         """A bound of |k(x, y) - phi(x) . phi(y)| for every pair, rounding included.
 
-        Holds for any points, training or not (factor/certificate.py has the argument). For a
-        centred map it bounds the error of the centred kernel. A precomputed kernel needs `diag`
+        Holds for any points, training or not (space/certificate.py has the argument), where the
+        kernel is valid. With ``kernel_.is_proven`` that follows from its construction; else it was
+        tested on the training rows, and is on these: a residual below zero raises NotPSDError. For
+        a centred map the bound is that of the centred kernel. A precomputed kernel needs `diag`
         (and `diag_Y`), the k(x, x).
+
+        Between two new points the bound is rho(x) rho(y), which says little where the kernel is
+        rough and the points are far from all landmarks. Where k(x, y) can be evaluated, the error
+        itself is known: see :meth:`pair_residual`.
         """
         check_is_fitted(self)
-        left = self._radii(X, diag)
-        right = left if Y is None else self._radii(Y, diag_Y)
-        return certificate.bound(left, right, self._space.roundoff(), self._mean_radii)
+        left, left_cast = self._radii(X, diag)
+        right, right_cast = (left, left_cast) if Y is None else self._radii(Y, diag_Y)
+        return certificate.bound(
+            left,
+            right,
+            self._space.roundoff(),
+            self._mean_radii,
+            appended=self._appends_residual,
+            casts=(left_cast, right_cast),
+        )
+
+    def pair_residual(self, X, Y=None):
+        """k(x, y) - phi(x) . phi(y) for every pair, evaluated: what the coordinates miss of it.
+
+        The exact error where :meth:`error_bound` can only be cautious, at the price of the kernel
+        matrix of X and Y. Of the uncentred kernel, without an appended residual.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer import KernelMap, Matern
+        >>> X = np.random.default_rng(0).normal(size=(40, 3))
+        >>> kernel_map = KernelMap(Matern(0.5), max_rank=10).fit(X[:20])
+        >>> missed = kernel_map.pair_residual(X[20:])
+        >>> bool(np.all(np.abs(missed) <= kernel_map.error_bound(X[20:])))
+        True
+        """
+        check_is_fitted(self)
+        if self.kernel_.kind == "gram":
+            raise TypeError("a precomputed kernel cannot be evaluated between two new points.")
+        X = self._new_points(X)
+        other = None if Y is None else self._new_points(Y)
+        K = tiles.evaluate(self.kernel_, X, other, n_jobs=self.n_jobs)
+        P = self._space.coordinates(X, n_jobs=self.n_jobs)
+        Q = P if other is None else self._space.coordinates(other, n_jobs=self.n_jobs)
+        return K - P @ Q.T
 
     def _radii(self, X, diag):
-        points = self._new_points(X)
-        return self._space.radii(points, self._diagonal(points, diag), n_jobs=self.n_jobs)
+        """The certificate's radii of some rows, and what casting their coordinates costs."""
+        given = validated_points(self, X, self.kernel_, reset=False)
+        points = self._as_fitted(given)
+        radii = self._space.radii(points, self._diagonal(points, diag), n_jobs=self.n_jobs)
+        return radii, certificate.cast_unit(given, self._space.dtype)
 
     def _radii_of_mean(self, F, residuals, points):
         """The certificate's radii of the mean of the training points."""

@@ -335,8 +335,8 @@ class KernelMap(
         return self._as_fitted(validated_points(self, X, self.kernel_, reset=False))
 
     def _as_fitted(self, points):
-        """A map computes in the precision it was fitted in, whatever the new rows come in."""
-        return pts.as_fitted(points, self._space.S, self._space.dtype)
+        """A map computes in the precision it was fitted in, or in that of the rows if it is higher."""
+        return pts.as_fitted(points, self._space.S, self._space.dtype, keep_wider=True)
 
     # --- checks ---------------------------------------------------------------------------------
 
@@ -379,4 +379,6 @@ def _check_gram(kernel, points):
 
 
 def _mean(F):
-    return namespace(F).mean(F, axis=0)
+    """Summed in double precision: the error of a sum grows with the number of rows."""
+    xp = namespace(F)
+    return xp.astype(xp.mean(xp.astype(F, xp.float64, copy=False), axis=0), F.dtype, copy=False)

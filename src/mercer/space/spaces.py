@@ -8,7 +8,7 @@ from ..engine import tiles
 from ..engine.arrays import TravelsAsNumPy, namespace, rows_of
 from ..engine.memory import MemoryLimitError, budget, readable
 from .base import panels
-from .certificate import Radii, radii_of_one
+from .certificate import Radii, magnitudes, radii_of_one
 
 
 class Closed(TravelsAsNumPy):
@@ -52,9 +52,8 @@ class Closed(TravelsAsNumPy):
         return namespace(Phi).sum(Phi * Phi, axis=1)
 
     def radii(self, X, diagonal, *, n_jobs=None):
-        xp = namespace(diagonal)
-        length, no = xp.sqrt(diagonal), diagonal < 0
-        return Radii(xp.zeros_like(diagonal), 2 * length, length, no)
+        length, no = magnitudes(self.kernel, X, diagonal), diagonal < 0
+        return Radii(namespace(diagonal).zeros_like(diagonal), 2 * length, length, no)
 
     def radii_of_mean(self, second, rho2):
         length = float(namespace(second).linalg.trace(second)) ** 0.5
