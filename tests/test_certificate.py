@@ -266,7 +266,7 @@ def test_coordinates_cast_to_single_precision_are_in_the_bound(rng):
 
 
 def test_a_map_in_single_precision_asked_in_double_far_from_the_origin(rng):
-    """Rounding the rows to single precision makes other points of them: once 4.3 times the bound."""
+    """Rounded to single precision, the rows are other points: once 4.3 times the bound."""
     X = (rng.normal(size=(60, 2)) + 1e4).astype(np.float32)
     Z = rng.normal(size=(30, 2)) + 1e4
     kernel_map = KernelMap(RBF(0.5)).fit(X)

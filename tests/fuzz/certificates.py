@@ -1,4 +1,6 @@
-"""Random search for an error beyond its bound: kernels x dtypes x pivots x bases x sources x offsets.
+"""Random search for an error beyond its bound.
+
+Kernels x dtypes x pivots x bases x sources x offsets:
 
     python -m fuzz.certificates [--cases N] [--minutes M] [--seed S]
 

@@ -335,7 +335,7 @@ class KernelMap(
         return self._as_fitted(validated_points(self, X, self.kernel_, reset=False))
 
     def _as_fitted(self, points):
-        """A map computes in the precision it was fitted in, or in that of the rows if it is higher."""
+        """A map computes in the precision it was fitted in, or in a higher one of the rows."""
         return pts.as_fitted(points, self._space.S, self._space.dtype, keep_wider=True)
 
     # --- checks ---------------------------------------------------------------------------------
