@@ -106,7 +106,7 @@ def krylov(product, n, k, like, *, center=True, tol=1e-7, start=None, verbose=Fa
     block, _ = _orthonormal(_centred(block, center), basis[:0, :], center)
     size = 0.0  # of A, as seen so far
     before = None  # of the last check: dimension and largest residual
-    known, since, fresh_blocks = None, 0, 0  # values at the last fresh block, and its dimension
+    known, steps, fresh_blocks = None, 0, 0  # values at the last fresh block, and steps since then
     with tiles.progress_bar(verbose, "eigenpairs") as progress:
         while True:
             b = block.shape[0]
@@ -127,6 +127,7 @@ def krylov(product, n, k, like, *, center=True, tol=1e-7, start=None, verbose=Fa
             if not block.shape[0] and m < k:  # the rank is less than k: any other directions
                 block = _fresh(n, k, like, m, Q, center)
             exhausted = block.shape[0] == 0 or m >= most
+            steps += 1
             progress.update(b)
             if m < check and not exhausted:
                 continue
@@ -141,16 +142,29 @@ def krylov(product, n, k, like, *, center=True, tol=1e-7, start=None, verbose=Fa
             unchanged = known is not None and np.all(np.abs(values - known) <= wanted)
             if unchanged or not _may_hide_copies(values, width + fresh_blocks * width, wanted):
                 break
+            if 2 * m >= n:  # as much work as all eigenvalues, which lose none
+                return _all(product, n, k, like, center)
             fresh = _fresh(n, k, like, m + 1, xp.concat([Q, block], axis=0), center)
             if not fresh.shape[0]:  # the basis is the whole space
                 break
-            # As many steps as the first block took: from a random start they found what there was.
-            steps = m - since
-            known, since, fresh_blocks, before = values, m, fresh_blocks + 1, None
+            # More steps than the blocks before took: from a random start they found what there was.
             block = xp.concat([block, fresh], axis=0)
-            check, most = m + steps, min(n, m + 2 * steps + 2 * width)
+            check = m + (steps + 1) * block.shape[0]
+            most = min(n, check + 2 * block.shape[0])
+            known, steps, fresh_blocks, before = values, 0, fresh_blocks + 1, None
     vectors = Q.T @ on_device_of(np.ascontiguousarray(S), like)
     return Eigenpairs(on_device_of(values.copy(), like), vectors, on_device_of(residuals, like))
+
+
+def _all(product, n, k, like, center):
+    """The same from all eigenvalues, by a dense solver."""
+    A = _host(_centred(product(_centred(on_device_of(np.eye(n), like), center)), center))
+    values, U = np.linalg.eigh((A + A.T) / 2)
+    values, U = values[::-1][:k], U[:, ::-1][:, :k]
+    residuals = np.linalg.norm(A @ U - U * values, axis=0)
+    return Eigenpairs(
+        *(on_device_of(np.ascontiguousarray(v), like) for v in (values, U, residuals))
+    )
 
 
 def _may_hide_copies(values, found, wanted):
