@@ -12,6 +12,7 @@ PYTEST_ARGS ?= -n 2 --dist=loadfile
 BENCH_ARGS ?=
 DEMO_ARGS ?=
 FUZZ_ROUNDS ?= 20
+FUZZ_MINUTES ?= 60
 FUZZ_SEED ?= $(shell date +%s)
 # The lower ends of the ranges in pyproject.toml. polars 1.40 gave up the protocol by which
 # scikit-learn 1.6 reads the names of its columns.
@@ -22,7 +23,7 @@ NEWEST_PYTHON ?= python3.13
 OLDEST_PACKAGES := "numpy==2.0.*" "scipy==1.14.*" "scikit-learn==1.6.*" "array-api-compat==1.9.*" "threadpoolctl==3.5.*" "joblib==1.3.*" "psutil==5.9.*" "polars<1.40" "pytest==8.*"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz test-oldest test-newest load lint format bench docs torch clean
+.PHONY: help demo test fuzz fuzz-certificates fuzz-eigen test-oldest test-newest load lint format bench docs torch clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -35,6 +36,12 @@ test: $(VENV)/.test ## tests and doctests; PYTEST_ARGS="-k rbf" to choose
 
 fuzz: $(VENV)/.test ## hostile inputs for longer, with new random numbers
 	MERCER_FUZZ_ROUNDS=$(FUZZ_ROUNDS) MERCER_FUZZ_SEED=$(FUZZ_SEED) $(BIN)/python -m pytest tests/fuzz -n 2
+
+fuzz-certificates: $(VENV)/.test ## an hour's search for an error beyond its bound, in extended precision
+	cd tests && ../$(BIN)/python -m fuzz.certificates --minutes $(FUZZ_MINUTES) --seed $(FUZZ_SEED)
+
+fuzz-eigen: $(VENV)/.test ## 10 000 eigenproblems with repeated eigenvalues
+	cd tests && ../$(BIN)/python -m fuzz.eigenproblems --seed $(FUZZ_SEED)
 
 test-oldest: ## the tests on the oldest supported Python, NumPy, SciPy and scikit-learn
 	$(OLDEST_PYTHON) -m venv $(OLDEST)

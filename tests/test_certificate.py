@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from fuzz.certificates import search, value
 from mercer import (
     RBF,
     Chi2,
@@ -13,6 +14,7 @@ from mercer import (
     Matern,
     Periodic,
     Polynomial,
+    QuadraticForm,
     RationalQuadratic,
 )
 from test_exactness import digits_like, k1, k2
@@ -243,3 +245,78 @@ def test_distances_of_a_gram_matrix(rng, there):
         kernel_map.residual(kernel(Z, X))
     with pytest.raises(ValueError, match="each of the 10 rows"):
         kernel_map.residual(kernel(Z, X), diag=[1.0])
+
+
+# --- what adversaries found ---------------------------------------------------------------------
+
+
+def exceeded(kernel_map, kernel, A, B):
+    """The largest error over its bound, against extended precision."""
+    Phi, Psi = (kernel_map.transform(P).astype(np.longdouble) for P in (A, B))
+    return float(np.max(np.abs(Phi @ Psi.T - value(kernel, A, B)) / kernel_map.error_bound(A, B)))
+
+
+def test_coordinates_cast_to_single_precision_are_in_the_bound(rng):
+    """Once 3.5e5 times the bound."""
+    X = rng.normal(size=(60, 6))
+    kernel_map = KernelMap(RBF(0.1)).fit(X)
+    A = rng.normal(size=(30, 6)).astype(np.float32)
+    assert exceeded(kernel_map, RBF(0.1), A, A) <= 1
+    assert exceeded(kernel_map, RBF(0.1), A, X) <= 1
+
+
+def test_a_map_in_single_precision_asked_in_double_far_from_the_origin(rng):
+    """Rounded to single precision, the rows are other points: once 4.3 times the bound."""
+    X = (rng.normal(size=(60, 2)) + 1e4).astype(np.float32)
+    Z = rng.normal(size=(30, 2)) + 1e4
+    kernel_map = KernelMap(RBF(0.5)).fit(X)
+    assert exceeded(kernel_map, RBF(0.5), Z, Z) <= 1
+    assert exceeded(kernel_map, RBF(0.5), X, Z) <= 1
+
+
+@pytest.mark.parametrize("basis", ["closed", "cholesky"])
+@pytest.mark.parametrize("condition", [1e5, 1e10, 1e14])
+def test_an_ill_conditioned_quadratic_form(rng, condition, basis):
+    """Points in the direction of the smallest eigenvalue: once 1e14 times the bound."""
+    Q = np.linalg.qr(rng.normal(size=(4, 4)))[0]
+    A = (Q * np.geomspace(1, 1 / condition, 4)) @ Q.T
+    kernel = QuadraticForm((A + A.T) / 2)
+    X = np.vstack([rng.normal(size=(30, 4)), Q[:, 3:].T * rng.normal(size=(10, 1))])
+    kernel_map = KernelMap(kernel, basis=basis).fit(X)
+    assert exceeded(kernel_map, kernel, X, X) <= 1
+
+
+def test_the_appended_residual_is_in_the_bound(rng):
+    """All residuals share one axis: two new points gain rho(x) rho(z)."""
+    X, Z = rng.normal(size=(40, 3)), 2 * rng.normal(size=(30, 3))
+    for max_rank in (10, None):
+        kernel_map = KernelMap(RBF(1.0), max_rank=max_rank, residual=True).fit(X)
+        assert exceeded(kernel_map, RBF(1.0), Z, Z) <= 1
+        assert exceeded(kernel_map, RBF(1.0), X, Z) <= 1
+
+
+def test_the_mean_of_many_rows_in_single_precision(rng):
+    """Summed in single precision it was off by 81 times the bound."""
+    X = (rng.normal(size=(20_000, 2)) + 5).astype(np.float32)
+    kernel_map = KernelMap(Polynomial(2), basis="closed", center=True).fit(X)
+    Z = X[:40]
+    K = Polynomial(2)
+    mean = Polynomial(2).explicit(X.astype(float)).mean(axis=0)
+    F = K.explicit(Z.astype(float)) - mean
+    Phi = kernel_map.transform(Z).astype(float)
+    assert np.all(np.abs(Phi @ Phi.T - F @ F.T) <= kernel_map.error_bound(Z))
+
+
+def test_the_residual_of_pairs_is_the_error_itself(rng):
+    X, Z = rng.normal(size=(40, 3)), rng.normal(size=(20, 3))
+    kernel_map = KernelMap(Matern(0.5), max_rank=15).fit(X)
+    missed = kernel_map.pair_residual(Z, X)
+    Phi, Psi = kernel_map.transform(Z), kernel_map.transform(X)
+    np.testing.assert_allclose(Phi @ Psi.T + missed, Matern(0.5)(Z, X), atol=1e-12)
+    assert np.all(np.abs(missed) <= kernel_map.error_bound(Z, X))
+
+
+def test_random_search_for_violations():
+    """Bounded here; `make fuzz-certificates` searches for an hour."""
+    found = search(cases=120, seed=0)
+    assert (found.cases, found.violations) == (120, [])

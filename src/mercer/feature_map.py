@@ -108,8 +108,8 @@ class FeatureMap(TravelsAsNumPy):
         return scipy.sparse.hstack([Phi, scipy.sparse.csr_array(rho)], format="csr")
 
     def fitted(self, X) -> Any:
-        """Rows in the precision of the fit: coordinates are meaningless in a lower one."""
-        return pts.as_fitted(X, self.space.S, self.space.dtype)
+        """Rows in the precision of the fit, or their own higher one: a lower one means nothing."""
+        return pts.as_fitted(X, self.space.S, self.space.dtype, keep_wider=True)
 
     @property
     def _may_share(self):
@@ -133,13 +133,30 @@ class FeatureMap(TravelsAsNumPy):
 
     def bound(self, X, Y=None, *, diag=None, diag_Y=None, n_jobs=None) -> Any:
         """A bound of |k(x, y) - phi(x) . phi(y)| for every pair (space/certificate.py)."""
-        left = self._radii(X, diag, n_jobs)
-        right = left if Y is None else self._radii(Y, diag_Y, n_jobs)
-        return certificate.bound(left, right, self.space.roundoff(), self.mean_radii)
+        left, left_cast = self._radii(X, diag, n_jobs)
+        right, right_cast = (left, left_cast) if Y is None else self._radii(Y, diag_Y, n_jobs)
+        return certificate.bound(
+            left,
+            right,
+            self.space.roundoff(),
+            self.mean_radii,
+            appended=self.append_residual,
+            casts=(left_cast, right_cast),
+        )
+
+    def pair_residual(self, X, Y=None, *, n_jobs=None) -> Any:
+        """k(x, y) - phi(x) . phi(y) for every pair, of the space, evaluated."""
+        X, other = self.fitted(X), None if Y is None else self.fitted(Y)
+        K = tiles.evaluate(self.kernel, X, other, n_jobs=n_jobs)
+        P = self.space.coordinates(X, n_jobs=n_jobs)
+        Q = P if other is None else self.space.coordinates(other, n_jobs=n_jobs)
+        return K - P @ Q.T
 
     def _radii(self, X, diag, n_jobs):
+        """The certificate's radii of some rows, and what casting their coordinates costs."""
         points = self.fitted(X)
-        return self.space.radii(points, self.diagonal(points, diag), n_jobs=n_jobs)
+        radii = self.space.radii(points, self.diagonal(points, diag), n_jobs=n_jobs)
+        return radii, certificate.cast_unit(X, self.space.dtype)
 
     def diagonal(self, points, diag=None) -> Any:
         """k(x, x), given or evaluated."""

@@ -25,7 +25,7 @@ from .rows.protocol import Column, Rows
 from .space import factorize
 from .space.cholesky import columns_that_fit, matrix_fits
 from .space.corrected import Corrected
-from .space.grow import certify_and_grow, default_tol, empty_factor, grown, sample_factor
+from .space.grow import certify_and_grow, default_tol, empty_factor, extended, sample_factor
 from .space.indefinite import check_symmetric, corrected, symmetrised, value_eps
 from .space.own_features import OwnFeatures
 from .space.sparse_features import SparseFeatures
@@ -67,7 +67,7 @@ class MapOptions:
 
     def needs_all_rows(self, kernel) -> bool:
         """Whether the fit must hold all rows at once."""
-        corrects = self.indefinite != "raise" and kernel.is_psd is not True
+        corrects = self.indefinite != "raise" and not kernel.is_proven
         return self.basis == "symmetric" or self.pivots != "greedy" or corrects
 
 
@@ -175,7 +175,10 @@ def _fit_held(kernel, rows, options, sums):
         mean = _mean(F if rotation is None else F @ rotation)
         if correction is None:
             own = kernel.diagonal(points)
-            mean_radii = space.radii_of(F, own, on_device_of(residuals, F)).mean()
+            if isinstance(space, OwnFeatures):
+                mean_radii = space.radii(points, own).mean()
+            else:
+                mean_radii = space.radii_of(F, own, on_device_of(residuals, F)).mean()
     fit = MapFit(
         FeatureMap(space, rotation, mean, mean_radii, options.append_residual),
         points.shape[0],
@@ -282,7 +285,7 @@ def _sampled(kernel, points, options):
 
 def _test_validity(kernel, points):
     """A kernel of unknown validity is refuted here, if a sample can refute it."""
-    if kernel.is_psd is not True:
+    if not kernel.is_proven:
         factorize(kernel, pts.take(points, np.arange(min(TESTED, points.shape[0]))))
 
 
@@ -394,7 +397,9 @@ def _check_gram(kernel, points):
 def _mean(F):
     if scipy.sparse.issparse(F):
         return F.mean(axis=0)
-    return namespace(F).mean(F, axis=0)
+    # Summed in double precision: the error of a sum grows with the number of rows.
+    xp = namespace(F)
+    return xp.astype(xp.mean(xp.astype(F, xp.float64, copy=False), axis=0), F.dtype, copy=False)
 
 
 # --- rows that come later -------------------------------------------------------------------------
@@ -413,7 +418,7 @@ def extend_map(before: MapFit, points, options: MapOptions) -> MapFit:
     space = before.map.space
     space.kernel.check_range(points)
     points = before.map.fitted(points)
-    space, worst = grown(
+    space, worst = extended(
         space,
         points,
         before.n + np.arange(points.shape[0]),
@@ -422,5 +427,5 @@ def extend_map(before: MapFit, points, options: MapOptions) -> MapFit:
         options.n_jobs,
         options.verbose,
     )
-    extended = FeatureMap(space, append_residual=options.append_residual)
-    return MapFit(extended, before.n + points.shape[0], max(before.max_residual, worst[1]))
+    wider = FeatureMap(space, append_residual=options.append_residual)
+    return MapFit(wider, before.n + points.shape[0], max(before.max_residual, worst[1]))

@@ -231,7 +231,6 @@ def test_wide_and_tall_scales():
         (Laplacian(gamma=[1.0, 1.0]), ValueError, "2 per-column values were given"),
         (Matern(nu=0), ValueError, r"Matern\(nu\) must be a positive number, got 0"),
         (Matern(nu="1.5"), ValueError, "got '1.5'"),
-        (Matern(nu=math.inf), ValueError, "got inf"),
         (Matern(length_scale=0), ValueError, r"Matern\(length_scale\) must be a positive"),
         (RationalQuadratic(alpha=-1), ValueError, r"RationalQuadratic\(alpha\).* got -1"),
         (Periodic(period=0), ValueError, r"Periodic\(period\) must be a positive"),

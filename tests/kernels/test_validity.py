@@ -7,6 +7,8 @@ from numpy.testing import assert_array_equal
 from mercer import (
     RBF,
     FromFunction,
+    Kernel,
+    KernelMap,
     Linear,
     MercerReport,
     NotPSDError,
@@ -167,3 +169,73 @@ def test_not_psd_error_keeps_its_witness():
     assert str(error) == "no"
     assert error.witness.tolist() == [1.0]
     assert isinstance(error, ValueError)
+
+
+class Tanh(Kernel):
+    """A user's class, which says that it is valid, and is not."""
+
+    is_psd = True
+
+    def against(self, S):
+        return lambda rows, columns=slice(None): np.tanh(rows @ S[columns].T - 1)
+
+    def diagonal(self, X):
+        return np.tanh((X * X).sum(axis=1) - 1)
+
+
+class Plain(Tanh):
+    """A user's class that says nothing, and is valid."""
+
+    is_psd = None
+
+    def against(self, S):
+        return lambda rows, columns=slice(None): rows @ S[columns].T
+
+    def diagonal(self, X):
+        return (X * X).sum(axis=1)
+
+
+def test_a_class_that_says_nothing_is_not_believed():
+    assert Kernel().is_psd is None
+    assert RBF().is_psd is True
+    assert (RBF() * Linear() + 1).is_proven
+    assert not Tanh().is_proven
+    assert not (RBF() + Tanh()).is_proven
+
+
+@pytest.mark.parametrize("kernel", [Tanh(), RBF(0.01) + Tanh()], ids=["Tanh", "RBF + Tanh"])
+def test_the_data_refute_what_a_class_says_of_itself(kernel):
+    report = check_mercer(kernel, X)
+    assert not report
+    assert report.witness_value < 0
+    assert report.verdict.startswith("refuted: Tanh says is_psd = True, and is wrong")
+    with pytest.raises(NotPSDError, match="not positive semi-definite"):
+        KernelMap(kernel).fit(X)
+
+
+def test_a_valid_class_is_not_refuted():
+    assert check_mercer(Plain(), X).verdict.startswith("not refuted")
+    kernel_map = KernelMap(Plain()).fit(X)
+    assert kernel_map.rank_ == 3
+    assert kernel_map.error_bound(X).max() < 1e-10
+
+
+def test_no_certificate_for_rows_that_refute_the_kernel():
+    """Valid on the training rows; k(z, z) of a new row is below what the map sees of it."""
+    kernel_map = KernelMap(FromFunction(lambda a, b: float(a @ b))).fit(X)
+    assert kernel_map.error_bound(X).shape == (60, 60)
+    far = np.array([[30.0, 0.0, 0.0]])
+    assert kernel_map.error_bound(far, X).max() < 1e-9
+    with pytest.raises(NotPSDError, match="no certificate holds"):
+        kernel_map.error_bound(far, X, diag=[1.0])
+
+
+def test_a_negative_eigenvalue_among_points_of_small_scale():
+    """k(x, x) spans twelve orders; the similarity of the two small points is above 1."""
+    scale = np.array([1e6, 1e6, 1.0, 1.0])
+    N = np.eye(4)
+    N[2, 3] = N[3, 2] = 1.0001
+    index = np.arange(4.0)[:, None]
+    values = N * np.outer(scale, scale)
+    kernel = FromFunction(lambda a, b: float(values[int(a[0]), int(b[0])]))
+    assert not check_mercer(kernel, index).psd

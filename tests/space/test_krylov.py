@@ -1,10 +1,14 @@
 """Leading eigenpairs against a dense solver, and their residuals against their definition."""
 
+import itertools
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.datasets import load_iris
 
-from mercer import RBF, Linear
+from fuzz.eigenproblems import search
+from mercer import RBF, KernelPCA, Linear, Polynomial
 from mercer.engine.memory import MemoryLimitError
 from mercer.space.krylov import krylov, leading_eigenpairs
 
@@ -74,3 +78,59 @@ def test_pairs_beyond_the_rank_are_zeros_with_orthonormal_vectors(n, k, center, 
     exact = np.linalg.eigvalsh(A)[::-1][:found]
     assert_allclose(pairs.values, exact, atol=1e-12 * n)
     assert_allclose(pairs.vectors.T @ pairs.vectors, np.eye(found), atol=1e-12)
+
+
+# --- repeated eigenvalues: a block of 16 finds 16 copies, and nothing says that there are more ----
+
+
+def one_hot(levels, columns):
+    rows = itertools.product(range(levels), repeat=columns)
+    return np.array([np.concatenate([np.eye(levels)[i] for i in row]) for row in rows])
+
+
+REPEATED = {
+    "one-hot rows": (Polynomial(2), one_hot(7, 3), 40),
+    "a hypercube": (RBF(0.1), np.array(list(itertools.product([-1.0, 1.0], repeat=8))), 60),
+    "rows repeated": (
+        RBF(0.01),
+        np.repeat(np.random.default_rng(0).normal(size=(60, 20)), 6, axis=0),
+        59,
+    ),
+    "an identity": (RBF(1e4), np.random.default_rng(1).normal(size=(200, 4)), 50),
+}
+
+
+@pytest.mark.parametrize("name", REPEATED)
+def test_repeated_eigenvalues_are_all_found(name):
+    kernel, X, k = REPEATED[name]
+    exact = np.linalg.eigvalsh(centred(kernel(X)))[::-1][:k]
+    pca = KernelPCA(k, kernel, solver="krylov").fit(X)
+    assert_allclose(pca.eigenvalues_, exact, rtol=0, atol=1e-10 * exact[0])
+
+
+@pytest.mark.parametrize("n", range(1, 13))
+def test_few_points(n):
+    X = np.random.default_rng(n).normal(size=(n, 3))
+    for k in range(1, n):
+        exact = np.linalg.eigvalsh(centred(RBF(0.5)(X)))[::-1][:k]
+        pairs = leading_eigenpairs(RBF(0.5), X, k)
+        assert_allclose(pairs.values, exact, atol=1e-12)
+        assert_allclose(pairs.vectors.T @ pairs.vectors, np.eye(k), atol=1e-12)
+
+
+def test_random_search_for_lost_eigenvalues():
+    """Bounded here; `make fuzz-eigen` searches longer."""
+    found = search(cases=60, seed=0)
+    assert (found.cases, found.lost) == (60, [])
+
+
+def test_an_exactly_symmetric_matrix_is_symmetric():
+    """Rounding is relative to the matrix, not to what centring leaves of it."""
+    Z = load_iris().data + 100.0
+    K = Z @ Z.T
+    assert np.array_equal(K, K.T)
+    pca = KernelPCA(2, "precomputed", solver="dense").fit(K)
+    assert_allclose(pca.eigenvalues_, KernelPCA(2, "linear").fit(Z).eigenvalues_, rtol=1e-6)
+    K[0, 1] += 1.0
+    with pytest.raises(ValueError, match="not symmetric"):
+        KernelPCA(2, "precomputed", solver="dense").fit(K)

@@ -40,11 +40,14 @@ def test_greedy_always_proposes_the_largest(rng):
         assert residuals[proposed].min() >= 0.3 * residuals.max()
 
 
-def test_uniform_visits_every_point_once(rng):
-    uniform, seen = rule("uniform", rng), []
-    while len(chosen := uniform.propose(np.ones(700), np.ones(700), 0, 1000)):
-        seen.extend(chosen)
+def test_uniform_visits_every_point_once_and_then_those_left(rng):
+    uniform, seen, residuals = rule("uniform", rng), [], np.ones(700)
+    while len(seen) < 700:
+        seen.extend(uniform.propose(residuals, np.ones(700), 0, 1000))
     assert sorted(seen) == list(range(700))
+    residuals[5:] = 0
+    assert set(uniform.propose(residuals, np.ones(700), 0, 1000)) == set(range(5))
+    assert len(uniform.propose(np.zeros(700), np.ones(700), 0, 1000)) == 0
 
 
 def test_random_acceptance_follows_the_residual(rng):

@@ -30,6 +30,7 @@ __all__ = [
     "namespace",
     "on_device_of",
     "put",
+    "put_rows",
     "rows_of",
     "same_kind",
     "solve_triangular",
@@ -157,6 +158,16 @@ def put(target, i, j, values):
     flat = as_numpy(target).copy()
     flat[as_numpy(i), as_numpy(j)] = as_numpy(values)
     return xp.asarray(flat, device=device(target))
+
+
+def put_rows(target, indices, values):
+    """target[indices, :] = values for host indices."""
+    if _writes_in_place(target):
+        target[on_device_of(indices, target, dtype=namespace(target).int64), :] = values
+        return target
+    rows = as_numpy(target).copy()
+    rows[indices] = as_numpy(values)
+    return namespace(target).asarray(rows, device=device(target))
 
 
 def integer_power(x, exponent):

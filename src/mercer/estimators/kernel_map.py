@@ -222,8 +222,9 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         """Add points whose residual exceeds tol as new basis vectors: [NPT] Lemma 5.
 
         Coordinates of earlier points keep their values and gain columns (zero for them, up to
-        tol). Data-dependent kernel parameters are fixed at the first call. Basis "cholesky",
-        uncentred.
+        tol). Points cannot be put in the order that rounding asks for, so residuals below
+        sqrt(eps) (1.5e-8 in double precision) of k(x, x) are left, whatever tol is. Data-dependent
+        kernel parameters are fixed at the first call. Basis "cholesky", uncentred.
         """
         self._check_parameters()
         if hasattr(self, "map_"):
@@ -287,13 +288,41 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     def error_bound(self, X, Y=None, diag=None, diag_Y=None):
         """A bound of |k(x, y) - phi(x) . phi(y)| for every pair, rounding included.
 
-        Holds for any points, training or not (space/certificate.py has the argument). For a
-        centred map it bounds the error of the centred kernel. A precomputed kernel needs `diag`
+        Holds for any points, training or not (space/certificate.py has the argument), where the
+        kernel is valid. With ``kernel_.is_proven`` that follows from its construction; else it was
+        tested on the training rows, and is on these: a residual below zero raises NotPSDError. For
+        a centred map the bound is that of the centred kernel. A precomputed kernel needs `diag`
         (and `diag_Y`), the k(x, x).
+
+        Between two new points the bound is rho(x) rho(y), which says little where the kernel is
+        rough and the points are far from all landmarks. Where k(x, y) can be evaluated, the error
+        itself is known: see :meth:`pair_residual`.
         """
         feature_map = self._checked_map()
         X, Y = self._points(X), None if Y is None else self._points(Y)
         return feature_map.bound(X, Y, diag=diag, diag_Y=diag_Y, n_jobs=self.n_jobs)
+
+    def pair_residual(self, X, Y=None):
+        """k(x, y) - phi(x) . phi(y) for every pair, evaluated: what the coordinates miss of it.
+
+        The exact error where :meth:`error_bound` can only be cautious, at the price of the kernel
+        matrix of X and Y. Of the uncentred kernel, without an appended residual.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer import KernelMap, Matern
+        >>> X = np.random.default_rng(0).normal(size=(40, 3))
+        >>> kernel_map = KernelMap(Matern(0.5), max_rank=10).fit(X[:20])
+        >>> missed = kernel_map.pair_residual(X[20:])
+        >>> bool(np.all(np.abs(missed) <= kernel_map.error_bound(X[20:])))
+        True
+        """
+        feature_map = self._checked_map()
+        if self.kernel_.kind == "gram":
+            raise TypeError("a precomputed kernel cannot be evaluated between two new points.")
+        X, Y = self._points(X), None if Y is None else self._points(Y)
+        return feature_map.pair_residual(X, Y, n_jobs=self.n_jobs)
 
     def distances(self, X, Y=None, *, residual=True, diag=None):
         """Distances in feature space, sqrt(k(x,x) + k(y,y) - 2 k(x,y)): [EXACT] (26).

@@ -206,7 +206,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
 
     def _auto(self, kernel, points):
         """The cheapest exact solver for these sizes."""
-        n, valid = points.shape[0], kernel.is_psd is True
+        n, valid = points.shape[0], kernel.is_proven
         if isinstance(self.kernel, KernelMap) or self.form == "primal":
             return "factor"
         if n <= SMALL:
@@ -270,7 +270,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
         )
         size = max(self._scale(pairs.values), float(np.finfo(float).tiny))
         worst = max(as_numpy(pairs.residuals).tolist(), default=0.0) / size
-        if worst > 1e3 * max(1e-7, 64 * eps):
+        if worst > 1.01 * max(1e-7, 64 * eps):
             warnings.warn(
                 f"the Krylov iteration left a relative residual of {worst:.2g}; solver='dense' is "
                 "slower and exact.",
@@ -308,7 +308,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
         eps = float(xp.finfo(values.dtype).eps)
         ratio = 2e-7 if single else 1e-12  # scikit-learn's
         zero = max(ratio * scale, 4 * n**0.5 * eps * max(scale, largest))
-        if kernel is not None and kernel.is_psd is not True and values.shape[0]:
+        if kernel is not None and not kernel.is_proven and values.shape[0]:
             smallest = float(xp.min(values))
             if smallest < -max((1e-5 if single else 1e-10) * scale, zero):
                 raise NotPSDError(

@@ -326,7 +326,7 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
             return self.form
         kernel, points = self._bound(X)
         n = points.shape[0]
-        if kernel.is_psd is not True:
+        if not kernel.is_proven:
             return "primal"  # the map tests validity
         fits = 8.0 * self._matrices * n * n <= budget(None, points)
         trace = float(namespace(points).sum(kernel.diagonal(points)))

@@ -17,7 +17,7 @@ from .histogram import Chi2, Intersection
 from .points import as_vectors, take
 from .stationary import RBF, Laplacian, Matern, Periodic, RationalQuadratic
 from .types import Array, Tile
-from .wrappers import _require_callable, _width_of, as_given
+from .wrappers import _checked, _require_callable, _width_of, as_given
 
 # Pairs that are tried in both orders before a function is taken to be symmetric.
 SPOT_CHECKS = 16
@@ -228,6 +228,8 @@ class FromFeatures(Kernel):
            [33., 26.]])
     """
 
+    is_psd = True
+
     kind = "objects"
     runs_user_code = True
 
@@ -254,13 +256,16 @@ class FromFeatures(Kernel):
 
     def against(self, S: Array) -> Tile:
         G = self.image(S)
-        return lambda rows, columns=ALL: inner_products(self.image(rows), G[columns, :].T)
+        return lambda rows, columns=ALL: _checked(
+            inner_products(self.image(rows), G[columns, :].T), self
+        )
 
     def diagonal(self, X: Array) -> Array:
         G: Any = self.image(X)
         if scipy.sparse.issparse(G):
-            return np.asarray(G.multiply(G).sum(axis=1)).ravel()
-        return namespace(G).sum(G * G, axis=1)
+            return _checked(np.asarray(G.multiply(G).sum(axis=1)).ravel(), self)
+        with np.errstate(over="ignore"):  # refused
+            return _checked(namespace(G).sum(G * G, axis=1), self)
 
     def features(self, X: Array) -> Array:
         G: Any = self.image(X)

@@ -42,6 +42,8 @@ class Constant(Kernel):
     array([[7.]])
     """
 
+    is_psd = True
+
     kind = "any"
 
     def __init__(self, c: float = 1.0) -> None:
@@ -165,6 +167,9 @@ class Sum(_Binary):
     def diagonal(self, X: Array) -> Array:
         return self.left.diagonal(X) + self.right.diagonal(X)
 
+    def magnitude(self, X: Array) -> Array:
+        return self.left.magnitude(X) + self.right.magnitude(X)
+
     def features(self, X: Array) -> Array:
         F, G = self._maps(X)
         if issparse(F):
@@ -202,6 +207,9 @@ class Product(_Binary):
 
     def diagonal(self, X: Array) -> Array:
         return self.left.diagonal(X) * self.right.diagonal(X)
+
+    def magnitude(self, X: Array) -> Array:
+        return self.left.magnitude(X) * self.right.magnitude(X)
 
     def features(self, X: Array) -> Array:
         F, G = self._maps(X)
@@ -259,6 +267,9 @@ class _Unary(Kernel):
 
     def diagonal(self, X: Array) -> Array:
         return self.of_kernel(self.kernel.diagonal(X))
+
+    def magnitude(self, X: Array) -> Array:
+        return self.of_kernel(self.kernel.magnitude(X))
 
     def of_kernel(self, t: Array) -> Array:
         """The formula, on values of the operand that may be overwritten."""

@@ -102,7 +102,21 @@ class Kernel(Parametrized):
     @property
     def is_psd(self) -> bool | None:
         """True by construction, False where known not to be, None where only data can tell."""
-        return True
+        return None
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether validity follows from this library's own parts; else it is tested on the data.
+
+        A class defined elsewhere may say is_psd = True: it is believed once the data agree.
+        """
+        nested = (p for p in self.get_params(deep=True).values() if isinstance(p, Kernel))
+        return self.is_psd is True and all(_is_own(part) for part in (self, *nested))
+
+    def magnitude(self, X: Array) -> Array:
+        """What the rounding of k(x, z) is relative to, for every row: k(x, x), or the sum of the
+        absolute terms of it where these cancel."""
+        return self.diagonal(X)
 
     # --- what users call ------------------------------------------------------------------------
 
@@ -279,6 +293,10 @@ class Kernel(Parametrized):
             for p in inspect.signature(cls.__init__).parameters.values()
             if p.default is not p.empty
         }
+
+
+def _is_own(kernel):
+    return type(kernel).__module__.split(".")[0] == __name__.split(".")[0]
 
 
 def printed_in(kernel, precedence):

@@ -67,6 +67,8 @@ class Linear(DotProduct):
     array([[11.]])
     """
 
+    is_psd = True
+
     def fused_form(self) -> Form | None:
         return Form.of_inner_product(1.0, lambda t, xp: t, "power", 0.0, 1)
 
@@ -163,6 +165,8 @@ class Cosine(DotProduct):
     array([[1.   , 0.707, 0.   ]])
     """
 
+    is_psd = True
+
     def left(self, X: Array) -> Array:
         if scipy.sparse.issparse(X):
             rows: Any = X
@@ -202,6 +206,8 @@ class QuadraticForm(DotProduct):
     array([[1.]])
     """
 
+    is_psd = True
+
     def __init__(self, A: ArrayLike) -> None:
         self.A = A
 
@@ -238,20 +244,36 @@ class QuadraticForm(DotProduct):
         )
         return (A + A.T) / 2
 
-    def right(self, X: Array) -> Array:
-        A = self._matrix(X)
+    def _root(self, A: Array) -> Array:
+        """B with B B' = A: x'Az = <x B, z B> has no rounding that could make it indefinite."""
+        values, vectors = eigh((A + A.T) / 2)
+        kept = values > len(A) * np.finfo(float).eps * max(values[0], 0)
+        return vectors[:, kept] * np.sqrt(values[kept])
+
+    def left(self, X: Array) -> Array:
+        B = self._root(self._matrix(X))
         if scipy.sparse.issparse(X):
-            return scipy.sparse.csr_array(X @ A.astype(X.dtype))
-        return X @ on_device_of(A, X)
+            return scipy.sparse.csr_array(X @ B.astype(X.dtype))
+        return X @ on_device_of(B, X)
+
+    right = left
+
+    def diagonal(self, X: Array) -> Array:
+        images = self.left(X)
+        if scipy.sparse.issparse(images):
+            return np.asarray(images.multiply(images).sum(axis=1)).ravel()
+        return row_norms(images, namespace(images))
 
     def features(self, X: Array) -> Array:
-        values, vectors = eigh(self._matrix(X))
-        kept = values > 1e-12 * max(values[0], 0)
-        return X @ on_device_of(vectors[:, kept] * np.sqrt(values[kept]), X)
+        return self.left(X)
 
     def explicit_dim(self, n_features: int | None) -> int | None:
-        values = np.linalg.eigvalsh(as_numbers(self.A))
-        return int((values > 1e-12 * max(values[-1], 0)).sum())
+        return self._root(as_numbers(self.A)).shape[1]
+
+    def magnitude(self, X: Array) -> Array:
+        """|A| |x|^2: in directions of small eigenvalues the terms of x'Ax are larger than it."""
+        largest = float(np.abs(np.linalg.eigvalsh(self._matrix(X))).max())
+        return largest * Linear().diagonal(X)
 
     def rounding(self, S: Array) -> float:
         return 4.0 + 2 * (1 + S.shape[1])

@@ -45,12 +45,12 @@ class EuclideanFrame:
             self.norms = _finite_sparse_norms(self.S)
             self.right = self.S.T.tocsr()
             return
+        self.points = S
         agree = _columns_that_agree(S, xp)
         with np.errstate(over="ignore", invalid="ignore"):  # refused by its norms
             self.centre = xp.sum(S, axis=0, dtype=xp.float64) / S.shape[0]
         if agree is not None:
             self.centre = xp.where(agree, xp.astype(S[0, :], xp.float64), self.centre)
-        self.agreeing = None if agree is None else xp.nonzero(agree)[0]
         self.differing = None if agree is None else xp.nonzero(xp.logical_not(agree))[0]
         # [2 x, -1, -|x|^2] against [s, |s|^2, 1]: the whole formula in one matrix product.
         width = self._in_products(S[:1, :]).shape[1]
@@ -96,25 +96,23 @@ class EuclideanFrame:
             pairs = xp.nonzero(xp.reshape(near, (-1,)))[0]  # ten times faster than in rows
             i, j = pairs // minus_d2.shape[1], pairs % minus_d2.shape[1]
             i = xp.take(some, i, axis=0)
-            minus_d2 = self._recomputed(minus_d2, i, j, x, self.S[columns, :])
+            minus_d2 = self._recomputed(minus_d2, i, j, rows, self.points[columns, :])
         if self.dtype == xp.float64:
             return minus_d2
         with np.errstate(over="ignore"):  # beyond float32 a distance is infinite, its kernel 0
             return xp.astype(minus_d2, self.dtype)
 
-    def _recomputed(self, minus_d2, i, j, x, S):
+    def _recomputed(self, minus_d2, i, j, rows, S):
+        """By differences of the points as they came: about the centre they have been rounded."""
         xp = self.xp
-        step = max(1, GATHERED_VALUES // x.shape[1])
-        # What the other columns add to every distance of a row: nothing, if the row is one of S.
-        rest = None if self.agreeing is None else row_norms(xp.take(x, self.agreeing, axis=1), xp)
-        x = self._in_products(x)
+        step = max(1, GATHERED_VALUES // rows.shape[1])
         for a in range(0, i.shape[0], step):
             b = min(a + step, i.shape[0])
             ia, ja = i[a:b], j[a:b]
-            difference = xp.take(x, ia, axis=0) - xp.take(S, ja, axis=0)
-            exact = row_norms(difference, xp)
-            exact = exact if rest is None else exact + xp.take(rest, ia, axis=0)
-            minus_d2 = put(minus_d2, ia, ja, -exact)
+            difference = xp.astype(xp.take(rows, ia, axis=0), xp.float64)
+            difference -= xp.astype(xp.take(S, ja, axis=0), xp.float64)
+            difference *= self.scale
+            minus_d2 = put(minus_d2, ia, ja, -row_norms(difference, xp))
         return minus_d2
 
     def _sparse_distances(self, rows, columns):

@@ -36,6 +36,8 @@ class Chi2(Histogram):
     array([[1.   , 0.135]])
     """
 
+    is_psd = True
+
     def __init__(self, gamma: PerColumn = 1.0) -> None:
         self.gamma = gamma
 
@@ -82,6 +84,8 @@ class Intersection(Histogram):
     >>> Intersection()([[1, 5, 0]], [[3, 2, 7]])
     array([[3.]])
     """
+
+    is_psd = True
 
     def against(self, S: Array) -> Tile:
         S = self.checked(S)

@@ -260,14 +260,22 @@ def short(x):
     return text if len(text) <= 40 else text[:37] + "..."
 
 
-def as_fitted(X, S, dtype):
-    """New rows in the precision of the fit, and sparse or dense as its points S are."""
+def _is_foreign(X):
+    return is_array(X) and not is_numpy(X)
+
+
+def as_fitted(X, S, dtype, *, keep_wider=False):
+    """New rows in the precision of the fit, and sparse or dense as its points S are.
+
+    With `keep_wider`, double precision stays (in NumPy): rounded to single precision, rows far from
+    the origin would be other points.
+    """
     if X.dtype == object:
         return X
     if scipy.sparse.issparse(S) and is_numpy(X):
         X = scipy.sparse.csr_array(X)
     elif is_array(S) and scipy.sparse.issparse(X):
         X = X.toarray()
-    if X.dtype == dtype:
+    if X.dtype == dtype or (keep_wider and not _is_foreign(X) and X.dtype == np.float64):
         return X
     return X.astype(dtype) if scipy.sparse.issparse(X) else namespace(X).astype(X, dtype)

@@ -10,6 +10,7 @@ from ..engine.arrays import namespace, on_device_of
 from .algebra import _Unary
 from .base import ALL, Kernel, printed, require
 from .parameters import as_numbers
+from .types import Array
 
 
 class Projected(_Unary):
@@ -91,20 +92,23 @@ class Projected(_Unary):
     def landmarks(self, X, indices=None):
         return Kernel.landmarks(self, X, indices)
 
-    def diagonal(self, X):
+    def diagonal(self, X: Array) -> Array:
         values = self.kernel.diagonal(self.project(X))
         return values if values.dtype == X.dtype else namespace(values).astype(values, X.dtype)
 
-    def features(self, X):
+    def magnitude(self, X: Array) -> Array:
+        return self.kernel.magnitude(self.project(X))
+
+    def features(self, X: Array) -> Array:
         values = self.kernel.features(self.project(X))
         return values if values.dtype == X.dtype else namespace(values).astype(values, X.dtype)
 
-    def explicit_dim(self, n_features):
+    def explicit_dim(self, n_features: int | None) -> int | None:
         if n_features is None:
             raise ValueError("Projected: n_features must be a number of columns, got None.")
         return self.kernel.explicit_dim(as_numbers(self.A).shape[1])
 
-    def rounding(self, S):
+    def rounding(self, S: Array) -> float:
         """That of the kernel, more where x A cancels: columns far from zero, points close by."""
         Z = self.project(S)
         xp = namespace(Z)

@@ -6,12 +6,13 @@ from typing import Self
 
 import numpy as np
 import scipy.sparse
-from scipy.special import gammaln, kv
+from scipy.special import kv
 
 from ..engine.arrays import in_place, is_numpy, namespace
 from ..engine.forms import Form
 from .base import ALL, Kernel, is_number, require
 from .geometry import EuclideanFrame, over_columns, square_root
+from .matern import MANY_DERIVATIVES, matern_of_large_nu
 from .parameters import (
     RULES,
     as_numbers,
@@ -27,8 +28,9 @@ from .types import Array, Gamma, PerColumn, Tile
 class Stationary(Kernel):
     """A function of the Euclidean distance between scaled points. Subclasses give the formula."""
 
-    # Whether the formula is smooth in d^2; where d itself enters, close distances need more care.
-    smooth = True
+    # Squared distances below this share of |x|^2 are recomputed by differences. Formulas that are
+    # smooth in d^2 need few of them; where d itself enters, an error e in d^2 is one of e / 2d.
+    cancels = 1e-12
 
     def scale(self) -> Array | float:
         """What coordinates are multiplied by: one number, or one a column."""
@@ -49,7 +51,7 @@ class Stationary(Kernel):
 
     def against(self, S: Array) -> Tile:
         S = self.embed(S)
-        frame = EuclideanFrame(S, column_scale(S, self.scale()), 1e-12 if self.smooth else 1e-6)
+        frame = EuclideanFrame(S, column_scale(S, self.scale()), self.cancels)
 
         def tile(rows, columns=ALL):
             minus_d2 = frame.minus_squared_distances(self.embed(rows), columns)
@@ -60,11 +62,19 @@ class Stationary(Kernel):
     def diagonal(self, X: Array) -> Array:
         return _ones(X)
 
+    def steepest(self, d2: float) -> float:
+        """The largest |dk / d(d^2)| at squared distances of at least d2."""
+        return 1.0
+
     def rounding(self, S: Array) -> float:
+        """A product of rows is off by (1 + sqrt(columns)) units of their squared length; a distance
+        of differences by as many units of itself, and |d^2 k'(d^2)| < 1/2."""
         S = self.embed(S)
-        frame = EuclideanFrame(S, column_scale(S, self.scale()), 0.0)
-        r2 = frame.radius_squared
-        return 4 + (2 * (1 + S.shape[1] ** 0.5) * r2 if self.smooth else 40 * r2**0.5)
+        r2 = EuclideanFrame(S, column_scale(S, self.scale()), 0.0).radius_squared
+        reach = 1 + S.shape[1] ** 0.5
+        if r2 == 0:
+            return 4 + reach / 2
+        return 4 + reach / 2 + 2 * reach * r2 * self.steepest(self.cancels * r2)
 
 
 class RBF(Stationary):
@@ -84,6 +94,8 @@ class RBF(Stationary):
            [0.607, 1.   , 0.607],
            [0.135, 0.607, 1.   ]])
     """
+
+    is_psd = True
 
     def __init__(self, gamma: Gamma = "scale") -> None:
         self.gamma = gamma
@@ -123,6 +135,8 @@ class RationalQuadratic(Stationary):
     array([[0.667, 0.333]])
     """
 
+    is_psd = True
+
     def __init__(self, alpha: float = 1.0, length_scale: PerColumn = 1.0) -> None:
         self.alpha = alpha
         self.length_scale = length_scale
@@ -139,8 +153,13 @@ class RationalQuadratic(Stationary):
 
     def of_squared_distance(self, d2: Array, xp: ModuleType) -> Array:
         d2 /= 2 * self.alpha
-        d2 += 1.0
-        return d2 ** -float(self.alpha)
+        # A power of 1 + d^2 / (2 a) would lose the digits of d^2 where a is large.
+        d2 = in_place(xp.log1p, d2)
+        d2 *= -float(self.alpha)
+        return in_place(xp.exp, d2)
+
+    def steepest(self, d2: float) -> float:
+        return 0.5
 
     def fused_form(self) -> Form | None:
         a = float(self.alpha)
@@ -153,7 +172,7 @@ class Matern(Stationary):
     Parameters
     ----------
     nu : float
-        Smoothness; 0.5, 1.5 and 2.5 have closed forms and run on any backend.
+        Smoothness; inf is RBF(1 / (2 l^2)). 0.5, 1.5, 2.5 and all from 20 on run on any backend.
     length_scale : float or list of one a column
         l.
 
@@ -164,7 +183,7 @@ class Matern(Stationary):
     array([[1.   , 0.368, 0.135]])
     """
 
-    smooth = False
+    is_psd = True
 
     def __init__(self, nu: float = 1.5, length_scale: PerColumn = 1.0) -> None:
         self.nu = nu
@@ -172,15 +191,30 @@ class Matern(Stationary):
 
     def check_parameters(self) -> None:
         require(
-            is_number(self.nu) and 0 < self.nu < math.inf,
-            f"Matern(nu) must be a positive number, got {self.nu!r}.",
+            is_number(self.nu) and self.nu > 0,
+            f"Matern(nu) must be a positive number, got {self.nu!r} (inf is RBF).",
         )
         check_per_column("Matern", "length_scale", self.length_scale)
+
+    @property
+    def cancels(self) -> float:
+        """Below nu = 3/2 the formula is not smooth in d^2."""
+        return 1e-12 if self.nu >= 1.5 else 1e-4
+
+    def steepest(self, d2: float) -> float:
+        """nu / (2 (nu - 1)) at d = 0; below nu = 3/2 by the derivative of t^nu K_nu(t)."""
+        nu = float(self.nu)
+        if nu >= 1.5:
+            return 0.5 if nu == math.inf else nu / (2 * (nu - 1))
+        t = math.sqrt(2 * nu * d2)
+        return nu * 2 ** (1 - nu) / math.gamma(nu) * t ** (nu - 1) * float(kv(nu - 1, t))
 
     def scale(self) -> Array | float:
         return 1 / as_numbers(self.length_scale)
 
     def of_squared_distance(self, d2: Array, xp: ModuleType) -> Array:
+        if self.nu >= MANY_DERIVATIVES:
+            return matern_of_large_nu(float(self.nu), d2, xp)
         # Far away the exponential is 0; an infinite factor beside it would make 0 * inf.
         d = xp.clip(square_root(d2, xp), 0.0, 1e18)
         if self.nu == 0.5:
@@ -203,13 +237,13 @@ class Matern(Stationary):
         if not is_numpy(d):
             raise TypeError(
                 f"Matern(nu={self.nu}) needs scipy.special and so NumPy arrays; on other backends "
-                "use nu = 0.5, 1.5 or 2.5."
+                f"use nu = 0.5, 1.5 or 2.5, or at least {MANY_DERIVATIVES}."
             )
         nu, dtype = float(self.nu), d.dtype
         t = math.sqrt(2 * nu) * d.astype(np.float64)
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            logarithm = (1 - nu) * math.log(2) - gammaln(nu) + nu * np.log(t) + np.log(kv(nu, t))
-            value = np.exp(logarithm)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
+            # A product, not the exponential of a sum: logarithms of 100 would cost two digits.
+            value = (2 ** (1 - nu) / math.gamma(nu)) * t**nu * kv(nu, t)
         # Close to zero K_nu overflows while the product tends to 1; far away it vanishes.
         value = np.where(np.isfinite(value), value, np.where(t < 1, 1.0, 0.0))
         return np.minimum(value, 1.0).astype(dtype)
@@ -235,6 +269,8 @@ class Periodic(Stationary):
     array([[0.368, 0.135, 1.   ]])
     """
 
+    is_psd = True
+
     def __init__(self, length_scale: PerColumn = 1.0, period: PerColumn = 1.0) -> None:
         self.length_scale = length_scale
         self.period = period
@@ -248,7 +284,9 @@ class Periodic(Stationary):
         xp = namespace(X)
         period = column_scale(X, self.period)
         # The remainder is exact; the angle of a large x would not be.
-        angle = xp.remainder(xp.astype(X, xp.float64), period * xp.ones_like(X[:1, :]))
+        # In double precision, the period too: rounded, it would shift every later turn.
+        X = xp.astype(X, xp.float64)
+        angle = xp.remainder(X, period * xp.ones_like(X[:1, :]))
         angle *= 2 * math.pi / period
         weight = 1 / as_numbers(self.length_scale) / math.sqrt(2)
         circles = [per_column(xp.cos(angle), weight), per_column(xp.sin(angle), weight)]
@@ -276,6 +314,8 @@ class Laplacian(Kernel):
     >>> Laplacian(gamma=1.0)([[0.0, 0.0]], [[1.0, 0.0], [1.0, 1.0]]).round(3)
     array([[0.368, 0.135]])
     """
+
+    is_psd = True
 
     def __init__(self, gamma: Gamma = "scale") -> None:
         self.gamma = gamma

@@ -169,12 +169,22 @@ def _report(kernel, points, indices, K, n_given):
     asymmetry = float(np.abs(K - K.T).max())
     symmetric = asymmetry <= 1e3 * eps * size
     # Halved before the sum: no overflow at the top of the range.
-    values, vectors = np.linalg.eigh(0.5 * K + 0.5 * K.T)
+    K = 0.5 * K + 0.5 * K.T
+    values, vectors = np.linalg.eigh(K)
     smallest, largest = float(values[0]), float(max(abs(values[0]), abs(values[-1])))
-    noise = 8 * n * eps * largest
+    # The data are looked at whatever the class says of itself; what its own parts prove is only
+    # given the rounding that these parts are known to have.
+    units = 8.0
+    if kernel.is_proven:
+        sample = points if n == points.shape[0] else take(points, indices)
+        units = max(units, float(kernel.rounding(kernel.landmarks(sample))))
+    noise = units * n * eps * largest
     witness = value = None
-    if smallest < -noise and kernel.is_psd is not True:
+    if smallest < -noise:
         witness = vectors[:, 0]
+    elif kernel.kind != "gram":
+        witness = _relative_witness(kernel, points, indices, K, units * n * eps)
+    if witness is not None:
         value = _direct_value(K, witness)
         if value >= 0:  # rounding, after all
             witness = value = None
@@ -196,6 +206,21 @@ def _report(kernel, points, indices, K, n_given):
     )
 
 
+def _relative_witness(kernel, points, indices, K, noise):
+    """A witness among points whose k(x, x) is far below the largest: where the rows are scaled to
+    the size that their own rounding has, their eigenvalues show."""
+    sample = points if len(indices) == points.shape[0] else take(points, indices)
+    with np.errstate(invalid="ignore"):
+        lengths = np.sqrt(as_numpy(kernel.magnitude(sample)).astype(np.float64))
+    if not lengths.min() > 0:
+        return None
+    values, vectors = np.linalg.eigh(K / lengths[:, None] / lengths[None, :])
+    if values[0] >= -noise * max(abs(values[0]), abs(values[-1])):
+        return None
+    witness = vectors[:, 0] / lengths
+    return witness / np.linalg.norm(witness)
+
+
 def _direct_value(K, a):
     """a'Ka in extended precision, on the values that the kernel returned."""
     a = a.astype(np.longdouble)
@@ -203,8 +228,15 @@ def _direct_value(K, a):
 
 
 def _verdict(kernel, symmetric, psd):
-    if kernel.is_psd is True:
+    if kernel.is_psd is True and not (symmetric and psd):
+        what = (
+            "a vector a with a'Ka < 0 exists on this data" if symmetric else "it is not symmetric"
+        )
+        return f"refuted: {_claimant(kernel)} says is_psd = True, and is wrong: {what}"
+    if kernel.is_proven:
         return "valid by construction; the data agree"
+    if kernel.is_psd is True:
+        return f"valid by what {_claimant(kernel)} says of itself; the data agree"
     if not symmetric and not psd:
         return "refuted: not symmetric, and with a negative eigenvalue"
     if not symmetric:
@@ -212,6 +244,13 @@ def _verdict(kernel, symmetric, psd):
     if not psd:
         return "refuted: a vector a with a'Ka < 0 exists on this data"
     return "not refuted on this data (a sample cannot prove validity)"
+
+
+def _claimant(kernel):
+    """The class that a claim of validity rests on: one from elsewhere, or the kernel's own."""
+    nested = [p for p in kernel.get_params(deep=True).values() if isinstance(p, Kernel)]
+    foreign = [p for p in (kernel, *nested) if p.is_psd is True and not p.is_proven]
+    return type(foreign[-1] if foreign else kernel).__name__
 
 
 def _is_single(points):

@@ -139,6 +139,9 @@ class OnColumns(_Unary):
     def diagonal(self, X: Array) -> Array:
         return self.kernel.diagonal(self.select(X))
 
+    def magnitude(self, X: Array) -> Array:
+        return self.kernel.magnitude(self.select(X))
+
     def features(self, X: Array) -> Array:
         return self.kernel.features(self.select(X))
 
@@ -208,6 +211,9 @@ class OnFeatures(_Unary):
 
     def diagonal(self, X: Array) -> Array:
         return self.kernel.diagonal(self.image(X))
+
+    def magnitude(self, X: Array) -> Array:
+        return self.kernel.magnitude(self.image(X))
 
     def features(self, X: Array) -> Array:
         return self.kernel.features(self.image(X))
@@ -284,12 +290,15 @@ class Rescaled(_Unary):
         def tile(rows, columns=ALL):
             t = inner(rows, columns)
             t *= self.factors(rows)[:, None] * right[:, columns]  # as one: symmetric to the bit
-            return t
+            return _checked(t, self)
 
         return tile
 
     def diagonal(self, X: Array) -> Array:
-        return self.kernel.diagonal(X) * self.factors(X) ** 2
+        return _checked(self.kernel.diagonal(X) * self.factors(X) ** 2, self)
+
+    def magnitude(self, X: Array) -> Array:
+        return self.kernel.magnitude(X) * self.factors(X) ** 2
 
     def features(self, X: Array) -> Array:
         F, factors = self.kernel.features(X), self.factors(X)
@@ -341,6 +350,13 @@ class Normalized(_Unary):
             f"Normalized needs k(x, x) >= 0, and {self.kernel!r} reaches {smallest:.4g}: it is not "
             "a kernel on this data.",
         )
+        _checked(d, self.kernel)
+        tiny = float(xp.finfo(d.dtype).smallest_normal)
+        require(
+            not bool(xp.any((d > 0) & (d < tiny))),
+            f"Normalized({self.kernel!r}): k(x, x) underflows {d.dtype} on this data, so that its "
+            "digits are lost. Scale the data or the parameters, or use float64.",
+        )
         return xp.sqrt(xp.where(d == 0, xp.ones_like(d), d))
 
     def against(self, S: Array) -> Tile:
@@ -349,12 +365,17 @@ class Normalized(_Unary):
         def tile(rows, columns=ALL):
             t = inner(rows, columns)
             t /= self.lengths(rows)[:, None] * right[:, columns]  # as one: symmetric to the bit
-            return t
+            return _checked(t, self)
 
         return tile
 
     def diagonal(self, X: Array) -> Array:
-        return self.kernel.diagonal(X) / self.lengths(X) ** 2
+        d = self.kernel.diagonal(X)
+        xp, self_similar = namespace(d), self.lengths(X) ** 2
+        return xp.where(d > 0, xp.ones_like(d), d / self_similar)
+
+    def magnitude(self, X: Array) -> Array:
+        return self.kernel.magnitude(X) / self.lengths(X) ** 2
 
     def features(self, X: Array) -> Array:
         F, lengths = self.kernel.features(X), self.lengths(X)
@@ -365,6 +386,17 @@ class Normalized(_Unary):
 
     def rounding(self, S: Array) -> float:
         return 2 * self.kernel.rounding(S)
+
+
+def _checked(values, kernel):
+    """Kernel values that came out, refused where they overflowed."""
+    xp = namespace(values)
+    require(
+        bool(xp.all(xp.isfinite(values))),
+        f"{kernel!r} overflows {values.dtype} on this data: some k(x, z) is infinite or NaN. Scale "
+        "the data (sklearn.preprocessing.StandardScaler) or what the functions return.",
+    )
+    return values
 
 
 def as_given(X):

@@ -22,15 +22,19 @@ from typing import Any
 import numpy as np
 
 from ..engine.arrays import TravelsAsNumPy, as_numpy, is_array, namespace, on_device_of
+from ..kernels.validity import NotPSDError
+
+SINGLE_UNIT = float(np.finfo(np.float32).eps) / 2
+SINGLE_TINY = float(np.finfo(np.float32).smallest_normal)
 
 
 @dataclass
 class Radii(TravelsAsNumPy):
     """What the certificate needs to know of some points."""
 
-    rho2: Any  # k(x, x) - |phi(x)|^2, at least 0
+    rho2: Any  # |k(x, x) - |phi(x)|^2|: below zero it is an error as well
     tau: Any  # sqrt k(x, x) + sum_i |a_i| sqrt k(s_i, s_i)
-    length: Any  # sqrt k(x, x)
+    length: Any  # sqrt k(x, x), or what its rounding is relative to where that is more
     landmark: Any  # True where x is a landmark, to the bit
 
     def mean(self):
@@ -64,15 +68,77 @@ def omega(length, xp):
     return xp.where(length**2 < tiny / eps, tiny / eps * one, tiny * one)
 
 
-def bound(x, z, eta, mean=None):
+def bound(x, z, eta, mean=None, *, appended=False, casts=(0.0, 0.0)):
     """|k(x, z) - phi(x) . phi(z)| at most, for all pairs; of the centred kernel with `mean`.
 
     A centred error is a sum of four: of (x, z), (x, mean), (mean, z) and (mean, mean).
+
+    Parameters
+    ----------
+    appended : bool
+        Whether rho follows as one more coordinate. All residuals share that one axis, so that the
+        inner product of two points gains rho(x) rho(z), whatever their residuals have in common.
+    casts : unit roundoffs of the precisions to which the coordinates of x and of z are cast, 0
+        where they stay as they are
     """
     error = _pairs(x, z, eta)
-    if mean is None:
-        return error
-    return error + _pairs(x, mean, eta) + _pairs(mean, z, eta) + _pairs(mean, mean, eta)
+    if mean is not None:
+        error = error + _pairs(x, mean, eta) + _pairs(mean, z, eta) + _pairs(mean, mean, eta)
+    if appended:
+        error = error + _radius(x, eta)[:, None] * _radius(z, eta)[None, :]
+    if any(casts):
+        size_x, size_z = _size(x, eta, mean), _size(z, eta, mean)
+        units = casts[0] + casts[1] + casts[0] * casts[1]
+        error = error + units * size_x[:, None] * size_z[None, :]
+        # Coordinates below the range of single precision vanish.
+        error = error + SINGLE_TINY * (size_x[:, None] + size_z[None, :] + SINGLE_TINY)
+    return error
+
+
+def _radius(x, eta):
+    """R(x) of the argument above."""
+    xp = namespace(x.rho2)
+    return xp.sqrt(x.rho2 + 2 * eta * x.tau**2 + omega(x.length, xp))
+
+
+def _size(x, eta, mean):
+    """|phi(x)| at most; about the mean, where there is one."""
+    xp = namespace(x.rho2)
+    size = xp.sqrt(x.length**2 + _radius(x, eta) ** 2)
+    return size if mean is None else size + _size(mean, eta, None)
+
+
+def cast_unit(given, computed):
+    """The roundoff of handing back float32 coordinates of a map that computes in float64."""
+    single = "float32" in str(getattr(given, "dtype", "")) and "float64" in str(computed)
+    return SINGLE_UNIT if single else 0.0
+
+
+def refute_by_residuals(kernel, rho2, tau, length, eta):
+    """Refuse a certificate to a similarity that these rows refute: k(x, x) < |phi(x)|^2."""
+    xp = namespace(rho2)
+    excess = -rho2 - 2 * eta * tau**2 - 1e3 * eta * length**2
+    if not rho2.shape[0] or float(xp.max(excess)) <= 0:
+        return
+    i = int(xp.argmax(excess))
+    raise NotPSDError(
+        f"{kernel!r} is not positive semi-definite: row {i} has k(x, x) - |phi(x)|^2 = "
+        f"{float(rho2[i]):.4g}, so that no certificate holds. Fit with indefinite='clip', or use a "
+        "valid kernel."
+    )
+
+
+def magnitudes(kernel, X, diagonal):
+    """The lengths that rounding is relative to: sqrt k(x, x), or more where terms of k cancel.
+
+    (Of a Gram matrix, and of a user's function, nothing but k(x, x) is known.)
+    """
+    xp = namespace(diagonal)
+    squares = diagonal
+    if kernel.kind != "gram" and not kernel.runs_user_code:
+        terms = kernel.magnitude(X)
+        squares = xp.where(terms > diagonal, terms, diagonal)
+    return xp.sqrt(xp.where(squares > 0, squares, xp.zeros_like(squares)))
 
 
 def _pairs(x, z, eta):
@@ -85,8 +151,7 @@ def _pairs(x, z, eta):
     least = xp.sqrt(least_x)[:, None] * xp.sqrt(least_z)[None, :]
     # k(z, z) may underflow where k(x, z) does not.
     long_x, long_z = xp.sqrt(x.length**2 + least_x), xp.sqrt(z.length**2 + least_z)
-    R_x = xp.sqrt(x.rho2 + 2 * eta * x.tau**2 + least_x)
-    R_z = xp.sqrt(z.rho2 + 2 * eta * z.tau**2 + least_z)
+    R_x, R_z = _radius(x, eta), _radius(z, eta)
     error = R_x[:, None] * R_z[None, :]
     error = smaller(error, (R_x + 2 * eta * x.tau)[:, None] * long_z[None, :] + least)
     error = smaller(error, long_x[:, None] * (R_z + 2 * eta * z.tau)[None, :] + least)

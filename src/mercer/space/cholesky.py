@@ -20,6 +20,7 @@ from ..engine.arrays import (
     itemsize,
     namespace,
     on_device_of,
+    put_rows,
     row_norms,
 )
 from ..engine.memory import budget
@@ -35,11 +36,16 @@ from .indefinite import (
 )
 from .landmarks import Landmarks
 from .partial import partial_cholesky
+from .refactor import refactorized
 
 # In units of eps, for LAPACK's pivoted Cholesky and for the blocked one (MATH.md section 7).
 STORED_TOL = 64
 PARTIAL_TOL = 256
 FULL_RANK = 640
+# Coordinates found on the way to the landmarks may differ from those that the factor gives by this
+# many times what the certificate allows, and the certificate is widened by it; beyond, they are
+# computed again.
+MOST_DISAGREEMENT = 4.0
 # Values that tell the precision of a kernel that is not evaluated as a whole.
 SAMPLED_ROWS = 16
 
@@ -72,7 +78,7 @@ def factorize(
     `copies` is how many arrays of that shape the caller will hold at once.
     """
     n, diagonal = X.shape[0], kernel.diagonal(X)
-    unsure = kernel.is_psd is not True
+    unsure = not kernel.is_proven
     eps = float(namespace(diagonal).finfo(diagonal.dtype).eps)
     limit = budget(memory_limit, diagonal)
     fits = matrix_fits(kernel, diagonal, n, limit, copies)
@@ -104,15 +110,25 @@ def factorize(
     )
     check_residuals(kernel, part, diagonal, eps)
     part.F = _scaled(part.F, lengths)
-    factor = refactorized(kernel, X, part, lengths, eps)
-    return Fit(factor, part.F, _absolute(part.residuals, lengths))
+    factor, disagreement = refactorized(kernel, X, part, lengths, eps)
+    if np.array_equal(factor.indices, part.indices) and disagreement <= MOST_DISAGREEMENT:
+        if factor.rank:  # what the factor knows of its landmarks is more exact
+            part.F = put_rows(part.F, part.indices, factor.C)
+        factor.eps *= max(1.0, 2 * disagreement)
+        return Fit(factor, part.F, _absolute(part.residuals, lengths))
+    # Another order of the landmarks, or too much rounding on the way: coordinates by the factor.
+    part.F = None
+    F = factor.coordinates(X, n_jobs=n_jobs)
+    residuals = _relative(diagonal, lengths) - _relative(row_norms(F, namespace(F)), lengths)
+    residuals[factor.indices] = 0.0
+    return Fit(factor, F, _absolute(residuals, lengths))
 
 
 def matrix_fits(kernel, like, n, limit, copies=2):
     """Whether K, F and the factor fit the limit (on a device F is the factor); a kernel of unknown
     validity keeps K once more, to be compared with F."""
     least = 3 if is_cpu(like) else 2
-    unsure = kernel.is_psd is not True
+    unsure = not kernel.is_proven
     return (max(copies, least) + unsure) * n * n * itemsize(like) <= limit
 
 
@@ -130,7 +146,7 @@ def self_lengths(kernel, diagonal):
     # Denormal numbers have few digits: a landmark with such a k(s, s) would spoil all others.
     least = float(xp.finfo(diagonal.dtype).smallest_normal)
     d = xp.where(diagonal >= least, diagonal, xp.zeros_like(diagonal))
-    if kernel.is_psd is not True and d.shape[0]:
+    if not kernel.is_proven and d.shape[0]:
         floor = float(xp.max(d)) * float(xp.finfo(d.dtype).eps)
         d = xp.where(d < floor, xp.ones_like(d) * floor, d)
     return xp.sqrt(d)
@@ -168,7 +184,7 @@ def _scaled(F, lengths):
 def _stored(kernel, X, diagonal, tol, eps, n_jobs, verbose):
     """LAPACK on the whole matrix; arrays of other backends lend it their memory."""
     K = np.require(as_numpy(tiles.evaluate(kernel, X, n_jobs=n_jobs, verbose=verbose)), None, "W")
-    unsure = kernel.is_psd is not True
+    unsure = not kernel.is_proven
     if unsure:
         eps = value_eps(K, eps)
         K = symmetrised(kernel, K, eps)
@@ -236,23 +252,6 @@ def _plain(kernel, X, diagonal, tol, eps):
     return Fit(
         Landmarks(kernel, kernel.landmarks(X, np.arange(n)), C, np.arange(n), eps), C, np.zeros(n)
     )
-
-
-def refactorized(kernel, X, part, lengths, eps=None):
-    """The factor of k(S, S) computed anew: the blocked one has gathered rounding on its way."""
-    xp, indices = namespace(lengths), part.indices
-    S = kernel.landmarks(X, indices)
-    if len(indices) == 0:
-        return Landmarks(kernel, S, part.F[:0, :], indices, eps)
-    l = take(lengths, indices)
-    K = tiles.allocate(lengths, (len(indices), len(indices)))
-    K[:, :] = kernel.against(S)(take(X, indices))
-    K /= l[:, None]
-    K /= l[None, :]
-    C = cholesky(K)
-    if C is None:  # singular to rounding: the factor that chose the pivots is what there is
-        C = xp.tril(take(part.F, indices) / l[:, None])
-    return Landmarks(kernel, S, C * l[:, None], indices, eps)
 
 
 def _lower(A):

@@ -15,9 +15,10 @@ from ..kernels.points import take
 from ..rows import gather
 from ..rows.held import stacked
 from ..rows.protocol import Worst
-from .cholesky import PARTIAL_TOL, refactorized, self_lengths
+from .cholesky import PARTIAL_TOL, self_lengths
 from .landmarks import Landmarks
 from .partial import partial_cholesky
+from .refactor import is_stable, normalised_matrix, pivoted, refactorized
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ def sample_factor(kernel, sample, positions, *, tol, max_rank, n_jobs=None, verb
         kernel, sample, lengths, tol=tol, max_rank=max_rank, n_jobs=n_jobs, verbose=verbose
     )
     part.F *= lengths[:, None]
-    factor = refactorized(kernel, sample, part, lengths)
+    factor, _ = refactorized(kernel, sample, part, lengths)
     factor.indices = positions[part.indices]
     return factor
 
@@ -91,9 +92,37 @@ def relative_residuals(factor, X, n_jobs=None):
 def grown(factor, X, positions, tol, max_rank, n_jobs=None, verbose=False):
     """The factor with landmarks from X added until X's residuals are at most tol.
 
-    Old coordinates keep their values: new landmarks only add columns ([NPT] Lemma 5). Also returns
-    the largest relative and absolute residual left on X.
+    Also returns the largest relative and absolute residual left on X. Landmarks are put in another
+    order where the old ones followed by the new ones would amplify rounding.
     """
+    larger, worst = _with_landmarks(factor, X, positions, tol, max_rank, n_jobs, verbose)
+    if larger is factor or factor.rank == 0 or is_stable(larger.normalised()):
+        return larger, worst
+    lengths = larger.lengths()
+    order, C = pivoted(normalised_matrix(larger.kernel, larger.S, larger.S, lengths))
+    lengths = take(lengths, order)
+    reordered = Landmarks(
+        larger.kernel,
+        take(larger.S, order),
+        C * lengths[:, None],
+        larger.indices[order],
+        larger.eps,
+    )
+    rho2, share = relative_residuals(reordered, X, n_jobs)
+    return reordered, (float(share.max()), float(rho2.max()))
+
+
+def extended(factor, X, positions, tol, max_rank, n_jobs=None, verbose=False):
+    """As `grown`, and old coordinates keep their values: new landmarks only add columns.
+
+    ([NPT] Lemma 5.) So landmarks stay in the order in which they came, and one with a tiny residual
+    would amplify the rounding of all that come later: residuals below sqrt(eps) stay as they are.
+    """
+    floor = float(namespace(factor.C).finfo(factor.C.dtype).eps) ** 0.5
+    return _with_landmarks(factor, X, positions, max(tol, floor), max_rank, n_jobs, verbose)
+
+
+def _with_landmarks(factor, X, positions, tol, max_rank, n_jobs, verbose):
     kernel, xp = factor.kernel, namespace(factor.C)
     diagonal = kernel.diagonal(X)
     lengths = self_lengths(kernel, diagonal)

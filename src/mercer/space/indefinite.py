@@ -74,7 +74,7 @@ def symmetrised(kernel, K, eps):
 
 
 def check_diagonal(kernel, diagonal, eps):
-    if kernel.is_psd is True:
+    if kernel.is_proven:
         return
     xp = namespace(diagonal)
     smallest, largest = float(xp.min(diagonal)), float(xp.max(diagonal))
@@ -128,7 +128,7 @@ def probe(kernel, K, F, lengths, noise, eps, size):
 
 def check_residuals(kernel, part, diagonal, eps):
     """The partial algorithm sees part of the matrix: a clearly negative residual refutes it."""
-    if kernel.is_psd is True:
+    if kernel.is_proven:
         return
     d = as_numpy(diagonal).astype(np.float64)
     n, worst = len(d), int(part.residuals.argmin())

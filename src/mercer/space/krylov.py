@@ -65,7 +65,7 @@ def leading_eigenpairs(
 def _start(n, k, like, random_state, last=None):
     """Random rows to begin with, as many as a block has, and a constant one where asked."""
     rng = np.random.default_rng(random_state if random_state is not None else 0)
-    rows = rng.standard_normal((max(BLOCK, min(64, k // 4)), n))
+    rows = rng.standard_normal((min(n, max(BLOCK, min(64, k // 4))), n))
     return on_device_of(rows if last is None else np.vstack([rows, np.full((1, n), last)]), like)
 
 
@@ -94,6 +94,10 @@ def krylov(product, n, k, like, *, center=True, tol=1e-7, start=None, verbose=Fa
     """Leading eigenpairs of a symmetric matrix A, centred on both sides; `product` is V -> V A.
 
     Vectors are rows throughout: products with the basis then run along the memory.
+
+    A block of b random vectors finds at most b copies of an eigenvalue. Where b or more of the
+    values found are equal, a fresh random block joins the basis, for as many steps as the others
+    took: until nothing above the smallest wanted value is new.
     """
     xp = namespace(like)
     k = min(k, n)
@@ -106,9 +110,11 @@ def krylov(product, n, k, like, *, center=True, tol=1e-7, start=None, verbose=Fa
     block, _ = _orthonormal(_centred(block, center), basis[:0, :], center)
     size = 0.0  # of A, as seen so far
     before = None  # of the last check: dimension and largest residual
+    known, steps, fresh_blocks = None, 0, 0  # values at the last fresh block, and steps since then
     with tiles.progress_bar(verbose, "eigenpairs") as progress:
         while True:
             b = block.shape[0]
+            basis, T = _with_room(basis, T, m, m + b)
             basis[m : m + b, :] = block
             image = _centred(product(block), center)
             m += b
@@ -123,24 +129,72 @@ def krylov(product, n, k, like, *, center=True, tol=1e-7, start=None, verbose=Fa
             noise = 16 * _eps(image) * (m * size) ** 0.5
             block, gram = _orthonormal(rest, Q, center, noise, size**0.5)
             if not block.shape[0] and m < k:  # the rank is less than k: any other directions
-                fresh = _centred(_start(n, k, like, m), center)
-                fresh = fresh - (fresh @ Q.T) @ Q
-                block, _ = _orthonormal(fresh, Q, center, 1e-6 * n**0.5, n**0.5)
+                block = _fresh(n, k, like, m, Q, center)
             exhausted = block.shape[0] == 0 or m >= most
+            steps += 1
             progress.update(b)
-            if m >= check or exhausted:
-                values, S = np.linalg.eigh(T[:m, :m])
-                values, S = values[::-1][:k], S[:, ::-1][:, :k]
-                tail = S[m - last : m]
-                residuals = np.sqrt(np.maximum(np.einsum("ij,ik,kj->j", tail, gram, tail), 0))
-                if exhausted:
-                    break
-                worst, wanted = float(residuals.max()), tol * abs(values[0])
-                if worst <= wanted:
-                    break
+            if m < check and not exhausted:
+                continue
+            values, S = np.linalg.eigh(T[:m, :m])
+            values, S = values[::-1][:k], S[:, ::-1][:, :k]
+            tail = S[m - last : m]
+            residuals = np.sqrt(np.maximum(np.einsum("ij,ik,kj->j", tail, gram, tail), 0))
+            worst, wanted = residuals.max(initial=0.0), tol * np.abs(values[:1]).sum()
+            if worst > wanted and not exhausted:
                 check, before = _next_check(m, worst, wanted, before, width), (m, worst)
+                continue
+            unchanged = known is not None and np.all(np.abs(values - known) <= wanted)
+            if unchanged or not _may_hide_copies(values, width + fresh_blocks * width, wanted):
+                break
+            if 2 * m >= n:  # as much work as all eigenvalues, which lose none
+                return _all(product, n, k, like, center)
+            fresh = _fresh(n, k, like, m + 1, xp.concat([Q, block], axis=0), center)
+            if not fresh.shape[0]:  # the basis is the whole space
+                break
+            # More steps than the blocks before took: from a random start they found what there was.
+            block = xp.concat([block, fresh], axis=0)
+            check = m + (steps + 1) * block.shape[0]
+            most = min(n, check + 2 * block.shape[0])
+            known, steps, fresh_blocks, before = values, 0, fresh_blocks + 1, None
     vectors = Q.T @ on_device_of(np.ascontiguousarray(S), like)
     return Eigenpairs(on_device_of(values.copy(), like), vectors, on_device_of(residuals, like))
+
+
+def _all(product, n, k, like, center):
+    """The same from all eigenvalues, by a dense solver."""
+    A = _host(_centred(product(_centred(on_device_of(np.eye(n), like), center)), center))
+    values, U = np.linalg.eigh((A + A.T) / 2)
+    values, U = values[::-1][:k], U[:, ::-1][:, :k]
+    residuals = np.linalg.norm(A @ U - U * values, axis=0)
+    return Eigenpairs(
+        *(on_device_of(np.ascontiguousarray(v), like) for v in (values, U, residuals))
+    )
+
+
+def _may_hide_copies(values, found, wanted):
+    """Whether as many values are equal as copies of one eigenvalue can have been found."""
+    if len(values) < found:
+        return False
+    close = values[: len(values) - found + 1] - values[found - 1 :]
+    return bool(np.any(close <= np.maximum(1e-3 * np.abs(values[found - 1 :]), 10 * wanted)))
+
+
+def _fresh(n, k, like, seed, Q, center):
+    """Random directions that are orthogonal to Q's rows."""
+    V = _centred(_start(n, k, like, seed), center)
+    for _ in range(2):
+        V = V - (V @ Q.T) @ Q
+    return _orthonormal(V, Q, center, 1e-6 * n**0.5, n**0.5)[0]
+
+
+def _with_room(basis, T, m, wanted):
+    """The basis and its projected matrix with room for more vectors."""
+    if wanted <= T.shape[0]:
+        return basis, T
+    room = min(2 * wanted, basis.shape[1] + wanted - m)
+    larger, wider = tiles.allocate(basis, (room, basis.shape[1])), np.zeros((room, room))
+    larger[:m, :], wider[:m, :m] = basis[:m, :], T[:m, :m]
+    return larger, wider
 
 
 def _next_check(m, worst, wanted, before, width):
@@ -175,7 +229,11 @@ def _orthonormal(V, Q, center, noise=0.0, size=0.0):
         V = _centred(V, center)
         V = V - (V @ Q.T) @ Q
         squares, U = np.linalg.eigh(_host(V @ V.T))
-        V = on_device_of((U / np.sqrt(squares)) @ U.T, V) @ V
+        if squares[0] > 0.5:
+            V = on_device_of((U / np.sqrt(squares)) @ U.T, V) @ V
+        else:  # some were rounding, which Q or the centring has taken off
+            kept = squares > 0.5
+            V = on_device_of((U[:, kept] / np.sqrt(squares[kept])).T, V) @ V
     return V, gram
 
 

@@ -20,7 +20,7 @@ from ..engine.arrays import (
     rows_of,
     solve_triangular,
 )
-from .certificate import Radii, landmark_rows, radii_of_one
+from .certificate import Radii, landmark_rows, magnitudes, radii_of_one, refute_by_residuals
 from .protocol import Panel, Space, panel_slices
 
 
@@ -91,21 +91,22 @@ class Landmarks(Space):
         tau(z) = sqrt k(z, z) + sum_i |a_i| sqrt k(s_i, s_i), a = C^-T phi(z): how much rounding in
         kernel values is amplified.
         """
-        xp, lengths = namespace(self.C), self.lengths()
+        xp, lengths = namespace(self.C), self.rounding_lengths()
+        length = on_device_of(magnitudes(self.kernel, X, diagonal), self.C)
         rho2 = on_device_of(diagonal, self.C) + 0
-        length = xp.sqrt(xp.where(rho2 > 0, rho2, xp.zeros_like(rho2)))
         tau = length + 0
 
         for panel in self.panels(X, n_jobs=n_jobs):
             Phi, where = panel.coordinates, panel.where
             rho2[where] = rho2[where] - row_norms(Phi, xp)
             tau[where] = tau[where] + xp.abs(self.weights(Phi.T).T) @ lengths
-        rho2 = xp.where(rho2 > 0, rho2, xp.zeros_like(rho2))
-        return Radii(rho2, tau, length, landmark_rows(X, self.S, rho2))
+        if not self.kernel.is_proven:
+            refute_by_residuals(self.kernel, rho2, tau, length, self.roundoff())
+        return Radii(xp.abs(rho2), tau, length, landmark_rows(X, self.S, rho2))
 
     def radii_of(self, Phi, diagonal, rho2):
         """The same for points whose coordinates and residuals are known already."""
-        xp, lengths = namespace(self.C), self.lengths()
+        xp, lengths = namespace(self.C), self.rounding_lengths()
         length = xp.sqrt(xp.where(diagonal > 0, diagonal, xp.zeros_like(diagonal)))
         length = on_device_of(length, self.C)
         tau = length + 0
@@ -124,7 +125,9 @@ class Landmarks(Space):
         half = solve_triangular(self.C, second, transpose=True)
         mean_a2 = xp.linalg.diagonal(solve_triangular(self.C, half.T, transpose=True))
         mean_a2 = xp.where(mean_a2 > 0, mean_a2, xp.zeros_like(mean_a2))
-        return radii_of_one(rho2, length + float(xp.sqrt(mean_a2) @ self.lengths()), length, self.C)
+        return radii_of_one(
+            rho2, length + float(xp.sqrt(mean_a2) @ self.rounding_lengths()), length, self.C
+        )
 
     def roundoff(self):
         """eta = u (sqrt r + c_k): the relative error of one kernel value and its solve."""
@@ -132,10 +135,21 @@ class Landmarks(Space):
             return self.eps
         return 0.5 * self.eps * (self.rank**0.5 + self.kernel.rounding(self.S))
 
+    def rounding_lengths(self):
+        """What the rounding of the landmarks' kernel values is relative to."""
+        lengths = self.lengths()
+        if self.kernel.kind == "gram" or self.rank == 0:
+            return lengths
+        return on_device_of(magnitudes(self.kernel, self.S, lengths**2), self.C)
+
     def lengths(self):
         """sqrt k(s, s) of the landmarks."""
         xp = namespace(self.C)
         return xp.sqrt(row_norms(self.C, xp))
+
+    def normalised(self):
+        """C with the landmarks scaled to k(s, s) = 1."""
+        return self.C / self.lengths()[:, None]
 
     def grown(self, S, rows, indices):
         """The factor with more landmarks: `rows` are their coordinates, last r' columns new."""

@@ -8,7 +8,7 @@ import scipy.sparse
 
 from ..engine.arrays import itemsize, namespace, rows_of
 from ..engine.memory import MemoryLimitError, budget, readable
-from .certificate import Radii, radii_of_one
+from .certificate import Radii, magnitudes, radii_of_one
 from .protocol import Panel, Space, panel_slices
 
 
@@ -47,12 +47,13 @@ class OwnFeatures(Space):
             yield Panel(features(self.kernel, rows_of(X, where.start, where.stop)), where)
 
     def radii(self, X, diagonal, *, n_jobs=None):
-        xp = namespace(diagonal)
-        length, no = xp.sqrt(diagonal), diagonal < 0
-        return Radii(xp.zeros_like(diagonal), 2 * length, length, no)
+        length, no = magnitudes(self.kernel, X, diagonal), diagonal < 0
+        return Radii(namespace(diagonal).zeros_like(diagonal), 2 * length, length, no)
 
     def radii_of(self, Phi, diagonal, rho2) -> Radii:
-        return self.radii(None, diagonal)
+        xp = namespace(diagonal)
+        length = xp.sqrt(xp.where(diagonal > 0, diagonal, xp.zeros_like(diagonal)))
+        return Radii(xp.zeros_like(diagonal), 2 * length, length, diagonal < 0)
 
     def radii_of_mean(self, second, rho2):
         length = float(namespace(second).linalg.trace(second)) ** 0.5

@@ -6,6 +6,7 @@ coordinates that a factor already gives (certify and grow, partial_fit).
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -19,12 +20,15 @@ from ..engine.arrays import (
     on_device_of,
     row_norms,
     rows_of,
+    solve_triangular,
 )
 from ..engine.memory import MemoryLimitError, readable
 from ..engine.threads import one_blas_thread
 from ..kernels.points import take
 from .pivots import rule
 
+# Pivots of one block within this range are divided out by the inverse of their small factor.
+MOST_RANGE = 10.0
 # Columns to begin with where memory is taken when asked for; doubled as needed.
 FIRST_COLUMNS = 512
 
@@ -36,6 +40,7 @@ class Partial:
     F: object
     indices: np.ndarray
     residuals: np.ndarray
+    ordered: bool = True  # largest residuals first, which keeps triangular solves stable
 
 
 def partial_cholesky(
@@ -83,16 +88,17 @@ def partial_cholesky(
         while r < wanted and residuals.max() > tol:
             if r >= room:
                 raise MemoryLimitError(_too_large(n, r, residuals.max(), tol, F))
-            # What is explained is no candidate, however large its own scale.
-            left = np.where(residuals > tol, residuals, 0.0)
+            floor = max(tol, choose.least_share * float(residuals.max()))
+            # What is explained is not a candidate, however large its own scale.
+            left = np.where(residuals > floor, residuals, 0.0)
             proposed = choose.propose(left, weights, r - first, wanted - first)
             if kernel.one_call_per_value:
                 proposed = _one_of(proposed, left, pivots)
             if len(proposed) == 0:
                 break
             G = _residual_gram(kernel, X, F, r, proposed, inverse_lengths)
-            accepted, L = choose.accept(G, tol, room - r)
-            # The proposals were seen afresh: what rounding or rejection left stays known.
+            accepted, L = choose.accept(G, floor, room - r)
+            # The proposals' residuals were computed anew: what rounding left stays known.
             if len(accepted) == 0:
                 residuals[proposed] = np.minimum(residuals[proposed], np.maximum(G.diagonal(), 0))
                 continue
@@ -105,7 +111,7 @@ def partial_cholesky(
             r += len(chosen)
             progress.set_postfix(rank=r, residual=f"{residuals.max():.1e}")
             progress.update(len(chosen))
-    return Partial(F[:, :r], np.array(taken, dtype=int), residuals)
+    return Partial(F[:, :r], np.array(taken, dtype=int), residuals, choose.ordered)
 
 
 def _one_of(proposed, left, pivots):
@@ -166,8 +172,12 @@ def _append(kernel, X, F, r, chosen, L, inverse_lengths, residuals, n_jobs):
     b = len(chosen)
     where = on_device_of(chosen, F, dtype=xp.int64)
     tile = kernel.against(kernel.landmarks(X, chosen))
-    # L is small and its pivots are within a block's range: its inverse is harmless here.
-    inverse = on_device_of(np.linalg.inv(L).T, F)
+    finish = None
+    if L.diagonal().max() <= MOST_RANGE * L.diagonal().min():
+        inverse = on_device_of(np.linalg.inv(L).T, F)
+    else:  # an inverse would lose digits that a triangular solve keeps
+        inverse, lower = on_device_of(np.eye(b), F), on_device_of(L, F)
+        finish = partial(solve_triangular, lower)
     # Transposed, b x rows: BLAS is a third faster with few rows on the left than with few columns
     # on the right.
     known = (_rows(F, where, r).T @ inverse).T
@@ -177,6 +187,7 @@ def _append(kernel, X, F, r, chosen, L, inverse_lengths, residuals, n_jobs):
         t = scales @ tile(rows_of(X, a, c)).T
         t *= inverse_lengths[a:c][None, :]
         t -= known @ F[a:c, :r].T
+        t = t if finish is None else finish(t)
         F[a:c, r : r + b] = t.T
         residuals[a:c] -= as_numpy(row_norms(t.T, xp))
 

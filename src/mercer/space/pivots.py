@@ -15,10 +15,16 @@ SHARE = 0.3
 # Random proposals come in batches of this share of the wanted rank.
 RANDOM_SHARE = 0.2
 MOST_RANDOM = 512
+# Rules that do not take the largest residuals first refuse pivots below this share of the largest:
+# a tiny pivot before a large one amplifies rounding in all that follow.
+LEAST_SHARE = 1e-4
 
 
 class Greedy:
     """The largest residuals first: the smallest worst residual."""
+
+    ordered = True
+    least_share = 0.0
 
     def propose(self, d, weights, rank, wanted):
         largest = int(d.argmax())
@@ -35,6 +41,9 @@ class Greedy:
 
 class Random:
     """Probability proportional to the residual, by rejection (accelerated RPCholesky)."""
+
+    ordered = False
+    least_share = LEAST_SHARE
 
     def __init__(self, rng):
         self.rng = rng
@@ -56,21 +65,30 @@ class Random:
 
 
 class Uniform:
-    """Every point alike: what most libraries do, kept for comparison."""
+    """Every point alike: what most libraries do, kept for comparison.
+
+    Points are visited in a random order. Those that were refused, being nearly explained while
+    others were not at all, are visited again once all others have been.
+    """
+
+    ordered = False
+    least_share = LEAST_SHARE
 
     def __init__(self, rng):
         self.rng = rng
-        self.order = None
+        self.order = np.empty(0, dtype=int)
 
     def propose(self, d, weights, rank, wanted):
-        if self.order is None:
-            self.order = self.rng.permutation(len(d))
+        self.order = self.order[d[self.order] > 0]
+        if len(self.order) == 0:
+            self.order = self.rng.permutation(np.flatnonzero(d > 0))
         count = max(1, min(4 * BLOCK, wanted - rank))
         chosen, self.order = self.order[:count], self.order[count:]
         return chosen
 
     def accept(self, G, floor, most):
-        return eliminate(G, lambda g, i: g[i] > floor, most)
+        # Largest first: the order within a block is free, and this one is stable.
+        return eliminate(G, lambda g, i: g[i] > floor, most, largest_first=True)
 
 
 def rule(name, rng):

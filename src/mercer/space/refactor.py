@@ -1,0 +1,87 @@
+"""The factor of k(S, S) computed anew, once the landmarks S are chosen.
+
+The blocked algorithm gathers rounding on its way. And a set of landmarks that were not taken
+largest residual first has to be put in that order: a tiny pivot before a large one amplifies the
+rounding of every column after it, block after block, without a limit.
+"""
+
+import numpy as np
+import scipy.linalg
+
+from ..engine import tiles
+from ..engine.arrays import as_numpy, cholesky, namespace, on_device_of
+from ..kernels.points import take
+from .landmarks import Landmarks
+
+# Rounding in one landmark's coordinate, relative to its pivot: about 50 units of roundoff for
+# greedy pivots at full rank. Above this limit the order is changed.
+MOST_GROWTH = 1e3
+# Pivots below this many eps of k(s, s) are rounding (MATH.md section 7).
+NOISE = 64
+# Landmarks on which two factors are compared.
+LOOKED_AT = 64
+
+
+def refactorized(kernel, X, part, lengths, eps=None):
+    """The factor of the landmarks that `part` chose among X, and how much the two disagree."""
+    xp, indices = namespace(lengths), part.indices
+    if len(indices) == 0:
+        return Landmarks(kernel, kernel.landmarks(X, indices), part.F[:0, :], indices, eps), 0.0
+    S, l = kernel.landmarks(X, indices), take(lengths, indices)
+    K = normalised_matrix(kernel, S, take(X, indices), l)
+    C = cholesky(K)
+    found = xp.tril(take(part.F, indices) / l[:, None])
+    if C is None and part.ordered:
+        # Singular to rounding: the factor that chose the pivots is what there is.
+        C = found
+    if C is None or not (part.ordered or is_stable(C)):
+        order, C = pivoted(K)
+        indices, l = indices[order], take(l, order)
+        return Landmarks(kernel, kernel.landmarks(X, indices), C * l[:, None], indices, eps), 0.0
+    factor = Landmarks(kernel, S, C * l[:, None], indices, eps)
+    return factor, 0.0 if part.ordered else _disagreement(found, C, K) / (8 * factor.roundoff())
+
+
+def _disagreement(found, C, K):
+    """How far the inner products of two factors of K are from it.
+
+    Looked at for the landmarks with the smallest pivots, where rounding shows. (8 eta is what the
+    certificate allows between landmarks.)
+    """
+    xp = namespace(C)
+    pivots = as_numpy(xp.linalg.diagonal(C))
+    some = np.argsort(pivots, kind="stable")[:LOOKED_AT]
+    columns = on_device_of(some, C, dtype=xp.int64)
+    difference = found @ take(C, some).T - xp.take(K, columns, axis=1)
+    return float(xp.max(xp.abs(difference)))
+
+
+def normalised_matrix(kernel, S, points, lengths):
+    """k(S, S) / (l l'), where `points` are the landmarks as rows."""
+    K = tiles.allocate(lengths, (points.shape[0], points.shape[0]))
+    K[:, :] = kernel.against(S)(points)
+    K /= lengths[:, None]
+    K /= lengths[None, :]
+    return K
+
+
+def is_stable(C):
+    """Whether solves with C amplify rounding no more than those with pivots in order.
+
+    Row j of C^-1, times its pivot, is (-a, 1): the weights of the earlier landmarks in what
+    landmark j adds. An error in their kernel values enters with the sum of |a|.
+    """
+    C = as_numpy(C).astype(np.float64)
+    pivots = C.diagonal()
+    trtri = scipy.linalg.lapack.get_lapack_funcs("trtri", (C,))
+    inverse, info = trtri(C, lower=1)
+    return info == 0 and bool((np.abs(np.tril(inverse)).sum(axis=1) * pivots).max() <= MOST_GROWTH)
+
+
+def pivoted(K):
+    """(order, C): the rows of K that are not rounding, largest residual first, and their factor."""
+    A = as_numpy(K).astype(np.float64)
+    eps = float(namespace(K).finfo(K.dtype).eps)
+    tol = max(NOISE, len(A) ** 0.5) * eps
+    A, piv, rank, _ = scipy.linalg.lapack.dpstrf(A, tol=tol, lower=1)
+    return piv[:rank] - 1, on_device_of(np.tril(A[:rank, :rank]), K)

@@ -1,0 +1,217 @@
+"""Random search for an error beyond its bound.
+
+Kernels x dtypes x pivots x bases x sources x offsets:
+
+    python -m fuzz.certificates [--cases N] [--minutes M] [--seed S]
+
+The oracle is every kernel's plain formula in extended precision (NumPy's longdouble), on the rows
+as they were given. A case is a map, fitted in one precision and asked in another, on training rows,
+new rows, rows nearby and rows far away; a violation is a pair whose error exceeds `error_bound`.
+"""
+
+import argparse
+import sys
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+import scipy.sparse
+
+from mercer import (
+    RBF,
+    Chunks,
+    Cosine,
+    KernelMap,
+    Laplacian,
+    Linear,
+    Matern,
+    Periodic,
+    Polynomial,
+    QuadraticForm,
+    RationalQuadratic,
+)
+from mercer.kernels.algebra import Product, Scaled, Sum
+
+L = np.longdouble
+PI = 4 * np.arctan(L(1))
+
+
+def value(kernel, X, Z):
+    """k(X, Z) by the formula, in extended precision."""
+    X, Z = X.astype(L), Z.astype(L)
+    if isinstance(kernel, Sum):
+        return value(kernel.left, X, Z) + value(kernel.right, X, Z)
+    if isinstance(kernel, Product):
+        return value(kernel.left, X, Z) * value(kernel.right, X, Z)
+    if isinstance(kernel, Scaled):
+        return L(kernel.scale) * value(kernel.kernel, X, Z)
+    if isinstance(kernel, QuadraticForm):
+        return X @ np.asarray(kernel.A, dtype=L) @ Z.T
+    if isinstance(kernel, Linear):
+        return X @ Z.T
+    if isinstance(kernel, Polynomial):
+        return (L(kernel.gamma) * (X @ Z.T) + L(kernel.coef0)) ** int(kernel.degree)
+    if isinstance(kernel, Cosine):
+        x, z = (np.sqrt((A * A).sum(axis=1)) for A in (X, Z))
+        return (X @ Z.T) / np.where(x > 0, x, 1)[:, None] / np.where(z > 0, z, 1)[None, :]
+    difference = X[:, None, :] - Z[None, :, :]
+    if isinstance(kernel, Laplacian):
+        return np.exp(-L(kernel.gamma) * np.abs(difference).sum(axis=2))
+    if isinstance(kernel, Periodic):
+        turns = np.sin(PI * difference / L(kernel.period)) / L(kernel.length_scale)
+        return np.exp(-2 * (turns * turns).sum(axis=2))
+    d2 = (difference * difference).sum(axis=2)
+    if isinstance(kernel, RBF):
+        return np.exp(-L(kernel.gamma) * d2)
+    d2 = d2 / L(kernel.length_scale) ** 2
+    if isinstance(kernel, RationalQuadratic):
+        return np.exp(-L(kernel.alpha) * np.log1p(d2 / (2 * L(kernel.alpha))))
+    nu = kernel.nu
+    t = np.sqrt(2 * L(nu) * d2)
+    factor = {0.5: L(1), 1.5: 1 + t, 2.5: 1 + t + t * t / 3}[nu]
+    return factor * np.exp(-t)
+
+
+def leaf(rng, d):
+    scale = 10 ** rng.uniform(-1.5, 1)
+    root = np.linalg.qr(rng.normal(size=(d, d)))[0] * 10.0 ** (-rng.uniform(0, 10) * rng.random(d))
+    return [
+        lambda: RBF(scale / d),
+        lambda: RBF(scale / d),
+        lambda: Matern(float(rng.choice([0.5, 1.5, 2.5])), d**0.5 / scale),
+        lambda: RationalQuadratic(10 ** rng.uniform(-1, 7), d**0.5 / scale),
+        lambda: Periodic(rng.uniform(0.3, 3) * d**0.5, rng.uniform(0.2, 5)),
+        lambda: Laplacian(scale / d),
+        lambda: Polynomial(int(rng.integers(1, 6)), scale / d, float(rng.choice([0.0, 1.0, 3.0]))),
+        lambda: Linear(),
+        lambda: Cosine(),
+        lambda: QuadraticForm(((root @ root.T) + (root @ root.T).T) / 2),
+    ][rng.integers(10)]()
+
+
+def kernel_for(rng, d):
+    kernel = leaf(rng, d)
+    for _ in range(int(rng.choice([0, 0, 1, 2]))):
+        other = leaf(rng, d)
+        kernel = kernel + other if rng.random() < 0.5 else kernel * other
+    return 10 ** rng.uniform(-8, 8) * kernel if rng.random() < 0.2 else kernel
+
+
+def data(rng, d):
+    n = int(rng.integers(5, 120))
+    X = rng.normal(size=(n, d))
+    kind = rng.integers(5)
+    if kind == 1:  # tight clusters
+        X = rng.normal(size=(4, d))[rng.integers(4, size=n)] + 10 ** rng.uniform(-6, -1) * X
+    elif kind == 2:  # repeated rows
+        X = X[rng.integers(max(2, n // 3), size=n)]
+    elif kind == 3:  # a grid
+        X = np.round(2 * X) / 2
+    Z = np.concatenate(
+        [
+            X[: n // 3],
+            X[: n // 4] * (1 + 10 ** rng.uniform(-9, -2) * rng.normal(size=(n // 4, d))),
+            rng.normal(size=(10, d)),
+            4 * rng.normal(size=(5, d)),
+        ]
+    )
+    offset = float(rng.choice([0, 0, 0, 10, 1e3])) * rng.normal(size=d)
+    return X + offset, Z + offset
+
+
+@dataclass
+class Found:
+    cases: int = 0
+    refused: int = 0
+    pairs: int = 0
+    useless: int = 0
+    violations: list = field(default_factory=list)
+
+    def __str__(self):
+        return (
+            f"certificates: {self.cases} cases, {self.pairs} pairs, {self.refused} refused, "
+            f"{self.useless / max(self.pairs, 1):.1%} of bounds above |k|, "
+            f"{len(self.violations)} violations"
+        )
+
+
+def one(rng, found):
+    d = int(rng.choice([1, 2, 2, 3, 5, 20, 300]))
+    kernel, (X, Z) = kernel_for(rng, d), data(rng, d)
+    fitted, asked = (rng.choice([np.float64, np.float32]) for _ in range(2))
+    X, Z = X.astype(fitted), Z.astype(asked)
+    source = rng.choice(["array", "array", "array", "sparse", "stream", "partial"])
+    options = {
+        "basis": str(rng.choice(["cholesky", "cholesky", "eigen", "symmetric", "auto"])),
+        "pivots": str(rng.choice(["greedy", "random", "uniform"])),
+        "center": bool(rng.random() < 0.25),
+        "max_rank": [None, None, int(rng.integers(1, len(X) + 1))][rng.integers(3)],
+        "tol": [None, None, 1e-4][rng.integers(3)],
+    }
+    if source in ("stream", "partial"):
+        options |= {"basis": "cholesky", "pivots": "greedy", "center": False}
+    kernel_map = KernelMap(kernel, random_state=0, **options)
+    found.cases += 1
+    try:
+        Phi = fit(kernel_map, X, source, rng)
+        Psi = kernel_map.transform(Z).astype(L)
+        pairs = [(Z, Z, Psi, Psi), (X, Z, kernel_map.transform(X).astype(L), Psi)]
+        if Phi is not None:
+            pairs.append((X, X, Phi.astype(L), Phi.astype(L)))
+        for A, B, P, Q in pairs:
+            truth = centred(kernel, X, A, B) if options["center"] else value(kernel, A, B)
+            bound = kernel_map.error_bound(A, B)
+            error = np.abs(P @ Q.T - truth)
+            found.pairs += error.size
+            found.useless += int((bound >= np.abs(truth)).sum())
+            if not np.all(error <= bound):
+                worst = float(np.max(error / np.maximum(bound, 1e-300)))
+                return f"{worst:.3g} x bound: {kernel!r} {options} {source} {fitted} {asked} d={d}"
+    except (ValueError, TypeError) as refusal:
+        found.refused += 1
+        return "" if len(str(refusal)) > 20 else f"unclear: {refusal!r}"
+    return ""
+
+
+def fit(kernel_map, X, source, rng):
+    """The coordinates that the fit returns, where it does."""
+    if source == "sparse":
+        return kernel_map.fit_transform(scipy.sparse.csr_array(X))
+    if source == "array":
+        return kernel_map.fit_transform(X)
+    size = int(rng.integers(1, 40))
+    chunks = [X[a : a + size] for a in range(0, len(X), size)]
+    if source == "stream":
+        kernel_map.fit(Chunks(lambda: iter(chunks)))
+    else:
+        for chunk in chunks:
+            kernel_map.partial_fit(chunk)
+    return None
+
+
+def centred(kernel, X, A, B):
+    a, b = value(kernel, A, X).mean(axis=1), value(kernel, B, X).mean(axis=1)
+    return value(kernel, A, B) - a[:, None] - b[None, :] + value(kernel, X, X).mean()
+
+
+def search(cases, seed=0, minutes=None, report=None):
+    found, begun = Found(), time.monotonic()
+    for case in range(cases):
+        what = one(np.random.default_rng([seed, case]), found)
+        if what:
+            found.violations.append((case, what))
+            print(f"seed {seed}, case {case}: {what}", file=report or sys.stderr, flush=True)
+        if minutes is not None and time.monotonic() - begun > 60 * minutes:
+            break
+    return found
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cases", type=int, default=100_000)
+    parser.add_argument("--minutes", type=float, default=None)
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    result = search(arguments.cases, arguments.seed, arguments.minutes)
+    print(result)
+    sys.exit(bool(result.violations))

@@ -1,0 +1,103 @@
+"""Random eigenproblems with repeated eigenvalues: does the Krylov solver lose any in silence?
+
+    python -m fuzz.eigenproblems [--cases N] [--minutes M] [--seed S]
+
+A matrix has a random spectrum with multiplicities of up to 80, in a random basis or as the kernel
+matrix of data with symmetries. A case is lost where an eigenvalue is wrong and the residuals, by
+which KernelPCA warns, do not say so.
+"""
+
+import argparse
+import itertools
+import sys
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from mercer import RBF, Linear, Polynomial
+from mercer.space.krylov import krylov
+
+
+@dataclass
+class Found:
+    cases: int = 0
+    repeated: int = 0
+    said: int = 0  # wrong or unfinished, with residuals that say so
+    lost: list = field(default_factory=list)
+
+    def __str__(self):
+        return (
+            f"eigenproblems: {self.cases} cases, {self.repeated} with repeated eigenvalues, "
+            f"{self.said} not converged and said so, {len(self.lost)} silent losses"
+        )
+
+
+def spectrum_with_copies(rng, n):
+    """A decaying spectrum, each value a random number of times."""
+    values, value = [], 1.0
+    while len(values) < n:
+        copies = int(rng.choice([1, 1, 1, 2, 5, 15, 16, 17, 30, 50, 80]))
+        values.extend([value] * copies)
+        value *= rng.choice([0.999, 0.99, 0.9, 0.5, 0.1, 1e-3])
+        if value < 1e-12 or rng.random() < 0.02:
+            break
+    return np.array((values + [0.0] * n)[:n])
+
+
+def matrix(rng):
+    kind = rng.integers(5)
+    if kind <= 2:
+        n = int(rng.integers(20, 260))
+        Q = np.linalg.qr(rng.normal(size=(n, n)))[0]
+        A = (Q * spectrum_with_copies(rng, n)) @ Q.T
+        return (A + A.T) / 2
+    kernel = [RBF(0.3), RBF(0.03), Polynomial(2), Polynomial(3), Linear()][rng.integers(5)]
+    if kind == 3:
+        levels, columns = [(2, 7), (3, 5), (6, 3), (14, 2), (15, 2)][rng.integers(5)]
+        rows = itertools.product(range(levels), repeat=columns)
+        X = np.array([np.concatenate([np.eye(levels)[i] for i in row]) for row in rows])
+    else:
+        X = rng.normal(size=(int(rng.integers(5, 60)), int(rng.integers(1, 12))))
+        X = np.repeat(X, int(rng.integers(2, 6)), axis=0)
+    return kernel(X)
+
+
+def one(rng, found):
+    A = matrix(rng)
+    n = len(A)
+    center = bool(rng.integers(2))
+    H = np.eye(n) - center / n
+    k = int(rng.integers(1, max(2, min(n, 100))))
+    exact = np.linalg.eigvalsh(H @ A @ H)[::-1][:k]
+    pairs = krylov(lambda V: V @ A, n, k, np.empty((1, 1)), center=center)
+    size = max(abs(exact[0]), np.finfo(float).tiny)
+    found.cases += 1
+    found.repeated += bool(np.any(np.diff(exact) > -1e-9 * size)) if k > 1 else 0
+    values = np.concatenate([pairs.values, np.zeros(k - len(pairs.values))])  # centred: n - 1
+    wrong = np.abs(values - exact).max() > 1e-6 * size
+    promised = pairs.residuals.max(initial=0.0) <= 1e-7 * size
+    found.said += not promised
+    return wrong and promised
+
+
+def search(cases, seed=0, minutes=None, report=None):
+    found, begun = Found(), time.monotonic()
+    for case in range(cases):
+        if one(np.random.default_rng([seed, case]), found):
+            found.lost.append((seed, case))
+            print(f"lost: seed {seed}, case {case}", file=report or sys.stderr)
+        if minutes is not None and time.monotonic() - begun > 60 * minutes:
+            break
+    return found
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cases", type=int, default=10_000)
+    parser.add_argument("--minutes", type=float, default=None)
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    result = search(arguments.cases, arguments.seed, arguments.minutes)
+    print(result)
+    sys.exit(bool(result.lost))

@@ -1,0 +1,89 @@
+"""Landmarks in an unlucky order: nearly dependent pivots must not amplify rounding."""
+
+import numpy as np
+import pytest
+
+from mercer import RBF, Chunks, KernelMap
+from mercer.space.cholesky import factorize
+from mercer.space.refactor import is_stable, pivoted
+
+
+def plane(seed, n=500, m=150):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, 2)), rng.normal(size=(m, 2))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("max_rank", [150, None])
+@pytest.mark.parametrize("pivots", ["uniform", "random"])
+def test_pivots_in_any_order_keep_the_certificate(pivots, max_rank, dtype):
+    """Uniform pivots once gave inner products of 8e7 where k <= 1."""
+    for seed, gamma in ((0, 1.0), (1, 0.1), (2, 0.1)):
+        X, Z = (A.astype(dtype) for A in plane(seed))
+        kernel = RBF(gamma)
+        kernel_map = KernelMap(kernel, pivots=pivots, max_rank=max_rank, random_state=seed)
+        Phi = kernel_map.fit_transform(X).astype(float)
+        again, Psi = (kernel_map.transform(A).astype(float) for A in (X, Z))
+        truth = kernel(X.astype(float), Z.astype(float))
+        assert np.abs(Phi @ Psi.T - truth).max() < (1e-3 if dtype is np.float64 else 1e-2)
+        for A, B, P, Q in ((X, Z, Phi, Psi), (X, Z, again, Psi), (X, X, Phi, Phi)):
+            error = np.abs(P @ Q.T - kernel(A.astype(float), B.astype(float)))
+            assert np.all(error <= kernel_map.error_bound(A, B))
+        assert kernel_map.max_residual_ >= 0.1 * kernel_map.residual(X).max() or max_rank is None
+
+
+def test_uniform_landmarks_are_nearly_as_good_as_their_number_allows():
+    X, _ = plane(0)
+    uniform, greedy = (
+        KernelMap(RBF(0.1), pivots=name, random_state=0).fit(X) for name in ("uniform", "greedy")
+    )
+    assert abs(uniform.rank_ - greedy.rank_) <= 10
+    assert uniform.residual(X).max() <= 1e-12
+
+
+@pytest.mark.parametrize("batch", [1, 7, 20, 200])
+@pytest.mark.parametrize("gamma", [1.0, 0.1])
+def test_partial_fit_in_small_batches(batch, gamma):
+    """Batches of 1 to 20 once gave errors of 1e3, with a max_residual_ of 3e-14."""
+    X, Z = plane(3, n=300)
+    kernel, kernel_map = RBF(gamma), KernelMap(RBF(gamma))
+    for a in range(0, len(X), batch):
+        before = kernel_map.transform(Z) if a else None
+        kernel_map.partial_fit(X[a : a + batch])
+        if a:  # earlier coordinates keep their values
+            now = kernel_map.transform(Z)[:, : before.shape[1]]
+            np.testing.assert_allclose(now, before, atol=1e-8)
+    Phi, Psi = kernel_map.transform(X), kernel_map.transform(Z)
+    error = np.abs(Phi @ Psi.T - kernel(X, Z))
+    assert error.max() < 1e-4
+    assert np.all(error <= kernel_map.error_bound(X, Z))
+    assert np.abs(Phi @ Phi.T - kernel(X)).max() < 1e-7
+    assert kernel_map.max_residual_ <= 1.5e-8
+    assert kernel_map.residual(X).max() <= 2 * kernel_map.max_residual_ + 1e-12
+
+
+def test_streams_put_landmarks_in_order(monkeypatch):
+    """A first chunk that explains its own neighbourhood to the last digit, then other places."""
+    from mercer.space import grow
+
+    monkeypatch.setattr(grow, "SAMPLE", 60)
+    X, Z = plane(4, n=400)
+    X = X[np.argsort(X[:, 0])]
+    chunks = [X[a : a + 40] for a in range(0, 400, 40)]
+    kernel_map = KernelMap(RBF(0.3)).fit(Chunks(lambda: iter(chunks)))
+    Phi, Psi = kernel_map.transform(X), kernel_map.transform(Z)
+    error = np.abs(Phi @ Psi.T - RBF(0.3)(X, Z))
+    assert error.max() < 1e-7
+    assert np.all(error <= kernel_map.error_bound(X, Z))
+
+
+def test_a_stable_order_is_recognised():
+    X, _ = plane(5, n=120)
+    greedy = factorize(RBF(0.1), X).factor
+    assert is_stable(greedy.C)
+    K = RBF(0.1)(greedy.S)
+    worst = np.linalg.cholesky(K[::-1, ::-1] + 1e-13 * np.eye(len(K)))
+    assert not is_stable(worst)
+    order, C = pivoted(K[::-1, ::-1])
+    np.testing.assert_allclose(C @ C.T, K[::-1, ::-1][np.ix_(order, order)], atol=1e-13)
+    assert is_stable(C)
