@@ -80,6 +80,6 @@ for ax, (name, (kernel, X)) in zip(axes, samples.items()):
     scores = KernelPCA(2, kernel).fit_transform(X)
     ax.scatter(*scores.T, c=COLOURS[kinds], s=18)
     ax.set(title=f"{name}\n{kernel!r}", xticks=[], yticks=[])
-    ax.title.set_fontsize(8)
+    ax.title.set_fontsize(7)
 fig.tight_layout()
 plt.show()
