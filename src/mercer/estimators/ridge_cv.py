@@ -6,7 +6,7 @@ from ..engine.arrays import eigh, namespace, on_device_of
 from ..engine.memory import MemoryLimitError
 from ..kernels import points as pts
 from ..rows.gather import held_column, held_if_few
-from ..solve.leave_one_out import leave_one_out_errors
+from ..solve.leave_one_out import best_alpha, leave_one_out_errors
 from .base import all_or_nothing
 from .ridge_model import RidgeModel, as_host
 from .targets import in_pieces
@@ -141,7 +141,7 @@ class KernelRidgeCV(RidgeModel):
         candidates = self._check_alphas()
         errors = leave_one_out_errors(Q, values, T, candidates, centred=centred)
         errors /= T.shape[1] * (T.shape[0] if weights is None else float(namespace(Q).sum(weights)))
-        best = int(np.argmin(errors))
+        best = best_alpha(candidates, errors)
         self.alpha_, self.best_score_ = float(candidates[best]), -float(errors[best])
         self.cv_errors_ = on_device_of(errors, Q)
         self.n_rows_for_alpha_ = T.shape[0]
