@@ -25,7 +25,7 @@ class Sample:
     """Rows of the data, their target, and how they are split."""
 
     X: Any
-    y: np.ndarray | None
+    y: Any  # classes or numbers; None without a target
     rows: np.ndarray  # positions in the data as given
     task: str | None  # CLASSES, NUMBERS, or None without a target
     gram: bool
@@ -35,7 +35,9 @@ class Sample:
     usable: np.ndarray | None = None  # rows with a target, before any were drawn
 
     def __post_init__(self):
-        self.classes = self.codes = self.balance = None
+        self.classes: Any = None
+        self.codes: Any = None
+        self.balance: Any = None  # n / (C n_c) of each class
         if self.task == CLASSES:
             self.classes, self.codes = np.unique(self.y.astype(str), return_inverse=True)
             sizes = np.bincount(self.codes)
