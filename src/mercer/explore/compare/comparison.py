@@ -64,7 +64,7 @@ def compare_kernels(
     cv : int
         Folds. Every model sees the same ones.
     repeats : int or "auto"
-        How often the folds are divided anew. "auto": up to 10 times for small data.
+        How often the folds are divided anew. "auto": 2 times, and up to 6 times for small data.
     tune : bool
         Whether gamma and length_scale are chosen along a short path where they are at their
         default or given by a rule ("scale"). A number that you write is never changed.

@@ -17,7 +17,8 @@ CLASSES, NUMBERS = "classes", "numbers"
 MOST_INTEGER_CLASSES = 30
 # Folds are repeated with new divisions as long as the training sets have no more rows than this
 # together: small data get more repeats, and so more certainty for the same time.
-FOLD_ROWS, MOST_REPEATS = 10000, 6
+# Five folds alone have four degrees of freedom, with which hardly anything can be claimed.
+FOLD_ROWS, LEAST_REPEATS, MOST_REPEATS = 10000, 2, 6
 
 
 @dataclass
@@ -206,7 +207,7 @@ def _folds(y, task, cv, repeats, random_state):
     if len(y) < cv:
         raise ValueError(f"cv={cv} folds need at least {cv} rows with a target, got {len(y)}.")
     if repeats == "auto":
-        repeats = int(np.clip(FOLD_ROWS // (cv * len(y)), 1, MOST_REPEATS))
+        repeats = int(np.clip(FOLD_ROWS // (cv * len(y)), LEAST_REPEATS, MOST_REPEATS))
     folds = []
     for repeat in range(repeats):
         rng = np.random.default_rng([random_state, repeat])
