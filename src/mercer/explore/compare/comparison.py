@@ -64,7 +64,7 @@ def compare_kernels(
     cv : int
         Folds. Every model sees the same ones.
     repeats : int or "auto"
-        How often the folds are divided anew. "auto": up to 10 times for small data.
+        How often the folds are divided anew. "auto": 2 times, and up to 6 times for small data.
     tune : bool
         Whether gamma and length_scale are chosen along a short path where they are at their
         default or given by a rule ("scale"). A number that you write is never changed.
@@ -110,8 +110,8 @@ def compare_kernels(
     >>> comparison.best_model().predict([[0.0, 0.1], [1.0, 0.0]])
     array([1, 0])
     """
-    kernels = named_kernels(kernels)
-    gram = _all_gram(kernels)
+    by_name = named_kernels(kernels)
+    gram = _all_gram(by_name)
     if target_name is None:
         target_name = getattr(y, "name", None)
     given = X
@@ -137,14 +137,14 @@ def compare_kernels(
     if target_name is not None and not isinstance(target_name, (str, int)):
         raise TypeError(f"target_name must be a text or None, got {target_name!r}.")
     shown = _shown(X, samples, image_shape, sample)
-    encoder = _encoded(sample, kernels, encoder)
-    _check_on_data(kernels, sample)
+    encoder = _encoded(sample, by_name, encoder)
+    _check_on_data(by_name, sample)
     if len(sample) > SPECTRUM_ROWS:
         sample.notes.append(f"Spectra are those of {SPECTRUM_ROWS} of the points.")
     work = _Work(sample, names, n_neighbors, bool(tune), random_state)
-    steps = _Progress(len(kernels) * (1 + len(sample.folds) + len(names)), verbose, callback)
+    steps = _Progress(len(by_name) * (1 + len(sample.folds) + len(names)), verbose, callback)
     with steps:
-        spaces = [work.space(name, kernel, steps) for name, kernel in kernels.items()]
+        spaces = [work.space(name, kernel, steps) for name, kernel in by_name.items()]
         ordinary: list[Baseline] = []
         if sample.folds and baselines:
             steps.say("models without a kernel")
