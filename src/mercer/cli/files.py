@@ -3,6 +3,7 @@
 import difflib
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,7 +21,7 @@ SCALES = ("auto", "standard", "unit", "none")
 class Data:
     """Rows for a kernel, their target, and what was done on the way."""
 
-    X: object
+    X: Any
     y: np.ndarray | None = None
     gram: bool = False
     shown: object = None  # what the page shows of a row

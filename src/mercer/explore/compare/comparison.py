@@ -110,8 +110,8 @@ def compare_kernels(
     >>> comparison.best_model().predict([[0.0, 0.1], [1.0, 0.0]])
     array([1, 0])
     """
-    kernels = named_kernels(kernels)
-    gram = _all_gram(kernels)
+    named = named_kernels(kernels)
+    gram = _all_gram(named)
     if target_name is None:
         target_name = getattr(y, "name", None)
     given = X
@@ -137,14 +137,14 @@ def compare_kernels(
     if target_name is not None and not isinstance(target_name, (str, int)):
         raise TypeError(f"target_name must be a text or None, got {target_name!r}.")
     shown = _shown(X, samples, image_shape, sample)
-    encoder = _encoded(sample, kernels, encoder)
-    _check_on_data(kernels, sample)
+    encoder = _encoded(sample, named, encoder)
+    _check_on_data(named, sample)
     if len(sample) > SPECTRUM_ROWS:
         sample.notes.append(f"Spectra are those of {SPECTRUM_ROWS} of the points.")
     work = _Work(sample, names, n_neighbors, bool(tune), random_state)
-    steps = _Progress(len(kernels) * (1 + len(sample.folds) + len(names)), verbose, callback)
+    steps = _Progress(len(named) * (1 + len(sample.folds) + len(names)), verbose, callback)
     with steps:
-        spaces = [work.space(name, kernel, steps) for name, kernel in kernels.items()]
+        spaces = [work.space(name, kernel, steps) for name, kernel in named.items()]
         ordinary: list[Baseline] = []
         if sample.folds and baselines:
             steps.say("models without a kernel")
@@ -263,7 +263,7 @@ def _target_as_given(y, sample):
     return y.astype(float) if sample.task == "numbers" else y
 
 
-def named_kernels(kernels):
+def named_kernels(kernels) -> dict[str, Kernel]:
     """name -> kernel, from a dict, a list, one kernel, or nothing."""
     if kernels is None:
         kernels = usual_kernels()

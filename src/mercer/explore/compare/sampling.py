@@ -35,8 +35,11 @@ class Sample:
     usable: np.ndarray | None = None  # rows with a target, before any were drawn
 
     def __post_init__(self):
-        self.classes = self.codes = self.balance = None
+        self.classes: Any = None
+        self.codes: Any = None
+        self.balance: Any = None
         if self.task == CLASSES:
+            assert self.y is not None
             self.classes, self.codes = np.unique(self.y.astype(str), return_inverse=True)
             sizes = np.bincount(self.codes)
             self.balance = len(self.y) / (len(sizes) * sizes)
@@ -51,6 +54,7 @@ class Sample:
     def ridge_targets(self, rows):
         """(targets, importance) of ridge; classes are columns of 0 and 1, and weigh the same."""
         if self.task == NUMBERS:
+            assert self.y is not None
             return self.y[rows][:, None].astype(float), None
         codes = self.codes[rows]
         return np.eye(self.n_classes)[codes], self.balance[codes]
