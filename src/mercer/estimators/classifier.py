@@ -75,12 +75,13 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         """Learn the kernel, fit all rows and calibrate the probabilities."""
         if y is None:
             raise ValueError("KernelClassifier requires y to be passed, but the target y is None.")
-        y = column_or_1d(host(y), warn=True)
-        if len(y) and y.dtype.kind in "fiuOc":
-            assert_all_finite(y, input_name="y")
-        check_classification_targets(y)
-        targets = Targets.of(y, "classification")
-        self.classes_ = targets.classes
+        labels: np.ndarray = column_or_1d(host(y), warn=True)
+        if len(labels) and labels.dtype.kind in "fiuOc":
+            assert_all_finite(labels, input_name="y")
+        check_classification_targets(labels)
+        targets = Targets.of(labels, "classification")
+        assert targets.classes is not None
+        self.classes_: np.ndarray = targets.classes
         fit, _, T = self._fit_targets(X, targets)
         scores, truth = T - fit.residuals, T.argmax(axis=1)
         self.temperature_, self.bias_ = calibrated(scores, truth)

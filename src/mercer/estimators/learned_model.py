@@ -109,6 +109,7 @@ class LearnedModel(BaseEstimator):
         validate_data(self, X, reset=reset, skip_check_array=True)
         if reset:
             self.encoder_ = TableEncoder().fit(X)
+        assert self.encoder_ is not None
         return self.encoder_.transform(X)
 
     def _check_same_kind(self, X):

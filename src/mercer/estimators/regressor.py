@@ -78,9 +78,9 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         if y is None:
             raise ValueError("KernelRegressor requires y to be passed, but the target y is None.")
         with naming("y"):
-            y = check_array(host(y), ensure_2d=False, dtype=float, input_name="y")
-        self._flat = y.ndim == 1
-        targets = Targets.of(y, "regression")
+            values: np.ndarray = check_array(host(y), ensure_2d=False, dtype=float, input_name="y")
+        self._flat = values.ndim == 1
+        targets = Targets.of(values, "regression")
         fit, Z, _ = self._fit_targets(X, targets)
         errors = fit.residuals
         rmse = np.sqrt((errors**2).mean(axis=0)) * targets.scale

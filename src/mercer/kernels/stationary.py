@@ -28,9 +28,12 @@ from .types import Array, Gamma, PerColumn, Tile
 class Stationary(Kernel):
     """A function of the Euclidean distance between scaled points. Subclasses give the formula."""
 
-    # Squared distances below this share of |x|^2 are recomputed by differences. Formulas that are
-    # smooth in d^2 need few of them; where d itself enters, an error e in d^2 is one of e / 2d.
-    cancels = 1e-12
+    @property
+    def cancels(self) -> float:
+        """Squared distances below this share of |x|^2 are recomputed by differences. Formulas that
+        are smooth in d^2 need few of them; where d itself enters, an error e in d^2 is one of
+        e / 2d."""
+        return 1e-12
 
     def scale(self) -> Array | float:
         """What coordinates are multiplied by: one number, or one a column."""

@@ -185,7 +185,11 @@ class LandmarkModel:
         xp, n = namespace(X), X.shape[0]
         S = take(X, np.sort(rng.permutation(n)[:n_landmarks]))
         C = factor(tiles.evaluate(kernel, S))
-        second, cross, mean, offset, total = 0.0, 0.0, 0.0, 0.0, 0.0
+        second: Any = 0.0
+        cross: Any = 0.0
+        mean: Any = 0.0
+        offset: Any = 0.0
+        total = 0.0
         rows = max(256, PANEL_VALUES // n_landmarks)
         for a in range(0, n, rows):
             b = min(a + rows, n)

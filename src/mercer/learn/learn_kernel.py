@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from ..engine import tiles
 from ..engine.arrays import as_numpy, is_array, namespace, on_device_of, solve_triangular
 from ..kernels import RBF, Kernel, Linear, Matern, Projected, as_kernel
+from ..kernels.parameters import as_numbers
 from ..kernels.points import as_vectors, column_names, take
 from .gradients import average_outer_product, has_gradient
 from .landmarks import factor
@@ -97,15 +98,15 @@ def learn_kernel(
     1
     """
     names = column_names(X)
-    X = as_vectors(X)
-    if not is_array(X):
-        X = X.toarray()  # sparse rows: the metric is dense anyway
-    n = X.shape[0]
+    points = as_vectors(X)
+    if not is_array(points):
+        points = points.toarray()  # sparse rows: the metric is dense anyway
+    n = points.shape[0]
     weights = check_weights(sample_weight, n)
     targets = Targets.of(y, task, weights)
-    _check(X, targets, metric, n_rounds, max_landmarks, alphas)
+    _check(points, targets, metric, n_rounds, max_landmarks, alphas)
     rng = np.random.default_rng(random_state)
-    search = _Search(X, targets, weights, metric, alphas, rng)
+    search = _Search(points, targets, weights, metric, alphas, rng)
     search.names = names
     with tiles.progress_bar(verbose, "learning the kernel") as bar:
         return search.run(_start(kernel, metric), kernel is None, max_landmarks, n_rounds, bar)
@@ -332,7 +333,7 @@ def _same_family(a, b):
 
 def _length(kernel):
     if isinstance(kernel, RBF):
-        return (2 * kernel.gamma) ** -0.5
+        return (2 * float(as_numbers(kernel.gamma))) ** -0.5
     return kernel.length_scale
 
 

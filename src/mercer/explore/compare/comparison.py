@@ -263,7 +263,7 @@ def _target_as_given(y, sample):
     return y.astype(float) if sample.task == "numbers" else y
 
 
-def named_kernels(kernels):
+def named_kernels(kernels) -> dict[str, Kernel]:
     """name -> kernel, from a dict, a list, one kernel, or nothing."""
     if kernels is None:
         kernels = usual_kernels()

@@ -40,6 +40,7 @@ class Sample:
         self.codes: Any = None
         self.balance: Any = None  # n / (C n_c) of each class
         if self.task == CLASSES:
+            assert self.y is not None
             self.classes, self.codes = np.unique(self.y.astype(str), return_inverse=True)
             sizes = np.bincount(self.codes)
             self.balance = len(self.y) / (len(sizes) * sizes)
@@ -54,6 +55,7 @@ class Sample:
     def ridge_targets(self, rows):
         """(targets, importance) of ridge; classes are columns of 0 and 1, and weigh the same."""
         if self.task == NUMBERS:
+            assert self.y is not None
             return self.y[rows][:, None].astype(float), None
         codes = self.codes[rows]
         return np.eye(self.n_classes)[codes], self.balance[codes]

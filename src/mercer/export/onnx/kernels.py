@@ -92,8 +92,8 @@ def _(kernel: Stationary, X, S):
     X, S = embed(kernel, X), kernel.embed(S)
     centre, scale = S.mean(axis=0), np.broadcast_to(as_numbers(kernel.scale()), S.shape[1])
     X, S = (X - centre).scaled(scale), (S - centre) * scale
-    if kernel.smooth:
-        # Rounding of d^2 is no more than that of the kernel itself.
+    if not isinstance(kernel, Matern):
+        # Smooth in d^2: rounding of d^2 is no more than that of the kernel itself.
         norms = (X * X).sum(1, keepdims=True)
         d2 = ((X @ (-2.0 * S.T)) + norms + (S * S).sum(axis=1)).maximum(0.0)
     else:
