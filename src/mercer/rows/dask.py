@@ -9,6 +9,7 @@ from contextlib import suppress
 
 import numpy as np
 
+from ..engine.memory import coordinates
 from .dask_compat import empty_frame, made_up_frame
 from .graphs import total_on_cluster, tree, with_their_blocks
 from .tasks import Parcel, client_of, opened, share, share_with_all
@@ -51,7 +52,7 @@ class Partitions:
 
     def bytes(self):
         """About how much all rows take, as numbers."""
-        return int(self.lengths.sum()) * 8 * max(1, self.X.shape[1])
+        return coordinates(int(self.lengths.sum()), max(1, self.X.shape[1]))
 
     def example(self):
         """One made-up row of the right type: shapes and names are learned from it."""

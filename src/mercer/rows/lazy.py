@@ -6,7 +6,7 @@ from functools import wraps
 
 import numpy as np
 
-from ..engine.memory import MemoryLimitError, readable
+from ..engine.memory import MemoryLimitError, coordinates, readable
 from .dask import Partitions, example_row, is_dask, is_dask_frame
 from .dask_compat import empty_frame
 from .tasks import client_of, current_worker, panels, share, task
@@ -67,7 +67,7 @@ def _apply(block, *, shared, part, empty):
     model, name, args, kwargs = shared
     if block.shape[0] == 0:
         return empty
-    _check_room(block.shape[0] * (empty.shape[1] if empty.ndim == 2 else 1) * 8)
+    _check_room(coordinates(block.shape[0], empty.shape[1] if empty.ndim == 2 else 1))
     pieces = []
     for _, rows in panels(block, _rank(model)):
         answer = getattr(model, name)(rows, *args, **kwargs)
