@@ -31,7 +31,7 @@ from .arguments import shows_new_spelling
 from .sklearn_compat import check_feature_names, check_n_features
 
 # What a fit learns about its input.
-INPUT_NAMES = ("n_features_in_", "feature_names_in_", "_array_kind")
+INPUT_NAMES = ("n_features_in_", "feature_names_in_", "array_kind_")
 # Kernels that compare points column by column, or call functions that need arrays.
 DENSE_ONLY = (Chi2, FromFeatures, FromFunction, FromSklearn, Intersection, Laplacian, Periodic)
 
@@ -112,9 +112,9 @@ class KernelEstimator(BaseEstimator):
     def __getstate__(self):
         """State for pickles: what lives on a device travels as NumPy, and so loads anywhere."""
         state = to_host(super().__getstate__())
-        kind = state.get("_array_kind")
+        kind = state.get("array_kind_")
         if kind is not None and not kind[1].startswith(("cpu", "CPU")):
-            state["_array_kind"] = ("numpy", "cpu")
+            state["array_kind_"] = ("numpy", "cpu")
         return state
 
     def leaf_kernel(self):
@@ -149,7 +149,7 @@ def validated_points(estimator, X, kernel, *, reset, in_range=True):
             estimator.__dict__.pop(name, None)
     objects = kernel.kind == "objects" or (kernel.kind == "any" and not is_array(X))
     if objects and not _is_table(X):
-        estimator._array_kind = ("numpy", "cpu")
+        estimator.array_kind_ = ("numpy", "cpu")
         return pts.as_objects(X)
     if is_array(X) and not is_numpy(X):
         X = pts.as_vectors(X)
@@ -172,7 +172,7 @@ def validated_points(estimator, X, kernel, *, reset, in_range=True):
         if kernel.kind == "gram" and scipy.sparse.issparse(X):
             X = X.toarray()
     if reset:
-        estimator._array_kind = _kind(X)
+        estimator.array_kind_ = _kind(X)
     else:
         _check_kind(estimator, X)
         if in_range:
@@ -293,7 +293,7 @@ def _kind(X):
 
 def _check_kind(estimator, X, method="transform"):
     """scikit-learn's wording for arrays from elsewhere."""
-    fitted = getattr(estimator, "_array_kind", ("numpy", "cpu"))
+    fitted = getattr(estimator, "array_kind_", ("numpy", "cpu"))
     if fitted != _kind(X):
         raise ValueError(
             f"Inputs passed to {type(estimator).__name__}.{method}() must use the same namespace "

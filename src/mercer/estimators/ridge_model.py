@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..engine import tiles
 from ..engine.arrays import as_numpy, is_array, namespace, on_device_of, row_norms, solve_triangular
-from ..engine.memory import budget
+from ..engine.memory import budget, matrix
 from ..expansion import Expansion
 from ..fit import Statistic
 from ..kernels import points as pts
@@ -328,7 +328,7 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
         n = points.shape[0]
         if not kernel.is_proven:
             return "primal"  # the map tests validity
-        fits = 8.0 * self._matrices * n * n <= budget(None, points)
+        fits = matrix(n, self._matrices) <= budget(None, points)
         trace = float(namespace(points).sum(kernel.diagonal(points)))
         if fits and 0 < self._smallest_alpha() < SMALL_ALPHA * trace:
             return "dual"

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy.sparse
 
+from ..estimators.sklearn_compat import tree_parts
 from .registry import find, public_name
 
 WORDS_OF_MERSENNE_TWISTER = 624
@@ -75,7 +76,7 @@ def _check_indices(matrix):
 
 
 def _tree(n_features, n_classes, n_outputs, max_depth, nodes, values):
-    from sklearn.tree._tree import NODE_DTYPE, Tree
+    NODE_DTYPE, Tree = tree_parts()
 
     expect(
         all(map(is_index, (n_features, n_outputs, max_depth))) and n_features > 0 < n_outputs,

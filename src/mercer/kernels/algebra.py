@@ -230,7 +230,7 @@ class Product(_Binary):
         return self.left.rounding(S) + self.right.rounding(S)
 
 
-class _Unary(Kernel):
+class Unary(Kernel):
     """One operand; the points are its points."""
 
     kernel: Any = Operand()
@@ -276,7 +276,7 @@ class _Unary(Kernel):
         raise NotImplementedError
 
 
-class Scaled(_Unary):
+class Scaled(Unary):
     """c k with c >= 0: rule 1."""
 
     precedence = 2
@@ -318,7 +318,7 @@ class Scaled(_Unary):
         return self.kernel.rounding(S)
 
 
-class Power(_Unary):
+class Power(Unary):
     """k ** p for an integer p >= 0: a repeated product."""
 
     precedence = 3
@@ -352,7 +352,7 @@ class Power(_Unary):
         return max(1, int(self.exponent)) * self.kernel.rounding(S)
 
 
-class Exp(_Unary):
+class Exp(Unary):
     """exp(k): rule 4, the limit of polynomials with non-negative coefficients."""
 
     def __init__(self, kernel: Kernel | str) -> None:
@@ -376,7 +376,7 @@ class Exp(_Unary):
         return 4.0 + self.kernel.rounding(S) * max(1.0, 2 * largest)
 
 
-class PolynomialOf(_Unary):
+class PolynomialOf(Unary):
     """c0 + c1 k + c2 k^2 + ..., all coefficients >= 0: rule 3."""
 
     def __init__(self, kernel: Kernel | str, coefficients: Sequence[float]) -> None:

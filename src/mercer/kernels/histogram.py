@@ -4,7 +4,7 @@ from ..engine.arrays import in_place, namespace
 from .base import ALL, Kernel, require
 from .geometry import over_columns
 from .parameters import check_per_column, per_column_or_number
-from .stationary import _dense, _ones
+from .stationary import dense_rows, ones_for
 from .types import Array, PerColumn, Tile
 
 
@@ -12,7 +12,7 @@ class Histogram(Kernel):
     """A sum over columns of a term in two non-negative numbers."""
 
     def checked(self, X: Array) -> Array:
-        X = _dense(X, self)
+        X = dense_rows(X, self)
         smallest = float(namespace(X).min(X))
         require(
             smallest >= 0,
@@ -66,7 +66,7 @@ class Chi2(Histogram):
         return tile
 
     def diagonal(self, X: Array) -> Array:
-        return _ones(self.checked(X))
+        return ones_for(self.checked(X))
 
     def largest_terms(self, X: Array) -> Array:
         return 2 * namespace(X).sum(self.checked(X), axis=1)

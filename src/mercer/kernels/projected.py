@@ -7,13 +7,13 @@ import scipy.sparse
 from numpy.typing import ArrayLike
 
 from ..engine.arrays import namespace, on_device_of
-from .algebra import _Unary
+from .algebra import Unary
 from .base import ALL, Kernel, printed, require
 from .parameters import as_numbers
 from .types import Array
 
 
-class Projected(_Unary):
+class Projected(Unary):
     """Lets a kernel see linear combinations of the columns: k(x A, z A), rule 7.
 
     With a kernel of the Euclidean distance this is that kernel under the metric M = A A': columns

@@ -63,7 +63,7 @@ class Stationary(Kernel):
         return tile
 
     def diagonal(self, X: Array) -> Array:
-        return _ones(X)
+        return ones_for(X)
 
     def steepest(self, d2: float) -> float:
         """The largest |dk / d(d^2)| at squared distances of at least d2."""
@@ -283,7 +283,7 @@ class Periodic(Stationary):
         check_per_column("Periodic", "period", self.period)
 
     def embed(self, X: Array) -> Array:
-        X = _dense(X, self)
+        X = dense_rows(X, self)
         xp = namespace(X)
         period = column_scale(X, self.period)
         # The remainder is exact; the angle of a large x would not be.
@@ -333,11 +333,11 @@ class Laplacian(Kernel):
         return self.with_parameters(gamma=gamma)
 
     def against(self, S: Array) -> Tile:
-        S, xp = _dense(S, self), namespace(S)
+        S, xp = dense_rows(S, self), namespace(S)
         gamma = per_column_or_number(S, self.gamma)
 
         def tile(rows, columns=ALL):
-            rows = _dense(rows, self)
+            rows = dense_rows(rows, self)
             d = over_columns(lambda x, s: in_place(xp.abs, x - s), rows, S[columns, :], gamma)
             d *= -1.0
             return in_place(xp.exp, d)
@@ -345,17 +345,17 @@ class Laplacian(Kernel):
         return tile
 
     def diagonal(self, X: Array) -> Array:
-        return _ones(X)
+        return ones_for(X)
 
     def largest_terms(self, X: Array) -> Array:
-        X = _dense(X, self)
+        X = dense_rows(X, self)
         return 2 * namespace(X).sum(namespace(X).abs(X), axis=1)  # at least |x - z|_1, about
 
     def rounding(self, S: Array) -> float:
         return 4.0 + S.shape[1]
 
 
-def _dense(X, kernel):
+def dense_rows(X, kernel):
     if scipy.sparse.issparse(X):
         raise TypeError(
             f"{type(kernel).__name__} compares points column by column and needs dense rows; pass "
@@ -365,7 +365,7 @@ def _dense(X, kernel):
     return X
 
 
-def _ones(X):
+def ones_for(X):
     if scipy.sparse.issparse(X):
         return np.ones(X.shape[0], dtype=X.dtype)
     return namespace(X).ones_like(X[:, 0])

@@ -8,13 +8,13 @@ import scipy.sparse
 from numpy.typing import ArrayLike
 
 from ..engine.arrays import as_numpy, is_array, namespace, on_device_of
-from .algebra import _Unary
+from .algebra import Unary
 from .base import ALL, Kernel, printed, require
 from .hashing import scaled_rows
 from .types import Array, Columns, Tile
 
 
-class OnColumns(_Unary):
+class OnColumns(Unary):
     """k on a group of columns: rules 9 and 10, for kernels on separate variables.
 
     Parameters
@@ -154,7 +154,7 @@ class OnColumns(_Unary):
         return self.kernel.rounding(self.select(S))
 
 
-class OnFeatures(_Unary):
+class OnFeatures(Unary):
     """k(g(x), g(x')): rule 7.
 
     Parameters
@@ -187,7 +187,7 @@ class OnFeatures(_Unary):
 
     def check_parameters(self) -> None:
         super().check_parameters()
-        _require_callable("OnFeatures", "g", self.g)
+        require_callable("OnFeatures", "g", self.g)
 
     def bind_points(self, X: Array, names: list[str] | None) -> Self:
         self.check_parameters()
@@ -219,14 +219,14 @@ class OnFeatures(_Unary):
         return self.kernel.features(self.image(X))
 
     def explicit_dim(self, n_features: int | None) -> int | None:
-        width = _width_of(self.g, n_features)
+        width = width_of(self.g, n_features)
         return None if width is None else self.kernel.explicit_dim(width)
 
     def rounding(self, S: Array) -> float:
         return self.kernel.rounding(self.image(S))
 
 
-class Rescaled(_Unary):
+class Rescaled(Unary):
     """f(x) k(x, x') f(x'): rule 2.
 
     Parameters
@@ -257,7 +257,7 @@ class Rescaled(_Unary):
 
     def check_parameters(self) -> None:
         super().check_parameters()
-        _require_callable("Rescaled", "f", self.f)
+        require_callable("Rescaled", "f", self.f)
         require(
             self.kernel.kind != "gram",
             "Rescaled(Precomputed(), f): f needs the points, and a Gram matrix has none. Rescale "
@@ -290,12 +290,12 @@ class Rescaled(_Unary):
         def tile(rows, columns=ALL):
             t = inner(rows, columns)
             t *= self.factors(rows)[:, None] * right[:, columns]  # as one: symmetric to the bit
-            return _checked(t, self)
+            return checked_values(t, self)
 
         return tile
 
     def diagonal(self, X: Array) -> Array:
-        return _checked(self.kernel.diagonal(X) * self.factors(X) ** 2, self)
+        return checked_values(self.kernel.diagonal(X) * self.factors(X) ** 2, self)
 
     def magnitude(self, X: Array) -> Array:
         return self.kernel.magnitude(X) * self.factors(X) ** 2
@@ -311,7 +311,7 @@ class Rescaled(_Unary):
         return self.kernel.rounding(S) + 2
 
 
-class Normalized(_Unary):
+class Normalized(Unary):
     """k(x, z) / sqrt(k(x, x) k(z, z)): the cosine in feature space.
 
     Parameters
@@ -350,7 +350,7 @@ class Normalized(_Unary):
             f"Normalized needs k(x, x) >= 0, and {self.kernel!r} reaches {smallest:.4g}: it is not "
             "a kernel on this data.",
         )
-        _checked(d, self.kernel)
+        checked_values(d, self.kernel)
         tiny = float(xp.finfo(d.dtype).smallest_normal)
         require(
             not bool(xp.any((d > 0) & (d < tiny))),
@@ -365,7 +365,7 @@ class Normalized(_Unary):
         def tile(rows, columns=ALL):
             t = inner(rows, columns)
             t /= self.lengths(rows)[:, None] * right[:, columns]  # as one: symmetric to the bit
-            return _checked(t, self)
+            return checked_values(t, self)
 
         return tile
 
@@ -388,7 +388,7 @@ class Normalized(_Unary):
         return 2 * self.kernel.rounding(S)
 
 
-def _checked(values, kernel):
+def checked_values(values, kernel):
     """Kernel values that came out, refused where they overflowed."""
     xp = namespace(values)
     require(
@@ -409,12 +409,12 @@ def _is_one(columns):
     return isinstance(columns, (str, int, np.integer)) and not isinstance(columns, bool)
 
 
-def _require_callable(kernel, name, value):
+def require_callable(kernel, name, value):
     if not callable(value):
         raise TypeError(f"{kernel}({name}) must be a function, got {type(value).__name__}.")
 
 
-def _width_of(g, n_features):
+def width_of(g, n_features):
     """How many columns g makes of n_features, found by asking it; None where it cannot say."""
     if n_features is None:
         return None

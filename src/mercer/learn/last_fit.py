@@ -22,7 +22,7 @@ from ..engine.arrays import (
     row_norms,
     solve_triangular,
 )
-from ..engine.memory import budget
+from ..engine.memory import budget, matrix
 from ..kernels import Kernel
 from ..kernels.points import take
 from .landmarks import factor
@@ -76,7 +76,7 @@ def last_fit(
     judged = np.sort(rng.permutation(n)[:JUDGED_ROWS])
     # K is factored in place; NumPy's tiles and LAPACK need little beside it.
     copies = 1.1 if is_numpy(X) else 2.2
-    if copies * 8 * n * n <= budget(memory_limit, X):
+    if matrix(n, copies) <= budget(memory_limit, X):
         if choose_alpha:
             alpha = exact_alpha(kernel, X, T, alpha, weights, rng)
         return _exact(kernel, X, T, alpha, weights, judged)

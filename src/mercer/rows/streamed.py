@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse
 
 from ..engine.arrays import as_numpy, is_array, is_cpu, namespace, rows_of, to_torch
+from ..engine.memory import coordinates
 from ..kernels.points import take
 from .held import KeptHere, sliced, stacked
 from .protocol import Column, Sample, Worst, smallest
@@ -223,7 +224,7 @@ def bytes_of_row(points):
         return (12 * points.nnz) // points.shape[0] + 8
     if not is_array(points) or points.dtype == object:
         return 1000
-    return 8 * points.shape[1]
+    return coordinates(1, points.shape[1])
 
 
 def _count(points):
