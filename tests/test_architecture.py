@@ -139,4 +139,4 @@ def test_a_space_knows_no_scikit_learn(path):
     "path", [p for p in FILES if part_of(p) in ("kernels", "engine")], ids=name_of
 )
 def test_files_fit_in_the_head(path):
-    assert len(path.read_text().splitlines()) <= 420
+    assert len(path.read_text().splitlines()) <= 450

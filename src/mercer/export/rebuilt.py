@@ -202,6 +202,7 @@ def _called(name):
 
 # {name in files: (what an object is made of, how it is made again)}
 MAKERS: dict[str, tuple[Callable, Callable]] = {
+    "builtins.range": (lambda r: (r.start, r.stop, r.step), range),
     "numpy.random.RandomState": (lambda state: state.get_state(legacy=True), _random_state),
     "numpy.ma.MaskedArray": (lambda a: (np.asarray(a.data), np.ma.getmaskarray(a)), _masked),
     "sklearn.utils.Bunch": (lambda bunch: (dict(bunch),), _bunch),

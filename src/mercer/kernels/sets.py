@@ -159,6 +159,10 @@ class SetOf(ObjectKernel, Unary):
             return False
         return dim <= SHORT or scipy.sparse.issparse(self.kernel.features(members[:1]))
 
+    def magnitude(self, X: Any) -> Any:
+        """The members' own magnitudes are not known here: k(A, A)."""
+        return self.diagonal(X)
+
     def diagonal(self, X: Any) -> np.ndarray:
         members, starts = self.pooled(X)
         if self._has_short_map(members):
