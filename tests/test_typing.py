@@ -91,7 +91,7 @@ from mercer.kernels import RBF, Polynomial
 RBF(gamma="scael")
 RBF(gamma=None)
 Polynomial(degree="two")
-x: int = RBF().is_psd
+x: str = RBF().is_psd
 RBF(gamma=0.1)
 RBF(gamma="scale")
 """
