@@ -33,6 +33,7 @@ HANDED_OUT = {
     "Kernel",  # abstract
     "KernelComparison",
     "KernelSpace",
+    "LearnedKernel",
     "MercerReport",
     "Plan",
     "NotPSDError",
@@ -43,7 +44,7 @@ HANDED_OUT = {
 # Of a kernel and a map, what users call; the other methods are for those who write kernels.
 KERNEL_METHODS = ("__call__", "diag", "explicit", "explicit_dim", "bind", "polynomial")
 NOT_FOR_USERS = {"fit_rows", "landmark_weights", "leaf_kernel", "linear_coef", "way_back"}
-NOT_FOR_USERS |= {"set_params", "get_params"}
+NOT_FOR_USERS |= {"set_params", "get_params", "of_metric"}
 
 X = np.abs(np.random.default_rng(7).normal(size=(12, 2)))
 Y = np.arange(12) % 2
@@ -76,6 +77,7 @@ def example(cls, examples):
     return {
         "RKHSFunction": lambda: RKHSFunction("rbf", X, np.ones(12)),
         "KernelComparison": comparison,
+        "LearnedKernel": lambda: mercer.learn_kernel(X, Y, "rbf", n_rounds=1),
         "TestResult": lambda: mercer.two_sample_test(X, X + 1, n_permutations=19, random_state=0),
         "FeatureSpaceDisplay": lambda: mercer.FeatureSpaceDisplay(X, Y),
         "GramDisplay": lambda: mercer.GramDisplay(GRAM, Y),
@@ -151,6 +153,7 @@ SHORT = {
     "to_onnx": {},
     "two_sample_test": {"n_permutations": 19},
     "independence_test": {"n_permutations": 19},
+    "learn_kernel": {"kernel": "rbf", "n_rounds": 1},
 }
 
 

@@ -19,7 +19,7 @@ from ..kernels import Kernel
 from ..kernels.points import as_vectors, take
 from ..learn import learn_kernel
 from ..learn.last_fit import LandmarkModel, last_fit
-from ..learn.targets import Targets
+from ..learn.targets import Targets, as_generator
 from .table import TableEncoder
 
 
@@ -55,7 +55,7 @@ class LearnedModel(BaseEstimator):
                 f"Found input variables with inconsistent numbers of samples: X has {Z.shape[0]} "
                 f"rows and y has {targets.columns.shape[0]}."
             )
-        rng = np.random.default_rng(self.random_state)
+        rng = as_generator(self.random_state)
         self.learn_report_ = learn_kernel(
             Z,
             targets.columns

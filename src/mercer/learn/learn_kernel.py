@@ -18,7 +18,7 @@ from .learned import LearnedKernel, Round
 from .leave_one_out import RidgePath
 from .metric import column_scales, damped, with_unit_median
 from .search import bracketed, scaled, tunable, with_weights
-from .targets import Targets, check_weights
+from .targets import Targets, as_generator, as_numbers, check_weights
 
 METRICS = ("full", "diagonal", None)
 # Rows and landmarks of each stage of the search. The next stage is entered while it gains.
@@ -105,7 +105,7 @@ def learn_kernel(
     weights = check_weights(sample_weight, n)
     targets = Targets.of(y, task, weights)
     _check(points, targets, metric, n_rounds, max_landmarks, alphas)
-    rng = np.random.default_rng(random_state)
+    rng = as_generator(random_state)
     search = _Search(points, targets, weights, metric, alphas, rng)
     search.names = names
     with tiles.progress_bar(verbose, "learning the kernel") as bar:
@@ -349,12 +349,12 @@ def _check(X, targets, metric, n_rounds, max_landmarks, alphas):
             f"X has {X.shape[0]} rows and y has {targets.columns.shape[0]}: Found input variables "
             "with inconsistent numbers of samples."
         )
-    if metric not in METRICS:
+    if not isinstance(metric, str | None) or metric not in METRICS:
         raise ValueError(f"metric must be 'full', 'diagonal' or None, got {metric!r}.")
     for name, value, least in (("n_rounds", n_rounds, 0), ("max_landmarks", max_landmarks, 1)):
         if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
             raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")
     if alphas is not None:
-        given = np.asarray(alphas, dtype=float)
+        given = as_numbers("alphas", alphas)
         if given.ndim != 1 or not len(given) or not np.all((given > 0) & (given < np.inf)):
             raise ValueError(f"alphas must be a list of positive numbers, got {alphas!r}.")
