@@ -1,10 +1,16 @@
 """ResidualDisplay: where on a plane a map knows the kernel, and where it does not."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ...engine.arrays import as_numpy, is_array
+from ...estimators.kernel_map import KernelMap
 from ...kernels.base import is_integer
 from ...kernels.points import naming
+from ...kernels.types import Data
 from .style import (
     COLOURS,
     SEQUENTIAL,
@@ -16,6 +22,10 @@ from .style import (
     share_of,
     two_names,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
 
 FINEST, WIDEST = 2000, 1e6
 
@@ -35,13 +45,31 @@ class ResidualDisplay:
     ((120, 120), True)
     """
 
-    def __init__(self, xs, ys, residual, *, points=(), landmarks=None, names=None, title=None):
+    def __init__(
+        self,
+        xs: ArrayLike,
+        ys: ArrayLike,
+        residual: ArrayLike,
+        *,
+        points: ArrayLike = (),
+        landmarks: ArrayLike | None = None,
+        names: Sequence[str] | None = None,
+        title: str | None = None,
+    ) -> None:
         self.xs, self.ys, self.residual = xs, ys, residual
         self.points, self.landmarks = points, landmarks
         self.names, self.title = names, title
 
     @classmethod
-    def from_estimator(cls, kernel_map, X, *, resolution=120, margin=0.25, title=None):
+    def from_estimator(
+        cls,
+        kernel_map: KernelMap,
+        X: Data,
+        *,
+        resolution: int = 120,
+        margin: float = 0.25,
+        title: str | None = None,
+    ) -> Self:
         """Of a fitted KernelMap on data with two columns, around the points X."""
         fitted(kernel_map, "residual", "kernel_", "landmarks_", name="kernel_map")
         if not is_integer(resolution) or not 2 <= resolution <= FINEST:
@@ -77,7 +105,13 @@ class ResidualDisplay:
             title=title,
         )
 
-    def plot(self, ax=None, *, cmap=SEQUENTIAL, colorbar=True):
+    def plot(
+        self,
+        ax: "Axes | None" = None,
+        *,
+        cmap: "str | Colormap" = SEQUENTIAL,
+        colorbar: bool = True,
+    ) -> Self:
         """Draw the map with the points, landmarks ringed."""
         ax = axes_for(ax, (6.0, 4.8))
         self.ax_, self.figure_ = ax, ax.figure
@@ -95,10 +129,18 @@ class ResidualDisplay:
         with naming("cmap"):
             self.image_ = ax.contourf(xs, ys, residual, levels=np.linspace(0, 1, 21), cmap=cmap)
         if len(points):
-            ax.scatter(*points.T, s=10, color="white", edgecolors="#333333", linewidths=0.4)
+            ax.scatter(
+                points[:, 0],
+                points[:, 1],
+                s=10,
+                color="white",
+                edgecolors="#333333",
+                linewidths=0.4,
+            )
         if landmarks is not None and len(landmarks) < len(points):
             ax.scatter(
-                *landmarks.T,
+                landmarks[:, 0],
+                landmarks[:, 1],
                 s=42,
                 facecolors="none",
                 edgecolors=COLOURS[1],
