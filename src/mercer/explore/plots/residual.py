@@ -1,7 +1,7 @@
 """ResidualDisplay: where on a plane a map knows the kernel, and where it does not."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -77,9 +77,10 @@ class ResidualDisplay:
                 f"resolution must be an integer from 2 to {FINEST}, got {resolution!r}."
             )
         resolution, margin = int(resolution), share_of(margin, "margin", WIDEST)
-        names = [str(name) for name in X.columns] if hasattr(X, "columns") else None
-        X = X if names is not None or not is_array(X) else as_numpy(X)
-        points = numbers_of(X.to_numpy() if names is not None else X, "X", 2)
+        rows: Any = X
+        names = [str(name) for name in rows.columns] if hasattr(rows, "columns") else None
+        rows = rows if names is not None or not is_array(rows) else as_numpy(rows)
+        points = numbers_of(rows.to_numpy() if names is not None else rows, "X", 2)
         if points.ndim != 2 or points.shape[1] != 2:
             raise ValueError(
                 f"a residual map is drawn on a plane: X must have two columns, got {points.shape}."
@@ -87,9 +88,9 @@ class ResidualDisplay:
         low, high = points.min(axis=0), points.max(axis=0)
         edge = margin * np.where(high > low, high - low, 1.0)
         xs, ys = (np.linspace(low[j] - edge[j], high[j] + edge[j], resolution) for j in range(2))
-        grid = np.column_stack([g.ravel() for g in np.meshgrid(xs, ys)])
+        grid: Any = np.column_stack([g.ravel() for g in np.meshgrid(xs, ys)])
         if names is not None:
-            grid = type(X)(dict(zip(X.columns, grid.T)))
+            grid = type(rows)(dict(zip(rows.columns, grid.T)))
         rho2 = as_numpy(kernel_map.residual(grid))
         length = as_numpy(kernel_map.kernel_.diag(grid))
         relative = rho2 / np.where(length > 0, length, 1)
@@ -152,10 +153,9 @@ class ResidualDisplay:
             bar = self.figure_.colorbar(self.image_, ax=ax, ticks=[0, 0.25, 0.5, 0.75, 1])
             bar.set_label("unseen share ρ²(z) / k(z, z)")
             bar.outline.set_visible(False)
-        for set_label, name in zip(
-            (ax.set_xlabel, ax.set_ylabel), two_names(self.names) or ("", "")
-        ):
-            set_label(literally(name))
+        across, up = two_names(self.names) or ("", "")
+        ax.set_xlabel(literally(across))
+        ax.set_ylabel(literally(up))
         quiet(ax)
         if self.title is not None:
             ax.set_title(literally(self.title), loc="left")

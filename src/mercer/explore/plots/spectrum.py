@@ -100,7 +100,7 @@ class SpectrumDisplay:
             ax.set_xscale("log")
             ax.xaxis.set_major_formatter("{x:g}")
         enough = self.components_for(wanted) if wanted else None
-        if enough:
+        if wanted is not None and enough:
             ax.plot([enough], [100 * cumulated[enough - 1]], "o", color=shade, ms=6)
             # Under the curve, which is concave: the right half below it is always free.
             ax.text(
