@@ -1,8 +1,9 @@
 """What every estimator shares: a `kernel` parameter, points, all-or-nothing fits."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import wraps
-from typing import Any
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 import scipy.sparse
@@ -15,6 +16,7 @@ from ..kernels import (
     FromFeatures,
     FromFunction,
     Intersection,
+    Kernel,
     Laplacian,
     Periodic,
     as_kernel,
@@ -30,13 +32,14 @@ from ..rows.streamed import StreamedRows, is_stream
 from .arguments import shows_new_spelling
 from .sklearn_compat import check_feature_names, check_n_features
 
+Method = TypeVar("Method", bound=Callable[..., Any])
 # What a fit learns about its input.
 INPUT_NAMES = ("n_features_in_", "feature_names_in_", "array_kind_")
 # Kernels that compare points column by column, or call functions that need arrays.
 DENSE_ONLY = (Chi2, FromFeatures, FromFunction, FromSklearn, Intersection, Laplacian, Periodic)
 
 
-def all_or_nothing(fit):
+def all_or_nothing(fit: Method) -> Method:
     """A fit that fails (or is interrupted) leaves the estimator as it was.
 
     The fit runs on a copy without the attributes of earlier fits, and the copy's state replaces the
@@ -46,12 +49,12 @@ def all_or_nothing(fit):
     return _on_a_copy(fit, lambda name: not name.endswith("_") and not name.startswith("_cached"))
 
 
-def all_or_nothing_more(partial_fit):
+def all_or_nothing_more(partial_fit: Method) -> Method:
     """The same for fits that go on from what is there."""
     return _on_a_copy(partial_fit, lambda name: True)
 
 
-def _on_a_copy(fit, keeps):
+def _on_a_copy(fit: Method, keeps: Callable[[str], bool]) -> Method:
     @wraps(fit)
     def wrapped(self, *args, **kwargs):
         _refuse_masked(args, kwargs)
@@ -61,7 +64,7 @@ def _on_a_copy(fit, keeps):
         self.__dict__ = vars(work)
         return self if answer is work else answer
 
-    return wrapped
+    return cast(Method, wrapped)
 
 
 def _refuse_masked(args, kwargs):
@@ -71,7 +74,7 @@ def _refuse_masked(args, kwargs):
         pts.refuse_masked(value, name)
 
 
-def on_fitted(method):
+def on_fitted(method: Method) -> Method:
     """A method of a fitted estimator, on arrays of the kind that it was fitted on.
 
     On a Dask collection it is applied partition by partition, when the result is asked for.
@@ -86,7 +89,7 @@ def on_fitted(method):
         _check_kind(self, X, method.__name__)
         return method(self, X, *args, **kwargs)
 
-    return wrapped
+    return cast(Method, wrapped)
 
 
 class KernelEstimator(BaseEstimator):
@@ -102,7 +105,7 @@ class KernelEstimator(BaseEstimator):
                 cls.__init__, cls.__name__
             )
 
-    def set_params(self, **params):
+    def set_params(self, **params: object) -> Self:
         """Set parameters; a kernel given by name becomes an object when one of its own is set."""
         kernel = params.get("kernel", self.kernel)
         if isinstance(kernel, str) and any(name.startswith("kernel__") for name in params):
@@ -117,7 +120,7 @@ class KernelEstimator(BaseEstimator):
             state["array_kind_"] = ("numpy", "cpu")
         return state
 
-    def leaf_kernel(self):
+    def leaf_kernel(self) -> Kernel:
         """The kernel itself, also where it is given inside a map."""
         inside_map = isinstance(self.kernel, KernelEstimator)
         return as_kernel(self.kernel.kernel if inside_map else self.kernel)

@@ -1,6 +1,6 @@
 """KernelClassifier: the model to try first on a table with classes to tell apart."""
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from ..engine.arrays import as_numpy, on_device_of
+from ..kernels.types import Array
 from ..learn.targets import Targets
 from .base import all_or_nothing
 from .learned_model import LearnedModel, host
@@ -96,13 +97,13 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:
         return softmax(scores / self.temperature_ + self.bias_, axis=1)
 
-    def predict_proba(self, X: ArrayLike) -> Any:
+    def predict_proba(self, X: ArrayLike) -> Array:
         """Probability of each class, in the order of `classes_`."""
         f, _ = self._values(X)
         P = self._probabilities(as_numpy(f))
         return on_device_of(P, f)
 
-    def predict(self, X: ArrayLike) -> Any:
+    def predict(self, X: ArrayLike) -> Array:
         """The most probable class of every row."""
         best = as_numpy(self.predict_proba(X)).argmax(axis=1)
         return self.classes_[best]

@@ -38,7 +38,7 @@ class LearnedModel(BaseEstimator):
         memory_limit: int | str | None = None,
         random_state: int | None = 0,
         verbose: bool = False,
-    ):
+    ) -> None:
         self.kernel = kernel
         self.metric = metric
         self.max_landmarks = max_landmarks

@@ -1,7 +1,7 @@
 """TableEncoder: a table as people keep it, turned into a matrix that a kernel can use."""
 
 import re
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -84,14 +84,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         text: str = "ngrams",
         text_components: int = 10,
         random_state: int = 0,
-    ):
+    ) -> None:
         self.scale = scale
         self.max_categories = max_categories
         self.text = text
         self.text_components = text_components
         self.random_state = random_state
 
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Decide what becomes of each column; `y` is not used."""
         self._check_parameters()
         names, columns = self._columns(X, reset=True)
@@ -126,7 +126,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 parts.append(encoder.transform(values))
         return np.hstack(parts).astype(float, copy=False)
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+    def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
         """Names of the columns of the result, such as "age", "town=Rome", "day (weekday, sine)"."""
         check_is_fitted(self)
         given = getattr(self, "feature_names_in_", None)

@@ -9,6 +9,7 @@ import scipy.sparse
 
 from .base import ALL, Kernel
 from .hashing import FEW_COLUMNS, numbered, squared_lengths
+from .types import Array, Data, Tile
 
 # Columns that more than one row in so many has are multiplied as a dense matrix.
 FREQUENT = 16
@@ -23,7 +24,7 @@ class ObjectKernel(Kernel):
     def kind(self) -> str:
         return "objects"
 
-    def points(self, X: Any, name: str = "X") -> Any:
+    def points(self, X: Data, name: str = "X") -> Array:
         X = super().points(X, name)
         if X.ndim == 2 and getattr(X.dtype, "kind", "") == "O":
             if X.shape[1] > 1:
@@ -45,13 +46,13 @@ class SparseMap(ObjectKernel):
     def is_psd(self) -> bool | None:
         return True
 
-    def features(self, X: Any) -> Any:
+    def features(self, X: Array) -> Array:
         raise NotImplementedError(f"{type(self).__name__} must define features(X).")
 
-    def against(self, S: Any) -> Callable:
+    def against(self, S: Array) -> Tile:
         return Products(self.features, S)
 
-    def diagonal(self, X: Any) -> np.ndarray:
+    def diagonal(self, X: Array) -> Array:
         return squared_lengths(self.features(X))
 
 

@@ -18,7 +18,7 @@ from .learned import LearnedKernel, Round
 from .leave_one_out import RidgePath
 from .metric import column_scales, damped, with_unit_median
 from .search import bracketed, scaled, tunable, with_weights
-from .targets import Targets, as_generator, as_numbers, check_weights
+from .targets import Targets, as_generator, check_weights, checked_numbers
 
 METRICS = ("full", "diagonal", None)
 # Rows and landmarks of each stage of the search. The next stage is entered while it gains.
@@ -355,6 +355,6 @@ def _check(X, targets, metric, n_rounds, max_landmarks, alphas):
         if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
             raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")
     if alphas is not None:
-        given = as_numbers("alphas", alphas)
+        given = checked_numbers("alphas", alphas)
         if given.ndim != 1 or not len(given) or not np.all((given > 0) & (given < np.inf)):
             raise ValueError(f"alphas must be a list of positive numbers, got {alphas!r}.")

@@ -93,7 +93,7 @@ def check_weights(weights: Any, n: int) -> np.ndarray | None:
     """One non-negative number per row, not all zero; None for equal weights."""
     if weights is None:
         return None
-    w = as_numbers("sample_weight", as_numpy(weights) if is_array(weights) else weights)
+    w = checked_numbers("sample_weight", as_numpy(weights) if is_array(weights) else weights)
     w = np.full(n, w) if w.ndim == 0 else w
     if w.shape != (n,) or not np.isfinite(w).all() or (w < 0).any() or not (w > 0).any():
         raise ValueError(
@@ -103,7 +103,7 @@ def check_weights(weights: Any, n: int) -> np.ndarray | None:
     return w
 
 
-def as_numbers(name: str, values: Any) -> np.ndarray:
+def checked_numbers(name: str, values: Any) -> np.ndarray:
     """An argument as an array of floats, refused by its name."""
     try:
         if np.iscomplexobj(values):

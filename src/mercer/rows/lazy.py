@@ -2,7 +2,9 @@
 
 import copy
 import pickle
+from collections.abc import Callable
 from functools import wraps
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -13,9 +15,10 @@ from .tasks import client_of, current_worker, panels, share, task
 
 # Models up to this size stay in the graph of a lazy result; larger ones go to the cluster first.
 SMALL_MODEL = 4 << 20
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-def lazily(method):
+def lazily(method: Method) -> Method:
     """A method that answers a Dask collection with a lazy one, and anything else as it is."""
 
     @wraps(method)
@@ -24,7 +27,7 @@ def lazily(method):
             return method(self, X, *args, **kwargs)
         return apply(self, method.__name__, X, args, kwargs)
 
-    return wrapped
+    return cast(Method, wrapped)
 
 
 def apply(estimator, name, X, args=(), kwargs=None):

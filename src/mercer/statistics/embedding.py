@@ -11,6 +11,7 @@ from ..estimators.kernel_map import KernelMap
 from ..expansion import RKHSFunction
 from ..kernels import Kernel
 from ..kernels.points import n_points
+from ..kernels.types import Input
 from .samples import Sample, Samples, slice_of
 from .spaces import as_map, generator, kernel_of, pool_size
 
@@ -29,7 +30,10 @@ class Distance(NamedTuple):
 
 
 def mean_embedding(
-    X: Any, kernel: Kernel | KernelMap | str = "rbf", *, random_state: Any = None
+    X: Input,
+    kernel: Kernel | KernelMap | str = "rbf",
+    *,
+    random_state: int | np.random.Generator | None = None,
 ) -> RKHSFunction:
     """Represent a whole sample by one function, the mean of k(x_i, .) over its rows.
 
@@ -64,7 +68,11 @@ def mean_embedding(
 
 
 def distance_between(
-    X: Any, Y: Any, kernel: Kernel | KernelMap | str = "rbf", *, random_state: Any = None
+    X: Input,
+    Y: Input,
+    kernel: Kernel | KernelMap | str = "rbf",
+    *,
+    random_state: int | np.random.Generator | None = None,
 ) -> Distance:
     """Measure how far apart two samples are in feature space: their MMD, with an error bound.
 

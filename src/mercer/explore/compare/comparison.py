@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from tqdm import tqdm
 
 from ...engine.arrays import as_numpy
@@ -13,6 +14,7 @@ from ...estimators.table import TableEncoder
 from ...kernels import RBF, Cosine, Kernel, Laplacian, Linear, Polynomial, as_kernel
 from ...kernels.base import is_integer
 from ...kernels.points import is_frame, n_points
+from ...kernels.types import Data
 from ..embeddings import Coordinates, available, embed
 from . import verdict
 from .baselines import Baseline, ordinary_models
@@ -34,11 +36,11 @@ def compare_kernels(
     repeats: int | str = "auto",
     tune: bool = True,
     baselines: bool = True,
-    encoder: Any = "auto",
+    encoder: BaseEstimator | str | None = "auto",
     train_size: int | None = None,
     n_neighbors: int = 5,
     embeddings: str | Sequence[str] = "auto",
-    samples: Any = None,
+    samples: Data | None = None,
     image_shape: tuple[int, int] | None = None,
     target_name: str | None = None,
     max_points: int = 2000,
