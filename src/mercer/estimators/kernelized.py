@@ -17,11 +17,14 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from ..engine.arrays import as_numpy, is_array
 from ..engine.memory import MemoryLimitError
 from ..expansion import RKHSFunction
 from ..kernels import as_kernel
 from ..kernels.adapters import KernelLike
+from ..kernels.points import naming
 from ..kernels.types import Array, Data, Input
+from ..rows.dask import is_dask
 from ..rows.gather import held_column, held_if_few
 from .base import all_or_nothing, on_fitted
 from .in_parts import fit_in_parts, require_parts
@@ -77,6 +80,19 @@ def delegated(name: str, text: str) -> Callable[..., Any]:
     return available_if(inner_has(name))(on_fitted(method))
 
 
+def _check_weights(sample_weight):
+    """Refused here, by name: what the estimator inside says of weights names no argument."""
+    if is_dask(sample_weight):
+        return
+    with naming("sample_weight"):
+        weights = np.asarray(as_numpy(sample_weight) if is_array(sample_weight) else sample_weight)
+        if weights.dtype.kind == "c":
+            raise TypeError("complex weights are not supported.")
+        weights = weights.astype(float)
+    if weights.size and not np.any(weights != 0):
+        raise ValueError("sample_weight must not be all zero.")
+
+
 class fit_as_inner_does:
     """`fit`, with an argument sample_weight exactly where the estimator inside takes one.
 
@@ -89,6 +105,7 @@ class fit_as_inner_does:
         # Named `fit`, so that its bound method pickles as one.
         def fit(self, X, y=None, sample_weight=None, **params):
             if sample_weight is not None:
+                _check_weights(sample_weight)
                 params["sample_weight"] = sample_weight
             return plain(self, X, y, **params)
 

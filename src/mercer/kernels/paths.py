@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..engine.arrays import as_numpy, is_array
 from .base import is_integer, require
 from .hashing import squared_lengths
 from .monomials import require_room
@@ -72,7 +73,7 @@ class Signature(ObjectKernel):
         paths: list[np.ndarray] = []
         for i, x in enumerate(X):
             try:
-                path = np.asarray(x, dtype=np.float64)
+                path = np.asarray(as_numpy(x) if is_array(x) else x, dtype=np.float64)
             except (TypeError, ValueError) as error:
                 raise type(error)(
                     f"X[{i}] is not a path, an array of points and channels ({error})."

@@ -29,6 +29,7 @@ from ...kernels import (
     QuadraticForm,
     RationalQuadratic,
     Sigmoid,
+    Tanimoto,
 )
 from ...kernels.algebra import Exp, PolynomialOf, Power, Product, Scaled, Sum
 from ...kernels.monomials import monomial_table
@@ -66,7 +67,7 @@ def _(kernel: Polynomial, X, S):
 
 @values.register
 def _(kernel: QuadraticForm, X, S):
-    return X @ kernel.right(S).T
+    return features(kernel, X) @ kernel.right(S).T
 
 
 @values.register
@@ -155,6 +156,15 @@ def _(kernel: Chi2, X, S):
 @values.register
 def _(kernel: Intersection, X, S):
     return X.graph.rowwise(X, S, lambda x, s: x.minimum(s))
+
+
+@values.register
+def _(kernel: Tanimoto, X, S):
+    common = X.graph.rowwise(X, S, lambda x, s: x.minimum(s))
+    union = X.sum(1, keepdims=True) + S.sum(axis=1) - common
+    share = common / union.where_zero(1.0)
+    # Two rows of zeros are alike: 0 / 0 is 1 here.
+    return X.graph.op("Where", X.graph.op("Equal", union, 0.0), 1.0, share)
 
 
 @values.register
@@ -266,6 +276,11 @@ def _(kernel, X):
 @diagonal.register
 def _(kernel: Intersection, X):
     return X.sum(1, keepdims=True)
+
+
+@diagonal.register
+def _(kernel: Tanimoto, X):
+    return X.full(1, 1.0)
 
 
 @diagonal.register
