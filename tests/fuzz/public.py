@@ -208,6 +208,8 @@ def methods(cls):
         function = inspect.unwrap(function) if callable(function) else function
         ours = getattr(function, "__module__", None) or ""
         public = method[0] != "_" and method not in NOT_FOR_USERS
+        if method == "error_bound" and "Ridge" in cls.__name__:
+            continue  # of iterative solutions alone; the examples are solved directly
         if public and callable(function) and ours.startswith("mercer"):
             yield method
 

@@ -20,7 +20,7 @@ from ..kernels.points import as_vectors, take
 from ..learn import learn_kernel
 from ..learn.last_fit import LandmarkModel, last_fit
 from ..learn.targets import Targets, as_generator
-from .table import TableEncoder
+from .table import TableEncoder, array_of_lists
 
 
 class LearnedModel(BaseEstimator):
@@ -90,6 +90,8 @@ class LearnedModel(BaseEstimator):
 
     def _encoded(self, X, reset):
         """The rows as a matrix of floats: through the encoder, or as they are on a device."""
+        if not hasattr(X, "shape"):
+            X = array_of_lists(X)
         if not reset:
             self._check_same_kind(X)
         if is_array(X) and not is_numpy(X):
