@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from ..engine.arrays import is_array, is_numpy
 from .base import ALL, Kernel
 from .hashing import FEW_COLUMNS, numbered, squared_lengths
 from .types import Array, Data, Tile
@@ -25,7 +26,14 @@ class ObjectKernel(Kernel):
         return "objects"
 
     def points(self, X: Data, name: str = "X") -> Array:
+        if is_array(X) and not is_numpy(X):
+            raise TypeError(
+                f"{name} is an array of {type(X).__module__}: {type(self).__name__} reads objects "
+                "on the host; convert it to NumPy first."
+            )
         X = super().points(X, name)
+        if X.dtype == np.float32:
+            X = X.astype(np.float64)  # values of paths may be beyond single precision
         if X.ndim == 2 and getattr(X.dtype, "kind", "") == "O":
             if X.shape[1] > 1:
                 raise ValueError(
