@@ -333,7 +333,7 @@ def _shown(X, samples, image_shape, sample):
         pixels = np.asarray(shown.to_numpy() if is_frame(shown) else shown)
         if pixels[0].size != height * width:
             raise ValueError(
-                f"image_shape {tuple(image_shape)} needs {height * width} values a row, "
+                f"image_shape {tuple(image_shape)} needs {height * width} values per row, "
                 f"got {pixels[0].size}."
             )
     return shown
