@@ -376,7 +376,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
     @lazily
     def project(self, X: Data, coef: ArrayLike, intercept: ArrayLike = 0.0) -> Array:
-        """transform(X) @ coef + intercept for a matrix coef, at one kernel value per row and landmark.
+        """transform(X) @ coef + intercept for a matrix coef, from kernel values alone.
 
         The coefficients move to the landmarks once, and kernel tiles are multiplied as they are
         made. With many columns the coordinates themselves are cheaper, and more accurate.
