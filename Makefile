@@ -92,7 +92,7 @@ $(VENV)/.created:
 
 $(VENV)/.demo: EXTRAS := cli
 $(VENV)/.test: EXTRAS := test,cli
-$(VENV)/.lint: EXTRAS := lint
+$(VENV)/.lint: EXTRAS := lint,test,cli
 $(VENV)/.bench: EXTRAS := bench
 $(VENV)/.docs: EXTRAS := docs,cli
 
