@@ -102,7 +102,8 @@ def plain_figures(gallery_conf, fname):
             "axes.spines.right": False,
             "axes.titlelocation": "left",
             "axes.titlesize": "medium",
-            "font.size": 9.5,
+            "font.size": 12,  # readable when the page shows the figure at half its width
+            "legend.fontsize": "small",
         }
     )
 
@@ -139,7 +140,6 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "backreferences_dir": "generated/backreferences",
     "doc_module": ("mercer",),
-    "reference_url": {"mercer": None},
     "image_srcset": ["2x"],
     "matplotlib_animations": False,
     "plot_gallery": "True",

@@ -42,7 +42,7 @@ algorithms = {
 
 line = np.linspace(-1.25, 1.25, 90)
 plane = np.column_stack([g.ravel() for g in np.meshgrid(line, line)])
-fig, axes = plt.subplots(2, 3, figsize=(9, 6.2))
+fig, axes = plt.subplots(2, 3, figsize=(8, 5.9))
 for ax, (name, model) in zip(axes.ravel(), algorithms.items()):
     model.fit(X, arm)
     ax.contourf(

@@ -64,7 +64,7 @@ for name, kernel in kernels.items():
 model = KernelRidge(0.1, kernels["hour * warmth * place"]).fit(table, rented)
 hours, degrees = np.linspace(0, 24, 37), np.linspace(-5, 30, 22)
 grid = np.meshgrid(hours, degrees)
-fig, axes = plt.subplots(1, 2, figsize=(9.5, 3.2), sharey=True)
+fig, axes = plt.subplots(1, 2, figsize=(8, 3.2), sharey=True)
 for ax, where in zip(axes, ("station", "lake")):
     asked = pd.DataFrame({"hour": grid[0].ravel(), "warmth": grid[1].ravel(), "place": where})
     value = model.predict(asked).reshape(22, 37)
