@@ -26,12 +26,12 @@ X = (turn / 8)[:, None] * np.column_stack(
 
 space = KernelMap(RBF(12.0), tol=1e-4)
 algorithms = {
-    "logistic regression, straight": LogisticRegression(),
-    "logistic regression": Kernelized(LogisticRegression(C=100), space),
+    "no kernel": LogisticRegression(),
+    "logistic": Kernelized(LogisticRegression(C=100), space),
     "linear SVM": Kernelized(LinearSVC(C=10), space),
     "nearest centroid": Kernelized(NearestCentroid(), space),
     "perceptron": Kernelized(Perceptron(), space),
-    "least-squares LDA": Kernelized(
+    "LDA": Kernelized(
         LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.01), space
     ),
 }

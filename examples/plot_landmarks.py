@@ -24,7 +24,7 @@ hamlets = np.repeat(centres, 8, axis=0) + 0.05 * rng.normal(size=(240, 2))
 X = np.vstack([crowd, hamlets])
 kernel = RBF(3.0)
 
-fig, axes = plt.subplots(1, 3, figsize=(8, 3.4), sharex=True, sharey=True)
+fig, axes = plt.subplots(1, 3, figsize=(8, 4.2), sharex=True, sharey=True, layout="compressed")
 for ax, pivots in zip(axes, ("uniform", "random", "greedy")):
     kernel_map = KernelMap(kernel, max_rank=40, pivots=pivots, random_state=0).fit(X)
     rho2 = kernel_map.residual(X)

@@ -7,9 +7,9 @@ from .spectrum import SpectrumDisplay
 from .style import as_comparison, is_numeric_target, literally, pyplot
 
 
-FONT_SIZE = 12  # readable when a page shows the picture at half its width
-COLUMN = 2.7  # inches for each kernel
-LETTER = 0.105  # inches, about what a letter of that size takes
+FONT_SIZE = 14  # readable when a page shows the picture at half its width
+COLUMN = 2.5  # inches for each kernel
+LETTER = 0.12  # inches, about what a letter of that size takes
 
 
 class ComparisonDisplay:
@@ -76,13 +76,15 @@ class ComparisonDisplay:
             self._legend()
         letters = int(width / LETTER)
         headline = textwrap.fill(literally(c.headline, 160), letters)
+        if c.spaces[0].score is not None:
+            headline += f"\n({c.score_name} of each on left-out rows)"
         self.figure_.suptitle(headline, x=0.01, ha="left", fontsize="large", weight="bold")
 
     def _heading(self, space):
         text = textwrap.fill(literally(space.name, 40), int(COLUMN / LETTER))
         if space.score is None:
             return text
-        return f"{text}\n{self.comparison.score_name} {space.score:.3f}"
+        return f"{text}\n{space.score:.3f}"
 
     def _share_limits(self, axes):
         """One scale for all spectra, so that they compare."""
