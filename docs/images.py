@@ -59,7 +59,8 @@ def which():
             parts.append(f'<path d="M{left[0] + 98} {down}V{y + step - 3}"/>')
             parts.append(f'<text class="word" x="{left[0] + 116}" y="{down + 17}">no</text>')
     total = 20 + step * len(WHICH) - (step - height)
-    return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 460 {total}" width="460" role="img">
+    size = f'viewBox="0 0 460 {total}" width="460"'
+    return f"""<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">
 <title>Which one should I use?</title>
 <style>
 text {{ font: 15px sans-serif; text-anchor: middle; fill: #1a1a1a; }}

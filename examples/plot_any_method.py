@@ -31,9 +31,7 @@ algorithms = {
     "linear SVM": Kernelized(LinearSVC(C=10), space),
     "nearest centroid": Kernelized(NearestCentroid(), space),
     "perceptron": Kernelized(Perceptron(), space),
-    "LDA": Kernelized(
-        LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.01), space
-    ),
+    "LDA": Kernelized(LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.01), space),
 }
 
 # %%

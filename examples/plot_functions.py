@@ -49,7 +49,9 @@ for ax, (name, kernel) in zip(axes.ravel(), kernels.items()):
     )
     ax.plot(x, functions, lw=1.4)
     ax.set(title=name, yticks=[])
-    ax.text(0.98, 0.03, f"rank {Phi.shape[1]}", transform=ax.transAxes, ha="right", fontsize="small")
+    ax.text(
+        0.98, 0.03, f"rank {Phi.shape[1]}", transform=ax.transAxes, ha="right", fontsize="small"
+    )
 axes[-1, -1].axis("off")
 axes[-2, -1].tick_params(labelbottom=True)
 plt.show()

@@ -28,7 +28,10 @@ learned.plot()
 
 direction = X @ learned.directions[:, 0]
 figure, axes = plt.subplots(1, 2, figsize=(8, 3.8), sharey=True, layout="constrained")
-for axis, values, name in ((axes[0], X[:, 0], "column 0"), (axes[1], direction, "learned direction")):
+for axis, values, name in (
+    (axes[0], X[:, 0], "column 0"),
+    (axes[1], direction, "learned direction"),
+):
     axis.scatter(values, y, s=12, color="#0072B2")
     axis.set(xlabel=name)
 axes[0].set(ylabel="target")

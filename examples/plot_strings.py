@@ -56,7 +56,6 @@ print(check_mercer(kernel, everything))
 # meaning, and still finds that the threes and the sixes are related.
 
 
-
 def spread_out(points, width, height, rounds=200):
     """Move labels of this size apart until none covers another."""
     points = points.copy()

@@ -54,7 +54,9 @@ def test_blocks_run(page, tmp_path, monkeypatch):
         with contextlib.redirect_stdout(printed):
             exec(compile("\n" * line + code, str(page), "exec"), names)
         if expected is not None:
-            assert same_output(expected, printed.getvalue()), f"line {line} prints\n{printed.getvalue()}\ninstead of\n{expected}"
+            assert same_output(expected, printed.getvalue()), (
+                f"line {line} prints\n{printed.getvalue()}\ninstead of\n{expected}"
+            )
     close_figures()
 
 

@@ -50,7 +50,7 @@ from_kernel = KernelPCA(2, RBF(2.0)).fit_transform(X)
 print("differ by", f"{np.abs(np.abs(from_distances) - np.abs(from_kernel)).max():.0e}")
 
 # %%
-# Dissimilarities that are no Euclidean distances (travel times, edit distances, votes) give some
+# Dissimilarities that are not Euclidean distances (travel times, edit distances, votes) give some
 # negative eigenvalues. They are reported and left out; a large share of them is a warning that no
 # map can be faithful. New points are placed by their distances to the old ones, one at a time:
 

@@ -37,7 +37,7 @@ app = typer.Typer(
 CERTIFIED = 500
 
 Target = Annotated[
-    str | None, typer.Option("--target", "-t", help="Column to tell apart or to predict.")
+    str | None, typer.Option("--target", "-t", help="The column to predict: numbers or classes.")
 ]
 Kernels = Annotated[
     list[str] | None,
@@ -68,7 +68,7 @@ MaxPoints = Annotated[int, typer.Option(min=10, help="Larger data are sampled.")
 
 
 def run():
-    """The command, with bad input told in one line: exit code 2, no traceback."""
+    """The command; bad input ends in one line and exit code 2, without a traceback."""
     try:
         result = app(standalone_mode=False)
     except (BadInput, ValueError, TypeError, ImportError, OSError, MemoryError) as error:
@@ -266,7 +266,7 @@ def map_(
     kernel: Annotated[str, typer.Option("--kernel", "-k", help="The kernel.")] = "RBF()",
     target: Annotated[
         str | None,
-        typer.Option("--target", "-t", help="A column to keep beside the coordinates."),
+        typer.Option("--target", "-t", help="A column to copy into the result."),
     ] = None,
     matrix: Matrix = None,
     scale: Scale = "auto",
@@ -278,7 +278,7 @@ def map_(
         str, typer.Option(help="cholesky, eigen, symmetric, closed or auto.")
     ] = "cholesky",
     indefinite: Annotated[
-        str, typer.Option(help="What to do where it is no kernel: raise, clip, flip or shift.")
+        str, typer.Option(help="What to do if it is not a kernel: raise, clip, flip or shift.")
     ] = "raise",
     sep: Sep = None,
     encoding: Encoding = None,

@@ -37,7 +37,7 @@ def fit(
         str | None, typer.Option("--kernel", "-k", help="A kernel to tune; else one is chosen.")
     ] = None,
     compare: Annotated[
-        bool, typer.Option(help="Fit gradient boosting beside it, for comparison.")
+        bool, typer.Option(help="Also fit gradient boosting, for comparison.")
     ] = True,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ):
@@ -132,7 +132,7 @@ def _split(frame, target, notes):
     frame = frame[known].reset_index(drop=True)
     X = frame.drop(columns=target)
     if X.shape[1] == 0:
-        raise BadInput(f"the table has no column beside the target {target!r}.")
+        raise BadInput(f"the table has no column besides the target {target!r}.")
     return X, frame[target].to_numpy()
 
 

@@ -282,7 +282,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
     @lazily
     def residual(self, X: Data, diag: ArrayLike | None = None) -> Array:
-        """rho^2(x) = k(x, x) - |phi(x)|^2 for every row: what the map does not see of it.
+        """Measure what the map does not see of every row: rho^2(x) = k(x, x) - |phi(x)|^2.
 
         Zero at training points of an untruncated map; a novelty score and the Gaussian-process
         variance at zero noise elsewhere. A precomputed kernel needs `diag`, the k(x, x).
@@ -296,7 +296,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         diag: ArrayLike | None = None,
         diag_Y: ArrayLike | None = None,
     ) -> Array:
-        """A bound of |k(x, y) - phi(x) . phi(y)| for every pair, rounding included.
+        """Bound the error |k(x, y) - phi(x) . phi(y)| of every pair, rounding included.
 
         Holds for any points, training or not (space/certificate.py has the argument), where the
         kernel is valid. With ``kernel_.is_proven`` that follows from its construction; else it was
@@ -342,7 +342,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         residual: bool = True,
         diag: ArrayLike | None = None,
     ) -> Array:
-        """Distances in feature space, sqrt(k(x,x) + k(y,y) - 2 k(x,y)): [EXACT] (26).
+        """Measure distances in feature space, sqrt(k(x,x) + k(y,y) - 2 k(x,y)): [EXACT] (26).
 
         With ``residual=False``: distances between the coordinates alone. A precomputed kernel does
         not know k(x, y) of two new points; there the coordinates stand in for it.

@@ -15,7 +15,7 @@ from .types import Array, Columns, Tile
 
 
 class OnColumns(Unary):
-    """k on a group of columns: rules 9 and 10, for kernels on separate variables.
+    """Apply a kernel to some of the columns only (rules 9 and 10 of [KERNELS]).
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ class OnColumns(Unary):
 
 
 class OnFeatures(Unary):
-    """k(g(x), g(x')): rule 7.
+    """Apply a kernel after a function g of the rows: k(g(x), g(z)), rule 7 of [KERNELS].
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ class OnFeatures(Unary):
 
 
 class Rescaled(Unary):
-    """f(x) k(x, x') f(x'): rule 2.
+    """Weight points by a function: f(x) k(x, z) f(z), rule 2 of [KERNELS].
 
     Parameters
     ----------
@@ -312,7 +312,7 @@ class Rescaled(Unary):
 
 
 class Normalized(Unary):
-    """k(x, z) / sqrt(k(x, x) k(z, z)): the cosine in feature space.
+    """Ignore lengths in feature space: k(x, z) / sqrt(k(x, x) k(z, z)), the cosine there.
 
     Parameters
     ----------

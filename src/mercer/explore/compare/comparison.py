@@ -48,7 +48,7 @@ def compare_kernels(
     verbose: bool = False,
     callback: Callable[[int, int, str], Any] | None = None,
 ) -> KernelComparison:
-    """Which kernel suits the data: scores on unseen rows, pictures, and a model to go on with.
+    """Find out which kernel suits the data: scores on unseen rows, pictures, and a model.
 
     Every kernel is judged by the same quantity, on rows that the model has not seen: for classes
     the balanced accuracy (each class counts the same) of the discriminant in its feature space, for

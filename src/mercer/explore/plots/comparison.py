@@ -6,7 +6,6 @@ from .feature_space import FeatureSpaceDisplay
 from .spectrum import SpectrumDisplay
 from .style import as_comparison, is_numeric_target, literally, pyplot
 
-
 FONT_SIZE = 14  # readable when a page shows the picture at half its width
 COLUMN = 2.5  # inches for each kernel
 LETTER = 0.12  # inches, about what a letter of that size takes

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class FeatureSpaceDisplay:
-    """A scatter of points in two coordinates of a feature space.
+    """Draw points in two coordinates of a feature space.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class FeatureSpaceDisplay:
     Attributes
     ----------
     ax_, figure_ : matplotlib's, after plot
-    points_ : list of the drawn collections, one a class
+    points_ : list of the drawn collections, one per class
 
     Examples
     --------
