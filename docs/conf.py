@@ -64,8 +64,21 @@ def escape_mathematics(app, what, name, obj, options, lines):
         lines[i] = "".join(parts)
 
 
+# What the parts of the library say to each other. People who write kernels find `against`,
+# `diagonal` and `features` in the reference, and the rest in the source.
+INTERNAL = {
+    *("fit_rows", "needs_sums", "way_back", "leaf_kernel", "linear_coef", "of_metric", "facts"),
+    *("for_raw_panels", "fit_coordinates", "expansion", "with_parameters"),
+    *("bind_points", "check_parameters", "check_range", "fused_form", "is_proven", "kind"),
+    *("landmarks", "largest_terms", "magnitude", "one_call_per_value", "points", "precedence"),
+    *("rounding", "runs_user_code", "symmetric", "with_operands", "get_metadata_routing"),
+}
+
+
 def only_our_own(app, what, name, obj, skip, options):
-    """Members that scikit-learn adds to every estimator are documented there."""
+    """Leave out internals, and members that scikit-learn adds to every estimator."""
+    if name in INTERNAL:
+        return True
     function = getattr(obj, "fget", None) or getattr(obj, "method", None) or obj
     module = getattr(function, "__module__", None) or ""
     foreign = not module.startswith("mercer")

@@ -61,8 +61,8 @@ plt.show()
 # Side by side
 # ------------
 # :func:`~mercer.compare_kernels` tunes a discriminant in every kernel's space inside each training
-# part, scores it on the rows left out, beside ordinary models on the same folds, embeds each space,
-# and says in words what the numbers can carry.
+# part, scores it on the rows left out, does the same with ordinary models on the same folds, draws
+# each space, and says in words which differences are more than noise.
 
 kernels = {
     "linear": Linear(),

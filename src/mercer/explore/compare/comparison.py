@@ -79,7 +79,7 @@ def compare_kernels(
         Learn from so few rows: the data are cut into `cv` blocks, and this many rows of each
         train a model for the next block. None: ordinary folds.
     n_neighbors : int
-        Of the nearest-neighbour score, which is shown beside the score that decides.
+        Neighbours of the nearest-neighbour score, which is shown but does not decide.
     embeddings : "auto" or a list from "t-SNE", "kernel PCA", "discriminant"
         Fitted on one half of the rows; the other half is placed afterwards.
     samples : list of str, frame or array of images, one per row

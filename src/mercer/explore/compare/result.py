@@ -243,7 +243,7 @@ class KernelComparison:
     # --- pictures ---------------------------------------------------------------------------------
 
     def plot(self, embedding: str | None = None, **kwargs: object) -> "ComparisonDisplay":
-        """Draw every kernel's space beside its spectrum; see ComparisonDisplay."""
+        """Draw every kernel's space and its spectrum; see ComparisonDisplay."""
         from ..plots import ComparisonDisplay
 
         return ComparisonDisplay(self).plot(embedding, **kwargs)

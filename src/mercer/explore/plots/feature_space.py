@@ -131,7 +131,7 @@ class FeatureSpaceDisplay:
         Parameters
         ----------
         ax : matplotlib axes or None
-        images : array of shape (n, height, width), shown beside some of the points
+        images : array of shape (n, height, width), shown next to some of the points
         n_images : how many, spread over the picture
         legend : bool
         size, alpha : of the points; None: by their number
