@@ -152,7 +152,7 @@ def test_the_residual_coordinate_is_written(center, rng):
 def test_the_residual_of_a_training_row_is_zero_and_a_number(kernel, rng):
     """k(x, x) - |phi(x)|^2 is rounding there, of either sign; its root must not become NaN."""
     X = rng.normal(size=(60, 3))
-    Phi = run(to_onnx(KernelMap(kernel, residual=True).fit(X)), X)["coordinates"]
+    Phi = run(to_onnx(KernelMap(kernel, append_residual=True).fit(X)), X)["coordinates"]
     assert np.all(np.isfinite(Phi))
     assert np.all(Phi[:, -1] >= 0)
     assert np.all(Phi[:, -1] <= 1e-5 * np.sqrt(kernel.diag(X)))

@@ -10,17 +10,8 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..engine.arrays import device, is_array, is_numpy, namespace, to_host
-from ..kernels import (
-    Chi2,
-    FromFeatures,
-    FromFunction,
-    Intersection,
-    Laplacian,
-    Periodic,
-    as_kernel,
-)
+from ..kernels import as_kernel
 from ..kernels import points as pts
-from ..kernels.adapters import FromSklearn
 from ..kernels.points import naming
 from ..rows.dask import Partitions, is_dask
 from ..rows.held import HeldRows
@@ -32,8 +23,6 @@ from .sklearn_compat import check_feature_names, check_n_features
 
 # What a fit learns about its input.
 INPUT_NAMES = ("n_features_in_", "feature_names_in_", "_array_kind")
-# Kernels that compare points column by column, or call functions that need arrays.
-DENSE_ONLY = (Chi2, FromFeatures, FromFunction, FromSklearn, Intersection, Laplacian, Periodic)
 
 
 def all_or_nothing(fit):
@@ -129,9 +118,8 @@ class KernelEstimator(BaseEstimator):
         try:
             kernel = self.leaf_kernel()
             tags.input_tags.pairwise = kernel.kind == "gram"
-            parts = [kernel, *kernel.get_params(deep=True).values()]
-            tags.input_tags.sparse = not any(isinstance(part, DENSE_ONLY) for part in parts)
-            tags.input_tags.positive_only = isinstance(kernel, (Chi2, Intersection))
+            tags.input_tags.sparse = kernel.takes_sparse
+            tags.input_tags.positive_only = kernel.non_negative_only
         except (TypeError, ValueError):
             pass  # an unknown kernel is reported by fit
         if tags.transformer_tags is not None:

@@ -33,6 +33,8 @@ class Tanimoto(Kernel):
     array([[0.5, 1. , 0. ]])
     """
 
+    non_negative_only = True
+
     @property
     def is_psd(self) -> bool | None:
         return True
@@ -73,6 +75,15 @@ class Tanimoto(Kernel):
     def rounding(self, S: Any) -> float:
         # The numerator and the denominator are sums of one sign.
         return 6.0 + S.shape[1]
+
+    def onnx_values(self, X: Any, S: Any) -> Any:
+        shared = X.graph.rowwise(X, S, lambda x, s: x.minimum(s))
+        union = X.sum(1, keepdims=True) + S.sum(axis=1) - shared
+        empty = X.graph.op("Equal", union, 0.0)
+        return X.graph.op("Where", empty, 1.0, shared / union.where_zero(1.0))
+
+    def onnx_diagonal(self, X: Any) -> Any:
+        return X.full(1, 1.0)
 
 
 def _checked(X):

@@ -195,3 +195,19 @@ def over_columns(term, rows, S, weights=1.0):
 
 def square_root(d2, xp):
     return in_place(xp.sqrt, d2)
+
+
+def dense_rows(X, kernel):
+    if scipy.sparse.issparse(X):
+        raise TypeError(
+            f"{type(kernel).__name__} compares points column by column and needs dense rows; pass "
+            "X.toarray(), or use a kernel of inner products or Euclidean distances (Linear, "
+            "Polynomial, Cosine, RBF, Matern, RationalQuadratic), which take sparse rows."
+        )
+    return X
+
+
+def ones_like_rows(X):
+    if scipy.sparse.issparse(X):
+        return np.ones(X.shape[0], dtype=X.dtype)
+    return namespace(X).ones_like(X[:, 0])

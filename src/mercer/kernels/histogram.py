@@ -1,18 +1,22 @@
 """Kernels between histograms: rows of non-negative counts or shares."""
 
+from typing import Any
+
 from ..engine.arrays import in_place, namespace
 from .base import ALL, Kernel, require
-from .geometry import over_columns
-from .parameters import check_per_column, per_column_or_number
-from .stationary import _dense, _ones
+from .geometry import dense_rows, ones_like_rows, over_columns
+from .parameters import as_numbers, check_per_column, per_column_or_number
 from .types import Array, PerColumn, Tile
 
 
 class Histogram(Kernel):
     """A sum over columns of a term in two non-negative numbers."""
 
+    takes_sparse = False
+    non_negative_only = True
+
     def checked(self, X: Array) -> Array:
-        X = _dense(X, self)
+        X = dense_rows(X, self)
         smallest = float(namespace(X).min(X))
         require(
             smallest >= 0,
@@ -36,6 +40,7 @@ class Chi2(Histogram):
     array([[1.   , 0.135]])
     """
 
+    sklearn_names = ("chi2",)
     is_psd = True
 
     def __init__(self, gamma: PerColumn = 1.0) -> None:
@@ -66,13 +71,25 @@ class Chi2(Histogram):
         return tile
 
     def diagonal(self, X: Array) -> Array:
-        return _ones(self.checked(X))
+        return ones_like_rows(self.checked(X))
 
     def largest_terms(self, X: Array) -> Array:
         return 2 * namespace(X).sum(self.checked(X), axis=1)
 
     def rounding(self, S: Array) -> float:
         return 6.0 + S.shape[1]
+
+    def onnx_values(self, X: Any, S: Any) -> Any:
+        gamma = as_numbers(self.gamma)
+
+        def term(x, s):
+            difference = x - s
+            return difference / (x + s).where_zero(1.0) * difference * gamma
+
+        return (-X.graph.rowwise(X, S, term)).exp()
+
+    def onnx_diagonal(self, X: Any) -> Any:
+        return X.full(1, 1.0)
 
 
 class Intersection(Histogram):
@@ -85,6 +102,7 @@ class Intersection(Histogram):
     array([[3.]])
     """
 
+    sklearn_names = ("intersection",)
     is_psd = True
 
     def against(self, S: Array) -> Tile:
@@ -101,3 +119,9 @@ class Intersection(Histogram):
 
     def rounding(self, S: Array) -> float:
         return 4.0 + S.shape[1]
+
+    def onnx_values(self, X: Any, S: Any) -> Any:
+        return X.graph.rowwise(X, S, lambda x, s: x.minimum(s))
+
+    def onnx_diagonal(self, X: Any) -> Any:
+        return X.sum(1, keepdims=True)

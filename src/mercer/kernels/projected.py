@@ -7,13 +7,14 @@ import scipy.sparse
 from numpy.typing import ArrayLike
 
 from ..engine.arrays import namespace, on_device_of
-from .algebra import _Unary
-from .base import ALL, Kernel, printed, require
+from .base import ALL, Kernel, require
+from .composite import Unary
 from .parameters import as_numbers
+from .texts import printed
 from .types import Array
 
 
-class Projected(_Unary):
+class Projected(Unary):
     """Lets a kernel see linear combinations of the columns: k(x A, z A), rule 7.
 
     With a kernel of the Euclidean distance this is that kernel under the metric M = A A': columns
@@ -116,3 +117,16 @@ class Projected(_Unary):
         reach = float(xp.max(abs(S) @ on_device_of(A, Z, dtype=S.dtype)))
         spread = float(xp.max(xp.abs(Z - xp.mean(Z, axis=0))))
         return self.kernel.rounding(Z) * (2 + (reach / spread if spread > 0 else 0.0))
+
+    def _onnx_projected(self, X):
+        A = as_numbers(self.A)
+        return (X @ A).of_width(A.shape[1])
+
+    def onnx_values(self, X: Any, S: Any) -> Any:
+        return self.kernel.onnx_values(self._onnx_projected(X), self.project(S))
+
+    def onnx_diagonal(self, X: Any) -> Any:
+        return self.kernel.onnx_diagonal(self._onnx_projected(X))
+
+    def onnx_features(self, X: Any) -> Any:
+        return self.kernel.onnx_features(self._onnx_projected(X))

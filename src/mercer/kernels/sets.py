@@ -7,8 +7,8 @@ import numpy as np
 import scipy.sparse
 
 from ..engine.tiles import TILE_VALUES
-from .algebra import _Unary
 from .base import ALL, require
+from .composite import Unary
 from .hashing import rows_of_entries, scaled_rows, squared_lengths
 from .sparse_map import ObjectKernel, Products
 
@@ -18,7 +18,7 @@ SHORT = 512
 INNER_VALUES = 4 * TILE_VALUES
 
 
-class SetOf(ObjectKernel, _Unary):
+class SetOf(ObjectKernel, Unary):
     """Compare bags of points: point clouds, documents as word vectors, samples of distributions.
 
     k(A, B) is the mean of k(a, b) over all pairs: the inner product of the sets' mean embeddings.
