@@ -5,7 +5,17 @@ import pytest
 import scipy.sparse
 
 from every_kernel import HISTOGRAM_KERNELS, VECTOR_KERNELS, points_for
-from mercer import RBF, Chi2, Intersection, KernelMap, Laplacian, Linear, OnColumns, Tanimoto
+from mercer import (
+    RBF,
+    Chi2,
+    Intersection,
+    KernelMap,
+    Laplacian,
+    Linear,
+    OnColumns,
+    OnFeatures,
+    Tanimoto,
+)
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.capabilities import NAMED
 
@@ -46,6 +56,12 @@ def test_parts_decide_for_the_whole():
     assert (RBF() * OnColumns(Linear(), [0])).takes_sparse
     assert not (RBF() * OnColumns(Laplacian(), [0])).takes_sparse
     assert not (RBF() + Linear()).non_negative_only
+    assert not OnFeatures(Chi2(), np.abs).non_negative_only
+
+
+def test_an_operand_that_is_not_a_kernel_is_left_to_fit():
+    tags = KernelMap(OnColumns("unknown", [0])).__sklearn_tags__()
+    assert tags.input_tags.sparse
 
 
 def test_a_name_belongs_to_one_kernel():

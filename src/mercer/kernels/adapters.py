@@ -16,7 +16,7 @@ from .geometry import inner_products
 from .points import as_vectors, take
 from .texts import printed
 from .types import Array, Tile
-from .wrappers import _checked, _require_callable, _width_of, as_given
+from .wrappers import as_given, checked_values, require_callable, width_of
 
 # Pairs that are tried in both orders before a function is taken to be symmetric.
 SPOT_CHECKS = 16
@@ -139,7 +139,7 @@ class FromFunction(Kernel):
         return not self.vectorized
 
     def check_parameters(self) -> None:
-        _require_callable("FromFunction", "f", self.f)
+        require_callable("FromFunction", "f", self.f)
         if self.symmetric not in (None, True, False):
             raise ValueError(
                 f"FromFunction(symmetric) must be True, False or None, got {self.symmetric!r}."
@@ -247,7 +247,7 @@ class FromFeatures(Kernel):
         return f"FromFeatures({printed(self.g)})"
 
     def check_parameters(self) -> None:
-        _require_callable("FromFeatures", "g", self.g)
+        require_callable("FromFeatures", "g", self.g)
 
     def image(self, X: Array) -> Array:
         """g(X), checked: one row for each point."""
@@ -263,23 +263,23 @@ class FromFeatures(Kernel):
 
     def against(self, S: Array) -> Tile:
         G = self.image(S)
-        return lambda rows, columns=ALL: _checked(
+        return lambda rows, columns=ALL: checked_values(
             inner_products(self.image(rows), G[columns, :].T), self
         )
 
     def diagonal(self, X: Array) -> Array:
         G: Any = self.image(X)
         if scipy.sparse.issparse(G):
-            return _checked(np.asarray(G.multiply(G).sum(axis=1)).ravel(), self)
+            return checked_values(np.asarray(G.multiply(G).sum(axis=1)).ravel(), self)
         with np.errstate(over="ignore"):  # refused
-            return _checked(namespace(G).sum(G * G, axis=1), self)
+            return checked_values(namespace(G).sum(G * G, axis=1), self)
 
     def features(self, X: Array) -> Array:
         G: Any = self.image(X)
         return G.toarray() if scipy.sparse.issparse(G) else G
 
     def explicit_dim(self, n_features: int | None) -> int | None:
-        return _width_of(self.g, n_features)
+        return width_of(self.g, n_features)
 
 
 class FromSklearn(Kernel):

@@ -263,20 +263,16 @@ class Kernel(Parametrized, Capabilities):
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return NotImplemented
-        return self._identity() == other._identity()
+        return _identity(self) == _identity(other)
 
     def __hash__(self) -> int:
-        return hash(self._identity())
-
-    def _identity(self):
-        parameters = self.get_params(deep=False)
-        return (type(self), *((name, frozen(parameters[name])) for name in sorted(parameters)))
+        return hash(_identity(self))
 
     # Binding strength of the printed form: + 1, * 2, ** 3, a call 4.
     precedence = 4
 
     def __repr__(self) -> str:
-        defaults = type(self)._defaults()
+        defaults = self._defaults()
         shown = [
             f"{name}={printed(value)}"
             for name, value in self.get_params(deep=False).items()
@@ -297,6 +293,12 @@ class Kernel(Parametrized, Capabilities):
             for p in inspect.signature(cls.__init__).parameters.values()
             if p.default is not p.empty
         }
+
+
+def _identity(kernel):
+    """What makes two kernels equal: their class and their parameters."""
+    parameters = kernel.get_params(deep=False)
+    return (type(kernel), *((name, frozen(parameters[name])) for name in sorted(parameters)))
 
 
 def _is_own(kernel):

@@ -317,7 +317,7 @@ class QuadraticForm(DotProduct):
     right = left
 
     def diagonal(self, X: Array) -> Array:
-        images = self.left(X)
+        images: Any = self.left(X)
         if scipy.sparse.issparse(images):
             return np.asarray(images.multiply(images).sum(axis=1)).ravel()
         return row_norms(images, namespace(images))

@@ -207,7 +207,7 @@ def dense_rows(X, kernel):
     return X
 
 
-def ones_like_rows(X):
+def ones_for(X):
     if scipy.sparse.issparse(X):
         return np.ones(X.shape[0], dtype=X.dtype)
     return namespace(X).ones_like(X[:, 0])

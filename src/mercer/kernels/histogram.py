@@ -4,7 +4,7 @@ from typing import Any
 
 from ..engine.arrays import in_place, namespace
 from .base import ALL, Kernel, require
-from .geometry import dense_rows, ones_like_rows, over_columns
+from .geometry import dense_rows, ones_for, over_columns
 from .parameters import as_numbers, check_per_column, per_column_or_number
 from .types import Array, PerColumn, Tile
 
@@ -71,7 +71,7 @@ class Chi2(Histogram):
         return tile
 
     def diagonal(self, X: Array) -> Array:
-        return ones_like_rows(self.checked(X))
+        return ones_for(self.checked(X))
 
     def largest_terms(self, X: Array) -> Array:
         return 2 * namespace(X).sum(self.checked(X), axis=1)

@@ -4,7 +4,7 @@ from typing import Any, Self
 
 from ..engine.arrays import in_place, namespace
 from .base import ALL, Kernel
-from .geometry import dense_rows, ones_like_rows, over_columns
+from .geometry import dense_rows, ones_for, over_columns
 from .parameters import RULES, as_numbers, check_per_column, gamma_from_data, per_column_or_number
 from .types import Array, Gamma, Tile
 
@@ -53,7 +53,7 @@ class Laplacian(Kernel):
         return tile
 
     def diagonal(self, X: Array) -> Array:
-        return ones_like_rows(X)
+        return ones_for(X)
 
     def largest_terms(self, X: Array) -> Array:
         X = dense_rows(X, self)

@@ -11,7 +11,7 @@ from ..engine.arrays import in_place, is_numpy, namespace
 from ..engine.forms import Form
 from .base import ALL, Kernel, is_number, require
 from .capabilities import NoOnnxForm
-from .geometry import EuclideanFrame, dense_rows, ones_like_rows, square_root
+from .geometry import EuclideanFrame, dense_rows, ones_for, square_root
 from .matern import MANY_DERIVATIVES, matern_of_large_nu
 from .parameters import (
     RULES,
@@ -27,9 +27,12 @@ from .types import Array, Gamma, PerColumn, Tile
 class Stationary(Kernel):
     """A function of the Euclidean distance between scaled points. Subclasses give the formula."""
 
-    # Squared distances below this share of |x|^2 are recomputed by differences. Formulas that are
-    # smooth in d^2 need few of them; where d itself enters, an error e in d^2 is one of e / 2d.
-    cancels = 1e-12
+    @property
+    def cancels(self) -> float:
+        """Squared distances below this share of |x|^2 are recomputed by differences. Formulas that
+        are smooth in d^2 need few of them; where d itself enters, an error e in d^2 is one of
+        e / 2d."""
+        return 1e-12
 
     def scale(self) -> Array | float:
         """What coordinates are multiplied by: one number, or one a column."""
@@ -59,7 +62,7 @@ class Stationary(Kernel):
         return tile
 
     def diagonal(self, X: Array) -> Array:
-        return ones_like_rows(X)
+        return ones_for(X)
 
     def steepest(self, d2: float) -> float:
         """The largest |dk / d(d^2)| at squared distances of at least d2."""
@@ -87,7 +90,7 @@ class Stationary(Kernel):
         X, S = self.onnx_embed(X), self.embed(S)
         centre, scale = S.mean(axis=0), np.broadcast_to(as_numbers(self.scale()), S.shape[1])
         X, S = (X - centre).scaled(scale), (S - centre) * scale
-        if self.cancels == Stationary.cancels:  # smooth in d^2: products of rows will do
+        if self.cancels <= 1e-12:  # smooth in d^2: products of rows will do
             norms = (X * X).sum(1, keepdims=True)
             d2 = ((X @ (-2.0 * S.T)) + norms + (S * S).sum(axis=1)).maximum(0.0)
         else:

@@ -33,6 +33,7 @@ class OnFeatures(Unary):
     """
 
     in_expressions = False
+    non_negative_only = False  # of the points: what the kernel sees is up to g
     kind = "objects"
     runs_user_code = True
 
@@ -49,7 +50,7 @@ class OnFeatures(Unary):
 
     def check_parameters(self) -> None:
         super().check_parameters()
-        _require_callable("OnFeatures", "g", self.g)
+        require_callable("OnFeatures", "g", self.g)
 
     def bind_points(self, X: Array, names: list[str] | None) -> Self:
         self.check_parameters()
@@ -81,7 +82,7 @@ class OnFeatures(Unary):
         return self.kernel.features(self.image(X))
 
     def explicit_dim(self, n_features: int | None) -> int | None:
-        width = _width_of(self.g, n_features)
+        width = width_of(self.g, n_features)
         return None if width is None else self.kernel.explicit_dim(width)
 
     def rounding(self, S: Array) -> float:
@@ -120,7 +121,7 @@ class Rescaled(Unary):
 
     def check_parameters(self) -> None:
         super().check_parameters()
-        _require_callable("Rescaled", "f", self.f)
+        require_callable("Rescaled", "f", self.f)
         require(
             self.kernel.kind != "gram",
             "Rescaled(Precomputed(), f): f needs the points, and a Gram matrix has none. Rescale "
@@ -153,12 +154,12 @@ class Rescaled(Unary):
         def tile(rows, columns=ALL):
             t = inner(rows, columns)
             t *= self.factors(rows)[:, None] * right[:, columns]  # as one: symmetric to the bit
-            return _checked(t, self)
+            return checked_values(t, self)
 
         return tile
 
     def diagonal(self, X: Array) -> Array:
-        return _checked(self.kernel.diagonal(X) * self.factors(X) ** 2, self)
+        return checked_values(self.kernel.diagonal(X) * self.factors(X) ** 2, self)
 
     def magnitude(self, X: Array) -> Array:
         return self.kernel.magnitude(X) * self.factors(X) ** 2
@@ -213,7 +214,7 @@ class Normalized(Unary):
             f"Normalized needs k(x, x) >= 0, and {self.kernel!r} reaches {smallest:.4g}: it is not "
             "a kernel on this data.",
         )
-        _checked(d, self.kernel)
+        checked_values(d, self.kernel)
         tiny = float(xp.finfo(d.dtype).smallest_normal)
         require(
             not bool(xp.any((d > 0) & (d < tiny))),
@@ -228,7 +229,7 @@ class Normalized(Unary):
         def tile(rows, columns=ALL):
             t = inner(rows, columns)
             t /= self.lengths(rows)[:, None] * right[:, columns]  # as one: symmetric to the bit
-            return _checked(t, self)
+            return checked_values(t, self)
 
         return tile
 
@@ -266,7 +267,7 @@ class Normalized(Unary):
         return (F / self._onnx_lengths(X)).of_width(F.width)
 
 
-def _checked(values, kernel):
+def checked_values(values, kernel):
     """Kernel values that came out, refused where they overflowed."""
     xp = namespace(values)
     require(
@@ -282,12 +283,12 @@ def as_given(X):
     return list(X) if is_array(X) and X.ndim == 1 else X
 
 
-def _require_callable(kernel, name, value):
+def require_callable(kernel, name, value):
     if not callable(value):
         raise TypeError(f"{kernel}({name}) must be a function, got {type(value).__name__}.")
 
 
-def _width_of(g, n_features):
+def width_of(g, n_features):
     """How many columns g makes of n_features, found by asking it; None where it cannot say."""
     if n_features is None:
         return None
