@@ -62,15 +62,16 @@ class DotProduct(Kernel):
             products = row_norms(X, xp) if left is right else xp.sum(left * right, axis=1)
         return self.of_inner_product(products)
 
-    # --- the same on tensors of an ONNX graph ---
-
     def onnx_of_inner_product(self, t: Any) -> Any:
+        """The formula, on a tensor of an ONNX graph."""
         raise NoOnnxForm(self, "a graph")
 
     def onnx_left(self, X: Any) -> Any:
+        """As ``left``, on a tensor of an ONNX graph."""
         return X
 
     def onnx_right(self, X: Any) -> Any:
+        """As ``right``, on a tensor of an ONNX graph."""
         return self.onnx_left(X)
 
     def onnx_values(self, X: Any, S: Any) -> Any:

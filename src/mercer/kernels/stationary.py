@@ -78,12 +78,12 @@ class Stationary(Kernel):
             return 4 + reach / 2
         return 4 + reach / 2 + 2 * reach * r2 * self.steepest(self.cancels * r2)
 
-    # --- the same on tensors of an ONNX graph ---
-
     def onnx_of_squared_distance(self, d2: Any) -> Any:
+        """The formula, on a tensor of an ONNX graph."""
         raise NoOnnxForm(self, "a graph")
 
     def onnx_embed(self, X: Any) -> Any:
+        """As ``embed``, on a tensor of an ONNX graph."""
         return X
 
     def onnx_values(self, X: Any, S: Any) -> Any:
