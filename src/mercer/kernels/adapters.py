@@ -15,7 +15,7 @@ from .capabilities import NAMED
 from .geometry import inner_products
 from .points import as_vectors, take
 from .texts import printed
-from .types import Array, Tile
+from .types import Array, Tensor, Tile
 from .wrappers import as_given, checked_values, require_callable, width_of
 
 # Pairs that are tried in both orders before a function is taken to be symmetric.
@@ -83,7 +83,7 @@ class Precomputed(Kernel):
         xp = namespace(X)
         return np.diagonal(X).copy() if xp is np else xp.linalg.diagonal(X) + 0
 
-    def onnx_values(self, X: Any, S: Any) -> Any:
+    def onnx_values(self, X: Tensor, S: Any) -> Tensor:
         return X.columns(S.indices)
 
 

@@ -6,7 +6,6 @@ pairwise products, powers take the symmetric ones.
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
@@ -26,7 +25,7 @@ from .monomials import (
     symmetric_power_dim,
 )
 from .texts import printed, printed_in
-from .types import Array, Tile
+from .types import Array, Tensor, Tile
 
 
 class Constant(Kernel):
@@ -77,13 +76,13 @@ class Constant(Kernel):
     def explicit_dim(self, n_features: int | None) -> int | None:
         return 1
 
-    def onnx_values(self, X: Any, S: Any) -> Any:
+    def onnx_values(self, X: Tensor, S: Array) -> Tensor:
         return X.full(S.shape[0], self.c)
 
-    def onnx_diagonal(self, X: Any) -> Any:
+    def onnx_diagonal(self, X: Tensor) -> Tensor:
         return X.full(1, self.c)
 
-    def onnx_features(self, X: Any) -> Any:
+    def onnx_features(self, X: Tensor) -> Tensor:
         return X.full(1, math.sqrt(self.c)).of_width(1)
 
 
@@ -128,13 +127,13 @@ class Sum(Binary):
     def rounding(self, S: Array) -> float:
         return max(self.left.rounding(S), self.right.rounding(S))
 
-    def onnx_values(self, X: Any, S: Any) -> Any:
+    def onnx_values(self, X: Tensor, S: Array) -> Tensor:
         return self.left.onnx_values(X, S) + self.right.onnx_values(X, S)
 
-    def onnx_diagonal(self, X: Any) -> Any:
+    def onnx_diagonal(self, X: Tensor) -> Tensor:
         return self.left.onnx_diagonal(X) + self.right.onnx_diagonal(X)
 
-    def onnx_features(self, X: Any) -> Any:
+    def onnx_features(self, X: Tensor) -> Tensor:
         F, G = self.left.onnx_features(X), self.right.onnx_features(X)
         return F.concat(G).of_width(F.width + G.width)
 
@@ -182,13 +181,13 @@ class Product(Binary):
     def rounding(self, S: Array) -> float:
         return self.left.rounding(S) + self.right.rounding(S)
 
-    def onnx_values(self, X: Any, S: Any) -> Any:
+    def onnx_values(self, X: Tensor, S: Array) -> Tensor:
         return self.left.onnx_values(X, S) * self.right.onnx_values(X, S)
 
-    def onnx_diagonal(self, X: Any) -> Any:
+    def onnx_diagonal(self, X: Tensor) -> Tensor:
         return self.left.onnx_diagonal(X) * self.right.onnx_diagonal(X)
 
-    def onnx_features(self, X: Any) -> Any:
+    def onnx_features(self, X: Tensor) -> Tensor:
         F, G = self.left.onnx_features(X), self.right.onnx_features(X)
         i, j = (index.ravel() for index in np.indices((F.width, G.width)))
         return (F.columns(i) * G.columns(j)).of_width(len(i))
@@ -230,10 +229,10 @@ class Scaled(FunctionOf):
         t *= float(self.scale)
         return t
 
-    def onnx_of_kernel(self, t: Any) -> Any:
+    def onnx_of_kernel(self, t: Tensor) -> Tensor:
         return t.scaled(self.scale)
 
-    def onnx_features(self, X: Any) -> Any:
+    def onnx_features(self, X: Tensor) -> Tensor:
         F = self.kernel.onnx_features(X)
         return F.scaled(math.sqrt(self.scale)).of_width(F.width)
 
@@ -275,10 +274,10 @@ class Power(FunctionOf):
     def of_kernel(self, t: Array) -> Array:
         return integer_power(t, int(self.exponent))
 
-    def onnx_of_kernel(self, t: Any) -> Any:
+    def onnx_of_kernel(self, t: Tensor) -> Tensor:
         return t ** int(self.exponent)
 
-    def onnx_features(self, X: Any) -> Any:
+    def onnx_features(self, X: Tensor) -> Tensor:
         return onnx_symmetric_power(self.kernel.onnx_features(X), int(self.exponent))
 
     def features(self, X: Array) -> Array:
@@ -313,7 +312,7 @@ class Exp(FunctionOf):
             )
         return in_place(xp.exp, t)
 
-    def onnx_of_kernel(self, t: Any) -> Any:
+    def onnx_of_kernel(self, t: Tensor) -> Tensor:
         return t.exp()
 
     def rounding(self, S: Array) -> float:
@@ -357,14 +356,14 @@ class PolynomialOf(FunctionOf):
             total += c
         return total
 
-    def onnx_of_kernel(self, t: Any) -> Any:
+    def onnx_of_kernel(self, t: Tensor) -> Tensor:
         *rest, leading = (float(c) for c in self.coefficients)
         total = t * 0.0 + leading
         for c in reversed(rest):
             total = total * t + c
         return total
 
-    def onnx_features(self, X: Any) -> Any:
+    def onnx_features(self, X: Tensor) -> Tensor:
         F = self.kernel.onnx_features(X)
         total = None
         for p, c in enumerate(self.coefficients):

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from .types import Array, Tensor
+
 if TYPE_CHECKING:
     from .base import Kernel
 
@@ -59,14 +61,14 @@ class Capabilities:
 
     # --- the formula in ONNX operators, on the tensors of export/onnx/graph.py --------------------
 
-    def onnx_values(self, X: Any, S: Any) -> Any:
+    def onnx_values(self, X: Tensor, S: Array) -> Tensor:
         """k(X, S) for rows X of the graph and fixed points S."""
         raise NoOnnxForm(self, "a graph")
 
-    def onnx_diagonal(self, X: Any) -> Any:
+    def onnx_diagonal(self, X: Tensor) -> Tensor:
         """k(x, x) as a column."""
         raise NoOnnxForm(self, "a graph with k(x, x)")
 
-    def onnx_features(self, X: Any) -> Any:
+    def onnx_features(self, X: Tensor) -> Tensor:
         """The kernel's own finite feature map."""
         raise NoOnnxForm(self, "a finite feature map")

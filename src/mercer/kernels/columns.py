@@ -9,7 +9,7 @@ from ..engine.arrays import as_numpy, is_array, namespace, on_device_of
 from .base import ALL, Kernel, require
 from .composite import Unary
 from .texts import printed
-from .types import Array, Columns, Tile
+from .types import Array, Columns, Tensor, Tile
 
 
 class OnColumns(Unary):
@@ -155,13 +155,13 @@ class OnColumns(Unary):
         positions = self.positions(X.width)
         return X.columns(positions).of_width(len(positions))
 
-    def onnx_values(self, X: Any, S: Any) -> Any:
+    def onnx_values(self, X: Tensor, S: Array) -> Tensor:
         return self.kernel.onnx_values(self._onnx_selected(X), self.select(S))
 
-    def onnx_diagonal(self, X: Any) -> Any:
+    def onnx_diagonal(self, X: Tensor) -> Tensor:
         return self.kernel.onnx_diagonal(self._onnx_selected(X))
 
-    def onnx_features(self, X: Any) -> Any:
+    def onnx_features(self, X: Tensor) -> Tensor:
         return self.kernel.onnx_features(self._onnx_selected(X))
 
 

@@ -8,7 +8,7 @@ from .base import ALL, Kernel
 from .capabilities import NoOnnxForm
 from .monomials import require_dense
 from .operands import Operand, operand
-from .types import Array, Tile
+from .types import Array, Tensor, Tile
 
 
 class Binary(Kernel):
@@ -146,12 +146,12 @@ class FunctionOf(Unary):
         """The formula, on values of the operand that may be overwritten."""
         raise NotImplementedError
 
-    def onnx_of_kernel(self, t: Any) -> Any:
+    def onnx_of_kernel(self, t: Tensor) -> Tensor:
         """The same on a tensor of a graph."""
         raise NoOnnxForm(self, "a graph")
 
-    def onnx_values(self, X: Any, S: Any) -> Any:
+    def onnx_values(self, X: Tensor, S: Array) -> Tensor:
         return self.onnx_of_kernel(self.kernel.onnx_values(X, S))
 
-    def onnx_diagonal(self, X: Any) -> Any:
+    def onnx_diagonal(self, X: Tensor) -> Tensor:
         return self.onnx_of_kernel(self.kernel.onnx_diagonal(X))

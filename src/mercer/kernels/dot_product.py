@@ -26,7 +26,7 @@ from .monomials import (
     symmetric_power_dim,
 )
 from .parameters import as_numbers, check_per_column, per_column
-from .types import Array, PerColumn, Tile
+from .types import Array, PerColumn, Tensor, Tile
 
 
 class DotProduct(Kernel):
@@ -62,22 +62,22 @@ class DotProduct(Kernel):
             products = row_norms(X, xp) if left is right else xp.sum(left * right, axis=1)
         return self.of_inner_product(products)
 
-    def onnx_of_inner_product(self, t: Any) -> Any:
+    def onnx_of_inner_product(self, t: Tensor) -> Tensor:
         """The formula, on a tensor of an ONNX graph."""
         raise NoOnnxForm(self, "a graph")
 
-    def onnx_left(self, X: Any) -> Any:
+    def onnx_left(self, X: Tensor) -> Tensor:
         """As ``left``, on a tensor of an ONNX graph."""
         return X
 
-    def onnx_right(self, X: Any) -> Any:
+    def onnx_right(self, X: Tensor) -> Tensor:
         """As ``right``, on a tensor of an ONNX graph."""
         return self.onnx_left(X)
 
-    def onnx_values(self, X: Any, S: Any) -> Any:
+    def onnx_values(self, X: Tensor, S: Array) -> Tensor:
         return self.onnx_of_inner_product(self.onnx_left(X) @ self.right(S).T)
 
-    def onnx_diagonal(self, X: Any) -> Any:
+    def onnx_diagonal(self, X: Tensor) -> Tensor:
         products = self.onnx_left(X) * self.onnx_right(X)
         return self.onnx_of_inner_product(products.sum(1, keepdims=True))
 
@@ -102,10 +102,10 @@ class Linear(DotProduct):
     def features(self, X: Array) -> Array:
         return X
 
-    def onnx_of_inner_product(self, t: Any) -> Any:
+    def onnx_of_inner_product(self, t: Tensor) -> Tensor:
         return t
 
-    def onnx_features(self, X: Any) -> Any:
+    def onnx_features(self, X: Tensor) -> Tensor:
         return X
 
     def explicit_dim(self, n_features: int | None) -> int | None:
@@ -189,13 +189,13 @@ class Polynomial(DotProduct):
     def rounding(self, S: Array) -> float:
         return 4.0 + self.degree * (1 + S.shape[1] ** 0.5)
 
-    def onnx_right(self, X: Any) -> Any:
+    def onnx_right(self, X: Tensor) -> Tensor:
         return X.scaled(as_numbers(self.gamma))
 
-    def onnx_of_inner_product(self, t: Any) -> Any:
+    def onnx_of_inner_product(self, t: Tensor) -> Tensor:
         return (t + float(self.coef0)) ** int(self.degree)
 
-    def onnx_features(self, X: Any) -> Any:
+    def onnx_features(self, X: Tensor) -> Tensor:
         F = X.scaled(np.sqrt(as_numbers(self.gamma))).of_width(X.width)
         if self.coef0 > 0:
             F = F.concat(X.full(1, float(self.coef0) ** 0.5)).of_width(X.width + 1)
@@ -239,14 +239,14 @@ class Cosine(DotProduct):
     def rounding(self, S: Array) -> float:
         return 6.0 + S.shape[1] ** 0.5
 
-    def onnx_left(self, X: Any) -> Any:
+    def onnx_left(self, X: Tensor) -> Tensor:
         X = X / X.abs().max(1).where_zero(1.0)  # in two steps, as above
         return X / (X * X).sum(1, keepdims=True).sqrt().where_zero(1.0)
 
-    def onnx_of_inner_product(self, t: Any) -> Any:
+    def onnx_of_inner_product(self, t: Tensor) -> Tensor:
         return t
 
-    def onnx_features(self, X: Any) -> Any:
+    def onnx_features(self, X: Tensor) -> Tensor:
         return self.onnx_left(X).of_width(X.width)
 
 
@@ -337,14 +337,14 @@ class QuadraticForm(DotProduct):
     def rounding(self, S: Array) -> float:
         return 4.0 + 2 * (1 + S.shape[1])
 
-    def onnx_left(self, X: Any) -> Any:
+    def onnx_left(self, X: Tensor) -> Tensor:
         B = self._root(as_numbers(self.A))
         return (X @ B).of_width(B.shape[1])
 
-    def onnx_of_inner_product(self, t: Any) -> Any:
+    def onnx_of_inner_product(self, t: Tensor) -> Tensor:
         return t
 
-    def onnx_features(self, X: Any) -> Any:
+    def onnx_features(self, X: Tensor) -> Tensor:
         return self.onnx_left(X)
 
 
@@ -389,8 +389,8 @@ class Sigmoid(DotProduct):
         gamma = float(np.max(np.abs(np.asarray(as_numpy(self.gamma), dtype=float))))
         return Linear().diagonal(X) * max(gamma, 1.0) + abs(float(self.coef0))
 
-    def onnx_right(self, X: Any) -> Any:
+    def onnx_right(self, X: Tensor) -> Tensor:
         return X.scaled(as_numbers(self.gamma))
 
-    def onnx_of_inner_product(self, t: Any) -> Any:
+    def onnx_of_inner_product(self, t: Tensor) -> Tensor:
         return t.graph.op("Tanh", t + float(self.coef0))

@@ -1,12 +1,10 @@
 """Kernels between histograms: rows of non-negative counts or shares."""
 
-from typing import Any
-
 from ..engine.arrays import in_place, namespace
 from .base import ALL, Kernel, require
 from .geometry import dense_rows, ones_for, over_columns
 from .parameters import as_numbers, check_per_column, per_column_or_number
-from .types import Array, PerColumn, Tile
+from .types import Array, PerColumn, Tensor, Tile
 
 
 class Histogram(Kernel):
@@ -79,7 +77,7 @@ class Chi2(Histogram):
     def rounding(self, S: Array) -> float:
         return 6.0 + S.shape[1]
 
-    def onnx_values(self, X: Any, S: Any) -> Any:
+    def onnx_values(self, X: Tensor, S: Array) -> Tensor:
         gamma = as_numbers(self.gamma)
 
         def term(x, s):
@@ -88,7 +86,7 @@ class Chi2(Histogram):
 
         return (-X.graph.rowwise(X, S, term)).exp()
 
-    def onnx_diagonal(self, X: Any) -> Any:
+    def onnx_diagonal(self, X: Tensor) -> Tensor:
         return X.full(1, 1.0)
 
 
@@ -120,8 +118,8 @@ class Intersection(Histogram):
     def rounding(self, S: Array) -> float:
         return 4.0 + S.shape[1]
 
-    def onnx_values(self, X: Any, S: Any) -> Any:
+    def onnx_values(self, X: Tensor, S: Array) -> Tensor:
         return X.graph.rowwise(X, S, lambda x, s: x.minimum(s))
 
-    def onnx_diagonal(self, X: Any) -> Any:
+    def onnx_diagonal(self, X: Tensor) -> Tensor:
         return X.sum(1, keepdims=True)

@@ -1,12 +1,12 @@
 """Laplacian: nearness by the sum of absolute differences."""
 
-from typing import Any, Self
+from typing import Self
 
 from ..engine.arrays import in_place, namespace
 from .base import ALL, Kernel
 from .geometry import dense_rows, ones_for, over_columns
 from .parameters import RULES, as_numbers, check_per_column, gamma_from_data, per_column_or_number
-from .types import Array, Gamma, Tile
+from .types import Array, Gamma, Tensor, Tile
 
 
 class Laplacian(Kernel):
@@ -62,9 +62,9 @@ class Laplacian(Kernel):
     def rounding(self, S: Array) -> float:
         return 4.0 + S.shape[1]
 
-    def onnx_values(self, X: Any, S: Any) -> Any:
+    def onnx_values(self, X: Tensor, S: Array) -> Tensor:
         gamma = as_numbers(self.gamma)
         return (-X.graph.rowwise(X, S, lambda x, s: (x - s).abs() * gamma)).exp()
 
-    def onnx_diagonal(self, X: Any) -> Any:
+    def onnx_diagonal(self, X: Tensor) -> Tensor:
         return X.full(1, 1.0)

@@ -11,7 +11,7 @@ from .base import ALL, Kernel, require
 from .composite import Unary
 from .parameters import as_numbers
 from .texts import printed
-from .types import Array
+from .types import Array, Tensor
 
 
 class Projected(Unary):
@@ -122,11 +122,11 @@ class Projected(Unary):
         A = as_numbers(self.A)
         return (X @ A).of_width(A.shape[1])
 
-    def onnx_values(self, X: Any, S: Any) -> Any:
+    def onnx_values(self, X: Tensor, S: Array) -> Tensor:
         return self.kernel.onnx_values(self._onnx_projected(X), self.project(S))
 
-    def onnx_diagonal(self, X: Any) -> Any:
+    def onnx_diagonal(self, X: Tensor) -> Tensor:
         return self.kernel.onnx_diagonal(self._onnx_projected(X))
 
-    def onnx_features(self, X: Any) -> Any:
+    def onnx_features(self, X: Tensor) -> Tensor:
         return self.kernel.onnx_features(self._onnx_projected(X))

@@ -2,7 +2,7 @@
 
 import math
 from types import ModuleType
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from scipy.special import kv
@@ -21,7 +21,7 @@ from .parameters import (
     gamma_from_data,
     per_column,
 )
-from .types import Array, Gamma, PerColumn, Tile
+from .types import Array, Gamma, PerColumn, Tensor, Tile
 
 
 class Stationary(Kernel):
@@ -78,15 +78,15 @@ class Stationary(Kernel):
             return 4 + reach / 2
         return 4 + reach / 2 + 2 * reach * r2 * self.steepest(self.cancels * r2)
 
-    def onnx_of_squared_distance(self, d2: Any) -> Any:
+    def onnx_of_squared_distance(self, d2: Tensor) -> Tensor:
         """The formula, on a tensor of an ONNX graph."""
         raise NoOnnxForm(self, "a graph")
 
-    def onnx_embed(self, X: Any) -> Any:
+    def onnx_embed(self, X: Tensor) -> Tensor:
         """As ``embed``, on a tensor of an ONNX graph."""
         return X
 
-    def onnx_values(self, X: Any, S: Any) -> Any:
+    def onnx_values(self, X: Tensor, S: Array) -> Tensor:
         X, S = self.onnx_embed(X), self.embed(S)
         centre, scale = S.mean(axis=0), np.broadcast_to(as_numbers(self.scale()), S.shape[1])
         X, S = (X - centre).scaled(scale), (S - centre) * scale
@@ -97,7 +97,7 @@ class Stationary(Kernel):
             d2 = X.graph.rowwise(X, S, lambda x, s: (x - s) * (x - s))
         return self.onnx_of_squared_distance(d2)
 
-    def onnx_diagonal(self, X: Any) -> Any:
+    def onnx_diagonal(self, X: Tensor) -> Tensor:
         return X.full(1, 1.0)
 
 
@@ -145,7 +145,7 @@ class RBF(Stationary):
     def slope(self) -> Kernel | None:
         return self
 
-    def onnx_of_squared_distance(self, d2: Any) -> Any:
+    def onnx_of_squared_distance(self, d2: Tensor) -> Tensor:
         return (-d2).exp()
 
 
@@ -201,7 +201,7 @@ class RationalQuadratic(Stationary):
         a = float(self.alpha)
         return RationalQuadratic(a + 1, np.multiply(self.length_scale, (a / (a + 1)) ** 0.5))
 
-    def onnx_of_squared_distance(self, d2: Any) -> Any:
+    def onnx_of_squared_distance(self, d2: Tensor) -> Tensor:
         return (d2 / (2.0 * float(self.alpha)) + 1.0) ** -float(self.alpha)
 
 
@@ -278,7 +278,7 @@ class Matern(Stationary):
             return None
         return Matern(nu - 1, np.multiply(self.length_scale, ((nu - 1) / nu) ** 0.5))
 
-    def onnx_of_squared_distance(self, d2: Any) -> Any:
+    def onnx_of_squared_distance(self, d2: Tensor) -> Tensor:
         d = d2.sqrt().minimum(1e18)
         if self.nu == 0.5:
             return (-d).exp()
@@ -359,12 +359,12 @@ class Periodic(Stationary):
     def of_minus_squared_distance(self, minus_d2: Array, xp: ModuleType) -> Array:
         return in_place(xp.exp, minus_d2)
 
-    def onnx_embed(self, X: Any) -> Any:
+    def onnx_embed(self, X: Tensor) -> Tensor:
         period = np.broadcast_to(as_numbers(self.period), X.width)
         angle = X.graph.op("Mod", X, period, fmod=1) * (2 * math.pi / period)
         weight = 1 / as_numbers(self.length_scale) / math.sqrt(2)
         cos, sin = (X.graph.op(name, angle).scaled(weight) for name in ("Cos", "Sin"))
         return cos.concat(sin)
 
-    def onnx_of_squared_distance(self, d2: Any) -> Any:
+    def onnx_of_squared_distance(self, d2: Tensor) -> Tensor:
         return (-d2).exp()

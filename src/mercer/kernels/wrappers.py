@@ -12,7 +12,7 @@ from .base import ALL, Kernel, require
 from .composite import Unary
 from .hashing import scaled_rows
 from .texts import printed
-from .types import Array, Tile
+from .types import Array, Tensor, Tile
 
 
 class OnFeatures(Unary):
@@ -254,15 +254,15 @@ class Normalized(Unary):
     def _onnx_lengths(self, X):
         return self.kernel.onnx_diagonal(X).where_zero(1.0).sqrt()
 
-    def onnx_values(self, X: Any, S: Any) -> Any:
+    def onnx_values(self, X: Tensor, S: Array) -> Tensor:
         lengths = self._onnx_lengths(X) * as_numpy(self.lengths(S))
         return self.kernel.onnx_values(X, S) / lengths
 
-    def onnx_diagonal(self, X: Any) -> Any:
+    def onnx_diagonal(self, X: Tensor) -> Tensor:
         length = self._onnx_lengths(X)
         return self.kernel.onnx_diagonal(X) / (length * length)
 
-    def onnx_features(self, X: Any) -> Any:
+    def onnx_features(self, X: Tensor) -> Tensor:
         F = self.kernel.onnx_features(X)
         return (F / self._onnx_lengths(X)).of_width(F.width)
 
