@@ -63,7 +63,7 @@ lint: $(VENV)/.lint ## ruff and mypy; a user's script and README's code in stric
 	$(BIN)/basedpyright
 	$(BIN)/mypy --strict --follow-imports=silent tests/typing/user_script.py
 	$(BIN)/python tests/typing/readme.py $(VENV)/readme.py
-	$(BIN)/mypy --strict --allow-untyped-calls --follow-imports=silent $(VENV)/readme.py
+	$(BIN)/mypy --strict --follow-imports=silent $(VENV)/readme.py
 
 format: $(VENV)/.lint ## let ruff rewrite the code
 	$(BIN)/ruff check --fix
@@ -92,7 +92,7 @@ $(VENV)/.created:
 
 $(VENV)/.demo: EXTRAS := cli
 $(VENV)/.test: EXTRAS := test,cli
-$(VENV)/.lint: EXTRAS := lint
+$(VENV)/.lint: EXTRAS := lint,test,cli
 $(VENV)/.bench: EXTRAS := bench
 $(VENV)/.docs: EXTRAS := docs,cli
 

@@ -290,7 +290,7 @@ def test_the_appended_residual_is_in_the_bound(rng):
     """All residuals share one axis: two new points gain rho(x) rho(z)."""
     X, Z = rng.normal(size=(40, 3)), 2 * rng.normal(size=(30, 3))
     for max_rank in (10, None):
-        kernel_map = KernelMap(RBF(1.0), max_rank=max_rank, residual=True).fit(X)
+        kernel_map = KernelMap(RBF(1.0), max_rank=max_rank, append_residual=True).fit(X)
         assert exceeded(kernel_map, RBF(1.0), Z, Z) <= 1
         assert exceeded(kernel_map, RBF(1.0), X, Z) <= 1
 

@@ -341,7 +341,7 @@ def test_demo_with_a_local_mnist(tmp_path):
     ("arguments", "words"),
     [
         (["compare", "none.csv", "-t", "y"], "no file 'none.csv'"),
-        (["compare", ".", "-t", "y"], "is no file"),
+        (["compare", ".", "-t", "y"], "is not a file"),
         (["compare", "iris.csv", "-t", "kind"], "no column 'kind'; the columns are: a, b"),
         (["compare", "iris.csv", "-k", "RBF(0.1) + Lineer()"], "Did you mean Linear"),
         (["compare", "iris.csv", "-k", "RBF(0.1"], "never closed"),
@@ -363,7 +363,7 @@ def test_demo_with_a_local_mnist(tmp_path):
         (["map", "iris.csv", "-t", "species", "-o", "c.csv", "-k", "Sigmoid(1, -1)"], "not pos"),
         (["demo", "--data", "nowhere.npz"], "no file 'nowhere.npz'"),
         (["compare", "one.csv", "-t", "y"], "one class only"),
-        (["compare", "text.csv"], "no column holds numbers"),
+        (["compare", "text.csv"], "nothing in this table distinguishes"),
         (["compare", "empty.csv"], "empty.csv"),
         (["compare", "rows.csv"], "no rows"),
         (["compare", "broken.parquet"], "cannot read broken.parquet"),

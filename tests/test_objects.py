@@ -72,7 +72,7 @@ def test_closed_maps_stay_sparse_and_are_exact(kernel, dna):
 
 def test_the_residual_column_completes_the_length(dna):
     X, _ = dna
-    own = KernelMap(Spectrum(5), basis="closed", residual=True).fit(X[:40])
+    own = KernelMap(Spectrum(5), basis="closed", append_residual=True).fit(X[:40])
     Phi = own.transform(X)
     assert scipy.sparse.issparse(Phi)
     assert_allclose(np.asarray(Phi.power(2).sum(axis=1)).ravel(), Spectrum(5).diag(X), rtol=1e-13)

@@ -17,14 +17,16 @@ from mercer.kernels import Kernel
 ROOT = Path(__file__).parent.parent
 SCRIPT = ROOT / "tests" / "typing" / "user_script.py"
 
-# What is held to the promise, by group: extend it as more of the library is annotated.
+KERNELS = [
+    name
+    for name in mercer.__all__
+    if (inspect.isclass(getattr(mercer, name)) and issubclass(getattr(mercer, name), Kernel))
+    or name in ("as_kernel", "check_mercer", "MercerReport", "NotPSDError")
+]
+# Held to the promise group by group, so that the many methods of kernels hide nothing.
 GROUPS = {
-    "kernels": [
-        name
-        for name in mercer.__all__
-        if (inspect.isclass(getattr(mercer, name)) and issubclass(getattr(mercer, name), Kernel))
-        or name in ("as_kernel", "check_mercer", "MercerReport", "NotPSDError")
-    ],
+    "kernels": KERNELS,
+    "all else": [name for name in mercer.__all__ if name not in KERNELS],
 }
 LEAST = 0.95
 
@@ -38,6 +40,7 @@ def public_functions(name):
     for method, found in inspect.getmembers(thing):
         public = not method.startswith("_") or method in ("__init__", "__call__")
         found = found.fget if isinstance(found, property) else found
+        found = found.__func__ if inspect.ismethod(found) else found  # of the class itself
         if public and inspect.isfunction(found) and found.__module__.startswith("mercer"):
             yield f"{name}.{method}", found
 
@@ -55,7 +58,7 @@ def annotations(names):
                 function = typing.get_overloads(function)[0]
             signature = inspect.signature(function)
             for parameter in list(signature.parameters.values()):
-                if parameter.name != "self":
+                if parameter.name not in ("self", "cls"):
                     found[f"{label}({parameter.name})"] = is_annotated(parameter.annotation)
             found[f"{label} ->"] = is_annotated(signature.return_annotation)
     return found
@@ -86,12 +89,14 @@ def test_the_user_script_runs():
 
 
 MISTAKES = """\
-from mercer.kernels import RBF, Polynomial
-
+from mercer import RBF, KernelMap, KernelRidge, Polynomial
 RBF(gamma="scael")
 RBF(gamma=None)
 Polynomial(degree="two")
-x: int = RBF().is_psd
+x: str = RBF().is_psd
+KernelMap(basis="cholseky")
+KernelMap(RBF(), basis="eigen")
+value, std = KernelRidge().fit([[1.0]], [1.0]).predict([[1.0]], return_std=True)
 RBF(gamma=0.1)
 RBF(gamma="scale")
 """
@@ -105,4 +110,4 @@ def test_a_strict_checker_sees_mistakes_and_nothing_else(tmp_path):
     environment = {**os.environ, "MYPYPATH": str(ROOT / "src")}
     ran = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
     lines = {int(line) for line in re.findall(r"script.py:(\d+): error", ran.stdout)}
-    assert lines == {3, 4, 5, 6}, ran.stdout + ran.stderr
+    assert lines == {2, 3, 4, 5, 6}, ran.stdout + ran.stderr

@@ -90,6 +90,7 @@ print(f, " norm", round(f.norm(), 3))
 # the training classes perfectly by chance. Fisher's criterion ([NPT] IV-C, [EXACT] Figures 3 and 4)
 # will find it. Shrinkage, a multiple of the identity added to the scatter within classes, is what
 # makes the axes mean something; being a multiple of the identity it is the same in every basis.
+# The default, ``shrinkage="auto"``, takes the amount that makes left-out rows most likely.
 
 noisy, kind = make_moons(500, noise=0.35, random_state=1)
 train, test = slice(0, 150), slice(150, None)

@@ -60,9 +60,9 @@ plt.show()
 # %%
 # Side by side
 # ------------
-# :func:`~mercer.compare_kernels` fits every kernel's map on the same folds (training rows only),
-# scores a linear discriminant and nearest neighbours in each space on the rows left out, embeds
-# each space, and says in words what the numbers can carry.
+# :func:`~mercer.compare_kernels` tunes a discriminant in every kernel's space inside each training
+# part, scores it on the rows left out, beside ordinary models on the same folds, embeds each space,
+# and says in words what the numbers can carry.
 
 kernels = {
     "linear": Linear(),

@@ -6,12 +6,15 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import ArrayLike
 
 from .engine import tiles
 from .engine.arrays import TravelsAsNumPy, as_numpy, is_array, namespace, on_device_of
 from .kernels import as_kernel
 from .kernels import points as pts
+from .kernels.adapters import KernelLike
 from .kernels.base import alike
+from .kernels.types import Array, Data
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,17 +38,17 @@ class Expansion(TravelsAsNumPy):
     W: Any
     b: Any
 
-    def __call__(self, X, *, n_jobs=None, verbose=False):
+    def __call__(self, X: Array, *, n_jobs: int | None = None, verbose: bool = False) -> Array:
         """The values at every point of X (points as ``kernel.points`` returns them)."""
         X = pts.as_fitted(X, self.S, self.W.dtype)
         values = tiles.multiply(self.kernel, X, self.S, self.W, n_jobs=n_jobs, verbose=verbose)
         return values + self.b[None, :]
 
-    def __matmul__(self, coef):
+    def __matmul__(self, coef: Array) -> "Expansion":
         """The functions z -> self(z) @ coef."""
         return Expansion(self.kernel, self.S, self.W @ coef, self.b @ coef)
 
-    def column(self, j):
+    def column(self, j: int) -> "RKHSFunction":
         """One of the functions, as an element of the RKHS."""
         if self.kernel.kind == "gram":
             raise ValueError(
@@ -80,7 +83,9 @@ class RKHSFunction(TravelsAsNumPy):
     0.6321
     """
 
-    def __init__(self, kernel, points, coef, intercept=0.0):
+    def __init__(
+        self, kernel: KernelLike, points: Data, coef: ArrayLike, intercept: float = 0.0
+    ) -> None:
         self.kernel = as_kernel(kernel).bind(points)
         if self.kernel.kind == "gram":
             raise ValueError(
@@ -98,21 +103,22 @@ class RKHSFunction(TravelsAsNumPy):
                 f"coef must hold one number for each of the {self.points.shape[0]} points, got "
                 f"shape {tuple(self.coef.shape)}."
             )
-        if is_array(intercept) and intercept.ndim == 0:
-            intercept = as_numpy(intercept).item()  # a number, wherever it was computed
-        if np.ndim(intercept) or not np.issubdtype(np.asarray(intercept).dtype, np.number):
-            raise TypeError(f"intercept must be a number, got {intercept!r}.")
-        if not np.isfinite(intercept):
-            raise ValueError(f"intercept must be finite, got {intercept!r}.")
-        self.intercept = intercept
+        constant: Any = intercept
+        if is_array(constant) and constant.ndim == 0:
+            constant = as_numpy(constant).item()  # a number, wherever it was computed
+        if np.ndim(constant) or not np.issubdtype(np.asarray(constant).dtype, np.number):
+            raise TypeError(f"intercept must be a number, got {constant!r}.")
+        if not np.isfinite(constant):
+            raise ValueError(f"intercept must be finite, got {constant!r}.")
+        self.intercept = constant
 
-    def __call__(self, X):
+    def __call__(self, X: Data) -> Array:
         """f at every row of X."""
         X = self.kernel.points(X)
         return self._values(X) + self.intercept
 
     @property
-    def expansion(self):
+    def expansion(self) -> Expansion:
         """The same function as an Expansion of one column."""
         b = on_device_of(np.array([self.intercept]), self.coef)
         return Expansion(self.kernel, self.points, self.coef[:, None], b)
@@ -122,17 +128,17 @@ class RKHSFunction(TravelsAsNumPy):
         X, points = alike(pts.as_fitted(X, self.points, X.dtype), self.points, self.kernel)
         return tiles.multiply(self.kernel, X, points, self.coef[:, None])[:, 0]
 
-    def inner(self, other):
+    def inner(self, other: "RKHSFunction") -> float:
         """<f, g> = sum_ij a_i b_j k(x_i, y_j)."""
         self._same_space(other)
         values = self._values(other.points)
         return float(namespace(values).sum(values * on_device_of(other.coef, values)))
 
-    def norm(self):
+    def norm(self) -> float:
         """|f| = sqrt(a'Ka)."""
         return max(self.inner(self), 0.0) ** 0.5
 
-    def __add__(self, other):
+    def __add__(self, other: "RKHSFunction") -> "RKHSFunction":
         self._same_space(other)
         xp = namespace(self.coef)
         return RKHSFunction(
@@ -146,17 +152,17 @@ class RKHSFunction(TravelsAsNumPy):
         """0 + f, so that sum() of functions works."""
         return self if isinstance(zero, numbers.Real) and zero == 0 else NotImplemented
 
-    def __mul__(self, c):
+    def __mul__(self, c: float) -> "RKHSFunction":
         if not isinstance(c, numbers.Real):
             return NotImplemented
         return RKHSFunction(self.kernel, self.points, float(c) * self.coef, c * self.intercept)
 
     __rmul__ = __mul__
 
-    def __neg__(self):
+    def __neg__(self) -> "RKHSFunction":
         return -1.0 * self
 
-    def __sub__(self, other):
+    def __sub__(self, other: "RKHSFunction") -> "RKHSFunction":
         return self + (-1.0) * other
 
     def __repr__(self):

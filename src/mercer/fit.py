@@ -13,7 +13,7 @@ import scipy.sparse
 
 from .engine import tiles
 from .engine.arrays import as_numpy, itemsize, namespace, on_device_of, row_norms
-from .engine.memory import MemoryLimitError, budget, readable
+from .engine.memory import MemoryLimitError, budget, columns_that_fit, matrix, readable
 from .feature_map import FeatureMap
 from .kernels import NotPSDError, Precomputed
 from .kernels import points as pts
@@ -23,7 +23,7 @@ from .rows.held import HeldRows
 from .rows.moments import Spread
 from .rows.protocol import Column, Rows
 from .space import factorize
-from .space.cholesky import columns_that_fit, matrix_fits
+from .space.cholesky import matrix_fits
 from .space.corrected import Corrected
 from .space.grow import certify_and_grow, default_tol, empty_factor, extended, sample_factor
 from .space.indefinite import check_symmetric, corrected, symmetrised, value_eps
@@ -234,10 +234,11 @@ def _own_space(kernel, points, options):
 
 def _corrected_space(kernel, points, options):
     n, limit = points.shape[0], budget(options.memory_limit, points)
-    if 6 * 8 * n * n > limit:
+    needed = matrix(n, copies=6)
+    if needed > limit:
         raise MemoryLimitError(
             f"indefinite={options.indefinite!r} needs all eigenvalues of the {n} x {n} matrix, "
-            f"{readable(6 * 8 * n * n)}; memory_limit allows {readable(limit)}. Fit on fewer "
+            f"{readable(needed)}; memory_limit allows {readable(limit)}. Fit on fewer "
             "points, or raise memory_limit."
         )
     K = tiles.evaluate(kernel, points, n_jobs=options.n_jobs)

@@ -5,8 +5,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .engine.memory import budget, readable
+from .engine.memory import budget, partial_fit, readable, stored_fit, streamed_fit
 from .kernels.base import is_integer, is_number
+from .rows.gather import SAMPLE
+from .space.protocol import PANEL_VALUES
 
 __all__ = ["Plan", "Rates", "machine_rates", "plan"]
 
@@ -85,8 +87,8 @@ def plan(n, d, rank=None, dtype="float64", *, memory_limit=None, rates=None):
     >>> p = plan(1_000_000, 3, 2000, memory_limit="2GB", rates=Rates(1e11, 5e8))
     >>> p.route
     'streamed'
-    >>> p.memory["stored"] // 10**9  # gigabytes of the whole kernel matrix
-    8000
+    >>> p.memory["stored"] // 10**9  # gigabytes: the kernel matrix, its factor, the coordinates
+    24000
     """
     n, d = _positive("n", n), _positive("d", d)
     rank = n if rank is None else min(_positive("rank", rank), n)
@@ -97,11 +99,10 @@ def plan(n, d, rank=None, dtype="float64", *, memory_limit=None, rates=None):
     ):
         raise TypeError(f"rates must be Rates of positive numbers or None, got {rates!r}.")
     limit = budget(memory_limit)
-    panel = 1 << 22
     memory = {
-        "stored": size * n * n,
-        "partial": size * n * (rank + d),
-        "streamed": size * (2 * rank * rank + 2 * panel + 20_000 * rank),
+        "stored": stored_fit(n, size=size),
+        "partial": partial_fit(n, rank, size=size),
+        "streamed": streamed_fit(rank, SAMPLE, PANEL_VALUES, size),
     }
     column = n * (1 / rates.values + 2 * d / rates.products)  # kernel values against one landmark
     solves = n * rank**2 / rates.products

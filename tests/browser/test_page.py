@@ -247,3 +247,43 @@ def test_a_numeric_target_and_texts(open_page, tmp_path, rng):
     tip = page.locator(".tip:visible").first
     tip.wait_for(timeout=5000)
     assert "sample number" in tip.inner_text()
+
+
+def test_units_are_equally_long_in_both_directions(report, open_page):
+    _, path = report
+    page = open_page(path)
+    for embedding in ("kernel PCA", "discriminant"):
+        page.get_by_role("button", name=embedding).click()
+        page.wait_for_timeout(300)
+        for number in range(3):
+            panel = f"Bokeh.documents[0].get_model_by_name('panel {number}')"
+            x0, x1, y0, y1 = page.evaluate(
+                f"[{panel}.x_range.start, {panel}.x_range.end,"
+                f" {panel}.y_range.start, {panel}.y_range.end]"
+            )
+            _, _, width, height = _panel(page, number)
+            assert abs((x1 - x0) / width / ((y1 - y0) / height) - 1) < 0.02
+
+
+def test_selected_rows_are_a_table_that_can_be_sorted(open_page, tmp_path, rng):
+    table = pd.DataFrame({"age": rng.normal(size=40), "town": ["Rome", "Oslo"] * 20})
+    y = np.where(table["age"] > 0, "old", "young")
+    comparison = compare_kernels(
+        table, y, [Linear()], embeddings=["kernel PCA", "discriminant"], repeats=1
+    )
+    path = tmp_path / "table.html"
+    comparison.to_html(path)
+    page = open_page(path)
+    page.locator("#legend button", has_text="old").click()
+    chosen = int((y == "old").sum())
+    assert page.locator("#rows tr").count() == chosen + 1
+    assert "age" in page.locator("#difference").inner_text()
+    page.locator("#rows th", has_text="age").click()
+    ages = [float(t) for t in page.locator("#rows td:nth-child(3)").all_inner_texts()]
+    assert ages == sorted(ages)
+    page.get_by_role("button", name="discriminant").click()
+    assert page.locator("#rows tr").count() == chosen + 1  # the selection stays
+    with page.expect_download() as download:
+        page.locator("#export").click()
+    assert len(pd.read_csv(download.value.path())) == chosen
+    assert "KernelDiscriminant" in page.locator("#code").inner_text()

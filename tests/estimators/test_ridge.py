@@ -372,7 +372,7 @@ def test_real_data():
         ({"alpha": -1.0}, "alpha must be one non-negative number.*got -1.0"),
         ({"alpha": [1.0, 2.0]}, "one for each of the 1 targets"),
         ({"alpha": float("nan")}, "alpha must be"),
-        ({"form": "both"}, "form must be one of auto, primal, dual, got 'both'"),
+        ({"form": "both"}, "form must be one of auto, primal, dual, iterative, got 'both'"),
         ({"form": "dual", "kernel": KernelMap(RBF(0.2))}, "no use for a KernelMap"),
     ],
     ids=str,
@@ -524,3 +524,14 @@ def test_uncertainty_asks_the_kernel_once(rng):
     calls.clear()
     model.predict(X[:10] + 0.1, return_std=True)
     assert len(calls) == 10 * model.kernel_map_.rank_ + 10
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_alphas_below_rounding_do_not_win(form):
+    """With K close to the identity every left-out row is predicted as 0, whatever alpha is."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 100)), rng.normal(size=40)
+    alphas = [1e-300, 1e-20, 1e-8]
+    model = KernelRidgeCV(alphas, RBF(50.0), form=form).fit(X, y)
+    assert_allclose(model.cv_errors_, np.mean(y**2), rtol=1e-6)
+    assert model.alpha_ == 1e-8

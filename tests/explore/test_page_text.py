@@ -72,15 +72,29 @@ def test_five_thousand_images_stay_small():
     few.target, few.rows, few.shown = y, np.arange(5000), X
     few.image_shape, few.held_out = (28, 28), np.arange(5000) % 2 == 0
     for space in few.spaces:
+        space.predicted = None
         for name in ("t-SNE", "kernel PCA", "discriminant"):
             space.embeddings[name] = rng.normal(size=(5000, 2))
     assert len(few.to_html().encode()) < 15e6
 
 
-def test_a_page_needs_embeddings():
+def test_a_page_works_without_embeddings():
     X = np.random.default_rng(0).normal(size=(20, 2))
-    with pytest.raises(ValueError, match="none were made"):
-        compare_kernels(X, None, [Linear()], embeddings=[]).to_html()
+    html = compare_kernels(X, None, [Linear()], embeddings=[]).to_html()
+    assert "Without a target" in html
+
+
+def test_the_page_says_what_was_done_and_what_to_do_next():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"age": rng.normal(size=60), "town": rng.choice(["Rome", "Oslo"], 60)})
+    y = pd.Series(np.where(table["age"] > 0, "yes", "no"), name="bought")
+    found = compare_kernels(table, y, [Linear(), RBF()], embeddings=["kernel PCA"], repeats=1)
+    found.command = "mercer compare people.csv -t bought"
+    html = found.to_html()
+    told = ["target: <b>bought</b>", "2 classes", found.command, "gradient boosting"]
+    told += ["1 column of categories", 'id="copy"', "TableEncoder()", "true bought"]
+    for words in told:
+        assert words in html, words
 
 
 # --- what is shown of a point ---------------------------------------------------------------------

@@ -204,7 +204,9 @@ STEPS = [
             TfidfVectorizer(),
             HashingVectorizer(n_features=16),
             make_pipeline(CountVectorizer(analyzer="char"), TfidfTransformer()),
-            make_pipeline(TfidfVectorizer(), SelectFromModel(LinearSVR())),
+            make_pipeline(
+                TfidfVectorizer(), SelectFromModel(LinearSVR(random_state=0, max_iter=100_000))
+            ),
             make_pipeline(CountVectorizer(), SelectPercentile(f_regression, percentile=50)),
         )
     ),
@@ -219,7 +221,7 @@ CLASSIFIERS = [
     SGDClassifier(loss="log_loss", average=True, random_state=0),
     SGDClassifier(loss="modified_huber", random_state=0),
     Perceptron(),
-    LinearSVC(),
+    LinearSVC(random_state=0, max_iter=100_000),
     SVC(),
     SVC(kernel="poly", decision_function_shape="ovo"),
     NuSVC(nu=0.1),
@@ -265,7 +267,7 @@ REGRESSORS = [
     SGDRegressor(loss="epsilon_insensitive", average=True, random_state=0),
     RANSACRegressor(random_state=0),
     TheilSenRegressor(max_subpopulation=20, random_state=0),
-    LinearSVR(),
+    LinearSVR(random_state=0, max_iter=100_000),
     SVR(),
     OneClassSVM(),
     PLSRegression(2),

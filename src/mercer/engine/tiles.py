@@ -12,6 +12,7 @@ from contextlib import nullcontext
 import numpy as np
 
 from .arrays import device, free_memory, is_array, is_cpu, is_numpy, namespace, rows_of
+from .memory import rows_that_fit
 from .threads import n_threads, one_blas_thread
 
 # Values in one tile: smaller tiles pay Python's overhead, larger ones leave the cache. Measured on
@@ -92,8 +93,7 @@ def row_blocks(X, n_columns):
     if is_cpu(X):
         rows = max(LEAST_ROWS, min(MOST_ROWS, TILE_VALUES // max(1, n_columns)))
     else:
-        itemsize = 8
-        rows = max(1024, int(DEVICE_TILE_SHARE * free_memory(X)) // (itemsize * max(1, n_columns)))
+        rows = max(1024, rows_that_fit(n_columns, DEVICE_TILE_SHARE * free_memory(X)))
     return [(a, min(a + rows, n)) for a in range(0, n, rows)]
 
 

@@ -1,8 +1,9 @@
 """What every estimator shares: a `kernel` parameter, points, all-or-nothing fits."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import wraps
-from typing import Any
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 import scipy.sparse
@@ -10,7 +11,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..engine.arrays import device, is_array, is_numpy, namespace, to_host
-from ..kernels import as_kernel
+from ..kernels import Kernel, as_kernel
 from ..kernels import points as pts
 from ..kernels.points import naming
 from ..rows.dask import Partitions, is_dask
@@ -21,11 +22,12 @@ from ..rows.streamed import StreamedRows, is_stream
 from .arguments import shows_new_spelling
 from .sklearn_compat import check_feature_names, check_n_features
 
+Method = TypeVar("Method", bound=Callable[..., Any])
 # What a fit learns about its input.
-INPUT_NAMES = ("n_features_in_", "feature_names_in_", "_array_kind")
+INPUT_NAMES = ("n_features_in_", "feature_names_in_", "array_kind_")
 
 
-def all_or_nothing(fit):
+def all_or_nothing(fit: Method) -> Method:
     """A fit that fails (or is interrupted) leaves the estimator as it was.
 
     The fit runs on a copy without the attributes of earlier fits, and the copy's state replaces the
@@ -35,12 +37,12 @@ def all_or_nothing(fit):
     return _on_a_copy(fit, lambda name: not name.endswith("_") and not name.startswith("_cached"))
 
 
-def all_or_nothing_more(partial_fit):
+def all_or_nothing_more(partial_fit: Method) -> Method:
     """The same for fits that go on from what is there."""
     return _on_a_copy(partial_fit, lambda name: True)
 
 
-def _on_a_copy(fit, keeps):
+def _on_a_copy(fit: Method, keeps: Callable[[str], bool]) -> Method:
     @wraps(fit)
     def wrapped(self, *args, **kwargs):
         _refuse_masked(args, kwargs)
@@ -50,7 +52,7 @@ def _on_a_copy(fit, keeps):
         self.__dict__ = vars(work)
         return self if answer is work else answer
 
-    return wrapped
+    return cast(Method, wrapped)
 
 
 def _refuse_masked(args, kwargs):
@@ -60,7 +62,7 @@ def _refuse_masked(args, kwargs):
         pts.refuse_masked(value, name)
 
 
-def on_fitted(method):
+def on_fitted(method: Method) -> Method:
     """A method of a fitted estimator, on arrays of the kind that it was fitted on.
 
     On a Dask collection it is applied partition by partition, when the result is asked for.
@@ -75,7 +77,7 @@ def on_fitted(method):
         _check_kind(self, X, method.__name__)
         return method(self, X, *args, **kwargs)
 
-    return wrapped
+    return cast(Method, wrapped)
 
 
 class KernelEstimator(BaseEstimator):
@@ -91,7 +93,7 @@ class KernelEstimator(BaseEstimator):
                 cls.__init__, cls.__name__
             )
 
-    def set_params(self, **params):
+    def set_params(self, **params: object) -> Self:
         """Set parameters; a kernel given by name becomes an object when one of its own is set."""
         kernel = params.get("kernel", self.kernel)
         if isinstance(kernel, str) and any(name.startswith("kernel__") for name in params):
@@ -101,12 +103,12 @@ class KernelEstimator(BaseEstimator):
     def __getstate__(self):
         """State for pickles: what lives on a device travels as NumPy, and so loads anywhere."""
         state = to_host(super().__getstate__())
-        kind = state.get("_array_kind")
+        kind = state.get("array_kind_")
         if kind is not None and not kind[1].startswith(("cpu", "CPU")):
-            state["_array_kind"] = ("numpy", "cpu")
+            state["array_kind_"] = ("numpy", "cpu")
         return state
 
-    def leaf_kernel(self):
+    def leaf_kernel(self) -> Kernel:
         """The kernel itself, also where it is given inside a map."""
         inside_map = isinstance(self.kernel, KernelEstimator)
         return as_kernel(self.kernel.kernel if inside_map else self.kernel)
@@ -137,7 +139,7 @@ def validated_points(estimator, X, kernel, *, reset, in_range=True):
             estimator.__dict__.pop(name, None)
     objects = kernel.kind == "objects" or (kernel.kind == "any" and not is_array(X))
     if objects and not _is_table(X):
-        estimator._array_kind = ("numpy", "cpu")
+        estimator.array_kind_ = ("numpy", "cpu")
         return pts.as_objects(X)
     if is_array(X) and not is_numpy(X):
         X = pts.as_vectors(X)
@@ -160,7 +162,7 @@ def validated_points(estimator, X, kernel, *, reset, in_range=True):
         if kernel.kind == "gram" and scipy.sparse.issparse(X):
             X = X.toarray()
     if reset:
-        estimator._array_kind = _kind(X)
+        estimator.array_kind_ = _kind(X)
     else:
         _check_kind(estimator, X)
         if in_range:
@@ -281,7 +283,7 @@ def _kind(X):
 
 def _check_kind(estimator, X, method="transform"):
     """scikit-learn's wording for arrays from elsewhere."""
-    fitted = getattr(estimator, "_array_kind", ("numpy", "cpu"))
+    fitted = getattr(estimator, "array_kind_", ("numpy", "cpu"))
     if fitted != _kind(X):
         raise ValueError(
             f"Inputs passed to {type(estimator).__name__}.{method}() must use the same namespace "

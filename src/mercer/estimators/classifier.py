@@ -1,6 +1,6 @@
 """KernelClassifier: the model to try first on a table with classes to tell apart."""
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from ..engine.arrays import as_numpy, on_device_of
+from ..kernels.types import Array
 from ..learn.targets import Targets
 from .base import all_or_nothing
 from .learned_model import LearnedModel, host
@@ -75,12 +76,13 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         """Learn the kernel, fit all rows and calibrate the probabilities."""
         if y is None:
             raise ValueError("KernelClassifier requires y to be passed, but the target y is None.")
-        y = column_or_1d(host(y), warn=True)
-        if len(y) and y.dtype.kind in "fiuOc":
-            assert_all_finite(y, input_name="y")
-        check_classification_targets(y)
-        targets = Targets.of(y, "classification")
-        self.classes_ = targets.classes
+        labels: np.ndarray = column_or_1d(host(y), warn=True)
+        if len(labels) and labels.dtype.kind in "fiuOc":
+            assert_all_finite(labels, input_name="y")
+        check_classification_targets(labels)
+        targets = Targets.of(labels, "classification")
+        assert targets.classes is not None
+        self.classes_: np.ndarray = targets.classes
         fit, _, T = self._fit_targets(X, targets)
         scores, truth = T - fit.residuals, T.argmax(axis=1)
         self.temperature_, self.bias_ = calibrated(scores, truth)
@@ -95,13 +97,13 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:
         return softmax(scores / self.temperature_ + self.bias_, axis=1)
 
-    def predict_proba(self, X: ArrayLike) -> Any:
+    def predict_proba(self, X: ArrayLike) -> Array:
         """Probability of each class, in the order of `classes_`."""
         f, _ = self._values(X)
         P = self._probabilities(as_numpy(f))
         return on_device_of(P, f)
 
-    def predict(self, X: ArrayLike) -> Any:
+    def predict(self, X: ArrayLike) -> Array:
         """The most probable class of every row."""
         best = as_numpy(self.predict_proba(X)).argmax(axis=1)
         return self.classes_[best]

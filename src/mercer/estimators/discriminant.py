@@ -1,9 +1,10 @@
 """KernelDiscriminant: Fisher's discriminant in the feature space of a kernel ([NPT] IV-C)."""
 
 import numbers
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
@@ -19,8 +20,11 @@ from ..engine.arrays import (
     put,
     solve_triangular,
 )
+from ..expansion import RKHSFunction
 from ..fit import OnPanels, Statistic
+from ..kernels.adapters import KernelLike
 from ..kernels.points import naming
+from ..kernels.types import Array, Data, Input
 from ..rows.dask import is_dask
 from ..rows.gather import held_column, held_if_few
 from ..rows.moments import ByClass, Spread
@@ -28,6 +32,7 @@ from ..rows.protocol import Column
 from ..solve.left_out_classes import LeftOut
 from ..space.spectral import signs
 from .base import all_or_nothing, follow, new_rows, on_fitted, validated_points
+from .kernel_map import KernelMap
 from .map_method import MapMethod, functions
 from .targets import in_pieces, labels_of
 
@@ -86,27 +91,34 @@ class KernelDiscriminant(
     >>> X, y = load_iris(return_X_y=True)
     >>> model = KernelDiscriminant(kernel=RBF(0.1)).fit(X[::2], y[::2])
     >>> round(model.score(X[1::2], y[1::2]), 2)
-    0.93
+    0.97
     >>> model.transform(X[1::2]).shape
     (75, 2)
     """
 
     classes_: Any  # an array of numbers where X lives, or NumPy's of anything
 
-    def __init__(self, n_components=None, kernel="rbf", *, shrinkage="auto", priors=None):
+    def __init__(
+        self,
+        n_components: int | None = None,
+        kernel: KernelLike | KernelMap = "rbf",
+        *,
+        shrinkage: float | str = "auto",
+        priors: ArrayLike | None = None,
+    ) -> None:
         self.n_components = n_components
         self.kernel = kernel
-        self.shrinkage = shrinkage
+        self.shrinkage: Any = shrinkage
         self.priors = priors
 
     @all_or_nothing
-    def fit(self, X, y):
+    def fit(self, X: Input, y: ArrayLike) -> Self:
         """Find the map, the class means and the axes."""
         self._fit(X, y)
         return self
 
     @all_or_nothing
-    def fit_transform(self, X, y):
+    def fit_transform(self, X: Data, y: ArrayLike) -> Array:
         """Fit, and return the scores of the training points."""
         Phi = self._fit(X, y)
         if Phi is None or is_dask(X):
@@ -200,18 +212,18 @@ class KernelDiscriminant(
     # --- new points -------------------------------------------------------------------------------
 
     @on_fitted
-    def transform(self, X):
+    def transform(self, X: Data) -> Array:
         """Scores along the axes, for every row."""
         return self.projection_(self._points(X))
 
     @on_fitted
-    def decision_function(self, X):
+    def decision_function(self, X: Data) -> Array:
         """log p(c | x) of each class, up to a common constant; with two, their difference."""
         scores = self.decision_(self._points(X))
         return scores[:, 0] if self.coef_.shape[0] == 1 else scores
 
     @on_fitted
-    def predict(self, X):
+    def predict(self, X: Data) -> Array:
         """The most probable class of every row."""
         scores = self.decision_function(X)
         xp = namespace(scores)
@@ -221,7 +233,7 @@ class KernelDiscriminant(
         return self.classes_[as_numpy(best)]  # labels that only NumPy can hold
 
     @on_fitted
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X: Data) -> Array:
         """log p(c | x) for every row and class."""
         scores = self.decision_function(X)
         xp = namespace(scores)
@@ -231,12 +243,12 @@ class KernelDiscriminant(
         return scores - xp.log(xp.sum(xp.exp(scores), axis=1, keepdims=True))
 
     @on_fitted
-    def predict_proba(self, X):
+    def predict_proba(self, X: Data) -> Array:
         """p(c | x) for every row and class."""
         log_proba = self.predict_log_proba(X)
         return namespace(log_proba).exp(log_proba)
 
-    def score(self, X, y, sample_weight=None):
+    def score(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Share of rows whose class is predicted."""
         predicted = as_numpy(self.predict(X))
         return accuracy_score(
@@ -244,7 +256,7 @@ class KernelDiscriminant(
         )
 
     @property
-    def function_(self):
+    def function_(self) -> RKHSFunction | list[RKHSFunction]:
         """The decision function as a sum of kernels on the landmarks; a list for many classes."""
         check_is_fitted(self)
         return functions(self.decision_)

@@ -1,8 +1,10 @@
 """KernelMap: the exact, explicit, finite-dimensional feature map of a kernel on the data."""
 
 import numbers
+from typing import Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
@@ -14,8 +16,10 @@ from ..expansion import RKHSFunction
 from ..feature_map import FeatureMap
 from ..fit import MapFit, MapOptions, Statistic, extend_map, first_map, fit_map
 from ..kernels import as_kernel
+from ..kernels.adapters import KernelLike
 from ..kernels.base import is_number
 from ..kernels.points import naming, short
+from ..kernels.types import Array, Data, Input, RandomState
 from ..rows.dask import is_dask
 from ..rows.gather import held_if_few, held_whole
 from ..rows.lazy import lazily
@@ -131,20 +135,20 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
     def __init__(
         self,
-        kernel="rbf",
+        kernel: KernelLike = "rbf",
         *,
-        basis="cholesky",
-        max_rank=None,
-        tol=None,
-        pivots="greedy",
-        center=False,
-        append_residual=False,
-        indefinite="raise",
-        n_jobs=None,
-        random_state=None,
-        memory_limit=None,
-        verbose=False,
-    ):
+        basis: Literal["cholesky", "eigen", "symmetric", "closed", "auto"] = "cholesky",
+        max_rank: int | None = None,
+        tol: float | None = None,
+        pivots: Literal["greedy", "random", "uniform"] = "greedy",
+        center: bool = False,
+        append_residual: bool = False,
+        indefinite: Literal["raise", "clip", "flip", "shift"] = "raise",
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        memory_limit: int | str | None = None,
+        verbose: bool = False,
+    ) -> None:
         self.kernel = kernel
         self.basis = basis
         self.max_rank = max_rank
@@ -161,13 +165,13 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     # --- fitting --------------------------------------------------------------------------------
 
     @all_or_nothing
-    def fit(self, X, y=None):
+    def fit(self, X: Input, y: object = None) -> Self:
         """Find landmarks and basis on the training points."""
         self.fit_rows(held_if_few(X))
         return self
 
     @all_or_nothing
-    def fit_transform(self, X, y=None):
+    def fit_transform(self, X: Data, y: object = None) -> Array:
         """Fit, and return the coordinates of the training points."""
         if is_stream(X):
             raise TypeError(
@@ -176,7 +180,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         Phi = self.fit_rows(held_if_few(X)).coordinates(sparse=True)
         return self.transform(X) if Phi is None or is_dask(X) else Phi
 
-    def fit_rows(self, X, sums: Statistic | None = None) -> MapFit:
+    def fit_rows(self, X: Input, sums: Statistic | None = None) -> MapFit:
         """Fit to an array, a stream or a Dask collection, and return all that the fit found.
 
         Methods use it to get the coordinates of the training rows, or sums over them.
@@ -218,7 +222,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
     @available_if(_can_grow)
     @all_or_nothing_more
-    def partial_fit(self, X, y=None):
+    def partial_fit(self, X: Data, y: object = None) -> Self:
         """Add points whose residual exceeds tol as new basis vectors: [NPT] Lemma 5.
 
         Coordinates of earlier points keep their values and gain columns (zero for them, up to
@@ -264,20 +268,20 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     # --- coordinates ----------------------------------------------------------------------------
 
     @lazily
-    def transform(self, X):
+    def transform(self, X: Data) -> Array:
         """phi(x) for every row; each row is mapped on its own."""
         feature_map = self._checked_map()
         return feature_map(self._points(X), n_jobs=self.n_jobs, verbose=self.verbose)
 
     @available_if(has_points)
-    def inverse_transform(self, X):
+    def inverse_transform(self, X: ArrayLike) -> Array:
         """Points with these coordinates: exact for a linear kernel, else by :func:`preimage`."""
         return preimage(self, X)
 
     # --- what the map knows of its own error ----------------------------------------------------
 
     @lazily
-    def residual(self, X, diag=None):
+    def residual(self, X: Data, diag: ArrayLike | None = None) -> Array:
         """rho^2(x) = k(x, x) - |phi(x)|^2 for every row: what the map does not see of it.
 
         Zero at training points of an untruncated map; a novelty score and the Gaussian-process
@@ -285,7 +289,13 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         """
         return self._checked_map().residual(self._points(X), diag, n_jobs=self.n_jobs)
 
-    def error_bound(self, X, Y=None, diag=None, diag_Y=None):
+    def error_bound(
+        self,
+        X: Data,
+        Y: Data | None = None,
+        diag: ArrayLike | None = None,
+        diag_Y: ArrayLike | None = None,
+    ) -> Array:
         """A bound of |k(x, y) - phi(x) . phi(y)| for every pair, rounding included.
 
         Holds for any points, training or not (space/certificate.py has the argument), where the
@@ -302,7 +312,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         X, Y = self._points(X), None if Y is None else self._points(Y)
         return feature_map.bound(X, Y, diag=diag, diag_Y=diag_Y, n_jobs=self.n_jobs)
 
-    def pair_residual(self, X, Y=None):
+    def pair_residual(self, X: Data, Y: Data | None = None) -> Array:
         """k(x, y) - phi(x) . phi(y) for every pair, evaluated: what the coordinates miss of it.
 
         The exact error where :meth:`error_bound` can only be cautious, at the price of the kernel
@@ -324,7 +334,14 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         X, Y = self._points(X), None if Y is None else self._points(Y)
         return feature_map.pair_residual(X, Y, n_jobs=self.n_jobs)
 
-    def distances(self, X, Y=None, *, residual=True, diag=None):
+    def distances(
+        self,
+        X: Data,
+        Y: Data | None = None,
+        *,
+        residual: bool = True,
+        diag: ArrayLike | None = None,
+    ) -> Array:
         """Distances in feature space, sqrt(k(x,x) + k(y,y) - 2 k(x,y)): [EXACT] (26).
 
         With ``residual=False``: distances between the coordinates alone. A precomputed kernel does
@@ -336,20 +353,20 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
     # --- functions ------------------------------------------------------------------------------
 
-    def function(self, coef, intercept=0.0):
+    def function(self, coef: ArrayLike, intercept: float = 0.0) -> RKHSFunction:
         """The function z -> coef . phi(z) + intercept as a sum of kernels on the landmarks."""
-        coef = self._checked_coefficients(coef)
-        return self.map_.expand(coef[:, None], intercept).column(0)
+        column = self._checked_coefficients(coef)
+        return self.map_.expand(column[:, None], intercept).column(0)
 
-    def landmark_weights(self, coef, intercept=0.0):
+    def landmark_weights(self, coef: ArrayLike, intercept: ArrayLike = 0.0) -> tuple[Array, Array]:
         """(w, b) with coef . phi(z) + intercept = sum_j w_j k(s_j, z) + b; coef may be a matrix."""
-        coef = self._checked_coefficients(coef, (1, 2))
-        expansion = self.map_.expand(coef if coef.ndim == 2 else coef[:, None], intercept)
-        if coef.ndim == 2:
+        columns = self._checked_coefficients(coef, (1, 2))
+        expansion = self.map_.expand(columns if columns.ndim == 2 else columns[:, None], intercept)
+        if columns.ndim == 2:
             return expansion.W, expansion.b
         return expansion.W[:, 0], expansion.b[0]
 
-    def coordinates(self, function):
+    def coordinates(self, function: RKHSFunction) -> Array:
         """b with function(z) = b . phi(z) for every z in the span: b = F'a, [NPT] Lemma 6."""
         feature_map = self._checked_map()
         if not isinstance(function, RKHSFunction) or function.kernel != self.kernel_:
@@ -358,8 +375,8 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         return function.coef @ bare(bare.fitted(function.points), n_jobs=self.n_jobs)
 
     @lazily
-    def project(self, X, coef, intercept=0.0):
-        """transform(X) @ coef + intercept for a matrix coef, at m kernel values a row.
+    def project(self, X: Data, coef: ArrayLike, intercept: ArrayLike = 0.0) -> Array:
+        """transform(X) @ coef + intercept for a matrix coef, from kernel values alone.
 
         The coefficients move to the landmarks once, and kernel tiles are multiplied as they are
         made. With many columns the coordinates themselves are cheaper, and more accurate.

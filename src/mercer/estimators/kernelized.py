@@ -1,10 +1,13 @@
 """Kernelized: any scikit-learn estimator in the feature space of a kernel ([NPT] III-B)."""
 
+from collections.abc import Callable
 from types import MethodType
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import MetaEstimatorMixin, TransformerMixin, clone
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, clone
 from sklearn.utils import check_consistent_length, get_tags
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
@@ -14,8 +17,14 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from ..engine.arrays import as_numpy, is_array
 from ..engine.memory import MemoryLimitError
+from ..expansion import RKHSFunction
 from ..kernels import as_kernel
+from ..kernels.adapters import KernelLike
+from ..kernels.points import naming
+from ..kernels.types import Array, Data, Input
+from ..rows.dask import is_dask
 from ..rows.gather import held_column, held_if_few
 from .base import all_or_nothing, on_fitted
 from .in_parts import fit_in_parts, require_parts
@@ -59,16 +68,29 @@ def leads_back(self):
     return inner_has("inverse_transform")(self) and has_points(self)
 
 
-def delegated(name, text):
+def delegated(name: str, text: str) -> Callable[..., Any]:
     """A method that maps its points and asks the estimator inside; there only if that has it."""
 
-    def method(self, X, *args, **params):
+    def method(self, X: Data, *args: object, **params: object) -> Array:
         Phi = self.kernel_map_.transform(X)
         return getattr(self.estimator_, name)(Phi, *args, **self._routed(name, params))
 
     method.__name__, method.__doc__ = name, text
     method.__qualname__ = f"Kernelized.{name}"
     return available_if(inner_has(name))(on_fitted(method))
+
+
+def _check_weights(sample_weight):
+    """Refused here, by name: what the estimator inside says of weights names no argument."""
+    if is_dask(sample_weight):
+        return
+    with naming("sample_weight"):
+        weights = np.asarray(as_numpy(sample_weight) if is_array(sample_weight) else sample_weight)
+        if weights.dtype.kind == "c":
+            raise TypeError("complex weights are not supported.")
+        weights = weights.astype(float)
+    if weights.size and not np.any(weights != 0):
+        raise ValueError("sample_weight must not be all zero.")
 
 
 class fit_as_inner_does:
@@ -83,6 +105,7 @@ class fit_as_inner_does:
         # Named `fit`, so that its bound method pickles as one.
         def fit(self, X, y=None, sample_weight=None, **params):
             if sample_weight is not None:
+                _check_weights(sample_weight)
                 params["sample_weight"] = sample_weight
             return plain(self, X, y, **params)
 
@@ -150,7 +173,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
     True
     """
 
-    def __init__(self, estimator, kernel="rbf"):
+    def __init__(self, estimator: BaseEstimator, kernel: KernelLike | KernelMap = "rbf") -> None:
         self.estimator = estimator
         self.kernel = kernel
 
@@ -158,7 +181,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
 
     @fit_as_inner_does
     @all_or_nothing
-    def fit(self, X, y=None, **params):
+    def fit(self, X: Input, y: ArrayLike | None = None, **params: object) -> Self:
         """Fit the map, then the estimator on its coordinates.
 
         Rows that come in pieces (a stream or a Dask collection of many rows) need an estimator with
@@ -174,13 +197,13 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
 
     @available_if(inner_has("fit_predict"))
     @all_or_nothing
-    def fit_predict(self, X, y=None, **params):
+    def fit_predict(self, X: Data, y: ArrayLike | None = None, **params: object) -> Array:
         """Fit, and return the estimator's labels of the training points."""
         Phi, params = self._begin(X, y, "fit_predict", params)
         return self.estimator_.fit_predict(Phi, y, **params)
 
     @all_or_nothing
-    def fit_transform(self, X, y=None, **params):
+    def fit_transform(self, X: Data, y: ArrayLike | None = None, **params: object) -> Array:
         """Fit, and return the estimator's transform of the training points."""
         Phi, params = self._begin(X, y, "fit_transform", params)
         if hasattr(self.estimator_, "fit_transform"):
@@ -238,24 +261,24 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
 
     @available_if(inner_has("score"))
     @on_fitted
-    def score(self, X, y=None, **params):
+    def score(self, X: Data, y: ArrayLike | None = None, **params: object) -> float:
         """The estimator's own score."""
         Phi = self.kernel_map_.transform(X)
         return self.estimator_.score(Phi, y, **self._routed("score", params))
 
     @on_fitted
-    def transform(self, X):
+    def transform(self, X: Data) -> Array:
         """The estimator's transform of the coordinates of every row."""
         return self.estimator_.transform(self.kernel_map_.transform(X))
 
     @available_if(leads_back)
-    def inverse_transform(self, Z):
+    def inverse_transform(self, Z: ArrayLike) -> Array:
         """Back to coordinates by the estimator, and to inputs by the map's pre-images."""
         check_is_fitted(self)
         return self.kernel_map_.inverse_transform(self.estimator_.inverse_transform(Z))
 
     @available_if(inner_has("get_feature_names_out"))
-    def get_feature_names_out(self, input_features=None):
+    def get_feature_names_out(self, input_features: object = None) -> Array:
         """Names of the columns that transform returns: the estimator's."""
         check_is_fitted(self)
         return self.estimator_.get_feature_names_out()
@@ -263,7 +286,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
     # --- linear estimators as functions -----------------------------------------------------------
 
     @property
-    def dual_coef_(self):
+    def dual_coef_(self) -> Array:
         """coef_ moved to the landmarks; the dual variables themselves where there are such."""
         check_is_fitted(self)
         if hasattr(self.estimator_, "dual_coef_"):
@@ -276,13 +299,13 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
         return weights.T if np.ndim(self.estimator_.coef_) > 1 else weights[:, 0]
 
     @property
-    def function_(self):
+    def function_(self) -> RKHSFunction | list[RKHSFunction]:
         """coef_ and intercept_ as functions of the input, sums of kernels on the landmarks."""
         check_is_fitted(self)
         coef, intercept = self.linear_coef()
         return functions(self.kernel_map_.map_.coefficients(coef.T, intercept))
 
-    def linear_coef(self):
+    def linear_coef(self) -> tuple[Array, Array]:
         """(coef, intercept) of a linear estimator: one row over the coordinates per function."""
         inner, width = self.estimator_, self.kernel_map_.map_.width
         coef = getattr(inner, "coef_", None)
@@ -320,7 +343,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
             return params
         return process_routing(self, caller, **params).estimator[caller]
 
-    def get_metadata_routing(self):
+    def get_metadata_routing(self) -> MetadataRouter:
         """Metadata goes to the estimator's method of the same name."""
         mapping = MethodMapping()
         for name in ROUTED:

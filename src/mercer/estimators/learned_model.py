@@ -19,8 +19,8 @@ from ..kernels import Kernel
 from ..kernels.points import as_vectors, take
 from ..learn import learn_kernel
 from ..learn.last_fit import LandmarkModel, last_fit
-from ..learn.targets import Targets
-from .table import TableEncoder
+from ..learn.targets import Targets, as_generator
+from .table import TableEncoder, array_of_lists
 
 
 class LearnedModel(BaseEstimator):
@@ -38,7 +38,7 @@ class LearnedModel(BaseEstimator):
         memory_limit: int | str | None = None,
         random_state: int | None = 0,
         verbose: bool = False,
-    ):
+    ) -> None:
         self.kernel = kernel
         self.metric = metric
         self.max_landmarks = max_landmarks
@@ -55,7 +55,7 @@ class LearnedModel(BaseEstimator):
                 f"Found input variables with inconsistent numbers of samples: X has {Z.shape[0]} "
                 f"rows and y has {targets.columns.shape[0]}."
             )
-        rng = np.random.default_rng(self.random_state)
+        rng = as_generator(self.random_state)
         self.learn_report_ = learn_kernel(
             Z,
             targets.columns
@@ -90,6 +90,8 @@ class LearnedModel(BaseEstimator):
 
     def _encoded(self, X, reset):
         """The rows as a matrix of floats: through the encoder, or as they are on a device."""
+        if not hasattr(X, "shape"):
+            X = array_of_lists(X)
         if not reset:
             self._check_same_kind(X)
         if is_array(X) and not is_numpy(X):
@@ -109,6 +111,7 @@ class LearnedModel(BaseEstimator):
         validate_data(self, X, reset=reset, skip_check_array=True)
         if reset:
             self.encoder_ = TableEncoder().fit(X)
+        assert self.encoder_ is not None
         return self.encoder_.transform(X)
 
     def _check_same_kind(self, X):

@@ -2,7 +2,9 @@
 
 import numbers
 import warnings
+from collections.abc import Callable
 from functools import partial
+from typing import Any, Self
 
 import numpy as np
 import scipy.linalg
@@ -15,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..engine.arrays import as_numpy, namespace, on_device_of
 from ..kernels import Linear
 from ..kernels.points import naming
+from ..kernels.types import Array, Data
 from ..space.spectral import signs, spectrum
 from .arguments import shows_new_spelling
 from .base import all_or_nothing, validated_points
@@ -91,7 +94,14 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     """
 
     @partial(shows_new_spelling, class_name="ClassicalMDS")
-    def __init__(self, n_components=2, metric="euclidean", *, correction=None, metric_params=None):
+    def __init__(
+        self,
+        n_components: int = 2,
+        metric: str | Callable[..., float] = "euclidean",
+        *,
+        correction: str | None = None,
+        metric_params: dict[str, Any] | None = None,
+    ) -> None:
         self.n_components = n_components
         self.metric = metric
         self.correction = correction
@@ -108,13 +118,13 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     # --- fitting --------------------------------------------------------------------------------
 
     @all_or_nothing
-    def fit(self, X, y=None):
+    def fit(self, X: Data, y: object = None) -> Self:
         """Place the training points."""
         self._fit(X)
         return self
 
     @all_or_nothing
-    def fit_transform(self, X, y=None):
+    def fit_transform(self, X: Data, y: object = None) -> Array:
         """Place the training points, and return the embedding."""
         self._fit(X)
         return self.embedding_
@@ -213,7 +223,7 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     # --- new points -----------------------------------------------------------------------------
 
-    def transform(self, X):
+    def transform(self, X: Data) -> Array:
         """Coordinates of new points, each on its own: Gower's formula.
 
         y = L^-1/2 U' b with b_i = -1/2 (d_i^2 - mean_j D_ij^2), d the distances to the training

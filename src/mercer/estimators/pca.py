@@ -3,8 +3,10 @@
 import numbers
 import warnings
 from dataclasses import dataclass, replace
+from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -18,7 +20,9 @@ from ..feature_map import LinearOnMap
 from ..fit import Statistic
 from ..kernels import NotPSDError
 from ..kernels import points as pts
+from ..kernels.adapters import KernelLike
 from ..kernels.base import is_number
+from ..kernels.types import Array, Data, Input, RandomState
 from ..rows.dask import is_dask
 from ..rows.gather import held_if_few
 from ..rows.lazy import lazily
@@ -110,14 +114,14 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
 
     def __init__(
         self,
-        n_components=None,
-        kernel="rbf",
+        n_components: int | float | None = None,
+        kernel: KernelLike | KernelMap = "rbf",
         *,
-        form="combined",
-        solver="auto",
-        random_state=None,
-    ):
-        self.n_components = n_components
+        form: Literal["combined", "dual", "primal", "classical"] = "combined",
+        solver: Literal["auto", "dense", "factor", "krylov"] = "auto",
+        random_state: RandomState = None,
+    ) -> None:
+        self.n_components: Any = n_components
         self.kernel = kernel
         self.form = form
         self.solver = solver
@@ -126,13 +130,13 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
     # --- fitting --------------------------------------------------------------------------------
 
     @all_or_nothing
-    def fit(self, X, y=None):
+    def fit(self, X: Input, y: object = None) -> Self:
         """Find the principal components of the training points."""
         self._fit(X)
         return self
 
     @all_or_nothing
-    def fit_transform(self, X, y=None):
+    def fit_transform(self, X: Data, y: object = None) -> Array:
         """Fit, and return the scores of the training points (lazy, for a Dask collection)."""
         if is_stream(X):
             raise TypeError(
@@ -343,14 +347,14 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
     # --- scores and back -----------------------------------------------------------------
 
     @lazily
-    def transform(self, X):
+    def transform(self, X: Data) -> Array:
         """Scores of every row; each row on its own."""
         check_is_fitted(self)
         points = validated_points(self, X, self.kernel_, reset=False)
         return as_points(self.projection_(points), points)
 
     @available_if(has_points)
-    def inverse_transform(self, X):
+    def inverse_transform(self, X: ArrayLike) -> Array:
         """Points with these scores, about: a ridge regression learned at its first use.
 
         As in scikit-learn, kernel ridge from scores to points with the same kernel and alpha = 1;

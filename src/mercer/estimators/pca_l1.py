@@ -2,8 +2,10 @@
 
 import numbers
 import warnings
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -12,6 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..engine.arrays import eigh, namespace, on_device_of, row_norms
 from ..engine.memory import MemoryLimitError
+from ..kernels.adapters import KernelLike
+from ..kernels.types import Array, Data, Input, RandomState
 from ..rows.dask import is_dask
 from ..rows.gather import held_if_few
 from ..rows.lazy import lazily
@@ -19,6 +23,7 @@ from ..rows.moments import Moments
 from ..space.spectral import signs
 from .base import all_or_nothing, validated_points
 from .columns import as_points
+from .kernel_map import KernelMap
 from .map_method import MapMethod
 from .preimage import WayBack, has_points, preimage, way_back_of_scores
 
@@ -80,7 +85,15 @@ class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
     0.96
     """
 
-    def __init__(self, n_components=2, kernel="rbf", *, n_init=8, max_iter=1000, random_state=None):
+    def __init__(
+        self,
+        n_components: int = 2,
+        kernel: KernelLike | KernelMap = "rbf",
+        *,
+        n_init: int = 8,
+        max_iter: int = 1000,
+        random_state: RandomState = None,
+    ) -> None:
         self.n_components = n_components
         self.kernel = kernel
         self.n_init = n_init
@@ -88,13 +101,13 @@ class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
         self.random_state = random_state
 
     @all_or_nothing
-    def fit(self, X, y=None):
+    def fit(self, X: Input, y: object = None) -> Self:
         """Find the directions on the training points."""
         self._fit(X)
         return self
 
     @all_or_nothing
-    def fit_transform(self, X, y=None):
+    def fit_transform(self, X: Data, y: object = None) -> Array:
         """Fit, and return the scores of the training points."""
         scores = self._fit(X)
         return self.transform(X) if is_dask(X) else scores
@@ -165,14 +178,14 @@ class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
         return xp.concat([polarity(Y @ fixed), on_device_of(flips, Y)], axis=1)
 
     @lazily
-    def transform(self, X):
+    def transform(self, X: Data) -> Array:
         """Scores of every row; each row on its own."""
         check_is_fitted(self)
         points = validated_points(self, X, self.kernel_, reset=False)
         return as_points(self.projection_(points), points)
 
     @available_if(has_points)
-    def inverse_transform(self, X):
+    def inverse_transform(self, X: ArrayLike) -> Array:
         """Points with these scores, about: see :func:`mercer.preimage`."""
         return preimage(self, X)
 

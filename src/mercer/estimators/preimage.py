@@ -11,10 +11,12 @@ space is a sum over landmarks.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ..engine import tiles
@@ -25,6 +27,7 @@ from ..kernels.algebra import Scaled
 from ..kernels.base import is_number
 from ..kernels.dot_product import DotProduct
 from ..kernels.stationary import Stationary
+from ..kernels.types import Array
 from ..space import factorize
 from ..space.corrected import Corrected
 
@@ -110,7 +113,15 @@ def _no_sums(Z):
     )
 
 
-def preimage(model, Z, method="ridge", *, alpha=None, max_iter=200, tol=1e-7):
+def preimage(
+    model: BaseEstimator,
+    Z: ArrayLike,
+    method: Literal["ridge", "fixed-point"] = "ridge",
+    *,
+    alpha: float | None = None,
+    max_iter: int = 200,
+    tol: float = 1e-7,
+) -> Array:
     """Find input points for given coordinates (or scores).
 
     Parameters

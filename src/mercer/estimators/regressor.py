@@ -1,6 +1,6 @@
 """KernelRegressor: the model to try first on a table with a number to predict."""
 
-from typing import Any, Self
+from typing import Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,6 +10,7 @@ from sklearn.utils import check_array
 
 from ..engine.arrays import as_numpy, namespace, on_device_of
 from ..kernels.points import naming
+from ..kernels.types import Array
 from ..learn.targets import Targets
 from .base import all_or_nothing
 from .learned_model import LearnedModel, host
@@ -78,9 +79,9 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         if y is None:
             raise ValueError("KernelRegressor requires y to be passed, but the target y is None.")
         with naming("y"):
-            y = check_array(host(y), ensure_2d=False, dtype=float, input_name="y")
-        self._flat = y.ndim == 1
-        targets = Targets.of(y, "regression")
+            values: np.ndarray = check_array(host(y), ensure_2d=False, dtype=float, input_name="y")
+        self._flat = values.ndim == 1
+        targets = Targets.of(values, "regression")
         fit, Z, _ = self._fit_targets(X, targets)
         errors = fit.residuals
         rmse = np.sqrt((errors**2).mean(axis=0)) * targets.scale
@@ -93,7 +94,13 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         self.calibration_ = np.quantile(ratio, share, axis=0, method="higher") / DEVIATIONS
         return self
 
-    def predict(self, X: ArrayLike, return_std: bool = False) -> Any:
+    @overload
+    def predict(self, X: ArrayLike, return_std: Literal[False] = False) -> Array: ...
+
+    @overload
+    def predict(self, X: ArrayLike, return_std: Literal[True]) -> tuple[Array, Array]: ...
+
+    def predict(self, X, return_std=False):
         """The value of every row; with return_std also a standard deviation.
 
         The deviation is that of a new observation, noise included: value +- 1.645 std holds 90 % of

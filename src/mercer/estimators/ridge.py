@@ -1,11 +1,17 @@
 """KernelRidge: least squares in a feature space ([KERNELS] (2)-(8))."""
 
+from typing import Literal, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..kernels import points as pts
+from ..kernels.adapters import KernelLike
+from ..kernels.types import Input
 from ..rows.dask import is_dask
 from ..rows.gather import held_column, held_if_few
 from .base import all_or_nothing
+from .kernel_map import KernelMap
 from .ridge_model import RidgeModel, as_host
 from .targets import n_targets
 
@@ -74,14 +80,14 @@ class KernelRidge(RidgeModel):
 
     def __init__(
         self,
-        alpha=1.0,
-        kernel="rbf",
+        alpha: ArrayLike = 1.0,
+        kernel: KernelLike | KernelMap = "rbf",
         *,
-        form="auto",
-        tol=1e-4,
-        max_iter=500,
-        keep_partial=False,
-    ):
+        form: Literal["auto", "primal", "dual", "iterative"] = "auto",
+        tol: float = 1e-4,
+        max_iter: int = 500,
+        keep_partial: bool = False,
+    ) -> None:
         self.alpha = alpha
         self.kernel = kernel
         self.form = form
@@ -90,7 +96,7 @@ class KernelRidge(RidgeModel):
         self.keep_partial = keep_partial
 
     @all_or_nothing
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Input, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Solve for the coefficients."""
         X = held_if_few(X)
         y, sample_weight = held_column(y, X), held_column(sample_weight, X)

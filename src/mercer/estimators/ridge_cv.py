@@ -1,13 +1,19 @@
 """KernelRidgeCV: the penalty of a kernel ridge by leave-one-out, in closed form."""
 
+from typing import Literal, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..engine.arrays import eigh, namespace, on_device_of
 from ..engine.memory import MemoryLimitError
 from ..kernels import points as pts
+from ..kernels.adapters import KernelLike
+from ..kernels.types import Input
 from ..rows.gather import held_column, held_if_few
-from ..solve.leave_one_out import leave_one_out_errors
+from ..solve.leave_one_out import best_alpha, leave_one_out_errors
 from .base import all_or_nothing
+from .kernel_map import KernelMap
 from .ridge_model import RidgeModel, as_host
 from .targets import in_pieces
 
@@ -61,14 +67,14 @@ class KernelRidgeCV(RidgeModel):
 
     def __init__(
         self,
-        alphas=(0.1, 1.0, 10.0),
-        kernel="rbf",
+        alphas: ArrayLike = (0.1, 1.0, 10.0),
+        kernel: KernelLike | KernelMap = "rbf",
         *,
-        form="auto",
-        tol=1e-4,
-        max_iter=500,
-        keep_partial=False,
-    ):
+        form: Literal["auto", "primal", "dual", "iterative"] = "auto",
+        tol: float = 1e-4,
+        max_iter: int = 500,
+        keep_partial: bool = False,
+    ) -> None:
         self.alphas = alphas
         self.kernel = kernel
         self.form = form
@@ -77,7 +83,7 @@ class KernelRidgeCV(RidgeModel):
         self.keep_partial = keep_partial
 
     @all_or_nothing
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Input, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Choose alpha, and solve."""
         X = held_if_few(X)
         if in_pieces(X):
@@ -141,7 +147,7 @@ class KernelRidgeCV(RidgeModel):
         candidates = self._check_alphas()
         errors = leave_one_out_errors(Q, values, T, candidates, centred=centred)
         errors /= T.shape[1] * (T.shape[0] if weights is None else float(namespace(Q).sum(weights)))
-        best = int(np.argmin(errors))
+        best = best_alpha(candidates, errors)
         self.alpha_, self.best_score_ = float(candidates[best]), -float(errors[best])
         self.cv_errors_ = on_device_of(errors, Q)
         self.n_rows_for_alpha_ = T.shape[0]

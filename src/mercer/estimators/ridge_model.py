@@ -2,9 +2,10 @@
 
 import warnings
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, Self, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils import check_array, check_consistent_length
@@ -12,10 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..engine import tiles
 from ..engine.arrays import as_numpy, is_array, namespace, on_device_of, row_norms, solve_triangular
-from ..engine.memory import budget
-from ..expansion import Expansion
+from ..engine.memory import budget, matrix
+from ..expansion import Expansion, RKHSFunction
 from ..fit import Statistic
 from ..kernels import points as pts
+from ..kernels.types import Array, Data
 from ..rows.moments import Moments, Spread
 from ..solve.direct import Shifted, factor_shifted, solve_regularized
 from ..space import Landmarks, factorize
@@ -62,9 +64,9 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
 
     # --- fitting ----------------------------------------------------------------------------------
 
-    def _fit(self, X, T, weights):
+    def _fit(self, X, T, weights) -> Self:
         """Solve in the form that costs least; T and weights may be Dask collections, as X may."""
-        self.form_ = self._chosen_form(X)
+        self.form_, self.n_iter_ = self._chosen_form(X), 1  # a direct solve is one step
         fits = {
             "dual": self._fit_dual,
             "primal": self._fit_primal,
@@ -145,6 +147,16 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
         return left / on_device_of(np.array(self.alphas_), Phi)[None, :]
 
     # --- prediction -------------------------------------------------------------------------------
+
+    @overload
+    def predict(
+        self, X: Data, return_std: Literal[False] = False, *, diag: ArrayLike | None = None
+    ) -> Array: ...
+
+    @overload
+    def predict(
+        self, X: Data, return_std: Literal[True], *, diag: ArrayLike | None = None
+    ) -> tuple[Array, Array]: ...
 
     @on_fitted
     def predict(self, X, return_std=False, *, diag=None):
@@ -227,7 +239,7 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
         return self.prediction_(points), variance
 
     @on_fitted
-    def error_bound(self, X, *, diag=None):
+    def error_bound(self, X: Data, *, diag: ArrayLike | None = None) -> Array:
         """How far predictions at the rows of X can be from the exact solution's, certified.
 
         Iterative form: sqrt(k(z, z)) times the error of the function in the norm of the kernel's
@@ -273,7 +285,7 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
         return state
 
     @property
-    def function_(self):
+    def function_(self) -> RKHSFunction | list[RKHSFunction]:
         """The prediction as a sum of kernels; a list for several targets."""
         check_is_fitted(self)
         if self.form_ == "primal":
@@ -286,7 +298,7 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
             ) from reason
         return listed[0] if self.single_target_ else listed
 
-    def score(self, X, y, sample_weight=None):
+    def score(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """R^2 of the predictions."""
         if sample_weight is not None:
             with pts.naming("sample_weight"):
@@ -328,7 +340,7 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
         n = points.shape[0]
         if not kernel.is_proven:
             return "primal"  # the map tests validity
-        fits = 8.0 * self._matrices * n * n <= budget(None, points)
+        fits = matrix(n, self._matrices) <= budget(None, points)
         trace = float(namespace(points).sum(kernel.diagonal(points)))
         if fits and 0 < self._smallest_alpha() < SMALL_ALPHA * trace:
             return "dual"

@@ -1,14 +1,14 @@
 """TableEncoder: a table as people keep it, turned into a matrix that a kernel can use."""
 
 import re
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from ..kernels.points import is_frame
+from ..kernels.points import is_frame, naming
 from .table_columns import Categories, Dates, Numbers, Texts, as_float, column_values
 from .written_values import as_dates, as_numbers
 
@@ -84,14 +84,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         text: str = "ngrams",
         text_components: int = 10,
         random_state: int = 0,
-    ):
+    ) -> None:
         self.scale = scale
         self.max_categories = max_categories
         self.text = text
         self.text_components = text_components
         self.random_state = random_state
 
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Decide what becomes of each column; `y` is not used."""
         self._check_parameters()
         names, columns = self._columns(X, reset=True)
@@ -126,12 +126,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 parts.append(encoder.transform(values))
         return np.hstack(parts).astype(float, copy=False)
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+    def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
         """Names of the columns of the result, such as "age", "town=Rome", "day (weekday, sine)"."""
         check_is_fitted(self)
         given = getattr(self, "feature_names_in_", None)
         if input_features is not None:
-            names = np.asarray(input_features, dtype=object)
+            names = np.atleast_1d(np.asarray(input_features, dtype=object))
             if len(names) != self.n_features_in_:
                 raise ValueError(
                     f"input_features should have length equal to number of features "
@@ -195,7 +195,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             # By position: two columns may have the same name.
             by_place = (X.iloc[:, j] if hasattr(X, "iloc") else X[:, j] for j in range(len(names)))
             return names, [column_values(column) for column in by_place]
-        X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
+        if not hasattr(X, "shape"):
+            X = array_of_lists(X)
+        with naming("X"):
+            X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
         if X.dtype.kind in "fiubc":
             X = check_array(X, ensure_all_finite="allow-nan", dtype=None)
         return [f"x{j}" for j in range(X.shape[1])], [column_values(column) for column in X.T]
@@ -349,3 +352,19 @@ def _note(action, reason, records):
 
 def _few(names):
     return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+
+
+def array_of_lists(X):
+    """Rows given as lists, as an array; anything else is refused by its type."""
+    if isinstance(X, (str, bytes, dict)) or not hasattr(X, "__len__"):
+        raise TypeError(f"X must be a table, a frame or a 2-D array, got {type(X).__name__}.")
+    try:
+        array = np.asarray(X)
+    except ValueError as error:
+        raise ValueError(f"X is ragged: its rows differ in length ({error}).") from None
+    if array.ndim != 2 or 0 in array.shape:
+        raise ValueError(
+            f"Expected 2D array, got {array.ndim}D array instead: X has shape {array.shape}. A "
+            "table needs at least one row and one column."
+        )
+    return array

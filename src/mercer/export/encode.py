@@ -93,8 +93,8 @@ class Table:
         return self.reduced(thing, name, where)
 
     def object(self, name, attributes):
-        if "_array_kind" in attributes:
-            attributes["_array_kind"] = ("numpy", "cpu")
+        if "array_kind_" in attributes:
+            attributes["array_kind_"] = ("numpy", "cpu")
         short = name.rpartition(".")[2]
         values = {k: self.value(v, f"{short}.{k}") for k, v in attributes.items()}
         return {"type": name, "attributes": values}

@@ -9,9 +9,11 @@ whoever loads the file.
 import json
 import os
 import zipfile
+from collections.abc import Callable, Iterable
 from functools import cache
 from importlib.metadata import version
 from io import BytesIO
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -35,7 +37,9 @@ class ModelFileError(ValueError):
     """A file that `load` cannot read: damaged, written by a newer version, or something else."""
 
 
-def save(model, path):
+def save(
+    model: BaseEstimator | Kernel | RKHSFunction, path: str | bytes | os.PathLike[str]
+) -> None:
     """Write a model to a file, whole or not at all.
 
     The new file is written beside the old one, flushed to the disk and then renamed: a process
@@ -61,16 +65,18 @@ def save(model, path):
     True
     """
     with naming("path"):
-        path = os.fspath(path)
+        where = os.fspath(path)
     if isinstance(model, type) or not isinstance(model, (BaseEstimator, Kernel, RKHSFunction)):
         raise TypeError(
             f"save takes a kernel, an estimator, a pipeline or an RKHSFunction, got "
             f"{type(model).__name__} {str(model)[:60]!r}."
         )
-    write_atomically(path, _archive(model))
+    write_atomically(where, _archive(model))
 
 
-def load(path, *, trusted=()):
+def load(
+    path: str | bytes | os.PathLike[str], *, trusted: Iterable[str | type | Callable[..., Any]] = ()
+) -> Any:
     """Read a model that `save` has written. No code of the file is executed.
 
     Parameters
@@ -100,33 +106,33 @@ def load(path, *, trusted=()):
     mercer.export.files.ModelFileError: ... is not a file of mercer.save (not a zip archive)...
     """
     with naming("path"):
-        path = os.fsdecode(path)
-    trusted = _names_of(trusted)
-    with open(path, "rb") as file:  # a missing file is the operating system's error
+        name = os.fsdecode(path)
+    known = _names_of(trusted)
+    with open(name, "rb") as file:  # a missing file is the operating system's error
         content = file.read()
-    _check_archive(content, path)
+    _check_archive(content, name)
     with zipfile.ZipFile(BytesIO(content)) as archive:
         try:
             tree = json.loads(archive.read(TREE))
-            built = Model(tree["objects"], _read_array(archive), trusted)
+            built = Model(tree["objects"], _read_array(archive), known)
             missing = built.untrusted(tree["model"])
         except Exception as error:
-            raise _damaged(path, error) from error
+            raise _damaged(name, error) from error
         if missing:
-            raise _untrusted(missing, trusted, path)
+            raise _untrusted(missing, known, name)
         try:
             model = built.build(tree["model"])
         except RefusedSetting as error:
-            raise TypeError(f"{path} holds {error}") from None
+            raise TypeError(f"{name} holds {error}") from None
         except (ImportError, AttributeError) as error:
             raise ModelFileError(
-                f"{path} names something that does not exist here ({error}): install or define it "
+                f"{name} names something that does not exist here ({error}): install or define it "
                 "before loading; functions are stored by name."
             ) from error
         except Exception as error:  # whatever a damaged file makes of its reader
-            raise _damaged(path, error) from error
+            raise _damaged(name, error) from error
     if not isinstance(model, (BaseEstimator, Kernel, RKHSFunction)):
-        raise ModelFileError(f"{path} holds a {type(model).__name__}, which is not a model.")
+        raise ModelFileError(f"{name} holds a {type(model).__name__}, which is not a model.")
     return model
 
 

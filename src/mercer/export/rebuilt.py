@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy.sparse
 
+from ..estimators.sklearn_compat import tree_parts
 from .registry import find, public_name
 
 WORDS_OF_MERSENNE_TWISTER = 624
@@ -75,7 +76,7 @@ def _check_indices(matrix):
 
 
 def _tree(n_features, n_classes, n_outputs, max_depth, nodes, values):
-    from sklearn.tree._tree import NODE_DTYPE, Tree
+    NODE_DTYPE, Tree = tree_parts()
 
     expect(
         all(map(is_index, (n_features, n_outputs, max_depth))) and n_features > 0 < n_outputs,
@@ -201,6 +202,7 @@ def _called(name):
 
 # {name in files: (what an object is made of, how it is made again)}
 MAKERS: dict[str, tuple[Callable, Callable]] = {
+    "builtins.range": (lambda r: (r.start, r.stop, r.step), range),
     "numpy.random.RandomState": (lambda state: state.get_state(legacy=True), _random_state),
     "numpy.ma.MaskedArray": (lambda a: (np.asarray(a.data), np.ma.getmaskarray(a)), _masked),
     "sklearn.utils.Bunch": (lambda bunch: (dict(bunch),), _bunch),

@@ -246,7 +246,7 @@ def bad_attribute(cls, names, trusted=False):
             return True
         if is_dataclass(cls) or hasattr(cls, name):
             return False
-        return not issubclass(cls, BaseEstimator) or "_" in (name[0], name[-1])
+        return not issubclass(cls, (BaseEstimator, Kernel)) or "_" in (name[0], name[-1])
 
     return next((name for name in names if not is_kept(name)), None)
 

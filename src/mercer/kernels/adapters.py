@@ -4,7 +4,7 @@ import difflib
 import functools
 import numbers
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import scipy.sparse
@@ -188,7 +188,7 @@ class FromFunction(Kernel):
             values = np.tril(values) + np.tril(values, -1).T
         return _checked_values(values, shape, self, X)
 
-    def of_pair(self, x: Any, z: Any) -> float:
+    def of_pair(self, x: object, z: object) -> float:
         """f on one pair, checked."""
         try:
             value = self.f(x, z)
@@ -320,7 +320,11 @@ class FromSklearn(Kernel):
         return np.asarray(self.kernel.diag(_numpy_only(X, self))).astype(X.dtype)
 
 
-def as_kernel(kernel: Kernel | str | Callable[..., Any]) -> Kernel:
+# What stands for a kernel: itself, its name or expression, a function of two points.
+KernelLike: TypeAlias = Kernel | str | Callable[..., Any]
+
+
+def as_kernel(kernel: KernelLike) -> Kernel:
     """A Kernel from a kernel, a name, a function of two points, or a scikit-learn GP kernel."""
     if isinstance(kernel, Kernel):
         return kernel

@@ -8,7 +8,7 @@ import scipy.sparse
 from ..engine.arrays import namespace
 from .base import ALL, Kernel, require
 from .geometry import inner_products, over_columns
-from .types import Array, Tensor
+from .types import Array, Tensor, Tile
 
 # Sparse counts up to this one are compared by sparse products, one column per level.
 MOST_LEVELS = 64
@@ -40,7 +40,11 @@ class Tanimoto(Kernel):
     def is_psd(self) -> bool | None:
         return True
 
-    def against(self, S: Any) -> Any:
+    @property
+    def non_negative_only(self) -> bool:
+        return True
+
+    def against(self, S: Array) -> Tile:
         S = _checked(S)
         common = _sparse_common(S) if scipy.sparse.issparse(S) else _dense_common(S)
         sizes = _sizes(S)
@@ -59,10 +63,10 @@ class Tanimoto(Kernel):
 
         return tile
 
-    def diagonal(self, X: Any) -> Any:
+    def diagonal(self, X: Array) -> Array:
         return _sizes(_checked(X)) * 0 + 1
 
-    def check_range(self, *samples: Any) -> None:
+    def check_range(self, *samples: Array | None) -> None:
         """Negative values are refused; sums that overflow too."""
         for X in samples:
             if X is not None:
@@ -73,7 +77,7 @@ class Tanimoto(Kernel):
                     "Scale the data.",
                 )
 
-    def rounding(self, S: Any) -> float:
+    def rounding(self, S: Array) -> float:
         # The numerator and the denominator are sums of one sign.
         return 6.0 + S.shape[1]
 

@@ -1,7 +1,5 @@
 """Kernels between graphs: counts of refined node labels, and of shortest paths."""
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse
 import scipy.sparse.csgraph
@@ -10,6 +8,7 @@ from .base import is_integer, require
 from .graph_forms import Graphs, read_graphs
 from .hashing import MOST_COLUMNS, columns_of, counted, mixed
 from .sparse_map import SparseMap
+from .types import Array
 
 # More rounds than the longest path of any sensible graph.
 MOST_ROUNDS = 1000
@@ -30,11 +29,11 @@ class GraphKernel(SparseMap):
                 f"{value!r}.",
             )
 
-    def graphs(self, X: Any) -> Graphs:
+    def graphs(self, X: Array) -> Graphs:
         """The graphs of a sample in one flat form, checked."""
         return read_graphs(X, self.node_label, self.edge_label)
 
-    def check_range(self, *samples: Any) -> None:
+    def check_range(self, *samples: Array | None) -> None:
         """Counts do not overflow; what can be wrong is a graph."""
         for X in samples:
             if X is not None:
@@ -87,7 +86,7 @@ class WeisfeilerLehman(GraphKernel):
 
     def __init__(
         self, rounds: int = 3, node_label: str | None = None, edge_label: str | None = None
-    ):
+    ) -> None:
         self.rounds = rounds
         self.node_label = node_label
         self.edge_label = edge_label
@@ -100,7 +99,7 @@ class WeisfeilerLehman(GraphKernel):
             f"{self.rounds!r}.",
         )
 
-    def features(self, X: Any) -> Any:
+    def features(self, X: Array) -> Array:
         graphs = self.graphs(X)
         rounds = int(self.rounds)
         keys = np.empty((len(graphs.labels), rounds + 1), dtype=np.int64)
@@ -154,10 +153,10 @@ class ShortestPaths(GraphKernel):
            [3., 5.]])
     """
 
-    def __init__(self, node_label: str | None = None):
+    def __init__(self, node_label: str | None = None) -> None:
         self.node_label = node_label
 
-    def features(self, X: Any) -> Any:
+    def features(self, X: Array) -> Array:
         graphs = self.graphs(X)
         n = len(graphs.labels)
         arcs = scipy.sparse.csr_array(

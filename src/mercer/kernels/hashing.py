@@ -184,7 +184,8 @@ def squared_lengths(F: Any) -> np.ndarray:
     if not scipy.sparse.issparse(F):
         return np.einsum("ij,ij->i", F, F)
     rows = np.repeat(np.arange(F.shape[0]), np.diff(F.indptr))
-    return np.bincount(rows, weights=F.data**2, minlength=F.shape[0])
+    # Without entries bincount counts, in integers.
+    return np.bincount(rows, weights=F.data**2, minlength=F.shape[0]).astype(float)
 
 
 def scaled_rows(F: Any, factors: np.ndarray) -> Any:

@@ -1,14 +1,14 @@
 """Signature: time series and other paths compared by their iterated integrals."""
 
-from typing import Any
-
 import numpy as np
 
+from ..engine.arrays import as_numpy, is_array
 from .base import is_integer, require
 from .hashing import squared_lengths
 from .monomials import require_room
 from .parameters import as_numbers, check_per_column
 from .sparse_map import ObjectKernel, Products
+from .types import Array, PerColumn
 
 # Values in the work space of one block of paths.
 BLOCK_VALUES = 1 << 21
@@ -46,7 +46,7 @@ class Signature(ObjectKernel):
     array([[1. , 1. , 1. , 0.5, 1. , 0. , 0.5]])
     """
 
-    def __init__(self, depth: int = 3, time: bool = True, length_scale: Any = 1.0):
+    def __init__(self, depth: int = 3, time: bool = True, length_scale: PerColumn = 1.0) -> None:
         self.depth = depth
         self.time = time
         self.length_scale = length_scale
@@ -68,12 +68,12 @@ class Signature(ObjectKernel):
 
     # --- paths ------------------------------------------------------------------------------------
 
-    def paths(self, X: Any) -> list[np.ndarray]:
+    def paths(self, X: Array) -> list[np.ndarray]:
         """Every path as an array of points and channels, checked."""
         paths: list[np.ndarray] = []
         for i, x in enumerate(X):
             try:
-                path = np.asarray(x, dtype=np.float64)
+                path = np.asarray(as_numpy(x) if is_array(x) else x, dtype=np.float64)
             except (TypeError, ValueError) as error:
                 raise type(error)(
                     f"X[{i}] is not a path, an array of points and channels ({error})."
@@ -96,7 +96,7 @@ class Signature(ObjectKernel):
 
     # --- the map ----------------------------------------------------------------------------------
 
-    def features(self, X: Any) -> np.ndarray:
+    def features(self, X: Array) -> Array:
         paths = self.paths(X)
         channels = paths[0].shape[1]
         scale = as_numbers(self.length_scale)
@@ -134,13 +134,13 @@ class Signature(ObjectKernel):
         channels = n_features + bool(self.time)
         return sum(channels**level for level in range(int(self.depth) + 1))
 
-    def against(self, S: Any) -> Products:
+    def against(self, S: Array) -> Products:
         return Products(self.features, S)
 
-    def diagonal(self, X: Any) -> np.ndarray:
+    def diagonal(self, X: Array) -> Array:
         return squared_lengths(self.features(X))
 
-    def rounding(self, S: Any) -> float:
+    def rounding(self, S: Array) -> float:
         longest = max(len(path) for path in self.paths(S))
         return 4.0 + int(self.depth) * (2.0 + longest**0.5)
 

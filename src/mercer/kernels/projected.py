@@ -1,7 +1,5 @@
 """Projected: a kernel on linear combinations of the columns, the shape of a learned metric."""
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
@@ -11,7 +9,7 @@ from .base import ALL, Kernel, require
 from .composite import Unary
 from .parameters import as_numbers
 from .texts import printed
-from .types import Array, Tensor
+from .types import Array, Tensor, Tile
 
 
 class Projected(Unary):
@@ -35,7 +33,7 @@ class Projected(Unary):
 
     kind = "vectors"
 
-    def __init__(self, kernel: Kernel | str, A: ArrayLike):
+    def __init__(self, kernel: Kernel | str, A: ArrayLike) -> None:
         self.kernel = kernel
         self.A = A
 
@@ -43,10 +41,10 @@ class Projected(Unary):
         return f"Projected({self.kernel!r}, {printed(self.A)})"
 
     @property
-    def is_psd(self):
+    def is_psd(self) -> bool | None:
         return self.kernel.is_psd
 
-    def check_parameters(self):
+    def check_parameters(self) -> None:
         super().check_parameters()
         require(
             self.kernel.kind != "gram",
@@ -65,11 +63,11 @@ class Projected(Unary):
         )
         require(bool(np.isfinite(A).all()), "Projected(kernel, A): A contains NaN or infinity.")
 
-    def bind_points(self, X, names):
+    def bind_points(self, X: Array, names: list[str] | None) -> "Projected":
         self.check_parameters()
         return Projected(self.kernel.bind_points(self.project(X), None), self.A)
 
-    def project(self, X: Any) -> Any:
+    def project(self, X: Array) -> Array:
         """The points x A that the kernel sees, in double precision whatever X is."""
         A = as_numbers(self.A)
         require(
@@ -81,7 +79,7 @@ class Projected(Unary):
         xp = namespace(X)
         return xp.astype(X, xp.float64, copy=False) @ on_device_of(A, X, dtype=xp.float64)
 
-    def against(self, S):
+    def against(self, S: Array) -> Tile:
         dtype, inner = S.dtype, self.kernel.against(self.project(S))
 
         def tile(rows, columns=ALL):
@@ -90,7 +88,7 @@ class Projected(Unary):
 
         return tile
 
-    def landmarks(self, X, indices=None):
+    def landmarks(self, X: Array, indices: Array | None = None) -> Array:
         return Kernel.landmarks(self, X, indices)
 
     def diagonal(self, X: Array) -> Array:

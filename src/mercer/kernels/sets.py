@@ -7,10 +7,11 @@ import numpy as np
 import scipy.sparse
 
 from ..engine.tiles import TILE_VALUES
-from .base import ALL, require
+from .base import ALL, Kernel, require
 from .composite import Unary
 from .hashing import rows_of_entries, scaled_rows, squared_lengths
 from .sparse_map import ObjectKernel, Products
+from .types import Array, Tile
 
 # Longest dense map of the inner kernel that is averaged instead of the kernel's values.
 SHORT = 512
@@ -47,7 +48,7 @@ class SetOf(ObjectKernel, Unary):
            [0.   , 0.   , 0.   ]])
     """
 
-    def __init__(self, kernel: Any):
+    def __init__(self, kernel: Kernel | str) -> None:
         self.kernel = kernel
 
     def check_parameters(self) -> None:
@@ -62,18 +63,18 @@ class SetOf(ObjectKernel, Unary):
     def is_psd(self) -> bool | None:
         return True if self.kernel.is_psd else None
 
-    def bind_points(self, X: Any, names: Any) -> "SetOf":
+    def bind_points(self, X: Array, names: list[str] | None) -> "SetOf":
         self.check_parameters()
         members, _ = self.pooled(X)
         # Without members there is nothing that a parameter could be taken from.
         return SetOf(self.kernel.bind_points(members, None) if len(members) else self.kernel)
 
-    def landmarks(self, X: Any, indices: Any = None) -> Any:
+    def landmarks(self, X: Array, indices: Array | None = None) -> Array:
         return X if indices is None else X[indices]
 
     # --- members ----------------------------------------------------------------------------------
 
-    def pooled(self, X: Any) -> tuple[Any, np.ndarray]:
+    def pooled(self, X: Array) -> tuple[Array, np.ndarray]:
         """All members one after the other, and where each set begins (and the last one ends)."""
         if self.kernel.kind == "objects":
             sets = [self._objects(x, i) for i, x in enumerate(X)]
@@ -123,7 +124,7 @@ class SetOf(ObjectKernel, Unary):
 
     # --- values -----------------------------------------------------------------------------------
 
-    def against(self, S: Any) -> Any:
+    def against(self, S: Array) -> Tile:
         members, starts = self.pooled(S)
         if self._has_short_map(members):
             return Products(self.features, S)
@@ -159,7 +160,11 @@ class SetOf(ObjectKernel, Unary):
             return False
         return dim <= SHORT or scipy.sparse.issparse(self.kernel.features(members[:1]))
 
-    def diagonal(self, X: Any) -> np.ndarray:
+    def magnitude(self, X: Array) -> Array:
+        """The members' own magnitudes are not known here: k(A, A)."""
+        return self.diagonal(X)
+
+    def diagonal(self, X: Array) -> Array:
         members, starts = self.pooled(X)
         if self._has_short_map(members):
             return squared_lengths(self.features(X))
@@ -173,7 +178,7 @@ class SetOf(ObjectKernel, Unary):
                 values[i] = np.concatenate(rows).mean()
         return values
 
-    def features(self, X: Any) -> Any:
+    def features(self, X: Array) -> Array:
         members, starts = self.pooled(X)
         require(len(members) > 0, "SetOf: all sets are empty, so the dimension is not known.")
         F = self.kernel.features(members)
@@ -186,7 +191,7 @@ class SetOf(ObjectKernel, Unary):
     def explicit_dim(self, n_features: int | None) -> int | None:
         return self.kernel.explicit_dim(n_features)
 
-    def rounding(self, S: Any) -> float:
+    def rounding(self, S: Array) -> float:
         members, _ = self.pooled(S)
         # Means of positive and negative values: errors are relative to the mean absolute value.
         return 4.0 + 2.0 * self.kernel.rounding(members) if len(members) else 4.0

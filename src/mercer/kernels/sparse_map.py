@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from ..engine.arrays import is_array, is_numpy
 from .base import ALL, Kernel
 from .hashing import FEW_COLUMNS, numbered, squared_lengths
+from .types import Array, Data, Tile
 
 # Columns that more than one row in so many has are multiplied as a dense matrix.
 FREQUENT = 16
@@ -23,8 +25,15 @@ class ObjectKernel(Kernel):
     def kind(self) -> str:
         return "objects"
 
-    def points(self, X: Any, name: str = "X") -> Any:
+    def points(self, X: Data, name: str = "X") -> Array:
+        if is_array(X) and not is_numpy(X):
+            raise TypeError(
+                f"{name} is an array of {type(X).__module__}: {type(self).__name__} reads objects "
+                "on the host; convert it to NumPy first."
+            )
         X = super().points(X, name)
+        if X.dtype == np.float32:
+            X = X.astype(np.float64)  # values of paths may be beyond single precision
         if X.ndim == 2 and getattr(X.dtype, "kind", "") == "O":
             if X.shape[1] > 1:
                 raise ValueError(
@@ -45,13 +54,13 @@ class SparseMap(ObjectKernel):
     def is_psd(self) -> bool | None:
         return True
 
-    def features(self, X: Any) -> Any:
+    def features(self, X: Array) -> Array:
         raise NotImplementedError(f"{type(self).__name__} must define features(X).")
 
-    def against(self, S: Any) -> Callable:
+    def against(self, S: Array) -> Tile:
         return Products(self.features, S)
 
-    def diagonal(self, X: Any) -> np.ndarray:
+    def diagonal(self, X: Array) -> Array:
         return squared_lengths(self.features(X))
 
 

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Iterator
 from itertools import combinations, pairwise, product
 from math import comb
-from typing import Any
 
 import numpy as np
 
 from .base import is_integer, require
 from .hashing import MOST_COLUMNS, columns_of, counted, mixed, scaled_rows, squared_lengths, stacked
 from .sparse_map import SparseMap
+from .types import Array
 
 CODE_POINTS = 0x110000
 # Letters in a substring, and substrings that one window may count for.
@@ -70,7 +70,7 @@ class Spectrum(SparseMap):
         gaps: int = 0,
         alphabet: str | bytes | None = None,
         normalize: bool = False,
-    ):
+    ) -> None:
         self.length = length
         self.mismatches = mismatches
         self.gaps = gaps
@@ -134,7 +134,7 @@ class Spectrum(SparseMap):
     def explicit_dim(self, n_features: int | None) -> int:
         return min(sum(self._sizes()), MOST_COLUMNS)
 
-    def features(self, X: Any) -> Any:
+    def features(self, X: Array) -> Array:
         texts, offsets = self._texts(X), np.cumsum([0, *self._sizes()])
         exact = bool(offsets[-1] <= MOST_COLUMNS)
         F = stacked(
@@ -250,7 +250,7 @@ class Spectrum(SparseMap):
             )
         return codes, starts
 
-    def check_range(self, *samples: Any) -> None:
+    def check_range(self, *samples: Array | None) -> None:
         """Counts do not overflow; what can be wrong is a letter or an object."""
         for X in samples:
             for before, texts in self._blocks([] if X is None else self._texts(X)):

@@ -1,6 +1,6 @@
 """The types in signatures of kernels."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -31,6 +31,9 @@ class Tensor(Protocol):
 
 # What users pass as points: arrays of any backend, frames, sparse matrices, lists of objects.
 Data: TypeAlias = ArrayLike | Sequence[Any] | Sparse
+# What fits also take: a stream of chunks, which is read more than once, or a Dask collection.
+Input: TypeAlias = Data | Iterable[Any]
+RandomState: TypeAlias = int | np.random.RandomState | None
 # Points and values inside: an array of any backend, which is written as one of NumPy.
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 # tile(rows, columns=slice(None)) -> k(rows, S[columns])

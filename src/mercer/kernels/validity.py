@@ -165,7 +165,7 @@ def _both_triangles(kernel, points, indices):
 def _report(kernel, points, indices, K, n_given):
     n = len(indices)
     size = np.abs(K).max()
-    eps = np.finfo(np.float32 if _is_single(points) else np.float64).eps
+    eps = float(np.finfo(np.float32 if _is_single(points) else np.float64).eps)
     asymmetry = float(np.abs(K - K.T).max())
     symmetric = asymmetry <= 1e3 * eps * size
     # Halved before the sum: no overflow at the top of the range.

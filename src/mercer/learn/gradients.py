@@ -20,6 +20,20 @@ from ..kernels.stationary import RBF, Matern, RationalQuadratic, Stationary
 
 # Numbers of the gradients of one block of rows.
 BLOCK_VALUES = 1 << 22
+KNOWN: tuple[type[Kernel], ...] = (
+    Constant,
+    Exp,
+    Linear,
+    Matern,
+    Polynomial,
+    PolynomialOf,
+    Power,
+    Product,
+    RBF,
+    RationalQuadratic,
+    Scaled,
+    Sum,
+)
 
 
 class Slopes(NamedTuple):
@@ -33,9 +47,7 @@ class Slopes(NamedTuple):
 def has_gradient(kernel: Kernel) -> bool:
     """Whether `slopes` knows the kernel and all of its parts."""
     parts = [kernel, *(v for v in kernel.get_params(deep=True).values() if isinstance(v, Kernel))]
-    known = (Constant, Exp, Linear, Matern, Polynomial, PolynomialOf, Power, Product, RBF)
-    known += (RationalQuadratic, Scaled, Sum)
-    if not all(isinstance(part, known) for part in parts):
+    if not all(isinstance(part, KNOWN) for part in parts):
         return False
     if any(isinstance(part, Matern) and part.nu not in (0.5, 1.5, 2.5) for part in parts):
         return False
@@ -89,7 +101,7 @@ def _(kernel: Linear, Z, S):
 
 @slopes.register
 def _(kernel: Polynomial, Z, S):
-    gamma, degree = float(kernel.gamma), int(kernel.degree)
+    gamma, degree = float(as_numbers(kernel.gamma)), int(kernel.degree)
     t = gamma * (Z @ S.T) + float(kernel.coef0)
     return Slopes(t**degree, None, gamma * degree * t ** (degree - 1))
 

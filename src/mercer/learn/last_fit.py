@@ -22,7 +22,7 @@ from ..engine.arrays import (
     row_norms,
     solve_triangular,
 )
-from ..engine.memory import budget
+from ..engine.memory import budget, matrix
 from ..kernels import Kernel
 from ..kernels.points import take
 from .landmarks import factor
@@ -76,7 +76,7 @@ def last_fit(
     judged = np.sort(rng.permutation(n)[:JUDGED_ROWS])
     # K is factored in place; NumPy's tiles and LAPACK need little beside it.
     copies = 1.1 if is_numpy(X) else 2.2
-    if copies * 8 * n * n <= budget(memory_limit, X):
+    if matrix(n, copies) <= budget(memory_limit, X):
         if choose_alpha:
             alpha = exact_alpha(kernel, X, T, alpha, weights, rng)
         return _exact(kernel, X, T, alpha, weights, judged)
@@ -185,7 +185,11 @@ class LandmarkModel:
         xp, n = namespace(X), X.shape[0]
         S = take(X, np.sort(rng.permutation(n)[:n_landmarks]))
         C = factor(tiles.evaluate(kernel, S))
-        second, cross, mean, offset, total = 0.0, 0.0, 0.0, 0.0, 0.0
+        second: Any = 0.0
+        cross: Any = 0.0
+        mean: Any = 0.0
+        offset: Any = 0.0
+        total = 0.0
         rows = max(256, PANEL_VALUES // n_landmarks)
         for a in range(0, n, rows):
             b = min(a + rows, n)

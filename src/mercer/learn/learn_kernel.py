@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from ..engine import tiles
 from ..engine.arrays import as_numpy, is_array, namespace, on_device_of, solve_triangular
 from ..kernels import RBF, Kernel, Linear, Matern, Projected, as_kernel
+from ..kernels.parameters import as_numbers
 from ..kernels.points import as_vectors, column_names, take
 from .gradients import average_outer_product, has_gradient
 from .landmarks import factor
@@ -17,7 +18,7 @@ from .learned import LearnedKernel, Round
 from .leave_one_out import RidgePath
 from .metric import column_scales, damped, with_unit_median
 from .search import bracketed, scaled, tunable, with_weights
-from .targets import Targets, check_weights
+from .targets import Targets, as_generator, check_weights, checked_numbers
 
 METRICS = ("full", "diagonal", None)
 # Rows and landmarks of each stage of the search. The next stage is entered while it gains.
@@ -97,15 +98,15 @@ def learn_kernel(
     1
     """
     names = column_names(X)
-    X = as_vectors(X)
-    if not is_array(X):
-        X = X.toarray()  # sparse rows: the metric is dense anyway
-    n = X.shape[0]
+    points = as_vectors(X)
+    if not is_array(points):
+        points = points.toarray()  # sparse rows: the metric is dense anyway
+    n = points.shape[0]
     weights = check_weights(sample_weight, n)
     targets = Targets.of(y, task, weights)
-    _check(X, targets, metric, n_rounds, max_landmarks, alphas)
-    rng = np.random.default_rng(random_state)
-    search = _Search(X, targets, weights, metric, alphas, rng)
+    _check(points, targets, metric, n_rounds, max_landmarks, alphas)
+    rng = as_generator(random_state)
+    search = _Search(points, targets, weights, metric, alphas, rng)
     search.names = names
     with tiles.progress_bar(verbose, "learning the kernel") as bar:
         return search.run(_start(kernel, metric), kernel is None, max_landmarks, n_rounds, bar)
@@ -332,7 +333,7 @@ def _same_family(a, b):
 
 def _length(kernel):
     if isinstance(kernel, RBF):
-        return (2 * kernel.gamma) ** -0.5
+        return (2 * float(as_numbers(kernel.gamma))) ** -0.5
     return kernel.length_scale
 
 
@@ -348,12 +349,12 @@ def _check(X, targets, metric, n_rounds, max_landmarks, alphas):
             f"X has {X.shape[0]} rows and y has {targets.columns.shape[0]}: Found input variables "
             "with inconsistent numbers of samples."
         )
-    if metric not in METRICS:
+    if not isinstance(metric, str | None) or metric not in METRICS:
         raise ValueError(f"metric must be 'full', 'diagonal' or None, got {metric!r}.")
     for name, value, least in (("n_rounds", n_rounds, 0), ("max_landmarks", max_landmarks, 1)):
         if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
             raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")
     if alphas is not None:
-        given = np.asarray(alphas, dtype=float)
+        given = checked_numbers("alphas", alphas)
         if given.ndim != 1 or not len(given) or not np.all((given > 0) & (given < np.inf)):
             raise ValueError(f"alphas must be a list of positive numbers, got {alphas!r}.")

@@ -1,6 +1,7 @@
 """LearnedKernel: what learning found, to read, to draw and to use."""
 
 import html
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -65,7 +66,15 @@ class LearnedKernel:
     names: list[str] | None = field(default=None)
 
     @classmethod
-    def of_metric(cls, kernel, alpha, error, history, B, names=None) -> "LearnedKernel":
+    def of_metric(
+        cls,
+        kernel: Kernel,
+        alpha: float,
+        error: float,
+        history: list[Round],
+        B: np.ndarray,
+        names: list[str] | None = None,
+    ) -> "LearnedKernel":
         """From the metric B B' on scaled columns."""
         share = (B**2).sum(axis=1)
         total = share.sum()
@@ -106,7 +115,7 @@ class LearnedKernel:
             f"<table><tr><th>column</th><th>importance</th></tr>{rows}</table></div>"
         )
 
-    def plot(self, axes: Any = None) -> Any:
+    def plot(self, axes: Sequence[Any] | np.ndarray | None = None) -> Sequence[Any] | np.ndarray:
         """Draw the error round by round, and the importances; returns the two axes."""
         try:
             from matplotlib import pyplot

@@ -24,7 +24,7 @@ class Targets:
     @classmethod
     def of(cls, y: Any, task: str = "auto", weights: np.ndarray | None = None) -> "Targets":
         """Targets of a user's y; refuses what has nothing to learn."""
-        if task not in TASKS:
+        if not isinstance(task, str) or task not in TASKS:
             raise ValueError(f"task must be one of {', '.join(TASKS)}, got {task!r}.")
         if y is None:
             raise ValueError("the target y is None: learning a kernel needs y.")
@@ -33,6 +33,8 @@ class Targets:
             y = y[:, 0]
         if y.ndim not in (1, 2):
             raise ValueError(f"y must have one or two dimensions, got shape {y.shape}.")
+        if not y.size:
+            raise ValueError("Found array with 0 sample(s): y is empty.")
         if task == "auto":
             task = "classification" if _looks_like_classes(y) else "regression"
         return (
@@ -43,8 +45,6 @@ class Targets:
     def _of_classes(cls, y, weights):
         if y.ndim != 1:
             raise ValueError(f"classes come as one column, got y of shape {y.shape}.")
-        if not len(y):
-            raise ValueError("Found array with 0 sample(s): y is empty.")
         classes, position = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
@@ -93,7 +93,7 @@ def check_weights(weights: Any, n: int) -> np.ndarray | None:
     """One non-negative number per row, not all zero; None for equal weights."""
     if weights is None:
         return None
-    w = np.asarray(as_numpy(weights) if is_array(weights) else weights, dtype=float)
+    w = checked_numbers("sample_weight", as_numpy(weights) if is_array(weights) else weights)
     w = np.full(n, w) if w.ndim == 0 else w
     if w.shape != (n,) or not np.isfinite(w).all() or (w < 0).any() or not (w > 0).any():
         raise ValueError(
@@ -101,6 +101,26 @@ def check_weights(weights: Any, n: int) -> np.ndarray | None:
             f"zero, got an array of shape {w.shape}."
         )
     return w
+
+
+def checked_numbers(name: str, values: Any) -> np.ndarray:
+    """An argument as an array of floats, refused by its name."""
+    try:
+        if np.iscomplexobj(values):
+            raise TypeError
+        return np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must hold numbers, got {values!r}.") from None
+
+
+def as_generator(random_state: Any) -> np.random.Generator:
+    """The random numbers of a seed, refused by its name."""
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"random_state must be a non-negative integer or None, got {random_state!r}."
+        ) from None
 
 
 def _looks_like_classes(y):

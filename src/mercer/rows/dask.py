@@ -9,6 +9,8 @@ from contextlib import suppress
 
 import numpy as np
 
+from ..engine.memory import coordinates
+from .dask_compat import empty_frame, made_up_frame
 from .graphs import total_on_cluster, tree, with_their_blocks
 from .tasks import Parcel, client_of, opened, share, share_with_all
 
@@ -50,7 +52,7 @@ class Partitions:
 
     def bytes(self):
         """About how much all rows take, as numbers."""
-        return int(self.lengths.sum()) * 8 * max(1, self.X.shape[1])
+        return coordinates(int(self.lengths.sum()), max(1, self.X.shape[1]))
 
     def example(self):
         """One made-up row of the right type: shapes and names are learned from it."""
@@ -147,7 +149,7 @@ class Partitions:
 
 def example_row(X):
     if is_dask_frame(X):
-        return X._meta_nonempty.iloc[:1]
+        return made_up_frame(X).iloc[:1]
     return np.ones((1, X.shape[1]), dtype=X.dtype)
 
 
@@ -174,7 +176,7 @@ def _pack(block, *values, places, n):
 def _read_together(X, values, places, n):
     where = {"places": places, "n": n}
     if not hasattr(X, "chunks"):
-        meta = X._meta.iloc[:, :1]  # never looked at: packed blocks are taken out one by one
+        meta = empty_frame(X).iloc[:, :1]  # never looked at: packed blocks are taken out one by one
         made = X.map_partitions(
             _pack, *values, meta=meta, enforce_metadata=False, align_dataframes=False, **where
         )

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from uuid import uuid4
 
+from .dask_compat import graph_nodes
 from .tasks import is_future, opened, parcel
 
 # Sums that are added in one task.
@@ -14,12 +15,10 @@ def with_their_blocks(tasks):
 
     Dask would make a block on one worker and use it on another that is idle: rows would travel.
     """
-    try:
-        from dask._task_spec import Alias, GraphNode, Task
-
-        fuse = Task.fuse
-    except (ImportError, AttributeError):  # another Dask: the same answer, and blocks may travel
+    known = graph_nodes()
+    if known is None:  # another Dask: the same answer, and blocks may travel
         return tasks
+    GraphNode, Task, Alias = known
     from dask.delayed import Delayed
     from dask.highlevelgraph import HighLevelGraph
 
@@ -34,7 +33,9 @@ def with_their_blocks(tasks):
     groups = defaultdict(list)
     for key, of in owner.items():
         groups[key if of is None else of].append(graph[key])
-    fused = {key: fuse(*group) if len(group) > 1 else group[0] for key, group in groups.items()}
+    fused = {
+        key: Task.fuse(*group) if len(group) > 1 else group[0] for key, group in groups.items()
+    }
     name = f"mercer-tasks-{uuid4().hex}"
     whole = HighLevelGraph({name: fused}, {name: set()})
     return [Delayed(one.key, whole, layer=name) for one in tasks]

@@ -2,19 +2,23 @@
 
 import copy
 import pickle
+from collections.abc import Callable
 from functools import wraps
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from ..engine.memory import MemoryLimitError, readable
+from ..engine.memory import MemoryLimitError, coordinates, readable
 from .dask import Partitions, example_row, is_dask, is_dask_frame
+from .dask_compat import empty_frame
 from .tasks import client_of, current_worker, panels, share, task
 
 # Models up to this size stay in the graph of a lazy result; larger ones go to the cluster first.
 SMALL_MODEL = 4 << 20
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-def lazily(method):
+def lazily(method: Method) -> Method:
     """A method that answers a Dask collection with a lazy one, and anything else as it is."""
 
     @wraps(method)
@@ -23,7 +27,7 @@ def lazily(method):
             return method(self, X, *args, **kwargs)
         return apply(self, method.__name__, X, args, kwargs)
 
-    return wrapped
+    return cast(Method, wrapped)
 
 
 def apply(estimator, name, X, args=(), kwargs=None):
@@ -31,13 +35,13 @@ def apply(estimator, name, X, args=(), kwargs=None):
 
     Rows are cut as in X (finer where a block of results would be large), columns are known.
     """
-    if getattr(estimator, "_sklearn_output_config", {}).get("transform", "default") != "default":
+    X, kwargs = Partitions(X).X, kwargs or {}
+    answer = getattr(estimator, name)(example_row(X), *args, **kwargs)
+    if hasattr(answer, "columns"):
         raise ValueError(
             "set_output asks for a container, and a Dask collection stays one: use "
             "set_output(transform='default'); a DataFrame comes back as a DataFrame."
         )
-    X, kwargs = Partitions(X).X, kwargs or {}
-    answer = getattr(estimator, name)(example_row(X), *args, **kwargs)
     call, client = (copy.copy(estimator), name, args, kwargs), client_of(X)
     large = client is not None and len(pickle.dumps(call)) > SMALL_MODEL
     shared = share(call, client if large else None)
@@ -51,7 +55,7 @@ def _mapped(X, shared, answer, names, part):
     """The lazy collection; `part` says which of several answers it holds."""
     answer = np.asarray(answer)
     if is_dask_frame(X):
-        meta = _as_frame(answer[:0], names, X._meta.index[:0])
+        meta = _as_frame(answer[:0], names, empty_frame(X).index[:0])
         return X.map_partitions(_apply, shared=shared, part=part, empty=meta, meta=meta)
     width = answer.shape[1] if answer.ndim == 2 else 1
     X = _split_rows(X, width * answer.dtype.itemsize)
@@ -66,7 +70,7 @@ def _apply(block, *, shared, part, empty):
     model, name, args, kwargs = shared
     if block.shape[0] == 0:
         return empty
-    _check_room(block.shape[0] * (empty.shape[1] if empty.ndim == 2 else 1) * 8)
+    _check_room(coordinates(block.shape[0], empty.shape[1] if empty.ndim == 2 else 1))
     pieces = []
     for _, rows in panels(block, _rank(model)):
         answer = getattr(model, name)(rows, *args, **kwargs)

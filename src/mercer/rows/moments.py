@@ -94,7 +94,7 @@ class Spread:
     def __add__(self, other):
         n, apart = self.n + other.n, other.mean - self.mean
         mean = self.mean + apart * (other.n / n)
-        a, b = self._about(mean), other._about(mean)
+        a, b = self.cross_about(mean), other.cross_about(mean)
         both = apart[:, None] * apart[None, :] * (self.n * other.n / n)
         return Spread(
             n,
@@ -106,7 +106,7 @@ class Spread:
             self.rho2 + other.rho2,
         )
 
-    def _about(self, point):
+    def cross_about(self, point):
         """sum (phi - point) t'."""
         if self.cross is None:
             return None
@@ -130,7 +130,7 @@ class Spread:
             self.n,
             self.mean * self.n,
             self.scatter + outer,
-            self._about(0 * self.mean),
+            self.cross_about(0 * self.mean),
             self.target,
         )
 
@@ -150,9 +150,9 @@ class ByClass:
 
     def __add__(self, other):
         labels = np.unique(np.concatenate([self.labels, other.labels]))
-        return ByClass(labels, self._over(labels) + other._over(labels))
+        return ByClass(labels, self.over(labels) + other.over(labels))
 
-    def _over(self, labels):
+    def over(self, labels):
         """The sums with one target per label, zero where it was not met."""
         sums = self.spread
         where = np.eye(len(labels))[np.searchsorted(labels, self.labels)]

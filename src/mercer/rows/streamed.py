@@ -5,6 +5,7 @@ it is iterated: a class with __iter__, or Chunks around a function that opens th
 """
 
 import zlib
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,7 +13,9 @@ import numpy as np
 import scipy.sparse
 
 from ..engine.arrays import as_numpy, is_array, is_cpu, namespace, rows_of, to_torch
+from ..engine.memory import coordinates
 from ..kernels.points import take
+from ..kernels.types import Array
 from .held import KeptHere, sliced, stacked
 from .protocol import Column, Sample, Worst, smallest
 
@@ -40,7 +43,7 @@ class Chunks:
     True
     """
 
-    def __init__(self, open_chunks):
+    def __init__(self, open_chunks: Callable[[], Iterable[Any]]) -> None:
         if not callable(open_chunks):
             raise TypeError(
                 f"Chunks takes a function that returns a fresh iterator of chunks, got "
@@ -48,11 +51,11 @@ class Chunks:
             )
         self.open_chunks = open_chunks
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return iter(self.open_chunks())
 
     @classmethod
-    def on_device(cls, X, device="cuda", rows=CHUNK_ROWS):
+    def on_device(cls, X: Array, device: str = "cuda", rows: int = CHUNK_ROWS) -> "Chunks":
         """Rows of a host array (or memory map) as torch tensors on a device, a chunk at a time.
 
         Chunks travel from page-locked memory, so that copying the next overlaps with the work on
@@ -223,7 +226,7 @@ def bytes_of_row(points):
         return (12 * points.nnz) // points.shape[0] + 8
     if not is_array(points) or points.dtype == object:
         return 1000
-    return 8 * points.shape[1]
+    return coordinates(1, points.shape[1])
 
 
 def _count(points):

@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..engine.arrays import as_numpy, is_array
-from ..engine.memory import MemoryLimitError, budget, readable
+from ..engine.memory import MemoryLimitError, budget, coordinates, readable
 from ..kernels.points import take
 from ..space.indefinite import check_symmetric, value_eps
 from .refinement import Refinement, Step
@@ -216,7 +216,7 @@ def _check_numbers(tol, max_iter, rank):
 
 
 def _check_memory(n, m, limit):
-    needed = 8 * n * (VECTORS * m + 2)
+    needed = coordinates(n, VECTORS * m + 2)
     if needed > limit:
         raise MemoryLimitError(
             f"the iterations hold {VECTORS} vectors for each of {m} target(s), {readable(needed)} "

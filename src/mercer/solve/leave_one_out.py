@@ -6,6 +6,7 @@ degree of freedom on their mean: there the leverage is h_i + 1/n. Without it the
 full-rank kernel tends to zero with alpha, and the smallest alpha always wins.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,50 +30,77 @@ def leave_one_out_errors(Q, values, T, alphas, *, centred=False, intercept=False
     intercept : bool
         Whether predictions add the mean of the targets.
     """
-    xp = namespace(Q)
-    left, gain = _left_over(Q, values, alphas, centred)
-    errors = xp.zeros_like(left[0, :])
+    xp, parts = namespace(Q), _Parts.of(Q, values, alphas, centred)
+    errors = xp.zeros_like(parts.left[0, :])
     for k in range(T.shape[1]):
-        misses = _misses(Q, T[:, k : k + 1], left, gain, centred, intercept)
+        misses = parts.misses(T[:, k : k + 1], intercept)
         errors = errors + xp.sum(misses * misses, axis=0)
     return as_numpy(errors).copy()
 
 
 def leave_one_out_residuals(Q, values, T, alpha, *, centred=False, intercept=False) -> Any:
     """t_i minus the prediction of a model that never saw row i, one column per target."""
-    xp = namespace(Q)
-    left, gain = _left_over(Q, values, [alpha], centred)
-    columns = [
-        _misses(Q, T[:, k : k + 1], left, gain, centred, intercept)[:, 0] for k in range(T.shape[1])
-    ]
-    return xp.stack(columns, axis=1)
+    parts = _Parts.of(Q, values, [alpha], centred)
+    columns = [parts.misses(T[:, k : k + 1], intercept)[:, 0] for k in range(T.shape[1])]
+    return namespace(Q).stack(columns, axis=1)
 
 
-def _left_over(Q, values, alphas, centred):
-    """(1 - leverage for every row and alpha, 1 / (D + alpha))."""
-    xp = namespace(Q)
-    # Smaller eigenvalues are rounding: without a floor a tiny alpha would divide by nothing.
-    floor = max(float(values[0]), 0.0) * float(xp.finfo(values.dtype).eps)
-    values = xp.where(values > floor, values, floor * xp.ones_like(values))
-    alphas = on_device_of(alphas, Q)[None, :]
-    gain = 1 / (values[:, None] + alphas)  # r x alphas
-    squares = Q * Q
-    leverage, own = squares @ gain, xp.sum(squares, axis=1)[:, None]
-    mean = 1 / Q.shape[0] if centred else 0.0
-    # 1 - h >= alpha / (k(x, x) + alpha): a bound where the difference is all rounding. The rows
-    # other than x add up to -x where they are centred, hence the factors of 1 - 1/n.
-    least = (1 - mean) * alphas / (own / (1 - mean) + alphas) + float(xp.finfo(own.dtype).eps)
-    rest = 1 - mean - leverage
-    return xp.where(rest > least, rest, least), gain
+def best_alpha(alphas, errors) -> int:
+    """Position of the alpha with the smallest error; the largest alpha where several are equal."""
+    close = errors <= errors.min() * (1 + 1e-12)
+    return int(max(np.flatnonzero(close), key=lambda i: alphas[i]))
 
 
-def _misses(Q, t, left, gain, centred, intercept):
-    """Errors at left-out rows, n x alphas, of one target."""
-    xp, n = namespace(Q), Q.shape[0]
-    mean = xp.mean(t) if centred else 0.0
-    fitted = Q @ ((Q.T @ t) * gain)
-    misses = (t - mean - fitted) / left
-    if not centred or intercept:
-        return misses
-    # Predictions without the targets' mean: what the other rows' mean is, they miss as well.
-    return misses + (n * mean - t) / (n - 1)
+@dataclass(frozen=True)
+class _Parts:
+    """What the errors of every target need, in terms of U = Q D^-1/2 and s = alpha / (D + alpha).
+
+    t - f = U (s * U't) + (t - U U't) and 1 - h = U^2 s + (1 - sum U^2): no difference of nearly
+    equal numbers, however small alpha is. The second terms are what no direction explains; at full
+    rank there is nothing, and what is computed of them is rounding.
+    """
+
+    U: Any
+    shares: Any  # s, one column per alpha
+    left: Any  # 1 - leverage, one column per alpha
+    centred: bool
+    full: bool
+
+    @classmethod
+    def of(cls, Q, values, alphas, centred):
+        xp, n = namespace(Q), Q.shape[0]
+        eps = float(xp.finfo(values.dtype).eps)
+        # Smaller eigenvalues are rounding.
+        floor = max(Q.shape) * eps * max(float(values[0]), 0.0)
+        rank = int(xp.sum(xp.astype(values > floor, xp.int64)))
+        values, Q = values[:rank], Q[:, :rank]
+        U = Q / xp.sqrt(values)[None, :]
+        alphas = on_device_of(alphas, Q)[None, :]
+        shares = alphas / (values[:, None] + alphas)
+        mean = 1 / n if centred else 0.0
+        squares = U * U
+        left = squares @ shares
+        full = rank >= n - centred
+        if not full:
+            left = left + (1 - mean - xp.sum(squares, axis=1))[:, None]
+        # 1 - h >= alpha / (k(x, x) + alpha): a bound where the difference is all rounding. The rows
+        # other than x add up to -x where they are centred, hence the factors of 1 - 1/n.
+        own = xp.sum(Q * Q, axis=1)[:, None]
+        least = (1 - mean) * alphas / (own / (1 - mean) + alphas)
+        tiny = float(xp.finfo(left.dtype).smallest_normal)
+        least = xp.where(least > tiny, least, tiny * xp.ones_like(least))
+        return cls(U, shares, xp.where(left > least, left, least), centred, full)
+
+    def misses(self, t, intercept):
+        """Errors at left-out rows, n x alphas, of one target."""
+        xp, n = namespace(self.U), self.U.shape[0]
+        mean = xp.mean(t) if self.centred else 0.0
+        seen = self.U.T @ t
+        error = self.U @ (seen * self.shares)
+        if not self.full:
+            error = error + (t - mean - self.U @ seen)
+        misses = error / self.left
+        if not self.centred or intercept:
+            return misses
+        # Predictions without the targets' mean: what the other rows' mean is, they miss as well.
+        return misses + (n * mean - t) / (n - 1)

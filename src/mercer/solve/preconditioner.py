@@ -23,8 +23,8 @@ from ..engine.arrays import (
     row_norms,
     solve_triangular,
 )
+from ..engine.memory import columns_that_fit, coordinates
 from ..space import factorize
-from ..space.cholesky import columns_that_fit
 
 # Where computing F costs about as much as a few products with K: rank = this times sqrt(n).
 RANK_PER_ROOT = {"cpu": 10.0, "device": 4.0}
@@ -39,9 +39,9 @@ def chosen_rank(n, limit, X, rank=None):
     """The rank asked for, or one that pays: more would cost more than it saves. Memory permitting,
     since with fewer landmarks the iterations take longer and end at the same solution."""
     if rank is not None:
-        return min(int(rank), n, columns_that_fit(n, limit, 8, copies=2))
+        return min(int(rank), n, columns_that_fit(n, limit))
     wanted = max(LEAST_RANK, RANK_PER_ROOT["cpu" if is_cpu(X) else "device"] * n**0.5)
-    return max(1, min(n, int(wanted), columns_that_fit(n, limit // 2, 8, copies=2)))
+    return max(1, min(n, int(wanted), columns_that_fit(n, limit // 2)))
 
 
 class Preconditioner:
@@ -134,4 +134,4 @@ class Preconditioner:
 
     @property
     def bytes(self):
-        return self.F.shape[0] * self.rank * itemsize(self.F)
+        return coordinates(self.F.shape[0], self.rank, size=itemsize(self.F))

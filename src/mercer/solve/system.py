@@ -4,6 +4,7 @@ import numpy as np
 
 from ..engine import tiles
 from ..engine.arrays import as_numpy, is_array, namespace, on_device_of
+from ..engine.memory import coordinates
 from ..engine.products import exact_product, quick_product
 from ..kernels.points import take
 from .preconditioner import Preconditioner, chosen_rank
@@ -45,7 +46,7 @@ class System:
             n_jobs=n_jobs,
             verbose=verbose,
         )
-        room = limit - 2 * self.preconditioner.bytes - 8 * VECTORS * n * T.shape[1]
+        room = limit - 2 * self.preconditioner.bytes - coordinates(n, VECTORS * T.shape[1])
         self.exact = exact_product(kernel, X, room, n_jobs=n_jobs)
         self.quick = None
         largest = 1.0 if weights is None else float(np.max(weights))

@@ -5,7 +5,6 @@ scaled back. While K fits: plain Cholesky first, accepted when its smallest pivo
 K stays in the other triangle, so that a rejection costs no evaluation; then the pivoted one.
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +22,7 @@ from ..engine.arrays import (
     put_rows,
     row_norms,
 )
-from ..engine.memory import budget
+from ..engine.memory import budget, columns_that_fit, stored_fit
 from ..kernels.calls import once_per_pair
 from ..kernels.points import take
 from .indefinite import (
@@ -125,19 +124,9 @@ def factorize(
 
 
 def matrix_fits(kernel, like, n, limit, copies=2):
-    """Whether K, F and the factor fit the limit (on a device F is the factor); a kernel of unknown
-    validity keeps K once more, to be compared with F."""
-    least = 3 if is_cpu(like) else 2
-    unsure = not kernel.is_proven
-    return (max(copies, least) + unsure) * n * n * itemsize(like) <= limit
-
-
-def columns_that_fit(n, limit, size, copies=2):
-    """The largest r with copies * n r + 3 r^2 numbers in the limit: coordinates, and the factor
-    with what computing it takes."""
-    b = copies * n
-    r = int((math.sqrt(b * b + 12 * limit / size) - b) / 6)
-    return max(1, r)
+    """Whether a fit may store K, for numbers like these."""
+    on_cpu, proven = is_cpu(like), kernel.is_proven
+    return stored_fit(n, copies, itemsize(like), on_cpu=on_cpu, proven=proven) <= limit
 
 
 def self_lengths(kernel, diagonal):

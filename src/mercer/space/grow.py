@@ -11,6 +11,7 @@ import numpy as np
 
 from ..engine import tiles
 from ..engine.arrays import as_numpy, itemsize, namespace
+from ..engine.memory import rows_that_fit
 from ..kernels.points import take
 from ..rows import gather
 from ..rows.held import stacked
@@ -67,7 +68,7 @@ def certify_and_grow(space, rows, *, tol, max_rank, limit, rng, n_jobs=None, ver
     worst = kept.worst
     while kept.count:
         # To grow takes two arrays of coordinates of the drawn rows.
-        most = limit // (6 * itemsize(space.C) * max(space.rank, 1))
+        most = rows_that_fit(space.rank, limit, 6, itemsize(space.C))
         points, positions = kept.draw(min(gather.SAMPLE, max(1000, most)), rng)
         before = space.rank
         space, left = grown(space, points, positions, tol, max_rank, n_jobs, verbose)

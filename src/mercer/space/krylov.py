@@ -12,12 +12,14 @@ import numpy as np
 
 from ..engine import tiles
 from ..engine.arrays import is_numpy, itemsize, namespace, on_device_of
-from ..engine.memory import MemoryLimitError, budget, readable
+from ..engine.memory import MemoryLimitError, budget, coordinates, matrix, readable
 from ..engine.products import exact_product
 
 # Measured on MNIST, 50 pairs (make bench, rows "pca_5000" and "pca_10000"): wider blocks make fewer
 # passes over K but larger bases; checking earlier only costs small eigenproblems.
 BLOCK = 16
+# Vectors of the basis that there must be room for.
+LEAST_BASIS = 40 * BLOCK
 # The first Ritz check, in multiples of the number of wanted pairs.
 FIRST_CHECK = 3.0
 
@@ -73,13 +75,13 @@ def _product(kernel, X, memory_limit, n_jobs, verbose):
     """V -> V K for rows V, with K stored or evaluated."""
     n, size = X.shape[0], itemsize(tiles.allocate(X, (1, 1)))
     limit = budget(memory_limit, X)
-    if n * n * size <= limit:
+    if matrix(n, size=size) <= limit:
         K = tiles.evaluate(kernel, X, n_jobs=n_jobs, verbose=verbose)
         return lambda V: V @ K  # a few rows on the left: BLAS then reads K once, K V' takes 1.5 x
-    if 40 * BLOCK * n * size > limit:
-        needed = readable(40 * BLOCK * n * size)
+    needed = coordinates(n, LEAST_BASIS, size=size)
+    if needed > limit:
         raise MemoryLimitError(
-            f"a basis of {40 * BLOCK} vectors for {n} points takes {needed}, more than "
+            f"a basis of {LEAST_BASIS} vectors for {n} points takes {readable(needed)}, more than "
             f"memory_limit ({readable(limit)}). Use KernelMap(kernel, max_rank=...) as the kernel, "
             "or a larger memory_limit."
         )

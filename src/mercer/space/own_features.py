@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse
 
 from ..engine.arrays import itemsize, namespace, rows_of
-from ..engine.memory import MemoryLimitError, budget, readable
+from ..engine.memory import MemoryLimitError, budget, coordinates, readable
 from .certificate import Radii, magnitudes, radii_of_one
 from .protocol import Panel, Space, panel_slices
 
@@ -30,7 +30,7 @@ class OwnFeatures(Space):
 
     def check_memory(self, n, memory_limit):
         """Refuse before all coordinates are computed."""
-        needed = 2 * n * self.rank * itemsize(self.example)
+        needed = coordinates(n, self.rank, 2, itemsize(self.example))
         limit = budget(memory_limit, self.example)
         if needed > limit:
             raise MemoryLimitError(

@@ -22,7 +22,7 @@ from ..engine.arrays import (
     rows_of,
     solve_triangular,
 )
-from ..engine.memory import MemoryLimitError, readable
+from ..engine.memory import MemoryLimitError, coordinates, readable
 from ..engine.threads import one_blas_thread
 from ..kernels.points import take
 from .pivots import rule
@@ -125,11 +125,12 @@ def _one_of(proposed, left, pivots):
 
 
 def _too_large(n, r, residual, tol, F):
+    held = readable(coordinates(n, r, size=itemsize(F)))
     tol_that_fits = f"tol={1.01 * residual:.2g}, or " if residual < 0.98 else ""
     return (
         f"rank {r} reached with a largest relative residual of {residual:.3g} (tol={tol:.3g}), and "
         f"memory_limit leaves no room for more than {r} columns of {n} points "
-        f"({readable(n * r * itemsize(F))}, and as much again for the result). What fits: "
+        f"({held}, and as much again for the result). What fits: "
         f"max_rank={r}, or {tol_that_fits}float32 data for about twice the rank; else a larger "
         "memory_limit."
     )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..engine.arrays import rows_of
-from ..engine.memory import MemoryLimitError, budget, readable
+from ..engine.memory import MemoryLimitError, budget, coordinates, readable, sparse_coordinates
 from ..kernels.hashing import distinct, numbered, squared_lengths
 from .certificate import Radii
 from .own_features import OwnFeatures
@@ -42,7 +42,7 @@ class SparseFeatures(OwnFeatures):
 
     def check_memory(self, n, memory_limit, *, dense=False):
         """Refuse coordinates that would not fit: their non-zeros, or all if they are `dense`."""
-        needed = 2 * 8 * n * self.rank if dense else 2 * 16 * self.nonzeros
+        needed = coordinates(n, self.rank, 2) if dense else sparse_coordinates(self.nonzeros, 2)
         limit = budget(memory_limit)
         if needed > limit:
             filled = "centring fills the sparse coordinates: " if dense else ""

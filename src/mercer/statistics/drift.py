@@ -12,6 +12,7 @@ from ..estimators.kernel_map import KernelMap
 from ..estimators.table import TableEncoder
 from ..kernels import Kernel
 from ..kernels.points import is_frame, n_points
+from ..kernels.types import Input
 from .permutations import Dealer, UnitSums, add_rows, check_permutations, unit_size
 from .result import TestResult
 from .samples import CHUNK_VALUES, Sample, Samples, taken
@@ -77,9 +78,9 @@ class DriftDetector(KernelEstimator):
         *,
         level: float = 0.05,
         n_permutations: int = 1000,
-        scales: Any = None,
-        random_state: Any = None,
-    ):
+        scales: ArrayLike | None = None,
+        random_state: int | np.random.Generator | None = None,
+    ) -> None:
         self.kernel = kernel
         self.level = level
         self.n_permutations = n_permutations
@@ -87,7 +88,7 @@ class DriftDetector(KernelEstimator):
         self.random_state = random_state
 
     @all_or_nothing
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+    def fit(self, X: Input, y: object = None) -> Self:
         """Choose the space and add up the reference rows; `y` is not used."""
         check_permutations(self.n_permutations, self.level)
         kernel, rng = kernel_of(self.kernel), generator(self.random_state)
@@ -155,7 +156,7 @@ class DriftDetector(KernelEstimator):
 
     # --- batches --------------------------------------------------------------------------------
 
-    def test(self, X: Any) -> TestResult:
+    def test(self, X: Input) -> TestResult:
         """Test a batch of rows against the reference."""
         check_is_fitted(self)
         rng = generator(self.random_state)
@@ -170,7 +171,7 @@ class DriftDetector(KernelEstimator):
             sums, spaces, samples, self.n_permutations, self.level, rng, x_apart=True
         )
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: Input, y: object = None) -> float:
         """The p-value of a batch: small where it has drifted; `y` is not used."""
         return self.test(X).p_value
 

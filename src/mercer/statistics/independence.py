@@ -1,15 +1,18 @@
 """independence_test: does Y depend on X? HSIC with permutations."""
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..engine.arrays import as_numpy
 from ..engine.tiles import progress_bar
 from ..estimators.kernel_map import KernelMap
 from ..expansion import RKHSFunction
 from ..kernels import Kernel
+from ..kernels.types import Input
 from .permutations import check_permutations, judge
 from .result import SHOWN_ROWS, TestResult, check_count, require_columns
 from .samples import Samples
@@ -24,15 +27,15 @@ LEAST_RANK, MOST_RANK = 20, 200
 
 
 def independence_test(
-    X: Any,
-    Y: Any,
+    X: Input,
+    Y: Input,
     kernel: Kernel | KernelMap | str = "rbf",
     kernel_y: Kernel | KernelMap | str | None = None,
     *,
     n_permutations: int = 1000,
-    scales: Any = None,
+    scales: ArrayLike | None = None,
     level: float = 0.05,
-    random_state: Any = None,
+    random_state: int | np.random.Generator | None = None,
     verbose: bool = False,
 ) -> TestResult:
     """Test whether two sets of columns, measured on the same rows, depend on each other.
@@ -230,7 +233,7 @@ class IndependenceResult(TestResult):
         most = np.argsort(-strength, kind="stable")[: check_count(k)]
         return x.take(most), y.take(most)
 
-    def plot(self, axes: Any = None) -> Any:
+    def plot(self, axes: Sequence[Any] | np.ndarray | None = None) -> Sequence[Any] | np.ndarray:
         """Draw the permutations, the columns, and g(y) against f(x)."""
         from .picture import draw_dependence
 

@@ -95,7 +95,8 @@ def _along_column(result, name, ax):
         ax.set_xlabel("witness: X has more on the right, Y on the left")
     else:
         column = both[:, group[0]]
-        bins = np.linspace(*np.quantile(column, [0.005, 0.995]), 31)
+        low, high = np.quantile(column, [0.005, 0.995])
+        bins = np.linspace(low, high, 31)
         for rows, colour, label in ((x, OF_X, "X"), (y, OF_Y, "Y")):
             ax.hist(
                 rows[:, group[0]], bins=bins, density=True, alpha=0.45, color=colour, label=label

@@ -1,6 +1,7 @@
 """TestResult: what a test found, as numbers, text, rows, columns and a picture."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from functools import cached_property
 from html import escape
 from typing import Any
@@ -58,7 +59,7 @@ class TestResult(ABC):
         level: float,
         scales: tuple[float, ...],
         kernels: list[Kernel],
-    ):
+    ) -> None:
         self.statistic = verdict.statistic
         self.p_value = verdict.p_value
         self.threshold = verdict.threshold
@@ -87,7 +88,7 @@ class TestResult(ABC):
 
     @property
     @abstractmethod
-    def witness(self) -> Any:
+    def witness(self) -> RKHSFunction | tuple[RKHSFunction, RKHSFunction]:
         """The function that shows the difference."""
 
     @property
@@ -100,7 +101,7 @@ class TestResult(ABC):
         """The k most telling rows of each sample."""
 
     @abstractmethod
-    def plot(self, axes: Any = None) -> Any:
+    def plot(self, axes: Sequence[Any] | np.ndarray | None = None) -> Sequence[Any] | np.ndarray:
         """Draw the result."""
 
     def facts(self) -> dict[str, str]:
@@ -234,7 +235,7 @@ class TwoSampleResult(TestResult):
         )
         return of_x, of_y
 
-    def plot(self, axes: Any = None) -> Any:
+    def plot(self, axes: Sequence[Any] | np.ndarray | None = None) -> Sequence[Any] | np.ndarray:
         """Draw the permutations, the columns, and the witness along the leading column.
 
         Parameters

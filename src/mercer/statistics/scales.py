@@ -36,7 +36,7 @@ def checked_scales(scales, kernel: Kernel) -> tuple[float, ...]:
         values = np.atleast_1d(np.asarray(scales, dtype=float))
     except (TypeError, ValueError):
         values = np.empty(0)
-    if values.ndim != 1 or not values.size or not (np.isfinite(values) & (values > 0)).all():
+    if values.ndim != 1 or not values.size or not ((values > 1e-100) & (values < 1e100)).all():
         raise ValueError(
             f"scales must be positive numbers, multiples of the kernel's length scale, got "
             f"{scales!r}."

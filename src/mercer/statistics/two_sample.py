@@ -4,10 +4,12 @@ from math import comb
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..engine.tiles import progress_bar
 from ..estimators.kernel_map import KernelMap
 from ..kernels import Kernel
+from ..kernels.types import Input
 from .permutations import Dealer, UnitSums, add_rows, check_permutations, judge, unit_size
 from .result import TestResult, TwoSampleResult
 from .samples import CHUNK_VALUES, Sample, Samples, is_dense
@@ -15,14 +17,14 @@ from .spaces import Spaces, generator, kernel_of, pool_size
 
 
 def two_sample_test(
-    X: Any,
-    Y: Any,
+    X: Input,
+    Y: Input,
     kernel: Kernel | KernelMap | str = "rbf",
     *,
     n_permutations: int = 1000,
-    scales: Any = None,
+    scales: ArrayLike | None = None,
     level: float = 0.05,
-    random_state: Any = None,
+    random_state: int | np.random.Generator | None = None,
     verbose: bool = False,
 ) -> TestResult:
     """Test whether two samples come from the same distribution, and show where they differ.

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from tqdm import tqdm
 
 from ...engine.arrays import as_numpy
@@ -13,6 +14,7 @@ from ...estimators.table import TableEncoder
 from ...kernels import RBF, Cosine, Kernel, Laplacian, Linear, Polynomial, as_kernel
 from ...kernels.base import is_integer
 from ...kernels.points import is_frame, n_points
+from ...kernels.types import Data
 from ..embeddings import Coordinates, available, embed
 from . import verdict
 from .baselines import Baseline, ordinary_models
@@ -34,11 +36,11 @@ def compare_kernels(
     repeats: int | str = "auto",
     tune: bool = True,
     baselines: bool = True,
-    encoder: Any = "auto",
+    encoder: BaseEstimator | str | None = "auto",
     train_size: int | None = None,
     n_neighbors: int = 5,
     embeddings: str | Sequence[str] = "auto",
-    samples: Any = None,
+    samples: Data | None = None,
     image_shape: tuple[int, int] | None = None,
     target_name: str | None = None,
     max_points: int = 2000,
@@ -64,7 +66,7 @@ def compare_kernels(
     cv : int
         Folds. Every model sees the same ones.
     repeats : int or "auto"
-        How often the folds are divided anew. "auto": up to 10 times for small data.
+        How often the folds are divided anew. "auto": 2 times, and up to 6 times for small data.
     tune : bool
         Whether gamma and length_scale are chosen along a short path where they are at their
         default or given by a rule ("scale"). A number that you write is never changed.
@@ -110,8 +112,8 @@ def compare_kernels(
     >>> comparison.best_model().predict([[0.0, 0.1], [1.0, 0.0]])
     array([1, 0])
     """
-    kernels = named_kernels(kernels)
-    gram = _all_gram(kernels)
+    by_name = named_kernels(kernels)
+    gram = _all_gram(by_name)
     if target_name is None:
         target_name = getattr(y, "name", None)
     given = X
@@ -137,14 +139,14 @@ def compare_kernels(
     if target_name is not None and not isinstance(target_name, (str, int)):
         raise TypeError(f"target_name must be a text or None, got {target_name!r}.")
     shown = _shown(X, samples, image_shape, sample)
-    encoder = _encoded(sample, kernels, encoder)
-    _check_on_data(kernels, sample)
+    encoder = _encoded(sample, by_name, encoder)
+    _check_on_data(by_name, sample)
     if len(sample) > SPECTRUM_ROWS:
         sample.notes.append(f"Spectra are those of {SPECTRUM_ROWS} of the points.")
     work = _Work(sample, names, n_neighbors, bool(tune), random_state)
-    steps = _Progress(len(kernels) * (1 + len(sample.folds) + len(names)), verbose, callback)
+    steps = _Progress(len(by_name) * (1 + len(sample.folds) + len(names)), verbose, callback)
     with steps:
-        spaces = [work.space(name, kernel, steps) for name, kernel in kernels.items()]
+        spaces = [work.space(name, kernel, steps) for name, kernel in by_name.items()]
         ordinary: list[Baseline] = []
         if sample.folds and baselines:
             steps.say("models without a kernel")
@@ -263,7 +265,7 @@ def _target_as_given(y, sample):
     return y.astype(float) if sample.task == "numbers" else y
 
 
-def named_kernels(kernels):
+def named_kernels(kernels) -> dict[str, Kernel]:
     """name -> kernel, from a dict, a list, one kernel, or nothing."""
     if kernels is None:
         kernels = usual_kernels()
@@ -331,7 +333,7 @@ def _shown(X, samples, image_shape, sample):
         pixels = np.asarray(shown.to_numpy() if is_frame(shown) else shown)
         if pixels[0].size != height * width:
             raise ValueError(
-                f"image_shape {tuple(image_shape)} needs {height * width} values a row, "
+                f"image_shape {tuple(image_shape)} needs {height * width} values per row, "
                 f"got {pixels[0].size}."
             )
     return shown

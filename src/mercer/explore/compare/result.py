@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from html import escape
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -241,13 +242,15 @@ class KernelComparison:
 
     # --- pictures ---------------------------------------------------------------------------------
 
-    def plot(self, embedding: str | None = None, **kwargs: Any) -> "ComparisonDisplay":
+    def plot(self, embedding: str | None = None, **kwargs: object) -> "ComparisonDisplay":
         """Draw every kernel's space beside its spectrum; see ComparisonDisplay."""
         from ..plots import ComparisonDisplay
 
         return ComparisonDisplay(self).plot(embedding, **kwargs)
 
-    def to_html(self, path: Any = None, *, title: str = "Kernels compared") -> str:
+    def to_html(
+        self, path: str | PathLike[str] | None = None, *, title: str = "Kernels compared"
+    ) -> str:
         """One self-contained page, to look at and to lasso points in; returns its path or text."""
         from ..report import write_report
 

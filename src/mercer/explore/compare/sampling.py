@@ -17,7 +17,8 @@ CLASSES, NUMBERS = "classes", "numbers"
 MOST_INTEGER_CLASSES = 30
 # Folds are repeated with new divisions as long as the training sets have no more rows than this
 # together: small data get more repeats, and so more certainty for the same time.
-FOLD_ROWS, MOST_REPEATS = 10000, 6
+# Five folds alone have four degrees of freedom, with which hardly anything can be claimed.
+FOLD_ROWS, LEAST_REPEATS, MOST_REPEATS = 10000, 2, 6
 
 
 @dataclass
@@ -25,7 +26,7 @@ class Sample:
     """Rows of the data, their target, and how they are split."""
 
     X: Any
-    y: np.ndarray | None
+    y: Any  # classes or numbers; None without a target
     rows: np.ndarray  # positions in the data as given
     task: str | None  # CLASSES, NUMBERS, or None without a target
     gram: bool
@@ -35,8 +36,11 @@ class Sample:
     usable: np.ndarray | None = None  # rows with a target, before any were drawn
 
     def __post_init__(self):
-        self.classes = self.codes = self.balance = None
+        self.classes: Any = None
+        self.codes: Any = None
+        self.balance: Any = None  # n / (C n_c) of each class
         if self.task == CLASSES:
+            assert self.y is not None
             self.classes, self.codes = np.unique(self.y.astype(str), return_inverse=True)
             sizes = np.bincount(self.codes)
             self.balance = len(self.y) / (len(sizes) * sizes)
@@ -51,6 +55,7 @@ class Sample:
     def ridge_targets(self, rows):
         """(targets, importance) of ridge; classes are columns of 0 and 1, and weigh the same."""
         if self.task == NUMBERS:
+            assert self.y is not None
             return self.y[rows][:, None].astype(float), None
         codes = self.codes[rows]
         return np.eye(self.n_classes)[codes], self.balance[codes]
@@ -204,7 +209,7 @@ def _folds(y, task, cv, repeats, random_state):
     if len(y) < cv:
         raise ValueError(f"cv={cv} folds need at least {cv} rows with a target, got {len(y)}.")
     if repeats == "auto":
-        repeats = int(np.clip(FOLD_ROWS // (cv * len(y)), 1, MOST_REPEATS))
+        repeats = int(np.clip(FOLD_ROWS // (cv * len(y)), LEAST_REPEATS, MOST_REPEATS))
     folds = []
     for repeat in range(repeats):
         rng = np.random.default_rng([random_state, repeat])

@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from ...engine.arrays import as_numpy
 from ...kernels import RBF
-from ...kernels.parameters import RULES
+from ...kernels.parameters import RULES, as_numbers
 from .ridge_path import RidgePath
 
 # Widths tried, as factors of gamma around the value that the data suggest.
@@ -133,7 +133,7 @@ def rounded(value, digits=4):
 def _suggested_gamma(X):
     """gamma = "scale" where X holds numbers; 1 for objects."""
     try:
-        return float(RBF("scale").bind(X).gamma)
+        return float(as_numbers(RBF("scale").bind(X).gamma))
     except (TypeError, ValueError):
         return 1.0
 

@@ -158,7 +158,7 @@ def reasons(contest, score_name, n_training, n_folds):
             f"{best.name} reaches {score_name} {best.score:.3f} ± {contest.interval(best):.3f} on "
             f"rows it has not seen (mean of {n_folds} folds, each learned from {n_training} rows)."
         )
-        if len(contest.group) > 1:
+        if len(contest.group) > 1 and contest.useful and contest.better_baseline is None:
             lines.append("That they cannot be told apart does not show that they are equal.")
         lines += [_against(contest, best, b, baseline=True) for b in contest.baselines]
         others = [space for space in contest.spaces if space is not best]

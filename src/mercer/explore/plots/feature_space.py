@@ -1,11 +1,18 @@
 """FeatureSpaceDisplay: points of a feature space in two of its coordinates."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from ...engine.arrays import as_numpy
 from ...estimators.kernel_map import KernelMap
+from ...kernels.adapters import KernelLike
 from ...kernels.base import is_integer, is_number
 from ...kernels.points import naming
+from ...kernels.types import Data
 from ..embeddings import DISCRIMINANT, PCA, Coordinates, available, embed
 from .style import (
     MOST_IN_LEGEND,
@@ -22,6 +29,9 @@ from .style import (
     target_of,
     two_names,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 class FeatureSpaceDisplay:
@@ -49,14 +59,28 @@ class FeatureSpaceDisplay:
     'kernel PCA 1'
     """
 
-    def __init__(self, coordinates, y=None, *, names=None, title=None):
+    def __init__(
+        self,
+        coordinates: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        names: Sequence[str] | None = None,
+        title: str | None = None,
+    ) -> None:
         self.coordinates = coordinates
-        self.y = y
-        self.names = names
+        self.y: Any = y
+        self.names: Any = names
         self.title = title
 
     @classmethod
-    def from_estimator(cls, estimator, X, y=None, *, title=None):
+    def from_estimator(
+        cls,
+        estimator: BaseEstimator,
+        X: Data,
+        y: ArrayLike | None = None,
+        *,
+        title: str | None = None,
+    ) -> Self:
         """The first two columns of a fitted transformer: KernelPCA, KernelDiscriminant, a map."""
         fitted(estimator, "transform", "get_feature_names_out")
         Z = as_numpy(estimator.transform(X))
@@ -69,7 +93,16 @@ class FeatureSpaceDisplay:
         return cls(Z, y, names=names, title=title)
 
     @classmethod
-    def from_kernel(cls, kernel, X, y=None, *, embedding=PCA, random_state=0, title=None):
+    def from_kernel(
+        cls,
+        kernel: KernelLike,
+        X: Data,
+        y: ArrayLike | None = None,
+        *,
+        embedding: str = PCA,
+        random_state: int = 0,
+        title: str | None = None,
+    ) -> Self:
         """The space of a kernel on X, by "kernel PCA", "discriminant" (needs y) or "t-SNE"."""
         available([embedding], "classes", [])
         if embedding == DISCRIMINANT and y is None:
@@ -83,8 +116,16 @@ class FeatureSpaceDisplay:
         return cls(Z, y, names=(f"{embedding} 1", f"{embedding} 2"), title=title)
 
     def plot(
-        self, ax=None, *, images=None, n_images=40, legend=True, size=None, alpha=0.8, faded=None
-    ):
+        self,
+        ax: "Axes | None" = None,
+        *,
+        images: ArrayLike | None = None,
+        n_images: int = 40,
+        legend: bool = True,
+        size: float | None = None,
+        alpha: float = 0.8,
+        faded: ArrayLike | None = None,
+    ) -> Self:
         """Draw.
 
         Parameters
@@ -101,7 +142,7 @@ class FeatureSpaceDisplay:
         if Z.shape[1] < 2:
             raise ValueError(f"coordinates must have at least two columns, got {Z.shape[1]}.")
         self.y, n = target_of(self.y, len(Z)), len(Z)
-        size = np.clip(12000 / n, 8, 36) if size is None else size
+        size = float(np.clip(12000 / n, 8, 36)) if size is None else size
         if not is_number(size) or not 0 < size < np.inf:
             raise ValueError(f"size must be a positive number or None, got {size!r}.")
         size = float(size)  # integers beyond 64 bits would be objects to matplotlib
@@ -137,12 +178,14 @@ class FeatureSpaceDisplay:
         self.points_ = []
         for code, (colour, shape) in enumerate(looks(len(labels))):
             mine = codes == code
-            style = dict(marker=shape, color=colour, edgecolors="none")
+            style: dict[str, Any] = dict(marker=shape, color=colour, edgecolors="none")
             if not strong.all():
                 pale = mine & ~strong
-                ax.scatter(*Z[pale].T, s=0.4 * size, alpha=0.18, zorder=1, **style)
+                ax.scatter(Z[pale, 0], Z[pale, 1], s=0.4 * size, alpha=0.18, zorder=1, **style)
+            here = Z[mine & strong]
             drawn = ax.scatter(
-                *Z[mine & strong].T,
+                here[:, 0],
+                here[:, 1],
                 s=size,
                 alpha=alpha,
                 zorder=2,
@@ -166,16 +209,25 @@ class FeatureSpaceDisplay:
             if n_classes <= MOST_IN_LEGEND
             else f"{MOST_IN_LEGEND} of {n_classes} classes",
         )
-        for handle in legend.legend_handles:
+        handles: list[Any] = legend.legend_handles
+        for handle in handles:
             handle.set_sizes([40])
             handle.set_alpha(1)
 
     def _plot_numbers(self, Z, strong, size, alpha, legend):
         values = np.asarray(self.y, dtype=float)
-        scale = dict(cmap=SEQUENTIAL, vmin=values.min(), vmax=values.max(), edgecolors="none")
+        scale: dict[str, Any] = dict(
+            cmap=SEQUENTIAL, vmin=values.min(), vmax=values.max(), edgecolors="none"
+        )
         if not strong.all():
-            self.ax_.scatter(*Z[~strong].T, c=values[~strong], s=0.4 * size, alpha=0.25, **scale)
-        drawn = self.ax_.scatter(*Z[strong].T, c=values[strong], s=size, alpha=alpha, **scale)
+            pale = Z[~strong]
+            self.ax_.scatter(
+                pale[:, 0], pale[:, 1], c=values[~strong], s=0.4 * size, alpha=0.25, **scale
+            )
+        here = Z[strong]
+        drawn = self.ax_.scatter(
+            here[:, 0], here[:, 1], c=values[strong], s=size, alpha=alpha, **scale
+        )
         self.points_ = [drawn]
         if legend:
             bar = self.figure_.colorbar(drawn, ax=self.ax_, shrink=0.8)

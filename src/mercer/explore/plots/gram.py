@@ -1,12 +1,18 @@
 """GramDisplay: the kernel matrix, rows ordered by class."""
 
+from typing import TYPE_CHECKING, Any, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from ...engine import tiles
 from ...engine.arrays import as_numpy
 from ...kernels import as_kernel
+from ...kernels.adapters import KernelLike
 from ...kernels.base import is_integer
 from ...kernels.points import naming, take
+from ...kernels.types import Data
 from .style import (
     SEQUENTIAL,
     axes_for,
@@ -17,6 +23,10 @@ from .style import (
     numbers_of,
     target_of,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
 
 # More rows than a screen has pixels show nothing more.
 MOST_ROWS = 1000
@@ -41,20 +51,31 @@ class GramDisplay:
     ['0', '1', '2']
     """
 
-    def __init__(self, matrix, y=None, *, title=None):
+    def __init__(
+        self, matrix: ArrayLike, y: ArrayLike | None = None, *, title: str | None = None
+    ) -> None:
         self.matrix = matrix
-        self.y = y
+        self.y: Any = y
         self.title = title
 
     @classmethod
-    def from_kernel(cls, kernel, X, y=None, *, max_rows=MOST_ROWS, random_state=0, title=None):
+    def from_kernel(
+        cls,
+        kernel: KernelLike,
+        X: Data,
+        y: ArrayLike | None = None,
+        *,
+        max_rows: int = MOST_ROWS,
+        random_state: int = 0,
+        title: str | None = None,
+    ) -> Self:
         """k(X, X); larger data are sampled, which the title says."""
-        kernel = as_kernel(kernel)
-        title = repr(kernel) if title is None else title
-        kernel = kernel.bind(X)
-        points = kernel.points(X)
+        given = as_kernel(kernel)
+        title = repr(given) if title is None else title
+        bound = given.bind(X)
+        points = bound.points(X)
         n = points.shape[0]
-        y = target_of(y, n)
+        target = target_of(y, n)
         if not is_integer(max_rows) or max_rows < 1:
             raise ValueError(f"max_rows must be a positive integer, got {max_rows!r}.")
         max_rows = int(max_rows)
@@ -62,20 +83,29 @@ class GramDisplay:
             with naming("random_state"):
                 rng = np.random.default_rng(random_state)
             rows = np.sort(rng.choice(n, max_rows, replace=False))
-            points = points[np.ix_(rows, rows)] if kernel.kind == "gram" else take(points, rows)
-            y = None if y is None else y[rows]
+            points = points[np.ix_(rows, rows)] if bound.kind == "gram" else take(points, rows)
+            target = None if target is None else target[rows]
             title += f" ({max_rows} of {n} rows)"
-        return cls(as_numpy(tiles.evaluate(kernel, points)), y, title=title)
+        return cls(as_numpy(tiles.evaluate(bound, points)), target, title=title)
 
     @classmethod
-    def from_estimator(cls, estimator, X, y=None, **kwargs):
+    def from_estimator(
+        cls, estimator: BaseEstimator, X: Data, y: ArrayLike | None = None, **kwargs: Any
+    ) -> Self:
         """Of the kernel of a fitted map or method."""
         kernel = getattr(estimator, "kernel_", None)
         if kernel is None:
             kernel = fitted(estimator, "kernel_map_").kernel_map_.kernel_
         return cls.from_kernel(kernel, X, y, **kwargs)
 
-    def plot(self, ax=None, *, normalize=False, cmap=SEQUENTIAL, colorbar=True):
+    def plot(
+        self,
+        ax: "Axes | None" = None,
+        *,
+        normalize: bool = False,
+        cmap: "str | Colormap" = SEQUENTIAL,
+        colorbar: bool = True,
+    ) -> Self:
         """Draw; with `normalize` the cosines in feature space instead of the values."""
         ax = axes_for(ax, (5.6, 4.8))
         self.ax_, self.figure_ = ax, ax.figure

@@ -1,10 +1,16 @@
 """ResidualDisplay: where on a plane a map knows the kernel, and where it does not."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ...engine.arrays import as_numpy, is_array
+from ...estimators.kernel_map import KernelMap
 from ...kernels.base import is_integer
 from ...kernels.points import naming
+from ...kernels.types import Data
 from .style import (
     COLOURS,
     SEQUENTIAL,
@@ -16,6 +22,10 @@ from .style import (
     share_of,
     two_names,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
 
 FINEST, WIDEST = 2000, 1e6
 
@@ -35,13 +45,31 @@ class ResidualDisplay:
     ((120, 120), True)
     """
 
-    def __init__(self, xs, ys, residual, *, points=(), landmarks=None, names=None, title=None):
+    def __init__(
+        self,
+        xs: ArrayLike,
+        ys: ArrayLike,
+        residual: ArrayLike,
+        *,
+        points: ArrayLike = (),
+        landmarks: ArrayLike | None = None,
+        names: Sequence[str] | None = None,
+        title: str | None = None,
+    ) -> None:
         self.xs, self.ys, self.residual = xs, ys, residual
         self.points, self.landmarks = points, landmarks
         self.names, self.title = names, title
 
     @classmethod
-    def from_estimator(cls, kernel_map, X, *, resolution=120, margin=0.25, title=None):
+    def from_estimator(
+        cls,
+        kernel_map: KernelMap,
+        X: Data,
+        *,
+        resolution: int = 120,
+        margin: float = 0.25,
+        title: str | None = None,
+    ) -> Self:
         """Of a fitted KernelMap on data with two columns, around the points X."""
         fitted(kernel_map, "residual", "kernel_", "landmarks_", name="kernel_map")
         if not is_integer(resolution) or not 2 <= resolution <= FINEST:
@@ -49,9 +77,10 @@ class ResidualDisplay:
                 f"resolution must be an integer from 2 to {FINEST}, got {resolution!r}."
             )
         resolution, margin = int(resolution), share_of(margin, "margin", WIDEST)
-        names = [str(name) for name in X.columns] if hasattr(X, "columns") else None
-        X = X if names is not None or not is_array(X) else as_numpy(X)
-        points = numbers_of(X.to_numpy() if names is not None else X, "X", 2)
+        rows: Any = X
+        names = [str(name) for name in rows.columns] if hasattr(rows, "columns") else None
+        rows = rows if names is not None or not is_array(rows) else as_numpy(rows)
+        points = numbers_of(rows.to_numpy() if names is not None else rows, "X", 2)
         if points.ndim != 2 or points.shape[1] != 2:
             raise ValueError(
                 f"a residual map is drawn on a plane: X must have two columns, got {points.shape}."
@@ -59,9 +88,9 @@ class ResidualDisplay:
         low, high = points.min(axis=0), points.max(axis=0)
         edge = margin * np.where(high > low, high - low, 1.0)
         xs, ys = (np.linspace(low[j] - edge[j], high[j] + edge[j], resolution) for j in range(2))
-        grid = np.column_stack([g.ravel() for g in np.meshgrid(xs, ys)])
+        grid: Any = np.column_stack([g.ravel() for g in np.meshgrid(xs, ys)])
         if names is not None:
-            grid = type(X)(dict(zip(X.columns, grid.T)))
+            grid = type(rows)(dict(zip(rows.columns, grid.T)))
         rho2 = as_numpy(kernel_map.residual(grid))
         length = as_numpy(kernel_map.kernel_.diag(grid))
         relative = rho2 / np.where(length > 0, length, 1)
@@ -77,7 +106,13 @@ class ResidualDisplay:
             title=title,
         )
 
-    def plot(self, ax=None, *, cmap=SEQUENTIAL, colorbar=True):
+    def plot(
+        self,
+        ax: "Axes | None" = None,
+        *,
+        cmap: "str | Colormap" = SEQUENTIAL,
+        colorbar: bool = True,
+    ) -> Self:
         """Draw the map with the points, landmarks ringed."""
         ax = axes_for(ax, (6.0, 4.8))
         self.ax_, self.figure_ = ax, ax.figure
@@ -95,10 +130,18 @@ class ResidualDisplay:
         with naming("cmap"):
             self.image_ = ax.contourf(xs, ys, residual, levels=np.linspace(0, 1, 21), cmap=cmap)
         if len(points):
-            ax.scatter(*points.T, s=10, color="white", edgecolors="#333333", linewidths=0.4)
+            ax.scatter(
+                points[:, 0],
+                points[:, 1],
+                s=10,
+                color="white",
+                edgecolors="#333333",
+                linewidths=0.4,
+            )
         if landmarks is not None and len(landmarks) < len(points):
             ax.scatter(
-                *landmarks.T,
+                landmarks[:, 0],
+                landmarks[:, 1],
                 s=42,
                 facecolors="none",
                 edgecolors=COLOURS[1],
@@ -110,10 +153,9 @@ class ResidualDisplay:
             bar = self.figure_.colorbar(self.image_, ax=ax, ticks=[0, 0.25, 0.5, 0.75, 1])
             bar.set_label("unseen share ρ²(z) / k(z, z)")
             bar.outline.set_visible(False)
-        for set_label, name in zip(
-            (ax.set_xlabel, ax.set_ylabel), two_names(self.names) or ("", "")
-        ):
-            set_label(literally(name))
+        across, up = two_names(self.names) or ("", "")
+        ax.set_xlabel(literally(across))
+        ax.set_ylabel(literally(up))
         quiet(ax)
         if self.title is not None:
             ax.set_title(literally(self.title), loc="left")

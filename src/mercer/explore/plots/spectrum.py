@@ -1,13 +1,22 @@
 """SpectrumDisplay: how the variance of a feature space is shared among its directions."""
 
+from typing import TYPE_CHECKING, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from ...engine.arrays import as_numpy
 from ...estimators.kernel_map import KernelMap
+from ...kernels.adapters import KernelLike
 from ...kernels.base import is_number
 from ...kernels.points import naming
+from ...kernels.types import Data
 from ..embeddings import eigenvalues
 from .style import COLOURS, axes_for, literally, numbers_of, pyplot, quiet, share_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 class SpectrumDisplay:
@@ -25,13 +34,15 @@ class SpectrumDisplay:
     2
     """
 
-    def __init__(self, eigenvalues, *, total=None, title=None):
+    def __init__(
+        self, eigenvalues: ArrayLike, *, total: float | None = None, title: str | None = None
+    ) -> None:
         self.eigenvalues = eigenvalues
         self.total = total
         self.title = title
 
     @classmethod
-    def from_kernel(cls, kernel, X, *, title=None):
+    def from_kernel(cls, kernel: KernelLike, X: Data, *, title: str | None = None) -> Self:
         """All eigenvalues of the centred kernel matrix on X."""
         kernel_map = KernelMap(kernel)
         Phi = as_numpy(kernel_map.fit_transform(X)).astype(float)
@@ -39,7 +50,7 @@ class SpectrumDisplay:
         return cls(eigenvalues(Phi - Phi.mean(axis=0)), title=title)
 
     @classmethod
-    def from_estimator(cls, estimator, *, title=None):
+    def from_estimator(cls, estimator: BaseEstimator, *, title: str | None = None) -> Self:
         """Of a fitted KernelPCA, or a KernelMap(basis="eigen", center=True)."""
         if not hasattr(estimator, "eigenvalues_"):
             raise ValueError(
@@ -53,7 +64,7 @@ class SpectrumDisplay:
         return cls(values, total=total, title=title)
 
     @property
-    def shares(self):
+    def shares(self) -> np.ndarray:
         """Of the whole variance, in decreasing order."""
         values = numbers_of(self.eigenvalues, "eigenvalues", 1, empty=True)
         total = values.sum() if self.total is None else self.total
@@ -61,35 +72,41 @@ class SpectrumDisplay:
             raise ValueError(f"total must be a finite number, got {total!r}.")
         return values / total if total > 0 else values
 
-    def components_for(self, share):
+    def components_for(self, share: float) -> int | None:
         """How many components hold this share of the variance; None where these do not."""
         share, cumulated = share_of(share, "share"), np.cumsum(self.shares)
         enough = np.flatnonzero(cumulated >= share - 1e-12)
         return int(enough[0]) + 1 if len(enough) else None
 
-    def plot(self, ax=None, *, mark=0.9, colour=COLOURS[0]):
+    def plot(
+        self,
+        ax: "Axes | None" = None,
+        *,
+        mark: float | None = 0.9,
+        colour: str | tuple[float, ...] = COLOURS[0],
+    ) -> Self:
         """Draw shares as bars and their sum as a line; `mark` names a share to point out."""
         with naming("colour"):
-            colour = pyplot().matplotlib.colors.to_rgba(colour)
-        mark = share_of(mark, "mark") if mark is not None and mark is not False else None
+            shade = pyplot().matplotlib.colors.to_rgba(colour)
+        wanted = share_of(mark, "mark") if mark is not None and mark is not False else None
         ax = axes_for(ax, (6.0, 3.6))
         self.ax_, self.figure_ = ax, ax.figure
         shares, number = self.shares, np.arange(1, len(self.shares) + 1)
         cumulated = np.cumsum(shares)
-        ax.fill_between(number, 100 * shares, step="mid", color=colour, alpha=0.25, lw=0)
-        ax.plot(number, 100 * cumulated, color=colour, lw=2, label="running sum")
-        ax.plot(number, 100 * shares, color=colour, lw=1, drawstyle="steps-mid")
+        ax.fill_between(number, 100 * shares, step="mid", color=shade, alpha=0.25, lw=0)
+        ax.plot(number, 100 * cumulated, color=shade, lw=2, label="running sum")
+        ax.plot(number, 100 * shares, color=shade, lw=1, drawstyle="steps-mid")
         if len(number) > 20:
             ax.set_xscale("log")
             ax.xaxis.set_major_formatter("{x:g}")
-        enough = self.components_for(mark) if mark else None
-        if enough:
-            ax.plot([enough], [100 * cumulated[enough - 1]], "o", color=colour, ms=6)
+        enough = self.components_for(wanted) if wanted else None
+        if wanted is not None and enough:
+            ax.plot([enough], [100 * cumulated[enough - 1]], "o", color=shade, ms=6)
             # Under the curve, which is concave: the right half below it is always free.
             ax.text(
                 0.97,
                 0.5,
-                f"{100 * mark:g} % in {enough}",
+                f"{100 * wanted:g} % in {enough}",
                 transform=ax.transAxes,
                 ha="right",
                 color="#4a4a4a",

@@ -1,11 +1,15 @@
 """One look for all pictures: colours that colour-blind readers can tell apart, quiet axes."""
 
 import re
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...kernels.base import is_number
 from ...kernels.points import naming
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # Okabe and Ito (2008), the best visible on white first.
 COLOURS = (
@@ -33,7 +37,7 @@ def pyplot():
     return plt
 
 
-def axes_for(ax, figsize):
+def axes_for(ax: "Axes | None", figsize: tuple[float, float]) -> "Axes":
     """The axes given, or new ones on a new figure."""
     if ax is not None and not (hasattr(ax, "figure") and hasattr(ax, "scatter")):
         raise TypeError(f"ax must be matplotlib axes or None, got {type(ax).__name__}.")

@@ -16,6 +16,7 @@
   }
 
   function show(name) {
+    const kept = points.selected.indices;
     for (let number = 0; number < settings.n_panels; number++) {
       points.data["x" + number] = points.data[name + " x" + number];
       points.data["y" + number] = points.data[name + " y" + number];
@@ -28,6 +29,7 @@
       panel.left[0].axis_label = up;
       panel.reset.emit();  // the ranges follow the data again, in equal units
     }
+    points.selected.indices = kept;  // a reset lets the selection go
   }
 
   const embeddings = document.getElementById("embeddings");

@@ -1,5 +1,7 @@
 """to_onnx: a fitted model as one graph."""
 
+from typing import TYPE_CHECKING, Literal
+
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
@@ -11,10 +13,15 @@ from .graph import IR_VERSION, OPSET, Graph, Tensor, onnx_package
 from .models import outputs
 from .pipelines import pipeline_to_onnx
 
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
 DTYPES = ("float64", "float32")
 
 
-def to_onnx(model, *, dtype="float64"):
+def to_onnx(
+    model: BaseEstimator | RKHSFunction, *, dtype: Literal["float64", "float32"] = "float64"
+) -> "ModelProto":
     """A fitted model as an ONNX graph, which any ONNX runtime evaluates without Python.
 
     Arithmetic is in double precision. Predictions, scores and inner products of coordinates agree

@@ -1,0 +1,35 @@
+"""Predictions of memory: by hand, and against each other."""
+
+import numpy as np
+import pytest
+
+from mercer.engine import memory
+
+
+@pytest.mark.parametrize("n", [100, 10_000, 10_000_000])
+@pytest.mark.parametrize("copies", [1, 2, 8])
+@pytest.mark.parametrize("size", [4, 8])
+def test_the_columns_that_fit_do(n, copies, size):
+    limit = 2e9
+    r = memory.columns_that_fit(n, limit, size, copies)
+    assert memory.partial_fit(n, r, copies, size) <= limit
+    assert memory.partial_fit(n, r + 2, copies, size) > limit
+
+
+def test_the_rows_that_fit_do():
+    rows = memory.rows_that_fit(7, 1e6, copies=3, size=4)
+    assert memory.coordinates(rows, 7, 3, 4) <= 1e6 < memory.coordinates(rows + 1, 7, 3, 4)
+    assert memory.rows_that_fit(0, 80) == 10  # a map without coordinates still reads rows
+
+
+def test_predictions_are_the_sizes_of_arrays():
+    K, F = np.empty((5, 5)), np.empty((5, 3), dtype=np.float32)
+    assert memory.matrix(5) == K.nbytes
+    assert memory.coordinates(5, 3, size=4) == F.nbytes
+    assert memory.stored_fit(5) == 3 * K.nbytes
+    assert memory.stored_fit(5, on_cpu=False) == 2 * K.nbytes
+    assert memory.stored_fit(5, proven=False) == 4 * K.nbytes
+    assert memory.stored_fit(5, copies=8) == 8 * K.nbytes
+    assert memory.partial_fit(5, 3, size=4) == 2 * F.nbytes + 3 * 9 * 4
+    assert memory.streamed_fit(3, 20, 100, 4) == 4 * (2 * 9 + 20 * 3 + 200)
+    assert memory.sparse_coordinates(10, 2) == 320
