@@ -40,10 +40,6 @@ class Tanimoto(Kernel):
     def is_psd(self) -> bool | None:
         return True
 
-    @property
-    def non_negative_only(self) -> bool:
-        return True
-
     def against(self, S: Array) -> Tile:
         S = _checked(S)
         common = _sparse_common(S) if scipy.sparse.issparse(S) else _dense_common(S)
