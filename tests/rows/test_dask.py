@@ -761,7 +761,8 @@ def test_workers_without_mercer_are_named():
         from pathlib import Path
 
         sys.path[:] = [p for p in sys.path if not (Path(p) / "mercer").exists()]
-        sys.meta_path[:] = [f for f in sys.meta_path if "mercer" not in getattr(f, "__module__", "")]
+        finders = [f for f in sys.meta_path if "mercer" not in getattr(f, "__module__", "")]
+        sys.meta_path[:] = finders
         for name in [name for name in sys.modules if name.split(".")[0] == "mercer"]:
             del sys.modules[name]
         sys.path_importer_cache.clear()
