@@ -72,6 +72,8 @@ INTERNAL = {
     *("bind_points", "check_parameters", "check_range", "fused_form", "is_proven", "kind"),
     *("landmarks", "largest_terms", "magnitude", "one_call_per_value", "points", "precedence"),
     *("rounding", "runs_user_code", "symmetric", "with_operands", "get_metadata_routing"),
+    *("in_expressions", "is_linear", "non_negative_only", "sklearn_names", "slope", "takes_sparse"),
+    *("onnx_diagonal", "onnx_features", "onnx_values"),
 }
 
 
@@ -170,7 +172,11 @@ html_favicon = "_static/favicon.svg"
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
-    "logo": {"text": "mercer", "image_light": "_static/logo.svg", "image_dark": "_static/logo.svg"},
+    "logo": {
+        "text": f"mercer {version}",
+        "image_light": "_static/logo.svg",
+        "image_dark": "_static/logo.svg",
+    },
     "navbar_align": "left",
     "header_links_before_dropdown": 6,
     "show_toc_level": 2,
