@@ -72,8 +72,7 @@ INTERNAL = {
     *("bind_points", "check_parameters", "check_range", "fused_form", "is_proven", "kind"),
     *("landmarks", "largest_terms", "magnitude", "one_call_per_value", "points", "precedence"),
     *("rounding", "runs_user_code", "symmetric", "with_operands", "get_metadata_routing"),
-    *("in_expressions", "is_linear", "non_negative_only", "sklearn_names", "slope", "takes_sparse"),
-    *("onnx_diagonal", "onnx_features", "onnx_values"),
+    *("in_expressions", "is_linear", "slope", "onnx_features"),
 }
 
 
