@@ -197,8 +197,10 @@ for attempt in ("RBF(1.0) - Linear()", "-1.0 * RBF(1.0)", "Linear() ** 0.5"):
 # pixels and degree nine that is astronomical, and an exact map on 60 000 images still needs no more
 # than 60 000 coordinates.
 
+from math import comb
+
 for d, p in ((2, 2), (3, 2), (10, 3), (784, 9)):
-    print(f"d = {d:3}, degree {p}: {Polynomial(degree=p).explicit_dim(d):,} coordinates")
+    print(f"d = {d:3}, degree {p}: {comb(d + p, p):,} coordinates")
 
 # %%
 # Three ways to write one Gaussian

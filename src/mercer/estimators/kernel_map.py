@@ -275,7 +275,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
     @available_if(has_points)
     def inverse_transform(self, X: ArrayLike) -> Array:
-        """Find points with these coordinates: exact for a linear kernel, else by :func:`preimage`."""
+        """Find points with these coordinates; exact for a linear kernel, else :func:`preimage`."""
         return preimage(self, X)
 
     # --- what the map knows of its own error ----------------------------------------------------
