@@ -60,7 +60,8 @@ Sep = Annotated[
     typer.Option("--sep", help="What separates columns: ';', 'tab', ... Detected if not given."),
 ]
 Encoding = Annotated[
-    str | None, typer.Option("--encoding", help="utf-8, latin-1, utf-16, ... Detected if not given.")
+    str | None,
+    typer.Option("--encoding", help="utf-8, latin-1, utf-16, ... Detected if not given."),
 ]
 TABLE = "csv, tsv, xlsx, jsonl, parquet (also gz), npz; - reads standard input."
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for scripts.")]

@@ -34,7 +34,8 @@ def fit(
         str, typer.Option(help="auto, regression (numbers) or classification (classes).")
     ] = "auto",
     kernel: Annotated[
-        str | None, typer.Option("--kernel", "-k", help="A kernel to tune; by default one is chosen.")
+        str | None,
+        typer.Option("--kernel", "-k", help="A kernel to tune; by default one is chosen."),
     ] = None,
     compare: Annotated[
         bool, typer.Option(help="Also fit gradient boosting, for comparison.")
