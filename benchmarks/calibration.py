@@ -1,6 +1,6 @@
 """`python -m benchmarks.calibration`: do classes come as often as the probabilities say?
 
-Five data sets that scikit-learn brings or makes. KernelDiscriminant with its defaults, and beside it
+Five data sets that scikit-learn brings or makes. KernelDiscriminant with its defaults, beside it
 scikit-learn's logistic regression and its discriminant with shrinkage, on the same ten-fold
 held-out rows. Two numbers for each: the log loss (per row; guessing at random among c classes has
 log c), and the calibration error, the mean difference between what was promised and what came true
