@@ -1,4 +1,4 @@
-"""Similarities that are no kernels: found, with a witness; and repaired on request.
+"""Similarities that are not kernels: found, with a witness; and repaired on request.
 
 Pivoted Cholesky does not see indefiniteness ([[0, 1], [1, 0]] passes): the factor is compared with
 the matrix on a few random vectors, and where they differ the smallest eigenvector is the witness.
