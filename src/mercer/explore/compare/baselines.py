@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
 
 from ...kernels.points import is_frame
 from .sampling import CLASSES, select
@@ -21,6 +22,8 @@ LOGISTIC, LINEAR, BOOSTING = "logistic regression", "linear regression", "gradie
 MOST_TREES = 1000
 # Entries that a sparse matrix may have when written out for the trees.
 MOST_ENTRIES = 2e7
+# Up to this many, trees grow faster with one thread: several would wait for each other.
+ENTRIES_FOR_ONE_THREAD = 200_000
 
 
 @dataclass
@@ -76,6 +79,7 @@ def _ordinary(sample, X):
 def _scored(name, model, sample, X, advance):
     judge = Judge(sample)
     y = sample.codes if sample.task == CLASSES else sample.y
+    threads = 1 if X is not None and X.size <= ENTRIES_FOR_ONE_THREAD else None
     for training, new in sample.folds:
         t = y[training]
         if model is None:
@@ -84,7 +88,7 @@ def _scored(name, model, sample, X, advance):
         elif len(np.unique(t)) == 1:
             predicted = np.full(len(new), t[0])
         else:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), threadpool_limits(threads, user_api="openmp"):
                 # A baseline that has not quite converged is still a baseline.
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 predicted = model.fit(select(X, training), t).predict(select(X, new))
