@@ -137,6 +137,7 @@ def demo(
     epilog="Examples:\n\n"
     "  mercer compare iris.csv --target species\n\n"
     "  mercer compare data.parquet -t label -k 'RBF(0.1)' -k 'Polynomial(2) + Linear()'\n\n"
+    "  mercer compare dna.csv -t promoter -k 'Spectrum(3)' -k 'Spectrum(5)'\n\n"
     "  mercer compare cities.csv --matrix distance\n\n"
     "  mercer compare data.csv -t price --json > result.json",
 )
@@ -189,7 +190,7 @@ def compare(
         comparison = compare_kernels(
             data.X,
             data.y,
-            kernels,
+            kernels or data.kernels,
             task=task,
             cv=cv,
             samples=data.shown,

@@ -107,7 +107,7 @@ class KernelComparison:
 
     def __init__(
         self, spaces, baselines, sample, data, *, held_out, shown, encoder=None,
-        image_shape=None, target_name=None,
+        image_shape=None, target_name=None, shows_points=False,
     ):  # fmt: skip
         self.spaces = spaces
         self.baselines = baselines
@@ -117,7 +117,7 @@ class KernelComparison:
         self.n_training = len(sample.folds[0][0]) if sample.folds else 0
         self.contest = verdict.Contest(spaces, baselines, overlap_of(sample.folds))
         self.held_out = held_out
-        self.shown = shown
+        self.shown, self.shows_points = shown, shows_points
         self.encoder = encoder
         self.columns = [] if encoder is None else list(getattr(encoder, "columns_", []))
         self.image_shape = image_shape
