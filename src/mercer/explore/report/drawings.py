@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 import scipy.sparse.csgraph
 
-from ...kernels import OnColumns, SetOf, Signature
+from ...kernels import Kernel, OnColumns, SetOf, Signature
 from ...kernels.graphs import GraphKernel
 from ...kernels.points import is_frame
 from ..plots.style import COLOURS
@@ -40,16 +40,19 @@ def of_objects(kernel: Any, X: Any) -> tuple[list[str], list[str]] | None:
     return [_image(shapes) for shapes in drawn], texts
 
 
-def _part(kernel):
+def _part(kernel, column=None):
     """The part of a kernel whose points can be drawn, and the column that it sees (or None)."""
-    column = None
-    for part in (kernel, *kernel.get_params(deep=True).values()):
-        if isinstance(part, OnColumns) and isinstance(part.columns, (str, int, np.integer)):
-            column = part.columns
-        if isinstance(part, (GraphKernel, Signature)):
-            return part, column
-        if isinstance(part, SetOf):
-            return (part, column) if part.kernel.kind == "vectors" else (None, None)
+    if isinstance(kernel, (GraphKernel, Signature)):
+        return kernel, column
+    if isinstance(kernel, SetOf):
+        return (kernel, column) if kernel.kernel.kind == "vectors" else (None, None)
+    if isinstance(kernel, OnColumns) and isinstance(kernel.columns, (str, int, np.integer)):
+        column = kernel.columns
+    for part in kernel.get_params(deep=False).values():
+        if isinstance(part, Kernel):
+            found = _part(part, column)
+            if found[0] is not None:
+                return found
     return None, None
 
 
