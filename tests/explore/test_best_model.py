@@ -51,3 +51,13 @@ def test_ordinary_models_take_the_rows_as_they_came(form, rng):
     exec(comparison.code(name), made)
     rows = X.toarray() if form == "sparse" else X
     assert_array_equal(made["model"].predict(rows), predicted)
+
+
+def test_two_hundred_classes_and_more_columns_than_rows(rng):
+    y = np.repeat([f"class {i}" for i in range(200)], 2)
+    centres = rng.normal(size=(200, 500))
+    X = np.repeat(centres, 2, axis=0) + 0.1 * rng.normal(size=(400, 500))
+    comparison = compare_kernels(X, y, [Linear()], cv=2, repeats=1, embeddings=[], baselines=False)
+    assert len(comparison.classes) == 200
+    assert comparison.spaces[0].score > 0.9
+    assert np.mean(comparison.best_model().predict(X) == y) > 0.9

@@ -139,6 +139,7 @@ def summary(comparison, files):
         "n_points": len(comparison),
         "task": comparison.task,
         "target": comparison.target_name,
+        "best": None if comparison.task is None else comparison.best,
         "code": None if comparison.task is None else comparison.code(),
         "columns": comparison.columns,
         "notes": comparison.notes,

@@ -146,8 +146,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return np.hstack(parts).astype(float, copy=False)
 
     def _frame(self, parts, index):
-        import pandas as pd
-
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ImportError(
+                "TableEncoder(keep=...) makes a frame: pip install 'mercer[report]' for pandas."
+            ) from None
         columns = [column for part in parts for column in part.T]
         frame = pd.DataFrame(
             {j: c if c.dtype.kind == "O" else c.astype(float) for j, c in enumerate(columns)},
@@ -207,9 +211,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise ValueError(f"scale must be 'standard', 'unit' or 'none', got {self.scale!r}.")
         if self.text not in ("ngrams", "drop"):
             raise ValueError(f"text must be 'ngrams' or 'drop', got {self.text!r}.")
-        if self.keep is not None and (
-            isinstance(self.keep, str) or not all(isinstance(name, str) for name in self.keep)
-        ):
+        named = isinstance(self.keep, (list, tuple)) and all(isinstance(n, str) for n in self.keep)
+        if self.keep is not None and not named:
             raise ValueError(f"keep must be a list of names of columns or None, got {self.keep!r}.")
         for name, least in (("max_categories", 2), ("text_components", 1)):
             value = getattr(self, name)
