@@ -73,7 +73,7 @@ def fingerprints(rng):
 
 
 def draw_string(ax, text, colour):
-    ax.text(0.02, 0.5, text[22:50], color=colour, family="monospace", va="center", fontsize=8)
+    ax.text(0.02, 0.5, text[25:47], color=colour, family="monospace", va="center", fontsize=8)
 
 
 def draw_molecule(ax, graph, colour):
