@@ -169,6 +169,7 @@ def compare_kernels(
         encoder=encoder,
         image_shape=image_shape,
         target_name=None if target_name is None else str(target_name),
+        shows_points=samples is None and not gram and image_shape is None,
     )
 
 
@@ -247,7 +248,8 @@ def _encoded(sample, kernels, encoder):
         return None
     if not hasattr(encoder, "fit_transform") or isinstance(encoder, type):
         raise TypeError(f"encoder must be 'auto', None or a transformer, got {encoder!r}.")
-    sample.X = np.asarray(encoder.fit_transform(sample.X), dtype=float)
+    Z = encoder.fit_transform(sample.X)
+    sample.X = Z if is_frame(Z) else np.asarray(Z, dtype=float)
     if hasattr(encoder, "notes"):
         sample.notes.extend(encoder.notes())
     return encoder
