@@ -112,4 +112,4 @@ def ridge_100000(quick):
     X = rng.normal(size=(n + 2000, 5))
     f = np.sin(X[:, 0] * X[:, 1]) + np.cos(X[:, 2] + X[:, 3])
     t = f + 0.1 * rng.normal(size=len(f))
-    return RBF(0.5), 0.01, X[:n], t[:n], X[n:], f[n:]
+    return RBF(0.2), 0.1, X[:n], t[:n], X[n:], f[n:]
