@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from ..estimators.table import TableEncoder
-from ..kernels import Chi2, Intersection
 from .errors import BadInput
 from .safe_text import harmless_text
 from .tables import read_table
@@ -166,7 +165,7 @@ def _from_table(frame, target, scale, kernels, image_shape, notes):
     y = _take_target(frame, target)
     table = frame.drop(columns=[target]) if target is not None else frame
     if not table.shape[1]:
-        raise BadInput("there is no column beside the target: nothing for a kernel to see.")
+        raise BadInput("the table has no column besides the target: add columns to predict from.")
     if image_shape:
         # Pixels are comparable as they are; columns of other kinds are not pixels.
         return Data(
@@ -181,15 +180,10 @@ def _from_table(frame, target, scale, kernels, image_shape, notes):
 def _scale(scale, kernels, notes):
     if scale != "auto":
         return scale
-    if any(_has_histogram(kernel) for kernel in kernels):
+    if any(kernel.non_negative_only for kernel in kernels):
         notes.append("columns were left as they are: a kernel here needs counts")
         return "none"
     return "standard"
-
-
-def _has_histogram(kernel):
-    parts = [kernel, *kernel.get_params(deep=True).values()]
-    return any(isinstance(part, (Chi2, Intersection)) for part in parts)
 
 
 def _first_line(error):

@@ -10,8 +10,8 @@ from functools import partial, wraps
 from inspect import signature
 from typing import Any
 
-from ..kernels.adapters import NAMED
-from ..kernels.base import printed
+from ..kernels.capabilities import NAMED
+from ..kernels.texts import printed
 
 OF_THE_KERNEL = ("gamma", "degree", "coef0", "kernel_params")
 # What scikit-learn's kernels are where nothing is given (pairwise_kernels, KernelPCA, KernelRidge,
@@ -38,7 +38,7 @@ SPELLINGS: dict[str, dict[str, str]] = {
     },
     "KernelPCA": {
         "eigen_solver": "use solver='dense', 'krylov', 'factor' or 'auto'",
-        "fit_inverse_transform": "inverse_transform always works, and learns at its first use",
+        "fit_inverse_transform": "inverse_transform always works; it is fitted at its first use",
         "alpha": "the ridge of pre-images is an argument of mercer.preimage(model, Z, alpha=...)",
         "remove_zero_eig": "n_components=None leaves zero eigenvalues out",
         "copy_X": "X is never changed",
@@ -52,7 +52,7 @@ SPELLINGS: dict[str, dict[str, str]] = {
         "mean of y, or add a constant to the kernel: kernel + 1",
     },
     "KernelRidgeCV": {
-        "alpha": "write alphas=[...], of which it chooses",
+        "alpha": "write alphas=[...], from which it chooses",
         "fit_intercept": "there is no intercept, as in scikit-learn's KernelRidge; subtract the "
         "mean of y, or add a constant to the kernel: kernel + 1",
         "cv": "it leaves out one row at a time, at the price of one fit; for other folds use "

@@ -2,11 +2,12 @@
 
 from . import points as pts
 from .base import Kernel
+from .capabilities import NAMED
 
 
 class Operand:
     """A kernel that a node is built on. A name becomes its kernel as it is set, so that nothing
-    else has to know of names; what is no kernel is kept, and refused when used."""
+    else has to know of names; what is not a kernel is kept, and refused when used."""
 
     def __set_name__(self, owner, name):
         self.name = name
@@ -17,8 +18,6 @@ class Operand:
         return self if node is None else vars(node)[self.name]
 
     def __set__(self, node, value):
-        from .adapters import NAMED  # which is built on the algebra, and so on this file
-
         known = isinstance(value, str) and value.lower() in NAMED
         vars(node)[self.name] = NAMED[value.lower()]() if known else value
 

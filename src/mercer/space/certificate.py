@@ -54,7 +54,7 @@ class Radii(TravelsAsNumPy):
 
 
 def radii_of_one(rho2, tau, length, like):
-    """Radii of a single point that is no landmark, where and as `like` is."""
+    """Radii of a single point that is not a landmark, where and as `like` is."""
     rho2, tau, length = (on_device_of(np.array([v]), like) for v in (rho2, tau, length))
     no = on_device_of(np.zeros(1, bool), like, dtype=namespace(like).bool)
     return Radii(rho2, tau, length, no)
@@ -81,6 +81,11 @@ def bound(x, z, eta, mean=None, *, appended=False, casts=(0.0, 0.0)):
     casts : unit roundoffs of the precisions to which the coordinates of x and of z are cast, 0
         where they stay as they are
     """
+    with np.errstate(over="ignore"):  # an infinite bound is a bound
+        return _bound(x, z, eta, mean, appended, casts)
+
+
+def _bound(x, z, eta, mean, appended, casts):
     error = _pairs(x, z, eta)
     if mean is not None:
         error = error + _pairs(x, mean, eta) + _pairs(mean, z, eta) + _pairs(mean, mean, eta)
