@@ -4,7 +4,6 @@ import math
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 
 from ..engine import tiles
 from ..engine.arrays import (
@@ -21,6 +20,7 @@ from ..engine.arrays import (
 from ..engine.memory import budget, coordinates, matrix
 from ..kernels import Kernel
 from ..solve.system import VECTORS
+from .in_place import cholesky_in_place
 from .iterative_fit import iterative_fit
 from .landmark_model import PANEL_VALUES, LandmarkModel
 from .observations import Observations
@@ -112,7 +112,7 @@ def _solved(K, rows, alpha, judged):
     noise = noise_of(rows)
     diagonal = np.arange(rows.n)
     put(K, diagonal, diagonal, xp.linalg.diagonal(K) + alpha * noise)
-    C = _factored(K)
+    C = cholesky_in_place(K) if is_numpy(K) else cholesky(K)
     if C is None:
         return None
     both = xp.concat([xp.ones_like(rows.T[:, :1]), rows.T], axis=1)
@@ -123,15 +123,6 @@ def _solved(K, rows, alpha, judged):
     inverse = _inverse_diagonal(C, judged)
     residuals, left = left_out(rows, alpha, judged, a, u, total, inverse)
     return (a, intercept, residuals, left) if np.isfinite(residuals).all() else None
-
-
-def _factored(K):
-    """The lower factor, over K where LAPACK can: a copy of K may not fit."""
-    if not is_numpy(K):
-        return cholesky(K)
-    potrf = scipy.linalg.lapack.get_lapack_funcs("potrf", (K,))
-    C, info = potrf(K.T, lower=True, clean=False, overwrite_a=True)
-    return C if info == 0 else None
 
 
 def _inverse_diagonal(C, rows):
