@@ -88,11 +88,11 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         if len(labels) and labels.dtype.kind in "fiuOc":
             assert_all_finite(labels, input_name="y")
         check_classification_targets(labels)
-        X, labels, weights = self._used(X, labels, sample_weight)
+        X, labels, weights, used = self._used(X, labels, sample_weight)
         targets = Targets.of(labels, "classification", weights)
         assert targets.classes is not None
         self.classes_: np.ndarray = targets.classes
-        left_out = self._fit_targets(X, targets)
+        left_out = self._fit_targets(X, targets, used)
         counts = left_out.weights
         scores, truth = left_out.T - left_out.residuals, left_out.T.argmax(axis=1)
         self.temperature_, self.bias_ = calibrated(scores, truth, counts)

@@ -68,22 +68,22 @@ class LearnedModel(BaseEstimator):
         self.verbose = verbose
 
     def _used(self, X, y, sample_weight):
-        """(X, y, weights) without the rows of weight zero; y as read by `host`."""
-        if self.solver not in SOLVERS:
+        """(X, y, weights, which rows) without the rows of weight zero."""
+        if not isinstance(self.solver, str) or self.solver not in SOLVERS:
             raise ValueError(f"solver must be one of {', '.join(SOLVERS)}, got {self.solver!r}.")
-        if sample_weight is None:
-            return X, y, None
         weights = check_weights(sample_weight, len(y))
+        if weights is None:
+            return X, y, None, np.arange(len(y))
         used = np.flatnonzero(weights > 0)
         if len(used) == len(y):
-            return X, y, weights
+            return X, y, weights, used
         X = X if hasattr(X, "shape") else array_of_lists(X)
         if X.shape[0] != len(y):
             raise ValueError(_inconsistent(X.shape[0], len(y)))
-        return _rows(X, used), y[used], weights[used]
+        return _rows(X, used), y[used], weights[used], used
 
-    def _fit_targets(self, X, targets: Targets) -> LeftOut:
-        """Everything but the reading of y."""
+    def _fit_targets(self, X, targets: Targets, used: np.ndarray) -> LeftOut:
+        """Everything but the reading of y; `used` says which of the rows that were given X has."""
         Z = self._encoded(X, reset=True)
         if Z.shape[0] != targets.columns.shape[0]:
             raise ValueError(_inconsistent(Z.shape[0], targets.columns.shape[0]))
@@ -122,7 +122,7 @@ class LearnedModel(BaseEstimator):
         T = targets.columns[which]
         # Copies of a row share its leverage, and have targets of their own.
         own = (T - as_numpy(judged.T)[place]) / fit.left[place, None]
-        self.left_out_ = which
+        self.left_out_ = used[which]
         return LeftOut(T, fit.residuals[place] + own, as_numpy(variances)[place], weights)
 
     def _encoded(self, X, reset):

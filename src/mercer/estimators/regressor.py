@@ -95,9 +95,9 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         with naming("y"):
             values: np.ndarray = check_array(host(y), ensure_2d=False, dtype=float, input_name="y")
         self._flat = values.ndim == 1
-        X, values, weights = self._used(X, values, sample_weight)
+        X, values, weights, used = self._used(X, values, sample_weight)
         targets = Targets.of(values, "regression", weights)
-        left_out = self._fit_targets(X, targets)
+        left_out = self._fit_targets(X, targets, used)
         errors, counts = left_out.residuals, left_out.weights
         rmse = np.sqrt(np.average(errors**2, axis=0, weights=counts)) * targets.scale
         self.leave_one_out_rmse_ = float(rmse[0]) if self._flat else rmse

@@ -82,11 +82,19 @@ class Observations:
 
     def some(self, rows: np.ndarray) -> "Observations":
         """Some of the distinct rows; `group` has no meaning there and is empty."""
-        parts = (
-            None if part is None else take(part, rows)
-            for part in (self.X, self.T, self.weights, self.share, self.spread)
+
+        def of(part):
+            return None if part is None else take(part, rows)
+
+        return Observations(
+            of(self.X),
+            of(self.T),
+            of(self.weights),
+            of(self.share),
+            of(self.spread),
+            np.empty(0, dtype=int),
+            None,
         )
-        return Observations(*parts, np.empty(0, dtype=int), None)
 
     def given_rows(self, distinct: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Given rows that some distinct rows hold: (which, their place there, their weights)."""
