@@ -88,8 +88,17 @@ def test_a_regressor_beyond_memory_predicts_the_same(data):
 
 
 def test_an_end_without_convergence_is_said(data, rng, monkeypatch):
-    X, T, _ = data
-    monkeypatch.setattr(module, "MAX_ITER", 10)
+    X, T, Z = data
     rows, options = Observations.of(X, T), {"solver": "iterative", "memory_limit": "1MB"}
-    with pytest.warns(ConvergenceWarning, match="larger memory_limit"):
-        last_fit(KERNEL, rows, 1e-6, rng=rng, choose_alpha=False, **options)
+    monkeypatch.setattr(module, "MAX_ITER", 2)  # no product but the one that certifies
+    with pytest.warns(ConvergenceWarning, match="landmarks are used instead.*memory_limit"):
+        fit = last_fit(KERNEL, rows, 1e-6, rng=rng, choose_alpha=False, **options)
+    assert fit.solver == "landmarks"
+    assert np.isfinite(values(fit, Z)).all()
+    monkeypatch.setattr(module, "MAX_ITER", 6)
+    monkeypatch.setattr(module, "TOL", 1e-12)
+    with pytest.warns(ConvergenceWarning, match="certified error"):
+        rough = last_fit(KERNEL, rows, 1.0, rng=rng, choose_alpha=False, **options)
+    direct = last_fit(KERNEL, rows, 1.0, rng=rng, choose_alpha=False)
+    difference = np.abs(values(rough, Z) - values(direct, Z))
+    assert np.all(difference <= rough.error_norms + rough.intercept_errors)

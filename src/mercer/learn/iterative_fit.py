@@ -24,6 +24,7 @@ from .ridge_fit import LastFit, left_out, noise_of
 # the kernel's space: the errors of predictions are 100 to 1000 times smaller, as a rule.
 TOL = 1e-3
 MAX_ITER = 300
+HELP = "A larger memory_limit gives a better preconditioner, and solver='direct' needs none."
 # Rows whose leave-one-out error is computed, and the neighbours that it is computed from.
 JUDGED_ROWS, NEIGHBOURS = 500, 400
 # Kernel values held at once while neighbours are looked for.
@@ -38,10 +39,13 @@ def iterative_fit(
     *,
     rng: np.random.Generator,
     limit: int,
-    tol: float = TOL,
+    tol: float | None = None,
     verbose: bool = False,
-) -> LastFit:
-    """Ridge with an intercept on all rows, to a certified accuracy, K never stored."""
+) -> LastFit | None:
+    """Ridge with an intercept on all rows, to a certified accuracy, K never stored.
+
+    None where the iterations ended too early to say anything, with a warning.
+    """
     xp = namespace(rows.T)
     both = xp.concat([xp.ones_like(rows.T[:, :1]), rows.T], axis=1)
     with warnings.catch_warnings():
@@ -52,7 +56,7 @@ def iterative_fit(
             both,
             np.full(both.shape[1], alpha),
             rows.weights,
-            tol=tol,
+            tol=TOL if tol is None else tol,
             max_iter=MAX_ITER,
             memory_limit=limit,
             random_state=int(rng.integers(2**31)),
@@ -60,6 +64,14 @@ def iterative_fit(
         )
     u, v = solution.coef[:, :1], solution.coef[:, 1:]
     total = float(xp.sum(u))
+    if total <= float(solution.error_norms[0]) ** 2:  # not even the sign of 1'u is certain
+        warnings.warn(
+            f"the iterations of the last fit found no solution with {solution.n_iter} products: "
+            f"landmarks are used instead. {HELP}",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+        return None
     intercept = xp.sum(v, axis=0) / total
     a = v - u * intercept[None, :]
     norms, intercept_errors = _errors(solution, total, as_numpy(intercept))
@@ -68,8 +80,7 @@ def iterative_fit(
         warnings.warn(
             f"the iterations of the last fit ended after {solution.n_iter} products with the "
             f"kernel matrix, at a certified error of {worst:.2g} sqrt(k(z, z)) in units of the "
-            "target's standard deviation. A larger memory_limit gives a better preconditioner, "
-            "and solver='direct' needs none.",
+            f"target's standard deviation. {HELP}",
             ConvergenceWarning,
             stacklevel=4,
         )

@@ -62,7 +62,8 @@ def last_fit(
         alpha = exact_alpha(kernel, rows, alpha, rng)
     if chosen == "direct":
         return _direct(kernel, rows, alpha, judged)
-    return iterative_fit(kernel, rows, alpha, judged, rng=rng, limit=limit, verbose=verbose)
+    fit = iterative_fit(kernel, rows, alpha, judged, rng=rng, limit=limit, verbose=verbose)
+    return _through_landmarks(kernel, rows, alpha, judged, rng) if fit is None else fit
 
 
 def chosen_solver(rows: Observations, limit: int) -> str:
