@@ -19,7 +19,7 @@ from ..expansion import Expansion, RKHSFunction
 from ..feature_map import FeatureMap, LinearOnMap
 from ..kernels import Kernel
 from ..kernels.adapters import GramColumns
-from ..learn.last_fit import LandmarkModel
+from ..learn.landmark_model import LandmarkModel
 from ..learn.learned import LearnedKernel, Round
 from ..solve import Step
 from ..solve.direct import Shifted
