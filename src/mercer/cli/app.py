@@ -14,6 +14,7 @@ import typer
 from .. import __version__
 from ..estimators.kernel_map import KernelMap
 from ..explore.compare import compare_kernels
+from ..explore.compare.baselines import BOOSTING
 from ..explore.compare.comparison import named_kernels
 from ..export.files import save
 from ..kernels import RBF, Precomputed, check_mercer
@@ -137,6 +138,7 @@ def demo(
     epilog="Examples:\n\n"
     "  mercer compare iris.csv --target species\n\n"
     "  mercer compare data.parquet -t label -k 'RBF(0.1)' -k 'Polynomial(2) + Linear()'\n\n"
+    "  mercer compare dna.csv -t promoter -k 'Spectrum(3)' -k 'Spectrum(5)'\n\n"
     "  mercer compare cities.csv --matrix distance\n\n"
     "  mercer compare data.csv -t price --json > result.json",
 )
@@ -189,7 +191,7 @@ def compare(
         comparison = compare_kernels(
             data.X,
             data.y,
-            kernels,
+            kernels or data.kernels,
             task=task,
             cv=cv,
             samples=data.shown,
@@ -202,9 +204,10 @@ def compare(
     comparison.notes[:0] = data.notes
     comparison.command = _command()
     title = "standard input" if str(file) == "-" else file.name
+    if save_to is not None:
+        _save(comparison, save_to)
     written = _write(comparison, page, png, table, f"Kernels on {title}")
     if save_to is not None:
-        save(comparison.best_model(), save_to)
         written["model"] = str(save_to)
     _finish(comparison, written, data.notes, json)
     if open_page:
@@ -402,6 +405,18 @@ def _write(comparison, page, png, table, title):
         files.write(comparison.table.reset_index(), table)
         written["table"] = str(table)
     return written
+
+
+def _save(comparison, path):
+    """The best model; the best kernel where that is a model of boosted trees."""
+    name = comparison.best
+    if name == BOOSTING:
+        name = comparison.spaces[0].name
+        comparison.notes.append(
+            f"{Path(path).name} holds {name}, the best kernel: {BOOSTING} predicts better here, "
+            "and files of mercer hold no boosted trees. The code below makes that model."
+        )
+    save(comparison.best_model(name), path)
 
 
 def _finish(comparison, written, already_said, json):

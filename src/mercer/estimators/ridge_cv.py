@@ -14,6 +14,7 @@ from ..rows.gather import held_column, held_if_few
 from ..solve.leave_one_out import best_alpha, leave_one_out_errors
 from .base import all_or_nothing
 from .kernel_map import KernelMap
+from .ridge_iterative import gathered_rows
 from .ridge_model import RidgeModel, as_host
 from .targets import in_pieces
 
@@ -85,11 +86,11 @@ class KernelRidgeCV(RidgeModel):
     @all_or_nothing
     def fit(self, X: Input, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Choose alpha, and solve."""
-        X = held_if_few(X)
+        X, workers = gathered_rows(self, held_if_few(X))
         if in_pieces(X):
             raise TypeError(
                 "KernelRidgeCV needs the errors of all rows at once; for rows that come in pieces "
-                "choose alpha on a sample, and fit KernelRidge."
+                "use form='iterative', or choose alpha on a sample, and fit KernelRidge."
             )
         y, sample_weight = held_column(y, X), held_column(sample_weight, X)
         T, weights = self._check_targets(X, y, sample_weight)
@@ -99,7 +100,7 @@ class KernelRidgeCV(RidgeModel):
             raise ValueError(
                 f"y reaches {largest:.4g}, and the squares of its errors overflow: scale y."
             )
-        return self._fit(X, T, weights)
+        return self._fit(X, T, weights, workers)
 
     def _alphas_of_matrix(self, K, T, weights):
         """K = V D V': the rows of Q = V D^1/2 are coordinates."""

@@ -21,6 +21,7 @@ from ..kernels import Kernel
 from ..kernels.adapters import GramColumns
 from ..learn.landmark_model import LandmarkModel
 from ..learn.learned import LearnedKernel, Round
+from ..solve import Step
 from ..solve.direct import Shifted
 from ..space.certificate import Radii
 from ..space.corrected import Corrected
@@ -45,6 +46,7 @@ PARTS = (
     Round,
     Shifted,
     SparseFeatures,
+    Step,
 )
 
 # Public names that classes had in earlier versions: {"mercer.OldName": "mercer.NewName"}.

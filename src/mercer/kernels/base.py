@@ -70,6 +70,11 @@ class Kernel(Parametrized, Capabilities):
         """
         return False
 
+    @property
+    def against_checks(self) -> bool:
+        """Whether ``against(S)`` refuses by itself whatever `check_range` would refuse in S."""
+        return False
+
     def against(self, S: Array) -> Tile:
         """A function ``tile(rows, columns=slice(None)) -> k(rows, S[columns])``.
 
@@ -149,7 +154,8 @@ class Kernel(Parametrized, Capabilities):
             names = _common_names(X, Y)
             X, Y = alike(self.points(X), self.points(Y, name="Y"))
             kernel = self.bind_points(Y, names)
-        kernel.check_range(X, Y)
+        if Y is not None or not kernel.against_checks:
+            kernel.check_range(X, Y)
         return tiles.evaluate(kernel, X, Y)
 
     def diag(self, X: Data) -> Array:
