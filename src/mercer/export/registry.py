@@ -24,6 +24,7 @@ from ..learn.learned import LearnedKernel, Round
 from ..solve.direct import Shifted
 from ..space.certificate import Radii
 from ..space.corrected import Corrected
+from ..space.fourier import Fourier
 from ..space.landmarks import Landmarks
 from ..space.own_features import OwnFeatures
 from ..space.sparse_features import SparseFeatures
@@ -33,6 +34,7 @@ PARTS = (
     Corrected,
     Expansion,
     FeatureMap,
+    Fourier,
     GramColumns,
     LandmarkModel,
     Landmarks,

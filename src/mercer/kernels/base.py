@@ -19,6 +19,7 @@ from ..engine.arrays import as_numpy, is_array, namespace, same_kind
 from ..engine.forms import Form
 from . import points as pts
 from .parametrized import Parametrized
+from .spectral import FourierForm
 from .types import Array, Data, Tile
 
 ALL = slice(None)
@@ -90,6 +91,10 @@ class Kernel(Parametrized):
 
     def fused_form(self) -> Form | None:
         """The formula as a sum of products of simple functions (engine/forms.py); None without."""
+        return None
+
+    def fourier_form(self) -> FourierForm | None:
+        """What its Fourier series on a box needs (spectral.py); None where it has none."""
         return None
 
     def check_parameters(self) -> None:

@@ -22,6 +22,17 @@ from .parameters import (
     per_column,
     per_column_or_number,
 )
+from .spectral import (
+    ByColumn,
+    FourierForm,
+    PeriodicForm,
+    RadialForm,
+    gaussian_density,
+    images_of,
+    matern_density,
+    rational_density,
+    rational_images,
+)
 from .types import Array, Gamma, PerColumn, Tile
 
 
@@ -120,6 +131,9 @@ class RBF(Stationary):
     def fused_form(self) -> Form | None:
         return Form.of_distance(self.scale(), self.of_minus_squared_distance, "exp")
 
+    def fourier_form(self) -> FourierForm | None:
+        return RadialForm(self.scale(), gaussian_density, images_of(lambda r: np.exp(-(r**2))))
+
 
 class RationalQuadratic(Stationary):
     """(1 + d^2 / (2 a l^2))^-a: a scale mixture of RBF kernels.
@@ -167,6 +181,10 @@ class RationalQuadratic(Stationary):
     def fused_form(self) -> Form | None:
         a = float(self.alpha)
         return Form.of_distance(self.scale(), self.of_minus_squared_distance, "rational", a)
+
+    def fourier_form(self) -> FourierForm | None:
+        a = float(self.alpha)
+        return RadialForm(self.scale(), rational_density(a), rational_images(a))
 
 
 class Matern(Stationary):
@@ -235,6 +253,13 @@ class Matern(Stationary):
         closed = {0.5: "matern12", 1.5: "matern32", 2.5: "matern52"}.get(self.nu)
         return Form.of_distance(self.scale(), self.of_minus_squared_distance, closed)
 
+    def fourier_form(self) -> FourierForm | None:
+        """log k is concave from nu = 1/2 on; below, its slope is at least sqrt(2 nu)."""
+        nu = float(self.nu)
+        rate = math.inf if nu >= 0.5 else math.sqrt(2 * nu)
+        images = images_of(lambda r: self.of_squared_distance(r**2, np), rate)
+        return RadialForm(self.scale(), matern_density(nu), images)
+
     def _general(self, d):
         """2^(1-nu) / Gamma(nu) (sqrt(2 nu) d)^nu K_nu(sqrt(2 nu) d), continued by 1 at d = 0."""
         if not is_numpy(d):
@@ -301,6 +326,15 @@ class Periodic(Stationary):
 
     def of_minus_squared_distance(self, minus_d2: Array, xp: ModuleType) -> Array:
         return in_place(xp.exp, minus_d2)
+
+    def fourier_form(self) -> FourierForm | None:
+        length, period = as_numbers(self.length_scale), as_numbers(self.period)
+
+        def of_column(a: int, d: int) -> FourierForm:
+            own = (float(np.broadcast_to(values, (d,))[a]) for values in (length, period))
+            return PeriodicForm(next(own) ** -2, next(own))
+
+        return ByColumn(of_column)
 
 
 class Laplacian(Kernel):

@@ -11,6 +11,7 @@ from ..engine.arrays import as_numpy, is_array, namespace, on_device_of
 from .algebra import Unary
 from .base import ALL, Kernel, printed, require
 from .hashing import scaled_rows
+from .spectral import ColumnsForm, FourierForm
 from .types import Array, Columns, Tile
 
 
@@ -152,6 +153,12 @@ class OnColumns(Unary):
 
     def rounding(self, S: Array) -> float:
         return self.kernel.rounding(self.select(S))
+
+    def fourier_form(self) -> FourierForm | None:
+        """Of a kernel that is bound to data: its columns are positions."""
+        form, columns = self.kernel.fourier_form(), self.columns
+        listed = [columns] if _is_one(columns) else list(columns)
+        return None if form is None else ColumnsForm(form, listed)
 
 
 class OnFeatures(Unary):
