@@ -56,7 +56,7 @@ def fourier_space(kernel, extent: Extent, box, tol, max_rank, memory_limit) -> F
     if form is None:
         raise ValueError(
             f"{kernel!r} has no Fourier series: basis='fourier' takes RBF, Matern, "
-            "RationalQuadratic, Periodic, Constant, and their sums, scales, products, powers and "
+            "RationalQuadratic, Laplacian, Periodic, Constant, and their sums, scales, products, powers and "
             "OnColumns. Use basis='cholesky'."
         )
     tol = DEFAULT_TOL if tol is None else tol
