@@ -56,8 +56,8 @@ def fourier_space(kernel, extent: Extent, box, tol, max_rank, memory_limit) -> F
     if form is None:
         raise ValueError(
             f"{kernel!r} has no Fourier series: basis='fourier' takes RBF, Matern, "
-            "RationalQuadratic, Laplacian, Periodic, Constant, and their sums, scales, products, powers and "
-            "OnColumns. Use basis='cholesky'."
+            "RationalQuadratic, Laplacian, Periodic and Constant, their sums, scales, products and "
+            "powers, and OnColumns of them. Use basis='cholesky'."
         )
     tol = DEFAULT_TOL if tol is None else tol
     if tol < SMALLEST_TOL:
@@ -73,7 +73,7 @@ def fourier_space(kernel, extent: Extent, box, tol, max_rank, memory_limit) -> F
         raise ValueError(
             _too_many(kernel, form, width, tol, max_rank, memory_limit, reason)
         ) from None
-    active = np.flatnonzero(m)
+    active = np.flatnonzero(m) if m.any() else np.zeros(1, dtype=int)
     if len(active) > MOST_COLUMNS:
         raise ValueError(
             f"basis='fourier' is for kernels of one to {MOST_COLUMNS} columns; {kernel!r} looks at "
