@@ -87,7 +87,8 @@ def test_rows_outside_of_the_box_are_refused():
         (RBF(1.0), {"tol": 1e-15}, ValueError, "certified to tol=1e-13 at best"),
         (RBF(1.0), {"box": [(0, 1)]}, ValueError, "box must hold"),
         (RBF(1.0), {"box": [(0, 1), (0, 0.5)]}, ValueError, "make the box larger"),
-        (RBF(1e4), {"max_rank": 3000}, ValueError, "max_rank=3000. Here tol=.* would fit"),
+        (RBF(1e4), {"max_rank": 3000}, ValueError, "max_rank=3000. Here length scales 8 times"),
+        (Matern(2.5, 0.05), {"max_rank": 9000}, ValueError, "Here tol=1e-0[45] or length"),
         (RBF(1e4), {"memory_limit": "1MB"}, MemoryLimitError, "length scales .* as long would"),
         (Matern(1.5, 1e-3), {}, MemoryLimitError, "frequencies"),
         (RationalQuadratic(0.4), {}, ValueError, "decays so slowly"),
@@ -106,8 +107,9 @@ def test_more_columns_and_other_bases():
         KernelMap(RBF(1.0), basis="fourier").fit(X)
     with pytest.raises(ValueError, match="box belongs to basis='fourier'"):
         KernelMap(RBF(1.0), box=[(0, 1)] * 4).fit(X)
+    plain = KernelMap(RBF(1.0), basis="fourier").fit(X[:, :1])
     with pytest.raises(ValueError, match="have no landmarks"):
-        KernelMap(RBF(1.0), basis="fourier").fit(X[:, :1]).function(np.ones(3)[:, None][:, 0])
+        plain.function(np.ones(plain.rank_))
 
 
 def test_kinds_of_rows():

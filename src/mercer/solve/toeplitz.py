@@ -5,10 +5,10 @@ so that a product costs two fast Fourier transforms of the size of g, however ma
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.fft
-import scipy.linalg
 
 from ..engine.threads import n_threads
 
@@ -50,20 +50,20 @@ class NormalEquations:
 
     def __matmul__(self, W: np.ndarray) -> np.ndarray:
         """Phi'Phi W for a matrix W."""
-        return np.stack([self._product(w) for w in W.T], axis=1)
-
-    def _product(self, w):
-        h, a = self.h, self.amplitudes
-        C = np.zeros(self._half_shape, dtype=complex)
-        mine = (w[1 : 1 + h] - 1j * w[1 + h :]) * (a[1:] / 2)
-        C[self.places] = mine
-        C[self.opposite] = np.conj(mine[self.flat])
-        C[(0,) * C.ndim] = w[0] * a[0]
-        f = scipy.fft.irfftn(C, self.shape, workers=self.workers, overwrite_x=True)
+        h, a, q = self.h, self.amplitudes, W.shape[1]
+        axes = tuple(range(1, 1 + len(self.shape)))
+        every, zero = (slice(None),), (slice(None), *[0] * len(self.shape))
+        C = np.zeros((q, *self._half_shape), dtype=complex)
+        mine = (W[1 : 1 + h].T - 1j * W[1 + h :].T) * (a[1:] / 2)
+        C[every + self.places] = mine
+        C[every + self.opposite] = np.conj(mine[:, self.flat])
+        C[zero] = W[0] * a[0]
+        options: dict[str, Any] = {"axes": axes, "workers": self.workers, "overwrite_x": True}
+        f = scipy.fft.irfftn(C, self.shape, **options)
         f *= self.density
-        F = scipy.fft.rfftn(f, workers=self.workers, overwrite_x=True)
-        found = F[self.places] * a[1:]
-        return np.concatenate([[F[(0,) * F.ndim].real * a[0]], found.real, -found.imag])
+        F = scipy.fft.rfftn(f, **options)
+        found = F[every + self.places] * a[1:]
+        return np.concatenate([F[zero].real[:, None] * a[0], found.real, -found.imag], axis=1).T
 
 
 @dataclass(frozen=True)
