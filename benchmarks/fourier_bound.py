@@ -12,8 +12,8 @@ import numpy as np
 from mercer import RBF, KernelMap, Laplacian, Matern, OnColumns, Periodic, RationalQuadratic
 
 # Pairs of one problem, as left times right points.
-SIDE = 1000
-MOST = 3000
+SIDE = 200
+MOST = 2500
 
 
 def random_kernel(rng, d):

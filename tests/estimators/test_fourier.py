@@ -94,7 +94,7 @@ def test_sums_over_pieces_are_those_of_the_whole(way, source, X, y, Z, monkeypat
         assert_allclose(here.predict(Z), there.predict(Z), atol=1e-7)
         assert there.kernel_map_.n_samples_seen_ == N
     cv = [KernelRidgeCV([0.1, 1.0], FOURIER).fit(rows_, y) for rows_ in (X, rows)]
-    assert_allclose(cv[0].cv_errors_, cv[1].cv_errors_)
+    assert_allclose(cv[0].cv_errors_, cv[1].cv_errors_, rtol=1e-3)
     maps = [clone(FOURIER).fit(rows_) for rows_ in (X, rows)]
     assert_allclose(maps[0].transform(Z), maps[1].transform(Z))
 

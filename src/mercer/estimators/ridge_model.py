@@ -280,8 +280,8 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
     def error_bound(self, X: Data, *, diag: ArrayLike | None = None) -> Array:
         """How far predictions at the rows of X can be from the exact solution's, certified.
 
-        Iterative form: sqrt(k(z, z)) times the error of the function in the norm of the kernel's
-        space, `error_norms_`. One number per row, or one per row and target. A precomputed kernel
+        Iterative form, and Fourier coordinates beyond 3000: sqrt(k(z, z)) times the error of the
+        function in the norm of the kernel's space, `error_norms_`. One number per row, or one per row and target. A precomputed kernel
         needs `diag`, the k(z, z).
         """
         if not hasattr(self, "error_norms_"):
@@ -293,9 +293,10 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
         points = validated_points(self, X, self.kernel_, reset=False)
         if diag is None and self.kernel_.kind == "gram":
             raise ValueError("a precomputed kernel does not know k(z, z): pass it as diag=.")
-        W = self.coef_ if self.form_ == "primal" else self.prediction_.W
+        primal = self.form_ == "primal"
+        W, S = (self.coef_, None) if primal else (self.prediction_.W, self.prediction_.S)
         if diag is None:
-            diag = self.kernel_.diagonal(pts.as_fitted(points, self.prediction_.S, W.dtype))
+            diag = self.kernel_.diagonal(pts.as_fitted(points, S, W.dtype))
         own = on_device_of(diag, W)
         lengths = namespace(own).sqrt(namespace(own).where(own > 0, own, 0 * own))
         bounds = lengths[:, None] * self.error_norms_[None, :]
