@@ -14,6 +14,7 @@ import typer
 from .. import __version__
 from ..estimators.kernel_map import KernelMap
 from ..explore.compare import compare_kernels
+from ..explore.compare.baselines import BOOSTING
 from ..explore.compare.comparison import named_kernels
 from ..export.files import save
 from ..kernels import RBF, Precomputed, check_mercer
@@ -30,14 +31,14 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
-    help="Look at the feature spaces of kernels, compare them, and take their coordinates.",
+    help="Fit kernel models to tables, compare kernels, and look at their feature spaces.",
     epilog="Start with: [bold]mercer demo[/bold]",
 )
 # Rows that the certificate is evaluated on, all against all.
 CERTIFIED = 500
 
 Target = Annotated[
-    str | None, typer.Option("--target", "-t", help="Column to tell apart or to predict.")
+    str | None, typer.Option("--target", "-t", help="The column to predict: numbers or classes.")
 ]
 Kernels = Annotated[
     list[str] | None,
@@ -57,10 +58,11 @@ Scale = Annotated[
 ]
 Sep = Annotated[
     str | None,
-    typer.Option("--sep", help="What separates columns: ';', 'tab', ... Found if not given."),
+    typer.Option("--sep", help="What separates columns: ';', 'tab', ... Detected if not given."),
 ]
 Encoding = Annotated[
-    str | None, typer.Option("--encoding", help="utf-8, latin-1, utf-16, ... Found if not given.")
+    str | None,
+    typer.Option("--encoding", help="utf-8, latin-1, utf-16, ... Detected if not given."),
 ]
 TABLE = "csv, tsv, xlsx, jsonl, parquet (also gz), npz; - reads standard input."
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for scripts.")]
@@ -68,7 +70,7 @@ MaxPoints = Annotated[int, typer.Option(min=10, help="Larger data are sampled.")
 
 
 def run():
-    """The command, with bad input told in one line: exit code 2, no traceback."""
+    """The command; bad input ends in one line and exit code 2, without a traceback."""
     try:
         result = app(standalone_mode=False)
     except (BadInput, ValueError, TypeError, ImportError, OSError, MemoryError) as error:
@@ -115,7 +117,7 @@ def demo(
     ] = "digits",
     json: Json = False,
 ):
-    """Three kernels on handwritten 2, 4 and 7: see why one of them fails."""
+    """Show three kernels on handwritten 2, 4 and 7, and why one of them fails."""
     X, y, shape = demo_data.digits() if data == "digits" else demo_data.mnist(data)
     kernels = demo_data.kernels(X.shape[1])
     # Learning from few shows what a space is worth; from many, all are good at small digits.
@@ -136,6 +138,7 @@ def demo(
     epilog="Examples:\n\n"
     "  mercer compare iris.csv --target species\n\n"
     "  mercer compare data.parquet -t label -k 'RBF(0.1)' -k 'Polynomial(2) + Linear()'\n\n"
+    "  mercer compare dna.csv -t promoter -k 'Spectrum(3)' -k 'Spectrum(5)'\n\n"
     "  mercer compare cities.csv --matrix distance\n\n"
     "  mercer compare data.csv -t price --json > result.json",
 )
@@ -149,19 +152,19 @@ def compare(
     page: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path(
         "report.html"
     ),
-    png: Annotated[Path | None, typer.Option(help="Also a picture.")] = None,
+    png: Annotated[Path | None, typer.Option(help="Also write a picture.")] = None,
     table: Annotated[
-        Path | None, typer.Option(help="Also the table: .csv, .tsv or .parquet.")
+        Path | None, typer.Option(help="Also write the table: .csv, .tsv or .parquet.")
     ] = None,
     image_shape: Annotated[
         str | None, typer.Option(help="Show rows as images, for example 28x28.")
     ] = None,
-    cv: Annotated[int, typer.Option(min=2, help="Folds.")] = 5,
+    cv: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
     max_points: MaxPoints = 2000,
     sep: Sep = None,
     encoding: Encoding = None,
     save_to: Annotated[
-        Path | None, typer.Option("--save", help="Also the best model, fitted: model.mercer.")
+        Path | None, typer.Option("--save", help="Also fit and save the best model: model.mercer.")
     ] = None,
     open_page: Annotated[bool, typer.Option("--open", help="Show the page in a browser.")] = False,
     json: Json = False,
@@ -188,7 +191,7 @@ def compare(
         comparison = compare_kernels(
             data.X,
             data.y,
-            kernels,
+            kernels or data.kernels,
             task=task,
             cv=cv,
             samples=data.shown,
@@ -201,9 +204,10 @@ def compare(
     comparison.notes[:0] = data.notes
     comparison.command = _command()
     title = "standard input" if str(file) == "-" else file.name
+    if save_to is not None:
+        _save(comparison, save_to)
     written = _write(comparison, page, png, table, f"Kernels on {title}")
     if save_to is not None:
-        save(comparison.best_model(), save_to)
         written["model"] = str(save_to)
     _finish(comparison, written, data.notes, json)
     if open_page:
@@ -228,7 +232,7 @@ def check(
     encoding: Encoding = None,
     json: Json = False,
 ):
-    """Is it a kernel, on these data? Where not, a witness is shown."""
+    """Check on your data whether a similarity is a kernel; if not, show a witness."""
     kernels = _kernels(kernel, matrix) or {"RBF()": RBF()}
     data = files.read(
         file,
@@ -266,25 +270,25 @@ def map_(
     kernel: Annotated[str, typer.Option("--kernel", "-k", help="The kernel.")] = "RBF()",
     target: Annotated[
         str | None,
-        typer.Option("--target", "-t", help="A column to keep beside the coordinates."),
+        typer.Option("--target", "-t", help="A column to copy into the result."),
     ] = None,
     matrix: Matrix = None,
     scale: Scale = "auto",
     max_rank: Annotated[
-        int | None, typer.Option(min=1, help="At most so many coordinates.")
+        int | None, typer.Option(min=1, help="The largest number of coordinates.")
     ] = None,
     tol: Annotated[float | None, typer.Option(help="Largest relative residual left.")] = None,
     basis: Annotated[
         str, typer.Option(help="cholesky, eigen, symmetric, closed or auto.")
     ] = "cholesky",
     indefinite: Annotated[
-        str, typer.Option(help="What to do where it is no kernel: raise, clip, flip or shift.")
+        str, typer.Option(help="What to do if it is not a kernel: raise, clip, flip or shift.")
     ] = "raise",
     sep: Sep = None,
     encoding: Encoding = None,
     json: Json = False,
 ):
-    """Coordinates whose inner products are the kernel, with a bound for their error."""
+    """Write coordinates whose inner products are the kernel, with a bound for their error."""
     kernels = _kernels(
         [kernel] if matrix is None else [kernel] if kernel != "RBF()" else None, matrix
     )
@@ -401,6 +405,18 @@ def _write(comparison, page, png, table, title):
         files.write(comparison.table.reset_index(), table)
         written["table"] = str(table)
     return written
+
+
+def _save(comparison, path):
+    """The best model; the best kernel where that is a model of boosted trees."""
+    name = comparison.best
+    if name == BOOSTING:
+        name = comparison.spaces[0].name
+        comparison.notes.append(
+            f"{Path(path).name} holds {name}, the best kernel: {BOOSTING} predicts better here, "
+            "and files of mercer hold no boosted trees. The code below makes that model."
+        )
+    save(comparison.best_model(name), path)
 
 
 def _finish(comparison, written, already_said, json):

@@ -34,14 +34,15 @@ def fit(
         str, typer.Option(help="auto, regression (numbers) or classification (classes).")
     ] = "auto",
     kernel: Annotated[
-        str | None, typer.Option("--kernel", "-k", help="A kernel to tune; else one is chosen.")
+        str | None,
+        typer.Option("--kernel", "-k", help="A kernel to tune; by default one is chosen."),
     ] = None,
     compare: Annotated[
-        bool, typer.Option(help="Fit gradient boosting beside it, for comparison.")
+        bool, typer.Option(help="Also fit gradient boosting, for comparison.")
     ] = True,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ):
-    """Learn a model from a table: no settings, an honest error, a file to predict with."""
+    """Learn a model from a table without settings, estimate its error, and save it."""
     if not Path(model).parent.is_dir():
         raise BadInput(f"no folder {str(Path(model).parent)!r} to write {Path(model).name} into.")
     frame, notes = read_table(file)
@@ -64,7 +65,9 @@ def fit(
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(help="A file of mercer fit.")],
+    model: Annotated[
+        Path, typer.Argument(help="A file that mercer fit or mercer compare --save has written.")
+    ],
     file: Annotated[Path, typer.Argument(help="New rows, with the columns of the training table.")],
     out: Annotated[
         Path, typer.Option("--output", "-o", help="Predictions: .csv, .tsv or .parquet.")
@@ -77,8 +80,11 @@ def predict(
     if not Path(model).is_file():
         raise BadInput(f"no file {str(model)!r}.")
     fitted = load(model)
-    if not isinstance(fitted, (KernelRegressor, KernelClassifier)):
-        raise BadInput(f"{model} holds a {type(fitted).__name__}; mercer fit writes models.")
+    if not hasattr(fitted, "predict") or not hasattr(fitted, "feature_names_in_"):
+        raise BadInput(
+            f"{model} holds a {type(fitted).__name__}, not a model of a table: mercer fit and "
+            "mercer compare --save write those."
+        )
     frame, notes = read_table(file)
     wanted = [str(name) for name in fitted.feature_names_in_]
     missing = [name for name in wanted if name not in frame.columns]
@@ -102,12 +108,14 @@ def predict(
 
 
 def _predictions(fitted, X):
-    if isinstance(fitted, KernelClassifier):
+    if hasattr(fitted, "predict_proba"):
         P = np.asarray(fitted.predict_proba(X))
         result = pd.DataFrame({"prediction": fitted.classes_[P.argmax(axis=1)]})
         for j, name in enumerate(fitted.classes_):
             result[f"probability of {name}"] = P[:, j]
         return result
+    if not isinstance(fitted, KernelRegressor):
+        return pd.DataFrame({"prediction": np.asarray(fitted.predict(X))})
     value, std = fitted.predict(X, return_std=True)
     return pd.DataFrame(
         {
@@ -132,7 +140,7 @@ def _split(frame, target, notes):
     frame = frame[known].reset_index(drop=True)
     X = frame.drop(columns=target)
     if X.shape[1] == 0:
-        raise BadInput(f"the table has no column beside the target {target!r}.")
+        raise BadInput(f"the table has no column besides the target {target!r}.")
     return X, frame[target].to_numpy()
 
 

@@ -14,6 +14,7 @@ from ..rows.gather import held_column, held_if_few
 from ..solve.leave_one_out import best_alpha, leave_one_out_errors
 from .base import all_or_nothing
 from .kernel_map import KernelMap
+from .ridge_iterative import gathered_rows
 from .ridge_model import RidgeModel, as_host
 from .targets import in_pieces
 
@@ -22,7 +23,7 @@ ROWS_FOR_ALPHA = 3000
 
 
 class KernelRidgeCV(RidgeModel):
-    """KernelRidge whose alpha has the smallest leave-one-out error, in closed form.
+    """Fit kernel ridge regression and choose alpha by leave-one-out, at the price of one fit.
 
     Nothing is fitted again: one eigendecomposition serves every alpha. With Phi'Phi = V D V' and
     Q = Phi V (or, the same Q, K = U D U' and Q = U D^1/2), the error at a left-out row is
@@ -91,11 +92,11 @@ class KernelRidgeCV(RidgeModel):
     @all_or_nothing
     def fit(self, X: Input, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Choose alpha, and solve."""
-        X = held_if_few(X)
+        X, workers = gathered_rows(self, held_if_few(X))
         if in_pieces(X) and not self._new_map().is_plain_fourier:
             raise TypeError(
                 "KernelRidgeCV needs the errors of all rows at once; for rows that come in pieces "
-                "choose alpha on a sample, and fit KernelRidge."
+                "use form='iterative', or choose alpha on a sample, and fit KernelRidge."
             )
         y, sample_weight = held_column(y, X), held_column(sample_weight, X)
         T, weights = self._check_targets(X, y, sample_weight)
@@ -105,7 +106,7 @@ class KernelRidgeCV(RidgeModel):
             raise ValueError(
                 f"y reaches {largest:.4g}, and the squares of its errors overflow: scale y."
             )
-        return self._fit(X, T, weights)
+        return self._fit(X, T, weights, workers)
 
     def _alphas_of_matrix(self, K, T, weights):
         """K = V D V': the rows of Q = V D^1/2 are coordinates."""

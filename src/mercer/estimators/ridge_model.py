@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, Self, overload
 
 import numpy as np
@@ -70,13 +71,13 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
 
     # --- fitting ----------------------------------------------------------------------------------
 
-    def _fit(self, X, T, weights) -> Self:
+    def _fit(self, X, T, weights, workers=None) -> Self:
         """Solve in the form that costs least; T and weights may be Dask collections, as X may."""
         self.form_, self.n_iter_ = self._chosen_form(X), 1  # a direct solve is one step
         fits = {
             "dual": self._fit_dual,
             "primal": self._fit_primal,
-            "iterative": self._fit_iterative,
+            "iterative": partial(self._fit_iterative, workers=workers),
         }
         dual = fits[self.form_](X, T, weights)
         if dual is not None:  # one coefficient per sample would need another pass over the rows
@@ -151,13 +152,13 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
         self.prediction_ = Expansion(kernel, S, W, namespace(W).zeros_like(W[0, :]))
         return _scattered(W, kept, points.shape[0])
 
-    def _fit_iterative(self, X, T, weights):
+    def _fit_iterative(self, X, T, weights, workers=None):
         """The same a by conjugate gradients, with a bound of its error: MATH.md section 8."""
         options = SolverOptions.of(self)
         kernel, points = self._bound(X)
         alphas = self._alphas_of_sample(kernel, points, T, weights)
         self.alphas_ = tuple(map(float, alphas))
-        solution = options.solve(kernel, points, T, alphas, weights)
+        solution = options.solve(kernel, points, T, alphas, weights, workers=workers)
         self.kernel_ = kernel
         self.error_norms_ = on_device_of(solution.error_norms, solution.coef)
         self.n_iter_, self.converged_ = solution.n_iter, solution.converged
@@ -280,9 +281,9 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
     def error_bound(self, X: Data, *, diag: ArrayLike | None = None) -> Array:
         """How far predictions at the rows of X can be from the exact solution's, certified.
 
-        Iterative form, and Fourier coordinates beyond 3000: sqrt(k(z, z)) times the error of the
-        function in the norm of the kernel's space, `error_norms_`. One number per row, or one per row and target. A precomputed kernel
-        needs `diag`, the k(z, z).
+        Iterative form, and more than 3000 Fourier coordinates: sqrt(k(z, z)) times the error of the
+        function in the norm of the kernel's space, `error_norms_`. One number per row, or one per
+        row and target. A precomputed kernel needs `diag`, the k(z, z).
         """
         if not hasattr(self, "error_norms_"):
             raise ValueError(
@@ -359,10 +360,10 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
     def _chosen_form(self, X):
         if self.form not in FORMS:
             raise ValueError(f"form must be one of {', '.join(FORMS)}, got {self.form!r}.")
-        if in_pieces(X) and self.form in ("dual", "iterative"):
+        if in_pieces(X) and self.form == "dual":
             raise ValueError(
-                f"form={self.form!r} has one coefficient for each row, too many for rows that are "
-                "not held in memory: use form='primal'."
+                "form='dual' stores the kernel matrix, too large for rows that come in pieces: use "
+                "form='iterative', which gathers the rows alone, or form='primal'."
             )
         if isinstance(self.kernel, KernelMap):
             if self.form == "dual":

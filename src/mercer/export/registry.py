@@ -19,8 +19,9 @@ from ..expansion import Expansion, RKHSFunction
 from ..feature_map import FeatureMap, LinearOnMap
 from ..kernels import Kernel
 from ..kernels.adapters import GramColumns
-from ..learn.last_fit import LandmarkModel
+from ..learn.landmark_model import LandmarkModel
 from ..learn.learned import LearnedKernel, Round
+from ..solve import Step
 from ..solve.direct import Shifted
 from ..space.certificate import Radii
 from ..space.corrected import Corrected
@@ -47,6 +48,7 @@ PARTS = (
     Round,
     Shifted,
     SparseFeatures,
+    Step,
 )
 
 # Public names that classes had in earlier versions: {"mercer.OldName": "mercer.NewName"}.

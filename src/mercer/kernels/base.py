@@ -30,7 +30,7 @@ NODES: dict[str, Any] = {}
 
 
 class Kernel(Parametrized, Capabilities):
-    """A similarity k(x, z) between points.
+    """Measure the similarity k(x, z) of points; the base class of all kernels.
 
     Kernels combine with ``+``, ``*``, ``**``, multiplication by a number, :meth:`exp` and
     :meth:`polynomial`; every combination of valid kernels is valid again ([KERNELS], ten rules).
@@ -69,6 +69,11 @@ class Kernel(Parametrized, Capabilities):
         """Whether every value is a call of a user's function, which may be slow: then few values
         matter more than large blocks of them.
         """
+        return False
+
+    @property
+    def against_checks(self) -> bool:
+        """Whether ``against(S)`` refuses by itself whatever `check_range` would refuse in S."""
         return False
 
     def against(self, S: Array) -> Tile:
@@ -154,7 +159,8 @@ class Kernel(Parametrized, Capabilities):
             names = _common_names(X, Y)
             X, Y = alike(self.points(X), self.points(Y, name="Y"))
             kernel = self.bind_points(Y, names)
-        kernel.check_range(X, Y)
+        if Y is not None or not kernel.against_checks:
+            kernel.check_range(X, Y)
         return tiles.evaluate(kernel, X, Y)
 
     def diag(self, X: Data) -> Array:
@@ -405,7 +411,7 @@ def is_integer(value):
 def _of_columns(explicit_dim):
     @wraps(explicit_dim)
     def checked(self, n_features):
-        # None: the points are no vectors.
+        # None: the points are not vectors.
         if n_features is not None and (not is_integer(n_features) or n_features < 0):
             raise ValueError(f"n_features must be a number of columns, got {n_features!r}.")
         return explicit_dim(self, None if n_features is None else int(n_features))

@@ -1,6 +1,7 @@
 """compare_kernels: the work from data to a KernelComparison."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ from sklearn.base import BaseEstimator
 from tqdm import tqdm
 
 from ...engine.arrays import as_numpy
+from ...engine.threads import one_blas_thread
 from ...estimators.table import TableEncoder
 from ...kernels import RBF, Cosine, Kernel, Laplacian, Linear, Polynomial, as_kernel
 from ...kernels.base import is_integer
@@ -24,6 +26,9 @@ from .ridge_path import shrinkage
 from .sampling import CLASSES, class_codes, draw, select
 from .scores import kernel_scores
 from .tuning import Candidates, rounded
+
+# Rows up to which one thread of BLAS is faster.
+FEW_ROWS = 600
 
 
 def compare_kernels(
@@ -48,7 +53,7 @@ def compare_kernels(
     verbose: bool = False,
     callback: Callable[[int, int, str], Any] | None = None,
 ) -> KernelComparison:
-    """Which kernel suits the data: scores on unseen rows, pictures, and a model to go on with.
+    """Find out which kernel suits the data: scores on unseen rows, pictures, and a model.
 
     Every kernel is judged by the same quantity, on rows that the model has not seen: for classes
     the balanced accuracy (each class counts the same) of the discriminant in its feature space, for
@@ -79,7 +84,7 @@ def compare_kernels(
         Learn from so few rows: the data are cut into `cv` blocks, and this many rows of each
         train a model for the next block. None: ordinary folds.
     n_neighbors : int
-        Of the nearest-neighbour score, which is shown beside the score that decides.
+        Neighbours of the nearest-neighbour score, which is shown but does not decide.
     embeddings : "auto" or a list from "t-SNE", "kernel PCA", "discriminant"
         Fitted on one half of the rows; the other half is placed afterwards.
     samples : list of str, frame or array of images, one per row
@@ -145,7 +150,8 @@ def compare_kernels(
         sample.notes.append(f"Spectra are those of {SPECTRUM_ROWS} of the points.")
     work = _Work(sample, names, n_neighbors, bool(tune), random_state)
     steps = _Progress(len(by_name) * (1 + len(sample.folds) + len(names)), verbose, callback)
-    with steps:
+    # In small matrix products threads of BLAS wait for each other longer than they work.
+    with steps, one_blas_thread() if len(sample) <= FEW_ROWS else nullcontext():
         spaces = [work.space(name, kernel, steps) for name, kernel in by_name.items()]
         ordinary: list[Baseline] = []
         if sample.folds and baselines:
@@ -163,6 +169,7 @@ def compare_kernels(
         encoder=encoder,
         image_shape=image_shape,
         target_name=None if target_name is None else str(target_name),
+        shows_points=samples is None and not gram and image_shape is None,
     )
 
 
@@ -241,7 +248,8 @@ def _encoded(sample, kernels, encoder):
         return None
     if not hasattr(encoder, "fit_transform") or isinstance(encoder, type):
         raise TypeError(f"encoder must be 'auto', None or a transformer, got {encoder!r}.")
-    sample.X = np.asarray(encoder.fit_transform(sample.X), dtype=float)
+    Z = encoder.fit_transform(sample.X)
+    sample.X = Z if is_frame(Z) else np.asarray(Z, dtype=float)
     if hasattr(encoder, "notes"):
         sample.notes.extend(encoder.notes())
     return encoder

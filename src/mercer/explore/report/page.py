@@ -89,6 +89,7 @@ def _settings(comparison, figures):
         "n_panels": len(comparison.spaces) if comparison.spaces[0].embeddings else 0,
         "new": comparison.held_out.tolist() if comparison.held_out.any() else None,
         "classes": comparison.task == "classes",
+        "scale": _scale(comparison) is not None,
         "target": comparison.target_name,
         "table": values_of(comparison),
     }

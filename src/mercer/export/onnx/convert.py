@@ -22,7 +22,7 @@ DTYPES = ("float64", "float32")
 def to_onnx(
     model: BaseEstimator | RKHSFunction, *, dtype: Literal["float64", "float32"] = "float64"
 ) -> "ModelProto":
-    """A fitted model as an ONNX graph, which any ONNX runtime evaluates without Python.
+    """Write a fitted model as an ONNX graph, which runs without Python.
 
     Arithmetic is in double precision. Predictions, scores and inner products of coordinates agree
     with the model's; coordinates themselves may differ as their rounding is amplified where the
@@ -31,7 +31,8 @@ def to_onnx(
     Parameters
     ----------
     model : fitted KernelMap, KernelPCA, KernelPCAL1, KernelRidge, KernelRidgeCV, \
-KernelDiscriminant, Kernelized with a linear estimator, RKHSFunction, or a Pipeline with these
+KernelDiscriminant, DriftDetector (its decision_function), Kernelized with a linear estimator, \
+RKHSFunction, or a Pipeline with these
         With kernels on vectors. Functions of Python, FromFunction and its like, cannot be written.
     dtype : {"float64", "float32"}, default="float64"
         Of the input and the outputs; what lies between is double precision in any case.
