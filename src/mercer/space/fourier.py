@@ -24,6 +24,8 @@ from .protocol import Panel, Space, panel_slices
 
 # Transforms are this much more accurate than the map.
 FINER = 1e-3
+# Rows that are transformed at once.
+ROWS = 1 << 22
 
 
 class Fourier(Space):
@@ -151,9 +153,12 @@ class Fourier(Space):
 
     def evaluate(self, X, coef, *, n_jobs=None):
         """coordinates(X) @ coef for a matrix coef, by transforms."""
-        C = self.coefficients(as_numpy(coef))
-        f = nufft.values(self.phases(X), C, self.accuracy, n_jobs)
-        return on_device_of(np.ascontiguousarray(f.T), self.empty)
+        C, n = self.coefficients(as_numpy(coef)), X.shape[0]
+        f = np.empty((n, len(C)))
+        for a in range(0, n, ROWS):
+            t = self.phases(rows_of(X, a, a + ROWS))
+            f[a : a + ROWS] = nufft.values(t, C, self.accuracy, n_jobs).T
+        return on_device_of(f, self.empty)
 
     def coefficients(self, coef):
         """C with phi(x) . coef = sum_j C_j exp(2 pi i j . t), j = -m..m, per column of coef."""

@@ -114,8 +114,11 @@ def room(memory_limit, d):
 
 def checked_box(box, extent):
     """(low, high) from [(low, high), ...], which must hold all rows."""
-    ends = np.asarray(box, dtype=float)
     d = len(extent.low)
+    try:
+        ends = np.asarray(box, dtype=float)
+    except (TypeError, ValueError):
+        ends = np.empty(0)
     if ends.shape != (d, 2) or not np.all(np.isfinite(ends)) or np.any(ends[:, 0] > ends[:, 1]):
         raise ValueError(
             f"box must hold (low, high) for each of the {d} columns, finite and in this order, "

@@ -12,10 +12,7 @@ import numpy as np
 from ..engine import nufft
 from ..engine.arrays import as_numpy, on_device_of, rows_of
 from ..rows.moments import Moments, Spread
-from .fourier import Fourier
-
-# Rows that are transformed at once.
-ROWS = 1 << 22
+from .fourier import ROWS, Fourier
 
 
 @dataclass
