@@ -78,7 +78,7 @@ def turned(kernel: Kernel, knob: Knob, value: float) -> Kernel:
     if not is_number(value) or not 0 < value < math.inf:
         raise ValueError(f"{knob.label} must be a positive number, got {value!r}.")
     present: Any = kernel.get_params(deep=True)[knob.name]
-    changed: Any = int(round(value)) if knob.whole else float(f"{value:.4g}")
+    changed: Any = round(value) if knob.whole else float(f"{value:.4g}")
     if not isinstance(present, str) and np.ndim(present) == 1:
         changed = [float(f"{v:.4g}") for v in as_numbers(present) * (value / knob.value)]
     return clone(kernel).set_params(**{knob.name: changed})

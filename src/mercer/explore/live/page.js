@@ -9,7 +9,8 @@
   const $ = (id) => document.getElementById(id);
   const knobs = new Map();
   const timing = window.mercerTiming = [];
-  let about = {}, number = 0, outstanding = null, next = null, matrixRows = [], lastMatrix = null, lastBelief = null;
+  // Requests are numbered from the time of opening: a page that is opened again says something new.
+  let about = {}, number = Date.now(), outstanding = null, next = null, matrixRows = [], lastMatrix = null, lastBelief = null;
 
   // --- small parts ------------------------------------------------------------------------------
 

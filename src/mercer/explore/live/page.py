@@ -12,6 +12,7 @@ from bokeh.models import ColumnDataSource, HoverTool, Range1d
 from bokeh.plotting import figure
 from jinja2 import Environment, FileSystemLoader
 
+from ..plots.style import MOST_IN_LEGEND, looks
 from ..report.figures import IMAGE, TOOLTIP, WRONG, appearance
 from .session import MOST_KEPT, Session, Update
 from .worker import Worker
@@ -19,6 +20,8 @@ from .worker import Worker
 HERE = Path(__file__).parent
 # Beyond so many points the browser draws them with WebGL.
 MANY = 4000
+# Shapes of the legend as characters.
+SIGNS = {"o": "●", "^": "▲", "s": "■", "D": "◆", "v": "▼", "P": "✚", "X": "✖", "*": "★"}
 REACH = 1.1  # the pictures show -REACH to REACH
 # A click within so many pixels of a point is a click on it.
 NEAR_PIXELS = 9
@@ -161,11 +164,12 @@ def build(doc: Document, session: Session, worker: Worker) -> None:
 
 
 def _legend(session):
-    """(class, colour) pairs for the page, few enough to be read."""
-    from ..plots.style import MOST_IN_LEGEND, looks
-
-    classes = session.data.classes[:MOST_IN_LEGEND]
-    return [(name, colour) for name, (colour, _) in zip(classes, looks(len(session.data.classes)))]
+    """(class, colour, shape) for the page, few enough to be read."""
+    classes = session.data.classes
+    styles = looks(len(classes))
+    return [(name, colour, SIGNS[shape]) for name, (colour, shape) in zip(classes, styles)][
+        :MOST_IN_LEGEND
+    ]
 
 
 def _plain(value):

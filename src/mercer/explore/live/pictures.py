@@ -12,11 +12,11 @@ from .space import LiveSpace
 # Share of the total variance that is added within classes, so that the axes do not chase noise.
 SHRINKAGE = 1e-3
 # t-SNE moves so many rows; others follow their nearest neighbours among them.
-MOVED, NEIGHBOURS = 1500, 5
+MOVED, NEIGHBOURS = 1000, 5
 # Its affinities are those of the leading components.
 COMPONENTS = 50
-# Iterations: from nothing (with exaggeration, then without), and from the last state.
-FIRST, SETTLING, CONTINUED, STEP = 100, 150, 200, 25
+# Iterations: the first ones with exaggeration, then those after each change, in small steps.
+FIRST, SETTLING, STEP = 100, 150, 10
 
 
 @dataclass(frozen=True)
@@ -97,6 +97,7 @@ class MovingTSNE:
         order = np.random.default_rng(seed).permutation(len(data))
         self.rows = np.sort(order[:MOVED])
         self.state: np.ndarray | None = None
+        self.iterations = 0
 
     def frames(self, space: LiveSpace, last: Plane | None = None) -> Iterator[Plane]:
         """Pictures while it settles; stop whenever a newer space is wanted."""
@@ -111,21 +112,20 @@ class MovingTSNE:
         near = affinity.PerplexityBasedNN(
             Phi, perplexity=min(PERPLEXITY, (n - 1) / 3), method="exact", n_jobs=1, random_state=0
         )
-        start, state = self.state is None, self.state
+        state = self.state
         if state is None:
             state = two(Phi)
             state = 1e-2 * state / (state[:, 0].std() or 1.0)
-        moving = TSNEEmbedding(
-            state, near, negative_gradient_method="bh", n_jobs=1, random_state=0
-        )
+        moving = TSNEEmbedding(state, near, negative_gradient_method="bh", n_jobs=1, random_state=0)
         follow = _followers(everyone, self.rows)
-        if start:
-            for _ in range(FIRST // STEP):
-                moving = moving.optimize(STEP, exaggeration=12, momentum=0.5)
-                yield steady(TSNE, follow(np.asarray(moving)), last)
-        for _ in range((SETTLING if start else CONTINUED) // STEP):
-            moving = moving.optimize(STEP, momentum=0.8)
+        end = max(self.iterations, FIRST) + SETTLING
+        while self.iterations < end:
+            early = self.iterations < FIRST
+            moving = moving.optimize(
+                STEP, exaggeration=12 if early else None, momentum=0.5 if early else 0.8
+            )
             self.state = np.array(moving)
+            self.iterations += STEP
             last = steady(TSNE, follow(self.state), last)
             yield last
 

@@ -28,7 +28,7 @@ class LiveServer:
 
     def __init__(self, session: Session, port: int = 0):
         self.session = session
-        self.port = port or _free_port()
+        self.port = _free_port(port)
         self.worker = Worker(session)
         secret = secrets.token_urlsafe(32)
         token = generate_session_id(secret_key=secret, signed=True)
@@ -44,10 +44,7 @@ class LiveServer:
         started.wait()
         if self._failure is not None:
             self.worker.stop()
-            raise OSError(
-                f"the explorer cannot listen on port {self.port}: {self._failure}. Another "
-                "port=... may be free; port=0 finds one."
-            )
+            raise OSError(f"the explorer cannot start on port {self.port}: {self._failure}.")
 
     def _serve(self, started):
         loop = asyncio.new_event_loop()
@@ -84,7 +81,14 @@ class LiveServer:
             self._thread.join(timeout=5)
 
 
-def _free_port():
+def _free_port(port):
+    """The port asked for, or any free one for 0; refused before anything is started."""
     with socket.socket() as probe:
-        probe.bind((ADDRESS, 0))
+        try:
+            probe.bind((ADDRESS, port))
+        except OSError as error:
+            raise OSError(
+                f"the explorer cannot listen on port {port} ({error.strerror}): choose another "
+                "port, or 0 for any that is free."
+            ) from None
         return probe.getsockname()[1]

@@ -165,8 +165,6 @@ class Session:
         if name not in KERNELS or how not in ("replace", "add", "multiply"):
             raise ValueError(f"unknown kernel {name!r} or way {how!r} to combine it.")
         part: Kernel = parse_kernel(f"{name}()")
-        if self.data.vectors and "gamma" in part.get_params():
-            part.set_params(gamma=self._suggested_gamma(part))
         columns = [str(c) for c in request.get("columns") or []]
         unknown = [c for c in columns if c not in self.data.names]
         if unknown:
@@ -179,12 +177,6 @@ class Session:
             "multiply": lambda: self.kernel * part,
         }[how]()
         yield from self._changed(made)
-
-    def _suggested_gamma(self, part):
-        try:
-            return type(part)(gamma="scale").bind_points(self.data.X, None) and "scale"
-        except (TypeError, ValueError):
-            return part.get_params()["gamma"]
 
     def _turned(self, request):
         knob = next((k for k in self.knobs if k.name == request.get("knob")), None)
@@ -265,9 +257,7 @@ class Session:
         yield {
             "expression": repr(kernel),
             "metric": self._metric_record(),
-            "knobs": [
-                knob.record() | {"curve": self._known_curve(knob)} for knob in self.knobs
-            ],
+            "knobs": [knob.record() | {"curve": self._known_curve(knob)} for knob in self.knobs],
         }
         yield from self._frames(None)
 
@@ -292,14 +282,20 @@ class Session:
         self._use(space_of(kernel, data, self.landmarks, near=self._alpha))
         yield from self._pictures(asked, "coarse", once=True)
         if len(data) > FINE:
-            fine = space_of(kernel, data)
-            self._use(fine)
-            chosen = fine.kernel_map.landmark_indices_
-            if chosen is not None and fine.validity != REFUTED and kernel.is_proven:
+            space = space_of(kernel, data)
+            chosen = space.kernel_map.landmark_indices_
+            if chosen is not None and kernel.is_proven:
                 self.landmarks = np.asarray(as_numpy(chosen))[:COARSE]
-            yield from self._pictures(asked, "fine", once=True)
         else:
-            self._use(space_of(kernel, data))
+            assert self.space is not None
+            space = self.space  # exact already; only the penalty is searched for once more
+            if space.alpha is not None:
+                space.alpha = space.path.best()[0]
+        self._use(space)
+        if self.view == TSNE:
+            yield self._frame("fine", asked)  # its points go on moving at the end
+        else:
+            yield from self._pictures(asked, "fine", once=True)
         yield {"certificate": self._certificate(), "code": self.code()}
         if isinstance(self.focus, int):
             yield self._about_focus()
@@ -443,7 +439,7 @@ class Session:
 
     def _selected(self, request):
         indices = np.asarray(request.get("indices") or [], dtype=int)
-        if len(indices) and not (0 <= indices.min() and indices.max() < len(self.data)):
+        if len(indices) and not (indices.min() >= 0 and indices.max() < len(self.data)):
             raise ValueError("a selected row is not one of those shown.")
         self.selected = np.unique(indices)
         yield {"selection": about_selection(self.selected, self.data)}
@@ -547,9 +543,7 @@ class Session:
     def _saved(self, request):
         assert self.space is not None
         yield {"status": f"Writing to {self.folder} …"}
-        paths = write_files(
-            self.folder, self.full_kernel, self.kernels(), self.space, self.data
-        )
+        paths = write_files(self.folder, self.full_kernel, self.kernels(), self.space, self.data)
         yield {"saved": paths, "status": ""}
 
     def code(self) -> str:

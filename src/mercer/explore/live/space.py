@@ -137,9 +137,7 @@ def space_of(
         F = np.zeros((len(data), 1))
     given = data.targets if targets is None else targets
     path = RidgePath(F, np.zeros((len(data), 1)) if given is None else given)
-    space = LiveSpace(
-        kernel_map, path, residuals, diagonal, _validity(kernel, kernel_map, data)
-    )
+    space = LiveSpace(kernel_map, path, residuals, diagonal, _validity(kernel, kernel_map, data))
     if given is not None:
         alphas = None if near is None else near * max(path.scale, 1e-300) * NEAR
         space.alpha = path.best(alphas)[0]
