@@ -125,7 +125,7 @@
     if (curve.length > 1) {
       const line = curve.map(([v, s]) => x(v).toFixed(2) + "," + (38 - 36 * (s - low) / spread).toFixed(2));
       drawn("polyline", {class: "curve", points: line.join(" ")}, svg);
-      range.textContent = "leave-one-out " + digits(low) + " to " + digits(high);
+      range.textContent = "score " + digits(low) + " to " + digits(high);
     }
     drawn("line", {class: "now", x1: now, x2: now, y1: 0, y2: 40}, svg);
   }
@@ -192,7 +192,7 @@
       const facts = [["rank", (n.rank_is_bound ? "at least " : "") + n.rank], ["effective dimensions", n.dimension.toFixed(1)]];
       if (n.score !== null && about.task === "classes") facts.unshift(["wrong when left out", n.wrong + " of " + about.rows]);
       if (n.alpha !== null) facts.push(["penalty", digits(n.alpha)]);
-      facts.push(["a kernel?", {"by construction": "yes, by construction", "not refuted": "not refuted here", "refuted": "no: repaired here"}[n.validity]]);
+      facts.push(["a kernel?", {"by construction": "by construction", "not refuted": "not refuted here", "refuted": "no: repaired here"}[n.validity]]);
       facts.push(["landmarks see", n.exact ? "everything" : percent(1 - n.missed) + " (worst row " + percent(1 - n.worst) + ")"]);
       const keep = $("facts").querySelector("[data-certificate]");
       $("facts").replaceChildren();

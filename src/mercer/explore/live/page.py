@@ -79,7 +79,7 @@ def picture(name: str, place: str, source: ColumnDataSource, hover: bool = True)
         line_width=1.6,
         selection_fill_alpha=1.0,
         selection_line_color=WRONG,
-        nonselection_fill_alpha=0.08,
+        nonselection_fill_alpha=0.14,
         nonselection_line_alpha=0.05,
     )
     image = IMAGE if "image" in source.data else ""

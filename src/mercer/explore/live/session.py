@@ -153,8 +153,10 @@ class Session:
             "view": self.view,
             "belief_columns": self.columns,
             "kept": self._kept_records(),
+            "selection": about_selection(self.selected, data),
         }
-        yield from self._changed(self.kernel)
+        yield {"points": self._kept_points()}
+        yield from self._changed(self.kernel, keeps_metric=True)
 
     def _typed(self, request):
         yield from self._changed(parse_kernel(str(request.get("expression", ""))))
