@@ -212,8 +212,9 @@ def test_scaling(frame, tmp_path):
     assert_allclose([unit.min().min(), unit.max().max()], [0, 1])
 
 
-def test_counts_stay_counts(run, table):
-    code, _, err = run("check", table, "-t", "species", "-k", "2 * Chi2()")
+@pytest.mark.parametrize("kernel", ["2 * Chi2()", "Tanimoto()"])
+def test_counts_stay_counts(run, table, kernel):
+    code, _, err = run("check", table, "-t", "species", "-k", kernel)
     assert code == 0
     assert "needs counts" in err
 

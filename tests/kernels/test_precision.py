@@ -5,6 +5,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
+import scipy.sparse
 
 from mercer import RBF, Matern, Periodic, RationalQuadratic
 
@@ -101,3 +102,15 @@ def test_rounding_of_close_points(nu, columns, near):
     picked = rng.choice(d.size, 60, replace=False)
     error = max(abs(found.ravel()[i] - matern(nu, float(d.ravel()[i]))) for i in picked)
     assert error <= EPS / 2 * kernel.rounding(S)
+
+
+@pytest.mark.parametrize("length_scale", [0.8467130851537185, [0.8, 1.7, 1.1]])
+def test_sparse_rows_far_from_the_origin(length_scale):
+    """Their differences are taken before they are scaled: scaled rows have been rounded."""
+    rng = np.random.default_rng(0)
+    X = 1e3 * rng.normal(size=3) + rng.normal(size=(40, 3))
+    kernel = Matern(0.5, length_scale)
+    difference = X[:, None, :].astype(np.longdouble) - X[None, :, :]
+    d = np.sqrt(((difference / np.asarray(length_scale, np.longdouble)) ** 2).sum(axis=2))
+    found = kernel(scipy.sparse.csr_array(X))
+    np.testing.assert_allclose(found, np.exp(-d).astype(float), rtol=0, atol=8 * EPS)

@@ -1,6 +1,7 @@
 """Dask collections: the same answers as NumPy, lazily, anywhere, also when a worker dies."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -631,7 +632,7 @@ def test_processes_give_the_same_answer(client, X, y, small_sample):
 
 
 def test_models_too_large_for_a_graph_go_to_the_cluster_first(client, X, monkeypatch):
-    monkeypatch.setattr(lazy, "SMALL_MODEL", 0)
+    monkeypatch.setattr(lazy, "LARGEST_IN_GRAPH", 0)
     D = cut(X, (1000, 2000))
     kernel_map = KernelMap(KERNEL, tol=1e-6).fit(D)
     Phi = kernel_map.transform(D)
@@ -740,6 +741,41 @@ def test_a_killed_worker_changes_nothing(stage, cluster, client, X, y, tmp_path,
     assert_allclose(many.coef_, one.coef_, rtol=1e-6, atol=1e-8)
     if stage == "transform":
         assert_allclose(Phi, one.kernel_map_.transform(X), atol=1e-12)
+
+
+def test_a_lazy_result_outlives_its_client(cluster, X):
+    """A model of 7 MB, and rows that need no cluster."""
+    D = cut(X, (1000, 2000))
+    with distributed.Client(cluster):
+        kernel_map = KernelMap(RBF(30.0), max_rank=900, tol=1e-12).fit(D)
+        assert len(pickle.dumps(kernel_map)) > 4 << 20
+        Phi = kernel_map.transform(D)
+    assert_allclose(Phi.compute(scheduler="threads"), kernel_map.transform(X), atol=1e-12)
+
+
+def test_workers_without_mercer_are_named():
+    """They used to wait for ever."""
+
+    def hide():
+        import sys
+        from pathlib import Path
+
+        sys.path[:] = [p for p in sys.path if not (Path(p) / "mercer").exists()]
+        finders = [f for f in sys.meta_path if "mercer" not in getattr(f, "__module__", "")]
+        sys.meta_path[:] = finders
+        for name in [name for name in sys.modules if name.split(".")[0] == "mercer"]:
+            del sys.modules[name]
+        sys.path_importer_cache.clear()
+
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        client.run(hide, workers=[next(iter(client.scheduler_info()["workers"]))])
+        with pytest.raises(RuntimeError, match="1 of 2 Dask workers cannot import mercer"):
+            KernelMap(RBF(1.0)).fit(da.ones((20, 2), chunks=(10, 2)))
 
 
 def test_what_is_shared_outlives_the_only_worker(tmp_path, X):

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from ..estimators.table import TableEncoder
-from ..kernels import Chi2, Intersection
 from .errors import BadInput
 from .safe_text import harmless_text
 from .tables import read_table
@@ -191,15 +190,10 @@ def _from_table(frame, target, scale, kernels, image_shape, notes):
 def _scale(scale, kernels, notes):
     if scale != "auto":
         return scale
-    if any(_has_histogram(kernel) for kernel in kernels):
+    if any(kernel.non_negative_only for kernel in kernels):
         notes.append("columns were left as they are: a kernel here needs counts")
         return "none"
     return "standard"
-
-
-def _has_histogram(kernel):
-    parts = [kernel, *kernel.get_params(deep=True).values()]
-    return any(isinstance(part, (Chi2, Intersection)) for part in parts)
 
 
 def _first_line(error):

@@ -10,8 +10,8 @@ from functools import partial, wraps
 from inspect import signature
 from typing import Any
 
-from ..kernels.adapters import NAMED
-from ..kernels.base import printed
+from ..kernels.capabilities import NAMED
+from ..kernels.texts import printed
 
 OF_THE_KERNEL = ("gamma", "degree", "coef0", "kernel_params")
 # What scikit-learn's kernels are where nothing is given (pairwise_kernels, KernelPCA, KernelRidge,

@@ -11,18 +11,8 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..engine.arrays import device, is_array, is_numpy, namespace, to_host
-from ..kernels import (
-    Chi2,
-    FromFeatures,
-    FromFunction,
-    Intersection,
-    Kernel,
-    Laplacian,
-    Periodic,
-    as_kernel,
-)
+from ..kernels import Kernel, as_kernel
 from ..kernels import points as pts
-from ..kernels.adapters import FromSklearn
 from ..kernels.points import naming
 from ..rows.dask import Partitions, is_dask
 from ..rows.held import HeldRows
@@ -35,8 +25,6 @@ from .sklearn_compat import check_feature_names, check_n_features
 Method = TypeVar("Method", bound=Callable[..., Any])
 # What a fit learns about its input.
 INPUT_NAMES = ("n_features_in_", "feature_names_in_", "array_kind_")
-# Kernels that compare points column by column, or call functions that need arrays.
-DENSE_ONLY = (Chi2, FromFeatures, FromFunction, FromSklearn, Intersection, Laplacian, Periodic)
 
 
 def all_or_nothing(fit: Method) -> Method:
@@ -132,9 +120,8 @@ class KernelEstimator(BaseEstimator):
         try:
             kernel = self.leaf_kernel()
             tags.input_tags.pairwise = kernel.kind == "gram"
-            parts = [kernel, *kernel.get_params(deep=True).values()]
-            tags.input_tags.sparse = not any(isinstance(part, DENSE_ONLY) for part in parts)
-            tags.input_tags.positive_only = isinstance(kernel, (Chi2, Intersection))
+            tags.input_tags.sparse = kernel.takes_sparse
+            tags.input_tags.positive_only = kernel.non_negative_only
         except (TypeError, ValueError):
             pass  # an unknown kernel is reported by fit
         if tags.transformer_tags is not None:

@@ -22,11 +22,11 @@ from sklearn.utils.validation import check_is_fitted
 from ..engine import tiles
 from ..engine.arrays import is_array, is_numpy, namespace, on_device_of, row_norms
 from ..feature_map import FeatureMap
-from ..kernels import RBF, Kernel, Linear, Matern, QuadraticForm, RationalQuadratic
+from ..kernels import RBF, Kernel, Laplacian
 from ..kernels.algebra import Scaled
 from ..kernels.base import is_number
 from ..kernels.dot_product import DotProduct
-from ..kernels.stationary import Laplacian, Stationary
+from ..kernels.stationary import Stationary
 from ..kernels.types import Array
 from ..space import factorize
 from ..space.corrected import Corrected
@@ -65,7 +65,7 @@ def way_back_of_map(feature_map, n_features) -> WayBack:
     """
     space, kernel = feature_map.space, feature_map.kernel
     if space.S is None:
-        if not is_linear(kernel):
+        if not kernel.is_linear:
             raise ValueError(
                 "basis='closed' keeps no training points to find a way back with: use "
                 "basis='cholesky', a rotation of it."
@@ -172,7 +172,7 @@ def preimage(
     back = model.way_back()
     _require_numbers(model, back.points)
     Z = _coordinates(model, back, Z)
-    if is_linear(back.kernel):
+    if back.kernel.is_linear:
         return back.weights(Z) @ back.landmarks  # exact, up to what the kernel does not see
     if method == "fixed-point":
         return fixed_point(back.kernel, back.landmarks, back.weights(Z), max_iter=max_iter, tol=tol)
@@ -187,13 +187,6 @@ def has_points(model):
             "so there is no way back to them. Fit with the kernel itself."
         )
     return True
-
-
-def is_linear(kernel):
-    """Whether images are a linear function of points: then pre-images are the same sums."""
-    return isinstance(kernel, (Linear, QuadraticForm)) or (
-        isinstance(kernel, Scaled) and is_linear(kernel.kernel)
-    )
 
 
 # --- ridge ------------------------------------------------------------------------------------
@@ -250,17 +243,10 @@ def on_scores(kernel):
 
 
 def slope(kernel):
-    """-dk/d(d^2), up to a factor: of these kernels of a distance d it is a kernel of d again."""
-    if isinstance(kernel, Scaled):
-        return slope(kernel.kernel)
-    if isinstance(kernel, RBF):
-        return kernel
-    if isinstance(kernel, RationalQuadratic):
-        a = float(kernel.alpha)
-        return RationalQuadratic(a + 1, np.multiply(kernel.length_scale, (a / (a + 1)) ** 0.5))
-    if isinstance(kernel, Matern) and kernel.nu > 1:
-        nu = float(kernel.nu)
-        return Matern(nu - 1, np.multiply(kernel.length_scale, ((nu - 1) / nu) ** 0.5))
+    """-dk/d(d^2), up to a factor, as a kernel; refused where a kernel has none."""
+    found = kernel.slope()
+    if found is not None:
+        return found
     raise ValueError(
         f"the fixed point iteration needs a smooth kernel of the Euclidean distance (RBF, "
         f"RationalQuadratic, Matern with nu > 1), got {kernel!r}; use method='ridge'."

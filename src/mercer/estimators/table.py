@@ -355,8 +355,9 @@ def _few(names):
 
 
 def array_of_lists(X):
-    """Rows given as lists, as an array; anything else is refused by its type."""
-    if isinstance(X, (str, bytes, dict)) or not hasattr(X, "__len__"):
+    """Rows given as lists, or by an object that NumPy can read; others are refused by type."""
+    readable = hasattr(X, "__len__") or hasattr(X, "__array__")
+    if isinstance(X, (str, bytes, dict)) or not readable:
         raise TypeError(f"X must be a table, a frame or a 2-D array, got {type(X).__name__}.")
     try:
         array = np.asarray(X)

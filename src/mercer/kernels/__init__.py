@@ -3,17 +3,19 @@
 from .adapters import FromFeatures, FromFunction, FromSklearn, Precomputed, as_kernel
 from .algebra import Constant, Exp, PolynomialOf, Power, Product, Scaled, Sum
 from .base import Kernel
+from .columns import OnColumns
 from .dot_product import Cosine, Linear, Polynomial, QuadraticForm, Sigmoid
 from .fingerprints import Tanimoto
 from .graphs import ShortestPaths, WeisfeilerLehman
 from .histogram import Chi2, Intersection
+from .laplacian import Laplacian
 from .paths import Signature
 from .projected import Projected
 from .sets import SetOf
-from .stationary import RBF, Laplacian, Matern, Periodic, RationalQuadratic
+from .stationary import RBF, Matern, Periodic, RationalQuadratic
 from .strings import Spectrum
 from .validity import MercerReport, NotPSDError, check_mercer
-from .wrappers import Normalized, OnColumns, OnFeatures, Rescaled
+from .wrappers import Normalized, OnFeatures, Rescaled
 
 __all__ = [
     "Chi2",

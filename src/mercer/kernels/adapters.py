@@ -10,13 +10,12 @@ import numpy as np
 import scipy.sparse
 
 from ..engine.arrays import as_numpy, is_array, is_numpy, namespace, on_device_of
-from .base import ALL, Kernel, printed, require
-from .dot_product import Cosine, Linear, Polynomial, Sigmoid
+from .base import ALL, Kernel, require
+from .capabilities import NAMED
 from .geometry import inner_products
-from .histogram import Chi2, Intersection
 from .points import as_vectors, take
-from .stationary import RBF, Laplacian, Matern, Periodic, RationalQuadratic
-from .types import Array, Tile
+from .texts import printed
+from .types import Array, Tensor, Tile
 from .wrappers import as_given, checked_values, require_callable, width_of
 
 # Pairs that are tried in both orders before a function is taken to be symmetric.
@@ -47,6 +46,7 @@ class Precomputed(Kernel):
     "refuted: a vector a with a'Ka < 0 exists on this data"
     """
 
+    sklearn_names = ("precomputed",)
     kind = "gram"
     symmetric = False
     is_psd = None
@@ -83,6 +83,9 @@ class Precomputed(Kernel):
         xp = namespace(X)
         return np.diagonal(X).copy() if xp is np else xp.linalg.diagonal(X) + 0
 
+    def onnx_values(self, X: Tensor, S: Any) -> Tensor:
+        return X.columns(S.indices)
+
 
 class FromFunction(Kernel):
     """k(x, z) = f(x, z) for any Python objects: strings, graphs, sets, or rows of an array.
@@ -107,6 +110,8 @@ class FromFunction(Kernel):
            [3., 5.]])
     """
 
+    in_expressions = False
+    takes_sparse = False
     kind = "objects"
     symmetric = None
     runs_user_code = True
@@ -228,6 +233,8 @@ class FromFeatures(Kernel):
            [33., 26.]])
     """
 
+    in_expressions = False
+    takes_sparse = False
     is_psd = True
 
     kind = "objects"
@@ -278,6 +285,9 @@ class FromFeatures(Kernel):
 class FromSklearn(Kernel):
     """A scikit-learn Gaussian-process kernel, hyperparameters as they are."""
 
+    in_expressions = False
+    takes_sparse = False
+
     def __init__(self, kernel: Any) -> None:
         self.kernel = kernel
 
@@ -308,24 +318,6 @@ class FromSklearn(Kernel):
 
     def diagonal(self, X: Array) -> Array:
         return np.asarray(self.kernel.diag(_numpy_only(X, self))).astype(X.dtype)
-
-
-# Names as in scikit-learn's pairwise kernels, and this library's own in lower case.
-NAMED = {
-    "linear": Linear,
-    "poly": Polynomial,
-    "polynomial": Polynomial,
-    "rbf": RBF,
-    "laplacian": Laplacian,
-    "cosine": Cosine,
-    "sigmoid": Sigmoid,
-    "chi2": Chi2,
-    "precomputed": Precomputed,
-    "matern": Matern,
-    "rational_quadratic": RationalQuadratic,
-    "periodic": Periodic,
-    "intersection": Intersection,
-}
 
 
 # What stands for a kernel: itself, its name or expression, a function of two points.

@@ -6,25 +6,26 @@ pairwise products, powers take the symmetric ones.
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import issparse
 
 from ..engine.arrays import device, in_place, integer_power, namespace
 from ..engine.forms import Form
-from .base import ALL, Kernel, is_integer, is_number, printed, printed_in, require
+from .base import ALL, NODES, Kernel, is_integer, is_number, require
+from .composite import Binary, FunctionOf
 from .hashing import MOST_COLUMNS, row_products, side_by_side
 from .monomials import (
     BYTES_A_MONOMIAL,
     LARGEST_DIMENSION,
+    onnx_symmetric_power,
     require_dense,
     require_room,
     symmetric_power,
     symmetric_power_dim,
 )
-from .operands import Operand, operand
-from .types import Array, Tile
+from .texts import printed, printed_in
+from .types import Array, Tensor, Tile
 
 
 class Constant(Kernel):
@@ -75,80 +76,20 @@ class Constant(Kernel):
     def explicit_dim(self, n_features: int | None) -> int | None:
         return 1
 
+    def onnx_values(self, X: Tensor, S: Array) -> Tensor:
+        return X.full(S.shape[0], self.c)
 
-class _Binary(Kernel):
-    """Two operands, evaluated on the same points."""
+    def onnx_diagonal(self, X: Tensor) -> Tensor:
+        return X.full(1, self.c)
 
-    left: Any = Operand()
-    right: Any = Operand()
-
-    def __init__(self, left: Kernel | str, right: Kernel | str) -> None:
-        self.left = left
-        self.right = right
-
-    @property
-    def kind(self) -> str:
-        kinds = {operand(self, "left").kind, operand(self, "right").kind} - {"any"}
-        if "gram" in kinds and len(kinds) > 1:
-            raise ValueError(
-                f"{self!r} mixes Precomputed() with a kernel on data: one sees kernel values, the "
-                "other points. Evaluate both kernels to matrices and combine those."
-            )
-        # The stricter demand wins: what suits vectors suits a function of objects too.
-        return next((k for k in ("vectors", "table", "objects", "gram") if k in kinds), "any")
-
-    @property
-    def symmetric(self) -> bool | None:
-        return self.left.symmetric and self.right.symmetric
-
-    @property
-    def runs_user_code(self) -> bool:
-        return self.left.runs_user_code or self.right.runs_user_code
-
-    @property
-    def one_call_per_value(self) -> bool:
-        return self.left.one_call_per_value or self.right.one_call_per_value
-
-    @property
-    def is_psd(self) -> bool | None:
-        return True if self.left.is_psd and self.right.is_psd else None
-
-    def _maps(self, X):
-        """Both feature maps: sparse if one of them is made sparse of other points, else dense.
-
-        Sparse rows of X itself would fill up in most maps; there the user decides.
-        """
-        F, G = self.left.features(X), self.right.features(X)
-        if issparse(X) or not (issparse(F) or issparse(G)):
-            return require_dense(F), require_dense(G)
-        return (A if issparse(A) else csr_array(A) for A in (F, G))
-
-    def _dimension(self, left, right):
-        """Of the feature space, from those of the operands."""
-        raise NotImplementedError
-
-    def _forms(self):
-        """Those of both operands; None where one has none."""
-        forms = self.left.fused_form(), self.right.fused_form()
-        return None if None in forms else forms
-
-    def check_parameters(self) -> None:
-        _ = self.kind
-        self.left.check_parameters()
-        self.right.check_parameters()
-
-    def landmarks(self, X: Array, indices: Array | None = None) -> Array:
-        operand = self.right if self.left.kind == "any" else self.left
-        return operand.landmarks(X, indices)
-
-    def explicit_dim(self, n_features: int | None) -> int | None:
-        left, right = self.left.explicit_dim(n_features), self.right.explicit_dim(n_features)
-        return None if left is None or right is None else self._dimension(left, right)
+    def onnx_features(self, X: Tensor) -> Tensor:
+        return X.full(1, math.sqrt(self.c)).of_width(1)
 
 
-class Sum(_Binary):
+class Sum(Binary):
     """k1 + k2: rule 5. Feature maps are placed side by side."""
 
+    in_expressions = False
     precedence = 1
 
     def __repr__(self) -> str:
@@ -186,10 +127,21 @@ class Sum(_Binary):
     def rounding(self, S: Array) -> float:
         return max(self.left.rounding(S), self.right.rounding(S))
 
+    def onnx_values(self, X: Tensor, S: Array) -> Tensor:
+        return self.left.onnx_values(X, S) + self.right.onnx_values(X, S)
 
-class Product(_Binary):
+    def onnx_diagonal(self, X: Tensor) -> Tensor:
+        return self.left.onnx_diagonal(X) + self.right.onnx_diagonal(X)
+
+    def onnx_features(self, X: Tensor) -> Tensor:
+        F, G = self.left.onnx_features(X), self.right.onnx_features(X)
+        return F.concat(G).of_width(F.width + G.width)
+
+
+class Product(Binary):
     """k1 * k2: rule 6. Feature maps are multiplied coordinate by coordinate."""
 
+    in_expressions = False
     precedence = 2
 
     def __repr__(self) -> str:
@@ -229,56 +181,22 @@ class Product(_Binary):
     def rounding(self, S: Array) -> float:
         return self.left.rounding(S) + self.right.rounding(S)
 
+    def onnx_values(self, X: Tensor, S: Array) -> Tensor:
+        return self.left.onnx_values(X, S) * self.right.onnx_values(X, S)
 
-class Unary(Kernel):
-    """One operand; the points are its points."""
+    def onnx_diagonal(self, X: Tensor) -> Tensor:
+        return self.left.onnx_diagonal(X) * self.right.onnx_diagonal(X)
 
-    kernel: Any = Operand()
-
-    @property
-    def kind(self) -> str:
-        return operand(self, "kernel").kind
-
-    @property
-    def symmetric(self) -> bool | None:
-        return self.kernel.symmetric
-
-    @property
-    def runs_user_code(self) -> bool:
-        return self.kernel.runs_user_code
-
-    @property
-    def one_call_per_value(self) -> bool:
-        return self.kernel.one_call_per_value
-
-    @property
-    def is_psd(self) -> bool | None:
-        return True if self.kernel.is_psd else None
-
-    def check_parameters(self) -> None:
-        operand(self, "kernel").check_parameters()
-
-    def landmarks(self, X: Array, indices: Array | None = None) -> Array:
-        return self.kernel.landmarks(X, indices)
-
-    def against(self, S: Array) -> Tile:
-        inner = self.kernel.against(S)
-        return lambda rows, columns=ALL: self.of_kernel(inner(rows, columns))
-
-    def diagonal(self, X: Array) -> Array:
-        return self.of_kernel(self.kernel.diagonal(X))
-
-    def magnitude(self, X: Array) -> Array:
-        return self.of_kernel(self.kernel.magnitude(X))
-
-    def of_kernel(self, t: Array) -> Array:
-        """The formula, on values of the operand that may be overwritten."""
-        raise NotImplementedError
+    def onnx_features(self, X: Tensor) -> Tensor:
+        F, G = self.left.onnx_features(X), self.right.onnx_features(X)
+        i, j = (index.ravel() for index in np.indices((F.width, G.width)))
+        return (F.columns(i) * G.columns(j)).of_width(len(i))
 
 
-class Scaled(Unary):
+class Scaled(FunctionOf):
     """c k with c >= 0: rule 1."""
 
+    in_expressions = False
     precedence = 2
 
     def __init__(self, kernel: Kernel | str, scale: float) -> None:
@@ -300,9 +218,23 @@ class Scaled(Unary):
     def is_psd(self) -> bool | None:
         return True if self.scale == 0 else self.kernel.is_psd
 
+    @property
+    def is_linear(self) -> bool:
+        return self.kernel.is_linear
+
+    def slope(self) -> Kernel | None:
+        return self.kernel.slope()
+
     def of_kernel(self, t: Array) -> Array:
         t *= float(self.scale)
         return t
+
+    def onnx_of_kernel(self, t: Tensor) -> Tensor:
+        return t.scaled(self.scale)
+
+    def onnx_features(self, X: Tensor) -> Tensor:
+        F = self.kernel.onnx_features(X)
+        return F.scaled(math.sqrt(self.scale)).of_width(F.width)
 
     def fused_form(self) -> Form | None:
         form = self.kernel.fused_form()
@@ -318,9 +250,10 @@ class Scaled(Unary):
         return self.kernel.rounding(S)
 
 
-class Power(Unary):
+class Power(FunctionOf):
     """k ** p for an integer p >= 0: a repeated product."""
 
+    in_expressions = False
     precedence = 3
 
     def __init__(self, kernel: Kernel | str, exponent: int) -> None:
@@ -341,6 +274,12 @@ class Power(Unary):
     def of_kernel(self, t: Array) -> Array:
         return integer_power(t, int(self.exponent))
 
+    def onnx_of_kernel(self, t: Tensor) -> Tensor:
+        return t ** int(self.exponent)
+
+    def onnx_features(self, X: Tensor) -> Tensor:
+        return onnx_symmetric_power(self.kernel.onnx_features(X), int(self.exponent))
+
     def features(self, X: Array) -> Array:
         return symmetric_power(self.kernel.features(X), int(self.exponent))
 
@@ -352,8 +291,10 @@ class Power(Unary):
         return max(1, int(self.exponent)) * self.kernel.rounding(S)
 
 
-class Exp(Unary):
+class Exp(FunctionOf):
     """exp(k): rule 4, the limit of polynomials with non-negative coefficients."""
+
+    in_expressions = False
 
     def __init__(self, kernel: Kernel | str) -> None:
         self.kernel = kernel
@@ -371,13 +312,18 @@ class Exp(Unary):
             )
         return in_place(xp.exp, t)
 
+    def onnx_of_kernel(self, t: Tensor) -> Tensor:
+        return t.exp()
+
     def rounding(self, S: Array) -> float:
         largest = float(namespace(S).max(self.kernel.diagonal(S)))
         return 4.0 + self.kernel.rounding(S) * max(1.0, 2 * largest)
 
 
-class PolynomialOf(Unary):
+class PolynomialOf(FunctionOf):
     """c0 + c1 k + c2 k^2 + ..., all coefficients >= 0: rule 3."""
+
+    in_expressions = False
 
     def __init__(self, kernel: Kernel | str, coefficients: Sequence[float]) -> None:
         self.kernel = kernel
@@ -410,6 +356,24 @@ class PolynomialOf(Unary):
             total += c
         return total
 
+    def onnx_of_kernel(self, t: Tensor) -> Tensor:
+        *rest, leading = (float(c) for c in self.coefficients)
+        total = t * 0.0 + leading
+        for c in reversed(rest):
+            total = total * t + c
+        return total
+
+    def onnx_features(self, X: Tensor) -> Tensor:
+        F = self.kernel.onnx_features(X)
+        total = None
+        for p, c in enumerate(self.coefficients):
+            if c > 0:
+                power = onnx_symmetric_power(F, p)
+                power = power.scaled(math.sqrt(c)).of_width(power.width)
+                both = power if total is None else total.concat(power)
+                total = both.of_width(power.width + (0 if total is None else total.width))
+        return F.full(1, 0.0).of_width(1) if total is None else total
+
     def features(self, X: Array) -> Array:
         F = require_dense(self.kernel.features(X))
         xp = namespace(F)
@@ -439,3 +403,7 @@ def _full(like, shape, value):
         dtype = np.float64 if like.dtype.kind == "O" else like.dtype
         return np.full(shape, value, dtype=dtype)
     return xp.full(shape, value, dtype=like.dtype, device=device(like))
+
+
+for node in (Constant, Sum, Product, Scaled, Power, Exp, PolynomialOf):
+    NODES[node.__name__] = node

@@ -15,16 +15,20 @@ from typing import Any, NoReturn, Self, overload
 import numpy as np
 import scipy.sparse
 
-from ..engine.arrays import as_numpy, is_array, namespace, same_kind
+from ..engine.arrays import is_array, namespace, same_kind
 from ..engine.forms import Form
 from . import points as pts
+from .capabilities import Capabilities
 from .parametrized import Parametrized
+from .texts import frozen, printed
 from .types import Array, Data, Tile
 
 ALL = slice(None)
+# What the operators build, by name: algebra.py, which is built on this file, enters its classes.
+NODES: dict[str, Any] = {}
 
 
-class Kernel(Parametrized):
+class Kernel(Parametrized, Capabilities):
     """A similarity k(x, z) between points.
 
     Kernels combine with ``+``, ``*``, ``**``, multiplication by a number, :meth:`exp` and
@@ -272,7 +276,7 @@ class Kernel(Parametrized):
         shown = [
             f"{name}={printed(value)}"
             for name, value in self.get_params(deep=False).items()
-            if name not in defaults or _frozen(value) != _frozen(defaults[name])
+            if name not in defaults or frozen(value) != frozen(defaults[name])
         ]
         return f"{type(self).__name__}({', '.join(shown)})"
 
@@ -294,46 +298,11 @@ class Kernel(Parametrized):
 def _identity(kernel):
     """What makes two kernels equal: their class and their parameters."""
     parameters = kernel.get_params(deep=False)
-    return (type(kernel), *((name, _frozen(parameters[name])) for name in sorted(parameters)))
+    return (type(kernel), *((name, frozen(parameters[name])) for name in sorted(parameters)))
 
 
 def _is_own(kernel):
     return type(kernel).__module__.split(".")[0] == __name__.split(".")[0]
-
-
-def printed_in(kernel, precedence):
-    """An operand as text, in parentheses where it binds less strongly than its place."""
-    binds = getattr(kernel, "precedence", precedence) >= precedence
-    return repr(kernel) if binds else f"({kernel!r})"
-
-
-def printed(value):
-    """A parameter as the text that gives it back; large arrays are abbreviated."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if is_array(value):
-        value = as_numpy(value)
-        return repr(value.tolist()) if value.size <= 100 else f"<array of shape {value.shape}>"
-    if callable(value) and hasattr(value, "__qualname__"):
-        return value.__qualname__
-    return repr(value)
-
-
-def _frozen(value):
-    """A hashable stand-in, equal for equal parameters (a list equals the array of its values)."""
-    if isinstance(value, np.generic):
-        return value.item()
-    if is_array(value):
-        value = as_numpy(value).tolist()
-    if isinstance(value, (list, tuple)):
-        return tuple(_frozen(item) for item in value)
-    if isinstance(value, slice):
-        return ("slice", value.start, value.stop, value.step)
-    try:
-        hash(value)
-    except TypeError:
-        return id(value)
-    return value
 
 
 def _looks_numeric(X):
@@ -387,11 +356,9 @@ def alike(X, Y, kernel=None):
 
 def _node(name, *arguments):
     """Build a node of the algebra on copies of its operands (k * k + k must not share leaves)."""
-    from . import algebra
-
-    node = getattr(algebra, name)(*(_copy(a) if isinstance(a, Kernel) else a for a in arguments))
-    node.check_parameters()
-    return node
+    made = NODES[name](*(_copy(a) if isinstance(a, Kernel) else a for a in arguments))
+    made.check_parameters()
+    return made
 
 
 def _copy(kernel):
@@ -400,8 +367,6 @@ def _copy(kernel):
 
 def _combine(name, left, right):
     """left + right or left * right, numbers allowed on either side."""
-    from . import algebra
-
     if isinstance(left, Kernel) and isinstance(right, Kernel):
         return _node(name, left, right)
     kernel, other = (left, right) if isinstance(left, Kernel) else (right, left)
@@ -413,7 +378,7 @@ def _combine(name, left, right):
         )
     if name == "Product":
         return _node("Scaled", kernel, other)
-    constant = algebra.Constant(other)
+    constant = NODES["Constant"](other)
     constant.check_parameters()
     return _node("Sum", *((left, constant) if kernel is left else (constant, right)))
 

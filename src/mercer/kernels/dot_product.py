@@ -17,10 +17,16 @@ from ..engine.arrays import (
 )
 from ..engine.forms import Form
 from .base import ALL, Kernel, is_integer, is_number, require
+from .capabilities import NoOnnxForm
 from .geometry import inner_products
-from .monomials import require_dense, symmetric_power, symmetric_power_dim
+from .monomials import (
+    onnx_symmetric_power,
+    require_dense,
+    symmetric_power,
+    symmetric_power_dim,
+)
 from .parameters import as_numbers, check_per_column, per_column
-from .types import Array, PerColumn, Tile
+from .types import Array, PerColumn, Tensor, Tile
 
 
 class DotProduct(Kernel):
@@ -56,6 +62,25 @@ class DotProduct(Kernel):
             products = row_norms(X, xp) if left is right else xp.sum(left * right, axis=1)
         return self.of_inner_product(products)
 
+    def onnx_of_inner_product(self, t: Tensor) -> Tensor:
+        """The formula, on a tensor of an ONNX graph."""
+        raise NoOnnxForm(self, "a graph")
+
+    def onnx_left(self, X: Tensor) -> Tensor:
+        """As ``left``, on a tensor of an ONNX graph."""
+        return X
+
+    def onnx_right(self, X: Tensor) -> Tensor:
+        """As ``right``, on a tensor of an ONNX graph."""
+        return self.onnx_left(X)
+
+    def onnx_values(self, X: Tensor, S: Array) -> Tensor:
+        return self.onnx_of_inner_product(self.onnx_left(X) @ self.right(S).T)
+
+    def onnx_diagonal(self, X: Tensor) -> Tensor:
+        products = self.onnx_left(X) * self.onnx_right(X)
+        return self.onnx_of_inner_product(products.sum(1, keepdims=True))
+
 
 class Linear(DotProduct):
     """<x, z>: the space of the data itself.
@@ -67,12 +92,20 @@ class Linear(DotProduct):
     array([[11.]])
     """
 
+    sklearn_names = ("linear",)
     is_psd = True
+    is_linear = True
 
     def fused_form(self) -> Form | None:
         return Form.of_inner_product(1.0, lambda t, xp: t, "power", 0.0, 1)
 
     def features(self, X: Array) -> Array:
+        return X
+
+    def onnx_of_inner_product(self, t: Tensor) -> Tensor:
+        return t
+
+    def onnx_features(self, X: Tensor) -> Tensor:
         return X
 
     def explicit_dim(self, n_features: int | None) -> int | None:
@@ -101,6 +134,8 @@ class Polynomial(DotProduct):
     >>> k.explicit_dim(2), k.explicit([[2.0, 3.0]]).round(2)
     (6, array([[4.  , 8.49, 2.83, 9.  , 4.24, 1.  ]]))
     """
+
+    sklearn_names = ("poly", "polynomial")
 
     def __init__(self, degree: int = 3, gamma: PerColumn = 1.0, coef0: float = 1.0) -> None:
         self.degree = degree
@@ -154,6 +189,18 @@ class Polynomial(DotProduct):
     def rounding(self, S: Array) -> float:
         return 4.0 + self.degree * (1 + S.shape[1] ** 0.5)
 
+    def onnx_right(self, X: Tensor) -> Tensor:
+        return X.scaled(as_numbers(self.gamma))
+
+    def onnx_of_inner_product(self, t: Tensor) -> Tensor:
+        return (t + float(self.coef0)) ** int(self.degree)
+
+    def onnx_features(self, X: Tensor) -> Tensor:
+        F = X.scaled(np.sqrt(as_numbers(self.gamma))).of_width(X.width)
+        if self.coef0 > 0:
+            F = F.concat(X.full(1, float(self.coef0) ** 0.5)).of_width(X.width + 1)
+        return onnx_symmetric_power(F, int(self.degree))
+
 
 class Cosine(DotProduct):
     """<x, z> / (|x| |z|): the angle alone. A zero row is orthogonal to everything.
@@ -165,6 +212,7 @@ class Cosine(DotProduct):
     array([[1.   , 0.707, 0.   ]])
     """
 
+    sklearn_names = ("cosine",)
     is_psd = True
 
     def left(self, X: Array) -> Array:
@@ -191,6 +239,16 @@ class Cosine(DotProduct):
     def rounding(self, S: Array) -> float:
         return 6.0 + S.shape[1] ** 0.5
 
+    def onnx_left(self, X: Tensor) -> Tensor:
+        X = X / X.abs().max(1).where_zero(1.0)  # in two steps, as above
+        return X / (X * X).sum(1, keepdims=True).sqrt().where_zero(1.0)
+
+    def onnx_of_inner_product(self, t: Tensor) -> Tensor:
+        return t
+
+    def onnx_features(self, X: Tensor) -> Tensor:
+        return self.onnx_left(X).of_width(X.width)
+
 
 class QuadraticForm(DotProduct):
     """x' A z for a symmetric positive semi-definite A: rule 8.
@@ -207,6 +265,7 @@ class QuadraticForm(DotProduct):
     """
 
     is_psd = True
+    is_linear = True
 
     def __init__(self, A: ArrayLike) -> None:
         self.A = A
@@ -278,6 +337,16 @@ class QuadraticForm(DotProduct):
     def rounding(self, S: Array) -> float:
         return 4.0 + 2 * (1 + S.shape[1])
 
+    def onnx_left(self, X: Tensor) -> Tensor:
+        B = self._root(as_numbers(self.A))
+        return (X @ B).of_width(B.shape[1])
+
+    def onnx_of_inner_product(self, t: Tensor) -> Tensor:
+        return t
+
+    def onnx_features(self, X: Tensor) -> Tensor:
+        return self.onnx_left(X)
+
 
 class Sigmoid(DotProduct):
     """tanh(gamma <x, z> + coef0): used as a kernel, and known not to be one in general.
@@ -294,6 +363,7 @@ class Sigmoid(DotProduct):
     False
     """
 
+    sklearn_names = ("sigmoid",)
     is_psd = False
 
     def __init__(self, gamma: PerColumn = 1.0, coef0: float = 0.0) -> None:
@@ -318,3 +388,9 @@ class Sigmoid(DotProduct):
         # tanh hides an infinite product, until it meets another
         gamma = float(np.max(np.abs(np.asarray(as_numpy(self.gamma), dtype=float))))
         return Linear().diagonal(X) * max(gamma, 1.0) + abs(float(self.coef0))
+
+    def onnx_right(self, X: Tensor) -> Tensor:
+        return X.scaled(as_numbers(self.gamma))
+
+    def onnx_of_inner_product(self, t: Tensor) -> Tensor:
+        return t.graph.op("Tanh", t + float(self.coef0))

@@ -10,37 +10,16 @@ import warnings
 
 from .. import kernels as _kernels
 from . import Kernel, as_kernel
+from .composite import Unary
 
 __all__ = ["KernelExpressionError", "parse_kernel"]
 
-# Kernels that plain text can describe: those that take functions are left out.
-KERNELS = {
-    name: getattr(_kernels, name)
-    for name in (
-        "Chi2",
-        "Constant",
-        "Cosine",
-        "Intersection",
-        "Laplacian",
-        "Linear",
-        "Matern",
-        "Normalized",
-        "OnColumns",
-        "Periodic",
-        "Polynomial",
-        "Precomputed",
-        "Projected",
-        "QuadraticForm",
-        "RBF",
-        "RationalQuadratic",
-        "SetOf",
-        "ShortestPaths",
-        "Sigmoid",
-        "Signature",
-        "Spectrum",
-        "Tanimoto",
-        "WeisfeilerLehman",
-    )
+# Kernels that plain text can describe, by the names of their classes.
+KERNELS: dict[str, type[Kernel]] = {
+    name: value
+    for name, value in ((name, getattr(_kernels, name)) for name in _kernels.__all__)
+    if isinstance(value, type) and issubclass(value, Kernel)
+    if value is not Kernel and value.in_expressions
 }
 METHODS = ("exp", "polynomial")
 LARGEST = 10**300
@@ -162,7 +141,7 @@ class _Reader:
         if name not in KERNELS:
             self.refuse(f"unknown kernel {name!r}.{_hint(name, KERNELS)}", node.func)
         arguments, named = self.arguments(node)
-        if name in ("OnColumns", "Normalized", "Projected", "SetOf") and arguments:
+        if issubclass(KERNELS[name], Unary) and arguments:
             arguments[0] = self.kernel(node.args[0])
         return self.built(KERNELS[name], node, arguments, named)
 

@@ -8,7 +8,7 @@ import scipy.sparse
 from ..engine.arrays import namespace
 from .base import ALL, Kernel, require
 from .geometry import inner_products, over_columns
-from .types import Array, Tile
+from .types import Array, Tensor, Tile
 
 # Sparse counts up to this one are compared by sparse products, one column per level.
 MOST_LEVELS = 64
@@ -33,6 +33,8 @@ class Tanimoto(Kernel):
     >>> Tanimoto()([[1, 1, 0, 1]], [[1, 0, 1, 1], [1, 1, 0, 1], [0, 0, 1, 0]])
     array([[0.5, 1. , 0. ]])
     """
+
+    non_negative_only = True
 
     @property
     def is_psd(self) -> bool | None:
@@ -74,6 +76,15 @@ class Tanimoto(Kernel):
     def rounding(self, S: Array) -> float:
         # The numerator and the denominator are sums of one sign.
         return 6.0 + S.shape[1]
+
+    def onnx_values(self, X: Tensor, S: Array) -> Tensor:
+        shared = X.graph.rowwise(X, S, lambda x, s: x.minimum(s))
+        union = X.sum(1, keepdims=True) + S.sum(axis=1) - shared
+        empty = X.graph.op("Equal", union, 0.0)
+        return X.graph.op("Where", empty, 1.0, shared / union.where_zero(1.0))
+
+    def onnx_diagonal(self, X: Tensor) -> Tensor:
+        return X.full(1, 1.0)
 
 
 def _checked(X):

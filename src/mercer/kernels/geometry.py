@@ -39,13 +39,13 @@ class EuclideanFrame:
         self.cancels = cancels
         self.scale = scale
         self.dtype = S.dtype
+        self.points = S
         if self.sparse:
             self.centre = None  # shifting would fill the matrix
             self.S = _scaled_sparse(S, scale)
             self.norms = _finite_sparse_norms(self.S)
             self.right = self.S.T.tocsr()
             return
-        self.points = S
         agree = _columns_that_agree(S, xp)
         with np.errstate(over="ignore", invalid="ignore"):  # refused by its norms
             self.centre = xp.sum(S, axis=0, dtype=xp.float64) / S.shape[0]
@@ -118,10 +118,10 @@ class EuclideanFrame:
     def _sparse_distances(self, rows, columns):
         require_same_storage(rows, self.S)
         x = _scaled_sparse(rows, self.scale)
-        S, right = (
-            (self.S, self.right)
+        points, right = (
+            (self.points, self.right)
             if columns == slice(None)
-            else (self.S[columns], self.right[:, columns])
+            else (self.points[columns], self.right[:, columns])
         )
         norms = _finite_sparse_norms(x)[:, None]
         minus_d2 = inner_products(x, right)
@@ -130,8 +130,9 @@ class EuclideanFrame:
         minus_d2 -= self.norms[columns]
         i, j = np.nonzero(minus_d2 >= -self.cancels * norms)
         step = max(1, GATHERED_VALUES // x.shape[1])
-        for a in range(0, len(i), step):
-            difference = x[i[a : a + step]] - S[j[a : a + step]]
+        for a in range(0, len(i), step):  # of the points as they came: scaled ones are rounded
+            near, others = rows[i[a : a + step]], points[j[a : a + step]]
+            difference = _scaled_sparse(near.astype(np.float64) - others, self.scale)
             exact = difference.multiply(difference).sum(axis=1)
             minus_d2[i[a : a + step], j[a : a + step]] = -np.asarray(exact).ravel()
         return minus_d2 if self.dtype == np.float64 else minus_d2.astype(self.dtype)
@@ -195,3 +196,19 @@ def over_columns(term, rows, S, weights=1.0):
 
 def square_root(d2, xp):
     return in_place(xp.sqrt, d2)
+
+
+def dense_rows(X, kernel):
+    if scipy.sparse.issparse(X):
+        raise TypeError(
+            f"{type(kernel).__name__} compares points column by column and needs dense rows; pass "
+            "X.toarray(), or use a kernel of inner products or Euclidean distances (Linear, "
+            "Polynomial, Cosine, RBF, Matern, RationalQuadratic), which take sparse rows."
+        )
+    return X
+
+
+def ones_for(X):
+    if scipy.sparse.issparse(X):
+        return np.ones(X.shape[0], dtype=X.dtype)
+    return namespace(X).ones_like(X[:, 0])

@@ -2,14 +2,16 @@
 
 from ..engine.arrays import in_place, namespace
 from .base import ALL, Kernel, require
-from .geometry import over_columns
-from .parameters import check_per_column, per_column_or_number
-from .stationary import dense_rows, ones_for
-from .types import Array, PerColumn, Tile
+from .geometry import dense_rows, ones_for, over_columns
+from .parameters import as_numbers, check_per_column, per_column_or_number
+from .types import Array, PerColumn, Tensor, Tile
 
 
 class Histogram(Kernel):
     """A sum over columns of a term in two non-negative numbers."""
+
+    takes_sparse = False
+    non_negative_only = True
 
     def checked(self, X: Array) -> Array:
         X = dense_rows(X, self)
@@ -36,6 +38,7 @@ class Chi2(Histogram):
     array([[1.   , 0.135]])
     """
 
+    sklearn_names = ("chi2",)
     is_psd = True
 
     def __init__(self, gamma: PerColumn = 1.0) -> None:
@@ -74,6 +77,18 @@ class Chi2(Histogram):
     def rounding(self, S: Array) -> float:
         return 6.0 + S.shape[1]
 
+    def onnx_values(self, X: Tensor, S: Array) -> Tensor:
+        gamma = as_numbers(self.gamma)
+
+        def term(x, s):
+            difference = x - s
+            return difference / (x + s).where_zero(1.0) * difference * gamma
+
+        return (-X.graph.rowwise(X, S, term)).exp()
+
+    def onnx_diagonal(self, X: Tensor) -> Tensor:
+        return X.full(1, 1.0)
+
 
 class Intersection(Histogram):
     """sum_c min(x_c, z_c): what two histograms have in common.
@@ -85,6 +100,7 @@ class Intersection(Histogram):
     array([[3.]])
     """
 
+    sklearn_names = ("intersection",)
     is_psd = True
 
     def against(self, S: Array) -> Tile:
@@ -101,3 +117,9 @@ class Intersection(Histogram):
 
     def rounding(self, S: Array) -> float:
         return 4.0 + S.shape[1]
+
+    def onnx_values(self, X: Tensor, S: Array) -> Tensor:
+        return X.graph.rowwise(X, S, lambda x, s: x.minimum(s))
+
+    def onnx_diagonal(self, X: Tensor) -> Tensor:
+        return X.sum(1, keepdims=True)

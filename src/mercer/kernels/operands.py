@@ -2,6 +2,7 @@
 
 from . import points as pts
 from .base import Kernel
+from .capabilities import NAMED
 
 
 class Operand:
@@ -17,8 +18,6 @@ class Operand:
         return self if node is None else vars(node)[self.name]
 
     def __set__(self, node, value):
-        from .adapters import NAMED  # which is built on the algebra, and so on this file
-
         known = isinstance(value, str) and value.lower() in NAMED
         vars(node)[self.name] = NAMED[value.lower()]() if known else value
 

@@ -5,10 +5,11 @@ import scipy.sparse
 from numpy.typing import ArrayLike
 
 from ..engine.arrays import namespace, on_device_of
-from .algebra import Unary
-from .base import ALL, Kernel, printed, require
+from .base import ALL, Kernel, require
+from .composite import Unary
 from .parameters import as_numbers
-from .types import Array, Tile
+from .texts import printed
+from .types import Array, Tensor, Tile
 
 
 class Projected(Unary):
@@ -114,3 +115,16 @@ class Projected(Unary):
         reach = float(xp.max(abs(S) @ on_device_of(A, Z, dtype=S.dtype)))
         spread = float(xp.max(xp.abs(Z - xp.mean(Z, axis=0))))
         return self.kernel.rounding(Z) * (2 + (reach / spread if spread > 0 else 0.0))
+
+    def _onnx_projected(self, X):
+        A = as_numbers(self.A)
+        return (X @ A).of_width(A.shape[1])
+
+    def onnx_values(self, X: Tensor, S: Array) -> Tensor:
+        return self.kernel.onnx_values(self._onnx_projected(X), self.project(S))
+
+    def onnx_diagonal(self, X: Tensor) -> Tensor:
+        return self.kernel.onnx_diagonal(self._onnx_projected(X))
+
+    def onnx_features(self, X: Tensor) -> Tensor:
+        return self.kernel.onnx_features(self._onnx_projected(X))

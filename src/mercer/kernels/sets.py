@@ -7,8 +7,8 @@ import numpy as np
 import scipy.sparse
 
 from ..engine.tiles import TILE_VALUES
-from .algebra import Unary
 from .base import ALL, Kernel, require
+from .composite import Unary
 from .hashing import rows_of_entries, scaled_rows, squared_lengths
 from .sparse_map import ObjectKernel, Products
 from .types import Array, Tile

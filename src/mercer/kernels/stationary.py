@@ -5,13 +5,13 @@ from types import ModuleType
 from typing import Self
 
 import numpy as np
-import scipy.sparse
 from scipy.special import kv
 
 from ..engine.arrays import in_place, is_numpy, namespace
 from ..engine.forms import Form
 from .base import ALL, Kernel, is_number, require
-from .geometry import EuclideanFrame, over_columns, square_root
+from .capabilities import NoOnnxForm
+from .geometry import EuclideanFrame, dense_rows, ones_for, square_root
 from .matern import MANY_DERIVATIVES, matern_of_large_nu
 from .parameters import (
     RULES,
@@ -20,9 +20,8 @@ from .parameters import (
     column_scale,
     gamma_from_data,
     per_column,
-    per_column_or_number,
 )
-from .types import Array, Gamma, PerColumn, Tile
+from .types import Array, Gamma, PerColumn, Tensor, Tile
 
 
 class Stationary(Kernel):
@@ -79,6 +78,28 @@ class Stationary(Kernel):
             return 4 + reach / 2
         return 4 + reach / 2 + 2 * reach * r2 * self.steepest(self.cancels * r2)
 
+    def onnx_of_squared_distance(self, d2: Tensor) -> Tensor:
+        """The formula, on a tensor of an ONNX graph."""
+        raise NoOnnxForm(self, "a graph")
+
+    def onnx_embed(self, X: Tensor) -> Tensor:
+        """As ``embed``, on a tensor of an ONNX graph."""
+        return X
+
+    def onnx_values(self, X: Tensor, S: Array) -> Tensor:
+        X, S = self.onnx_embed(X), self.embed(S)
+        centre, scale = S.mean(axis=0), np.broadcast_to(as_numbers(self.scale()), S.shape[1])
+        X, S = (X - centre).scaled(scale), (S - centre) * scale
+        if self.cancels <= 1e-12:  # smooth in d^2: products of rows will do
+            norms = (X * X).sum(1, keepdims=True)
+            d2 = ((X @ (-2.0 * S.T)) + norms + (S * S).sum(axis=1)).maximum(0.0)
+        else:
+            d2 = X.graph.rowwise(X, S, lambda x, s: (x - s) * (x - s))
+        return self.onnx_of_squared_distance(d2)
+
+    def onnx_diagonal(self, X: Tensor) -> Tensor:
+        return X.full(1, 1.0)
+
 
 class RBF(Stationary):
     """exp(-gamma |x - z|^2): nearness. With a length scale s, gamma = 1 / (2 s^2).
@@ -98,6 +119,7 @@ class RBF(Stationary):
            [0.135, 0.607, 1.   ]])
     """
 
+    sklearn_names = ("rbf",)
     is_psd = True
 
     def __init__(self, gamma: Gamma = "scale") -> None:
@@ -120,6 +142,12 @@ class RBF(Stationary):
     def fused_form(self) -> Form | None:
         return Form.of_distance(self.scale(), self.of_minus_squared_distance, "exp")
 
+    def slope(self) -> Kernel | None:
+        return self
+
+    def onnx_of_squared_distance(self, d2: Tensor) -> Tensor:
+        return (-d2).exp()
+
 
 class RationalQuadratic(Stationary):
     """(1 + d^2 / (2 a l^2))^-a: a scale mixture of RBF kernels.
@@ -138,6 +166,7 @@ class RationalQuadratic(Stationary):
     array([[0.667, 0.333]])
     """
 
+    sklearn_names = ("rational_quadratic",)
     is_psd = True
 
     def __init__(self, alpha: float = 1.0, length_scale: PerColumn = 1.0) -> None:
@@ -168,6 +197,13 @@ class RationalQuadratic(Stationary):
         a = float(self.alpha)
         return Form.of_distance(self.scale(), self.of_minus_squared_distance, "rational", a)
 
+    def slope(self) -> Kernel | None:
+        a = float(self.alpha)
+        return RationalQuadratic(a + 1, np.multiply(self.length_scale, (a / (a + 1)) ** 0.5))
+
+    def onnx_of_squared_distance(self, d2: Tensor) -> Tensor:
+        return (d2 / (2.0 * float(self.alpha)) + 1.0) ** -float(self.alpha)
+
 
 class Matern(Stationary):
     """The Matern family: nu = 1/2 is exp(-d / l), nu to infinity is RBF.
@@ -186,6 +222,7 @@ class Matern(Stationary):
     array([[1.   , 0.368, 0.135]])
     """
 
+    sklearn_names = ("matern",)
     is_psd = True
 
     def __init__(self, nu: float = 1.5, length_scale: PerColumn = 1.0) -> None:
@@ -235,6 +272,24 @@ class Matern(Stationary):
         closed = {0.5: "matern12", 1.5: "matern32", 2.5: "matern52"}.get(self.nu)
         return Form.of_distance(self.scale(), self.of_minus_squared_distance, closed)
 
+    def slope(self) -> Kernel | None:
+        nu = float(self.nu)
+        if nu <= 1:
+            return None
+        return Matern(nu - 1, np.multiply(self.length_scale, ((nu - 1) / nu) ** 0.5))
+
+    def onnx_of_squared_distance(self, d2: Tensor) -> Tensor:
+        d = d2.sqrt().minimum(1e18)
+        if self.nu == 0.5:
+            return (-d).exp()
+        if self.nu == 1.5:
+            d = d * math.sqrt(3)
+            return (d + 1.0) * (-d).exp()
+        if self.nu == 2.5:
+            d = d * math.sqrt(5)
+            return (d + 1.0 + d * d / 3.0) * (-d).exp()
+        return super().onnx_of_squared_distance(d2)
+
     def _general(self, d):
         """2^(1-nu) / Gamma(nu) (sqrt(2 nu) d)^nu K_nu(sqrt(2 nu) d), continued by 1 at d = 0."""
         if not is_numpy(d):
@@ -272,6 +327,8 @@ class Periodic(Stationary):
     array([[0.368, 0.135, 1.   ]])
     """
 
+    sklearn_names = ("periodic",)
+    takes_sparse = False
     is_psd = True
 
     def __init__(self, length_scale: PerColumn = 1.0, period: PerColumn = 1.0) -> None:
@@ -302,70 +359,12 @@ class Periodic(Stationary):
     def of_minus_squared_distance(self, minus_d2: Array, xp: ModuleType) -> Array:
         return in_place(xp.exp, minus_d2)
 
+    def onnx_embed(self, X: Tensor) -> Tensor:
+        period = np.broadcast_to(as_numbers(self.period), X.width)
+        angle = X.graph.op("Mod", X, period, fmod=1) * (2 * math.pi / period)
+        weight = 1 / as_numbers(self.length_scale) / math.sqrt(2)
+        cos, sin = (X.graph.op(name, angle).scaled(weight) for name in ("Cos", "Sin"))
+        return cos.concat(sin)
 
-class Laplacian(Kernel):
-    """exp(-gamma |x - z|_1), the L1 distance: a product over columns.
-
-    Parameters
-    ----------
-    gamma : float, list of one a column, "scale" or "median"
-        The rules are those of RBF, with absolute deviations and distances.
-
-    Examples
-    --------
-    >>> from mercer import Laplacian
-    >>> Laplacian(gamma=1.0)([[0.0, 0.0]], [[1.0, 0.0], [1.0, 1.0]]).round(3)
-    array([[0.368, 0.135]])
-    """
-
-    is_psd = True
-
-    def __init__(self, gamma: Gamma = "scale") -> None:
-        self.gamma = gamma
-
-    def check_parameters(self) -> None:
-        check_per_column("Laplacian", "gamma", self.gamma, rules=RULES)
-
-    def bind_points(self, X: Array, names: list[str] | None) -> Self:
-        self.check_parameters()
-        rule = isinstance(self.gamma, str)
-        gamma = gamma_from_data(self.gamma, X, absolute=True) if rule else self.gamma
-        return self.with_parameters(gamma=gamma)
-
-    def against(self, S: Array) -> Tile:
-        S, xp = dense_rows(S, self), namespace(S)
-        gamma = per_column_or_number(S, self.gamma)
-
-        def tile(rows, columns=ALL):
-            rows = dense_rows(rows, self)
-            d = over_columns(lambda x, s: in_place(xp.abs, x - s), rows, S[columns, :], gamma)
-            d *= -1.0
-            return in_place(xp.exp, d)
-
-        return tile
-
-    def diagonal(self, X: Array) -> Array:
-        return ones_for(X)
-
-    def largest_terms(self, X: Array) -> Array:
-        X = dense_rows(X, self)
-        return 2 * namespace(X).sum(namespace(X).abs(X), axis=1)  # at least |x - z|_1, about
-
-    def rounding(self, S: Array) -> float:
-        return 4.0 + S.shape[1]
-
-
-def dense_rows(X, kernel):
-    if scipy.sparse.issparse(X):
-        raise TypeError(
-            f"{type(kernel).__name__} compares points column by column and needs dense rows; pass "
-            "X.toarray(), or use a kernel of inner products or Euclidean distances (Linear, "
-            "Polynomial, Cosine, RBF, Matern, RationalQuadratic), which take sparse rows."
-        )
-    return X
-
-
-def ones_for(X):
-    if scipy.sparse.issparse(X):
-        return np.ones(X.shape[0], dtype=X.dtype)
-    return namespace(X).ones_like(X[:, 0])
+    def onnx_of_squared_distance(self, d2: Tensor) -> Tensor:
+        return (-d2).exp()

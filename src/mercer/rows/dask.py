@@ -12,7 +12,7 @@ import numpy as np
 from ..engine.memory import coordinates
 from .dask_compat import empty_frame, made_up_frame
 from .graphs import total_on_cluster, tree, with_their_blocks
-from .tasks import Parcel, client_of, opened, share, share_with_all
+from .tasks import Parcel, client_of, opened, require_on_workers, share, share_with_all
 
 
 def is_dask(X):
@@ -41,6 +41,7 @@ class Partitions:
         self.X = X if self.frame else _whole_rows(X)
         self.blocks = _blocks(self.X)
         self.client = client_of(X)
+        require_on_workers(self.client)
         self._lengths = None
 
     @property

@@ -13,8 +13,9 @@ from .dask import Partitions, example_row, is_dask, is_dask_frame
 from .dask_compat import empty_frame
 from .tasks import client_of, current_worker, panels, share, task
 
-# Models up to this size stay in the graph of a lazy result; larger ones go to the cluster first.
-SMALL_MODEL = 4 << 20
+# Models up to this size stay in the graph of a lazy result, which can then be computed anywhere and
+# at any time. Larger ones go to the cluster first, and leave it with its client.
+LARGEST_IN_GRAPH = 256 << 20
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
@@ -43,7 +44,7 @@ def apply(estimator, name, X, args=(), kwargs=None):
             "set_output(transform='default'); a DataFrame comes back as a DataFrame."
         )
     call, client = (copy.copy(estimator), name, args, kwargs), client_of(X)
-    large = client is not None and len(pickle.dumps(call)) > SMALL_MODEL
+    large = client is not None and len(pickle.dumps(call)) > LARGEST_IN_GRAPH
     shared = share(call, client if large else None)
     if isinstance(answer, tuple):
         names = [_names(estimator, f"{name}{i or ''}", np.asarray(a)) for i, a in enumerate(answer)]

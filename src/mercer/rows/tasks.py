@@ -8,12 +8,16 @@ import sys
 import threading
 from contextlib import suppress
 from functools import wraps
+from importlib.util import find_spec
 from uuid import uuid4
+from weakref import WeakSet
 
 from ..engine.threads import one_blas_thread, single_threaded
 
 # Values of coordinates that a task holds at once, whatever the size of its partition.
 PANEL_VALUES = 1 << 22
+# Clients whose workers were asked.
+_ASKED: WeakSet = WeakSet()
 
 
 def client_of(*collections):
@@ -25,6 +29,25 @@ def client_of(*collections):
 
     owner = getattr(get_scheduler(collections=collections), "__self__", None)
     return owner if isinstance(owner, Client) else None
+
+
+def require_on_workers(client):
+    """Refuse workers that cannot import this library: their tasks would never end.
+
+    Each client is asked once. (`find_spec` is Python's own, so every worker can run it.)
+    """
+    if client is None or client in _ASKED or client.asynchronous:
+        return
+    package = __name__.split(".")[0]
+    answers = client.run(find_spec, package, on_error="return")
+    lacking = [worker for worker, found in answers.items() if found is None]
+    if lacking:
+        raise RuntimeError(
+            f"{len(lacking)} of {len(answers)} Dask workers cannot import {package}, for example "
+            f"{lacking[0]}. Install it in the workers' environment: pip install {package}."
+        )
+    if answers:  # a cluster may have no workers yet
+        _ASKED.add(client)
 
 
 def is_future(thing):

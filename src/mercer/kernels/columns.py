@@ -1,0 +1,170 @@
+"""OnColumns: a kernel on a group of columns, rules 9 and 10 of [KERNELS]."""
+
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse
+
+from ..engine.arrays import as_numpy, is_array, namespace, on_device_of
+from .base import ALL, Kernel, require
+from .composite import Unary
+from .texts import printed
+from .types import Array, Columns, Tensor, Tile
+
+
+class OnColumns(Unary):
+    """k on a group of columns: rules 9 and 10, for kernels on separate variables.
+
+    Parameters
+    ----------
+    kernel : Kernel or str
+    columns : int, list of int, slice, boolean mask, str or list of str
+        Positions, or names when the data are a frame. One column given without a list reaches a
+        kernel on objects as its bare values, as in scikit-learn's ColumnTransformer.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from mercer import RBF, Linear, OnColumns
+    >>> frame = pd.DataFrame({"age": [30.0, 50.0], "height": [1.6, 1.8], "pay": [2.0, 3.0]})
+    >>> k = OnColumns(RBF(0.01), ["age", "height"]) * OnColumns(Linear(), "pay")
+    >>> k(frame).round(3)
+    array([[4.  , 0.11],
+           [0.11, 9.  ]])
+    """
+
+    kind = "table"
+
+    def __init__(self, kernel: Kernel | str, columns: Columns) -> None:
+        self.kernel = kernel
+        self.columns = columns
+
+    def __repr__(self) -> str:
+        return f"OnColumns({self.kernel!r}, {printed(self.columns)})"
+
+    @property
+    def is_psd(self) -> bool | None:
+        return self.kernel.is_psd
+
+    def check_parameters(self) -> None:
+        super().check_parameters()
+        require(
+            self.kernel.kind != "gram",
+            "OnColumns(Precomputed(), ...) has no meaning: a Gram matrix has no columns of data.",
+        )
+
+    def bind_points(self, X: Array, names: list[str] | None) -> Self:
+        self.check_parameters()
+        positions = self.positions(X.shape[1], names)
+        inner_names = None if names is None else [names[i] for i in positions]
+        placed = self.with_parameters(columns=positions[0] if _is_one(self.columns) else positions)
+        placed.kernel = self.kernel.bind_points(placed.select(X), inner_names)
+        return placed
+
+    def positions(self, n_columns: int, names: list[str] | None = None) -> list[int]:
+        """The selected columns as a list of integers."""
+        columns: Any = self.columns
+        if isinstance(columns, slice):
+            return self._sliced(columns, n_columns)
+        if is_array(columns):
+            columns = as_numpy(columns)
+        if not _is_one(columns) and not np.iterable(columns):
+            raise TypeError(
+                f"OnColumns takes positions, a mask, a slice or names, got {columns!r}."
+            )
+        columns = [columns] if _is_one(columns) else list(columns)
+        require(len(columns) > 0, "OnColumns(kernel, columns) needs at least one column, got none.")
+        if all(isinstance(c, str) for c in columns):
+            return self._named(columns, names)
+        if all(isinstance(c, (bool, np.bool_)) for c in columns):
+            require(
+                len(columns) == n_columns,
+                f"OnColumns got a mask of {len(columns)} values for data with {n_columns} columns.",
+            )
+            require(any(columns), "OnColumns got a mask that selects no column.")
+            return [i for i, chosen in enumerate(columns) if chosen]
+        bad = [c for c in columns if not isinstance(c, (int, np.integer))]
+        require(not bad, f"OnColumns takes positions, a mask, a slice or names, got {bad[:1]!r}.")
+        outside = [int(c) for c in columns if not -n_columns <= c < n_columns]
+        require(
+            not outside,
+            f"OnColumns asks for column {outside[:1]} of data with {n_columns} columns.",
+        )
+        return [int(c) % n_columns for c in columns]
+
+    def _sliced(self, columns, n_columns):
+        if any(isinstance(end, str) for end in (columns.start, columns.stop)):
+            raise TypeError(
+                f"OnColumns takes slices of positions, got {columns!r}; list the names."
+            )
+        positions = list(range(n_columns))[columns]
+        require(
+            len(positions) > 0,
+            f"OnColumns: {columns!r} selects no column of data with {n_columns} columns.",
+        )
+        return positions
+
+    def _named(self, columns, names):
+        require(
+            names is not None,
+            f"OnColumns names the columns {columns}, and the data are a plain array without names: "
+            "pass a DataFrame, or give positions.",
+        )
+        missing = [c for c in columns if c not in names]
+        require(not missing, f"OnColumns: no column named {missing[:1]} in {names}.")
+        return [names.index(c) for c in columns]
+
+    def select(self, X: Array) -> Array:
+        """The points that the kernel sees."""
+        positions = self.positions(X.shape[1])
+        if scipy.sparse.issparse(X):
+            return X[:, positions]
+        xp = namespace(X)
+        if xp is np:
+            if _is_one(self.columns) and self.kernel.kind == "objects":
+                return self.kernel.points(X[:, positions[0]])
+            Z = X[:, positions]
+            return self.kernel.points(Z) if Z.dtype.kind == "O" else Z
+        return xp.take(X, on_device_of(np.array(positions), X, dtype=xp.int64), axis=1)
+
+    def against(self, S: Array) -> Tile:
+        inner = self.kernel.against(self.select(S))
+        return lambda rows, columns=ALL: inner(self.select(rows), columns)
+
+    def landmarks(self, X: Array, indices: Array | None = None) -> Array:
+        return Kernel.landmarks(self, X, indices)
+
+    def diagonal(self, X: Array) -> Array:
+        return self.kernel.diagonal(self.select(X))
+
+    def magnitude(self, X: Array) -> Array:
+        return self.kernel.magnitude(self.select(X))
+
+    def features(self, X: Array) -> Array:
+        return self.kernel.features(self.select(X))
+
+    def explicit_dim(self, n_features: int | None) -> int | None:
+        if n_features is None:
+            raise ValueError("OnColumns: n_features must be a number of columns, got None.")
+        return self.kernel.explicit_dim(len(self.positions(n_features)))
+
+    def rounding(self, S: Array) -> float:
+        return self.kernel.rounding(self.select(S))
+
+    def _onnx_selected(self, X):
+        positions = self.positions(X.width)
+        return X.columns(positions).of_width(len(positions))
+
+    def onnx_values(self, X: Tensor, S: Array) -> Tensor:
+        return self.kernel.onnx_values(self._onnx_selected(X), self.select(S))
+
+    def onnx_diagonal(self, X: Tensor) -> Tensor:
+        return self.kernel.onnx_diagonal(self._onnx_selected(X))
+
+    def onnx_features(self, X: Tensor) -> Tensor:
+        return self.kernel.onnx_features(self._onnx_selected(X))
+
+
+def _is_one(columns):
+    """Whether a column was given without a list around it."""
+    return isinstance(columns, (str, int, np.integer)) and not isinstance(columns, bool)

@@ -1,0 +1,70 @@
+"""Laplacian: nearness by the sum of absolute differences."""
+
+from typing import Self
+
+from ..engine.arrays import in_place, namespace
+from .base import ALL, Kernel
+from .geometry import dense_rows, ones_for, over_columns
+from .parameters import RULES, as_numbers, check_per_column, gamma_from_data, per_column_or_number
+from .types import Array, Gamma, Tensor, Tile
+
+
+class Laplacian(Kernel):
+    """exp(-gamma |x - z|_1), the L1 distance: a product over columns.
+
+    Parameters
+    ----------
+    gamma : float, list of one a column, "scale" or "median"
+        The rules are those of RBF, with absolute deviations and distances.
+
+    Examples
+    --------
+    >>> from mercer import Laplacian
+    >>> Laplacian(gamma=1.0)([[0.0, 0.0]], [[1.0, 0.0], [1.0, 1.0]]).round(3)
+    array([[0.368, 0.135]])
+    """
+
+    sklearn_names = ("laplacian",)
+    takes_sparse = False
+    is_psd = True
+
+    def __init__(self, gamma: Gamma = "scale") -> None:
+        self.gamma = gamma
+
+    def check_parameters(self) -> None:
+        check_per_column("Laplacian", "gamma", self.gamma, rules=RULES)
+
+    def bind_points(self, X: Array, names: list[str] | None) -> Self:
+        self.check_parameters()
+        rule = isinstance(self.gamma, str)
+        gamma = gamma_from_data(self.gamma, X, absolute=True) if rule else self.gamma
+        return self.with_parameters(gamma=gamma)
+
+    def against(self, S: Array) -> Tile:
+        S, xp = dense_rows(S, self), namespace(S)
+        gamma = per_column_or_number(S, self.gamma)
+
+        def tile(rows, columns=ALL):
+            rows = dense_rows(rows, self)
+            d = over_columns(lambda x, s: in_place(xp.abs, x - s), rows, S[columns, :], gamma)
+            d *= -1.0
+            return in_place(xp.exp, d)
+
+        return tile
+
+    def diagonal(self, X: Array) -> Array:
+        return ones_for(X)
+
+    def largest_terms(self, X: Array) -> Array:
+        X = dense_rows(X, self)
+        return 2 * namespace(X).sum(namespace(X).abs(X), axis=1)  # at least |x - z|_1, about
+
+    def rounding(self, S: Array) -> float:
+        return 4.0 + S.shape[1]
+
+    def onnx_values(self, X: Tensor, S: Array) -> Tensor:
+        gamma = as_numbers(self.gamma)
+        return (-X.graph.rowwise(X, S, lambda x, s: (x - s).abs() * gamma)).exp()
+
+    def onnx_diagonal(self, X: Tensor) -> Tensor:
+        return X.full(1, 1.0)

@@ -1,0 +1,40 @@
+"""Parameters as text, and as something to compare by."""
+
+import numpy as np
+
+from ..engine.arrays import as_numpy, is_array
+
+
+def printed_in(kernel, precedence):
+    """An operand as text, in parentheses where it binds less strongly than its place."""
+    binds = getattr(kernel, "precedence", precedence) >= precedence
+    return repr(kernel) if binds else f"({kernel!r})"
+
+
+def printed(value):
+    """A parameter as the text that gives it back; large arrays are abbreviated."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if is_array(value):
+        value = as_numpy(value)
+        return repr(value.tolist()) if value.size <= 100 else f"<array of shape {value.shape}>"
+    if callable(value) and hasattr(value, "__qualname__"):
+        return value.__qualname__
+    return repr(value)
+
+
+def frozen(value):
+    """A hashable stand-in, equal for equal parameters (a list equals the array of its values)."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if is_array(value):
+        value = as_numpy(value).tolist()
+    if isinstance(value, (list, tuple)):
+        return tuple(frozen(item) for item in value)
+    if isinstance(value, slice):
+        return ("slice", value.start, value.stop, value.step)
+    try:
+        hash(value)
+    except TypeError:
+        return id(value)
+    return value
