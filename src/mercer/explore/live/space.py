@@ -67,9 +67,11 @@ class LiveSpace:
         What the landmarks do not see counts as spread evenly over all directions that are left.
         """
         missed = float(self.residuals @ self.diagonal)
-        left = max(1, len(self.diagonal) - len(self.values))
-        square = float((self.values**2).sum()) + missed**2 / left
-        return (float(self.values.sum()) + missed) ** 2 / square if square > 0 else 0.0
+        unit = max(float(self.values.max(initial=0.0)), missed) or 1.0  # squares would overflow
+        values, missed = self.values / unit, missed / unit
+        left = max(1, len(self.diagonal) - len(values))
+        square = float((values**2).sum()) + missed**2 / left
+        return (float(values.sum()) + missed) ** 2 / square if square > 0 else 0.0
 
     @property
     def relative_variance(self) -> float:
@@ -80,7 +82,8 @@ class LiveSpace:
 
     @property
     def longest_share(self) -> float:
-        return longest_share(np.asarray(self.path.Q))
+        Q = np.asarray(self.path.Q)
+        return longest_share(Q / (np.abs(Q).max(initial=0.0) or 1.0))
 
     @property
     def exact(self) -> bool:
