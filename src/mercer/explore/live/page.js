@@ -193,14 +193,14 @@
       if (n.score !== null && about.task === "classes") facts.unshift(["wrong when left out", n.wrong + " of " + about.rows]);
       if (n.alpha !== null) facts.push(["penalty", digits(n.alpha)]);
       facts.push(["a kernel?", {"by construction": "by construction", "not refuted": "not refuted here", "refuted": "no: repaired here"}[n.validity]]);
-      facts.push(["landmarks see", n.exact ? "everything" : percent(1 - n.missed) + " (worst row " + percent(1 - n.worst) + ")"]);
+      facts.push(["landmarks miss", n.exact ? "nothing" : percent(n.missed) + " (worst row " + percent(n.worst) + ")"]);
       const keep = $("facts").querySelector("[data-certificate]");
       $("facts").replaceChildren();
       for (const [name, value] of facts) { make("dt", name, {}, $("facts")); make("dd", value, {}, $("facts")); }
       if (keep) certificate(keep.dataset.certificate);
     },
     certificate(c) {
-      certificate(c.bound === null ? "none: repaired" : "error below " + digits(c.bound, 2) + " of the largest value");
+      certificate(c.bound === null ? "none: repaired" : "error below " + digits(c.bound, 2) + " k(x, x)");
     },
     findings(list) {
       $("findings").replaceChildren();
@@ -404,6 +404,20 @@
     const before = points.selected.indices;
     const same = before.length === mine.length && mine.every((row, i) => row === before[i]);
     points.selected.indices = same ? [] : mine;
+  });
+  // Clicks in the picture. (Bokeh's own taps become long presses where the page is slow to answer.)
+  const near = 9;  // a click within so many pixels of a point is a click on it
+  let pressed = null;
+  $("space").addEventListener("pointerdown", (event) => { pressed = [event.clientX, event.clientY]; });
+  $("space").addEventListener("click", (event) => {
+    const view = Bokeh.index.find_one(space), frame = view.frame;
+    const onTools = event.composedPath().some((part) => part.classList && /bk-Toolbar/.test(part.className));
+    const moved = !pressed || Math.hypot(event.clientX - pressed[0], event.clientY - pressed[1]) > 4;
+    const box = view.el.getBoundingClientRect(), sx = event.clientX - box.left, sy = event.clientY - box.top;
+    const inside = sx >= frame.bbox.left && sx <= frame.bbox.right && sy >= frame.bbox.top && sy <= frame.bbox.bottom;
+    if (onTools || moved || !inside) return;
+    const reach = near * Math.abs(space.x_range.end - space.x_range.start) / frame.bbox.width;
+    send({do: "tap", x: frame.x_scale.invert(sx), y: frame.y_scale.invert(sy), reach});
   });
   $("row").addEventListener("change", () => {
     const index = Array.from(points.data.row).indexOf(Number($("row").value));

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from bokeh.document import Document
-from bokeh.events import Tap
 from bokeh.models import ColumnDataSource, HoverTool, Range1d
 from bokeh.plotting import figure
 from jinja2 import Environment, FileSystemLoader
@@ -23,8 +22,6 @@ MANY = 4000
 # Shapes of the legend as characters.
 SIGNS = {"o": "●", "^": "▲", "s": "■", "D": "◆", "v": "▼", "P": "✚", "X": "✖", "*": "★"}
 REACH = 1.1  # the pictures show -REACH to REACH
-# A click within so many pixels of a point is a click on it.
-NEAR_PIXELS = 9
 
 
 def source_of(session: Session) -> ColumnDataSource:
@@ -64,6 +61,7 @@ def picture(name: str, place: str, source: ColumnDataSource, hover: bool = True)
         tools="pan,wheel_zoom,lasso_select,box_select,reset",
         active_drag="lasso_select",
         toolbar_location="right" if hover else None,
+        toolbar_inner=True,  # so that the picture is square
         output_backend="webgl" if n > MANY else "canvas",
     )
     points = panel.scatter(
@@ -132,17 +130,10 @@ def build(doc: Document, session: Session, worker: Worker) -> None:
         if isinstance(request, dict):
             worker.ask(request)
 
-    def tapped(event: Any) -> None:
-        x_range: Any = space.x_range
-        width = max(float(space.inner_width or 400), 1.0)
-        reach = NEAR_PIXELS * abs(x_range.end - x_range.start) / width
-        worker.ask({"do": "tap", "x": event.x, "y": event.y, "reach": reach})
-
     def selected(attr: str, old: Any, new: Any) -> None:
         worker.ask({"do": "select", "indices": list(new)})
 
     ask.on_change("data", asked)
-    space.on_event(Tap, tapped)
     source.selected.on_change("indices", selected)
     worker.listeners.append(listen)
 
