@@ -105,7 +105,13 @@ def _frame(page):
 
 def _pixel(page, x, y):
     left, top, width, height = _frame(page)
-    return left + width * (x + 1.1) / 2.2, top + height * (1.1 - y) / 2.2
+    low, high, bottom, up = page.evaluate(
+        """() => {
+            const {x_range, y_range} = Bokeh.documents[0].get_model_by_name("space");
+            return [x_range.start, x_range.end, y_range.start, y_range.end];
+        }"""
+    )
+    return left + width * (x - low) / (high - low), top + height * (up - y) / (up - bottom)
 
 
 def test_the_keyboard_moves_a_slider_and_the_slider_moves_points(digits, opened, record_property):

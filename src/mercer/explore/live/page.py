@@ -21,7 +21,8 @@ HERE = Path(__file__).parent
 MANY = 4000
 # Shapes of the legend as characters.
 SIGNS = {"o": "●", "^": "▲", "s": "■", "D": "◆", "v": "▼", "P": "✚", "X": "✖", "*": "★"}
-REACH = 1.1  # the pictures show -REACH to REACH
+# Points lie between -1 and 1; the tools stand on the right, inside the picture.
+REACH, TOOLS = 1.15, 0.08
 
 
 def source_of(session: Session) -> ColumnDataSource:
@@ -53,7 +54,7 @@ def picture(name: str, place: str, source: ColumnDataSource, hover: bool = True)
     size = float(np.clip(8 * (800 / n) ** 0.4, 3, 8))
     panel = figure(
         name=name,
-        x_range=Range1d(-REACH, REACH),
+        x_range=Range1d(TOOLS - REACH, TOOLS + REACH) if hover else Range1d(-REACH, REACH),
         y_range=Range1d(-REACH, REACH),
         aspect_ratio=1,
         sizing_mode="stretch_width",
