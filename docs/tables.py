@@ -3,8 +3,8 @@
     python docs/tables.py [bench-output/bench.json] [--gpu bench-output/gpu.json]
 
 `make bench` writes the first file, `python -m benchmarks.gpu --output bench-output` the second.
-Tables stand between ``<!-- bench: NAME -->`` and ``<!-- end -->`` in README.md and
-docs/performance.md; everything else on these pages is written by hand.
+Tables stand between ``<!-- bench: NAME -->`` and ``<!-- end -->`` in docs/performance.md;
+everything else, the table of README.md too, is written by hand.
 """
 
 import argparse
@@ -13,7 +13,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-# (row, peer, how the front page says it)
+# (row, peer, how the summary says it)
 SHORT = [
     ("map_full_rank", "sklearn KernelPCA(None)", "exact map of 4000 points, full rank"),
     ("map_low_rank", "sklearn KernelPCA(None)", "exact map of 5000 points in the plane"),
@@ -55,7 +55,7 @@ def full(bench):
 
 
 def short(bench):
-    """The front page: one line a row, against one peer."""
+    """The summary: one line per row, against one peer."""
     found = {(line["row"], line["contender"]): line for line in bench["lines"]}
     lines = ["| task (2 CPU cores) | mercer | scikit-learn | ratio |", "|---|---|---|---|"]
     for row, peer, text in SHORT:
@@ -97,7 +97,7 @@ def main(argv=None):
     if options.bench.exists():
         bench = json.loads(options.bench.read_text())
         fill(ROOT / "docs/performance.md", "full", full(bench))
-        fill(ROOT / "README.md", "short", short(bench))
+        fill(ROOT / "docs/performance.md", "short", short(bench))
     elif options.gpu is None:
         parser.error(f"no file {options.bench}: run `make bench` first")
     if options.gpu is not None:

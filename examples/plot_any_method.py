@@ -26,14 +26,12 @@ X = (turn / 8)[:, None] * np.column_stack(
 
 space = KernelMap(RBF(12.0), tol=1e-4)
 algorithms = {
-    "logistic regression, straight": LogisticRegression(),
-    "logistic regression": Kernelized(LogisticRegression(C=100), space),
+    "no kernel": LogisticRegression(),
+    "logistic": Kernelized(LogisticRegression(C=100), space),
     "linear SVM": Kernelized(LinearSVC(C=10), space),
     "nearest centroid": Kernelized(NearestCentroid(), space),
     "perceptron": Kernelized(Perceptron(), space),
-    "least-squares LDA": Kernelized(
-        LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.01), space
-    ),
+    "LDA": Kernelized(LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.01), space),
 }
 
 # %%
@@ -42,7 +40,7 @@ algorithms = {
 
 line = np.linspace(-1.25, 1.25, 90)
 plane = np.column_stack([g.ravel() for g in np.meshgrid(line, line)])
-fig, axes = plt.subplots(2, 3, figsize=(9, 6.2))
+fig, axes = plt.subplots(2, 3, figsize=(8, 5.9))
 for ax, (name, model) in zip(axes.ravel(), algorithms.items()):
     model.fit(X, arm)
     ax.contourf(

@@ -29,8 +29,8 @@ comparison = compare_kernels(X, y, kernels, cv=3, embeddings=["kernel PCA", "dis
 print(comparison.headline, *comparison.reasons, sep="\n - ")
 
 # %%
-# One column a kernel, best first. Strong colours are rows that the picture was not fitted to. The
-# bottom row shows how many directions the variance needs.
+# One column per kernel, best first. Rows in strong colours were left out when the picture was
+# fitted. The bottom row shows how many directions hold 90 % of the variance.
 
 comparison.plot()
 plt.show()

@@ -15,7 +15,7 @@ from sklearn.model_selection import cross_val_score
 from mercer import RBF, FromFunction, KernelRidge, OnColumns, Periodic
 
 # %%
-# Rented bicycles: two peaks a day at the station, one at the lake, more when it is warm.
+# Rented bicycles: two peaks per day at the station, one at the lake, more when it is warm.
 
 rng = np.random.default_rng(0)
 n = 500
@@ -64,7 +64,7 @@ for name, kernel in kernels.items():
 model = KernelRidge(0.1, kernels["hour * warmth * place"]).fit(table, rented)
 hours, degrees = np.linspace(0, 24, 37), np.linspace(-5, 30, 22)
 grid = np.meshgrid(hours, degrees)
-fig, axes = plt.subplots(1, 2, figsize=(9.5, 3.2), sharey=True)
+fig, axes = plt.subplots(1, 2, figsize=(8, 3.2), sharey=True)
 for ax, where in zip(axes, ("station", "lake")):
     asked = pd.DataFrame({"hour": grid[0].ravel(), "warmth": grid[1].ravel(), "place": where})
     value = model.predict(asked).reshape(22, 37)
@@ -75,5 +75,5 @@ for ax, where in zip(axes, ("station", "lake")):
     ax.plot(here.hour, here.warmth, ".", color="white", ms=2)
     ax.set(title=where, xlabel="hour", xticks=[0, 6, 12, 18, 24])
 axes[0].set_ylabel("degrees")
-fig.colorbar(drawn, ax=axes, label="bicycles an hour", ticks=[0, 20, 40])
+fig.colorbar(drawn, ax=axes, label="bicycles per hour", ticks=[0, 20, 40])
 plt.show()

@@ -39,7 +39,11 @@ print(result)
 # The picture: the statistic among its permutations, the columns, and both samples along the column
 # that matters most, with the mean of the witness.
 
-result.plot()
+import matplotlib.pyplot as plt
+
+fig, axes = plt.subplots(3, 1, figsize=(7, 10))
+result.plot(axes)
+plt.show()
 
 # %%
 # The rows of the old batch that are most unlike the new one, and the other way round:

@@ -39,7 +39,7 @@ kernels = {
 # functions, products shape one by the other.
 
 rng = np.random.default_rng(5)
-fig, axes = plt.subplots(3, 3, figsize=(9.5, 6.4), sharex=True)
+fig, axes = plt.subplots(5, 2, figsize=(8, 9.5), sharex=True)
 for ax, (name, kernel) in zip(axes.ravel(), kernels.items()):
     Phi = KernelMap(kernel, tol=1e-10).fit_transform(x)
     functions = Phi @ rng.normal(size=(Phi.shape[1], 3))
@@ -49,5 +49,9 @@ for ax, (name, kernel) in zip(axes.ravel(), kernels.items()):
     )
     ax.plot(x, functions, lw=1.4)
     ax.set(title=name, yticks=[])
-    ax.text(0.98, 0.03, f"rank {Phi.shape[1]}", transform=ax.transAxes, ha="right", fontsize=8)
+    ax.text(
+        0.98, 0.03, f"rank {Phi.shape[1]}", transform=ax.transAxes, ha="right", fontsize="small"
+    )
+axes[-1, -1].axis("off")
+axes[-2, -1].tick_params(labelbottom=True)
 plt.show()

@@ -1,6 +1,6 @@
 """
-A similarity that is no kernel, and what to do about it
-=======================================================
+A similarity that is not a kernel, and what to do about it
+==========================================================
 
 People invent similarities, and rightly so; but most inventions have negative eigenvalues, and then
 there is no feature space. :func:`~mercer.check_mercer` finds that out and shows a witness.
@@ -44,19 +44,22 @@ except NotPSDError as error:
 # until none is left ("shift"). All give valid coordinates; they differ in what they change.
 
 values = np.linalg.eigvalsh(S)[::-1]
-fig, axes = plt.subplots(1, 4, figsize=(10.5, 2.9))
+fig, axes = plt.subplots(2, 2, figsize=(8, 7.4))
+axes = axes.ravel()
 axes[0].plot(np.maximum(values, 0), color="#0072B2")
 axes[0].plot(np.minimum(values, 0), color="#D55E00")
 axes[0].set_yscale("symlog", linthresh=0.01)
-axes[0].set(title=f"{(values < -1e-9).sum()} negative eigenvalues", xlabel="number")
+axes[0].set_yticks([-1, -0.01, 0, 0.01, 1, 100], ["-1", "-0.01", "0", "0.01", "1", "100"])
+axes[0].set(title=f"{(values < -1e-9).sum()} of 240 eigenvalues are negative", xlabel="number")
 for ax, repair in zip(axes[1:], ("clip", "flip", "shift")):
     kernel_map = KernelMap("precomputed", indefinite=repair)
     Phi = kernel_map.fit_transform(S)
     changed = np.abs(Phi @ Phi.T - S).max()
     scores = KernelPCA(2, KernelMap("precomputed", indefinite=repair)).fit_transform(S)
     FeatureSpaceDisplay(scores, digit, title=f"{repair}: changes up to {changed:.2f}").plot(
-        ax, legend=False, size=12
+        ax, legend=repair == "clip", size=16
     )
     ax.set(xticks=[], yticks=[])
+    ax.set_aspect("equal", adjustable="datalim")
     print(f"{repair:6} {kernel_map.correction_}")
 plt.show()

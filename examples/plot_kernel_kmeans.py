@@ -44,18 +44,31 @@ straight = KMeans(3, n_init=10, random_state=0).fit_predict(X)
 in_space = KMeans(3, n_init=10, random_state=0).fit_predict(Phi)
 
 # %%
-# In the third panel the three rings have become three tight bunches, at right angles to each other:
-# nothing is left to do for k-means.
+# Agreement with the true rings is 1 where every pair of points is grouped rightly, 0 by chance.
 
-fig = plt.figure(figsize=(9.5, 3.2))
-for place, labels, name in ((1, straight, "k-means"), (2, in_space, "kernel k-means")):
-    ax = fig.add_subplot(1, 3, place, aspect="equal")
+fig, axes = plt.subplots(1, 2, figsize=(8, 4.4), sharex=True, sharey=True)
+for ax, labels, name in zip(axes, (straight, in_space), ("k-means", "kernel k-means")):
     agreement = adjusted_rand_score(ring, labels)
     title = f"{name}: agreement {agreement:.2f}"
-    FeatureSpaceDisplay(X, labels.astype(str), title=title).plot(ax, legend=False, size=14)
-    ax.set(xticks=[], yticks=[])
-ax = fig.add_subplot(1, 3, 3, projection="3d", title="the space, by true ring")
-for number, colour in enumerate(("#0072B2", "#D55E00", "#009E73")):
-    ax.scatter(*Phi[ring == number].T, color=colour, s=12)
-ax.set(xticklabels=[], yticklabels=[], zticklabels=[])
+    FeatureSpaceDisplay(X, labels.astype(str), title=title).plot(ax, legend=False, size=16)
+    ax.set(xticks=[], yticks=[], aspect="equal")
+plt.show()
+
+# %%
+# What k-means saw: cosines between all points in the feature space, sorted by ring and then by
+# angle. Points of one ring point into one direction, and the three directions are at right angles,
+# so that nothing is left to do for k-means. In the plane the same picture shows no blocks.
+
+order = np.lexsort([angle, ring])
+centred = X - X.mean(axis=0)
+pictures = {
+    "in the plane": centred / np.linalg.norm(centred, axis=1, keepdims=True),
+    "in feature space": Phi,
+}
+fig, axes = plt.subplots(1, 2, figsize=(8, 4.2), sharey=True)
+for ax, (name, points) in zip(axes, pictures.items()):
+    drawn = ax.imshow(points[order] @ points[order].T, cmap="PuOr", vmin=-1, vmax=1)
+    ax.set(title=name, xticks=[30, 130, 320], yticks=[30, 130, 320])
+    ax.set(xticklabels=["middle", "ring", "outer ring"], yticklabels=["middle", "ring", "outer"])
+fig.colorbar(drawn, ax=axes, label="cosine", ticks=[-1, 0, 1], shrink=0.8)
 plt.show()

@@ -24,14 +24,15 @@ hamlets = np.repeat(centres, 8, axis=0) + 0.05 * rng.normal(size=(240, 2))
 X = np.vstack([crowd, hamlets])
 kernel = RBF(3.0)
 
-fig, axes = plt.subplots(1, 3, figsize=(9.5, 3.3), sharex=True, sharey=True)
+fig, axes = plt.subplots(1, 3, figsize=(8, 4.2), sharex=True, sharey=True, layout="compressed")
 for ax, pivots in zip(axes, ("uniform", "random", "greedy")):
     kernel_map = KernelMap(kernel, max_rank=40, pivots=pivots, random_state=0).fit(X)
     rho2 = kernel_map.residual(X)
     ax.scatter(*X.T, c=rho2, s=4, cmap="cividis", vmin=0, vmax=1)
     ax.scatter(*kernel_map.landmarks_.T, s=30, facecolors="none", edgecolors="#D55E00")
-    ax.set(title=f"{pivots}: worst {rho2.max():.2f}, mean {rho2.mean():.4f}", xticks=[], yticks=[])
-fig.supxlabel("bright points are not explained; landmarks are ringed", fontsize=9)
+    ax.set(title=f"{pivots}\nworst {rho2.max():.2f}, mean {rho2.mean():.3f}", xticks=[], yticks=[])
+    ax.set_aspect("equal")
+fig.supxlabel("bright points are not explained; landmarks are ringed")
 plt.show()
 
 # %%
@@ -42,7 +43,7 @@ plt.show()
 # comparison, does not report one.
 
 ranks = np.array([10, 20, 40, 60, 80, 110, 150])
-fig, ax = plt.subplots(figsize=(6.5, 3.2))
+fig, ax = plt.subplots(figsize=(7, 4))
 for pivots, colour in (("uniform", "#999999"), ("random", "#0072B2"), ("greedy", "#D55E00")):
     errors = [
         KernelMap(kernel, max_rank=r, pivots=pivots, random_state=0).fit(X).residual(X).mean()
@@ -55,5 +56,5 @@ for r in ranks:
     errors.append(1 - (Phi**2).sum() / len(X))
 ax.semilogy(ranks, errors, "x--", ms=5, color="black", lw=0.8, label="scikit-learn Nystroem")
 ax.set(xlabel="landmarks", ylabel="relative trace error")
-ax.legend(fontsize=8)
+ax.legend()
 plt.show()

@@ -23,15 +23,16 @@ print(learned)
 learned.plot()
 
 # %%
-# Two columns as they are, and the two longest directions of the learned metric: on the right the
-# target is a function of one axis.
+# The target against one of the two columns, and against the longest direction of the learned
+# metric: on the right the target is a function of that one number.
 
-Z = X @ learned.directions[:, :2] * learned.direction_lengths[:2]
-figure, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
-for axis, points, title in (
-    (axes[0], X[:, 2:4], "two of the columns"),
-    (axes[1], Z, "the learned space"),
+direction = X @ learned.directions[:, 0]
+figure, axes = plt.subplots(1, 2, figsize=(8, 3.8), sharey=True, layout="constrained")
+for axis, values, name in (
+    (axes[0], X[:, 0], "column 0"),
+    (axes[1], direction, "learned direction"),
 ):
-    axis.scatter(*points.T, c=y, s=12, cmap="viridis")
-    axis.set(title=title, aspect="equal")
+    axis.scatter(values, y, s=12, color="#0072B2")
+    axis.set(xlabel=name)
+axes[0].set(ylabel="target")
 plt.show()

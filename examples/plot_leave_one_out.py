@@ -40,7 +40,7 @@ print(f"one by one {slow:.12f}, formula {fast:.12f}")
 # Wide kernels cannot overfit and need no penalty; narrow ones need a strong one and still do worse.
 # The dots are the alphas chosen.
 
-fig, axes = plt.subplots(1, 2, figsize=(9.5, 3.2))
+fig, axes = plt.subplots(1, 2, figsize=(8, 3.2))
 z = np.linspace(0, 6, 300)[:, None]
 for (gamma, model), colour in zip(models.items(), ("#999999", "#009E73", "#0072B2", "#D55E00")):
     axes[0].loglog(alphas, model.cv_errors_, color=colour, label=f"gamma = {gamma:g}")

@@ -55,7 +55,7 @@ print(f"accuracy on new stars: {model.score(kernel_map.transform(X[:20000]), arm
 everyone = np.concatenate([galaxy(chunk)[0] for chunk in range(3)])
 line = np.linspace(-3.2, 3.2, 120)
 plane = np.column_stack([g.ravel() for g in np.meshgrid(line, line)])
-fig, axes = plt.subplots(1, 2, figsize=(9.5, 4.4), sharex=True, sharey=True)
+fig, axes = plt.subplots(1, 2, figsize=(8, 4.4), sharex=True, sharey=True)
 bins = np.linspace(-3.2, 3.2, 260)
 counts = np.histogram2d(*everyone.T, bins=[bins, bins])[0].T
 axes[0].imshow(np.log1p(counts), origin="lower", extent=(-3.2, 3.2, -3.2, 3.2), cmap="magma")

@@ -42,7 +42,7 @@ score_known, score_strange = kernel_map.residual(known[1000:]), kernel_map.resid
 scores = np.concatenate([score_known, score_strange])
 area = roc_auc_score(np.repeat([0, 1], [len(score_known), len(score_strange)]), scores)
 
-fig = plt.figure(figsize=(9, 3.2))
+fig = plt.figure(figsize=(8, 3.6))
 left, right = fig.subfigures(1, 2, width_ratios=[1, 1])
 ax = left.subplots()
 bins = np.linspace(0, scores.max(), 32)
@@ -60,5 +60,5 @@ for line, order, name in (
         ax.imshow(everything[i].reshape(8, 8), cmap="gray_r")
         ax.set(xticks=[], yticks=[])
         ax.spines[:].set_visible(False)
-    line[0].set_title(name, fontsize=9)
+    line[0].set_title(name)
 plt.show()

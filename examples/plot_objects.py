@@ -75,11 +75,15 @@ samples = {
     "fingerprints": (Tanimoto(), np.array([fingerprint(k) for k in kinds])),
     "paths": (Signature(3), [path(k) for k in kinds]),
 }
-fig, axes = plt.subplots(1, 5, figsize=(13, 3))
-for ax, (name, (kernel, X)) in zip(axes, samples.items()):
+fig, axes = plt.subplots(2, 3, figsize=(8, 6))
+for ax, (name, (kernel, X)) in zip(axes.ravel(), samples.items()):
     scores = KernelPCA(2, kernel).fit_transform(X)
-    ax.scatter(*scores.T, c=COLOURS[kinds], s=18)
-    ax.set(title=f"{name}\n{kernel!r}", xticks=[], yticks=[])
-    ax.title.set_fontsize(7)
-fig.tight_layout()
+    ax.scatter(*scores.T, c=COLOURS[kinds], s=22)
+    ax.set(title=name, xticks=[], yticks=[])
+    ax.set_aspect("equal", adjustable="datalim")
+    print(f"{name:13}{kernel!r}")
+axes[1, 2].axis("off")
+for kind, colour in enumerate(COLOURS):
+    axes[1, 2].scatter([], [], c=[colour], s=40, label=f"kind {kind + 1}")
+axes[1, 2].legend(loc="center", frameon=False)
 plt.show()

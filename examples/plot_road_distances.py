@@ -58,7 +58,7 @@ A, B = drawn - drawn.mean(axis=0), places - places.mean(axis=0)
 U, _, V = np.linalg.svd(A.T @ B)
 drawn = A @ U @ V + places.mean(axis=0)
 
-fig, axes = plt.subplots(1, 2, figsize=(9.5, 3.6))
+fig, axes = plt.subplots(1, 2, figsize=(8, 3.6))
 for ax, P, title in (
     (axes[0], places, "the town"),
     (axes[1], drawn, "its map from walking distances"),

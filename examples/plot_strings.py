@@ -8,6 +8,7 @@ coordinates; what is written alike comes to lie together, and language families 
 """
 
 from collections import Counter
+from itertools import combinations
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -50,19 +51,54 @@ print(check_mercer(kernel, everything))
 # %%
 # Words
 # -----
-# With lengths normalised (:class:`~mercer.Normalized`), kernel PCA draws the words. Colours are the
-# numbers that they mean: the kernel knows nothing of meaning, and still finds threes and sixes.
+# With lengths normalised (:class:`~mercer.Normalized`), the kernel matrix is a table of cosines.
+# Sorted by the number that the words mean, it has bright blocks: the kernel knows nothing of
+# meaning, and still finds that the threes and the sixes are related.
+
+
+def spread_out(points, width, height, rounds=200):
+    """Move labels of this size apart until none covers another."""
+    points = points.copy()
+    for _ in range(rounds):
+        for i, j in combinations(range(len(points)), 2):
+            gap = points[i] - points[j]
+            if abs(gap[0]) < width and abs(gap[1]) < height:
+                push = (height - abs(gap[1])) / 2 * (1 if gap[1] >= 0 else -1)
+                points[i, 1] += push
+                points[j, 1] -= push
+    return points
+
 
 number = np.tile(np.arange(1, 11), len(words))
 K = Normalized(kernel)(everything)
-scores = KernelPCA(2, "precomputed").fit_transform(K)
-fig, ax = plt.subplots(figsize=(8.5, 5))
-colours = plt.cm.tab10(number - 1)
-for (x, y), word, colour in zip(scores, everything, colours):
-    ax.text(x, y, word, color=colour, ha="center", va="center", fontsize=8)
-ax.set(xlim=(scores[:, 0].min() - 0.08, scores[:, 0].max() + 0.08))
-ax.set(ylim=(scores[:, 1].min() - 0.05, scores[:, 1].max() + 0.05), xticks=[], yticks=[])
-ax.set_title("number words of eight languages, coloured by number")
+order = np.argsort(number, kind="stable")
+fig, ax = plt.subplots(figsize=(7, 6))
+drawn = ax.imshow(K[np.ix_(order, order)], cmap="cividis", vmin=0, vmax=1)
+middle = np.arange(10) * len(words) + (len(words) - 1) / 2
+ax.set(xticks=middle, yticks=middle, title="similarity of 80 words, sorted by number")
+ax.set(xticklabels=range(1, 11), yticklabels=words["English"].split())
+for border in np.arange(1, 10) * len(words) - 0.5:
+    ax.axhline(border, color="white", lw=0.5)
+    ax.axvline(border, color="white", lw=0.5)
+fig.colorbar(drawn, label="cosine in feature space", ticks=[0, 0.5, 1], shrink=0.8)
+plt.show()
+
+# %%
+# Kernel PCA of a few of them draws the same as a map: what is written alike lies together.
+
+some = ["two", "three", "six", "eight"]
+columns = [words["English"].split().index(word) for word in some]
+chosen = np.flatnonzero(np.isin(number - 1, columns))
+_, first = np.unique([everything[i] for i in chosen], return_index=True)  # each word once
+chosen = chosen[np.sort(first)]
+scores = KernelPCA(2, "precomputed").fit_transform(K[np.ix_(chosen, chosen)])
+colours = dict(zip(columns, ("#0072B2", "#D55E00", "#009E73", "#CC79A7")))
+fig, ax = plt.subplots(figsize=(7, 6), layout="constrained")
+for (x, y), i in zip(spread_out(scores, 0.15, 0.05), chosen):
+    ax.text(x, y, everything[i], color=colours[number[i] - 1], ha="center", va="center")
+low, high = scores.min(axis=0) - 0.15, scores.max(axis=0) + 0.15
+ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xticks=[], yticks=[], aspect="equal")
+ax.set_title("words for two, three, six and eight")
 plt.show()
 
 # %%

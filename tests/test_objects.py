@@ -140,7 +140,6 @@ def examples(rng):
 
 
 def test_models_on_objects_go_through_files(rng, tmp_path):
-    pytest.importorskip("skops")
     for kernel, X in examples(rng).items():
         has_map = kernel not in (Tanimoto(), SetOf(RBF(0.5)))
         for basis in ["cholesky", "closed"] if has_map else ["cholesky"]:

@@ -26,21 +26,33 @@ X, ring = make_circles(160, factor=0.45, noise=0.06, random_state=0)
 # The quadratic kernel :math:`(x \cdot z)^2` of two variables is the inner product of
 # :math:`(x_1^2, \; \sqrt2\, x_1 x_2, \; x_2^2)`: multiply it out ([KERNELS] page 1, [SLIDES] Q1 to
 # Q3, [MDS] Example 7). Three coordinates can be drawn, and there the two rings lie on a cone, one
-# above the other: a plane separates them.
+# above the other. The grey plane separates them.
 
 quadratic = Polynomial(degree=2, coef0=0.0)
 Phi = quadratic.explicit(X)
 print("columns:", Phi.shape[1])
 print("largest difference from the kernel:", np.abs(Phi @ Phi.T - quadratic(X)).max().round(15))
 
-fig = plt.figure(figsize=(8, 3.6))
-left = fig.add_subplot(1, 2, 1, aspect="equal", title="the data: no line will do")
-left.scatter(*X.T, c=ring, cmap="coolwarm", s=14)
-right = fig.add_subplot(1, 2, 2, projection="3d", title="the same in feature space: a plane does")
-right.scatter(*Phi.T, c=ring, cmap="coolwarm", s=14)
-right.view_init(elev=14, azim=-62)
-right.set(xlabel=r"$x_1^2$", ylabel=r"$\sqrt{2} x_1 x_2$", zlabel=r"$x_2^2$")
-right.set_box_aspect(None, zoom=0.85)
+# The plane x1^2 + x2^2 = r^2 is horizontal once the axes are turned: height is the sum of the
+# squares, and the two other axes span the plane.
+height = Phi[:, 0] + Phi[:, 2]
+between = (height[ring == 1].max() + height[ring == 0].min()) / 2
+colours = np.where(ring == 1, "#D55E00", "#0072B2")
+
+fig = plt.figure(figsize=(8, 4.2))
+left = fig.add_subplot(1, 2, 1, aspect="equal", title="the data: no straight line works")
+left.scatter(*X.T, c=colours, s=16)
+left.set(xlabel="$x_1$", ylabel="$x_2$", xticks=[-1, 0, 1], yticks=[-1, 0, 1])
+right = fig.add_subplot(1, 2, 2, projection="3d", title="feature space: a plane works")
+right.scatter(Phi[:, 0] - Phi[:, 2], Phi[:, 1], height, c=colours, s=16, depthshade=False)
+corner = np.array([-1.3, 1.3])
+right.plot_surface(*np.meshgrid(corner, corner), np.full((2, 2), between), color="grey", alpha=0.35)
+right.view_init(elev=12, azim=-60)
+right.set(xlabel="$x_1^2 - x_2^2$", ylabel=r"$\sqrt{2} x_1 x_2$", zlabel="$x_1^2 + x_2^2$")
+right.set(xticks=[], yticks=[], zticks=[])
+for axis in (right.xaxis, right.yaxis, right.zaxis):
+    axis.labelpad = -10
+right.set_box_aspect((1, 1, 0.9), zoom=1.05)
 plt.show()
 
 # %%
@@ -76,14 +88,15 @@ for report in reports.values():
 # %%
 # The eigenvalues tell it at a glance. Below zero is impossible for squared lengths.
 
-fig, axes = plt.subplots(1, 3, figsize=(9, 2.6))
+fig, axes = plt.subplots(3, 1, figsize=(7, 6.4), sharex=True)
 for ax, (name, report) in zip(axes, reports.items()):
     values = np.linalg.eigvalsh(report.kernel(np.abs(X[:60])))
     ax.bar(range(60), values, color=np.where(values < -1e-9, "#D55E00", "#0072B2"))
     ax.set_yscale("symlog", linthresh=1e-3)
     ax.axhline(0, color="black", lw=0.8)
     ax.set_title(f"{name}: {'a kernel' if report else 'refuted'}")
-    ax.set_xlabel("eigenvalue number")
+    ax.set_yticks([-10, -0.1, 0, 0.1, 10], ["-10", "-0.1", "0", "0.1", "10"])
+axes[-1].set_xlabel("eigenvalue number")
 plt.show()
 
 # %%
@@ -184,8 +197,10 @@ for attempt in ("RBF(1.0) - Linear()", "-1.0 * RBF(1.0)", "Linear() ** 0.5"):
 # pixels and degree nine that is astronomical, and an exact map on 60 000 images still needs no more
 # than 60 000 coordinates.
 
+from math import comb
+
 for d, p in ((2, 2), (3, 2), (10, 3), (784, 9)):
-    print(f"d = {d:3}, degree {p}: {Polynomial(degree=p).explicit_dim(d):,} coordinates")
+    print(f"d = {d:3}, degree {p}: {comb(d + p, p):,} coordinates")
 
 # %%
 # Three ways to write one Gaussian

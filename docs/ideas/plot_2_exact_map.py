@@ -60,7 +60,7 @@ print("KernelMap, largest error:", f"{error:.0e}", "with", kernel_map.rank_, "co
 # one for each training point. Eigen coordinates are waves, ordered by how much variance they carry.
 # Cholesky coordinates come point by point: each describes what the ones before could not.
 
-fig, axes = plt.subplots(2, 3, figsize=(9, 4.6), sharex=True)
+fig, axes = plt.subplots(2, 3, figsize=(8, 5), sharex=True)
 maps = {b: KernelMap(kernel, basis=b).fit(X) for b in ("symmetric", "eigen", "cholesky")}
 for column, (basis, m) in enumerate(maps.items()):
     Phi = m.transform(Z)
@@ -73,7 +73,7 @@ for column, (basis, m) in enumerate(maps.items()):
         vmin=-size,
         vmax=size,
     )
-    axes[0, column].set_title(f"{basis}: {Phi.shape[1]} coordinates")
+    axes[0, column].set_title(basis)
     axes[1, column].plot(Z, Phi[:, :5] if basis != "symmetric" else Phi[:, 3:8])
     axes[1, column].plot(X, np.full(len(X), -1.15), "|", color="black", ms=9)
     axes[1, column].set_xlabel("z")
@@ -118,7 +118,7 @@ print("own dimension:", own.rank_, " landmarks:", own.landmarks_)
 # a novelty score. Appended as one more coordinate (``KernelMap(append_residual=True)``) it makes
 # :math:`|\varphi(z)|^2 = k(z, z)` exact too.
 
-fig, ax = plt.subplots(figsize=(7, 2.6))
+fig, ax = plt.subplots(figsize=(7, 3.2))
 apart = X[np.abs(X[:, 0] - 0.5) > 1.2]  # leave a gap
 length = (KernelMap(kernel).fit(apart).transform(Z) ** 2).sum(axis=1)
 ax.fill_between(Z[:, 0], length, color="#0072B2", alpha=0.7, label=r"seen: $|\varphi(z)|^2$")

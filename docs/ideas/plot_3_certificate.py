@@ -22,7 +22,7 @@ X, Z = rng.normal(size=(400, 2)), rng.normal(size=(300, 2))
 # Smooth kernels in few dimensions need few coordinates; rough kernels, or many columns, need all.
 # The map stops when no training point has more than a rounding error left to explain.
 
-fig, ax = plt.subplots(figsize=(7, 3.2))
+fig, ax = plt.subplots(figsize=(7, 4))
 for kernel, X_ in (
     (RBF(0.1), X),
     (RBF(1.0), X),
@@ -37,7 +37,7 @@ for kernel, X_ in (
 ax.axhspan(1e-18, 2.2e-16, color="grey", alpha=0.25)
 ax.text(385, 4e-18, "rounding", ha="right")
 ax.set(xlabel="eigenvalue number", ylabel="relative to the largest", ylim=(1e-18, 2))
-ax.legend(fontsize=8, loc="center right")
+ax.legend(fontsize="x-small", loc="upper right")
 plt.show()
 
 # %%
@@ -64,7 +64,7 @@ error = np.abs(kernel(Z, X) - P @ Q.T).ravel()
 bound = small.error_bound(Z, X).ravel()
 print("pairs:", error.size, " violated:", int((error > bound).sum()))
 
-fig, ax = plt.subplots(figsize=(5, 3.4))
+fig, ax = plt.subplots(figsize=(7, 4))
 ax.loglog(bound, np.maximum(error, 1e-17), ".", ms=1.2, alpha=0.25, rasterized=True)
 ax.plot([1e-9, 1], [1e-9, 1], color="#D55E00", label="error = bound")
 ax.set(
@@ -86,7 +86,7 @@ for tol in tolerances:
     worst.append(difference.max())
     promised.append(m.error_bound(X, Z).max())
     ranks.append(m.rank_)
-fig, ax = plt.subplots(figsize=(5, 3.2))
+fig, ax = plt.subplots(figsize=(7, 4))
 ax.loglog(ranks, promised, "o-", ms=4, color="#D55E00", label="largest certified bound")
 ax.loglog(ranks, worst, "o-", ms=4, color="#0072B2", label="largest true error")
 ax.set(xlabel="landmarks", title="training against new points")
@@ -99,7 +99,7 @@ plt.show()
 # So "exact" means: to rounding (1e-14) where the kernel matrix is well conditioned, as for the
 # polynomial kernels on MNIST in [EXACT]; and to about the square root of rounding (1e-8) in the
 # worst case, where the matrix is numerically singular and a new point needs coordinates along
-# directions that hardly exist. Training pairs are better off:
+# directions that hardly exist. Between training points the error is smaller:
 
 m = KernelMap(kernel).fit(X)
 inner = m.transform(X) @ m.transform(X).T

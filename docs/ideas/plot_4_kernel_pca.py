@@ -89,8 +89,8 @@ for form, score in scores.items():
 grid = np.linspace(-1.9, 1.9, 70)
 plane = np.column_stack([g.ravel() for g in np.meshgrid(grid, grid)])
 pca = KernelPCA(4, RBF(1.0)).fit(X)
-fig, axes = plt.subplots(1, 4, figsize=(10, 2.9), sharey=True)
-for j, ax in enumerate(axes):
+fig, axes = plt.subplots(2, 2, figsize=(7, 7), sharex=True, sharey=True)
+for j, ax in enumerate(axes.ravel()):
     value = pca.transform(plane)[:, j].reshape(70, 70)
     size = np.abs(value).max()
     ax.contourf(grid, grid, value, levels=np.linspace(-size, size, 22), cmap="PuOr")

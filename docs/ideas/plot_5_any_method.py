@@ -61,7 +61,7 @@ models = {
 }
 xs, ys = np.linspace(-1.7, 2.7, 80), np.linspace(-1.3, 1.8, 60)
 plane = np.column_stack([g.ravel() for g in np.meshgrid(xs, ys)])
-fig, axes = plt.subplots(1, 3, figsize=(9.5, 2.7), sharey=True)
+fig, axes = plt.subplots(3, 1, figsize=(6, 9.6), sharex=True)
 for ax, (name, model) in zip(axes, models.items()):
     model.fit(X, y)
     ax.contourf(
@@ -72,7 +72,7 @@ for ax, (name, model) in zip(axes, models.items()):
         colors=["#cfe3f2", "#f7dcc9"],
     )
     ax.scatter(*X.T, c=np.where(y, "#D55E00", "#0072B2"), s=9)
-    ax.set(title=f"{name}: {model.score(X, y):.2f}", xticks=[], yticks=[])
+    ax.set(title=f"{name}: {model.score(X, y):.2f}", xticks=[], yticks=[], aspect="equal")
 plt.show()
 
 # %%
@@ -96,14 +96,15 @@ noisy, kind = make_moons(500, noise=0.35, random_state=1)
 train, test = slice(0, 150), slice(150, None)
 xs, ys = np.linspace(-2.2, 3.2, 90), np.linspace(-1.8, 2.3, 60)
 plane = np.column_stack([g.ravel() for g in np.meshgrid(xs, ys)])
-fig, axes = plt.subplots(1, 3, figsize=(9.5, 2.8), sharey=True)
+fig, axes = plt.subplots(3, 1, figsize=(6, 9.6), sharex=True)
 for ax, shrinkage in zip(axes, (1e-12, 1e-3, 0.1)):
     model = KernelDiscriminant(kernel=RBF(2.0), shrinkage=shrinkage).fit(noisy[train], kind[train])
     cut = model.predict(plane).reshape(60, 90)
     ax.contourf(xs, ys, cut, levels=[-1, 0.5, 2], colors=["#cfe3f2", "#f7dcc9"])
     ax.scatter(*noisy[train].T, c=np.where(kind[train], "#D55E00", "#0072B2"), s=9)
     seen, new = model.score(noisy[train], kind[train]), model.score(noisy[test], kind[test])
-    ax.set(title=f"shrinkage {shrinkage:g}: {seen:.2f} seen, {new:.2f} new", xticks=[], yticks=[])
+    ax.set(title=f"shrinkage {shrinkage:g}: {seen:.2f} seen, {new:.2f} new")
+    ax.set(xticks=[], yticks=[], aspect="equal")
 plt.show()
 
 # %%

@@ -26,12 +26,12 @@ rng = np.random.default_rng(0)
 # :math:`\sqrt2`: it looks closely at neighbourhoods and does not tell far from farther.
 
 line = np.linspace(0, 5, 60)[:, None]
-fig, ax = plt.subplots(figsize=(6, 2.6))
+fig, ax = plt.subplots(figsize=(7, 3.4))
 for kernel in (RBF(0.1), RBF(1.0), RBF(10.0), Linear()):
     kernel_map = KernelMap(kernel).fit(line)
     ax.plot(line, kernel_map.distances(line, [[0.0]])[:, 0], label=repr(kernel))
 ax.set(xlabel="|x - z|", ylabel="distance in feature space", ylim=(0, 2.5))
-ax.legend(fontsize=8)
+ax.legend()
 plt.show()
 
 # %%
@@ -50,7 +50,7 @@ from_kernel = KernelPCA(2, RBF(2.0)).fit_transform(X)
 print("differ by", f"{np.abs(np.abs(from_distances) - np.abs(from_kernel)).max():.0e}")
 
 # %%
-# Dissimilarities that are no Euclidean distances (travel times, edit distances, votes) give some
+# Dissimilarities that are not Euclidean distances (travel times, edit distances, votes) give some
 # negative eigenvalues. They are reported and left out; a large share of them is a warning that no
 # map can be faithful. New points are placed by their distances to the old ones, one at a time:
 
@@ -76,7 +76,7 @@ pca = KernelPCA(6, RBF(2.0)).fit(X)
 scores = pca.transform(noisy)
 ways = {"ridge": pca.inverse_transform(scores), "fixed-point": preimage(pca, scores, "fixed-point")}
 
-fig, axes = plt.subplots(1, 3, figsize=(9.5, 2.9), sharex=True, sharey=True)
+fig, axes = plt.subplots(3, 1, figsize=(6, 8.4), sharex=True, sharey=True)
 axes[0].scatter(*noisy.T, s=9, color="#666666")
 axes[0].set_title("noisy points")
 for ax, (method, back) in zip(axes[1:], ways.items()):

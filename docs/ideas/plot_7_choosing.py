@@ -23,7 +23,7 @@ X = StandardScaler().fit_transform(X)
 # points look alike; with a huge one each point is similar only to itself. In between, classes show
 # as bright blocks: rows are ordered by class.
 
-fig, axes = plt.subplots(1, 3, figsize=(9.5, 3))
+fig, axes = plt.subplots(1, 3, figsize=(8, 3))
 for ax, gamma in zip(axes, (0.001, 1 / 13, 2.0)):
     GramDisplay.from_kernel(RBF(gamma), X, y, title=f"gamma = {gamma:.2g}").plot(ax, colorbar=False)
 plt.show()
@@ -46,7 +46,7 @@ for gamma in gammas:
     values = KernelMap(RBF(gamma), basis="eigen", center=True).fit(X).eigenvalues_
     dimension.append(values.sum() ** 2 / (values**2).sum())
     aligned.append(alignment(RBF(gamma)(X), y))
-fig, ax = plt.subplots(figsize=(7, 2.6))
+fig, ax = plt.subplots(figsize=(7, 3.4))
 ax.semilogx(gammas, aligned, color="#0072B2")
 ax.set(xlabel="gamma", ylim=(0, 0.8))
 ax.set_ylabel("alignment with the classes", color="#0072B2")
@@ -61,8 +61,8 @@ plt.show()
 # Side by side
 # ------------
 # :func:`~mercer.compare_kernels` tunes a discriminant in every kernel's space inside each training
-# part, scores it on the rows left out, beside ordinary models on the same folds, embeds each space,
-# and says in words what the numbers can carry.
+# part, scores it on the rows left out, does the same with ordinary models on the same folds, draws
+# each space, and says in words which differences are more than noise.
 
 kernels = {
     "linear": Linear(),

@@ -59,7 +59,7 @@ class Expansion(TravelsAsNumPy):
 
 
 class RKHSFunction(TravelsAsNumPy):
-    """An element of a kernel's Hilbert space, f = sum_i a_i k(x_i, .) (+ a constant).
+    """Evaluate, add and compare functions of the form f = sum_i a_i k(x_i, .) (+ a constant).
 
     Parameters
     ----------

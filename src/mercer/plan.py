@@ -59,7 +59,9 @@ class Plan:
                 f" {mark} {route:9} {readable(self.memory[route]):>9}{fits}, "
                 f"about {_time(self.seconds[route])}"
             )
-        lines.append(f"    transform: about {_time(self.seconds_per_million_rows)} a million rows")
+        lines.append(
+            f"    transform: about {_time(self.seconds_per_million_rows)} per million rows"
+        )
         return "\n".join(lines)
 
 

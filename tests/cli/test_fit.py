@@ -7,8 +7,6 @@ import pandas as pd
 import pytest
 
 pytest.importorskip("typer", reason="the command is an extra")
-pytest.importorskip("skops", reason="files are an extra")
-
 from mercer.cli.app import app, run
 
 

@@ -113,7 +113,6 @@ def test_calibration_finds_the_temperature(rng):
 
 @pytest.mark.parametrize("Model", [KernelRegressor, KernelClassifier])
 def test_a_file_gives_the_model_back(Model, tmp_path):
-    pytest.importorskip("skops", reason="files are an extra")
     X, y = table()
     y = y if Model is KernelRegressor else np.where(y > 400, "dear", "cheap")
     model = Model(n_rounds=1).fit(X, y)

@@ -193,7 +193,6 @@ def test_parameters_are_checked(parameters, message):
 
 
 def test_it_is_cloned_and_saved_within_a_pipeline(table, tmp_path):
-    pytest.importorskip("skops", reason="skops is not installed")
     from mercer import load, save
 
     y = np.arange(N) % 2

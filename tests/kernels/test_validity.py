@@ -239,3 +239,5 @@ def test_a_negative_eigenvalue_among_points_of_small_scale():
     values = N * np.outer(scale, scale)
     kernel = FromFunction(lambda a, b: float(values[int(a[0]), int(b[0])]))
     assert not check_mercer(kernel, index).psd
+    with pytest.raises(NotPSDError, match="smallest eigenvalue of the normalised"):
+        KernelMap(kernel).fit(index)

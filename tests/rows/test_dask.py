@@ -708,7 +708,7 @@ def kill_a_worker(cluster, folder, after):
     killed = []
 
     def wait_and_kill():
-        for _ in range(2000):
+        for _ in range(20_000):  # a machine may be busy
             if len(list(folder.iterdir())) >= after:
                 worker = next(iter(cluster.workers.values()))
                 killed.append(worker.process.pid)

@@ -57,7 +57,6 @@ def test_rows_far_away_are_marked(detector):
 
 
 def test_frames_and_files(rng, tmp_path):
-    pytest.importorskip("skops", reason="skops is not installed: mercer[persistence]")
     X = pd.DataFrame({"a": rng.normal(size=120), "b": rng.choice(["x", "y"], 120)})
     batch = pd.DataFrame({"a": rng.normal(size=60) + 2, "b": rng.choice(["x", "y"], 60)})
     fitted = DriftDetector(**FEW).fit(X)

@@ -32,14 +32,14 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
-    help="Look at the feature spaces of kernels, compare them, and take their coordinates.",
+    help="Fit kernel models to tables, compare kernels, and look at their feature spaces.",
     epilog="Start with: [bold]mercer demo[/bold]",
 )
 # Rows that the certificate is evaluated on, all against all.
 CERTIFIED = 500
 
 Target = Annotated[
-    str | None, typer.Option("--target", "-t", help="Column to tell apart or to predict.")
+    str | None, typer.Option("--target", "-t", help="The column to predict: numbers or classes.")
 ]
 Kernels = Annotated[
     list[str] | None,
@@ -59,10 +59,11 @@ Scale = Annotated[
 ]
 Sep = Annotated[
     str | None,
-    typer.Option("--sep", help="What separates columns: ';', 'tab', ... Found if not given."),
+    typer.Option("--sep", help="What separates columns: ';', 'tab', ... Detected if not given."),
 ]
 Encoding = Annotated[
-    str | None, typer.Option("--encoding", help="utf-8, latin-1, utf-16, ... Found if not given.")
+    str | None,
+    typer.Option("--encoding", help="utf-8, latin-1, utf-16, ... Detected if not given."),
 ]
 TABLE = "csv, tsv, xlsx, jsonl, parquet (also gz), npz; - reads standard input."
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for scripts.")]
@@ -70,7 +71,7 @@ MaxPoints = Annotated[int, typer.Option(min=10, help="Larger data are sampled.")
 
 
 def run():
-    """The command, with bad input told in one line: exit code 2, no traceback."""
+    """The command; bad input ends in one line and exit code 2, without a traceback."""
     try:
         result = app(standalone_mode=False)
     except (BadInput, ValueError, TypeError, ImportError, OSError, MemoryError) as error:
@@ -117,7 +118,7 @@ def demo(
     ] = "digits",
     json: Json = False,
 ):
-    """Three kernels on handwritten 2, 4 and 7: see why one of them fails."""
+    """Show three kernels on handwritten 2, 4 and 7, and why one of them fails."""
     X, y, shape = demo_data.digits() if data == "digits" else demo_data.mnist(data)
     kernels = demo_data.kernels(X.shape[1])
     # Learning from few shows what a space is worth; from many, all are good at small digits.
@@ -151,19 +152,19 @@ def compare(
     page: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path(
         "report.html"
     ),
-    png: Annotated[Path | None, typer.Option(help="Also a picture.")] = None,
+    png: Annotated[Path | None, typer.Option(help="Also write a picture.")] = None,
     table: Annotated[
-        Path | None, typer.Option(help="Also the table: .csv, .tsv or .parquet.")
+        Path | None, typer.Option(help="Also write the table: .csv, .tsv or .parquet.")
     ] = None,
     image_shape: Annotated[
         str | None, typer.Option(help="Show rows as images, for example 28x28.")
     ] = None,
-    cv: Annotated[int, typer.Option(min=2, help="Folds.")] = 5,
+    cv: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
     max_points: MaxPoints = 2000,
     sep: Sep = None,
     encoding: Encoding = None,
     save_to: Annotated[
-        Path | None, typer.Option("--save", help="Also the best model, fitted: model.mercer.")
+        Path | None, typer.Option("--save", help="Also fit and save the best model: model.mercer.")
     ] = None,
     open_page: Annotated[bool, typer.Option("--open", help="Show the page in a browser.")] = False,
     json: Json = False,
@@ -230,7 +231,7 @@ def check(
     encoding: Encoding = None,
     json: Json = False,
 ):
-    """Is it a kernel, on these data? Where not, a witness is shown."""
+    """Check on your data whether a similarity is a kernel; if not, show a witness."""
     kernels = _kernels(kernel, matrix) or {"RBF()": RBF()}
     data = files.read(
         file,
@@ -268,25 +269,25 @@ def map_(
     kernel: Annotated[str, typer.Option("--kernel", "-k", help="The kernel.")] = "RBF()",
     target: Annotated[
         str | None,
-        typer.Option("--target", "-t", help="A column to keep beside the coordinates."),
+        typer.Option("--target", "-t", help="A column to copy into the result."),
     ] = None,
     matrix: Matrix = None,
     scale: Scale = "auto",
     max_rank: Annotated[
-        int | None, typer.Option(min=1, help="At most so many coordinates.")
+        int | None, typer.Option(min=1, help="The largest number of coordinates.")
     ] = None,
     tol: Annotated[float | None, typer.Option(help="Largest relative residual left.")] = None,
     basis: Annotated[
         str, typer.Option(help="cholesky, eigen, symmetric, closed or auto.")
     ] = "cholesky",
     indefinite: Annotated[
-        str, typer.Option(help="What to do where it is no kernel: raise, clip, flip or shift.")
+        str, typer.Option(help="What to do if it is not a kernel: raise, clip, flip or shift.")
     ] = "raise",
     sep: Sep = None,
     encoding: Encoding = None,
     json: Json = False,
 ):
-    """Coordinates whose inner products are the kernel, with a bound for their error."""
+    """Write coordinates whose inner products are the kernel, with a bound for their error."""
     kernels = _kernels(
         [kernel] if matrix is None else [kernel] if kernel != "RBF()" else None, matrix
     )

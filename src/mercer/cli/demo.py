@@ -57,7 +57,7 @@ def mnist(source):
 
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # each failed attempt; the last one is told below
+            warnings.simplefilter("ignore")  # each failed attempt; the last one is reported below
             X, y = fetch_openml("mnist_784", version=1, return_X_y=True, as_frame=False)
     except Exception as error:  # no network, a proxy, a changed server: all the same to a person
         raise BadInput(

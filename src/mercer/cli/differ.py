@@ -29,20 +29,20 @@ def differ(
         list[str] | None, typer.Option("--ignore", help="A column to leave out; may be repeated.")
     ] = None,
     level: Annotated[
-        float, typer.Option(help="Rate of false alarms, which decides the exit code.")
+        float, typer.Option(help="Accepted rate of false alarms; it decides the exit code.")
     ] = 0.05,
     permutations: Annotated[
         int, typer.Option(min=2, help="Random exchanges of the labels.")
     ] = 1000,
     rows: Annotated[int, typer.Option(min=1, help="Rows to show of each file.")] = 5,
-    seed: Annotated[int, typer.Option(help="Of the random numbers.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the random numbers.")] = 0,
     page: Annotated[Path | None, typer.Option("--output", "-o", help="The page to write.")] = Path(
         "differ.html"
     ),
     no_page: Annotated[bool, typer.Option("--no-page", help="Write no page.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ):
-    """Do two tables come from one source? The answer, the columns and the rows that differ."""
+    """Test whether two tables differ, and show the columns and rows in which they do."""
     page = None if no_page else page
     if page is not None and not page.parent.is_dir():
         raise BadInput(f"no folder {str(page.parent)!r} to write {page.name} into.")

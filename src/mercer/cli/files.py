@@ -175,7 +175,7 @@ def _from_table(frame, target, scale, kernels, image_shape, notes):
     y = _take_target(frame, target)
     table = frame.drop(columns=[target]) if target is not None else frame
     if not table.shape[1]:
-        raise BadInput("there is no column beside the target: nothing for a kernel to see.")
+        raise BadInput("the table has no column besides the target: add columns to predict from.")
     if image_shape:
         # Pixels are comparable as they are; columns of other kinds are not pixels.
         return Data(

@@ -34,14 +34,15 @@ def fit(
         str, typer.Option(help="auto, regression (numbers) or classification (classes).")
     ] = "auto",
     kernel: Annotated[
-        str | None, typer.Option("--kernel", "-k", help="A kernel to tune; else one is chosen.")
+        str | None,
+        typer.Option("--kernel", "-k", help="A kernel to tune; by default one is chosen."),
     ] = None,
     compare: Annotated[
-        bool, typer.Option(help="Fit gradient boosting beside it, for comparison.")
+        bool, typer.Option(help="Also fit gradient boosting, for comparison.")
     ] = True,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ):
-    """Learn a model from a table: no settings, an honest error, a file to predict with."""
+    """Learn a model from a table without settings, estimate its error, and save it."""
     if not Path(model).parent.is_dir():
         raise BadInput(f"no folder {str(Path(model).parent)!r} to write {Path(model).name} into.")
     frame, notes = read_table(file)
@@ -64,7 +65,7 @@ def fit(
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(help="A file of mercer fit.")],
+    model: Annotated[Path, typer.Argument(help="A file that mercer fit has written.")],
     file: Annotated[Path, typer.Argument(help="New rows, with the columns of the training table.")],
     out: Annotated[
         Path, typer.Option("--output", "-o", help="Predictions: .csv, .tsv or .parquet.")
@@ -132,7 +133,7 @@ def _split(frame, target, notes):
     frame = frame[known].reset_index(drop=True)
     X = frame.drop(columns=target)
     if X.shape[1] == 0:
-        raise BadInput(f"the table has no column beside the target {target!r}.")
+        raise BadInput(f"the table has no column besides the target {target!r}.")
     return X, frame[target].to_numpy()
 
 

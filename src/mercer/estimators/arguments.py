@@ -38,7 +38,7 @@ SPELLINGS: dict[str, dict[str, str]] = {
     },
     "KernelPCA": {
         "eigen_solver": "use solver='dense', 'krylov', 'factor' or 'auto'",
-        "fit_inverse_transform": "inverse_transform always works, and learns at its first use",
+        "fit_inverse_transform": "inverse_transform always works; it is fitted at its first use",
         "alpha": "the ridge of pre-images is an argument of mercer.preimage(model, Z, alpha=...)",
         "remove_zero_eig": "n_components=None leaves zero eigenvalues out",
         "copy_X": "X is never changed",
@@ -52,7 +52,7 @@ SPELLINGS: dict[str, dict[str, str]] = {
         "mean of y, or add a constant to the kernel: kernel + 1",
     },
     "KernelRidgeCV": {
-        "alpha": "write alphas=[...], of which it chooses",
+        "alpha": "write alphas=[...], from which it chooses",
         "fit_intercept": "there is no intercept, as in scikit-learn's KernelRidge; subtract the "
         "mean of y, or add a constant to the kernel: kernel + 1",
         "cv": "it leaves out one row at a time, at the price of one fit; for other folds use "

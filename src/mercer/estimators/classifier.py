@@ -1,4 +1,4 @@
-"""KernelClassifier: the model to try first on a table with classes to tell apart."""
+"""KernelClassifier: the model to try first on a table with classes to predict."""
 
 from typing import Self
 
@@ -25,7 +25,7 @@ BIAS = 1.0
 
 
 class KernelClassifier(ClassifierMixin, LearnedModel):
-    """Tell classes apart from a table, with a kernel learned from it and no tuning.
+    """Predict classes from a table, with a kernel learned from it and no tuning.
 
     The table goes in as it is, as for :class:`mercer.KernelRegressor`. One ridge regression per
     class is fitted with the learned kernel; its scores at rows that were left out are turned into

@@ -223,7 +223,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     @available_if(_can_grow)
     @all_or_nothing_more
     def partial_fit(self, X: Data, y: object = None) -> Self:
-        """Add points whose residual exceeds tol as new basis vectors: [NPT] Lemma 5.
+        """Extend the map by the points that it does not explain to `tol` ([NPT] Lemma 5).
 
         Coordinates of earlier points keep their values and gain columns (zero for them, up to
         tol). Points cannot be put in the order that rounding asks for, so residuals below
@@ -269,20 +269,20 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
     @lazily
     def transform(self, X: Data) -> Array:
-        """phi(x) for every row; each row is mapped on its own."""
+        """Return the coordinates phi(x) of every row; each row is mapped on its own."""
         feature_map = self._checked_map()
         return feature_map(self._points(X), n_jobs=self.n_jobs, verbose=self.verbose)
 
     @available_if(has_points)
     def inverse_transform(self, X: ArrayLike) -> Array:
-        """Points with these coordinates: exact for a linear kernel, else by :func:`preimage`."""
+        """Find points with these coordinates; exact for a linear kernel, else :func:`preimage`."""
         return preimage(self, X)
 
     # --- what the map knows of its own error ----------------------------------------------------
 
     @lazily
     def residual(self, X: Data, diag: ArrayLike | None = None) -> Array:
-        """rho^2(x) = k(x, x) - |phi(x)|^2 for every row: what the map does not see of it.
+        """Measure what the map does not see of every row: rho^2(x) = k(x, x) - |phi(x)|^2.
 
         Zero at training points of an untruncated map; a novelty score and the Gaussian-process
         variance at zero noise elsewhere. A precomputed kernel needs `diag`, the k(x, x).
@@ -296,7 +296,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         diag: ArrayLike | None = None,
         diag_Y: ArrayLike | None = None,
     ) -> Array:
-        """A bound of |k(x, y) - phi(x) . phi(y)| for every pair, rounding included.
+        """Bound the error |k(x, y) - phi(x) . phi(y)| of every pair, rounding included.
 
         Holds for any points, training or not (space/certificate.py has the argument), where the
         kernel is valid. With ``kernel_.is_proven`` that follows from its construction; else it was
@@ -313,7 +313,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         return feature_map.bound(X, Y, diag=diag, diag_Y=diag_Y, n_jobs=self.n_jobs)
 
     def pair_residual(self, X: Data, Y: Data | None = None) -> Array:
-        """k(x, y) - phi(x) . phi(y) for every pair, evaluated: what the coordinates miss of it.
+        """Compute the error k(x, y) - phi(x) . phi(y) of every pair.
 
         The exact error where :meth:`error_bound` can only be cautious, at the price of the kernel
         matrix of X and Y. Of the uncentred kernel, without an appended residual.
@@ -342,7 +342,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         residual: bool = True,
         diag: ArrayLike | None = None,
     ) -> Array:
-        """Distances in feature space, sqrt(k(x,x) + k(y,y) - 2 k(x,y)): [EXACT] (26).
+        """Measure distances in feature space, sqrt(k(x,x) + k(y,y) - 2 k(x,y)): [EXACT] (26).
 
         With ``residual=False``: distances between the coordinates alone. A precomputed kernel does
         not know k(x, y) of two new points; there the coordinates stand in for it.
@@ -354,7 +354,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     # --- functions ------------------------------------------------------------------------------
 
     def function(self, coef: ArrayLike, intercept: float = 0.0) -> RKHSFunction:
-        """The function z -> coef . phi(z) + intercept as a sum of kernels on the landmarks."""
+        """Write z -> coef . phi(z) + intercept as a sum of kernels on the landmarks."""
         column = self._checked_coefficients(coef)
         return self.map_.expand(column[:, None], intercept).column(0)
 
@@ -367,7 +367,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         return expansion.W[:, 0], expansion.b[0]
 
     def coordinates(self, function: RKHSFunction) -> Array:
-        """b with function(z) = b . phi(z) for every z in the span: b = F'a, [NPT] Lemma 6."""
+        """Return b with function(z) = b . phi(z) for every z in the span: [NPT] Lemma 6."""
         feature_map = self._checked_map()
         if not isinstance(function, RKHSFunction) or function.kernel != self.kernel_:
             raise ValueError(f"expected an RKHSFunction of {self.kernel_!r}, got {function!r}.")
@@ -376,7 +376,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
     @lazily
     def project(self, X: Data, coef: ArrayLike, intercept: ArrayLike = 0.0) -> Array:
-        """transform(X) @ coef + intercept for a matrix coef, from kernel values alone.
+        """Compute transform(X) @ coef + intercept for a matrix coef, from kernel values alone.
 
         The coefficients move to the landmarks once, and kernel tiles are multiplied as they are
         made. With many columns the coordinates themselves are cheaper, and more accurate.

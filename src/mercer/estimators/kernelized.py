@@ -287,7 +287,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
 
     @property
     def dual_coef_(self) -> Array:
-        """coef_ moved to the landmarks; the dual variables themselves where there are such."""
+        """The coefficients of the landmarks; for an SVM, its dual variables."""
         check_is_fitted(self)
         if hasattr(self.estimator_, "dual_coef_"):
             return self.estimator_.dual_coef_

@@ -30,7 +30,9 @@ MOST_COMPONENTS = 10**6
 
 
 class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Classical multidimensional scaling (Torgerson's; principal coordinates).
+    """Draw a map of points from the distances between them.
+
+    Classical multidimensional scaling, also called Torgerson's, or principal coordinates.
 
     From squared distances, B = -1/2 H D2 H is the centred Gram matrix of the points, and its
     leading eigenvectors times the roots of their eigenvalues are the embedding. On Euclidean

@@ -22,7 +22,7 @@ ROWS_FOR_ALPHA = 3000
 
 
 class KernelRidgeCV(RidgeModel):
-    """KernelRidge whose alpha has the smallest leave-one-out error, in closed form.
+    """Fit kernel ridge regression and choose alpha by leave-one-out, at the price of one fit.
 
     Nothing is fitted again: one eigendecomposition serves every alpha. With Phi'Phi = V D V' and
     Q = Phi V (or, the same Q, K = U D U' and Q = U D^1/2), the error at a left-out row is

@@ -69,8 +69,8 @@ def as_numbers(texts: np.ndarray) -> tuple[np.ndarray, list[str]] | None:
 def as_dates(texts: np.ndarray) -> tuple[np.ndarray, list[str]] | None:
     """Texts as datetime64[s] (NaT where missing) and those that are not; None if most are not.
 
-    Day and month are told apart by the whole column: a first part above 12 is a day. Where
-    nothing tells, dots mean day first and slashes mean month first.
+    The whole column decides which part is the day: a first part above 12 is one. If that leaves it
+    open, dots mean day first and slashes mean month first.
     """
     known = {text for text in texts if text is not None}
     day_first = _day_first(known)

@@ -34,7 +34,7 @@ TREE = "model.json"
 
 
 class ModelFileError(ValueError):
-    """A file that `load` cannot read: damaged, written by a newer version, or something else."""
+    """Raised where `load` cannot read a file: damaged, from a newer version, or something else."""
 
 
 def save(
@@ -205,7 +205,7 @@ def _read_array(archive):
 
 
 def _check_archive(content, path):
-    """Refuse what is no mercer file, is damaged, or comes from a newer version."""
+    """Refuse what is not a mercer file, is damaged, or comes from a newer version."""
     if not content.startswith(b"PK\x03\x04"):
         raise ModelFileError(
             f"{path} is not a file of mercer.save (not a zip archive). Pickles are read by pickle "

@@ -36,7 +36,7 @@ class GramColumns:
 
 
 class Precomputed(Kernel):
-    """Kernel values computed elsewhere: rows of X are k(x, training points).
+    """Use kernel values computed elsewhere: rows of X are k(x, training points).
 
     Examples
     --------
@@ -88,7 +88,7 @@ class Precomputed(Kernel):
 
 
 class FromFunction(Kernel):
-    """k(x, z) = f(x, z) for any Python objects: strings, graphs, sets, or rows of an array.
+    """Make a kernel from a function of two objects: strings, graphs, sets, rows of an array.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ class FromFunction(Kernel):
 
 
 class FromFeatures(Kernel):
-    """k(x, z) = <g(x), g(z)>: a feature function makes a kernel.
+    """Make a kernel from features: k(x, z) = <g(x), g(z)> for any function g.
 
     Parameters
     ----------
@@ -325,7 +325,7 @@ KernelLike: TypeAlias = Kernel | str | Callable[..., Any]
 
 
 def as_kernel(kernel: KernelLike) -> Kernel:
-    """A Kernel from a kernel, a name, a function of two points, or a scikit-learn GP kernel."""
+    """Make a Kernel from a name, a function of two points, or a scikit-learn GP kernel."""
     if isinstance(kernel, Kernel):
         return kernel
     if isinstance(kernel, str):

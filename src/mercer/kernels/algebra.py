@@ -29,7 +29,9 @@ from .types import Array, Tensor, Tile
 
 
 class Constant(Kernel):
-    """c for every pair: a feature space of one dimension, where all points coincide.
+    """Add a constant, such as an intercept: c for every pair of points.
+
+    Its feature space has one dimension, in which all points coincide.
 
     Parameters
     ----------

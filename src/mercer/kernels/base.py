@@ -29,7 +29,7 @@ NODES: dict[str, Any] = {}
 
 
 class Kernel(Parametrized, Capabilities):
-    """A similarity k(x, z) between points.
+    """Measure the similarity k(x, z) of points; the base class of all kernels.
 
     Kernels combine with ``+``, ``*``, ``**``, multiplication by a number, :meth:`exp` and
     :meth:`polynomial`; every combination of valid kernels is valid again ([KERNELS], ten rules).
@@ -400,7 +400,7 @@ def is_integer(value):
 def _of_columns(explicit_dim):
     @wraps(explicit_dim)
     def checked(self, n_features):
-        # None: the points are no vectors.
+        # None: the points are not vectors.
         if n_features is not None and (not is_integer(n_features) or n_features < 0):
             raise ValueError(f"n_features must be a number of columns, got {n_features!r}.")
         return explicit_dim(self, None if n_features is None else int(n_features))

@@ -13,7 +13,7 @@ from .types import Array, Columns, Tensor, Tile
 
 
 class OnColumns(Unary):
-    """k on a group of columns: rules 9 and 10, for kernels on separate variables.
+    """Apply a kernel to some of the columns only (rules 9 and 10 of [KERNELS]).
 
     Parameters
     ----------

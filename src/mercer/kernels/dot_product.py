@@ -83,7 +83,7 @@ class DotProduct(Kernel):
 
 
 class Linear(DotProduct):
-    """<x, z>: the space of the data itself.
+    """Compare points by their inner product <x, z>: the space of the data itself.
 
     Examples
     --------
@@ -116,12 +116,12 @@ class Linear(DotProduct):
 
 
 class Polynomial(DotProduct):
-    """(gamma <x, z> + coef0)^degree: all monomials up to the degree.
+    """Use all monomials up to a degree: (gamma <x, z> + coef0)^degree.
 
     Parameters
     ----------
     degree : int
-    gamma : float or list of one a column
+    gamma : float or list of one per column
     coef0 : float
         0 keeps the monomials of exactly the degree; below 0 the formula is not a kernel.
 
@@ -203,7 +203,9 @@ class Polynomial(DotProduct):
 
 
 class Cosine(DotProduct):
-    """<x, z> / (|x| |z|): the angle alone. A zero row is orthogonal to everything.
+    """Compare rows by the angle between them alone: <x, z> / (|x| |z|).
+
+    A zero row is orthogonal to everything.
 
     Examples
     --------
@@ -251,7 +253,7 @@ class Cosine(DotProduct):
 
 
 class QuadraticForm(DotProduct):
-    """x' A z for a symmetric positive semi-definite A: rule 8.
+    """Weight and mix the columns: x' A z for a positive semi-definite A, rule 8 of [KERNELS].
 
     Parameters
     ----------
@@ -349,11 +351,11 @@ class QuadraticForm(DotProduct):
 
 
 class Sigmoid(DotProduct):
-    """tanh(gamma <x, z> + coef0): used as a kernel, and known not to be one in general.
+    """Compare points as a neuron does: tanh(gamma <x, z> + coef0). Not a valid kernel in general.
 
     Parameters
     ----------
-    gamma : float or list of one a column
+    gamma : float or list of one per column
     coef0 : float
 
     Examples

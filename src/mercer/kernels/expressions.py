@@ -28,7 +28,7 @@ MOST_OPERATORS = 64  # every one copies and checks what it combines
 
 
 class KernelExpressionError(ValueError):
-    """A text that is no kernel; the message shows where."""
+    """A text that is not a kernel; the message shows where."""
 
     def __init__(self, problem, text="", start=0, stop=None):
         self.problem, self.text, self.start = problem, text, start
@@ -120,7 +120,7 @@ class _Reader:
         if isinstance(value, str):
             return self.named(value, node)
         if isinstance(value, (int, float)) and not isinstance(value, bool):
-            self.refuse("a number is no kernel; Constant(c) is one", node)
+            self.refuse("a number is not a kernel; Constant(c) is one", node)
         self.refuse("expected a kernel, such as RBF(0.1)", node)
 
     def named(self, name, node):

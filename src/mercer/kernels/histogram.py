@@ -25,11 +25,13 @@ class Histogram(Kernel):
 
 
 class Chi2(Histogram):
-    """exp(-gamma sum_c (x_c - z_c)^2 / (x_c + z_c)), with 0/0 = 0.
+    """Compare histograms by their chi-squared distance.
+
+    exp(-gamma sum_c (x_c - z_c)^2 / (x_c + z_c)), with 0/0 = 0.
 
     Parameters
     ----------
-    gamma : float or list of one a column
+    gamma : float or list of one per column
 
     Examples
     --------
@@ -91,7 +93,7 @@ class Chi2(Histogram):
 
 
 class Intersection(Histogram):
-    """sum_c min(x_c, z_c): what two histograms have in common.
+    """Compare histograms by what they have in common: sum_c min(x_c, z_c).
 
     Examples
     --------

@@ -10,11 +10,11 @@ from .types import Array, Gamma, Tensor, Tile
 
 
 class Laplacian(Kernel):
-    """exp(-gamma |x - z|_1), the L1 distance: a product over columns.
+    """Compare points by nearness, with rough functions: exp(-gamma |x - z|_1), the L1 distance.
 
     Parameters
     ----------
-    gamma : float, list of one a column, "scale" or "median"
+    gamma : float, list of one per column, "scale" or "median"
         The rules are those of RBF, with absolute deviations and distances.
 
     Examples

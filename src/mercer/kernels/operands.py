@@ -7,7 +7,7 @@ from .capabilities import NAMED
 
 class Operand:
     """A kernel that a node is built on. A name becomes its kernel as it is set, so that nothing
-    else has to know of names; what is no kernel is kept, and refused when used."""
+    else has to know of names; what is not a kernel is kept, and refused when used."""
 
     def __set_name__(self, owner, name):
         self.name = name

@@ -1,4 +1,4 @@
-"""Parameters that are one number or one a column, and those that the data decide."""
+"""Parameters that are one number or one per column, and those that the data decide."""
 
 import numpy as np
 import scipy.sparse
@@ -13,7 +13,7 @@ SAMPLED_PAIRS = 1000
 
 
 def check_per_column(kernel, name, value, *, rules=(), positive=True):
-    """One finite positive number, one a column, or one of the named rules."""
+    """One finite positive number, one per column, or one of the named rules."""
     if isinstance(value, str):
         require(
             value in rules,
@@ -26,11 +26,13 @@ def check_per_column(kernel, name, value, *, rules=(), positive=True):
         values = as_numbers(value)
     except (TypeError, ValueError):
         raise TypeError(
-            f"{kernel}({name}) must be {what} or a list with one a column, got {value!r}."
+            f"{kernel}({name}) must be {what} or a list with one per column, got {value!r}."
         ) from None
     bad = values.ndim > 1 or values.size == 0 or isinstance(value, bool)
     bad = bad or not np.isfinite(values).all() or (positive and not (values > 0).all())
-    require(not bad, f"{kernel}({name}) must be {what} or one a column, all finite, got {value!r}.")
+    require(
+        not bad, f"{kernel}({name}) must be {what} or one per column, all finite, got {value!r}."
+    )
 
 
 def as_numbers(value):
@@ -69,7 +71,7 @@ def _weights_for(X, weights):
     require(
         weights.shape[0] in (1, X.shape[1]),
         f"{weights.shape[0]} per-column values were given for data with {X.shape[1]} columns: give "
-        "one number, or one a column.",
+        "one number, or one per column.",
     )
     return np.broadcast_to(weights, (X.shape[1],))
 

@@ -35,7 +35,7 @@ class Stationary(Kernel):
         return 1e-12
 
     def scale(self) -> Array | float:
-        """What coordinates are multiplied by: one number, or one a column."""
+        """What coordinates are multiplied by: one number, or one per column."""
         return 1.0
 
     def embed(self, X: Array) -> Array:
@@ -47,7 +47,7 @@ class Stationary(Kernel):
         raise NotImplementedError
 
     def of_minus_squared_distance(self, minus_d2: Array, xp: ModuleType) -> Array:
-        """The same with the other sign, in which distances come: exp(-d^2) is spared a pass."""
+        """The formula on -d^2, so that exp needs no extra pass."""
         minus_d2 *= -1.0
         return self.of_squared_distance(minus_d2, xp)
 
@@ -102,11 +102,13 @@ class Stationary(Kernel):
 
 
 class RBF(Stationary):
-    """exp(-gamma |x - z|^2): nearness. With a length scale s, gamma = 1 / (2 s^2).
+    """Compare points by nearness, with smooth functions: exp(-gamma |x - z|^2).
+
+    With a length scale s, gamma = 1 / (2 s^2).
 
     Parameters
     ----------
-    gamma : float, list of one a column, "scale" or "median"
+    gamma : float, list of one per column, "scale" or "median"
         "scale" is 1 / (d * variance of all entries), as in scikit-learn's SVC; "median" is
         1 / (2 * median squared distance).
 
@@ -150,13 +152,15 @@ class RBF(Stationary):
 
 
 class RationalQuadratic(Stationary):
-    """(1 + d^2 / (2 a l^2))^-a: a scale mixture of RBF kernels.
+    """Compare points by nearness on many scales at once.
+
+    (1 + d^2 / (2 a l^2))^-a: a scale mixture of RBF kernels.
 
     Parameters
     ----------
     alpha : float
         a: small for heavy tails, large for RBF.
-    length_scale : float or list of one a column
+    length_scale : float or list of one per column
         l.
 
     Examples
@@ -206,13 +210,15 @@ class RationalQuadratic(Stationary):
 
 
 class Matern(Stationary):
-    """The Matern family: nu = 1/2 is exp(-d / l), nu to infinity is RBF.
+    """Compare points by nearness, with functions as smooth as `nu` says.
+
+    The Matern family: nu = 1/2 is exp(-d / l), nu to infinity is RBF.
 
     Parameters
     ----------
     nu : float
         Smoothness; inf is RBF(1 / (2 l^2)). 0.5, 1.5, 2.5 and all from 20 on run on any backend.
-    length_scale : float or list of one a column
+    length_scale : float or list of one per column
         l.
 
     Examples
@@ -308,16 +314,18 @@ class Matern(Stationary):
 
 
 class Periodic(Stationary):
-    """exp(-2 sum_c sin^2(pi (x_c - z_c) / p) / l^2): a product over columns.
+    """Compare points on a cycle: hours, weekdays, angles.
+
+    exp(-2 sum_c sin^2(pi (x_c - z_c) / p) / l^2): a product over columns.
 
     4 sin^2(t / 2) is the squared distance between points at angle t on a circle: so this is RBF
     on circles, one for each column, and valid in any dimension.
 
     Parameters
     ----------
-    length_scale : float or list of one a column
+    length_scale : float or list of one per column
         l.
-    period : float or list of one a column
+    period : float or list of one per column
         p.
 
     Examples

@@ -19,7 +19,7 @@ from .types import Data
 
 
 class NotPSDError(ValueError):
-    """The kernel has a negative eigenvalue on the data. `witness` is a vector with a'Ka < 0."""
+    """Raised where a kernel has a negative eigenvalue; `witness` is a vector with a'Ka < 0."""
 
     def __init__(self, message: str, witness: np.ndarray | None = None) -> None:
         super().__init__(message)
@@ -31,7 +31,7 @@ class NotPSDError(ValueError):
 
 @dataclass(frozen=True)
 class MercerReport:
-    """What a sample says about a kernel; prints as a short text.
+    """Say what a sample shows about a kernel; prints as a short text.
 
     Attributes
     ----------

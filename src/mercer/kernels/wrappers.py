@@ -16,7 +16,7 @@ from .types import Array, Tensor, Tile
 
 
 class OnFeatures(Unary):
-    """k(g(x), g(x')): rule 7.
+    """Apply a kernel after a function g of the rows: k(g(x), g(z)), rule 7 of [KERNELS].
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class OnFeatures(Unary):
 
 
 class Rescaled(Unary):
-    """f(x) k(x, x') f(x'): rule 2.
+    """Weight points by a function: f(x) k(x, z) f(z), rule 2 of [KERNELS].
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ class Rescaled(Unary):
 
 
 class Normalized(Unary):
-    """k(x, z) / sqrt(k(x, x) k(z, z)): the cosine in feature space.
+    """Ignore lengths in feature space: k(x, z) / sqrt(k(x, x) k(z, z)), the cosine there.
 
     Parameters
     ----------

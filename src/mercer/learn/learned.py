@@ -34,7 +34,7 @@ class Round:
 
 @dataclass(frozen=True)
 class LearnedKernel:
-    """A kernel learned from data: what :func:`mercer.learn_kernel` returns.
+    """Hold a kernel learned from data, and how it was found; made by :func:`mercer.learn_kernel`.
 
     Attributes
     ----------

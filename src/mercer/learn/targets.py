@@ -48,7 +48,7 @@ class Targets:
         classes, position = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
-                f"y holds 1 class only, {classes[0]!r}: there is nothing to tell apart. At least 2 "
+                f"y holds 1 class only, {classes[0]!r}: there is nothing to predict. At least 2 "
                 "classes are needed."
             )
         columns = np.zeros((len(y), len(classes)))

@@ -24,7 +24,7 @@ CHUNK_ROWS = 1 << 16
 
 
 class Chunks:
-    """A re-iterable of chunks of rows from a function that opens the data.
+    """Read rows chunk by chunk, as often as needed, from a function that opens the data.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class Chunks:
 
     @classmethod
     def on_device(cls, X: Array, device: str = "cuda", rows: int = CHUNK_ROWS) -> "Chunks":
-        """Rows of a host array (or memory map) as torch tensors on a device, a chunk at a time.
+        """Send rows of a host array (or memory map) to a device, one chunk at a time.
 
         Chunks travel from page-locked memory, so that copying the next overlaps with the work on
         the last. For data larger than the device's memory.

@@ -54,7 +54,7 @@ class Radii(TravelsAsNumPy):
 
 
 def radii_of_one(rho2, tau, length, like):
-    """Radii of a single point that is no landmark, where and as `like` is."""
+    """Radii of a single point that is not a landmark, where and as `like` is."""
     rho2, tau, length = (on_device_of(np.array([v]), like) for v in (rho2, tau, length))
     no = on_device_of(np.zeros(1, bool), like, dtype=namespace(like).bool)
     return Radii(rho2, tau, length, no)

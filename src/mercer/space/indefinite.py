@@ -1,4 +1,4 @@
-"""Similarities that are no kernels: found, with a witness; and repaired on request.
+"""Similarities that are not kernels: found, with a witness; and repaired on request.
 
 Pivoted Cholesky does not see indefiniteness ([[0, 1], [1, 0]] passes): the factor is compared with
 the matrix on a few random vectors, and where they differ the smallest eigenvector is the witness.
@@ -105,8 +105,9 @@ def check_zero_diagonal(kernel, diagonal, some, K):
 def probe(kernel, K, F, lengths, noise, eps, size):
     """Raise NotPSDError where K - F F' is more than rounding (normalised, in memory).
 
-    `size` is the largest |k(x, z)|: values that were centred or summed elsewhere carry errors
-    relative to it, and points with a small k(x, x) of their own must not be judged by less.
+    `size` is the largest |k(x, z)|: values of a Gram matrix that were centred or summed elsewhere
+    carry errors relative to it, so that points with a small k(x, x) are not judged by less. What a
+    kernel computes itself is held to the size of each point.
     """
     n = len(K)
     g = np.random.default_rng(0).standard_normal((n, 4)).astype(K.dtype)
@@ -118,7 +119,8 @@ def probe(kernel, K, F, lengths, noise, eps, size):
     value, vector = smallest_eigenpair(K)
     witness = vector / np.where(lengths > 0, lengths, 1)
     floor = noise_floor(n, eps)
-    if value < -floor and value < -floor * size * (witness @ witness):
+    least = floor * size * (witness @ witness) if kernel.kind == "gram" else 0.0
+    if value < -floor and value < -least:
         raise NotPSDError(
             f"{kernel!r} is not positive semi-definite on this data: the smallest eigenvalue of "
             f"the normalised kernel matrix is {value:.4g}. {HINT}",

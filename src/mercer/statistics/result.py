@@ -24,7 +24,7 @@ SHOWN_ROWS = 2000
 
 
 class TestResult(ABC):
-    """What a test found: a p-value, and where the difference or the dependence lies.
+    """Show what a test found: a p-value, and where the difference or the dependence lies.
 
     Made by :func:`two_sample_test`, :func:`independence_test` and :meth:`DriftDetector.test`.
 

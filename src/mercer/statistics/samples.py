@@ -85,7 +85,7 @@ class Samples:
     def __init__(self, kernel: Kernel, encode: bool = True, **named: Any):
         if kernel.kind == "gram":
             raise ValueError(
-                "a precomputed kernel knows no values for rows in other samples: give the rows and "
+                "a precomputed kernel has no values for rows in other samples: give the rows and "
                 "a kernel on them, or coordinates of your matrix (KernelMap('precomputed'))."
             )
         self.kernel = kernel

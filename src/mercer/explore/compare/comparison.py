@@ -48,7 +48,7 @@ def compare_kernels(
     verbose: bool = False,
     callback: Callable[[int, int, str], Any] | None = None,
 ) -> KernelComparison:
-    """Which kernel suits the data: scores on unseen rows, pictures, and a model to go on with.
+    """Find out which kernel suits the data: scores on unseen rows, pictures, and a model.
 
     Every kernel is judged by the same quantity, on rows that the model has not seen: for classes
     the balanced accuracy (each class counts the same) of the discriminant in its feature space, for
@@ -79,7 +79,7 @@ def compare_kernels(
         Learn from so few rows: the data are cut into `cv` blocks, and this many rows of each
         train a model for the next block. None: ordinary folds.
     n_neighbors : int
-        Of the nearest-neighbour score, which is shown beside the score that decides.
+        Neighbours of the nearest-neighbour score, which is shown but does not decide.
     embeddings : "auto" or a list from "t-SNE", "kernel PCA", "discriminant"
         Fitted on one half of the rows; the other half is placed afterwards.
     samples : list of str, frame or array of images, one per row

@@ -63,7 +63,7 @@ def measure(kernel, sample):
 
 
 def space_of(kernel):
-    """The map of a kernel; a similarity that is no kernel is made one, and reported as refuted."""
+    """The map of a kernel; what is not a kernel is made one, and reported as refuted."""
     return KernelMap(kernel, indefinite="clip")
 
 

@@ -74,7 +74,7 @@ class KernelSpace(Measures):
 
 
 class KernelComparison:
-    """Kernels side by side: numbers, words and pictures. Made by :func:`compare_kernels`.
+    """Hold the result of :func:`compare_kernels`: a ranked table, a verdict in words, pictures.
 
     Attributes
     ----------
@@ -197,7 +197,7 @@ class KernelComparison:
     # --- tables -----------------------------------------------------------------------------------
 
     def records(self) -> list[dict[str, Any]]:
-        """The ranked table as a list of dicts of plain Python values; kernels, then baselines."""
+        """Return the ranked table as a list of dicts of plain values: kernels, then baselines."""
         group = {space.name for space in self.contest.group}
         kernels = [
             self._record(place, space, space.name in group)
@@ -243,7 +243,7 @@ class KernelComparison:
     # --- pictures ---------------------------------------------------------------------------------
 
     def plot(self, embedding: str | None = None, **kwargs: object) -> "ComparisonDisplay":
-        """Draw every kernel's space beside its spectrum; see ComparisonDisplay."""
+        """Draw every kernel's space and its spectrum; see ComparisonDisplay."""
         from ..plots import ComparisonDisplay
 
         return ComparisonDisplay(self).plot(embedding, **kwargs)
@@ -251,7 +251,7 @@ class KernelComparison:
     def to_html(
         self, path: str | PathLike[str] | None = None, *, title: str = "Kernels compared"
     ) -> str:
-        """One self-contained page, to look at and to lasso points in; returns its path or text."""
+        """Write one self-contained page with all pictures; returns its path or text."""
         from ..report import write_report
 
         return write_report(self, path, title=title)

@@ -1,4 +1,4 @@
-"""The rows that are compared: which of them, what they are to be told apart by, and the folds."""
+"""The rows that are compared: which of them, their target, and the folds."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -96,7 +96,7 @@ def draw(X, y, *, gram, task, cv, repeats, train_size, max_points, random_state)
     X = X[np.ix_(rows, rows)] if gram else select(X, rows)
     if task == CLASSES and len(np.unique(y)) < 2:
         raise ValueError(
-            f"the target holds one class only ({str(y[0])!r}): there is nothing to tell apart. "
+            f"the target holds one class only ({str(y[0])!r}): there is nothing to predict. "
             "Leave it out to look at the spaces alone."
         )
     if train_size is None:

@@ -65,7 +65,7 @@ def overlap_of(folds) -> float:
 
 
 def undecided(scores: list[np.ndarray], overlap: float, n_models: int) -> int:
-    """How many of the models, best first, cannot be told from the first.
+    """How many models, best first, are not significantly worse than the first.
 
     They stand together at the top: a model counts as worse only if all models below it do, too,
     so that no group has a better score outside than inside.

@@ -98,7 +98,7 @@ class Contest:
 
     @property
     def group(self):
-        """The kernels that cannot be told from the best, best first."""
+        """The kernels that are not significantly worse than the best, best first."""
         if not self.valid or not self.scored:
             return []
         folds = [space.folds for space in self.valid]
@@ -156,10 +156,10 @@ def reasons(contest, score_name, n_training, n_folds):
         best = contest.valid[0]
         lines.append(
             f"{best.name} reaches {score_name} {best.score:.3f} ± {contest.interval(best):.3f} on "
-            f"rows it has not seen (mean of {n_folds} folds, each learned from {n_training} rows)."
+            f"rows it has not seen (mean of {n_folds} folds, each trained on {n_training} rows)."
         )
         if len(contest.group) > 1 and contest.useful and contest.better_baseline is None:
-            lines.append("That they cannot be told apart does not show that they are equal.")
+            lines.append("This does not prove that they are equal.")
         lines += [_against(contest, best, b, baseline=True) for b in contest.baselines]
         others = [space for space in contest.spaces if space is not best]
         lines += [_against(contest, best, other) for other in others]

@@ -1,10 +1,14 @@
 """ComparisonDisplay: every kernel's space side by side, each with its spectrum."""
 
-import numpy as np
+import textwrap
 
 from .feature_space import FeatureSpaceDisplay
 from .spectrum import SpectrumDisplay
 from .style import as_comparison, is_numeric_target, literally, pyplot
+
+FONT_SIZE = 14  # readable when a page shows the picture at half its width
+COLUMN = 2.5  # inches for each kernel
+LETTER = 0.12  # inches, about what a letter of that size takes
 
 
 class ComparisonDisplay:
@@ -34,11 +38,17 @@ class ComparisonDisplay:
         if unknown:
             raise ValueError(f"no embedding {unknown[0]!r}; made: {list(c.spaces[0].embeddings)}.")
         spectra = spectra or not names  # without embeddings the spectra are the picture
+        with pyplot().rc_context({"font.size": FONT_SIZE}):
+            self._draw(c, names, spectra)
+        return self
+
+    def _draw(self, c, names, spectra):
         n_rows, n_columns = len(names) + bool(spectra), len(c.spaces)
+        width = 0.6 + COLUMN * max(n_columns, 2)
         self.figure_, self.axes_ = pyplot().subplots(
             n_rows,
             n_columns,
-            figsize=(1.2 + 3.5 * n_columns, 0.9 + 3.2 * len(names) + 2.0 * bool(spectra)),
+            figsize=(width, 1.6 + COLUMN * len(names) + 1.8 * bool(spectra)),
             height_ratios=[1.0] * len(names) + [0.55] * bool(spectra),
             squeeze=False,
             layout="constrained",
@@ -53,7 +63,7 @@ class ComparisonDisplay:
                 ax.set_aspect("equal", adjustable="datalim")
                 ax.set_xticks([])
                 ax.set_yticks([])
-                ax.set_ylabel(name if column == 0 else "", fontsize="large")
+                ax.set_ylabel(name if column == 0 else "")
             self.axes_[0, column].set_title(self._heading(space), loc="left", fontsize="medium")
             if spectra:
                 ax = self.axes_[-1, column]
@@ -63,19 +73,17 @@ class ComparisonDisplay:
             self._share_limits(self.axes_[-1])
         if names:
             self._legend()
-        self.figure_.suptitle(
-            literally(c.headline, 160), x=0.01, ha="left", fontsize="x-large", weight="bold"
-        )
-        return self
+        letters = int(width / LETTER)
+        headline = textwrap.fill(literally(c.headline, 160), letters)
+        if c.spaces[0].score is not None:
+            headline += f"\n({c.score_name} of each on left-out rows)"
+        self.figure_.suptitle(headline, x=0.01, ha="left", fontsize="large", weight="bold")
 
     def _heading(self, space):
-        text = literally(space.name, 34)
+        text = textwrap.fill(literally(space.name, 40), int(COLUMN / LETTER))
         if space.score is None:
             return text
-        scores = ", ".join(
-            f"{method} {np.mean(folds):.3f}" for method, folds in space.scores.items()
-        )
-        return f"{text}\n{scores}"
+        return f"{text}\n{space.score:.3f}"
 
     def _share_limits(self, axes):
         """One scale for all spectra, so that they compare."""
@@ -97,7 +105,11 @@ class ComparisonDisplay:
             return
         handles, labels = first.get_legend_handles_labels()
         legend = self.figure_.legend(
-            handles[:24], labels[:24], loc="outside right upper", frameon=False
+            handles[:24],
+            labels[:24],
+            loc="outside lower center",
+            ncols=min(len(labels), 2 * len(c.spaces)),
+            frameon=False,
         )
         for handle in legend.legend_handles:
             handle.set_sizes([40])

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class FeatureSpaceDisplay:
-    """A scatter of points in two coordinates of a feature space.
+    """Draw points in two coordinates of a feature space.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class FeatureSpaceDisplay:
     Attributes
     ----------
     ax_, figure_ : matplotlib's, after plot
-    points_ : list of the drawn collections, one a class
+    points_ : list of the drawn collections, one per class
 
     Examples
     --------
@@ -131,7 +131,7 @@ class FeatureSpaceDisplay:
         Parameters
         ----------
         ax : matplotlib axes or None
-        images : array of shape (n, height, width), shown beside some of the points
+        images : array of shape (n, height, width), shown next to some of the points
         n_images : how many, spread over the picture
         legend : bool
         size, alpha : of the points; None: by their number

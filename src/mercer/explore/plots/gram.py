@@ -33,7 +33,7 @@ MOST_ROWS = 1000
 
 
 class GramDisplay:
-    """A Gram matrix as an image: a kernel that suits the classes shows one bright block each.
+    """Draw a kernel matrix as an image; a good kernel shows one bright block per class.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class GramDisplay:
     def from_estimator(
         cls, estimator: BaseEstimator, X: Data, y: ArrayLike | None = None, **kwargs: Any
     ) -> Self:
-        """Of the kernel of a fitted map or method."""
+        """Take the kernel of a fitted map or method."""
         kernel = getattr(estimator, "kernel_", None)
         if kernel is None:
             kernel = fitted(estimator, "kernel_map_").kernel_map_.kernel_

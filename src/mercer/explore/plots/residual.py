@@ -31,7 +31,7 @@ FINEST, WIDEST = 2000, 1e6
 
 
 class ResidualDisplay:
-    """rho^2(z) / k(z, z) over a plane: 0 where the training points span z, 1 far from them all.
+    """Draw where a map knows the data: rho^2(z) / k(z, z), from 0 (known) to 1 (unknown).
 
     It bounds the error of the map, and is the variance of a Gaussian process at zero noise.
 
@@ -70,7 +70,7 @@ class ResidualDisplay:
         margin: float = 0.25,
         title: str | None = None,
     ) -> Self:
-        """Of a fitted KernelMap on data with two columns, around the points X."""
+        """Take a fitted KernelMap on data with two columns, around the points X."""
         fitted(kernel_map, "residual", "kernel_", "landmarks_", name="kernel_map")
         if not is_integer(resolution) or not 2 <= resolution <= FINEST:
             raise ValueError(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class SpectrumDisplay:
-    """Shares of the variance, largest first, with their running sum.
+    """Draw how many directions hold how much of the variance.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class SpectrumDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: BaseEstimator, *, title: str | None = None) -> Self:
-        """Of a fitted KernelPCA, or a KernelMap(basis="eigen", center=True)."""
+        """Take a fitted KernelPCA, or a KernelMap(basis="eigen", center=True)."""
         if not hasattr(estimator, "eigenvalues_"):
             raise ValueError(
                 f"estimator {type(estimator).__name__} has no eigenvalues_: pass a fitted "

@@ -22,7 +22,7 @@ DTYPES = ("float64", "float32")
 def to_onnx(
     model: BaseEstimator | RKHSFunction, *, dtype: Literal["float64", "float32"] = "float64"
 ) -> "ModelProto":
-    """A fitted model as an ONNX graph, which any ONNX runtime evaluates without Python.
+    """Write a fitted model as an ONNX graph, which runs without Python.
 
     Arithmetic is in double precision. Predictions, scores and inner products of coordinates agree
     with the model's; coordinates themselves may differ as their rounding is amplified where the

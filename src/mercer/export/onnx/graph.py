@@ -29,7 +29,7 @@ class Graph:
         return f"{self.prefix}{stem}_{self._count}"
 
     def op(self, kind, *inputs, **attributes):
-        """The output of one node; inputs that are no tensors become constants."""
+        """The output of one node; inputs that are not tensors become constants."""
         onnx = onnx_package()
         names = [self.tensor(value).name for value in inputs]
         out = self.fresh(kind.lower())
