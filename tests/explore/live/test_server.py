@@ -22,6 +22,8 @@ class _Slow:
 
     def answer(self, request):
         self.begun.append(request)
+        if request["do"] == "fail":
+            raise AssertionError("a fault")
         if request["do"] == "turn":
             self.go.wait(5)
             yield {"frame": request["value"]}
@@ -69,6 +71,16 @@ def test_small_requests_do_not_stop_refinement(told):
     assert quiet.wait(5)
     found = [key for update in updates for key in update if key != "busy"]
     assert sorted(found) == ["curves", "frame", "refined", "select"]
+
+
+def test_a_fault_is_told_and_the_next_request_answered(told):
+    session, worker, updates, quiet = told
+    quiet.clear()
+    worker.ask({"do": "fail"})
+    worker.ask({"do": "keep"})
+    assert quiet.wait(5)
+    assert {"error": "AssertionError: a fault"} in updates
+    assert {"keep": True} in updates
 
 
 @pytest.fixture(scope="module")

@@ -1,11 +1,14 @@
 """A thread that answers requests: the newest position of a knob counts, and refinement can wait."""
 
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from .session import Session, Update
+
+log = logging.getLogger(__name__)
 
 # Requests that change the picture: whatever an older one still refines is dropped.
 CHANGING = ("hello", "type", "build", "turn", "view", "metric")
@@ -56,17 +59,21 @@ class Worker:
                 if self._stopped:
                     return
                 request = self._waiting.popleft() if self._waiting else None
-            if request is not None and request.get("do") in CHANGING:
-                refining = self.session.answer(request)
-            elif request is not None:
-                for update in self.session.answer(request):
-                    self._tell(update)
-                continue
-            assert refining is not None
             try:
+                if request is not None and request.get("do") in CHANGING:
+                    refining = self.session.answer(request)
+                elif request is not None:
+                    for update in self.session.answer(request):
+                        self._tell(update)
+                    continue
+                assert refining is not None
                 self._tell(next(refining) | {"busy": True})
             except StopIteration:
                 refining = None
+            except Exception as error:  # a fault here must not leave the page waiting for ever
+                log.exception("the explorer could not answer %r", request)
+                refining = None
+                self._tell({"error": f"{type(error).__name__}: {error}"})
 
     def _tell(self, update):
         for listener in list(self.listeners):
