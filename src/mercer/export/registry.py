@@ -25,6 +25,7 @@ from ..solve import Step
 from ..solve.direct import Shifted
 from ..space.certificate import Radii
 from ..space.corrected import Corrected
+from ..space.fourier import Fourier
 from ..space.landmarks import Landmarks
 from ..space.own_features import OwnFeatures
 from ..space.sparse_features import SparseFeatures
@@ -34,6 +35,7 @@ PARTS = (
     Corrected,
     Expansion,
     FeatureMap,
+    Fourier,
     GramColumns,
     LandmarkModel,
     Landmarks,
