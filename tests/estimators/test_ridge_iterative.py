@@ -168,5 +168,5 @@ def test_what_makes_no_sense_is_refused(data, monkeypatch):
     dask_array = pytest.importorskip("dask.array", reason="rows that are not held in memory")
     monkeypatch.setattr("mercer.estimators.ridge.held_if_few", lambda X: X)
     rows = dask_array.from_array(X, chunks=(100, 4))
-    with pytest.raises(ValueError, match="one coefficient for each row"):
-        KernelRidge(1.0, KERNEL, form="iterative").fit(rows, y)
+    with pytest.raises(ValueError, match="stores the kernel matrix"):
+        KernelRidge(1.0, KERNEL, form="dual").fit(rows, y)

@@ -1,6 +1,7 @@
 """ONNX graphs: what onnxruntime computes is what the model computes."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
 from numpy.testing import assert_allclose
@@ -28,6 +29,7 @@ from mercer import (
     RBF,
     ClassicalMDS,
     Cosine,
+    DriftDetector,
     FromFeatures,
     FromFunction,
     KernelDiscriminant,
@@ -209,6 +211,7 @@ def test_scores_agree(model, X, Z):
     [
         KernelRidge(0.1, RBF(0.2)),
         KernelRidge(0.1, RBF(0.2), form="dual"),
+        KernelRidge(0.1, RBF(0.2), form="iterative"),
         KernelRidge(0.1, RBF(0.2), form="primal"),
         KernelRidge(1e-6, KernelMap(RBF(0.05), center=True)),
         KernelRidge(0.1, KernelMap(Polynomial(2), basis="closed")),
@@ -230,6 +233,7 @@ def test_predictions_agree(model, targets, X, Z, rng):
     "model",
     [
         KernelDiscriminant(kernel=RBF(0.2)),
+        KernelDiscriminant(kernel=RBF(0.2), form="iterative"),
         KernelDiscriminant(1, kernel=KernelMap(RBF(0.2), max_rank=20), shrinkage=0.1),
         Kernelized(LogisticRegression(), RBF(0.2)),
         Kernelized(LinearSVC(), RBF(0.2)),
@@ -249,6 +253,16 @@ def test_classes_and_probabilities_agree(model, classes, X, Z):
         close(found["decision"], model.decision_function(Z))
     if isinstance(model, KernelDiscriminant):
         close(found["scores"], model.transform(Z))
+
+
+def test_a_drift_detector(X, Z):
+    model = DriftDetector(RBF(0.1), random_state=0).fit(X)
+    want = model.decision_function(Z)
+    got = run(to_onnx(model), Z)["decision"]
+    assert_allclose(got, want, atol=1e-8 * max(1.0, np.abs(want).max()))
+    frame = pd.DataFrame(X).add_prefix("c")
+    with pytest.raises(ValueError, match="data frame"):
+        to_onnx(DriftDetector(random_state=0).fit(frame))
 
 
 def test_functions_of_the_space(X, Z, rng):

@@ -133,6 +133,7 @@ MODELS = [
     KernelDiscriminant(),
     KernelRidge(),
     KernelRidge(form="dual"),
+    KernelRidge(form="iterative"),
     KernelRidge(form="primal"),
     KernelRidgeCV([0.1, 1.0]),
     ClassicalMDS(2),

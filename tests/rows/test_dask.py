@@ -27,6 +27,7 @@ from mercer import (
     KernelRidge,
     KernelRidgeCV,
     Linear,
+    Matern,
     OnColumns,
     Polynomial,
     Precomputed,
@@ -36,6 +37,8 @@ from mercer.estimators.base import new_rows
 from mercer.fit import OnPanels
 from mercer.rows import dask as engine
 from mercer.rows import graphs, lazy, tasks
+from mercer.solve import solve_iteratively
+from mercer.solve.workers import Workers
 
 dask = pytest.importorskip("dask", reason="dask is not installed: pip install mercer[dask]")
 da = pytest.importorskip("dask.array")
@@ -741,6 +744,32 @@ def test_a_killed_worker_changes_nothing(stage, cluster, client, X, y, tmp_path,
     assert_allclose(many.coef_, one.coef_, rtol=1e-6, atol=1e-8)
     if stage == "transform":
         assert_allclose(Phi, one.kernel_map_.transform(X), atol=1e-12)
+
+
+def test_a_killed_worker_costs_its_share_of_one_product(cluster, client, X, y):
+    """Points, vectors and coordinates that were lost are sent or made again."""
+    rows, kernel, killed = X[:900], Matern(1.5), []
+
+    def kill(step):
+        if step.products == 3 and not killed:
+            worker = next(iter(cluster.workers.values()))
+            killed.append(worker.process.pid)
+            os.kill(worker.process.pid, signal.SIGKILL)
+
+    there = solve_iteratively(
+        kernel,
+        rows,
+        y[:900, None],
+        [0.1],
+        rank=40,
+        workers=Workers(cut(rows, (300,) * 3)),
+        callback=kill,
+    )
+    here = solve_iteratively(kernel, rows, y[:900, None], [0.1], rank=40)
+    assert killed
+    assert there.converged
+    difference = np.abs(kernel(rows) @ (there.coef - here.coef))
+    assert np.all(difference <= there.error_norms + here.error_norms)
 
 
 def test_a_lazy_result_outlives_its_client(cluster, X):

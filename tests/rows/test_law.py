@@ -137,11 +137,17 @@ MODELS = [
     KernelPCA(3, KERNEL, solver="dense"),
     KernelPCAL1(2, KernelMap(KERNEL, max_rank=60), random_state=0),
     KernelDiscriminant(kernel=KERNEL),
+    KernelDiscriminant(kernel=KERNEL, shrinkage=0.1, form="iterative", tol=1e-8),
     KernelRidge(0.1, KERNEL),
     KernelRidge(0.1, KERNEL, form="dual"),
+    KernelRidge(0.1, KERNEL, form="iterative", tol=1e-7),
     KernelRidge(0.1, KernelMap(KERNEL, center=True)),
     KernelRidge(0.1, Linear()),
+    KernelRidge(0.1, KernelMap(KERNEL, basis="fourier", tol=1e-2)),
+    KernelRidgeCV([0.1, 1.0], KernelMap(KERNEL, basis="fourier", tol=1e-2)),
+    KernelPCA(3, KernelMap(KERNEL, basis="fourier", tol=1e-2)),
     KernelRidgeCV([0.01, 0.1], KERNEL),
+    KernelRidgeCV([0.01, 0.1], KERNEL, form="iterative", tol=1e-7),
     Kernelized(LogisticRegression(), KERNEL),
 ]
 

@@ -13,20 +13,21 @@ import numpy as np
 import scipy.sparse
 
 from . import tiles
-from .arrays import as_numpy, is_array, is_cpu, is_numpy, namespace, rows_of
+from .arrays import is_array, is_cpu, is_numpy, namespace, rows_of
 from .memory import coordinates, matrix
+from .shares import (
+    EXACT_TILE,
+    QUICK_TILE,
+    KernelValues,
+    RowShares,
+    Shares,
+    SingleValues,
+)
 
-# Rows and columns of a tile of which both halves are used: it stays in cache with what its
-# formula writes. Double precision, single precision.
-EXACT_TILE = (256, 512)
-QUICK_TILE = (256, 256)
 # Sums that are added up apart, and then together: as many tasks for threads. Their number follows
 # from sizes alone, so that the result does not depend on the number of threads.
 MOST_SUMS = 32
 SUM_BYTES = 1 << 28
-# The largest error in a squared distance that a quick product is worth.
-QUICK_ERROR = 1e-4
-EPS32 = float(np.finfo(np.float32).eps)
 
 
 @dataclass
@@ -68,12 +69,7 @@ def exact_product(kernel, X, room=0, *, n_jobs=None):
         return Product(lambda V: K @ V, "stored", True)
     if not kernel.symmetric or not is_numpy(tiles.allocate(X, (0, 0))):
         return Product(_plain(kernel, X, n_jobs), "tiles", True)
-    tile = kernel.against(kernel.landmarks(X))
-
-    def values(a, b, c, d):
-        return tile(rows_of(X, a, b), slice(c, d))
-
-    return Product(_both_halves(values, n, EXACT_TILE, np.float64, kernel, n_jobs), "tiles", True)
+    return Product(_on_threads(exact_shares(kernel, X), kernel, n_jobs), "tiles", True)
 
 
 def quick_product(kernel, X, room=0, *, n_jobs=None):
@@ -93,24 +89,32 @@ def quick_product(kernel, X, room=0, *, n_jobs=None):
         from .fused import FusedProduct
 
         return Product(FusedProduct(form, X), "fused", False)
-    leaves = None if form is None or not is_numpy(X) else _single_leaves(form, X)
     fits = matrix(n, size=4) <= room
-    if leaves is None and not (fits and kernel.symmetric):
+    shares = quick_shares(kernel, X, stored=fits)
+    if shares is None:
         return None
-    if leaves is None:
-        tile = kernel.against(kernel.landmarks(X))
-
-        def values(a, b, c, d):
-            return tile(rows_of(X, a, b), slice(c, d)).astype(np.float32, copy=False)
-    else:
-
-        def values(a, b, c, d):
-            return _single_values(leaves, a, b, c, d)
-
     if fits:
-        K = _stored(values, n, kernel, n_jobs)
+        K = _stored(shares.values, n, kernel, n_jobs)
         return Product(lambda V: (K @ V.astype(np.float32)).astype(np.float64), "stored", False)
-    return Product(_both_halves(values, n, QUICK_TILE, np.float32, kernel, n_jobs), "tiles", False)
+    return Product(_on_threads(shares, kernel, n_jobs), "tiles", False)
+
+
+def exact_shares(kernel, X):
+    """Shares of an exact product, for points that NumPy holds."""
+    kind = Shares if kernel.symmetric else RowShares
+    return kind(KernelValues(kernel, X), X.shape[0], EXACT_TILE, np.float64)
+
+
+def quick_shares(kernel, X, *, stored=False):
+    """Shares of a quick product, or None where they would not be quicker; `stored`: as those that
+    are computed once and kept."""
+    form = _form(kernel, X)
+    values: Any = None if form is None or not is_numpy(X) else SingleValues.of(form, X)
+    if values is None and stored and kernel.symmetric:
+        values = KernelValues(kernel, X, np.float32)
+    if values is None:
+        return None
+    return Shares(values, X.shape[0], QUICK_TILE, np.float32)
 
 
 def _form(kernel, X):
@@ -143,26 +147,17 @@ def _rows_times(K):
     return times
 
 
-def _both_halves(values, n, tile, dtype, kernel, n_jobs):
-    """K V from the tiles of one half: each serves its own rows and, transposed, its columns."""
-    height, width = tile
-    blocks = [(a, min(a + height, n)) for a in range(0, n, height)]
+def _on_threads(shares, kernel, n_jobs):
+    """V -> K V, one thread per share."""
 
     def times(V):
-        m = V.shape[1]
-        right = np.ascontiguousarray(V, dtype=dtype)
-        apart = max(1, min(MOST_SUMS, SUM_BYTES // coordinates(n, m), len(blocks)))
+        n, m = V.shape
+        right = shares.prepared(V)
+        apart = max(1, min(MOST_SUMS, SUM_BYTES // coordinates(n, m), len(shares.blocks)))
         sums = np.zeros((apart, n, m))
 
         def work(first, step):
-            total = sums[first]
-            for a, b in blocks[first::step]:
-                total[a:b] += values(a, b, a, b) @ right[a:b]
-                for c in range(0, a, width):
-                    d = min(c + width, a)
-                    t = values(a, b, c, d)
-                    total[a:b] += t @ right[c:d]
-                    total[c:d] += t.T @ right[a:b]
+            shares.add(right, first, step, sums[first])
 
         tiles.run(work, [(g, apart) for g in range(apart)], kernel, right, n_jobs=n_jobs)
         return sums.sum(axis=0)
@@ -186,50 +181,3 @@ def _stored(values, n, kernel, n_jobs):
     blocks = [(a, min(a + height, n)) for a in range(0, n, height)]
     tiles.run(work, blocks[::-1], kernel, K, n_jobs=n_jobs)
     return K
-
-
-def _single_leaves(form, X):
-    """Coordinates of every leaf in single precision, or None where they lose too much.
-
-    [2 x, -1, -|x|^2] against [z, |z|^2, 1]: minus squared distances as one product.
-    """
-    X = as_numpy(X).astype(np.float64)
-    centre = X.mean(axis=0)
-    terms = []
-    for term in form.terms:
-        leaves = []
-        for leaf in term.leaves:
-            x = (X - centre if leaf.of_distance else X) * np.asarray(leaf.scale, dtype=np.float64)
-            squares = np.einsum("ij,ij->i", x, x)[:, None]
-            if leaf.of_distance and EPS32 * float(squares.max()) > QUICK_ERROR:
-                return None
-            left = right = x
-            if leaf.of_distance:
-                ones = np.ones_like(squares)
-                left = np.concatenate([2.0 * x, -ones, -squares], axis=1)
-                right = np.concatenate([x, squares, ones], axis=1)
-            left, right = (np.ascontiguousarray(side, dtype=np.float32) for side in (left, right))
-            leaves.append((leaf, left, right))
-        terms.append((term.coefficient, leaves))
-    return terms
-
-
-def _single_values(terms, a, b, c, d):
-    """Kernel values of rows a to b against rows c to d."""
-    total = None
-    for coefficient, leaves in terms:
-        value = None
-        for leaf, left, right in leaves:
-            t = left[a:b] @ right[c:d].T
-            if leaf.of_distance:
-                np.minimum(t, 0.0, out=t)
-                if a == c:
-                    np.fill_diagonal(t, 0.0)
-            t = leaf.formula(t, np)
-            value = t if value is None else np.multiply(value, t, out=value)
-        if value is None:
-            value = np.full((b - a, d - c), coefficient, dtype=np.float32)
-        elif coefficient != 1:
-            value *= np.float32(coefficient)
-        total = value if total is None else np.add(total, value, out=total)
-    return total

@@ -62,7 +62,6 @@ SPELLINGS: dict[str, dict[str, str]] = {
     },
     "KernelDiscriminant": {
         "solver": "there is one solver; shrinkage= works with it",
-        "tol": "give the tolerance to the map: kernel=KernelMap(kernel, tol=...)",
         "store_covariance": "the covariance lives in feature space and is not kept",
         "covariance_estimator": "only shrinkage= changes the covariance",
     },

@@ -1,7 +1,7 @@
 """KernelDiscriminant: Fisher's discriminant in the feature space of a kernel ([NPT] IV-C)."""
 
 import numbers
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,20 +20,23 @@ from ..engine.arrays import (
     put,
     solve_triangular,
 )
-from ..expansion import RKHSFunction
+from ..expansion import Expansion, RKHSFunction
 from ..fit import OnPanels, Statistic
 from ..kernels.adapters import KernelLike
-from ..kernels.points import naming
+from ..kernels.points import column_names, naming
 from ..kernels.types import Array, Data, Input
 from ..rows.dask import is_dask
 from ..rows.gather import held_column, held_if_few
 from ..rows.moments import ByClass, Spread
 from ..rows.protocol import Column
 from ..solve.left_out_classes import LeftOut
+from ..solve.system import in_double
 from ..space.spectral import signs
 from .base import all_or_nothing, follow, new_rows, on_fitted, validated_points
+from .discriminant_iterative import regularisation_of_sample, solve_classes
 from .kernel_map import KernelMap
 from .map_method import MapMethod, functions
+from .ridge_iterative import SolverOptions, gathered_rows
 from .targets import in_pieces, labels_of
 
 
@@ -61,26 +64,36 @@ class KernelDiscriminant(
         those of the Gaussian model.
     priors : array of shape (n_classes,) or None, default=None
         Probabilities of the classes, in their sorted order. None: their shares of the sample.
+    form : {"primal", "iterative"}, default="primal"
+        "primal" works on the coordinates of the map. "iterative" solves for one coefficient per
+        row and class, exactly for all rows and without the kernel matrix, by the iterations of
+        KernelRidge(form="iterative"): for rough kernels on more rows than a map of full rank can
+        hold. "auto" shrinkage is then chosen on 2000 rows.
+    tol, max_iter : as in KernelRidge, iterative form
 
     Attributes
     ----------
     classes_ : array of the labels
     priors_ : array of shape (n_classes,)
-    kernel_map_ : KernelMap
+    form_ : "primal" or "iterative"
+    kernel_map_ : KernelMap, primal form
         Centred, whatever the map given as `kernel` says.
     shrinkage_ : float
         The share that was used.
     temperature_ : float
         The factor on squared distances that calibrates probabilities; 1 where `shrinkage` is a
         number.
-    means_ : array of shape (n_classes, rank)
+    means_ : array of shape (n_classes, rank), primal form
         Coordinates of the class means.
-    scalings_ : array of shape (rank, n_components)
+    scalings_ : array of shape (rank, n_components), primal form
         The axes; within classes, scores along them have variance one.
     explained_variance_ratio_ : array of shape (n_components,)
-    coef_, intercept_ : the linear decision function of the coordinates
-    projection_, decision_ : LinearOnMap
+    coef_, intercept_ : the linear decision function of the coordinates, primal form
+    projection_, decision_ : LinearOnMap, or Expansion in the iterative form
         The functions from points to scores, and to decision values.
+    n_iter_, converged_, history_, n_rows_for_shrinkage_ : iterative form
+        Products with the kernel matrix, whether `tol` was reached, a list of
+        :class:`mercer.solve.Step`, and the rows that chose the shrinkage.
     function_ : RKHSFunction, or a list of one for each class where there are more than two
         The decision function as a sum of kernels.
 
@@ -96,6 +109,7 @@ class KernelDiscriminant(
     (75, 2)
     """
 
+    keep_partial = False  # half a solution is not a discriminant
     classes_: Any  # an array of numbers where X lives, or NumPy's of anything
 
     def __init__(
@@ -105,11 +119,17 @@ class KernelDiscriminant(
         *,
         shrinkage: float | str = "auto",
         priors: ArrayLike | None = None,
+        form: Literal["primal", "iterative"] = "primal",
+        tol: float = 1e-4,
+        max_iter: int = 500,
     ) -> None:
         self.n_components = n_components
         self.kernel = kernel
         self.shrinkage: Any = shrinkage
         self.priors = priors
+        self.form = form
+        self.tol = tol
+        self.max_iter = max_iter
 
     @all_or_nothing
     def fit(self, X: Input, y: ArrayLike) -> Self:
@@ -128,9 +148,14 @@ class KernelDiscriminant(
     def _fit(self, X, y):
         """Coordinates of the training points, where they are held."""
         self._check_given(y)
-        X = held_if_few(X)
+        X, workers = gathered_rows(self, held_if_few(X))
         y = labels_of(held_column(y, X)) if is_dask(y) and not is_dask(X) else held_column(y, X)
         self._check_shrinkage()
+        self._check_form()
+        self.form_ = self.form
+        if self.form == "iterative":
+            self._fit_iterative(X, self._check(X, y), workers)
+            return None
         if is_dask(y):  # labels are known only after the pass that adds up their coordinates
             sums = self._fit_map(X, Statistic(ByClass.of, [Column(y, "y", labels_of)]), center=True)
             found, Phi = sums.sums, None
@@ -148,6 +173,34 @@ class KernelDiscriminant(
         if Phi is not None and self.classes_.dtype.kind in "biuf":
             self.classes_ = follow(self.classes_, Phi)
         return Phi
+
+    def _fit_iterative(self, X, codes, workers):
+        """The same functions as sums of kernels on all rows."""
+        options, kernel = SolverOptions.of(self), self.leaf_kernel()
+        points = validated_points(self, X, kernel, reset=True)
+        kernel = kernel.bind_points(points, column_names(X))
+        kernel.check_range(points)
+        shares = np.bincount(codes) / len(codes)
+        priors = shares if self.priors is None else np.asarray(self.priors, dtype=float)
+        self.shrinkage_, self.temperature_, self.n_rows_for_shrinkage_ = (
+            regularisation_of_sample(kernel, points, codes, self.priors)
+            if self.shrinkage == "auto"
+            else (float(self.shrinkage), 1.0, 0)
+        )
+        k = len(self.classes_) - 1 if self.n_components is None else int(self.n_components)
+        found = solve_classes(
+            kernel, points, codes, priors, self.shrinkage_, self.temperature_, k, options, workers
+        )
+        S = kernel.landmarks(in_double(kernel, points))
+        self.kernel_ = kernel
+        self.priors_ = follow(priors, found.axes)
+        self.explained_variance_ratio_ = follow(found.explained, found.axes)
+        self.projection_ = Expansion(kernel, S, found.axes, found.axis_constants)
+        self.decision_ = Expansion(kernel, S, found.decision, found.decision_constants)
+        self.n_iter_, self.converged_ = found.solution.n_iter, found.solution.converged
+        self.history_ = found.solution.history
+        if self.classes_.dtype.kind in "biuf":
+            self.classes_ = follow(self.classes_, found.axes)
 
     def _solve(self, sums, X=None, Phi=None, labels=None):
         """Axes and decision function from sums over rows: Phi'Phi, class sums, class sizes."""
@@ -214,13 +267,17 @@ class KernelDiscriminant(
     @on_fitted
     def transform(self, X: Data) -> Array:
         """Scores along the axes, for every row."""
-        return self.projection_(self._points(X))
+        points = self._points(X)
+        scores = self.projection_(points)
+        # Coefficients on all rows are in double precision, whatever the data.
+        single = "32" in str(getattr(points, "dtype", ""))
+        return namespace(scores).astype(scores, points.dtype, copy=False) if single else scores
 
     @on_fitted
     def decision_function(self, X: Data) -> Array:
         """log p(c | x) of each class, up to a common constant; with two, their difference."""
         scores = self.decision_(self._points(X))
-        return scores[:, 0] if self.coef_.shape[0] == 1 else scores
+        return scores[:, 0] if len(self.classes_) == 2 else scores
 
     @on_fitted
     def predict(self, X: Data) -> Array:
@@ -259,13 +316,18 @@ class KernelDiscriminant(
     def function_(self) -> RKHSFunction | list[RKHSFunction]:
         """The decision function as a sum of kernels on the landmarks; a list for many classes."""
         check_is_fitted(self)
-        return functions(self.decision_)
+        if not isinstance(self.decision_, Expansion):
+            return functions(self.decision_)
+        listed = [self.decision_.column(j) for j in range(self.decision_.W.shape[1])]
+        return listed[0] if len(listed) == 1 else listed
 
     def _points(self, X):
         return validated_points(self, X, self.kernel_, reset=False)
 
     @property
     def _n_features_out(self):
+        if isinstance(self.projection_, Expansion):
+            return self.projection_.W.shape[1]
         return self.scalings_.shape[1]
 
     # --- checks -----------------------------------------------------------------------------------
@@ -286,6 +348,15 @@ class KernelDiscriminant(
         if y is None:
             raise ValueError(
                 "KernelDiscriminant requires y to be passed, but the target y is None."
+            )
+
+    def _check_form(self):
+        if self.form not in ("primal", "iterative"):
+            raise ValueError(f"form must be 'primal' or 'iterative', got {self.form!r}.")
+        if self.form == "iterative" and self.shrinkage != "auto" and float(self.shrinkage) == 0:
+            raise ValueError(
+                "form='iterative' needs shrinkage > 0: without it the equations are singular. Use "
+                "form='primal', or a small number."
             )
 
     def _check_shrinkage(self):

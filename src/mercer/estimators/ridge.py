@@ -12,6 +12,7 @@ from ..rows.dask import is_dask
 from ..rows.gather import held_column, held_if_few
 from .base import all_or_nothing
 from .kernel_map import KernelMap
+from .ridge_iterative import gathered_rows
 from .ridge_model import RidgeModel, as_host
 from .targets import n_targets
 
@@ -35,8 +36,11 @@ class KernelRidge(RidgeModel):
         of their error. All give the same function. "auto" is "dual" where the kernel matrix fits
         the memory and a sample of it has full rank, or alpha is very small (there the dual form is
         more accurate), "iterative" where a sample has full rank and the matrix does not fit; else
-        "primal". A KernelMap given as `kernel` is "primal", unless form is "iterative": then its
-        max_rank and pivots choose the landmarks that precondition the iterations.
+        "primal". Rows of a Dask collection or a stream are solved for in the primal form; where
+        "iterative" is asked for they are gathered (all rows, not the kernel matrix), and the
+        workers of the Dask cluster compute the products. A KernelMap given as `kernel` is "primal",
+        unless form is "iterative": then its max_rank and pivots choose the landmarks that
+        precondition the iterations.
     tol : float, default=1e-4
         Iterative form: end when the certified error of the function is at most tol times the
         function, both in the norm of the kernel's space.
@@ -98,7 +102,7 @@ class KernelRidge(RidgeModel):
     @all_or_nothing
     def fit(self, X: Input, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Solve for the coefficients."""
-        X = held_if_few(X)
+        X, workers = gathered_rows(self, held_if_few(X))
         y, sample_weight = held_column(y, X), held_column(sample_weight, X)
         if is_dask(y):
             columns = n_targets(y)
@@ -107,7 +111,7 @@ class KernelRidge(RidgeModel):
             return self._fit(X, y, sample_weight)
         T, weights = self._check_targets(X, y, sample_weight)
         self._check_alpha(T.shape[1])
-        return self._fit(X, T, weights)
+        return self._fit(X, T, weights, workers)
 
     def _alphas_of_matrix(self, K, T, weights):
         return self._check_alpha(T.shape[1])
@@ -117,6 +121,9 @@ class KernelRidge(RidgeModel):
 
     def _alphas_of_sample(self, kernel, points, T, weights):
         return self._check_alpha(T.shape[1])
+
+    def _alphas_of_equations(self, equations):
+        return self._check_alpha(equations.n_targets)
 
     def _smallest_alpha(self):
         return float(np.min(as_host(self.alpha)))

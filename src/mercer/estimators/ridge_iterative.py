@@ -1,4 +1,4 @@
-"""The iterative form of ridge: what an estimator asks of solve/iterative.py."""
+"""The iterative form: what estimators ask of solve/iterative.py."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,10 +8,15 @@ from sklearn.utils import check_random_state
 
 from ..engine import tiles
 from ..engine.arrays import as_numpy, cholesky, namespace, on_device_of, row_norms, solve_triangular
+from ..engine.memory import budget
 from ..kernels import points as pts
+from ..rows.dask import is_dask
+from ..rows.gather import held_whole
 from ..solve import solve_iteratively
 from ..solve.system import double_like, in_double
+from ..solve.workers import Workers
 from .kernel_map import KernelMap
+from .targets import in_pieces
 
 # Points whose standard deviation is worth a solve of its own.
 FEW = 64
@@ -62,6 +67,18 @@ class SolverOptions:
             seed = check_random_state(options["random_state"]).randint(np.iinfo(np.int32).max)
             options["random_state"] = int(seed)
         return solve_iteratively(kernel, points, T, alphas, weights, **options)
+
+
+def gathered_rows(model, X):
+    """(X, the workers of its cluster or None): the iterative form holds all rows here.
+
+    Rows that come in pieces are gathered, n x d numbers. Those of a Dask collection are solved for
+    by the workers of its cluster.
+    """
+    if model.form != "iterative" or not in_pieces(X):
+        return X, None
+    limit = budget(SolverOptions.of(model).memory_limit)
+    return held_whole(X, limit, "form='iterative'"), Workers(X) if is_dask(X) else None
 
 
 def exact_variance(options, kernel, S, Z, diagonal, alpha, weights=None):

@@ -20,6 +20,7 @@ from ..engine.forms import Form
 from . import points as pts
 from .capabilities import Capabilities
 from .parametrized import Parametrized
+from .spectral import FourierForm
 from .texts import frozen, printed
 from .types import Array, Data, Tile
 
@@ -99,6 +100,10 @@ class Kernel(Parametrized, Capabilities):
 
     def fused_form(self) -> Form | None:
         """The formula as a sum of products of simple functions (engine/forms.py); None without."""
+        return None
+
+    def fourier_form(self) -> FourierForm | None:
+        """What its Fourier series on a box needs (spectral.py); None where it has none."""
         return None
 
     def check_parameters(self) -> None:

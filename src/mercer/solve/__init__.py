@@ -2,5 +2,6 @@
 
 from .iterative import IterativeSolution, solve_iteratively
 from .refinement import Step
+from .workers import Workers
 
-__all__ = ["IterativeSolution", "Step", "solve_iteratively"]
+__all__ = ["IterativeSolution", "Step", "Workers", "solve_iteratively"]

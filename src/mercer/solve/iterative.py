@@ -20,6 +20,7 @@ from ..kernels.points import take
 from ..space.indefinite import check_symmetric, value_eps
 from .refinement import Refinement, Step
 from .system import EPS, VECTORS, System, in_double
+from .workers import Workers
 
 # Points on which a user's function is tested for symmetry.
 SAMPLE = 64
@@ -45,7 +46,7 @@ class IterativeSolution:
     rank : int
         Of the preconditioner.
     way : str
-        How exact products were computed: "stored", "tiles" or "fused".
+        How exact products were computed: "stored", "tiles", "fused" or "workers".
     """
 
     coef: Any
@@ -75,6 +76,8 @@ def solve_iteratively(
     verbose: bool = False,
     keep_partial: bool = False,
     callback: Callable[[Step], Any] | None = None,
+    workers: Workers | None = None,
+    center: bool = False,
 ) -> IterativeSolution:
     """Solve kernel ridge regression to a certified accuracy without storing the kernel matrix.
 
@@ -101,6 +104,13 @@ def solve_iteratively(
         On KeyboardInterrupt return the solution so far, certified, instead of raising.
     callback : callable or None
         Called with every Step; a true result ends the iterations.
+    workers : Workers or None
+        Of a Dask cluster, to compute the products and hold the preconditioner: they are given all
+        points once, and one vector per target with every product.
+    center : bool, default=False
+        Centre the kernel in feature space and the targets: (J K J + alpha I) a = J t with
+        J = I - 11'/n. Coefficients then sum to zero, and the bound is for
+        sqrt(k(z, z)) of the centred kernel. Not with weights.
 
     Returns
     -------
@@ -123,6 +133,8 @@ def solve_iteratively(
     alphas = _checked_alphas(alphas, T.shape[1])
     _check_numbers(tol, max_iter, rank)
     n, rows = points.shape[0], None
+    if center and weights is not None:
+        raise ValueError("center=True has no weights: a weighted mean is another centre.")
     if weights is not None:
         weights = np.asarray(as_numpy(weights) if is_array(weights) else weights, dtype=np.float64)
         if not np.all(weights > 0):
@@ -133,7 +145,20 @@ def solve_iteratively(
     limit = budget(memory_limit, X)
     _check_memory(X.shape[0], T.shape[1], limit)
     system = System(
-        kernel, X, points, T, alphas, weights, rank, pivots, limit, n_jobs, random_state, verbose
+        kernel,
+        X,
+        points,
+        T,
+        alphas,
+        weights,
+        rank,
+        pivots,
+        limit,
+        n_jobs,
+        random_state,
+        verbose,
+        workers,
+        center,
     )
     run = Refinement(system, tol, max_iter, verbose, keep_partial, callback)
     b = run.solve()
@@ -153,7 +178,9 @@ def solve_iteratively(
 
 
 def _not_converged(solution, run, tol):
-    ratio = solution.error_norms / np.maximum(tol * solution.norms, np.finfo(float).tiny)
+    wanted = tol * solution.norms
+    ratio = np.full(len(wanted), np.inf)  # of a function that is still zero
+    np.divide(solution.error_norms, wanted, out=ratio, where=wanted > 0)
     j = int(np.argmax(ratio))
     rank, n = solution.rank, solution.coef.shape[0]
     why, what = {

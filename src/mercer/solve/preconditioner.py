@@ -24,7 +24,10 @@ from ..engine.arrays import (
     solve_triangular,
 )
 from ..engine.memory import columns_that_fit, coordinates
+from ..rows import gather
+from ..rows.held import HeldRows
 from ..space import factorize
+from .workers import CoordinatesOnWorkers
 
 # Where computing F costs about as much as a few products with K: rank = this times sqrt(n).
 RANK_PER_ROOT = {"cpu": 10.0, "device": 4.0}
@@ -35,13 +38,70 @@ SHARE_OF_ALPHA = 0.1
 NOISE = 1e-13
 
 
-def chosen_rank(n, limit, X, rank=None):
+def chosen_rank(n, limit, X, rank=None, workers=None):
     """The rank asked for, or one that pays: more would cost more than it saves. Memory permitting,
     since with fewer landmarks the iterations take longer and end at the same solution."""
+    share = 1 if rank is not None else 2
+    fits = columns_that_fit(n, limit // share)
+    if workers is not None:  # a sample of the rows here, all rows there
+        here = columns_that_fit(min(n, gather.SAMPLE), limit // share)
+        fits = min(here, columns_that_fit(n, workers.room(limit) // share, copies=1))
     if rank is not None:
-        return min(int(rank), n, columns_that_fit(n, limit))
+        return min(int(rank), n, fits)
     wanted = max(LEAST_RANK, RANK_PER_ROOT["cpu" if is_cpu(X) else "device"] * n**0.5)
-    return max(1, min(n, int(wanted), columns_that_fit(n, limit // 2)))
+    return max(1, min(n, int(wanted), fits))
+
+
+class HeldCoordinates:
+    """F in memory: F'F, F'S and F w."""
+
+    def __init__(self, F, roots=None):
+        xp = namespace(F)
+        F = xp.astype(F, xp.float64, copy=False)  # of a Gram matrix in single precision
+        self.F = F if roots is None else F * roots[:, None]
+        self.rank = F.shape[1]
+
+    def gram(self):
+        return gram(self.F)
+
+    def project(self, S):
+        """F'S."""
+        return self.F.T @ S
+
+    def lift(self, w):
+        """F w."""
+        return self.F @ w
+
+    @property
+    def bytes(self):
+        return coordinates(self.F.shape[0], self.rank, size=itemsize(self.F))
+
+
+class CentredCoordinates:
+    """J F for J = I - 11'/n, whatever F is: J K J - J F F' J is positive semi-definite too."""
+
+    def __init__(self, F, n, like):
+        self.F, self.n = F, n
+        ones = namespace(like).ones_like(like[:, :1])
+        self.total = F.project(ones) if F.rank else None
+
+    def gram(self):
+        return self.F.gram() - self.total @ self.total.T / self.n
+
+    def project(self, S):
+        return self.F.project(centred(S))
+
+    def lift(self, w):
+        return centred(self.F.lift(w))
+
+    @property
+    def bytes(self):
+        return self.F.bytes
+
+
+def centred(V):
+    """Every column without its mean."""
+    return V - namespace(V).mean(V, axis=0)[None, :]
 
 
 class Preconditioner:
@@ -53,9 +113,28 @@ class Preconditioner:
     alphas : array of shape (n_targets,)
     roots : square roots of the sample weights, or None
         Rows of F are multiplied by them.
+    workers : Workers or None
+        Where the rows of F are: landmarks then come from a sample of the points.
+    like : array of shape (n, n_targets), for a kernel centred in feature space
+        In the kind of the vectors; None: not centred.
     """
 
-    def __init__(self, kernel, X, alphas, roots=None, *, rank, pivots, rng, limit, n_jobs, verbose):
+    def __init__(
+        self,
+        kernel,
+        X,
+        alphas,
+        roots=None,
+        *,
+        rank,
+        pivots,
+        rng,
+        limit,
+        n_jobs,
+        verbose,
+        workers=None,
+        like=None,
+    ):
         diagonal = as_numpy(kernel.diagonal(X)).astype(np.float64)
         if roots is not None:
             diagonal = diagonal * as_numpy(roots) ** 2
@@ -64,7 +143,7 @@ class Preconditioner:
         enough = SHARE_OF_ALPHA * smallest / self.trace if self.trace > 0 else 1.0
         fit = factorize(
             kernel,
-            X,
+            X if workers is None else HeldRows(X).sample(gather.SAMPLE, rng).points,
             tol=min(0.5, enough) if enough > NOISE else None,
             max_rank=rank,
             pivots=pivots,
@@ -73,10 +152,14 @@ class Preconditioner:
             n_jobs=n_jobs,
             verbose=verbose,
         )
-        xp = namespace(fit.F)
-        self.F = xp.astype(fit.F, xp.float64, copy=False)  # of a Gram matrix in single precision
-        self.F = self.F if roots is None else self.F * roots[:, None]
         self.rank = fit.factor.rank
+        self.F: Any = (
+            HeldCoordinates(fit.F, roots)
+            if workers is None
+            else CoordinatesOnWorkers(workers, fit.factor, roots)
+        )
+        if like is not None:
+            self.F = CentredCoordinates(self.F, X.shape[0], like)
         self.kappa = 1.0 + self._misplaced(fit.factor) / smallest**0.5
         self.targets = [
             (float(alpha), np.flatnonzero(alphas == alpha)) for alpha in np.unique(alphas)
@@ -98,13 +181,13 @@ class Preconditioner:
 
     def _factorize(self):
         """One r x r Cholesky factor for every alpha."""
-        xp = namespace(self.F)
         self.factors: list[Any] = []
-        second = gram(self.F) if self.rank else None
+        second = self.F.gram() if self.rank else None
         for alpha, _ in self.targets:
             if second is None:
                 self.factors.append(None)
                 continue
+            xp = namespace(second)
             eye = xp.astype(on_device_of(np.eye(self.rank), second), second.dtype, copy=False)
             # F'F is semi-definite to rounding: alpha, or that rounding, makes it definite.
             noise = float(xp.linalg.trace(second)) * float(xp.finfo(second.dtype).eps)
@@ -121,9 +204,9 @@ class Preconditioner:
             if C is None:
                 rest, squares = s, xp.zeros_like(s[0, :])
             else:
-                w = solve_triangular(C, self.F.T @ s)
+                w = solve_triangular(C, self.F.project(s))
                 w = solve_triangular(C, w, transpose=True)
-                rest, squares = s - self.F @ w, xp.sum(w * w, axis=0)
+                rest, squares = s - self.F.lift(w), xp.sum(w * w, axis=0)
             bounds[mine] = as_numpy(xp.sum(rest * rest, axis=0) / alpha + squares)
             if whole:
                 Z = rest / alpha
@@ -134,4 +217,4 @@ class Preconditioner:
 
     @property
     def bytes(self):
-        return coordinates(self.F.shape[0], self.rank, size=itemsize(self.F))
+        return self.F.bytes

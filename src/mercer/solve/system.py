@@ -7,7 +7,7 @@ from ..engine.arrays import as_numpy, is_array, namespace, on_device_of
 from ..engine.memory import coordinates
 from ..engine.products import exact_product, quick_product
 from ..kernels.points import take
-from .preconditioner import Preconditioner, chosen_rank
+from .preconditioner import Preconditioner, centred, chosen_rank
 
 # Vectors of length n that the iterations hold, for every target.
 VECTORS = 12
@@ -19,12 +19,31 @@ EPS = float(np.finfo(np.float64).eps)
 
 
 class System:
-    """A = D K D + alpha I with its products, its preconditioner, and what rounding does to it."""
+    """A = D K D + alpha I with its products, its preconditioner, and what rounding does to it.
+
+    With `center`, A = J K J + alpha I for J = I - 11'/n: the kernel centred in feature space.
+    """
 
     def __init__(
-        self, kernel, X, points, T, alphas, weights, rank, pivots, limit, n_jobs, seed, verbose
+        self,
+        kernel,
+        X,
+        points,
+        T,
+        alphas,
+        weights,
+        rank,
+        pivots,
+        limit,
+        n_jobs,
+        seed,
+        verbose,
+        workers=None,
+        center=False,
     ):
         n = X.shape[0]
+        if workers is not None:
+            workers.give(kernel, X)
         like = double_like(X)
         xp = namespace(like)
         diagonal = kernel.diagonal(X)
@@ -32,28 +51,39 @@ class System:
         self.single = "32" in str(getattr(points, "dtype", ""))
         self.T = on_device_of(T, like) + 0.0
         self.roots = None if weights is None else on_device_of(np.sqrt(weights), like)
+        self.center = center
         if self.roots is not None:
             self.T = self.T * self.roots[:, None]
+        if center:
+            self.T = centred(self.T)
         self.preconditioner = Preconditioner(
             kernel,
             X,
             alphas,
             self.roots,
-            rank=chosen_rank(n, limit, X, rank),
+            rank=chosen_rank(n, limit, X, rank, workers),
             pivots=pivots,
             rng=np.random.default_rng(0 if seed is None else seed),
             limit=limit,
             n_jobs=n_jobs,
             verbose=verbose,
+            workers=workers,
+            like=self.T if center else None,
         )
         room = limit - 2 * self.preconditioner.bytes - coordinates(n, VECTORS * T.shape[1])
-        self.exact = exact_product(kernel, X, room, n_jobs=n_jobs)
+        if workers is None:
+            self.exact = exact_product(kernel, X, room, n_jobs=n_jobs)
+        else:
+            self.exact = workers.exact_product()
         self.quick = None
         largest = 1.0 if weights is None else float(np.max(weights))
         self.disturbance = largest / float(np.min(alphas)) * quick_error(kernel, points)
         # Stored in double precision, K gives exact products at the price of quick ones.
         if self.exact.way != "stored" and self.disturbance < WORTH:
-            self.quick = quick_product(kernel, points, room, n_jobs=n_jobs)
+            if workers is None:
+                self.quick = quick_product(kernel, points, room, n_jobs=n_jobs)
+            else:
+                self.quick = workers.quick_product(kernel, points)
         lengths = xp.sqrt(xp.where(diagonal > 0, diagonal, xp.zeros_like(diagonal)))
         self.lengths = lengths if self.roots is None else lengths * self.roots
         self.eta = EPS * (float(kernel.rounding(kernel.landmarks(X))) + np.log2(n + 1))
@@ -61,7 +91,10 @@ class System:
     def times(self, product, V):
         """A V."""
         D = None if self.roots is None else self.roots[:, None]
-        image = product(V) if D is None else product(V * D) * D
+        if self.center:
+            image = centred(product(centred(V)))
+        else:
+            image = product(V) if D is None else product(V * D) * D
         return image + V * on_device_of(self.alphas, V)[None, :]
 
     def certify(self, residual, b):

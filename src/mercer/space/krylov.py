@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from ..engine import tiles
-from ..engine.arrays import is_numpy, itemsize, namespace, on_device_of
+from ..engine.arrays import is_cpu, is_numpy, itemsize, namespace, on_device_of
 from ..engine.memory import MemoryLimitError, budget, coordinates, matrix, readable
-from ..engine.products import exact_product
+from ..engine.products import exact_product, quick_product
 
 # Measured on MNIST, 50 pairs (make bench, rows "pca_5000" and "pca_10000"): wider blocks make fewer
 # passes over K but larger bases; checking earlier only costs small eigenproblems.
@@ -88,6 +88,11 @@ def _product(kernel, X, memory_limit, n_jobs, verbose):
     if is_numpy(X) and X.dtype == np.float64:
         product = exact_product(kernel, X, n_jobs=n_jobs)  # half of the tiles serve both halves
         return lambda V: product(V.T).T
+    if not is_cpu(X):  # fused on a GPU where the kernel has a form, in the data's precision
+        made = exact_product if "64" in str(X.dtype) else quick_product
+        fused = made(kernel, X)
+        if fused is not None:
+            return lambda V: namespace(V).astype(fused(V.T).T, V.dtype, copy=False)
     S = kernel.landmarks(X)
     return lambda V: tiles.multiply(kernel, X, S, V.T, n_jobs=n_jobs).T
 

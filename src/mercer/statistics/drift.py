@@ -47,6 +47,10 @@ class DriftDetector(KernelEstimator):
     ----------
     maps_ : list of KernelMap
         The feature space at each length scale.
+    row_map_ : KernelMap
+        The one at the kernel's own scale, in which `predict` judges single rows.
+    center_ : array of shape (rank,)
+        The mean of the reference in it.
     scales_ : tuple of float
     encoder_ : TableEncoder or None
         How data frames become numbers; None for other rows.
@@ -195,8 +199,12 @@ class DriftDetector(KernelEstimator):
         from the mean of the reference."""
         check_is_fitted(self)
         points = self._points(X)
-        own = self.maps_[self._own_scale(self.scales_)]
-        return self._typicality(points, as_numpy(own.transform(points)))
+        return self._typicality(points, as_numpy(self.row_map_.transform(points)))
+
+    @property
+    def row_map_(self) -> KernelMap:
+        """The map at the kernel's own scale, in which single rows are judged."""
+        return self.maps_[self._own_scale(self.scales_)]
 
     def decision_function(self, X: ArrayLike) -> np.ndarray:
         """score_samples(X) - offset_: negative for rows unlike the reference."""
@@ -218,8 +226,7 @@ class DriftDetector(KernelEstimator):
         return validated_points(self, X, self.maps_[0].kernel_, reset=False)
 
     def _typicality(self, points, Phi):
-        own = self.maps_[self._own_scale(self.scales_)].kernel_
-        length = as_numpy(own.diag(points))
+        length = as_numpy(self.row_map_.kernel_.diag(points))
         return 2 * Phi @ self.center_ - length - self.center_ @ self.center_
 
     @staticmethod

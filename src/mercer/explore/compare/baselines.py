@@ -12,6 +12,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
 
 from ...kernels.points import is_frame
 from .sampling import CLASSES, select
@@ -26,6 +27,8 @@ ORDINARY = (LOGISTIC, LINEAR, BOOSTING, LOGISTIC_NGRAMS, LINEAR_NGRAMS)
 MOST_TREES = 1000
 # Entries that a sparse matrix may have when written out for the trees.
 MOST_ENTRIES = 2e7
+# Up to this many, trees grow faster with one thread: several would wait for each other.
+ENTRIES_FOR_ONE_THREAD = 200_000
 
 
 @dataclass
@@ -107,6 +110,7 @@ def _ordinary(sample):
 def _scored(name, model, sample, X, advance):
     judge = Judge(sample)
     y = sample.codes if sample.task == CLASSES else sample.y
+    threads = 1 if X is not None and X.size <= ENTRIES_FOR_ONE_THREAD else None
     for training, new in sample.folds:
         t = y[training]
         if model is None:
@@ -115,7 +119,7 @@ def _scored(name, model, sample, X, advance):
         elif len(np.unique(t)) == 1:
             predicted = np.full(len(new), t[0])
         else:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), threadpool_limits(threads, user_api="openmp"):
                 # A baseline that has not quite converged is still a baseline.
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 predicted = model.fit(select(X, training), t).predict(select(X, new))

@@ -1,6 +1,7 @@
 """compare_kernels: the work from data to a KernelComparison."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ from sklearn.base import BaseEstimator
 from tqdm import tqdm
 
 from ...engine.arrays import as_numpy
+from ...engine.threads import one_blas_thread
 from ...estimators.table import TableEncoder
 from ...kernels import RBF, Cosine, Kernel, Laplacian, Linear, Polynomial, as_kernel
 from ...kernels.base import is_integer
@@ -24,6 +26,9 @@ from .ridge_path import shrinkage
 from .sampling import CLASSES, class_codes, draw, select
 from .scores import kernel_scores
 from .tuning import Candidates, rounded
+
+# Rows up to which one thread of BLAS is faster.
+FEW_ROWS = 600
 
 
 def compare_kernels(
@@ -145,7 +150,8 @@ def compare_kernels(
         sample.notes.append(f"Spectra are those of {SPECTRUM_ROWS} of the points.")
     work = _Work(sample, names, n_neighbors, bool(tune), random_state)
     steps = _Progress(len(by_name) * (1 + len(sample.folds) + len(names)), verbose, callback)
-    with steps:
+    # In small matrix products threads of BLAS wait for each other longer than they work.
+    with steps, one_blas_thread() if len(sample) <= FEW_ROWS else nullcontext():
         spaces = [work.space(name, kernel, steps) for name, kernel in by_name.items()]
         ordinary: list[Baseline] = []
         if sample.folds and baselines:

@@ -1,5 +1,7 @@
 """The page of a two-sample test: the answer, the columns, the rows, the witness and the space."""
 
+import re
+from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -34,9 +36,10 @@ def difference_page(result: Any, names: tuple[str, str]) -> str:
         raise ImportError("the page needs Bokeh: pip install 'mercer[report]'.") from None
     points = [result.samples.some_points(which, POINTS) for which in (0, 1)]
     models = {"space": space_figure(result, points, names)}
-    pairs = leading_pairs(result, points)
-    for number, pair in enumerate(pairs):
-        models[f"pair{number}"] = witness_figure(result, points, pair, names)
+    fields = [WitnessField.of(result, points, pair) for pair in leading_pairs(result, points)]
+    most = max((float(np.abs(field.values).max()) for field in fields), default=0.0) or 1.0
+    for number, field in enumerate(fields):
+        models[f"pair{number}"] = witness_figure(field, points, names, most)
     script, divs = components(models)
     template = Environment(loader=FileSystemLoader(HERE), autoescape=True).get_template(
         "difference.html"
@@ -50,7 +53,8 @@ def difference_page(result: Any, names: tuple[str, str]) -> str:
         columns=result.columns,
         tables=[_cells(rows) for rows in result.rows(LISTED)],
         divs=divs,
-        pairs=len(pairs),
+        pairs=[field.names for field in fields],
+        kernel=_short_numbers(repr(result.kernel)),
         css=(HERE / "page.css").read_text(encoding="utf-8"),
         bokeh=Resources(mode="inline", components=["bokeh"], minified=True).render(),
         script=script,
@@ -81,34 +85,49 @@ def space_figure(result: Any, points: list[np.ndarray], names: tuple[str, str]) 
             part[:, 1],
             size=5,
             fill_color=colour,
-            fill_alpha=0.55,
+            fill_alpha=0.75,
             line_color=None,
             legend_label=name,
         )
     _quiet(panel)
     panel.axis.visible = False
-    panel.legend.click_policy = "hide"
     return panel
 
 
+@dataclass(frozen=True)
+class WitnessField:
+    """The witness over two columns, all others at their medians."""
+
+    names: tuple[str, str]
+    places: tuple[int, int]
+    low: np.ndarray
+    high: np.ndarray
+    values: np.ndarray
+
+    @classmethod
+    def of(cls, result: Any, points: list[np.ndarray], pair: tuple) -> "WitnessField":
+        (name_a, a), (name_b, b) = pair
+        both = np.concatenate(points)
+        low, high = np.quantile(both[:, [a, b]], [0.01, 0.99], axis=0)
+        room = 0.1 * np.where(high > low, high - low, 1.0)
+        low, high = low - room, high + room
+        grid = np.tile(np.median(both, axis=0), (GRID * GRID, 1))
+        lines = (np.linspace(low[i], high[i], GRID) for i in (0, 1))
+        grid[:, a], grid[:, b] = (side.ravel() for side in np.meshgrid(*lines))
+        values = result.witness(grid).reshape(GRID, GRID)
+        return cls((name_a, name_b), (a, b), low, high, values)
+
+
 def witness_figure(
-    result: Any, points: list[np.ndarray], pair: tuple, names: tuple[str, str]
+    field: WitnessField, points: list[np.ndarray], names: tuple[str, str], most: float
 ) -> Any:
-    """The witness over two columns, all others at their medians, with both samples."""
+    """One field with both samples; `most` is the largest |value| of all fields, so that a pale one
+    says that little of the difference is seen there."""
     from bokeh.models import LinearColorMapper, Range1d
     from bokeh.palettes import diverging_palette, linear_palette
     from bokeh.plotting import figure
 
-    (name_a, a), (name_b, b) = pair
-    both = np.concatenate(points)
-    low, high = np.quantile(both[:, [a, b]], [0.01, 0.99], axis=0)
-    room = 0.1 * np.where(high > low, high - low, 1.0)
-    low, high = low - room, high + room
-    grid = np.tile(np.median(both, axis=0), (GRID * GRID, 1))
-    across, up = np.meshgrid(np.linspace(low[0], high[0], GRID), np.linspace(low[1], high[1], GRID))
-    grid[:, a], grid[:, b] = across.ravel(), up.ravel()
-    values = result.witness(grid).reshape(GRID, GRID)
-    most = float(np.abs(values).max()) or 1.0
+    low, high, (a, b) = field.low, field.high, field.places
     white = "#ffffff"
     palette = diverging_palette(
         linear_palette(_shades(COLOURS[1], white), 128),
@@ -121,10 +140,10 @@ def witness_figure(
         x_range=Range1d(start=low[0], end=high[0]),
         y_range=Range1d(start=low[1], end=high[1]),
         tools="pan,wheel_zoom,reset",
-        name=f"{name_a} {name_b}",
+        name=" ".join(field.names),
     )
     panel.image(  # type: ignore[call-arg]
-        image=[values],
+        image=[field.values],
         x=low[0],
         y=low[1],
         dw=high[0] - low[0],
@@ -136,17 +155,16 @@ def witness_figure(
         panel.scatter(
             rows[:, a],
             rows[:, b],
-            size=3.5,
+            size=4.5,
             fill_color=colour,
-            fill_alpha=0.7,
-            line_color=None,
+            line_color=white,  # seen on its own colour too
+            line_width=0.5,
             legend_label=name,
         )
     _quiet(panel)
     panel.xaxis.axis_label, panel.yaxis.axis_label = (
-        f"{_few_letters(name)} (standardised)" for name in (name_a, name_b)
+        f"{_few_letters(name)} (standardised)" for name in field.names
     )
-    panel.legend.click_policy = "hide"
     return panel
 
 
@@ -160,12 +178,23 @@ def _shades(colour, end):
 
 
 def _quiet(panel):
+    """Colours that are read on a light page and on a dark one, which shines through."""
     panel.toolbar.logo = None
     panel.grid.visible = False
-    panel.outline_line_color = "#d5d5d5"
+    panel.background_fill_color = panel.border_fill_color = None
+    panel.outline_line_color = "#88888866"
     for axis in panel.axis:
         axis.axis_label_text_font_style = "normal"
-        axis.axis_label_text_color = axis.major_label_text_color = "#555555"
+        axis.axis_label_text_color = axis.major_label_text_color = "#808080"
+        axis.axis_line_color = axis.major_tick_line_color = "#999999"
+        axis.minor_tick_line_color = None
+    # Above the frame, where it hides no point.
+    panel.add_layout(panel.legend[0], "above")
+    panel.legend.orientation = "horizontal"
+    panel.legend.background_fill_color = panel.legend.border_line_color = None
+    panel.legend.label_text_color = "#808080"
+    panel.legend.padding = panel.legend.margin = 0
+    panel.legend.click_policy = "hide"
 
 
 def _few_letters(text, most=40):
@@ -182,4 +211,12 @@ def _cells(rows):
 
 
 def _text(value):
-    return f"{value:.4g}" if isinstance(value, (float, np.floating)) else _few_letters(str(value))
+    if not isinstance(value, (float, np.floating)):
+        return _few_letters(str(value))
+    # A column of integers with gaps is read as floats.
+    return f"{value:.0f}" if value == np.round(value) and abs(value) < 1e15 else f"{value:.4g}"
+
+
+def _short_numbers(text):
+    """Numbers of a kernel with four digits."""
+    return re.sub(r"\d+\.\d{4,}(e[+-]?\d+)?", lambda found: f"{float(found[0]):.4g}", text)

@@ -31,7 +31,8 @@ def to_onnx(
     Parameters
     ----------
     model : fitted KernelMap, KernelPCA, KernelPCAL1, KernelRidge, KernelRidgeCV, \
-KernelDiscriminant, Kernelized with a linear estimator, RKHSFunction, or a Pipeline with these
+KernelDiscriminant, DriftDetector (its decision_function), Kernelized with a linear estimator, \
+RKHSFunction, or a Pipeline with these
         With kernels on vectors. Functions of Python, FromFunction and its like, cannot be written.
     dtype : {"float64", "float32"}, default="float64"
         Of the input and the outputs; what lies between is double precision in any case.

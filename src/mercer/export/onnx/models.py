@@ -22,8 +22,10 @@ from ...expansion import RKHSFunction
 from ...feature_map import LinearOnMap
 from ...kernels.adapters import GramColumns
 from ...space.corrected import Corrected
+from ...space.fourier import Fourier
 from ...space.landmarks import Landmarks
 from ...space.own_features import OwnFeatures
+from ...statistics.drift import DriftDetector
 from .kernels import diagonal, features, values
 
 
@@ -32,8 +34,8 @@ def outputs(model, X):
     """{name: tensor} of what the model makes of the rows X; the first is its main answer."""
     raise TypeError(
         f"to_onnx cannot write {type(model).__name__}: it takes a fitted KernelMap, KernelPCA, "
-        "KernelPCAL1, KernelRidge, KernelRidgeCV, KernelDiscriminant, Kernelized with a linear "
-        "estimator, or an RKHSFunction. Pipelines: skl2onnx.to_onnx, after "
+        "KernelPCAL1, KernelRidge, KernelRidgeCV, KernelDiscriminant, DriftDetector, Kernelized "
+        "with a linear estimator, or an RKHSFunction. Pipelines: skl2onnx.to_onnx, after "
         "mercer.onnx.register()."
     )
 
@@ -63,6 +65,11 @@ def in_space(space, X):
     """Coordinates before any rotation."""
     if isinstance(space, OwnFeatures):
         return features(space.kernel, X)
+    if isinstance(space, Fourier):
+        raise TypeError(
+            "to_onnx: Fourier coordinates hold in a box, and a graph cannot refuse rows outside of "
+            "it. Save the model with mercer.save, or fit with basis='cholesky'."
+        )
     if space.rank == 0:
         raise ValueError("to_onnx: the map has rank 0 (the kernel is zero on its data).")
     K = values(space.kernel, X, fixed(space.S))
@@ -119,6 +126,19 @@ def _(model: KernelDiscriminant, X):
         "probabilities": probabilities(decision, len(model.classes_) == 2),
         "scores": function_of(model.projection_, X),
     }
+
+
+@outputs.register
+def _(model: DriftDetector, X):
+    """decision_function: negative for rows unlike the reference."""
+    if model.encoder_ is not None:
+        raise ValueError(
+            "to_onnx: the DriftDetector was fitted on a data frame; ONNX graphs take rows of "
+            "numbers. Fit it on an array."
+        )
+    own, center = model.row_map_, host(model.center_)
+    score = coordinates(own.map_, X) @ (2 * center[:, None]) - diagonal(own.kernel_, X)
+    return {"decision": (score - (float(center @ center) + model.offset_)).flat()}
 
 
 @outputs.register

@@ -1,0 +1,129 @@
+"""K V as a sum of shares that are computed apart: on threads here, or by the workers of a cluster.
+
+The tiles of one half of K serve their own rows and, transposed, their columns. A share is every
+step-th block of rows with all tiles before it, so that all shares cost about the same.
+"""
+
+from functools import cached_property
+
+import numpy as np
+
+from .arrays import as_numpy, rows_of
+
+# Rows and columns of a tile of which both halves are used: it stays in cache with what its
+# formula writes. Double precision, single precision.
+EXACT_TILE = (256, 512)
+QUICK_TILE = (256, 256)
+# The largest error in a squared distance that a quick product is worth.
+QUICK_ERROR = 1e-4
+EPS32 = float(np.finfo(np.float32).eps)
+
+
+class Shares:
+    """Shares of K V for a symmetric kernel: `values(a, b, c, d)` is one tile of K."""
+
+    def __init__(self, values, n, tile, dtype):
+        self.values, self.n, self.dtype = values, n, np.dtype(dtype)
+        self.height, self.width = tile
+
+    @property
+    def blocks(self):
+        """(start, stop) of the rows of every block."""
+        return [(a, min(a + self.height, self.n)) for a in range(0, self.n, self.height)]
+
+    def prepared(self, V):
+        """V as shares take it."""
+        return np.ascontiguousarray(V, dtype=self.dtype)
+
+    def add(self, right, first, step, total):
+        """Add share `first` of `step` shares to an n x m array."""
+        values = self.values
+        for a, b in self.blocks[first::step]:
+            total[a:b] += values(a, b, a, b) @ right[a:b]
+            for c in range(0, a, self.width):
+                d = min(c + self.width, a)
+                t = values(a, b, c, d)
+                total[a:b] += t @ right[c:d]
+                total[c:d] += t.T @ right[a:b]
+
+
+class RowShares(Shares):
+    """Shares of whole rows, for similarities that may not be symmetric to the last bit."""
+
+    def add(self, right, first, step, total):
+        for a, b in self.blocks[first::step]:
+            for c in range(0, self.n, self.width):
+                d = min(c + self.width, self.n)
+                total[a:b] += self.values(a, b, c, d) @ right[c:d]
+
+
+class KernelValues:
+    """Tiles of K by the kernel itself."""
+
+    def __init__(self, kernel, X, dtype=None):
+        self.kernel, self.X = kernel, X
+        self.dtype = None if dtype is None else np.dtype(dtype)
+
+    @cached_property
+    def tile(self):
+        return self.kernel.against(self.kernel.landmarks(self.X))
+
+    def __call__(self, a, b, c, d):
+        values = self.tile(rows_of(self.X, a, b), slice(c, d))
+        return values if self.dtype is None else values.astype(self.dtype, copy=False)
+
+    def __getstate__(self):
+        return {"kernel": self.kernel, "X": self.X, "dtype": self.dtype}
+
+
+class SingleValues:
+    """Tiles of K in single precision, by the form of the kernel."""
+
+    def __init__(self, terms):
+        self.terms = terms
+
+    @classmethod
+    def of(cls, form, X):
+        """None where single precision loses too much.
+
+        [2 x, -1, -|x|^2] against [z, |z|^2, 1]: minus squared distances as one product.
+        """
+        X = as_numpy(X).astype(np.float64)
+        centre = X.mean(axis=0)
+        terms = []
+        for term in form.terms:
+            leaves = []
+            for leaf in term.leaves:
+                x = X - centre if leaf.of_distance else X
+                x = x * np.asarray(leaf.scale, dtype=np.float64)
+                squares = np.einsum("ij,ij->i", x, x)[:, None]
+                if leaf.of_distance and EPS32 * float(squares.max()) > QUICK_ERROR:
+                    return None
+                left = right = x
+                if leaf.of_distance:
+                    ones = np.ones_like(squares)
+                    left = np.concatenate([2.0 * x, -ones, -squares], axis=1)
+                    right = np.concatenate([x, squares, ones], axis=1)
+                sides = (np.ascontiguousarray(side, dtype=np.float32) for side in (left, right))
+                leaves.append((leaf, *sides))
+            terms.append((term.coefficient, leaves))
+        return cls(terms)
+
+    def __call__(self, a, b, c, d):
+        total = None
+        for coefficient, leaves in self.terms:
+            value = None
+            for leaf, left, right in leaves:
+                t = left[a:b] @ right[c:d].T
+                if leaf.of_distance:
+                    np.minimum(t, 0.0, out=t)
+                    if a == c:
+                        np.fill_diagonal(t, 0.0)
+                t = leaf.formula(t, np)
+                value = t if value is None else np.multiply(value, t, out=value)
+            if value is None:
+                value = np.full((b - a, d - c), coefficient, dtype=np.float32)
+            elif coefficient != 1:
+                value *= np.float32(coefficient)
+            total = value if total is None else np.add(total, value, out=total)
+        return total

@@ -1,0 +1,159 @@
+"""Workers: products with K, and coordinates, computed by the workers of a Dask cluster.
+
+The points travel to each worker once, and with every product one vector per target. Coordinates
+stay in blocks where they were made. What a lost worker held is made again by another one.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ..engine.arrays import gram, rows_of
+from ..engine.memory import MemoryLimitError, coordinates, readable
+from ..engine.products import Product, exact_shares, quick_shares
+from ..rows.dask import Partitions
+from ..rows.tasks import bytes_of, task
+
+# Shares of a product for every thread of the cluster, so that all end at about the same time.
+SHARES_PER_THREAD = 2
+# Of the memory of the workers: for coordinates, and for what they are given.
+FOR_COORDINATES = 0.4
+FOR_POINTS = 0.5
+
+
+class Workers:
+    """The workers of a Dask collection's scheduler, each of which is given all points.
+
+    Parameters
+    ----------
+    X : Dask collection
+        Says where tasks run, and in how many pieces at least.
+    """
+
+    def __init__(self, X):
+        self.parts = Partitions(X)
+        found = self._found()
+        threads = sum(worker["nthreads"] for worker in found)
+        self.limits = [worker["memory_limit"] for worker in found if worker["memory_limit"]]
+        self.n: int | None = None  # until points are given
+        self.count = max(len(self.parts.blocks), SHARES_PER_THREAD * threads)
+
+    def _found(self):
+        client = self.parts.client
+        return (
+            [] if client is None else list(client.scheduler_info(n_workers=-1)["workers"].values())
+        )
+
+    def room(self, limit):
+        """Bytes for coordinates, on all workers together."""
+        return int(FOR_COORDINATES * sum(self.limits)) if self.limits else limit
+
+    def give(self, kernel, X):
+        """Send the kernel and all its points, in double precision, to every worker: once."""
+        if self.n is not None and self.exact.values.X is X:
+            return
+        self.n = X.shape[0]
+        self.exact = exact_shares(kernel, X)
+        self.given = self._send(self.exact)
+
+    def exact_product(self) -> Product:
+        return self._product(self.exact, self.given, exact=True)
+
+    def quick_product(self, kernel, X) -> Product | None:
+        shares = quick_shares(kernel, X)
+        return None if shares is None else self._product(shares, self._send(shares), exact=False)
+
+    def _send(self, shares):
+        needed = bytes_of(shares)
+        if self.limits and needed > FOR_POINTS * min(self.limits):
+            raise MemoryLimitError(
+                f"every worker compares its rows with all others, {readable(needed)}, and the "
+                f"smallest worker has {readable(min(self.limits))}: use workers with more memory, "
+                "or form='primal'."
+            )
+        return self.parts.share(shares)
+
+    def _product(self, shares, given, exact):
+        """V -> K V, one share per task."""
+        count = min(self.count, len(shares.blocks))
+
+        def times(V):
+            vectors = self.parts.share(shares.prepared(V))
+            tasks = self.parts.each(
+                _share_of_product, given, [vectors] * count, [count] * count, blocks=range(count)
+            )
+            return self.parts.total(tasks)
+
+        return Product(times, "workers", exact)
+
+    def cuts(self):
+        """(starts, stops) of rows that are worked on together."""
+        ends = np.unique(np.linspace(0, self.n, min(self.count, self.n) + 1).astype(int))
+        return ends[:-1].tolist(), ends[1:].tolist()
+
+
+class CoordinatesOnWorkers:
+    """F in blocks of rows, each where it was made: F'F, F'S and F w without F."""
+
+    def __init__(self, workers, factor, roots=None):
+        self.parts, self.rank = workers.parts, factor.rank
+        self.starts, self.stops = workers.cuts()
+        factors = [self.parts.share((factor, roots))] * len(self.starts)
+        tasks = self.parts.each(
+            _coordinates, workers.given, self.stops, factors, blocks=self.starts
+        )
+        self.blocks = self.parts.keep(tasks)
+
+    def gram(self) -> Any:
+        return self.parts.total([self.parts.delayed(_second, block) for block in self.blocks])
+
+    def project(self, S) -> Any:
+        """F'S."""
+        given = self.parts.share(S)
+        return self.parts.total(
+            self.parts.each(_projected, given, self.starts, self.stops, blocks=self.blocks)
+        )
+
+    def lift(self, w) -> Any:
+        """F w."""
+        given = self.parts.share(w)
+        return np.concatenate(
+            self.parts.collect(self.parts.each(_lifted, given, blocks=self.blocks))
+        )
+
+    @property
+    def bytes(self):
+        """Here: nothing but what travels."""
+        return coordinates(self.rank, self.rank, 2)
+
+
+# --- tasks ----------------------------------------------------------------------------------------
+
+
+@task
+def _share_of_product(shares, first, right, count):
+    total = np.zeros((shares.n, right.shape[1]))
+    shares.add(right, first, count, total)
+    return total
+
+
+@task
+def _coordinates(shares, start, stop, given):
+    factor, roots = given
+    F = factor.coordinates(rows_of(shares.values.X, start, stop)).astype(np.float64, copy=False)
+    return F if roots is None else F * roots[start:stop, None]
+
+
+@task
+def _second(F):
+    return gram(F)
+
+
+@task
+def _projected(S, F, start, stop):
+    return F.T @ S[start:stop]
+
+
+@task
+def _lifted(w, F):
+    return F @ w
