@@ -92,7 +92,7 @@ def main():
         for row, name in enumerate(names):
             ax = axes[row, column]
             display = FeatureSpaceDisplay(space.embeddings[name], comparison.target)
-            display.plot(ax, legend=False, size=9, images=images, n_images=14)
+            display.plot(ax, legend=False, size=14, images=images, n_images=5)
             ax.set(xticks=[], yticks=[], ylabel=name if column == 0 else "")
             ax.set_aspect("equal", adjustable="datalim")
         axes[0, column].set_title(f"{space.name}: {100 * space.score:.1f} % right", loc="left")

@@ -60,6 +60,7 @@ def iris_and_a_sigmoid():
         "Polynomial(2) + 0.5 * Laplacian()": Polynomial(2) + 0.5 * Laplacian(),
         "Sigmoid(1, -1)": Sigmoid(1.0, -1.0),
     }
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
     return compare_kernels(X[::3], y[::3], kernels, cv=2, repeats=1, embeddings=[])
 
 

@@ -1,4 +1,4 @@
-"""The commands: demo, compare, fit, predict, check, map, differ."""
+"""The commands: demo, compare, explore, fit, predict, check, map, differ."""
 
 import re
 import shlex
@@ -23,6 +23,8 @@ from . import demo as demo_data
 from . import files, output
 from . import fit as fitting
 from .differ import EPILOG, differ
+from .explore import EPILOG as EXPLORE_EPILOG
+from .explore import explore
 from .files import BadInput
 
 app = typer.Typer(
@@ -181,7 +183,7 @@ def compare(
         matrix=_matrix(matrix),
         scale=scale,
         kernels=list((kernels or {}).values()),
-        image_shape=_shape(image_shape),
+        image_shape=files.shape_of(image_shape),
         sep=sep,
         encoding=encoding,
     )
@@ -341,6 +343,7 @@ def map_(
 
 
 app.command(epilog=EPILOG)(differ)
+app.command(epilog=EXPLORE_EPILOG)(explore)
 app.command(
     epilog="Examples:\n\n  mercer fit houses.csv --target price -o houses.mercer\n\n"
     "  mercer predict houses.mercer new.csv -o predictions.csv",
@@ -374,15 +377,6 @@ def _matrix(matrix):
     if matrix not in (None, "gram", "distance"):
         raise BadInput(f"--matrix must be 'gram' or 'distance', got {matrix!r}.")
     return matrix
-
-
-def _shape(text):
-    if text is None:
-        return None
-    parts = text.lower().split("x")
-    if len(parts) != 2 or not all(part.isdigit() and int(part) > 0 for part in parts):
-        raise BadInput(f"--image-shape is written as 28x28, got {text!r}.")
-    return tuple(int(part) for part in parts)
 
 
 def _check_folder(path):

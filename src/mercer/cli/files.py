@@ -69,6 +69,16 @@ def read(
     return _from_table(frame, target, scale, kernels, image_shape, notes)
 
 
+def shape_of(text):
+    """(height, width) from a text such as 28x28; None from None."""
+    if text is None:
+        return None
+    parts = text.lower().split("x")
+    if len(parts) != 2 or not all(part.isdigit() and int(part) > 0 for part in parts):
+        raise BadInput(f"--image-shape is written as 28x28, got {text!r}.")
+    return tuple(int(part) for part in parts)
+
+
 # --- formats --------------------------------------------------------------------------------------
 
 

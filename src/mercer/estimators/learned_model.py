@@ -20,7 +20,7 @@ from ..kernels.points import as_vectors, take
 from ..learn.landmark_model import LandmarkModel
 from ..learn.last_fit import SOLVERS, last_fit
 from ..learn.learn_kernel import learn_from
-from ..learn.observations import Observations
+from ..learn.observations import Observations, by_value, has_copies
 from ..learn.targets import Targets, as_generator, check_weights
 from .table import TableEncoder, array_of_lists
 
@@ -84,7 +84,7 @@ class LearnedModel(BaseEstimator):
 
     def _fit_targets(self, X, targets: Targets, used: np.ndarray) -> LeftOut:
         """Everything but the reading of y; `used` says which of the rows that were given X has."""
-        Z = self._encoded(X, reset=True)
+        Z = self._encoded(X, reset=True, weighted=targets.weights is not None)
         if Z.shape[0] != targets.columns.shape[0]:
             raise ValueError(_inconsistent(Z.shape[0], targets.columns.shape[0]))
         rng = as_generator(self.random_state)
@@ -125,7 +125,7 @@ class LearnedModel(BaseEstimator):
         self.left_out_ = used[which]
         return LeftOut(T, fit.residuals[place] + own, as_numpy(variances)[place], weights)
 
-    def _encoded(self, X, reset):
+    def _encoded(self, X, reset, weighted=False):
         """The rows as a matrix of floats: through the encoder, or as they are on a device."""
         if not hasattr(X, "shape"):
             X = array_of_lists(X)
@@ -147,7 +147,7 @@ class LearnedModel(BaseEstimator):
             X = as_vectors(X)  # says how to reshape
         validate_data(self, X, reset=reset, skip_check_array=True)
         if reset:
-            self.encoder_ = TableEncoder().fit(_distinct(X))
+            self.encoder_ = TableEncoder().fit(_distinct(X, weighted))
         assert self.encoder_ is not None
         return self.encoder_.transform(X)
 
@@ -194,10 +194,12 @@ def _rows(X, rows):
     return take(X, rows) if is_array(X) else X[rows]
 
 
-def _distinct(X):
+def _distinct(X, weighted):
     """The distinct rows of an array of numbers: repeated rows and weights then scale alike."""
-    numbers = is_array(X) and X.dtype.kind in "fiu" and X.shape[0] > 0
-    return np.unique(X, axis=0) if numbers else X
+    if not is_array(X) or X.dtype.kind not in "fiu" or not (weighted or has_copies(X)):
+        return X
+    order, new = by_value(X)
+    return X[order[new]]
 
 
 def _inconsistent(n_X, n_y):

@@ -50,10 +50,9 @@ class Observations:
         if weights is not None and np.all(weights == (1.0 if counted else weights[0])):
             weights, counted = None, True  # equal weights say nothing
         values = as_numpy(X)
-        order = np.lexsort(values.T[::-1])
-        new = np.r_[True, (values[order][1:] != values[order][:-1]).any(axis=1)]
-        if weights is None and new.all():
+        if weights is None and not has_copies(values):
             return cls(X, on_device_of(T, X), None, None, None, np.arange(n), None)
+        order, new = by_value(values)
         if not counted:
             new[:] = True
         group = np.empty(n, dtype=int)
@@ -103,6 +102,17 @@ class Observations:
         rows = np.flatnonzero(place[self.group] >= 0)
         weights = np.ones(len(rows)) if self.row_weights is None else self.row_weights[rows]
         return rows, place[self.group[rows]], weights
+
+
+def has_copies(values: np.ndarray) -> bool:
+    """Whether any two rows are equal."""
+    return len({row.tobytes() for row in values + 0}) < len(values)  # + 0: -0.0 becomes 0.0
+
+
+def by_value(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(order, new): rows sorted by value, and which of them differ from the one before."""
+    order = np.lexsort(values.T[::-1])
+    return order, np.r_[True, (values[order][1:] != values[order][:-1]).any(axis=1)]
 
 
 def _sums(group, values):

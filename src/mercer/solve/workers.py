@@ -40,7 +40,9 @@ class Workers:
 
     def _found(self):
         client = self.parts.client
-        return [] if client is None else list(client.scheduler_info(-1)["workers"].values())
+        return (
+            [] if client is None else list(client.scheduler_info(n_workers=-1)["workers"].values())
+        )
 
     def room(self, limit):
         """Bytes for coordinates, on all workers together."""

@@ -143,8 +143,8 @@ def compare_kernels(
             raise TypeError(f"{name} must be True or False, got {value!r}.")
     if target_name is not None and not isinstance(target_name, (str, int)):
         raise TypeError(f"target_name must be a text or None, got {target_name!r}.")
-    shown = _shown(X, samples, image_shape, sample)
-    encoder = _encoded(sample, by_name, encoder)
+    shown = shown_rows(X, samples, image_shape, sample)
+    encoder = encoded(sample, by_name, encoder)
     _check_on_data(by_name, sample)
     if len(sample) > SPECTRUM_ROWS:
         sample.notes.append(f"Spectra are those of {SPECTRUM_ROWS} of the points.")
@@ -163,7 +163,7 @@ def compare_kernels(
         verdict.ranked(spaces),
         ordinary,
         sample,
-        (given, _target_as_given(y, sample)),
+        (given, target_as_given(y, sample)),
         held_out=held_out,
         shown=shown,
         encoder=encoder,
@@ -239,7 +239,7 @@ def _coordinates(kernel, sample):
     return Coordinates.scaled(Phi, Phi_new)
 
 
-def _encoded(sample, kernels, encoder):
+def encoded(sample, kernels, encoder):
     """Fit the encoder to the sample, and replace its rows by numbers; None where not needed."""
     if isinstance(encoder, str) and encoder == "auto":
         on_vectors = all(kernel.kind in ("vectors", "any") for kernel in kernels.values())
@@ -262,7 +262,7 @@ def _needs_encoding(X):
     return values.dtype.kind not in "fiub" or not np.isfinite(values.astype(float)).all()
 
 
-def _target_as_given(y, sample):
+def target_as_given(y, sample):
     """The target with its own type, for a model that answers with it."""
     if y is None:
         return None
@@ -323,7 +323,7 @@ def _check_on_data(kernels, sample):
             raise type(error)(f"{name}: {error}") from None
 
 
-def _shown(X, samples, image_shape, sample):
+def shown_rows(X, samples, image_shape, sample):
     """What the page shows of each point: rows of X, unless something better is given."""
     if samples is not None:
         if n_points(samples) != n_points(X):

@@ -57,6 +57,8 @@ def page(comparison, title):
     if unseen:
         models["residuals"] = figures.residuals(comparison)
     script, divs = components(models)
+    many = len(comparison) > figures.MANY
+    parts = ["bokeh", "bokeh-gl"] if many else ["bokeh"]
     template = Environment(loader=FileSystemLoader(HERE), autoescape=True).get_template("page.html")
     return template.render(
         title=title,
@@ -75,7 +77,8 @@ def page(comparison, title):
         divs=divs,
         mean=lambda folds: float(np.mean(folds)),
         css=(HERE / "page.css").read_text(encoding="utf-8"),
-        bokeh=Resources(mode="inline", components=["bokeh"], minified=True).render(),
+        bokeh=Resources(mode="inline", components=parts, minified=True).render(),
+        many=many,
         script=script,
         settings=_in_script(_settings(comparison, figures)),
         javascript=(HERE / "page.js").read_text(encoding="utf-8"),
