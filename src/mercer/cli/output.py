@@ -90,7 +90,7 @@ def comparison_table(comparison, width):
     group = {space.name for space in comparison.contest.group}
     for place, space in enumerate(comparison.spaces, 1):
         row = [str(place)] if scored else []
-        mark = " (not a kernel)" if space.validity == REFUTED else ""
+        mark = "\n(not a kernel)" if space.validity == REFUTED else ""
         row.append(escape(space.name + mark))
         if scored:
             row += [_score(comparison, space), escape(space.tuned)]
