@@ -55,3 +55,13 @@ def test_without_finufft_large_problems_name_the_extra(monkeypatch):
     monkeypatch.setattr(nufft, "MOST_TERMS", 1)
     with pytest.raises(ImportError, match=r"pip install mercer\[fourier\]"):
         nufft.sums(t, v, (2,), 1e-9)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_native_code_sees_finite_numbers_only(bad, monkeypatch):
+    pytest.importorskip("finufft", reason="pip install mercer[fourier]")
+    monkeypatch.setattr(nufft, "FEW_TERMS", 0)
+    with pytest.raises(ValueError, match="must be finite"):
+        nufft.sums(np.full((3, 1), bad), np.ones((1, 3)), (2,), 1e-9)
+    with pytest.raises(ValueError, match="must be finite"):
+        nufft.sums(np.zeros((3, 1)), np.full((1, 3), bad), (2,), 1e-9)

@@ -71,6 +71,8 @@ def _plainly(terms):
 def _finufft(kind, t, packed, shape, sign, eps, n_jobs):
     import finufft
 
+    if not (np.isfinite(t).all() and np.isfinite(packed).all()):
+        raise ValueError("points and values of a transform must be finite.")  # else it may crash
     columns = [np.ascontiguousarray(2 * math.pi * t[:, a]) for a in range(t.shape[1])]
     transform = getattr(finufft, f"nufft{t.shape[1]}d{kind}")
     packed = np.ascontiguousarray(packed)

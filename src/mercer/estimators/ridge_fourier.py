@@ -1,6 +1,7 @@
 """Ridge in Fourier coordinates: from sums of exponentials to coefficients, penalty, uncertainty."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -59,8 +60,13 @@ class Equations:
     sums: FourierSums
 
     @property
+    def cross(self) -> Any:
+        """Phi't, one column per target."""
+        return self.sums.cross_of(self.space)
+
+    @property
     def n_targets(self) -> int:
-        return len(self.sums.cross)
+        return self.cross.shape[1]
 
     def _errors(self, alphas, explained, leverage):
         """Generalised cross-validation: n RSS / (n - df)^2, mean over targets."""
@@ -74,16 +80,14 @@ class Direct(Equations):
     """By one Cholesky factorisation for each alpha."""
 
     def solve(self, alphas, tol, max_iter) -> Solved:
-        coef, factors = solve_regularized(
-            self.sums.second(self.space), self.sums.cross_of(self.space), alphas
-        )
+        coef, factors = solve_regularized(self.sums.second(self.space), self.cross, alphas)
         return Solved(coef, factors)
 
     def generalized_errors(self, alphas, tol, max_iter) -> np.ndarray:
         """One eigendecomposition serves every alpha."""
         values, V = eigh(self.sums.second(self.space))
         values = np.maximum(values, 0.0)
-        q2 = np.sum((V.T @ self.sums.cross_of(self.space)) ** 2, axis=1)
+        q2 = np.sum((V.T @ self.cross) ** 2, axis=1)
         shifted = values[None, :] + np.asarray(alphas)[:, None]
         # RSS = t't - 2 w'Phi't + w'Phi'Phi w with w = V q / (values + alpha)
         explained = (q2 * (2 / shifted - values / shifted**2)).sum(axis=1)
@@ -99,7 +103,7 @@ class Iterated(Equations):
                 f"{self.space.rank} Fourier coordinates are solved by iterations, which need "
                 f"alpha > 0, got {np.min(alphas):g}."
             )
-        B = self.sums.cross_of(self.space)
+        B = self.cross
         found = solve_normal(self._products, B, alphas, tol=tol, max_iter=max_iter)
         return Solved(
             found.coef, [], self.sums.generator, found.error_norms, found.n_iter, found.converged
@@ -107,7 +111,7 @@ class Iterated(Equations):
 
     def generalized_errors(self, alphas, tol, max_iter) -> np.ndarray:
         """df = r - alpha tr (Phi'Phi + alpha I)^-1, the trace from random signs."""
-        products, B = self._products, self.sums.cross_of(self.space)
+        products, B = self._products, self.cross
         signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(self.space.rank, PROBES))
         explained, leverage = [], []
         for alpha in alphas:

@@ -52,7 +52,8 @@ class NormalEquations:
         """Phi'Phi W for a matrix W."""
         h, a, q = self.h, self.amplitudes, W.shape[1]
         axes = tuple(range(1, 1 + len(self.shape)))
-        every, zero = (slice(None),), (slice(None), *[0] * len(self.shape))
+        every: tuple[Any, ...] = (slice(None),)
+        zero: tuple[Any, ...] = (slice(None), *[0] * len(self.shape))
         C = np.zeros((q, *self._half_shape), dtype=complex)
         mine = (W[1 : 1 + h].T - 1j * W[1 + h :].T) * (a[1:] / 2)
         C[every + self.places] = mine

@@ -69,10 +69,8 @@ def fourier_space(kernel, extent: Extent, box, tol, max_rank, memory_limit) -> F
     try:
         periods = common_periods(form, width, tol)
         m = form.modes(periods, tol)
-    except TooManyModesError as reason:
-        raise ValueError(
-            _too_many(kernel, form, width, tol, max_rank, memory_limit, reason)
-        ) from None
+    except TooManyModesError as why:
+        raise ValueError(_too_many(kernel, form, width, tol, max_rank, memory_limit, why)) from None
     active = np.flatnonzero(m) if m.any() else np.zeros(1, dtype=int)
     if len(active) > MOST_COLUMNS:
         raise ValueError(
