@@ -321,6 +321,15 @@ def test_noise_is_not_called_predictable(rng):
     assert names == ["most frequent class", "logistic regression", "gradient boosting"]
 
 
+def test_one_kernel_alone_is_not_called_predictive(rng):
+    X = rng.normal(size=(80, 2))
+    y = X[:, 0] * X[:, 1] > 0
+    options = {"cv": 2, "repeats": 1, "embeddings": []}
+    alone = compare_kernels(X, y, [Linear()], baselines=False, **options)
+    assert alone.headline.endswith("on these 80 rows; nothing was compared with it.")
+    assert "predicts" not in alone.headline
+
+
 def test_a_rare_class_is_judged_like_the_others(rng):
     """Always answering the frequent class is worth one half, not 97 %."""
     y = np.where(np.arange(200) < 6, "fraud", "fine")

@@ -72,7 +72,6 @@ def comparison_table(comparison, width):
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     wide = width >= 118
     scored = comparison.task is not None
-    refuted = any(space.validity == REFUTED for space in comparison.spaces)
     if scored:
         table.add_column("", justify="right", style="dim")
     names = [model.name for model in [*comparison.spaces, *comparison.baselines]]
@@ -88,13 +87,11 @@ def comparison_table(comparison, width):
     geometry += ["self-similarity", "condition"] if not scored else []
     for name in geometry:
         table.add_column(name, justify="right", no_wrap=True)
-    if refuted:
-        # A narrow terminal marks what is not a kernel, and says nothing of the others.
-        table.add_column("valid" if wide else "", no_wrap=True)
     group = {space.name for space in comparison.contest.group}
     for place, space in enumerate(comparison.spaces, 1):
         row = [str(place)] if scored else []
-        row.append(escape(space.name))
+        mark = "\n(not a kernel)" if space.validity == REFUTED else ""
+        row.append(escape(space.name + mark))
         if scored:
             row += [_score(comparison, space), escape(space.tuned)]
         row += [f"{np.mean(space.scores[name]):.3f}" for name in shown]
@@ -102,7 +99,6 @@ def comparison_table(comparison, width):
         geometric = [str(space.rank), f"{space.effective_dimension:.1f}"]
         geometric += [f"{low:.2g} to {high:.2g}", f"{space.condition:.0e}"]
         row += geometric[: len(geometry)]
-        row += [space.validity if wide or space.validity == REFUTED else ""] if refuted else []
         table.add_row(*row, style="bold" if space.name in group else None)
     for baseline in comparison.baselines:
         row = ["", escape(baseline.name), _score(comparison, baseline), ""]

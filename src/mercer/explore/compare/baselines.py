@@ -110,7 +110,7 @@ def _ordinary(sample):
 def _scored(name, model, sample, X, advance):
     judge = Judge(sample)
     y = sample.codes if sample.task == CLASSES else sample.y
-    threads = 1 if X is not None and X.size <= ENTRIES_FOR_ONE_THREAD else None
+    threads = 1 if X is not None and np.size(X) <= ENTRIES_FOR_ONE_THREAD else None
     for training, new in sample.folds:
         t = y[training]
         if model is None:

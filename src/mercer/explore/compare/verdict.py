@@ -143,6 +143,10 @@ def headline(contest, n_points):
             f"{_always(chance)} beyond the noise {rows}."
         )
     if len(group) == 1:
+        if len(contest.valid) == 1 and contest.constant is None:
+            return (
+                f"{group[0].name} scores {group[0].score:.3f} {rows}; nothing was compared with it."
+            )
         if len(contest.valid) == 1:
             return f"{group[0].name} predicts the target {rows}; no other kernel was compared."
         return f"{group[0].name} predicts best {rows}."
