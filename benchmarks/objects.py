@@ -162,7 +162,7 @@ def fingerprints_ridge(quick):
         density=0.03,
         format="csr",
         rng=rng,
-        data_sampler=np.ones,
+        data_sampler=lambda size: np.ones(size),
     )
     return X, X @ rng.normal(size=2048)
 

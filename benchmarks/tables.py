@@ -2,7 +2,8 @@
 
 Friedman 1 is generated. The UCI sets and Letter are read from the folder MERCER_BENCH_DATA (files
 uci/NAME.csv.gz with the target last, uci/NAME_test_mask.csv.gz with one column per split) and are
-left out without it. Errors are on standardised targets, first split.
+left out without it. Errors are on standardised targets, first split. The small tables over ten
+splits are in benchmarks/table_splits.py.
 """
 
 import csv
@@ -21,7 +22,7 @@ REGRESSION = ("kin40k", "pol", "elevators", "bike", "concrete", "airfoil", "ener
 QUICK_ROWS, SEARCHED_ROWS = 2000, 3000
 
 
-def _folder():
+def folder():
     return Path(os.environ.get("MERCER_BENCH_DATA", "no-such-folder"))
 
 
@@ -33,14 +34,14 @@ def friedman1():
 
 
 def uci(name, split=0):
-    table = np.loadtxt(_folder() / f"uci/{name}.csv.gz", delimiter=",")
-    mask = np.loadtxt(_folder() / f"uci/{name}_test_mask.csv.gz", delimiter=",")[:, split] == 1
+    table = np.loadtxt(folder() / f"uci/{name}.csv.gz", delimiter=",")
+    mask = np.loadtxt(folder() / f"uci/{name}_test_mask.csv.gz", delimiter=",")[:, split] == 1
     train, test = table[~mask], table[mask]
     return _standardised(train[:, :-1], train[:, -1], test[:, :-1], test[:, -1])
 
 
 def letter():
-    path = next(_folder().glob("*Letter*.csv.gz"))
+    path = next(folder().glob("*Letter*.csv.gz"))
     with gzip.open(path, "rt") as lines:
         cells = [line[-17:] for line in csv.reader(lines)][1:]
     y = np.array([line[0] for line in cells])
@@ -63,7 +64,7 @@ def _standardised(X, y, X_test, y_test):
 # --- contenders: data -> the timed call, which returns (predictions, CPU seconds) ----------------
 
 
-def _call(make, data):
+def call(make, data):
     X, y, X_test, _ = data
 
     def timed():
@@ -77,14 +78,14 @@ def _call(make, data):
 def _mercer(data):
     from mercer import KernelClassifier, KernelRegressor
 
-    return _call(KernelRegressor if _is_number(data[1]) else KernelClassifier, data)
+    return call(KernelRegressor if _is_number(data[1]) else KernelClassifier, data)
 
 
 def _boosting(data, **options):
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
     model = HistGradientBoostingRegressor if _is_number(data[1]) else HistGradientBoostingClassifier
-    return _call(partial(model, random_state=0, **options), data)
+    return call(partial(model, random_state=0, **options), data)
 
 
 def _tuned_boosting(data):
@@ -99,14 +100,14 @@ def _tuned_boosting(data):
     }
     model = HistGradientBoostingRegressor if _is_number(data[1]) else HistGradientBoostingClassifier
     made = model(max_iter=1000, early_stopping=True, random_state=0)
-    return _call(lambda: RandomizedSearchCV(made, grid, n_iter=12, cv=3, random_state=0), data)
+    return call(lambda: RandomizedSearchCV(made, grid, n_iter=12, cv=3, random_state=0), data)
 
 
 def _lightgbm(data):
     from lightgbm import LGBMClassifier, LGBMRegressor
 
     model = LGBMRegressor if _is_number(data[1]) else LGBMClassifier
-    return _call(partial(model, random_state=0, verbose=-1), data)
+    return call(partial(model, random_state=0, verbose=-1), data)
 
 
 def _support_vectors(data):
@@ -153,7 +154,7 @@ def _is_number(y):
     return np.asarray(y).dtype.kind == "f"
 
 
-def _accuracy(data, result):
+def accuracy_of(data, result):
     predicted, cpu = result
     truth = data[3]
     if not _is_number(truth):
@@ -182,7 +183,7 @@ def _register(name, title, load, quick):
     row(
         title=title,
         contenders=CONTENDERS,
-        accuracy=_accuracy,
+        accuracy=accuracy_of,
         repeats=1,
         rounds=1,
         quick=quick,
@@ -192,7 +193,7 @@ def _register(name, title, load, quick):
 
 _register("tables", "Friedman 1, 10000 x 20, from training rows to predictions", friedman1, False)
 for _name in REGRESSION:
-    if (_folder() / f"uci/{_name}.csv.gz").exists():
+    if (folder() / f"uci/{_name}.csv.gz").exists():
         _register(f"tables_{_name}", f"{_name}, first split", partial(uci, _name), False)
-if any(_folder().glob("*Letter*.csv.gz")):
+if any(folder().glob("*Letter*.csv.gz")):
     _register("tables_letter", "Letter, 16000 rows to learn and 4000 to test", letter, False)

@@ -82,6 +82,7 @@ def main():
     X, y, shape = demo.digits()
     kernels = demo.kernels(X.shape[1])
     comparison = compare_kernels(X, y, kernels, train_size=60, cv=5)
+    plt.rcParams["font.size"] = 12
     names = [n for n in ("t-SNE", "discriminant") if n in comparison.spaces[0].embeddings]
     fig, axes = plt.subplots(
         len(names), len(kernels), figsize=(9, 3.1 * len(names)), layout="constrained"
@@ -91,10 +92,11 @@ def main():
         for row, name in enumerate(names):
             ax = axes[row, column]
             display = FeatureSpaceDisplay(space.embeddings[name], comparison.target)
-            display.plot(ax, legend=False, size=9, images=images, n_images=14)
+            display.plot(ax, legend=False, size=14, images=images, n_images=5)
             ax.set(xticks=[], yticks=[], ylabel=name if column == 0 else "")
-        axes[0, column].set_title(f"{space.name}: {space.score:.3f} on new digits", loc="left")
-    fig.savefig(HERE / "images/demo.png", dpi=80)
+            ax.set_aspect("equal", adjustable="datalim")
+        axes[0, column].set_title(f"{space.name}: {100 * space.score:.1f} % right", loc="left")
+    fig.savefig(HERE / "images/demo.png", dpi=130)
     print(comparison.headline)
 
 

@@ -5,6 +5,10 @@ from collections import Counter
 
 # scikit-learn's array API checks run only with this, and SciPy reads it when it is imported.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
+# Tests that run side by side would take each other's cores: threads of BLAS wait by spinning.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import hypothesis
 import numpy as np

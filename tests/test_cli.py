@@ -1,5 +1,6 @@
 """The command: answers, files, exit codes, and one short line where the input is bad."""
 
+import io
 import json
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from sklearn.datasets import load_iris
 pytest.importorskip("typer", reason="typer is not installed: mercer[cli]")
 pytest.importorskip("bokeh", reason="bokeh is not installed: mercer[report]")
 
-from mercer import RBF, Linear
+from mercer import RBF, Laplacian, Linear, Polynomial, Sigmoid, compare_kernels
 from mercer.cli import files, main
 from mercer.cli.files import BadInput
 
@@ -52,6 +53,17 @@ def table(frame, tmp_path):
 SMALL = ["--kernel", "Linear()", "--max-points", "60", "--cv", "3"]
 
 
+@pytest.fixture(scope="module")
+def iris_and_a_sigmoid():
+    X, y = load_iris(return_X_y=True)
+    kernels = {
+        "Polynomial(2) + 0.5 * Laplacian()": Polynomial(2) + 0.5 * Laplacian(),
+        "Sigmoid(1, -1)": Sigmoid(1.0, -1.0),
+    }
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    return compare_kernels(X[::3], y[::3], kernels, cv=2, repeats=1, embeddings=[])
+
+
 # --- compare --------------------------------------------------------------------------------------
 
 
@@ -69,6 +81,23 @@ def test_compare_prints_a_table_and_writes_a_page(run, table, tmp_path):
     assert (tmp_path / "report.html").stat().st_size > 500_000
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
     assert len(pd.read_csv(tmp_path / "t.csv")) == 2 + 3  # kernels and ordinary models
+
+
+def test_the_table_fits_eighty_columns(iris_and_a_sigmoid):
+    from rich.console import Console
+
+    from mercer.cli.output import comparison_table
+
+    for width in (80, 120):
+        console = Console(width=width, record=True, file=io.StringIO())
+        console.print(comparison_table(iris_and_a_sigmoid, width))
+        lines = console.export_text().splitlines()
+        assert max(map(len, lines)) <= width
+        text = "\n".join(lines)
+        for whole in ("balanced accuracy", "refuted", "shrinkage=", "logistic regression", "± 0."):
+            assert whole in text
+        assert ("by construction" in text) == (width == 120)
+        assert "by construct " not in text + " "
 
 
 def test_compare_for_scripts(run, table):

@@ -139,3 +139,32 @@ def test_front_page_is_short():
 def test_scripts_of_the_documentation_import(name):
     source = (ROOT / f"docs/{name}.py").read_text()
     compile(source, name, "exec")
+
+
+# "one a column" for "one per column", "is no kernel" for "is not a kernel".
+PUZZLES = re.compile(
+    r"\b(one|number|coefficient|value) a (column|row|class|kernel|sample|partition|worker)\b"
+    r"|\b(is|are) no (kernels?|files?|vectors?|tensors?|landmarks?)\b"
+)
+
+
+def test_texts_are_in_plain_english():
+    code = [
+        *ROOT.glob("src/mercer/**/*.py"),
+        *ROOT.glob("examples/*.py"),
+        *ROOT.glob("docs/*/*.py"),
+    ]
+    sources = [path for path in code if not set(path.parts) & set(BUILT)]
+    found = [
+        f"{path.relative_to(ROOT)}: {match[0]}"
+        for path in [*PAGES, *sources]
+        for match in PUZZLES.finditer(path.read_text())
+    ]
+    assert found == []
+
+
+@by_path
+def test_pages_show_values_instead_of_true(page):
+    outputs = [match[3] or "" for match in BLOCK.finditer(page.read_text())]
+    bare = [text for text in outputs if re.search(r"^(True|False)( (True|False))*$", text, re.M)]
+    assert bare == []

@@ -218,3 +218,6 @@ for d, p in ((2, 2), (3, 2), (10, 3), (784, 9)):
 #
 # ``RBF()`` takes :math:`\gamma` from the variance of the data, ``RBF("median")`` from their median
 # distance, and a list gives every column its own.
+#
+# **Try it.** Type ``RBF() * Linear()`` or ``Sigmoid(1, -1)`` into ``mercer explore --demo``, and
+# see its space and whether it is a kernel (:doc:`/how-to/explore`).

@@ -142,3 +142,7 @@ print(f, "differs by", f"{np.abs(f(Z) - kernel_map.transform(Z) @ b).max():.0e}"
 print(
     "its norm:", round(f.norm(), 6), " back to coordinates:", kernel_map.coordinates(f)[:4].round(6)
 )
+
+# %%
+# **Try it.** In ``mercer explore --demo`` the rank and what the landmarks see change while a
+# slider moves (:doc:`/how-to/explore`).

@@ -129,3 +129,7 @@ relative = np.abs(m.transform(ink) @ m.transform(ink).T - k9(ink)) / np.sqrt(
 )
 print(f"k(x, x) from {k9.diag(ink).min():.0e} to {k9.diag(ink).max():.0e};", end=" ")
 print(f"largest relative error {relative.max():.0e}")
+
+# %%
+# **Try it.** In ``mercer explore --demo`` the certificate stands beside the picture: make gamma
+# small, and watch the rank fall and the bound stay (:doc:`/how-to/explore`).

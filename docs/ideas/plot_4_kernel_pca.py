@@ -109,3 +109,7 @@ from mercer import SpectrumDisplay
 SpectrumDisplay.from_kernel(RBF(1.0), X).plot(mark=0.95)
 plt.show()
 print(KernelPCA(0.95, RBF(1.0)).fit(X).n_components_, "components hold 95 % of the variance")
+
+# %%
+# **Try it.** In ``mercer explore --demo`` the components and their spectrum follow a slider
+# (:doc:`/how-to/explore`).

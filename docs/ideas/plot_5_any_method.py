@@ -129,3 +129,6 @@ for basis in ("cholesky", "eigen"):
 # About centring: PCA, MDS and discriminants subtract the mean by definition. Ridge and SVM must
 # not, or they would no longer equal their classical forms; :class:`~mercer.Kernelized` leaves
 # coordinates as they are unless you give it ``KernelMap(kernel, center=True)``.
+#
+# **Try it.** ``mercer explore --demo`` shows two methods in the same space, kernel PCA and the
+# discriminant, while its kernel changes (:doc:`/how-to/explore`).

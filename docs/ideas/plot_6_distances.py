@@ -93,3 +93,6 @@ plt.show()
 #
 # See also: :ref:`sphx_glr_auto_examples_plot_denoising.py` and
 # :ref:`sphx_glr_auto_examples_plot_road_distances.py`.
+#
+# **Try it.** In ``mercer explore --demo`` click a point for its nearest rows in feature space, or
+# an empty place for its pre-image (:doc:`/how-to/explore`).

@@ -95,3 +95,6 @@ print(comparison.table[columns].round(3).to_string())
 # ---------
 # The kernel chosen, its parameters are tuned like any other, down to the leaves of an expression:
 # ``GridSearchCV(KernelRidge(kernel=RBF()), {"kernel__gamma": [...]})``. See :doc:`/how-to/tune`.
+#
+# **Try it.** ``mercer explore data.csv --target column`` puts the parameters under sliders, with
+# the leave-one-out score along each (:doc:`/how-to/explore`).

@@ -74,3 +74,6 @@ plt.show()
 # %%
 # The bound is never below the error, and follows it closely when the preconditioner is good. It
 # holds after any number of products, so that an interrupted fit is a result with a known error.
+#
+# **Try it.** The score in ``mercer explore --demo`` is that of ridge, each row left out in turn,
+# along every slider (:doc:`/how-to/explore`).

@@ -17,6 +17,7 @@ from .kernels import points as pts
 from .kernels.hashing import squared_lengths
 from .space import certificate
 from .space.certificate import Radii
+from .space.fourier import Fourier
 from .space.own_features import OwnFeatures
 from .space.protocol import Panel, Space
 
@@ -213,11 +214,14 @@ class FeatureMap(TravelsAsNumPy):
                 "the residual coordinate is not a linear function of kernel values; use "
                 "append_residual=False."
             )
+        coef, b = self.in_space(coef, b)
+        return Expansion(self.kernel, self.space.S, self.space.weights(coef), b)
+
+    def in_space(self, coef, b) -> tuple[Any, Any]:
+        """The same functions on the coordinates of the space, before rotation and mean."""
         if self.mean is not None:
             b = b - self.mean @ coef
-        if self.rotation is not None:
-            coef = self.rotation @ coef
-        return Expansion(self.kernel, self.space.S, self.space.weights(coef), b)
+        return coef if self.rotation is None else self.rotation @ coef, b
 
     def linear(self, coef, b=0.0) -> "LinearOnMap":
         """The functions z -> phi(z) coef + b, evaluated by the cheaper of the two ways."""
@@ -276,7 +280,11 @@ class LinearOnMap(TravelsAsNumPy):
     expansion: Expansion | None = None
 
     def __call__(self, X, *, n_jobs=None, verbose=False) -> Any:
-        if self.expansion is None:
-            Phi = self.map(self.map.fitted(X), n_jobs=n_jobs, verbose=verbose)
-            return Phi @ self.coef + self.b[None, :]
-        return self.expansion(X, n_jobs=n_jobs, verbose=verbose)
+        if self.expansion is not None:
+            return self.expansion(X, n_jobs=n_jobs, verbose=verbose)
+        points, space = self.map.fitted(X), self.map.space
+        if isinstance(space, Fourier) and not self.map.append_residual:
+            coef, b = self.map.in_space(self.coef, self.b)
+            return space.evaluate(points, coef, n_jobs=n_jobs) + b[None, :]
+        Phi = self.map(points, n_jobs=n_jobs, verbose=verbose)
+        return Phi @ self.coef + self.b[None, :]

@@ -18,13 +18,17 @@ from .feature_map import FeatureMap
 from .kernels import NotPSDError, Precomputed
 from .kernels import points as pts
 from .kernels.hashing import numbered
+from .kernels.parameters import RULES
 from .rows import gather
 from .rows.held import HeldRows
-from .rows.moments import Spread
+from .rows.moments import Moments, Spread
 from .rows.protocol import Column, Rows
 from .space import factorize
 from .space.cholesky import matrix_fits
 from .space.corrected import Corrected
+from .space.fourier import Fourier
+from .space.fourier_grid import Extent, fourier_space
+from .space.fourier_sums import FourierStep
 from .space.grow import certify_and_grow, default_tol, empty_factor, extended, sample_factor
 from .space.indefinite import check_symmetric, corrected, symmetrised, value_eps
 from .space.own_features import OwnFeatures
@@ -33,6 +37,8 @@ from .space.spectral import eigen_rotation, rotation_from_scatter, symmetric_rot
 
 # Rows of the sample on which a kernel of unknown validity is tested.
 TESTED = 2000
+# Fourier coordinates that are held although sums over them would need none.
+FEW_VALUES = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,7 @@ class MapOptions:
     seed: int | None = None  # None: a fixed one, where the choice does not matter
     memory_limit: Any = None
     verbose: bool = False
+    box: Any = None  # of Fourier coordinates; None: that of the rows, and a margin
 
     def rng(self) -> np.random.Generator:
         return np.random.default_rng(0 if self.seed is None else self.seed)
@@ -82,6 +89,14 @@ class Statistic:
     of: Callable[..., Any]
     columns: Sequence[Column] = ()
     movable: bool = True
+
+
+@dataclass(frozen=True)
+class OfSpace:
+    """Sums that a space takes without coordinates: step(space, number of rows) is folded."""
+
+    step: Callable[[Any, int], Callable[..., Any]]
+    columns: Sequence[Column] = ()
 
 
 @dataclass(frozen=True)
@@ -122,7 +137,7 @@ def fit_map(
     rows: Rows,
     kernel,
     options: MapOptions,
-    sums: Statistic | None = None,
+    sums: Statistic | OfSpace | None = None,
     *,
     bound_check: Callable[[Any], Callable[[Any], Any]] | None = None,
 ) -> MapFit:
@@ -140,6 +155,8 @@ def fit_map(
     bound_check : function from the bound kernel to the check of a block, optional
         Blocks that are read again are checked against the kernel's range as well.
     """
+    if options.basis == "fourier":
+        return _fit_fourier(rows, kernel, options, sums, bound_check)
     if isinstance(rows, HeldRows):
         points, n = rows.points, rows.points.shape[0]
         kernel = kernel.bind_points(points, rows.names)
@@ -159,12 +176,54 @@ def fit_map(
     return _fit_passes(rows, n, space, options, sums)
 
 
+def _fit_fourier(rows, kernel, options, sums, bound_check):
+    """Frequencies from the box of the rows; then sums, with or without coordinates."""
+    extent = rows.fold(Extent.of)
+    some = extent.first
+    if isinstance(rows, HeldRows):
+        some = rows.points
+    elif _depends_on_data(kernel):
+        some = rows.sample(gather.SAMPLE, options.rng()).points
+    kernel = kernel.bind_points(some, rows.names)
+    kernel.check_range(some)
+    if bound_check is not None:
+        rows = rows.checked(bound_check(kernel))
+    space = fourier_space(
+        kernel, extent, options.box, options.tol, options.max_rank, options.memory_limit
+    )
+    if isinstance(sums, OfSpace):
+        total = _transformed(rows, sums.step(space, extent.n), sums.columns)
+        return MapFit(FeatureMap(space), extent.n, space.error, sums=total)
+    values = extent.n * space.rank
+    limit = budget(options.memory_limit) // (8 * options.copies)
+    # Sums come from transforms, unless there are so few coordinates that all may as well be held.
+    if isinstance(rows, HeldRows) and values <= (limit if sums is None else min(limit, FEW_VALUES)):
+        return _fit_held(kernel, rows, options, sums, space)
+    return _fit_passes(rows, extent.n, space, options, sums)
+
+
+def _transformed(rows, step, columns):
+    """A fold; rows that are held go in as a whole, since every transform has a cost of its own."""
+    if not isinstance(rows, HeldRows):
+        return rows.fold(step, columns)
+    return step(rows.points, *rows.held_columns(columns, rows.points.shape[0]))
+
+
+def _depends_on_data(kernel):
+    return any(isinstance(v, str) and v in RULES for v in kernel.get_params(deep=True).values())
+
+
 # --- rows that are held ---------------------------------------------------------------------------
 
 
-def _fit_held(kernel, rows, options, sums):
+def _fit_held(kernel, rows, options, sums, known=None):
+    """`known`: a space that needs no points."""
     points = rows.points
-    space, F, residuals, correction = _space(kernel, points, options)
+    if known is None:
+        space, F, residuals, correction = _space(kernel, points, options)
+    else:
+        space, F, correction = known, known.coordinates(points, n_jobs=options.n_jobs), None
+        residuals = np.full(points.shape[0], known.error)
     rotation = eigenvalues = mean = mean_radii = None
     if options.basis == "eigen":
         # [NPT] centres first and then takes the basis.
@@ -175,7 +234,7 @@ def _fit_held(kernel, rows, options, sums):
         mean = _mean(F if rotation is None else F @ rotation)
         if correction is None:
             own = kernel.diagonal(points)
-            if isinstance(space, OwnFeatures):
+            if isinstance(space, (OwnFeatures, Fourier)):
                 mean_radii = space.radii(points, own).mean()
             else:
                 mean_radii = space.radii_of(F, own, on_device_of(residuals, F)).mean()
@@ -306,8 +365,8 @@ def _space_of_sample(kernel, sample, options):
 
 def _fit_passes(rows, n, space, options, sums):
     """Certify every row, growing the landmarks; then mean, eigenvectors and sums over all rows."""
-    largest = 0.0
-    if not isinstance(space, OwnFeatures):
+    largest = space.error if isinstance(space, Fourier) else 0.0
+    if not isinstance(space, (OwnFeatures, Fourier)):
         certified = certify_and_grow(
             space,
             rows,
@@ -348,6 +407,12 @@ def _basis_from(space, spread, options):
 
 def fold(rows, feature_map, statistic, options, *, residuals=False):
     """The statistic of the map's coordinates, added up over all rows."""
+    space = feature_map.space
+    plain = feature_map.rotation is None and feature_map.mean is None
+    if isinstance(space, Fourier) and plain and statistic.of in (Spread.of, Moments.of):
+        space.check_matrix(options.memory_limit)
+        total = _transformed(rows, FourierStep(space, options.n_jobs), statistic.columns)
+        return total.spread(space) if statistic.of == Spread.of else total.moments(space)
     step = OnPanels(feature_map, statistic.of, residuals, options.n_jobs, options.verbose)
     return rows.fold(step, statistic.columns)
 

@@ -1,12 +1,13 @@
 """The page in a real browser: it draws, hovers, selects, switches, and runs nothing of the data."""
 
+import re
 import shutil
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from mercer import RBF, Linear, Polynomial, compare_kernels
+from mercer import RBF, Linear, Polynomial, WeisfeilerLehman, compare_kernels
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytest.importorskip("bokeh", reason="bokeh is not installed: mercer[report]")
@@ -60,8 +61,9 @@ def open_page(browser):
     """Opens a file and collects everything that goes wrong, requests to the outside included."""
     pages = []
 
-    def opened(path, size=SIZES["laptop"]):
-        page = browser.new_page(viewport={"width": size[0], "height": size[1]})
+    def opened(path, size=SIZES["laptop"], scheme="light"):
+        viewport = {"width": size[0], "height": size[1]}
+        page = browser.new_page(viewport=viewport, color_scheme=scheme)
         page.problems = []
         page.on(
             "console",
@@ -287,3 +289,41 @@ def test_selected_rows_are_a_table_that_can_be_sorted(open_page, tmp_path, rng):
         page.locator("#export").click()
     assert len(pd.read_csv(download.value.path())) == chosen
     assert "KernelDiscriminant" in page.locator("#code").inner_text()
+
+
+def test_graphs_are_drawn_in_tips_and_in_the_strip(open_page, tmp_path):
+    chain = [(i, i + 1) for i in range(5)]
+    graphs = [(chain, "CCCCCO"), ([*chain, (5, 0)], "CCCCCC")] * 8
+    comparison = compare_kernels(
+        graphs, ["chain", "ring"] * 8, [WeisfeilerLehman(1)], cv=2, embeddings=["kernel PCA"]
+    )
+    path = tmp_path / "graphs.html"
+    comparison.to_html(path)
+    page = open_page(path)
+    page.mouse.move(*_place(page, 0, int(np.flatnonzero(comparison.held_out)[0])))
+    tip = page.locator(".tip:visible").first
+    tip.wait_for(timeout=5000)
+    assert "6 nodes" in tip.inner_text()
+    assert tip.locator("img").evaluate("i => i.naturalWidth") > 50  # the browser can read it
+    page.locator("#legend button", has_text="ring").click()
+    assert page.locator("#strip img").count() == 8
+
+
+def test_a_dark_page_has_light_points_and_ink(open_page, tmp_path, rng):
+    X = rng.normal(size=(60, 2))
+    comparison = compare_kernels(X, X[:, 0], [Linear()], cv=2, embeddings=["kernel PCA"])
+    path = tmp_path / "dark.html"
+    comparison.to_html(path)
+
+    def darkest(page):
+        colours = page.evaluate(f"Array.from({SOURCE}.data.colour)")
+        return min(sum(int(c[i : i + 2], 16) for i in (1, 3, 5)) for c in colours)
+
+    def brightness(page, what):
+        colour = page.evaluate(f"getComputedStyle(document.body).{what}")
+        return sum(int(v) for v in re.findall(r"\d+", colour)[:3])
+
+    light, dark = open_page(path), open_page(path, scheme="dark")
+    assert brightness(light, "color") < 200 < 600 < brightness(light, "backgroundColor")
+    assert brightness(dark, "backgroundColor") < 200 < 600 < brightness(dark, "color")
+    assert darkest(light) < 150 < 250 < darkest(dark)

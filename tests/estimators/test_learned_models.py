@@ -75,6 +75,30 @@ def test_several_targets_are_scaled_each(friedman):
     assert_allclose(model.predict(X), KernelRegressor(n_rounds=1).fit(X, both).predict(X))
 
 
+@pytest.mark.parametrize("as_table", [np.asarray, pd.DataFrame], ids=["array", "frame"])
+def test_rows_of_weight_zero_are_not_there(friedman, as_table):
+    X, y, X_new, _ = friedman
+    X, y, weights = as_table(X[:90]), y[:90].copy(), np.ones(90)
+    y[:30], weights[:30] = 1e6, 0.0
+    weighted = KernelRegressor(n_rounds=1).fit(X, y, sample_weight=weights)
+    rest = KernelRegressor(n_rounds=1).fit(X[30:], y[30:])
+    X_new = as_table(X_new)
+    assert_array_equal(weighted.predict(X_new), rest.predict(X_new))
+    assert_array_equal(np.sort(weighted.left_out_), np.arange(30, 90))
+
+
+def test_weights_say_which_of_two_targets_counts(rng):
+    x = np.repeat(rng.normal(size=(60, 1)), 2, axis=0)
+    y, weights = np.tile([0.0, 4.0], 60), np.tile([3.5, 0.7], 60)
+    model = KernelRegressor(RBF(), metric=None).fit(x, y, sample_weight=weights)
+    assert_allclose(model.predict(x), 4 * 0.7 / 4.2, atol=0.3)
+    classes = np.where(y > 0, "high", "low")
+    P = KernelClassifier(RBF(), metric=None).fit(x, classes, sample_weight=weights)
+    assert_allclose(P.predict_proba(x)[:, 0], 1 / 6, atol=0.1)
+    with pytest.raises(ValueError, match="sample_weight must hold"):
+        KernelRegressor().fit(x, y, sample_weight=[1.0])
+
+
 def test_through_landmarks_where_the_matrix_does_not_fit(friedman):
     X, y, X_new, y_new = friedman
     model = KernelRegressor(n_rounds=1, memory_limit="100kB").fit(X, y)

@@ -107,6 +107,33 @@ def test_unseen_category_where_none_is_rare_is_zero():
     assert_allclose(encoder.transform(pd.DataFrame({"c": ["Mars"]})), [[0, 0]])
 
 
+def test_sequences_are_texts_and_codes_are_identifiers(rng):
+    n = 30
+    letters = ["".join(rng.choice(list("ACGT"), size=rng.integers(20, 40))) for _ in range(n)]
+    smiles = [f"CC(=O)N{'C' * i}c1ccccc1O" for i in range(n)]
+    codes = ["-".join(f"{v:04x}" for v in rng.integers(2**16, size=6)) for _ in range(n)]
+    pages = [f"https://example.org/pages?name={'a' * i}" for i in range(n)]
+    table = pd.DataFrame({"dna": letters, "smiles": smiles, "code": codes, "page": pages})
+    kinds = {r["name"]: r["kind"] for r in TableEncoder().fit(table).columns_}
+    assert kinds == {"dna": "text", "smiles": "text", "code": "identifier", "page": "identifier"}
+
+
+def test_columns_that_are_kept_make_a_frame(rng):
+    table = pd.DataFrame(
+        {"word": ["a", None, "b"] * 4, "size": rng.normal(size=12)}, index=range(5, 17)
+    )
+    encoded = TableEncoder(keep=["word"]).fit_transform(table)
+    assert list(encoded.columns) == ["word", "size"]
+    assert encoded["word"].tolist() == ["a", "", "b"] * 4
+    assert encoded["size"].dtype == float
+    assert list(encoded.index) == list(table.index)
+    assert isinstance(TableEncoder(keep=[]).fit_transform(table), pd.DataFrame)
+    with pytest.raises(ValueError, match="keep names the column 'wrd'"):
+        TableEncoder(keep=["wrd"]).fit(table)
+    with pytest.raises(ValueError, match="keep must be a list"):
+        TableEncoder(keep="word").fit(table)
+
+
 def test_thousands_of_values_never_become_thousands_of_columns():
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"street": [f"Street {i}" for i in rng.integers(0, 900, 2000)]})

@@ -176,7 +176,7 @@ def test_the_best_model_predicts_like_the_comparison(rng):
     made = {"X": X, "y": y}
     exec(comparison.code(), made)
     assert_allclose(made["model"].predict(X), expected, rtol=1e-5)
-    with pytest.raises(ValueError, match="no kernel 'other'"):
+    with pytest.raises(ValueError, match="no model 'other'"):
         comparison.best_model("other")
 
 

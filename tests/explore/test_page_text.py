@@ -101,6 +101,8 @@ def test_the_page_says_what_was_done_and_what_to_do_next():
 
 
 class _Shown:
+    shows_points = False
+
     def __init__(self, shown, image_shape=None):
         self.shown, self.image_shape = shown, image_shape
 

@@ -5,8 +5,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer import RBF, Matern
-from mercer.learn.last_fit import LandmarkModel, last_fit
+from mercer.learn.landmark_model import LandmarkModel
+from mercer.learn.last_fit import last_fit
 from mercer.learn.leave_one_out import RidgePath
+from mercer.learn.observations import Observations
 
 
 def refitted_without(F, T, alpha, weights):
@@ -59,7 +61,7 @@ def test_the_penalty_is_never_at_the_end_of_the_grid(rng):
 def test_the_exact_fit_and_its_leave_one_out_are_refits(rng, alpha):
     X, T = rng.normal(size=(30, 2)), rng.normal(size=(30, 2))
     kernel = Matern(1.5, 2.0)
-    fit = last_fit(kernel, X, T, alpha, rng=rng, choose_alpha=False)
+    fit = last_fit(kernel, Observations.of(X, T), alpha, rng=rng, choose_alpha=False)
     assert fit.exact
     K = kernel(X)
     system = np.block(
@@ -73,25 +75,12 @@ def test_the_exact_fit_and_its_leave_one_out_are_refits(rng, alpha):
     assert_allclose(fit.residuals, errors[fit.judged], rtol=1e-6, atol=1e-8)
 
 
-def test_weights_of_the_exact_fit_are_repeated_rows(rng):
-    X, T, counts = rng.normal(size=(12, 2)), rng.normal(size=(12, 1)), rng.integers(1, 4, size=12)
-    kernel, Z = RBF(0.3), rng.normal(size=(5, 2))
-    weighted = last_fit(kernel, X, T, 0.2, counts * 1.0, rng=rng, choose_alpha=False)
-    repeated = last_fit(
-        kernel, X.repeat(counts, axis=0), T.repeat(counts, axis=0), 0.2, rng=rng, choose_alpha=False
-    )
-    assert_allclose(
-        kernel(Z, weighted.S) @ weighted.coef + weighted.intercept,
-        kernel(Z, repeated.S) @ repeated.coef + repeated.intercept,
-        rtol=1e-8,
-    )
-
-
 def test_landmarks_at_all_rows_are_the_exact_fit(rng):
     X, T = rng.normal(size=(40, 2)), rng.normal(size=(40, 1))
     kernel = Matern(0.5)
-    exact = last_fit(kernel, X, T, 0.1, rng=rng, choose_alpha=False)
-    few = last_fit(kernel, X, T, 0.1, rng=rng, memory_limit=1000, choose_alpha=False)
+    rows = Observations.of(X, T)
+    exact = last_fit(kernel, rows, 0.1, rng=rng, choose_alpha=False)
+    few = last_fit(kernel, rows, 0.1, rng=rng, memory_limit=1000, choose_alpha=False)
     assert exact.exact
     assert not few.exact
     Z = rng.normal(size=(6, 2))
@@ -108,7 +97,7 @@ def test_variance_is_that_of_a_gaussian_process_with_unknown_mean(rng):
     """k(z, z) - k_z'A^-1 k_z + (1 - 1'A^-1 k_z)^2 / (1'A^-1 1) + noise, to O(1 / n)."""
     X, T = rng.normal(size=(300, 1)), rng.normal(size=(300, 1))
     kernel, alpha, Z = RBF(0.5), 0.3, np.array([[0.0], [1.0], [6.0]])
-    model = LandmarkModel.fit(kernel, X, T, alpha, None, rng, 300)
+    model = LandmarkModel.fit(kernel, Observations.of(X, T), alpha, rng, 300)
     A = kernel(X) + alpha * np.eye(300)
     k = kernel(X, Z)
     plain = 1 - (k * np.linalg.solve(A, k)).sum(axis=0) + alpha

@@ -1,4 +1,4 @@
-"""The commands: demo, compare, fit, predict, check, map, differ."""
+"""The commands: demo, compare, explore, fit, predict, check, map, differ."""
 
 import re
 import shlex
@@ -14,6 +14,7 @@ import typer
 from .. import __version__
 from ..estimators.kernel_map import KernelMap
 from ..explore.compare import compare_kernels
+from ..explore.compare.baselines import BOOSTING
 from ..explore.compare.comparison import named_kernels
 from ..export.files import save
 from ..kernels import RBF, Precomputed, check_mercer
@@ -22,6 +23,8 @@ from . import demo as demo_data
 from . import files, output
 from . import fit as fitting
 from .differ import EPILOG, differ
+from .explore import EPILOG as EXPLORE_EPILOG
+from .explore import explore
 from .files import BadInput
 
 app = typer.Typer(
@@ -137,6 +140,7 @@ def demo(
     epilog="Examples:\n\n"
     "  mercer compare iris.csv --target species\n\n"
     "  mercer compare data.parquet -t label -k 'RBF(0.1)' -k 'Polynomial(2) + Linear()'\n\n"
+    "  mercer compare dna.csv -t promoter -k 'Spectrum(3)' -k 'Spectrum(5)'\n\n"
     "  mercer compare cities.csv --matrix distance\n\n"
     "  mercer compare data.csv -t price --json > result.json",
 )
@@ -179,7 +183,7 @@ def compare(
         matrix=_matrix(matrix),
         scale=scale,
         kernels=list((kernels or {}).values()),
-        image_shape=_shape(image_shape),
+        image_shape=files.shape_of(image_shape),
         sep=sep,
         encoding=encoding,
     )
@@ -189,7 +193,7 @@ def compare(
         comparison = compare_kernels(
             data.X,
             data.y,
-            kernels,
+            kernels or data.kernels,
             task=task,
             cv=cv,
             samples=data.shown,
@@ -202,9 +206,10 @@ def compare(
     comparison.notes[:0] = data.notes
     comparison.command = _command()
     title = "standard input" if str(file) == "-" else file.name
+    if save_to is not None:
+        _save(comparison, save_to)
     written = _write(comparison, page, png, table, f"Kernels on {title}")
     if save_to is not None:
-        save(comparison.best_model(), save_to)
         written["model"] = str(save_to)
     _finish(comparison, written, data.notes, json)
     if open_page:
@@ -338,6 +343,7 @@ def map_(
 
 
 app.command(epilog=EPILOG)(differ)
+app.command(epilog=EXPLORE_EPILOG)(explore)
 app.command(
     epilog="Examples:\n\n  mercer fit houses.csv --target price -o houses.mercer\n\n"
     "  mercer predict houses.mercer new.csv -o predictions.csv",
@@ -373,15 +379,6 @@ def _matrix(matrix):
     return matrix
 
 
-def _shape(text):
-    if text is None:
-        return None
-    parts = text.lower().split("x")
-    if len(parts) != 2 or not all(part.isdigit() and int(part) > 0 for part in parts):
-        raise BadInput(f"--image-shape is written as 28x28, got {text!r}.")
-    return tuple(int(part) for part in parts)
-
-
 def _check_folder(path):
     """Before the work, not after it."""
     if not Path(path).parent.is_dir():
@@ -402,6 +399,18 @@ def _write(comparison, page, png, table, title):
         files.write(comparison.table.reset_index(), table)
         written["table"] = str(table)
     return written
+
+
+def _save(comparison, path):
+    """The best model; the best kernel where that is a model of boosted trees."""
+    name = comparison.best
+    if name == BOOSTING:
+        name = comparison.spaces[0].name
+        comparison.notes.append(
+            f"{Path(path).name} holds {name}, the best kernel: {BOOSTING} predicts better here, "
+            "and files of mercer hold no boosted trees. The code below makes that model."
+        )
+    save(comparison.best_model(name), path)
 
 
 def _finish(comparison, written, already_said, json):

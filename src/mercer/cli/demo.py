@@ -41,6 +41,14 @@ def digits():
     return X[chosen] / 16, y[chosen], (8, 8)
 
 
+def all_digits():
+    """All ten of them, for the explorer."""
+    from sklearn.datasets import load_digits
+
+    X, y = load_digits(return_X_y=True)
+    return X / 16, y, (8, 8)
+
+
 def mnist(source):
     """MNIST from a local .npz, or downloaded once by scikit-learn."""
     if source != "mnist":

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ..estimators.table import TableEncoder
+from . import texts
 from .errors import BadInput
 from .safe_text import harmless_text
 from .tables import read_table
@@ -27,6 +28,7 @@ class Data:
     image_shape: tuple | None = None
     notes: list[str] = field(default_factory=list)
     encoder: TableEncoder | None = None  # what turns the rows into numbers, unfitted
+    kernels: dict | None = None  # what suits these rows where the user names none
 
     def numbers(self):
         """Rows as numbers: what a kernel sees; notes say what was done."""
@@ -34,6 +36,8 @@ class Data:
             return self.X
         Z = self.encoder.fit_transform(self.X)
         self.notes.extend(note.rstrip(".") for note in self.encoder.notes())
+        if isinstance(Z, pd.DataFrame):
+            return Z
         names = self.encoder.get_feature_names_out()
         return pd.DataFrame(np.asarray(Z), columns=names, index=self.X.index)
 
@@ -63,6 +67,16 @@ def read(
         data.notes[:0] = notes
         return data
     return _from_table(frame, target, scale, kernels, image_shape, notes)
+
+
+def shape_of(text):
+    """(height, width) from a text such as 28x28; None from None."""
+    if text is None:
+        return None
+    parts = text.lower().split("x")
+    if len(parts) != 2 or not all(part.isdigit() and int(part) > 0 for part in parts):
+        raise BadInput(f"--image-shape is written as 28x28, got {text!r}.")
+    return tuple(int(part) for part in parts)
 
 
 # --- formats --------------------------------------------------------------------------------------
@@ -171,9 +185,14 @@ def _from_table(frame, target, scale, kernels, image_shape, notes):
         return Data(
             table.select_dtypes("number").astype(float), y, image_shape=image_shape, notes=notes
         )
+    column = texts.the_column(table, kernels, notes)
+    if column is not None:
+        X = texts.filled(table[[column]])
+        return Data(X, y, shown=X, notes=notes, kernels=texts.usual_kernels())
     encoder = TableEncoder(scale=_scale(scale, kernels, notes))
     if any(kernel.kind == "table" for kernel in kernels):
-        encoder.set_output(transform="pandas")  # these kernels ask for columns by name
+        # These kernels ask for columns by name, and for columns of texts as they are.
+        encoder.set_params(keep=texts.kept(table, kernels))
     return Data(table, y, shown=table, notes=notes, encoder=encoder)
 
 

@@ -65,7 +65,9 @@ def fit(
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(help="A file that mercer fit has written.")],
+    model: Annotated[
+        Path, typer.Argument(help="A file that mercer fit or mercer compare --save has written.")
+    ],
     file: Annotated[Path, typer.Argument(help="New rows, with the columns of the training table.")],
     out: Annotated[
         Path, typer.Option("--output", "-o", help="Predictions: .csv, .tsv or .parquet.")
@@ -78,8 +80,11 @@ def predict(
     if not Path(model).is_file():
         raise BadInput(f"no file {str(model)!r}.")
     fitted = load(model)
-    if not isinstance(fitted, (KernelRegressor, KernelClassifier)):
-        raise BadInput(f"{model} holds a {type(fitted).__name__}; mercer fit writes models.")
+    if not hasattr(fitted, "predict") or not hasattr(fitted, "feature_names_in_"):
+        raise BadInput(
+            f"{model} holds a {type(fitted).__name__}, not a model of a table: mercer fit and "
+            "mercer compare --save write those."
+        )
     frame, notes = read_table(file)
     wanted = [str(name) for name in fitted.feature_names_in_]
     missing = [name for name in wanted if name not in frame.columns]
@@ -103,12 +108,14 @@ def predict(
 
 
 def _predictions(fitted, X):
-    if isinstance(fitted, KernelClassifier):
+    if hasattr(fitted, "predict_proba"):
         P = np.asarray(fitted.predict_proba(X))
         result = pd.DataFrame({"prediction": fitted.classes_[P.argmax(axis=1)]})
         for j, name in enumerate(fitted.classes_):
             result[f"probability of {name}"] = P[:, j]
         return result
+    if not isinstance(fitted, KernelRegressor):
+        return pd.DataFrame({"prediction": np.asarray(fitted.predict(X))})
     value, std = fitted.predict(X, return_std=True)
     return pd.DataFrame(
         {

@@ -11,6 +11,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from ..explore.compare.measures import REFUTED
+
 # Results go to stdout; whatever is said on the way goes to stderr.
 out = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
 err = Console(stderr=True, highlight=False)
@@ -70,7 +72,7 @@ def comparison_table(comparison, width):
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     wide = width >= 118
     scored = comparison.task is not None
-    refuted = any(space.validity == "refuted" for space in comparison.spaces)
+    refuted = any(space.validity == REFUTED for space in comparison.spaces)
     if scored:
         table.add_column("", justify="right", style="dim")
     names = [model.name for model in [*comparison.spaces, *comparison.baselines]]
@@ -87,7 +89,8 @@ def comparison_table(comparison, width):
     for name in geometry:
         table.add_column(name, justify="right", no_wrap=True)
     if refuted:
-        table.add_column("valid", no_wrap=True)
+        # A narrow terminal marks what is not a kernel, and says nothing of the others.
+        table.add_column("valid" if wide else "", no_wrap=True)
     group = {space.name for space in comparison.contest.group}
     for place, space in enumerate(comparison.spaces, 1):
         row = [str(place)] if scored else []
@@ -99,7 +102,7 @@ def comparison_table(comparison, width):
         geometric = [str(space.rank), f"{space.effective_dimension:.1f}"]
         geometric += [f"{low:.2g} to {high:.2g}", f"{space.condition:.0e}"]
         row += geometric[: len(geometry)]
-        row += [space.validity] if refuted else []
+        row += [space.validity if wide or space.validity == REFUTED else ""] if refuted else []
         table.add_row(*row, style="bold" if space.name in group else None)
     for baseline in comparison.baselines:
         row = ["", escape(baseline.name), _score(comparison, baseline), ""]
@@ -139,6 +142,7 @@ def summary(comparison, files):
         "n_points": len(comparison),
         "task": comparison.task,
         "target": comparison.target_name,
+        "best": None if comparison.task is None else comparison.best,
         "code": None if comparison.task is None else comparison.code(),
         "columns": comparison.columns,
         "notes": comparison.notes,

@@ -22,6 +22,9 @@ from .learned_model import LearnedModel, host
 BINS = 15
 # Prior deviation of a class's bias, in logits: few rows then cannot make it large.
 BIAS = 1.0
+# Prior of the logarithm of 1 / temperature: mean and deviation. Where all rows are told apart, the
+# likelihood alone would ask for certainty.
+SHARPNESS, SHARPNESS_DEVIATION = float(np.log(4.0)), 1.0
 
 
 class KernelClassifier(ClassifierMixin, LearnedModel):
@@ -38,6 +41,7 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
     metric : {"full", "diagonal", None}, default="full"
     max_landmarks : int, default=1500
     n_rounds : int, default=10
+    solver : {"auto", "direct", "iterative", "landmarks"}, default="auto"
     memory_limit : int, str or None, default=None
     random_state : int or None, default=0
     verbose : bool, default=False
@@ -48,6 +52,7 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
     learn_report_ : LearnedKernel
     kernel_ : Kernel
     alpha_ : float
+    solver_ : str
     exact_ : bool
     leave_one_out_accuracy_ : float
         At rows predicted without themselves (at most 2000 of them).
@@ -72,26 +77,30 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
     _task = "classification"
 
     @all_or_nothing
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Learn the kernel, fit all rows and calibrate the probabilities."""
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn the kernel, fit all rows and calibrate the probabilities.
+
+        Weights are used everywhere, as in :class:`mercer.KernelRegressor`.
+        """
         if y is None:
             raise ValueError("KernelClassifier requires y to be passed, but the target y is None.")
         labels: np.ndarray = column_or_1d(host(y), warn=True)
         if len(labels) and labels.dtype.kind in "fiuOc":
             assert_all_finite(labels, input_name="y")
         check_classification_targets(labels)
-        targets = Targets.of(labels, "classification")
+        X, labels, weights, used = self._used(X, labels, sample_weight)
+        targets = Targets.of(labels, "classification", weights)
         assert targets.classes is not None
         self.classes_: np.ndarray = targets.classes
-        fit, _, T = self._fit_targets(X, targets)
-        scores, truth = T - fit.residuals, T.argmax(axis=1)
-        self.temperature_, self.bias_ = calibrated(scores, truth)
+        left_out = self._fit_targets(X, targets, used)
+        counts = left_out.weights
+        scores, truth = left_out.T - left_out.residuals, left_out.T.argmax(axis=1)
+        self.temperature_, self.bias_ = calibrated(scores, truth, counts)
         P = self._probabilities(scores)
-        self.leave_one_out_accuracy_ = float((P.argmax(axis=1) == truth).mean())
-        self.leave_one_out_log_loss_ = float(
-            -np.log(np.maximum(P[np.arange(len(P)), truth], 1e-300)).mean()
-        )
-        self.calibration_error_ = expected_calibration_error(P, truth)
+        likelihood = np.maximum(P[np.arange(len(P)), truth], 1e-300)
+        self.leave_one_out_accuracy_ = float(np.average(P.argmax(axis=1) == truth, weights=counts))
+        self.leave_one_out_log_loss_ = float(-np.average(np.log(likelihood), weights=counts))
+        self.calibration_error_ = expected_calibration_error(P, truth, weights=counts)
         return self
 
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:
@@ -113,31 +122,39 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         return accuracy_score(host(y), self.predict(X), sample_weight=sample_weight)
 
 
-def calibrated(scores: np.ndarray, truth: np.ndarray) -> tuple[float, np.ndarray]:
-    """(temperature, biases) with the largest likelihood of the classes, biases shrunk to zero."""
+def calibrated(
+    scores: np.ndarray, truth: np.ndarray, weights: np.ndarray | None = None
+) -> tuple[float, np.ndarray]:
+    """(temperature, biases) with the largest posterior density: both are shrunk, a little."""
     n, t = scores.shape
     one = np.zeros((n, t))
     one[np.arange(n), truth] = 1.0
+    counts = np.ones((n, 1)) if weights is None else weights[:, None]
 
     def loss(theta):
         inverse, bias = np.exp(theta[0]), theta[1:]
         logits = inverse * scores + bias
         P = softmax(logits, axis=1)
-        value = (logsumexp(logits, axis=1) - (one * logits).sum(axis=1)).sum()
-        gradient = P - one
+        value = counts[:, 0] @ (logsumexp(logits, axis=1) - (one * logits).sum(axis=1))
+        gradient = counts * (P - one)
         slope = np.concatenate([[inverse * (gradient * scores).sum()], gradient.sum(axis=0)])
         slope[1:] += bias / BIAS**2
-        return value + 0.5 * (bias**2).sum() / BIAS**2, slope
+        off = (theta[0] - SHARPNESS) / SHARPNESS_DEVIATION
+        slope[0] += off / SHARPNESS_DEVIATION
+        return value + 0.5 * (bias**2).sum() / BIAS**2 + 0.5 * off**2, slope
 
-    start = np.concatenate([[np.log(4.0)], np.zeros(t)])
+    start = np.concatenate([[SHARPNESS], np.zeros(t)])
     bounds = [(np.log(0.1), np.log(100.0))] + [(None, None)] * t
-    theta = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
+    precise = {"ftol": 1e-15, "gtol": 1e-9, "maxiter": 1000}
+    theta = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=precise).x
     return float(np.exp(-theta[0])), theta[1:]
 
 
-def expected_calibration_error(P: np.ndarray, truth: np.ndarray, bins: int = BINS) -> float:
+def expected_calibration_error(
+    P: np.ndarray, truth: np.ndarray, bins: int = BINS, weights: np.ndarray | None = None
+) -> float:
     """Mean gap between confidence and accuracy, over bins of confidence."""
-    confidence, right = P.max(axis=1), P.argmax(axis=1) == truth
-    which = np.minimum((confidence * bins).astype(int), bins - 1)
-    gaps = [abs(confidence[which == b].sum() - right[which == b].sum()) for b in np.unique(which)]
-    return float(np.sum(gaps) / len(truth))
+    counts = np.ones(len(truth)) if weights is None else weights
+    gap = counts * (P.max(axis=1) - (P.argmax(axis=1) == truth))
+    which = np.minimum((P.max(axis=1) * bins).astype(int), bins - 1)
+    return float(np.abs(np.bincount(which, gap)).sum() / counts.sum())

@@ -14,7 +14,7 @@ from ..engine.arrays import namespace, on_device_of
 from ..engine.memory import budget
 from ..expansion import RKHSFunction
 from ..feature_map import FeatureMap
-from ..fit import MapFit, MapOptions, Statistic, extend_map, first_map, fit_map
+from ..fit import MapFit, MapOptions, OfSpace, Statistic, extend_map, first_map, fit_map
 from ..kernels import as_kernel
 from ..kernels.adapters import KernelLike
 from ..kernels.base import is_number
@@ -36,7 +36,7 @@ from .base import (
 from .preimage import WayBack, has_points, preimage, way_back_of_map
 from .targets import in_pieces
 
-BASES = ("cholesky", "eigen", "symmetric", "closed", "auto")
+BASES = ("cholesky", "eigen", "symmetric", "closed", "fourier", "auto")
 PIVOTS = ("greedy", "random", "uniform")
 
 
@@ -63,11 +63,14 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     Parameters
     ----------
     kernel : Kernel, str or callable, default="rbf"
-    basis : {"cholesky", "eigen", "symmetric", "closed", "auto"}, default="cholesky"
+    basis : {"cholesky", "eigen", "symmetric", "closed", "fourier", "auto"}, default="cholesky"
         Which orthonormal basis: all are rotations of each other. "cholesky" needs r landmarks and
         is fastest; "eigen" orders columns by eigenvalue; "symmetric" is K^(-1/2) k_z; "closed" is
         the kernel's own finite map; "auto" is "closed" where that has fewer dimensions than there
-        are samples, else "cholesky".
+        are samples, else "cholesky". "fourier" is for very many rows in one to three columns and a
+        stationary kernel (RBF, Matern, RationalQuadratic, Periodic; their sums, products, scales
+        and OnColumns): cosines and sines that are known before any data, with one error bound for
+        every pair in a box. It has no landmarks, and is chosen only by name.
     max_rank : int or None, default=None
         Most landmarks. None: as many as `tol` asks for.
     tol : float or None, default=None
@@ -75,7 +78,8 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         the kernel matrix fits the memory, 256 eps beyond). Directions that small are exact for
         inner products and distances, and noise once they are scaled up: before a StandardScaler,
         PCA(whiten=True) or EllipticEnvelope choose 1e-8 or more. Scale the columns of X before the
-        map, not its coordinates after it.
+        map, not its coordinates after it. With basis "fourier": the largest error of phi(x) .
+        phi(z) / k(x, x) for any two points of the box, 1e-8 when None.
     pivots : {"greedy", "random", "uniform"}, default="greedy"
         Which points become landmarks: "greedy" has the smallest worst residual, "random"
         (probability proportional to the residual) the smallest sum at a given rank.
@@ -98,6 +102,9 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         Bytes ("2GB") that a fit may take; None: 60 % of what is free.
     verbose : bool, default=False
         Show progress.
+    box : list of (low, high) per column, or None, default=None
+        Basis "fourier": where the map is to hold. None: where the rows are, and 5 % of their extent
+        more on each side. New rows outside of it are refused.
 
     Attributes
     ----------
@@ -137,7 +144,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         self,
         kernel: KernelLike = "rbf",
         *,
-        basis: Literal["cholesky", "eigen", "symmetric", "closed", "auto"] = "cholesky",
+        basis: Literal["cholesky", "eigen", "symmetric", "closed", "fourier", "auto"] = "cholesky",
         max_rank: int | None = None,
         tol: float | None = None,
         pivots: Literal["greedy", "random", "uniform"] = "greedy",
@@ -148,6 +155,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         random_state: RandomState = None,
         memory_limit: int | str | None = None,
         verbose: bool = False,
+        box: ArrayLike | None = None,
     ) -> None:
         self.kernel = kernel
         self.basis = basis
@@ -161,6 +169,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         self.random_state = random_state
         self.memory_limit = memory_limit
         self.verbose = verbose
+        self.box = box
 
     # --- fitting --------------------------------------------------------------------------------
 
@@ -180,7 +189,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         Phi = self.fit_rows(held_if_few(X)).coordinates(sparse=True)
         return self.transform(X) if Phi is None or is_dask(X) else Phi
 
-    def fit_rows(self, X: Input, sums: Statistic | None = None) -> MapFit:
+    def fit_rows(self, X: Input, sums: Statistic | OfSpace | None = None) -> MapFit:
         """Fit to an array, a stream or a Dask collection, and return all that the fit found.
 
         Methods use it to get the coordinates of the training rows, or sums over them.
@@ -246,6 +255,11 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         """Whether the map needs sums over all rows: for its mean, or its eigenvectors."""
         return self.basis == "eigen" or bool(self.center)
 
+    @property
+    def is_plain_fourier(self) -> bool:
+        """Whether coordinates are Fourier's as they are: then ridge needs sums of exponentials."""
+        return self.basis == "fourier" and not (self.center or self.append_residual)
+
     def _options(self):
         """What fit_map needs to know; greedy landmarks are not a random choice."""
         seed = None
@@ -263,6 +277,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             seed=seed,
             memory_limit=self.memory_limit,
             verbose=self.verbose,
+            box=self.box,
         )
 
     # --- coordinates ----------------------------------------------------------------------------
@@ -433,6 +448,11 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             )
         if self.tol is not None and not (is_number(self.tol) and 0 <= self.tol < 1):
             raise ValueError(f"tol must be a number from 0 to below 1 or None, got {self.tol!r}.")
+        if self.box is not None and self.basis != "fourier":
+            raise ValueError(
+                f"box belongs to basis='fourier', got basis={self.basis!r}: leave it out, other "
+                "maps hold everywhere."
+            )
         if self.append_residual and self.leaf_kernel().kind == "gram":
             raise ValueError(
                 "append_residual=True needs k(z, z) of every new point, which a precomputed kernel "

@@ -1,5 +1,6 @@
 """What KernelRegressor and KernelClassifier share: a table in, a learned kernel, one exact fit."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,15 +13,32 @@ from ..engine.arrays import (
     is_array,
     is_numpy,
     namespace,
-    on_device_of,
     same_kind,
 )
 from ..kernels import Kernel
 from ..kernels.points import as_vectors, take
-from ..learn import learn_kernel
-from ..learn.last_fit import LandmarkModel, last_fit
-from ..learn.targets import Targets, as_generator
+from ..learn.landmark_model import LandmarkModel
+from ..learn.last_fit import SOLVERS, last_fit
+from ..learn.learn_kernel import learn_from
+from ..learn.observations import Observations, by_value, has_copies
+from ..learn.targets import Targets, as_generator, check_weights
 from .table import TableEncoder, array_of_lists
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Some training rows, each predicted without itself.
+
+    T : their targets, as columns of numbers
+    residuals : T - prediction
+    variances : of the predictions, not calibrated
+    weights : how much each row counts
+    """
+
+    T: np.ndarray
+    residuals: np.ndarray
+    variances: np.ndarray
+    weights: np.ndarray
 
 
 class LearnedModel(BaseEstimator):
@@ -35,6 +53,7 @@ class LearnedModel(BaseEstimator):
         metric: str | None = "full",
         max_landmarks: int = 1500,
         n_rounds: int = 10,
+        solver: str = "auto",
         memory_limit: int | str | None = None,
         random_state: int | None = 0,
         verbose: bool = False,
@@ -43,52 +62,70 @@ class LearnedModel(BaseEstimator):
         self.metric = metric
         self.max_landmarks = max_landmarks
         self.n_rounds = n_rounds
+        self.solver = solver
         self.memory_limit = memory_limit
         self.random_state = random_state
         self.verbose = verbose
 
-    def _fit_targets(self, X, targets: Targets):
-        """Everything but the reading of y."""
-        Z = self._encoded(X, reset=True)
+    def _used(self, X, y, sample_weight):
+        """(X, y, weights, which rows) without the rows of weight zero."""
+        if not isinstance(self.solver, str) or self.solver not in SOLVERS:
+            raise ValueError(f"solver must be one of {', '.join(SOLVERS)}, got {self.solver!r}.")
+        weights = check_weights(sample_weight, len(y))
+        if weights is None:
+            return X, y, None, np.arange(len(y))
+        used = np.flatnonzero(weights > 0)
+        if len(used) == len(y):
+            return X, y, weights, used
+        X = X if hasattr(X, "shape") else array_of_lists(X)
+        if X.shape[0] != len(y):
+            raise ValueError(_inconsistent(X.shape[0], len(y)))
+        return _rows(X, used), y[used], weights[used], used
+
+    def _fit_targets(self, X, targets: Targets, used: np.ndarray) -> LeftOut:
+        """Everything but the reading of y; `used` says which of the rows that were given X has."""
+        Z = self._encoded(X, reset=True, weighted=targets.weights is not None)
         if Z.shape[0] != targets.columns.shape[0]:
-            raise ValueError(
-                f"Found input variables with inconsistent numbers of samples: X has {Z.shape[0]} "
-                f"rows and y has {targets.columns.shape[0]}."
-            )
+            raise ValueError(_inconsistent(Z.shape[0], targets.columns.shape[0]))
         rng = as_generator(self.random_state)
-        self.learn_report_ = learn_kernel(
-            Z,
-            targets.columns
-            if targets.classes is None
-            else targets.classes[targets.columns.argmax(axis=1)],
+        rows = Observations.of(Z, targets.columns, targets.weights)
+        self.learn_report_ = learn_from(
+            rows,
+            targets,
             self.kernel,
             metric=self.metric,
-            task=self._task,
             max_landmarks=self.max_landmarks,
             n_rounds=self.n_rounds,
-            random_state=int(rng.integers(2**31)),
+            rng=np.random.default_rng(int(rng.integers(2**31))),
             verbose=self.verbose,
         )
-        self.kernel_ = self.learn_report_.kernel.bind(Z)
-        T = on_device_of(targets.columns, Z)
+        self.kernel_ = self.learn_report_.kernel.bind(rows.X)
         fit = last_fit(
             self.kernel_,
-            Z,
-            T,
+            rows,
             self.learn_report_.alpha,
             rng=rng,
+            solver=self.solver,
             memory_limit=self.memory_limit,
             choose_alpha=not targets.constant,
+            verbose=self.verbose,
         )
         self.points_, self.dual_coef_, self.intercept_ = fit.S, fit.coef, fit.intercept
-        self.alpha_, self.exact_ = fit.alpha, fit.exact
-        self.left_out_ = fit.judged
-        landmarks = min(Z.shape[0], self.max_landmarks)
-        self.uncertainty_ = LandmarkModel.fit(self.kernel_, Z, T, fit.alpha, None, rng, landmarks)
+        self.alpha_, self.exact_, self.solver_ = fit.alpha, fit.exact, fit.solver
+        self.error_norms_ = None if fit.error_norms is None else fit.error_norms * targets.scale
+        landmarks = min(rows.n, self.max_landmarks)
+        self.uncertainty_ = LandmarkModel.fit(self.kernel_, rows, fit.alpha, rng, landmarks)
         self._offset, self._scale = targets.offset, targets.scale
-        return fit, take(Z, fit.judged), targets.columns[fit.judged]
+        judged = rows.some(fit.judged)
+        _, _, variances = self.uncertainty_.left_out(judged)
+        which, place, weights = rows.given_rows(fit.judged)
+        T = targets.columns[which]
+        # Copies of a row share its leverage, and have targets of their own.
+        own = (T - as_numpy(judged.T)[place]) / fit.left[place, None]
+        self.left_out_ = used[which]
+        return LeftOut(T, fit.residuals[place] + own, as_numpy(variances)[place], weights)
 
-    def _encoded(self, X, reset):
+    def _encoded(self, X, reset, weighted=False):
         """The rows as a matrix of floats: through the encoder, or as they are on a device."""
         if not hasattr(X, "shape"):
             X = array_of_lists(X)
@@ -110,7 +147,7 @@ class LearnedModel(BaseEstimator):
             X = as_vectors(X)  # says how to reshape
         validate_data(self, X, reset=reset, skip_check_array=True)
         if reset:
-            self.encoder_ = TableEncoder().fit(X)
+            self.encoder_ = TableEncoder().fit(_distinct(X, weighted))
         assert self.encoder_ is not None
         return self.encoder_.transform(X)
 
@@ -149,3 +186,24 @@ class LearnedModel(BaseEstimator):
 
 def host(y):
     return as_numpy(y) if is_array(y) else y
+
+
+def _rows(X, rows):
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    return take(X, rows) if is_array(X) else X[rows]
+
+
+def _distinct(X, weighted):
+    """The distinct rows of an array of numbers: repeated rows and weights then scale alike."""
+    if not is_array(X) or X.dtype.kind not in "fiu" or not (weighted or has_copies(X)):
+        return X
+    order, new = by_value(X)
+    return X[order[new]]
+
+
+def _inconsistent(n_X, n_y):
+    return (
+        f"Found input variables with inconsistent numbers of samples: X has {n_X} rows and y has "
+        f"{n_y}."
+    )

@@ -7,7 +7,7 @@ from a stream, or on a cluster.
 
 from sklearn.base import clone
 
-from ..fit import MapFit, Statistic
+from ..fit import MapFit, OfSpace, Statistic
 from .base import KernelEstimator, take_input_names
 from .kernel_map import KernelMap
 
@@ -21,7 +21,7 @@ class MapMethod(KernelEstimator):
         # Methods compute with plain arrays, also where set_config asks transformers for frames.
         return own.set_output(transform="default").set_params(**changes)
 
-    def _fit_map(self, X, sums: Statistic | None = None, **changes) -> MapFit:
+    def _fit_map(self, X, sums: Statistic | OfSpace | None = None, **changes) -> MapFit:
         """Fit a map of this method's own, kept as kernel_map_; `sums` are added up on the way."""
         kernel_map = self._new_map(**changes)
         fit = kernel_map.fit_rows(X, sums)

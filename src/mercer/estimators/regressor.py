@@ -25,8 +25,9 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
     The table goes in as it is: numbers, categories, dates, text and missing values
     (:class:`mercer.TableEncoder`). Metric, lengths and penalty come from
     :func:`mercer.learn_kernel`, by leave-one-out. The last fit is exact on all rows where the
-    kernel matrix fits the memory, and goes through landmarks beyond that. Predictions can come with
-    a standard deviation that is calibrated on rows left out.
+    kernel matrix fits the memory, iterates to a certified error beyond that, and goes through
+    landmarks where neither is possible. Predictions can come with a standard deviation that is
+    calibrated on rows left out.
 
     Parameters
     ----------
@@ -37,8 +38,12 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         Of the search, and of the uncertainty.
     n_rounds : int, default=10
         Most rounds of each stage of the search.
+    solver : {"auto", "direct", "iterative", "landmarks"}, default="auto"
+        Of the last fit. "direct" stores and factors the kernel matrix, "iterative" solves the same
+        equations without storing it, "landmarks" fits a function of 4000 rows only. "auto" takes
+        the first that the memory allows; iterations up to 100 000 rows (2 million on a GPU).
     memory_limit : int, str or None, default=None
-        Bytes ("2GB") for the kernel matrix of the last fit; None: 60 % of what is free.
+        Bytes ("2GB") for the last fit; None: 60 % of what is free.
     random_state : int or None, default=0
     verbose : bool, default=False
         Show progress, with the present leave-one-out error.
@@ -51,8 +56,13 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         On the encoded table.
     alpha_ : float
         The penalty of the last fit.
+    solver_ : str
+        The solver that was used.
     exact_ : bool
         Whether the last fit solved the full system.
+    error_norms_ : ndarray of shape (n_targets,) or None
+        Iterative solver: predictions differ from those of the exact solution by at most this times
+        sqrt(k(z, z)), beside the intercept, in units of y.
     leave_one_out_rmse_ : float or ndarray
         Root mean squared error of rows predicted without themselves (at most 2000 of them), in
         units of y.
@@ -74,24 +84,28 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
     _task = "regression"
 
     @all_or_nothing
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Learn the kernel and fit all rows."""
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn the kernel and fit all rows.
+
+        Whole numbers as weights count repeated observations, and the fit equals that on the rows
+        repeated; other weights say how much a row counts. Rows of weight zero are not used.
+        """
         if y is None:
             raise ValueError("KernelRegressor requires y to be passed, but the target y is None.")
         with naming("y"):
             values: np.ndarray = check_array(host(y), ensure_2d=False, dtype=float, input_name="y")
         self._flat = values.ndim == 1
-        targets = Targets.of(values, "regression")
-        fit, Z, _ = self._fit_targets(X, targets)
-        errors = fit.residuals
-        rmse = np.sqrt((errors**2).mean(axis=0)) * targets.scale
+        X, values, weights, used = self._used(X, values, sample_weight)
+        targets = Targets.of(values, "regression", weights)
+        left_out = self._fit_targets(X, targets, used)
+        errors, counts = left_out.residuals, left_out.weights
+        rmse = np.sqrt(np.average(errors**2, axis=0, weights=counts)) * targets.scale
         self.leave_one_out_rmse_ = float(rmse[0]) if self._flat else rmse
         self.leave_one_out_errors_ = errors * targets.scale
-        _, variances = self.uncertainty_.left_out(Z, on_device_of(targets.columns[fit.judged], Z))
-        ratio = np.abs(errors) / np.sqrt(as_numpy(variances))[:, None]
+        ratio = np.abs(errors) / np.sqrt(left_out.variances)[:, None]
         # The share of rows that makes the coverage hold for a new one, too.
         share = min(1.0, np.ceil(COVERAGE * (len(ratio) + 1)) / len(ratio))
-        self.calibration_ = np.quantile(ratio, share, axis=0, method="higher") / DEVIATIONS
+        self.calibration_ = weighted_quantile(ratio, share, counts) / DEVIATIONS
         return self
 
     @overload
@@ -120,3 +134,12 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """R^2 of the predictions."""
         return r2_score(host(y), as_numpy(self.predict(X)), sample_weight=sample_weight)
+
+
+def weighted_quantile(values: np.ndarray, share: float, weights: np.ndarray) -> np.ndarray:
+    """Of each column the smallest value that, with all below it, has this share of the weight."""
+    order = np.argsort(values, axis=0)
+    reached = np.cumsum(weights[order], axis=0) / weights.sum()
+    first = np.argmax(reached >= share - 1e-12, axis=0)
+    columns = np.arange(values.shape[1])
+    return values[order[first, columns], columns]

@@ -122,6 +122,9 @@ class KernelRidge(RidgeModel):
     def _alphas_of_sample(self, kernel, points, T, weights):
         return self._check_alpha(T.shape[1])
 
+    def _alphas_of_equations(self, equations):
+        return self._check_alpha(equations.n_targets)
+
     def _smallest_alpha(self):
         return float(np.min(as_host(self.alpha)))
 

@@ -40,12 +40,18 @@ class KernelRidgeCV(RidgeModel):
         chosen on a sample of the rows (`n_rows_for_alpha_`), then all rows are solved for it.
     tol, max_iter, keep_partial : as in KernelRidge
 
+    With Fourier coordinates (``kernel=KernelMap(kernel, basis="fourier")``) no row's own leverage
+    is at hand, and alpha is chosen by *generalised* cross-validation instead: mean squared residual
+    / (1 - mean leverage)^2, from the same sums as the fit. Beyond 3000 coordinates the mean
+    leverage is estimated with 16 random vectors.
+
     Attributes
     ----------
     alpha_ : float
         The chosen one.
     cv_errors_ : array of shape (n_alphas,)
-        Mean squared leave-one-out error of each alpha, in the order given.
+        Mean squared leave-one-out error of each alpha, in the order given (generalised
+        cross-validation error, with Fourier coordinates).
     best_score_ : float
         Minus the smallest of them.
     n_rows_for_alpha_ : int
@@ -87,7 +93,7 @@ class KernelRidgeCV(RidgeModel):
     def fit(self, X: Input, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Choose alpha, and solve."""
         X, workers = gathered_rows(self, held_if_few(X))
-        if in_pieces(X):
+        if in_pieces(X) and not self._new_map().is_plain_fourier:
             raise TypeError(
                 "KernelRidgeCV needs the errors of all rows at once; for rows that come in pieces "
                 "use form='iterative', or choose alpha on a sample, and fit KernelRidge."
@@ -140,6 +146,15 @@ class KernelRidgeCV(RidgeModel):
             root = namespace(Phi).sqrt(weights)[:, None]
             Phi, T = Phi * root, T * root
         return self._chosen(Phi @ V, values, T, weights, self.kernel_map_.mean_ is not None)
+
+    def _alphas_of_equations(self, equations):
+        """By generalised cross-validation: every row has the leverage of the average row."""
+        candidates = self._check_alphas()
+        errors = equations.generalized_errors(candidates, self.tol, self.max_iter)
+        best = best_alpha(candidates, errors)
+        self.alpha_, self.best_score_ = float(candidates[best]), -float(errors[best])
+        self.cv_errors_, self.n_rows_for_alpha_ = errors, equations.sums.rows
+        return np.full(equations.n_targets, self.alpha_)
 
     def _smallest_alpha(self):
         return float(self._check_alphas().min())

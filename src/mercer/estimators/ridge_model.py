@@ -8,6 +8,7 @@ from typing import Any, Literal, Self, overload
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import r2_score
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted
@@ -16,7 +17,7 @@ from ..engine import tiles
 from ..engine.arrays import as_numpy, is_array, namespace, on_device_of, row_norms, solve_triangular
 from ..engine.memory import budget, matrix
 from ..expansion import Expansion, RKHSFunction
-from ..fit import Statistic
+from ..fit import OfSpace, Statistic
 from ..kernels import points as pts
 from ..kernels.types import Array, Data
 from ..rows.moments import Moments, Spread
@@ -25,6 +26,7 @@ from ..space import Landmarks, factorize
 from .base import on_fitted, validated_points
 from .kernel_map import KernelMap
 from .map_method import MapMethod, functions
+from .ridge_fourier import SumsFor, equations_of, fourier_variance
 from .ridge_iterative import FEW, SolverOptions, exact_variance, points_in_double, upper_variance
 from .targets import in_pieces, target_column, weight_column
 
@@ -59,6 +61,10 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
         """One alpha per target, where the kernel matrix of all points is too large."""
         raise NotImplementedError
 
+    def _alphas_of_equations(self, equations):
+        """One alpha per target, the normal equations in Fourier coordinates at hand."""
+        raise NotImplementedError
+
     def _smallest_alpha(self):
         """The smallest penalty that may be used."""
         raise NotImplementedError
@@ -80,6 +86,8 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
 
     def _fit_primal(self, X, T, weights):
         """w = (Phi'Phi + alpha I)^-1 Phi't: [KERNELS] (3). Returns one coefficient per sample."""
+        if self._new_map().is_plain_fourier:
+            return self._fit_fourier(X, T, weights)
         fused = weights is None and self._new_map().needs_sums
         if fused:
             statistic = Statistic(Spread.of, [target_column(T)])
@@ -98,6 +106,32 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
         self.coef_, self._factors = solve_regularized(sums.second, sums.cross, alphas)
         self.prediction_ = fit.map.linear(self.coef_)
         return None if Phi is None else self._dual_of_primal(Phi, T, weights)
+
+    def _fit_fourier(self, X, T, weights):
+        """The same w from sums of exponentials: directly for few coordinates, else iterated."""
+        columns = [target_column(T), weight_column(weights)]
+        accuracy = SumsFor(self._smallest_alpha(), self._new_map().n_jobs)
+        fit = self._fit_map(X, OfSpace(accuracy, columns))
+        if not fit.sums.n > 0:
+            raise ValueError("sample_weight must not be all zero.")
+        equations = equations_of(fit.map.space, fit.sums, self.kernel_map_.memory_limit)
+        alphas = self._alphas_of_equations(equations)
+        self.alphas_ = tuple(map(float, alphas))
+        solution = equations.solve(np.asarray(alphas), self.tol, self.max_iter)
+        self.coef_ = on_device_of(solution.coef, fit.map.space.example)
+        self._factors, self._generator = solution.factors, solution.generator
+        if solution.error_norms is not None:
+            self.error_norms_ = on_device_of(solution.error_norms, self.coef_)
+            self.n_iter_, self.converged_ = solution.n_iter, solution.converged
+            if not solution.converged:
+                warnings.warn(
+                    f"after max_iter={self.max_iter} products the certified error of the function "
+                    f"is {float(solution.error_norms.max()):.2g}, more than tol={self.tol:g} times "
+                    "its norm: raise max_iter or alpha.",
+                    ConvergenceWarning,
+                    stacklevel=5,
+                )
+        self.prediction_ = fit.map.linear(self.coef_)
 
     def _fit_dual(self, X, T, weights):
         """a = (K + alpha I)^-1 t: [KERNELS] (7). Weighted rows have noise alpha / weight."""
@@ -188,6 +222,10 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
     def _primal_variance(self, points, diag):
         """(values, variances): one evaluation of the kernel against the landmarks serves both."""
         feature_map = self.prediction_.map
+        if self.kernel_map_.is_plain_fourier:
+            solved = self._factors, self._generator
+            variance = fourier_variance(feature_map, points, self, *solved)
+            return self.prediction_(points), on_device_of(variance, self.coef_)
         rows = feature_map.fitted(points)
         Phi = feature_map.space.coordinates(rows)
         xp = namespace(Phi)
@@ -243,11 +281,11 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
     def error_bound(self, X: Data, *, diag: ArrayLike | None = None) -> Array:
         """How far predictions at the rows of X can be from the exact solution's, certified.
 
-        Iterative form: sqrt(k(z, z)) times the error of the function in the norm of the kernel's
-        space, `error_norms_`. One number per row, or one per row and target. A precomputed kernel
-        needs `diag`, the k(z, z).
+        Iterative form, and more than 3000 Fourier coordinates: sqrt(k(z, z)) times the error of the
+        function in the norm of the kernel's space, `error_norms_`. One number per row, or one per
+        row and target. A precomputed kernel needs `diag`, the k(z, z).
         """
-        if self.form_ != "iterative":
+        if not hasattr(self, "error_norms_"):
             raise ValueError(
                 f"error_bound tells how far iterations are from the solution: form='{self.form_}' "
                 "solves directly, up to rounding. A truncated map's own error is "
@@ -256,9 +294,10 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
         points = validated_points(self, X, self.kernel_, reset=False)
         if diag is None and self.kernel_.kind == "gram":
             raise ValueError("a precomputed kernel does not know k(z, z): pass it as diag=.")
-        W = self.prediction_.W
+        primal = self.form_ == "primal"
+        W, S = (self.coef_, None) if primal else (self.prediction_.W, self.prediction_.S)
         if diag is None:
-            diag = self.kernel_.diagonal(pts.as_fitted(points, self.prediction_.S, W.dtype))
+            diag = self.kernel_.diagonal(pts.as_fitted(points, S, W.dtype))
         own = on_device_of(diag, W)
         lengths = namespace(own).sqrt(namespace(own).where(own > 0, own, 0 * own))
         bounds = lengths[:, None] * self.error_norms_[None, :]

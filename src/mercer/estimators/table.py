@@ -1,7 +1,8 @@
 """TableEncoder: a table as people keep it, turned into a matrix that a kernel can use."""
 
 import re
-from typing import Self
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -9,14 +10,20 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from ..kernels.points import is_frame, naming
-from .table_columns import Categories, Dates, Numbers, Texts, as_float, column_values
+from .table_columns import Categories, Dates, Kept, Numbers, Texts, as_float, column_values
 from .written_values import as_dates, as_numbers
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 NUMBER, BOOLEAN, CATEGORY, DATE, TEXT = "number", "boolean", "category", "date", "text"
-IDENTIFIER, CONSTANT, EMPTY = "identifier", "constant", "empty"
+IDENTIFIER, CONSTANT, EMPTY, KEPT = "identifier", "constant", "empty", "kept"
 LEFT_OUT = "left out"
 # Fewer rows than this cannot show that a column is unique per row.
 IDENTIFIED = 10
+# Texts without a space and at least so long may be sequences (DNA, proteins, SMILES).
+SEQUENCE = 15
+_SMILES = re.compile(r"(?!.*//)[A-Za-z0-9@+\-\[\]()=#$%/\\.:]+")
 _ID_NAME = re.compile(r"(^|[_\s.-])(id|ids|uuid|guid|key|index|idx|no|nr|number)$|Id$|ID$", re.I)
 _TIME_NAME = re.compile(r"day|time|year|month|week|hour|date|step|age|^t$", re.I)
 _ROW_NAME = re.compile(r"unnamed|^index$|^column_?1$|^row", re.I)
@@ -32,7 +39,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     - categories become columns of 0 and 1; rare values share one, and so do values that `fit` has
       not seen;
     - dates become a number of days and the cycles that they cover (time of day, weekday, season);
-    - free text becomes a few directions of its character n-grams (TF-IDF);
+    - free text, and sequences such as DNA or SMILES, become a few directions of their character
+      n-grams (TF-IDF);
     - identifiers (one value per row), constant and empty columns are left out.
 
     Every kind comes out with about the same total variance, so that no column dominates a kernel
@@ -50,6 +58,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Columns for one column of text.
     random_state : int, default=0
         Of the reduction of texts.
+    keep : list of str or None, default=None
+        Columns that pass as they are, for kernels on objects such as ``OnColumns(Spectrum(3),
+        "dna")``. With a list, even an empty one, the result is a pandas frame, so that kernels can
+        ask for its columns by name.
 
     Attributes
     ----------
@@ -84,17 +96,22 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         text: str = "ngrams",
         text_components: int = 10,
         random_state: int = 0,
+        keep: Sequence[str] | None = None,
     ) -> None:
         self.scale = scale
         self.max_categories = max_categories
         self.text = text
         self.text_components = text_components
         self.random_state = random_state
+        self.keep = keep
 
     def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Decide what becomes of each column; `y` is not used."""
         self._check_parameters()
         names, columns = self._columns(X, reset=True)
+        unknown = [name for name in self.keep or () if name not in names]
+        if unknown:
+            raise ValueError(f"keep names the column {unknown[0]!r}; there are {_few(names)}.")
         found = [self._decide(name, values) for name, values in zip(names, columns)]
         if not any(encoder for encoder, _ in found):
             # Better a row number than nothing: a single column may be all that there is.
@@ -115,8 +132,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.feature_names_out_ = np.array(outputs, dtype=object)
         return self
 
-    def transform(self, X: ArrayLike) -> np.ndarray:
-        """The columns of `X` as floats, (n, number of outputs)."""
+    def transform(self, X: ArrayLike) -> "np.ndarray | pd.DataFrame":
+        """The columns of `X` as floats, (n, number of outputs); a frame where columns are kept."""
         check_is_fitted(self)
         names, columns = self._columns(X, reset=False)
         parts = []
@@ -124,7 +141,23 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             if encoder is not None:
                 _check_finite(name, values)
                 parts.append(encoder.transform(values))
+        if self.keep is not None:
+            return self._frame(parts, getattr(X, "index", None))
         return np.hstack(parts).astype(float, copy=False)
+
+    def _frame(self, parts, index):
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ImportError(
+                "TableEncoder(keep=...) makes a frame: pip install 'mercer[report]' for pandas."
+            ) from None
+        columns = [column for part in parts for column in part.T]
+        frame = pd.DataFrame(
+            {j: c if c.dtype.kind == "O" else c.astype(float) for j, c in enumerate(columns)},
+            index=index if isinstance(index, pd.Index) else None,
+        )
+        return frame.set_axis(self.feature_names_out_, axis=1)  # names may occur twice
 
     def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
         """Names of the columns of the result, such as "age", "town=Rome", "day (weekday, sine)"."""
@@ -178,6 +211,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise ValueError(f"scale must be 'standard', 'unit' or 'none', got {self.scale!r}.")
         if self.text not in ("ngrams", "drop"):
             raise ValueError(f"text must be 'ngrams' or 'drop', got {self.text!r}.")
+        named = isinstance(self.keep, (list, tuple)) and all(isinstance(n, str) for n in self.keep)
+        if self.keep is not None and not named:
+            raise ValueError(f"keep must be a list of names of columns or None, got {self.keep!r}.")
         for name, least in (("max_categories", 2), ("text_components", 1)):
             value = getattr(self, name)
             if not isinstance(value, (int, np.integer)) or value < least:
@@ -207,6 +243,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _decide(self, name, values):
         """(fitted encoder or None, record) of one column."""
+        if name in (self.keep or ()):
+            encoder = Kept().fit(values, name)
+            return encoder, _record(name, KEPT, "kept as it is", "", encoder.names_, values)
         kind = values.dtype.kind
         if kind == "b":
             return self._numbers(name, values, BOOLEAN, "")
@@ -236,9 +275,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         unique = n_values == len(known) and len(known) >= IDENTIFIED
         nearly = n_values > 0.9 * len(known) and len(known) >= IDENTIFIED
         patterns = len({re.sub(r"\d+", "#", text) for text in known})
-        if (words < 2 and (unique or nearly)) or (unique and patterns <= 0.1 * len(known)):
+        named = (words < 2 and (unique or nearly)) or (unique and patterns <= 0.1 * len(known))
+        sequences = named and _are_sequences(known)
+        if named and not sequences:
             return _left_out(name, IDENTIFIER, "unique per row", texts)
-        if n_values <= self.max_categories or _covered(known, self.max_categories - 1) >= 0.5:
+        few = n_values <= self.max_categories or _covered(known, self.max_categories - 1) >= 0.5
+        if few and not sequences:
             return self._categories(name, texts)
         if self.text == "drop":
             return _left_out(name, TEXT, "free text", texts)
@@ -320,6 +362,18 @@ def _is_row_number(name, values):
     return consecutive and not _TIME_NAME.search(name)
 
 
+def _are_sequences(known):
+    """Whether texts unique per row are written in letters, as DNA and proteins are, or as SMILES.
+
+    Identifiers of that length have digits, or separators at fixed places.
+    """
+    if np.median([len(text) for text in known]) < SEQUENCE:
+        return False
+    letters = sum(text.replace("-", "").replace("*", "").isalpha() for text in known)
+    bonds = sum(bool(_SMILES.fullmatch(text)) and any(c in text for c in "()=#") for text in known)
+    return max(letters, bonds) >= 0.9 * len(known)
+
+
 def _covered(known, size):
     """Share of the rows that the most frequent values account for."""
     _, counts = np.unique(np.array(known, dtype=object).astype(str), return_counts=True)
@@ -342,6 +396,8 @@ def _note(action, reason, records):
         return f"{columns} of categories became {n_outputs} columns of 0 and 1: {names}{rare}."
     if kinds == {DATE}:
         return f"{columns} of dates became numbers with their cycles ({n_outputs} in all): {names}."
+    if kinds == {KEPT}:
+        return f"{columns} of objects {was} kept as {'it is' if n == 1 else 'they are'}: {names}."
     if kinds == {TEXT}:
         return f"{columns} of text became {n_outputs} directions of character n-grams: {names}."
     of = "yes and no" if kinds == {BOOLEAN} else "numbers"

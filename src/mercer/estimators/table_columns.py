@@ -205,3 +205,16 @@ class Texts(BaseEstimator):
             alternate_sign=False,
         )  # fmt: skip
         return hashed.transform(["" if t is None else t for t in texts])
+
+
+class Kept(BaseEstimator):
+    """As it is, for kernels on objects; where a text is missing, the empty one."""
+
+    def fit(self, values, name):
+        self.names_ = [name]
+        return self
+
+    def transform(self, values):
+        column = np.empty((len(values), 1), dtype=object)
+        column[:, 0] = ["" if value is None else value for value in values]
+        return column

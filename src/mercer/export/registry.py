@@ -19,12 +19,13 @@ from ..expansion import Expansion, RKHSFunction
 from ..feature_map import FeatureMap, LinearOnMap
 from ..kernels import Kernel
 from ..kernels.adapters import GramColumns
-from ..learn.last_fit import LandmarkModel
+from ..learn.landmark_model import LandmarkModel
 from ..learn.learned import LearnedKernel, Round
 from ..solve import Step
 from ..solve.direct import Shifted
 from ..space.certificate import Radii
 from ..space.corrected import Corrected
+from ..space.fourier import Fourier
 from ..space.landmarks import Landmarks
 from ..space.own_features import OwnFeatures
 from ..space.sparse_features import SparseFeatures
@@ -34,6 +35,7 @@ PARTS = (
     Corrected,
     Expansion,
     FeatureMap,
+    Fourier,
     GramColumns,
     LandmarkModel,
     Landmarks,

@@ -24,6 +24,7 @@ from .monomials import (
     symmetric_power,
     symmetric_power_dim,
 )
+from .spectral import ConstantForm, FourierForm
 from .texts import printed, printed_in
 from .types import Array, Tensor, Tile
 
@@ -71,6 +72,9 @@ class Constant(Kernel):
 
     def fused_form(self) -> Form | None:
         return Form.constant(self.c)
+
+    def fourier_form(self) -> FourierForm | None:
+        return ConstantForm(float(self.c))
 
     def features(self, X: Array) -> Array:
         return _full(X, (X.shape[0], 1), math.sqrt(self.c))
@@ -126,6 +130,10 @@ class Sum(Binary):
         forms = self._forms()
         return None if forms is None else forms[0] + forms[1]
 
+    def fourier_form(self) -> FourierForm | None:
+        left, right = self.left.fourier_form(), self.right.fourier_form()
+        return None if left is None or right is None else left + right
+
     def rounding(self, S: Array) -> float:
         return max(self.left.rounding(S), self.right.rounding(S))
 
@@ -179,6 +187,10 @@ class Product(Binary):
     def fused_form(self) -> Form | None:
         forms = self._forms()
         return None if forms is None else forms[0] * forms[1]
+
+    def fourier_form(self) -> FourierForm | None:
+        left, right = self.left.fourier_form(), self.right.fourier_form()
+        return None if left is None or right is None else left * right
 
     def rounding(self, S: Array) -> float:
         return self.left.rounding(S) + self.right.rounding(S)
@@ -242,6 +254,10 @@ class Scaled(FunctionOf):
         form = self.kernel.fused_form()
         return None if form is None else Form.constant(self.scale) * form
 
+    def fourier_form(self) -> FourierForm | None:
+        form = self.kernel.fourier_form()
+        return None if form is None else ConstantForm(float(self.scale)) * form
+
     def features(self, X: Array) -> Array:
         return math.sqrt(self.scale) * self.kernel.features(X)
 
@@ -281,6 +297,10 @@ class Power(FunctionOf):
 
     def onnx_features(self, X: Tensor) -> Tensor:
         return onnx_symmetric_power(self.kernel.onnx_features(X), int(self.exponent))
+
+    def fourier_form(self) -> FourierForm | None:
+        form = self.kernel.fourier_form()
+        return None if form is None else form ** int(self.exponent)
 
     def features(self, X: Array) -> Array:
         return symmetric_power(self.kernel.features(X), int(self.exponent))

@@ -20,6 +20,7 @@ from ..engine.forms import Form
 from . import points as pts
 from .capabilities import Capabilities
 from .parametrized import Parametrized
+from .spectral import FourierForm
 from .texts import frozen, printed
 from .types import Array, Data, Tile
 
@@ -70,6 +71,11 @@ class Kernel(Parametrized, Capabilities):
         """
         return False
 
+    @property
+    def against_checks(self) -> bool:
+        """Whether ``against(S)`` refuses by itself whatever `check_range` would refuse in S."""
+        return False
+
     def against(self, S: Array) -> Tile:
         """A function ``tile(rows, columns=slice(None)) -> k(rows, S[columns])``.
 
@@ -94,6 +100,10 @@ class Kernel(Parametrized, Capabilities):
 
     def fused_form(self) -> Form | None:
         """The formula as a sum of products of simple functions (engine/forms.py); None without."""
+        return None
+
+    def fourier_form(self) -> FourierForm | None:
+        """What its Fourier series on a box needs (spectral.py); None where it has none."""
         return None
 
     def check_parameters(self) -> None:
@@ -149,7 +159,8 @@ class Kernel(Parametrized, Capabilities):
             names = _common_names(X, Y)
             X, Y = alike(self.points(X), self.points(Y, name="Y"))
             kernel = self.bind_points(Y, names)
-        kernel.check_range(X, Y)
+        if Y is not None or not kernel.against_checks:
+            kernel.check_range(X, Y)
         return tiles.evaluate(kernel, X, Y)
 
     def diag(self, X: Data) -> Array:

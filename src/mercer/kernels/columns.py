@@ -8,6 +8,7 @@ import scipy.sparse
 from ..engine.arrays import as_numpy, is_array, namespace, on_device_of
 from .base import ALL, Kernel, require
 from .composite import Unary
+from .spectral import ColumnsForm, FourierForm
 from .texts import printed
 from .types import Array, Columns, Tensor, Tile
 
@@ -150,6 +151,12 @@ class OnColumns(Unary):
 
     def rounding(self, S: Array) -> float:
         return self.kernel.rounding(self.select(S))
+
+    def fourier_form(self) -> FourierForm | None:
+        """Of a kernel that is bound to data: its columns are positions."""
+        form, columns = self.kernel.fourier_form(), self.columns
+        listed = [columns] if _is_one(columns) else list(columns)
+        return None if form is None else ColumnsForm(form, listed)
 
     def _onnx_selected(self, X):
         positions = self.positions(X.width)

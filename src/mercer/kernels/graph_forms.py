@@ -89,6 +89,9 @@ def _arcs(pairs, n, with_labels):
 
 def _read(graph, node_label, edge_label):
     """(node labels as _labels gives them, edges, edge keys or None) of one graph."""
+    if type(graph) is tuple and len(graph) == 2 and _are_plain(*graph):
+        edges, labels = graph  # the form that large samples come in, by the shortest way
+        return labels.astype(np.int64, copy=False), edges, None
     if hasattr(graph, "adj") and hasattr(graph, "nodes"):
         return _from_networkx(graph, node_label, edge_label)
     if hasattr(graph, "edge_index"):
@@ -104,6 +107,18 @@ def _read(graph, node_label, edge_label):
     raise TypeError(
         f"{type(graph).__name__} {short(graph)} is not a graph: give a networkx graph, a pair "
         "(edges, node labels), an adjacency matrix, or an object with edge_index."
+    )
+
+
+def _are_plain(edges, labels):
+    """Whether these are an array of pairs of node numbers, and an array of whole numbers."""
+    return (
+        type(edges) is type(labels) is np.ndarray
+        and edges.ndim == 2
+        and edges.shape[1] == 2
+        and labels.ndim == 1
+        and edges.dtype.kind in "iu"
+        and labels.dtype.kind in "iub"
     )
 
 

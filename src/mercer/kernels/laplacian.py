@@ -2,10 +2,13 @@
 
 from typing import Self
 
+import numpy as np
+
 from ..engine.arrays import in_place, namespace
 from .base import ALL, Kernel
 from .geometry import dense_rows, ones_for, over_columns
 from .parameters import RULES, as_numbers, check_per_column, gamma_from_data, per_column_or_number
+from .spectral import ByColumn, FourierForm, RadialForm, images_of, matern_density
 from .types import Array, Gamma, Tensor, Tile
 
 
@@ -61,6 +64,16 @@ class Laplacian(Kernel):
 
     def rounding(self, S: Array) -> float:
         return 4.0 + S.shape[1]
+
+    def fourier_form(self) -> FourierForm | None:
+        """Matern's kernel with nu = 1/2 in each column."""
+        gamma = as_numbers(self.gamma)
+
+        def of_column(a: int, d: int) -> FourierForm:
+            own = float(np.broadcast_to(gamma, (d,))[a])
+            return RadialForm(own, matern_density(0.5), images_of(lambda r: np.exp(-r)))
+
+        return ByColumn(of_column)
 
     def onnx_values(self, X: Tensor, S: Array) -> Tensor:
         gamma = as_numbers(self.gamma)

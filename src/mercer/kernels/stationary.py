@@ -21,6 +21,17 @@ from .parameters import (
     gamma_from_data,
     per_column,
 )
+from .spectral import (
+    ByColumn,
+    FourierForm,
+    PeriodicForm,
+    RadialForm,
+    gaussian_density,
+    images_of,
+    matern_density,
+    rational_density,
+    rational_images,
+)
 from .types import Array, Gamma, PerColumn, Tensor, Tile
 
 
@@ -150,6 +161,9 @@ class RBF(Stationary):
     def onnx_of_squared_distance(self, d2: Tensor) -> Tensor:
         return (-d2).exp()
 
+    def fourier_form(self) -> FourierForm | None:
+        return RadialForm(self.scale(), gaussian_density, images_of(lambda r: np.exp(-(r**2))))
+
 
 class RationalQuadratic(Stationary):
     """Compare points by nearness on many scales at once.
@@ -207,6 +221,10 @@ class RationalQuadratic(Stationary):
 
     def onnx_of_squared_distance(self, d2: Tensor) -> Tensor:
         return (d2 / (2.0 * float(self.alpha)) + 1.0) ** -float(self.alpha)
+
+    def fourier_form(self) -> FourierForm | None:
+        a = float(self.alpha)
+        return RadialForm(self.scale(), rational_density(a), rational_images(a))
 
 
 class Matern(Stationary):
@@ -296,6 +314,13 @@ class Matern(Stationary):
             return (d + 1.0 + d * d / 3.0) * (-d).exp()
         return super().onnx_of_squared_distance(d2)
 
+    def fourier_form(self) -> FourierForm | None:
+        """log k is concave from nu = 1/2 on; below, its slope is at least sqrt(2 nu)."""
+        nu = float(self.nu)
+        rate = math.inf if nu >= 0.5 else math.sqrt(2 * nu)
+        images = images_of(lambda r: self.of_squared_distance(r**2, np), rate)
+        return RadialForm(self.scale(), matern_density(nu), images)
+
     def _general(self, d):
         """2^(1-nu) / Gamma(nu) (sqrt(2 nu) d)^nu K_nu(sqrt(2 nu) d), continued by 1 at d = 0."""
         if not is_numpy(d):
@@ -373,6 +398,15 @@ class Periodic(Stationary):
         weight = 1 / as_numbers(self.length_scale) / math.sqrt(2)
         cos, sin = (X.graph.op(name, angle).scaled(weight) for name in ("Cos", "Sin"))
         return cos.concat(sin)
+
+    def fourier_form(self) -> FourierForm | None:
+        length, period = as_numbers(self.length_scale), as_numbers(self.period)
+
+        def of_column(a: int, d: int) -> FourierForm:
+            own = (float(np.broadcast_to(values, (d,))[a]) for values in (length, period))
+            return PeriodicForm(next(own) ** -2, next(own))
+
+        return ByColumn(of_column)
 
     def onnx_of_squared_distance(self, d2: Tensor) -> Tensor:
         return (-d2).exp()

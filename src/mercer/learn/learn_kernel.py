@@ -17,8 +17,9 @@ from .landmarks import factor
 from .learned import LearnedKernel, Round
 from .leave_one_out import RidgePath
 from .metric import column_scales, damped, with_unit_median
+from .observations import Observations
 from .search import bracketed, scaled, tunable, with_weights
-from .targets import Targets, as_generator, check_weights, checked_numbers
+from .targets import Targets, as_generator, check_weights, checked_numbers, host
 
 METRICS = ("full", "diagonal", None)
 # Rows and landmarks of each stage of the search. The next stage is entered while it gains.
@@ -74,6 +75,8 @@ def learn_kernel(
     alphas : array of positive numbers or None, default=None
         Penalties to choose from. None: all above rounding.
     sample_weight : array of shape (n_samples,) or None, default=None
+        Whole numbers count repeated observations, of which one is left out at a time; other weights
+        say how much a row counts. Rows of weight zero are not used.
     max_landmarks : int, default=1500
         Most landmarks of the ridge regressions of the search.
     n_rounds : int, default=10
@@ -101,12 +104,45 @@ def learn_kernel(
     points = as_vectors(X)
     if not is_array(points):
         points = points.toarray()  # sparse rows: the metric is dense anyway
-    n = points.shape[0]
-    weights = check_weights(sample_weight, n)
+    weights = check_weights(sample_weight, points.shape[0])
     targets = Targets.of(y, task, weights)
-    _check(points, targets, metric, n_rounds, max_landmarks, alphas)
-    rng = as_generator(random_state)
-    search = _Search(points, targets, weights, metric, alphas, rng)
+    _check_lengths(points, targets)
+    xp = namespace(points)
+    points = xp.astype(points, xp.float64)
+    if weights is not None:
+        used = np.flatnonzero(weights > 0)
+        points, weights = take(points, used), weights[used]
+        targets = Targets.of(host(y)[used], task, weights)
+    return learn_from(
+        Observations.of(points, targets.columns, weights),
+        targets,
+        kernel,
+        metric=metric,
+        alphas=alphas,
+        max_landmarks=max_landmarks,
+        n_rounds=n_rounds,
+        rng=as_generator(random_state),
+        verbose=verbose,
+        names=names,
+    )
+
+
+def learn_from(
+    observations: Observations,
+    targets: Targets,
+    kernel: Kernel | str | None,
+    *,
+    metric: str | None,
+    alphas: ArrayLike | None = None,
+    max_landmarks: int,
+    n_rounds: int,
+    rng: np.random.Generator,
+    verbose: bool,
+    names: list[str] | None = None,
+) -> LearnedKernel:
+    """`learn_kernel` on rows that have been read."""
+    _check(metric, n_rounds, max_landmarks, alphas)
+    search = _Search(observations, targets, metric, alphas, rng)
     search.names = names
     with tiles.progress_bar(verbose, "learning the kernel") as bar:
         return search.run(_start(kernel, metric), kernel is None, max_landmarks, n_rounds, bar)
@@ -126,8 +162,8 @@ class Trial:
 class _Stage:
     """Some rows, fewer landmarks, and the ridge regressions on them."""
 
-    def __init__(self, X, T, weights, landmarks, alphas):
-        self.X, self.T, self.weights, self.alphas = X, T, weights, alphas
+    def __init__(self, rows, landmarks, alphas):
+        self.rows, self.X, self.alphas = rows, rows.X, alphas
         self.landmarks = landmarks
         self.B, self.Z = None, None
         self.best: tuple[float, Any] = (math.inf, None)  # of the present metric
@@ -145,7 +181,9 @@ class _Stage:
         if trial.linear:
             K = K + trial.linear * (self.X @ take(self.X, self.landmarks).T)
         C = factor(take(K, self.landmarks))
-        return RidgePath(solve_triangular(C, K.T).T, self.T, self.weights), C, Z, S
+        rows = self.rows
+        F = solve_triangular(C, K.T).T
+        return RidgePath(F, rows.T, rows.weights, rows.share, rows.spread), C, Z, S
 
     def judged(self, trial):
         ridge = self.ridge(trial)
@@ -162,7 +200,7 @@ class _Stage:
         w, _ = path.coefficients(trial.alpha)
         a = solve_triangular(C, w, transpose=True)
         some = slice(0, min(GRADIENT_ROWS, Z.shape[0]))
-        weights = None if self.weights is None else self.weights[some]
+        weights = None if self.rows.weights is None else self.rows.weights[some]
         G = average_outer_product(trial.kernel, Z[some, :], S, a, weights)
         return trial.B @ G @ trial.B.T
 
@@ -170,16 +208,13 @@ class _Stage:
 class _Search:
     """The rounds, stage by stage."""
 
-    def __init__(self, X, targets, weights, metric, alphas, rng):
-        xp = self.xp = namespace(X)
+    def __init__(self, observations, targets, metric, alphas, rng):
+        X = observations.X
         self.targets, self.metric, self.rng = targets, metric, rng
         self.alphas = None if alphas is None else np.asarray(alphas, dtype=float)
-        self.scales = column_scales(as_numpy(X).astype(np.float64))
-        X = xp.astype(X, xp.float64)
+        self.scales = column_scales(as_numpy(X))
         self.X = X * on_device_of(self.scales, X)
-        self.T = on_device_of(targets.columns, X)
-        self.weights = None if weights is None else on_device_of(weights, X)
-        self.kept = np.arange(X.shape[0]) if weights is None else np.flatnonzero(weights > 0)
+        self.rows = replace(observations, X=self.X)
         self.history: list[Round] = []
         self.names: list[str] | None = None
         self.plain = on_device_of(np.eye(X.shape[1]), self.X)
@@ -213,7 +248,7 @@ class _Search:
         return self._learned(best)
 
     def _stages(self, max_landmarks):
-        n = len(self.kept)
+        n = self.rows.n
         stages = []
         for rows, landmarks in STAGES:
             stage = (min(rows, n), min(landmarks, max_landmarks, n))
@@ -224,15 +259,9 @@ class _Search:
         return stages
 
     def _stage(self, rows, landmarks):
-        chosen = self.rng.permutation(self.kept)[:rows]
-        weights = None if self.weights is None else take(self.weights, chosen)
-        return _Stage(
-            take(self.X, chosen),
-            take(self.T, chosen),
-            weights,
-            np.arange(landmarks),  # the rows are in random order already
-            self.alphas,
-        )
+        chosen = self.rng.permutation(self.rows.n)[:rows]
+        # The rows are in random order already: the first ones serve as landmarks.
+        return _Stage(self.rows.some(chosen), np.arange(landmarks), self.alphas)
 
     def _tuned(self, stage, trial, step):
         """Every length, and every weight of a summand, by a bracketed search."""
@@ -343,12 +372,15 @@ def _of_length(family, length):
     return Matern(family.nu, length)
 
 
-def _check(X, targets, metric, n_rounds, max_landmarks, alphas):
+def _check_lengths(X, targets):
     if targets.columns.shape[0] != X.shape[0]:
         raise ValueError(
             f"X has {X.shape[0]} rows and y has {targets.columns.shape[0]}: Found input variables "
             "with inconsistent numbers of samples."
         )
+
+
+def _check(metric, n_rounds, max_landmarks, alphas):
     if not isinstance(metric, str | None) or metric not in METRICS:
         raise ValueError(f"metric must be 'full', 'diagonal' or None, got {metric!r}.")
     for name, value, least in (("n_rounds", n_rounds, 0), ("max_landmarks", max_landmarks, 1)):

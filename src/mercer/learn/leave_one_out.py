@@ -3,7 +3,8 @@
 Coordinates F (n x r), targets T. With the weighted means removed and rows scaled by the roots of
 their weights, F'F = V D V' and Q = F V: the prediction for alpha is Q (D + alpha)^-1 Q'T, and the
 error at a left-out row is its residual over 1 - h, h_i = sum_j Q_ij^2 / (D_j + alpha) + w_i / sum w
-(the last term is the intercept's: MATH.md section 9).
+(the last term is the intercept's: MATH.md section 9). Where a row stands for m observations, and
+one of them is left out, h is divided by m.
 """
 
 from typing import Any
@@ -14,6 +15,9 @@ from ..engine.arrays import as_numpy, eigh, gram, namespace, on_device_of, trans
 
 # Where the search for alpha begins: decades, relative to the mean of k(x, x).
 DECADES = np.arange(-6.0, 2.0)
+# Of penalties whose errors differ by less than this factor the largest is taken: where the error
+# does not depend on the penalty, rounding must not choose.
+EQUALLY_GOOD = 1 + 1e-6
 # Values of errors held at once, for one penalty and one target each.
 HELD_VALUES = 1 << 24
 
@@ -25,15 +29,19 @@ class RidgePath:
     ----------
     F : n x r coordinates; overwritten
     T : n x t targets
-    weights : n non-negative numbers, or None for equal ones
+    weights : n positive numbers, or None for equal ones
+    share : n numbers, the part of a row's weight that is left out; None for all of it
+    spread : n sums of squares of targets around T, within rows of several observations; or None
     """
 
-    def __init__(self, F: Any, T: Any, weights: Any = None):
+    def __init__(self, F: Any, T: Any, weights: Any = None, share: Any = None, spread: Any = None):
         xp = self.xp = namespace(F)
         self.n = F.shape[0]
         w = xp.ones_like(F[:, 0]) if weights is None else weights / xp.mean(weights)
-        self.share = w / self.n
-        self.mean, self.offset = self.share @ F, self.share @ T
+        self.of_mean = w / self.n
+        self.share = None if share is None else share[:, None]
+        self.spread = None if spread is None else (spread / xp.mean(weights))[:, None]
+        self.mean, self.offset = self.of_mean @ F, self.of_mean @ T
         F -= self.mean[None, :]
         T = T - self.offset[None, :]
         self.weights = None if weights is None else w
@@ -56,6 +64,8 @@ class RidgePath:
         gain = 1 / (self.values[:, None] + alphas[None, :])
         left = self._left(self.squares @ gain)
         total = xp.zeros_like(alphas)
+        if self.spread is not None:
+            total = xp.sum(self.spread / (left * left), axis=0)
         together = max(1, HELD_VALUES // (n * alphas.shape[0]))
         for a in range(0, t, together):
             b = min(a + together, t)
@@ -83,7 +93,8 @@ class RidgePath:
             new = np.unique([max(g, least) for g in grid if max(g, least) not in tried])
             if len(new):
                 tried.update(zip(new.tolist(), self.errors(10.0**new).tolist()))
-            return min(tried, key=lambda g: tried[g])
+            least_error = min(tried.values())
+            return max(g for g, error in tried.items() if error <= EQUALLY_GOOD * least_error)
 
         best = at(DECADES + unit)
         while best == max(tried) and best < unit + 8:
@@ -109,6 +120,7 @@ class RidgePath:
     def _left(self, leverage):
         """1 - h, at least what rounding leaves of it."""
         xp = self.xp
-        left = 1 - leverage - self.share[:, None]
+        leverage = leverage + self.of_mean[:, None]
+        left = 1 - (leverage if self.share is None else leverage * self.share)
         floor = 1e3 * float(xp.finfo(left.dtype).eps)
         return xp.where(left > floor, left, xp.full_like(left, floor))

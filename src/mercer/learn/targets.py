@@ -20,6 +20,7 @@ class Targets:
     offset: np.ndarray
     scale: np.ndarray
     classes: np.ndarray | None = None
+    weights: np.ndarray | None = None
 
     @classmethod
     def of(cls, y: Any, task: str = "auto", weights: np.ndarray | None = None) -> "Targets":
@@ -28,7 +29,7 @@ class Targets:
             raise ValueError(f"task must be one of {', '.join(TASKS)}, got {task!r}.")
         if y is None:
             raise ValueError("the target y is None: learning a kernel needs y.")
-        y = np.asarray(as_numpy(y) if is_array(y) else y)
+        y = host(y)
         if y.ndim == 2 and y.shape[1] == 1:
             y = y[:, 0]
         if y.ndim not in (1, 2):
@@ -54,7 +55,7 @@ class Targets:
         columns = np.zeros((len(y), len(classes)))
         columns[np.arange(len(y)), position] = 1.0
         t = len(classes)
-        return cls(columns, np.zeros(t), np.ones(t), classes)
+        return cls(columns, np.zeros(t), np.ones(t), classes, weights)
 
     @classmethod
     def _of_values(cls, y, weights):
@@ -77,7 +78,7 @@ class Targets:
         least = 1e-12 * np.abs(T).max(axis=0)
         scale = np.where(spread > least, spread, 1.0)
         columns = np.where(spread > least, (T - offset) / scale, 0.0)
-        return cls(columns, offset, scale)
+        return cls(columns, offset, scale, None, weights)
 
     @property
     def constant(self) -> bool:
@@ -86,7 +87,14 @@ class Targets:
     @property
     def variance(self) -> float:
         """The error of predicting the mean: what relative errors are relative to."""
-        return float(self.columns.var(axis=0).sum()) or 1.0
+        T = self.columns
+        mean = np.average(T, axis=0, weights=self.weights)
+        return float(np.average((T - mean) ** 2, axis=0, weights=self.weights).sum()) or 1.0
+
+
+def host(y: Any) -> np.ndarray:
+    """A user's y as an array of NumPy."""
+    return np.asarray(as_numpy(y) if is_array(y) else y)
 
 
 def check_weights(weights: Any, n: int) -> np.ndarray | None:
@@ -106,9 +114,10 @@ def check_weights(weights: Any, n: int) -> np.ndarray | None:
 def checked_numbers(name: str, values: Any) -> np.ndarray:
     """An argument as an array of floats, refused by its name."""
     try:
-        if np.iscomplexobj(values):
+        numbers = np.asarray(values)
+        if np.iscomplexobj(numbers):
             raise TypeError
-        return np.asarray(values, dtype=float)
+        return np.asarray(numbers, dtype=float)
     except (TypeError, ValueError):
         raise ValueError(f"{name} must hold numbers, got {values!r}.") from None
 

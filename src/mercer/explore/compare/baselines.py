@@ -2,14 +2,17 @@
 
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression, RidgeCV
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
 
 from ...kernels.points import is_frame
 from .sampling import CLASSES, select
@@ -17,26 +20,39 @@ from .scores import Judge, Scored
 
 CONSTANT_CLASS, CONSTANT_NUMBER = "most frequent class", "mean"
 LOGISTIC, LINEAR, BOOSTING = "logistic regression", "linear regression", "gradient boosting"
+# For texts: the same linear models on counts of their short substrings.
+LOGISTIC_NGRAMS, LINEAR_NGRAMS = f"{LOGISTIC} on n-grams", f"{LINEAR} on n-grams"
+ORDINARY = (LOGISTIC, LINEAR, BOOSTING, LOGISTIC_NGRAMS, LINEAR_NGRAMS)
 # Trees of all classes together; more classes get fewer rounds.
 MOST_TREES = 1000
 # Entries that a sparse matrix may have when written out for the trees.
 MOST_ENTRIES = 2e7
+# Up to this many, trees grow faster with one thread: several would wait for each other.
+ENTRIES_FOR_ONE_THREAD = 200_000
 
 
 @dataclass
 class Baseline(Scored):
-    """One ordinary model and its scores."""
+    """One ordinary model and its scores; `model` is None for a constant answer."""
 
     name: str = ""
+    model: Any = None
 
 
 def ordinary_models(sample, advance=lambda: None) -> list[Baseline]:
-    """Scores of a constant, a linear model and boosted trees; a constant alone for objects."""
+    """Scores of a constant, a linear model and boosted trees.
+
+    Texts get a linear model on their n-grams, other objects a constant alone.
+    """
     classes = sample.task == CLASSES
     models: dict = {CONSTANT_CLASS if classes else CONSTANT_NUMBER: None}
     X = numbers(sample)
     if X is not None:
-        models |= _ordinary(sample, X)
+        models |= _ordinary(sample)
+    else:
+        X = texts(sample.X)
+        if X is not None:
+            models |= _on_ngrams(sample)
     return [_scored(name, model, sample, X, advance) for name, model in models.items()]
 
 
@@ -56,7 +72,25 @@ def numbers(sample):
     return X if np.isfinite(X).all() else None
 
 
-def _ordinary(sample, X):
+def texts(X):
+    """The sample as a list of texts; None where it is anything else."""
+    if is_frame(X) and X.shape[1] == 1:
+        X = X.to_numpy()[:, 0]
+    if is_frame(X) or not isinstance(X, (list, np.ndarray)):
+        return None
+    return list(X) if all(isinstance(text, str) for text in X) else None
+
+
+def _on_ngrams(sample):
+    counts = TfidfVectorizer(analyzer="char", ngram_range=(1, 3), sublinear_tf=True, min_df=2)
+    if sample.task == CLASSES:
+        model = LogisticRegression(C=10.0, class_weight="balanced", max_iter=300)
+        return {LOGISTIC_NGRAMS: make_pipeline(counts, model)}
+    # The sparse solver has no leave-one-out: a penalty that suits rows of length one.
+    return {LINEAR_NGRAMS: make_pipeline(counts, Ridge(alpha=1.0))}
+
+
+def _ordinary(sample):
     if sample.task == CLASSES:
         rounds = int(np.clip(MOST_TREES // sample.n_classes, 10, 100))
         return {
@@ -76,6 +110,7 @@ def _ordinary(sample, X):
 def _scored(name, model, sample, X, advance):
     judge = Judge(sample)
     y = sample.codes if sample.task == CLASSES else sample.y
+    threads = 1 if X is not None and X.size <= ENTRIES_FOR_ONE_THREAD else None
     for training, new in sample.folds:
         t = y[training]
         if model is None:
@@ -84,11 +119,11 @@ def _scored(name, model, sample, X, advance):
         elif len(np.unique(t)) == 1:
             predicted = np.full(len(new), t[0])
         else:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), threadpool_limits(threads, user_api="openmp"):
                 # A baseline that has not quite converged is still a baseline.
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 predicted = model.fit(select(X, training), t).predict(select(X, new))
         judge.add(new, predicted)
         advance()
     found = judge.result()
-    return Baseline(found.scores, found.predicted, name)
+    return Baseline(found.scores, found.predicted, name, model)

@@ -1,6 +1,7 @@
 """compare_kernels: the work from data to a KernelComparison."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ from sklearn.base import BaseEstimator
 from tqdm import tqdm
 
 from ...engine.arrays import as_numpy
+from ...engine.threads import one_blas_thread
 from ...estimators.table import TableEncoder
 from ...kernels import RBF, Cosine, Kernel, Laplacian, Linear, Polynomial, as_kernel
 from ...kernels.base import is_integer
@@ -24,6 +26,9 @@ from .ridge_path import shrinkage
 from .sampling import CLASSES, class_codes, draw, select
 from .scores import kernel_scores
 from .tuning import Candidates, rounded
+
+# Rows up to which one thread of BLAS is faster.
+FEW_ROWS = 600
 
 
 def compare_kernels(
@@ -138,14 +143,15 @@ def compare_kernels(
             raise TypeError(f"{name} must be True or False, got {value!r}.")
     if target_name is not None and not isinstance(target_name, (str, int)):
         raise TypeError(f"target_name must be a text or None, got {target_name!r}.")
-    shown = _shown(X, samples, image_shape, sample)
-    encoder = _encoded(sample, by_name, encoder)
+    shown = shown_rows(X, samples, image_shape, sample)
+    encoder = encoded(sample, by_name, encoder)
     _check_on_data(by_name, sample)
     if len(sample) > SPECTRUM_ROWS:
         sample.notes.append(f"Spectra are those of {SPECTRUM_ROWS} of the points.")
     work = _Work(sample, names, n_neighbors, bool(tune), random_state)
     steps = _Progress(len(by_name) * (1 + len(sample.folds) + len(names)), verbose, callback)
-    with steps:
+    # In small matrix products threads of BLAS wait for each other longer than they work.
+    with steps, one_blas_thread() if len(sample) <= FEW_ROWS else nullcontext():
         spaces = [work.space(name, kernel, steps) for name, kernel in by_name.items()]
         ordinary: list[Baseline] = []
         if sample.folds and baselines:
@@ -157,12 +163,13 @@ def compare_kernels(
         verdict.ranked(spaces),
         ordinary,
         sample,
-        (given, _target_as_given(y, sample)),
+        (given, target_as_given(y, sample)),
         held_out=held_out,
         shown=shown,
         encoder=encoder,
         image_shape=image_shape,
         target_name=None if target_name is None else str(target_name),
+        shows_points=samples is None and not gram and image_shape is None,
     )
 
 
@@ -232,7 +239,7 @@ def _coordinates(kernel, sample):
     return Coordinates.scaled(Phi, Phi_new)
 
 
-def _encoded(sample, kernels, encoder):
+def encoded(sample, kernels, encoder):
     """Fit the encoder to the sample, and replace its rows by numbers; None where not needed."""
     if isinstance(encoder, str) and encoder == "auto":
         on_vectors = all(kernel.kind in ("vectors", "any") for kernel in kernels.values())
@@ -241,7 +248,8 @@ def _encoded(sample, kernels, encoder):
         return None
     if not hasattr(encoder, "fit_transform") or isinstance(encoder, type):
         raise TypeError(f"encoder must be 'auto', None or a transformer, got {encoder!r}.")
-    sample.X = np.asarray(encoder.fit_transform(sample.X), dtype=float)
+    Z = encoder.fit_transform(sample.X)
+    sample.X = Z if is_frame(Z) else np.asarray(Z, dtype=float)
     if hasattr(encoder, "notes"):
         sample.notes.extend(encoder.notes())
     return encoder
@@ -254,7 +262,7 @@ def _needs_encoding(X):
     return values.dtype.kind not in "fiub" or not np.isfinite(values.astype(float)).all()
 
 
-def _target_as_given(y, sample):
+def target_as_given(y, sample):
     """The target with its own type, for a model that answers with it."""
     if y is None:
         return None
@@ -315,7 +323,7 @@ def _check_on_data(kernels, sample):
             raise type(error)(f"{name}: {error}") from None
 
 
-def _shown(X, samples, image_shape, sample):
+def shown_rows(X, samples, image_shape, sample):
     """What the page shows of each point: rows of X, unless something better is given."""
     if samples is not None:
         if n_points(samples) != n_points(X):

@@ -3,13 +3,19 @@
 import re
 
 import numpy as np
-from sklearn.base import clone
+import scipy.sparse
+from sklearn.base import BaseEstimator, clone
+from sklearn.compose import make_column_transformer
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import Ridge
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from ...estimators.discriminant import KernelDiscriminant
 from ...estimators.kernel_map import KernelMap
 from ...estimators.kernelized import Kernelized
+from ...kernels.points import is_frame
+from .baselines import CONSTANT_NUMBER, texts
 from .measures import REFUTED
 from .sampling import CLASSES, select
 
@@ -40,6 +46,53 @@ def fit(space, task, encoder, X, y, rows):
     if space.kernel.kind == "gram":
         return model.fit(np.asarray(X, dtype=float)[np.ix_(rows, rows)], y[rows])
     return model.fit(select(X, rows), y[rows])
+
+
+def fit_baseline(baseline, encoder, X, y, rows):
+    """An ordinary model of the comparison, fitted to these rows of the data as they were given."""
+    return baseline_pipeline(baseline, encoder, X).fit(select(X, rows), y[rows])
+
+
+def baseline_pipeline(baseline, encoder, X):
+    """Unfitted, for rows as they were given; a constant answer becomes scikit-learn's."""
+    if baseline.model is None:
+        return DummyRegressor() if baseline.name == CONSTANT_NUMBER else DummyClassifier()
+    model = baseline.model
+    steps = [clone(step) for step in (list(model) if isinstance(model, Pipeline) else [model])]
+    if encoder is not None:
+        steps.insert(0, clone(encoder))
+    elif scipy.sparse.issparse(X):
+        steps.insert(0, FunctionTransformer(_written_out, accept_sparse=True))
+    elif is_frame(X) and texts(X) is not None:
+        steps[0] = make_column_transformer((steps[0], str(X.columns[0])))
+    return make_pipeline(*steps) if len(steps) > 1 else steps[0]
+
+
+def _written_out(X):
+    """A sparse matrix as a dense one, for models that take no other."""
+    return X.toarray()
+
+
+def baseline_code(baseline, encoder, X):
+    """A few lines that make and fit the same ordinary model."""
+    made = baseline_pipeline(baseline, encoder, X)
+    steps = list(made) if isinstance(made, Pipeline) else [made]
+    rows = "X"
+    if isinstance(steps[0], FunctionTransformer):
+        steps, rows = steps[1:], "X.toarray()"
+    used: dict[str, set[str]] = {}
+    for step in steps:
+        for part in (step, *step.get_params(deep=True).values()):
+            if isinstance(part, BaseEstimator):
+                # sklearn.linear_model._logistic -> sklearn.linear_model; mercer's own -> mercer
+                module = re.sub(r"\._.*|(?<=^mercer)\..*", "", type(part).__module__)
+                used.setdefault(module, set()).add(type(part).__name__)
+    model = ", ".join(map(_one_line, steps))
+    if len(steps) > 1:
+        used.setdefault("sklearn.pipeline", set()).add("make_pipeline")
+        model = f"make_pipeline({model})"
+    lines = [f"from {name} import {', '.join(sorted(used[name]))}" for name in sorted(used)]
+    return "\n".join([*lines, f"model = {model}.fit({rows}, y)"])
 
 
 def code(space, task, encoder, n_rows, n_classes):

@@ -107,7 +107,7 @@ class KernelComparison:
 
     def __init__(
         self, spaces, baselines, sample, data, *, held_out, shown, encoder=None,
-        image_shape=None, target_name=None,
+        image_shape=None, target_name=None, shows_points=False,
     ):  # fmt: skip
         self.spaces = spaces
         self.baselines = baselines
@@ -117,7 +117,7 @@ class KernelComparison:
         self.n_training = len(sample.folds[0][0]) if sample.folds else 0
         self.contest = verdict.Contest(spaces, baselines, overlap_of(sample.folds))
         self.held_out = held_out
-        self.shown = shown
+        self.shown, self.shows_points = shown, shows_points
         self.encoder = encoder
         self.columns = [] if encoder is None else list(getattr(encoder, "columns_", []))
         self.image_shape = image_shape
@@ -163,35 +163,53 @@ class KernelComparison:
 
     # --- the next step ----------------------------------------------------------------------------
 
-    def best_model(self, kernel: str | None = None) -> "BaseEstimator":
-        """A fitted pipeline with the best kernel, ready to predict: the comparison's next step.
+    @property
+    def best(self) -> str:
+        """Name of the model that `best_model` gives.
+
+        The best kernel, or the ordinary model that predicts better than every kernel.
+        """
+        self._check_target()
+        baseline = self.contest.better_baseline
+        return self.spaces[0].name if baseline is None else baseline.name
+
+    def best_model(self, name: str | None = None) -> "BaseEstimator":
+        """A fitted model, ready to predict: the comparison's next step.
 
         It takes rows as `compare_kernels` got them: columns are encoded by the pipeline itself. It
-        is fitted to all rows that have a target, with the width and penalty that were chosen.
+        is fitted to all rows that have a target, with the width and penalty that were chosen. Where
+        an ordinary model predicts better than every kernel, it is that model, from scikit-learn.
 
         Parameters
         ----------
-        kernel : str or None
-            The name of another kernel of the comparison; None: the best one.
+        name : str or None
+            The name of another kernel or ordinary model of the comparison; None: the best one.
         """
-        return model.fit(self._space(kernel), self.task, self.encoder, *self._data)
+        found = self._model(name)
+        if isinstance(found, KernelSpace):
+            return model.fit(found, self.task, self.encoder, *self._data)
+        return model.fit_baseline(found, self.encoder, *self._data)
 
-    def code(self, kernel: str | None = None) -> str:
+    def code(self, name: str | None = None) -> str:
         """Python that makes the same model: copy it into a script."""
+        found = self._model(name)
+        if not isinstance(found, KernelSpace):
+            return model.baseline_code(found, self.encoder, self._data[0])
         n_classes = 0 if self.classes is None else len(self.classes)
-        return model.code(
-            self._space(kernel), self.task, self.encoder, len(self._data[2]), n_classes
-        )
+        return model.code(found, self.task, self.encoder, len(self._data[2]), n_classes)
 
-    def _space(self, name):
+    def _check_target(self):
         if self.task is None:
             raise ValueError("there is no model without a target: compare with y.")
-        if name is None:
-            return self.spaces[0]
-        found = [space for space in self.spaces if space.name == name]
+
+    def _model(self, name):
+        self._check_target()
+        name = self.best if name is None else name
+        models = [*self.spaces, *self.baselines]
+        found = [m for m in models if m.name == name]
         if not found:
-            names = ", ".join(repr(space.name) for space in self.spaces)
-            raise ValueError(f"no kernel {name!r} was compared; there are {names}.")
+            names = ", ".join(repr(m.name) for m in models)
+            raise ValueError(f"no model {name!r} was compared; there are {names}.")
         return found[0]
 
     # --- tables -----------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .baselines import BOOSTING, CONSTANT_CLASS, CONSTANT_NUMBER, LINEAR, LOGISTIC
+from .baselines import CONSTANT_CLASS, CONSTANT_NUMBER, ORDINARY
 from .measures import REFUTED
 from .statistics import half_width, paired_difference, undecided
 
@@ -116,7 +116,7 @@ class Contest:
 
     @property
     def ordinary(self):
-        return [b for b in self.baselines if b.name in (LOGISTIC, LINEAR, BOOSTING)]
+        return [b for b in self.baselines if b.name in ORDINARY]
 
     @property
     def better_baseline(self):

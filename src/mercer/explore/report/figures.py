@@ -124,7 +124,7 @@ def residuals(comparison):
         output_backend="webgl" if len(comparison) > MANY else "canvas",
     )
     truth = np.asarray(comparison.target, dtype=float)
-    panel.scatter(predicted, truth, size=5, alpha=0.5, color="#0072B2", line_color=None)
+    panel.scatter(predicted, truth, size=5, alpha=0.6, color="#2C8FCE", line_color=None)
     ends = [float(min(truth.min(), predicted.min())), float(max(truth.max(), predicted.max()))]
     panel.line(ends, ends, color="#888888", line_dash="dashed")
     panel.xaxis.axis_label = f"{comparison.target_name}, predicted for unseen rows"
@@ -209,8 +209,7 @@ def scatter(number, space, source, shared_filter):
         )
     )
     panel.toolbar.logo = None
-    panel.axis.major_label_text_font_size = "0px"
-    panel.axis.major_tick_line_color = panel.axis.minor_tick_line_color = None
+    panel.axis.ticker = []  # units of these axes mean nothing
     panel.axis.axis_line_color = None
     panel.xaxis.axis_label, panel.yaxis.axis_label = AXES[next(iter(space.embeddings))]
     for axis in panel.axis:
@@ -219,7 +218,7 @@ def scatter(number, space, source, shared_filter):
         axis.axis_label_text_font_size = "11px"
     panel.grid.visible = False
     panel.background_fill_color = panel.border_fill_color = None
-    panel.outline_line_color = "#d5d5d5"
+    panel.outline_line_color = "#88888866"  # seen on white and on black
     panel.min_border = 4
     return panel
 

@@ -10,6 +10,13 @@
   const invitation = hint.textContent;
   const mostShown = 60;
 
+  // The dark end of the colour scale cannot be seen on a dark page: all of it is mixed with white.
+  if (settings.scale && matchMedia("(prefers-color-scheme: dark)").matches) {
+    const lighter = (pair) => Math.round(0.65 * parseInt(pair, 16) + 0.35 * 255).toString(16).padStart(2, "0");
+    points.data.colour = Array.from(points.data.colour, (colour) => "#" + colour.slice(1).match(/../g).map(lighter).join(""));
+    points.change.emit();
+  }
+
   function press(group, button) {
     for (const other of group.querySelectorAll("button"))
       other.setAttribute("aria-pressed", String(other === button));

@@ -4,6 +4,7 @@ import json
 import os
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -57,6 +58,8 @@ def page(comparison, title):
     if unseen:
         models["residuals"] = figures.residuals(comparison)
     script, divs = components(models)
+    many = len(comparison) > figures.MANY
+    parts: list[Any] = ["bokeh", "bokeh-gl"] if many else ["bokeh"]  # WebGL is a part of its own
     template = Environment(loader=FileSystemLoader(HERE), autoescape=True).get_template("page.html")
     return template.render(
         title=title,
@@ -75,7 +78,8 @@ def page(comparison, title):
         divs=divs,
         mean=lambda folds: float(np.mean(folds)),
         css=(HERE / "page.css").read_text(encoding="utf-8"),
-        bokeh=Resources(mode="inline", components=["bokeh"], minified=True).render(),
+        bokeh=Resources(mode="inline", components=parts, minified=True).render(),
+        many=many,
         script=script,
         settings=_in_script(_settings(comparison, figures)),
         javascript=(HERE / "page.js").read_text(encoding="utf-8"),
@@ -89,6 +93,7 @@ def _settings(comparison, figures):
         "n_panels": len(comparison.spaces) if comparison.spaces[0].embeddings else 0,
         "new": comparison.held_out.tolist() if comparison.held_out.any() else None,
         "classes": comparison.task == "classes",
+        "scale": _scale(comparison) is not None,
         "target": comparison.target_name,
         "table": values_of(comparison),
     }

@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse
 
 from ...kernels.points import is_frame
+from . import drawings
 
 # Longest side of a thumbnail in pixels; the page enlarges it.
 LARGEST = 48
@@ -21,6 +22,14 @@ def described(comparison):
     n = len(comparison)
     if shown is None:
         return None, [""] * n
+    drawn = None
+    if comparison.shows_points:
+        drawn = drawings.of_objects(comparison.spaces[0].kernel, shown)
+    if drawn is not None:
+        images, texts = drawn
+        if is_frame(shown) and shown.shape[1] > 1:
+            texts = _values(shown.to_numpy(), [str(name) for name in shown.columns])
+        return images, texts
     if comparison.image_shape is not None:
         return thumbnails(_pixels(shown, comparison.image_shape)), [""] * n
     if is_frame(shown):
@@ -59,7 +68,9 @@ def _plain(value):
     if isinstance(value, (int, float, np.integer, np.floating)):
         value = float(value)
         return float(f"{value:.6g}") if np.isfinite(value) else None
-    return None if value is None or value is np.nan else str(value)
+    if value is None or value is np.nan:
+        return None
+    return value if isinstance(value, str) else _short(str(value))
 
 
 def thumbnails(images):

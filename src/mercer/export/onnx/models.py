@@ -22,6 +22,7 @@ from ...expansion import RKHSFunction
 from ...feature_map import LinearOnMap
 from ...kernels.adapters import GramColumns
 from ...space.corrected import Corrected
+from ...space.fourier import Fourier
 from ...space.landmarks import Landmarks
 from ...space.own_features import OwnFeatures
 from ...statistics.drift import DriftDetector
@@ -64,6 +65,11 @@ def in_space(space, X):
     """Coordinates before any rotation."""
     if isinstance(space, OwnFeatures):
         return features(space.kernel, X)
+    if isinstance(space, Fourier):
+        raise TypeError(
+            "to_onnx: Fourier coordinates hold in a box, and a graph cannot refuse rows outside of "
+            "it. Save the model with mercer.save, or fit with basis='cholesky'."
+        )
     if space.rank == 0:
         raise ValueError("to_onnx: the map has rank 0 (the kernel is zero on its data).")
     K = values(space.kernel, X, fixed(space.S))

@@ -1,0 +1,163 @@
+"""Rows of Fourier coordinates: very many points in one or two columns.
+
+The peer is mercer's own landmark map, which is what one would use without them, on fewer rows.
+`python -m benchmarks.fourier --rows 1e9` is the row that is too long for the table: points are made
+chunk by chunk, added up, and forgotten.
+"""
+
+import argparse
+import resource
+import time
+
+import numpy as np
+
+from .harness import row
+
+# A length scale of 0.1 on the unit square.
+GAMMA, ALPHA = 50.0, 1.0
+CHECK = 3000
+
+
+def field(X):
+    """What is to be found again."""
+    return np.sin(8 * X[:, 0]) * np.cos(6 * X[:, -1])
+
+
+def points(n, d, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(size=(n, d))
+    return X, field(X) + rng.normal(size=n)
+
+
+def _plane():
+    from mercer import RBF
+
+    return RBF(GAMMA)
+
+
+def _series():
+    from mercer import Matern
+
+    return Matern(1.5, 0.1)
+
+
+def _fourier(tol):
+    def mercer(data):
+        from mercer import KernelMap, KernelRidge
+
+        kernel, X, y = data
+        chosen = KernelMap(kernel, basis="fourier", tol=tol)
+
+        def call():
+            model = KernelRidge(ALPHA, chosen).fit(X, y)
+            return model, model.predict(X)
+
+        return call
+
+    return mercer
+
+
+def _landmarks(data):
+    from mercer import KernelMap, KernelRidge
+
+    kernel, X, y = data
+    chosen = KernelMap(kernel, tol=1e-8, max_rank=1000)
+
+    def call():
+        model = KernelRidge(ALPHA, chosen).fit(X, y)
+        return model, model.predict(X)
+
+    return call
+
+
+def _accuracy(data, result):
+    """Distance from the exact answer on rows few enough for it, and from the field."""
+    from sklearn.base import clone
+
+    from mercer import KernelRidge
+
+    kernel, X, y = data
+    model, predicted = result
+    few, target = X[:CHECK], y[:CHECK]
+    exact = KernelRidge(ALPHA, kernel, form="dual").fit(few, target).predict(few)
+    ours = clone(model).fit(few, target).predict(few)
+    return {
+        "from exact": float(np.abs(ours - exact).max()),
+        "rmse": float(np.sqrt(np.mean((predicted - field(X)) ** 2))),
+        "coordinates": float(model.kernel_map_.rank_),
+    }
+
+
+@row(
+    title="10^6 points in the plane, RBF length 0.1, noise 1: fit and 10^6 predictions",
+    contenders={"mercer": _fourier(1e-8), "mercer, landmarks": _landmarks},
+    accuracy=_accuracy,
+    repeats=2,
+    rounds=1,
+    quick=False,
+    note="at most 3 s on two cores; within 1e-6 of the exact answer",
+)
+def fourier_plane(quick):
+    return (_plane(), *points(100_000 if quick else 1_000_000, 2))
+
+
+@row(
+    title="10^7 points in the plane, the same",
+    contenders={"mercer": _fourier(1e-8)},
+    accuracy=_accuracy,
+    repeats=1,
+    rounds=1,
+    quick=False,
+    note="at most 15 s on two cores",
+)
+def fourier_plane_large(quick):
+    return (_plane(), *points(1_000_000 if quick else 10_000_000, 2))
+
+
+@row(
+    title="10^6 samples of a time series, Matern-3/2, tol 1e-6",
+    contenders={"mercer": _fourier(1e-6)},
+    accuracy=_accuracy,
+    repeats=2,
+    rounds=1,
+    quick=False,
+    note="at most 2 s on two cores",
+)
+def fourier_series(quick):
+    return (_series(), *points(100_000 if quick else 1_000_000, 1))
+
+
+def main(argv=None):
+    """A stream that is made on the fly: time, memory, and the error of the field."""
+    from mercer import Chunks, KernelMap, KernelRidge
+
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--rows", type=float, default=1e8)
+    parser.add_argument("--chunk", type=float, default=4e6)
+    options = parser.parse_args(argv)
+    n, chunk = int(options.rows), int(options.chunk)
+    sizes = [min(chunk, n - a) for a in range(0, n, chunk)]
+
+    def rows():
+        return (points(size, 2, seed)[0] for seed, size in enumerate(sizes))
+
+    start = time.perf_counter()
+    y = np.empty(n, dtype=np.float32)  # one number per row; the rows themselves are not held
+    for seed, size in enumerate(sizes):
+        y[seed * chunk : seed * chunk + size] = points(size, 2, seed)[1]
+    made = time.perf_counter() - start
+    start = time.perf_counter()
+    model = KernelRidge(ALPHA, KernelMap(_plane(), basis="fourier")).fit(Chunks(rows), y)
+    took = time.perf_counter() - start
+    Z = np.random.default_rng(0).uniform(0.01, 0.99, size=(100_000, 2))
+    error = float(np.sqrt(np.mean((model.predict(Z) - field(Z)) ** 2)))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    print(
+        f"{n:.2g} rows in chunks of {chunk:.2g}: {took:.1f} s (of which making the points twice "
+        f"takes about {2 * made:.1f} s), {n / took:.3g} rows per second, {peak:.2f} GB; error of "
+        f"the field {error:.2g}"
+    )
+
+
+if __name__ == "__main__":
+    main()

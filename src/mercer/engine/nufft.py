@@ -1,0 +1,125 @@
+"""Sums of exponentials at scattered points: plain products for few terms, finufft for many.
+
+Points t have d columns, in units of the period; frequencies are k = -m..m in each column.
+
+    sums:    F_k = sum_i v_i exp(-2 pi i k . t_i)
+    values:  f_i = sum_k C_k exp(+2 pi i k . t_i), real for C_-k = conj(C_k)
+
+v and f are real, so that two of them share one complex transform.
+"""
+
+import math
+
+import numpy as np
+
+from .threads import n_threads
+
+# Terms (points times frequencies) up to which plain products are as fast, and up to which they are
+# bearable where finufft is not installed.
+FEW_TERMS, MOST_TERMS = 1 << 18, 1 << 32
+# Complex numbers in one block of plain exponentials.
+BLOCK = 1 << 22
+# The best accuracy that finufft is asked for.
+FINEST = 1e-14
+
+
+def sums(t: np.ndarray, v: np.ndarray, m: tuple[int, ...], eps: float, n_jobs=None) -> np.ndarray:
+    """F for each row of v, an array of shape (len(v), 2 m_1 + 1, ..., 2 m_d + 1)."""
+    shape = tuple(2 * k + 1 for k in m)
+    packed = _packed(np.asarray(v, dtype=np.float64))
+    if _plainly(t.shape[0] * math.prod(shape)):
+        F = _plain_sums(t, packed, m)
+    else:
+        F = _finufft(1, t, packed, shape, -1, eps, n_jobs)
+    flipped = np.conj(F[(slice(None), *[slice(None, None, -1)] * len(m))])
+    both = np.stack([(F + flipped) / 2, (F - flipped) / 2j], axis=1)
+    return both.reshape(-1, *shape)[: len(v)]
+
+
+def values(t: np.ndarray, C: np.ndarray, eps: float, n_jobs=None) -> np.ndarray:
+    """f for each array of coefficients in C, of shape (len(C), number of points)."""
+    odd = np.concatenate([C, np.zeros_like(C[:1])]) if len(C) % 2 else C
+    packed = odd[0::2] + 1j * odd[1::2]
+    if _plainly(t.shape[0] * math.prod(C.shape[1:])):
+        f = _plain_values(t, packed)
+    else:
+        f = _finufft(2, t, packed, None, 1, eps, n_jobs)
+    return np.stack([f.real, f.imag], axis=1).reshape(-1, t.shape[0])[: len(C)]
+
+
+def _packed(v):
+    odd = np.concatenate([v, np.zeros_like(v[:1])]) if len(v) % 2 else v
+    return odd[0::2] + 1j * odd[1::2]
+
+
+def _plainly(terms):
+    """Whether plain products will do; where they must, and take too long, the way out is named."""
+    if terms <= FEW_TERMS:
+        return True
+    try:
+        import finufft  # noqa: F401
+    except ImportError:
+        if terms <= MOST_TERMS:
+            return True
+        raise ImportError(
+            f"basis='fourier' adds up {terms:.2g} exponentials here, too many for plain products: "
+            "pip install mercer[fourier] (finufft)."
+        ) from None
+    return False
+
+
+def _finufft(kind, t, packed, shape, sign, eps, n_jobs):
+    import finufft
+
+    if not (np.isfinite(t).all() and np.isfinite(packed).all()):
+        raise ValueError("points and values of a transform must be finite.")  # else it may crash
+    columns = [np.ascontiguousarray(2 * math.pi * t[:, a]) for a in range(t.shape[1])]
+    transform = getattr(finufft, f"nufft{t.shape[1]}d{kind}")
+    packed = np.ascontiguousarray(packed)
+    given = (packed, shape) if kind == 1 else (packed,)
+    options = {"eps": max(eps, FINEST), "isign": sign, "nthreads": n_threads(n_jobs)}
+    # A single transform comes back without its first axis.
+    return np.reshape(transform(*columns, *given, **options), (len(packed), *(shape or (-1,))))
+
+
+# --- plain products -------------------------------------------------------------------------------
+
+
+def _plain_sums(t, packed, m):
+    total = np.zeros((len(packed), *[2 * k + 1 for k in m]), dtype=complex)
+    for part in _blocks(t, m):
+        first, *others = (np.conj(E) for E in _exponentials(t[part], m))
+        # (q, n) times (n, k_2, k_3) for each k_1.
+        rest = _outer(others, first.shape[0])
+        for q, v in enumerate(packed[:, part]):
+            total[q] += ((first * v[:, None]).T @ rest).reshape(total.shape[1:])
+    return total
+
+
+def _plain_values(t, packed):
+    m = tuple(n // 2 for n in packed.shape[1:])
+    f = np.empty((len(packed), t.shape[0]), dtype=complex)
+    for part in _blocks(t, m):
+        first, *others = _exponentials(t[part], m)
+        rest = _outer(others, first.shape[0])
+        for q, C in enumerate(packed):
+            f[q, part] = ((first @ C.reshape(first.shape[1], -1)) * rest).sum(axis=1)
+    return f
+
+
+def _exponentials(t, m):
+    """exp(2 pi i k t) for each column: arrays of shape (points, 2 m + 1)."""
+    return [np.exp(2j * math.pi * t[:, a, None] * np.arange(-k, k + 1)) for a, k in enumerate(m)]
+
+
+def _outer(tables, n):
+    product = np.ones((n, 1), dtype=complex)
+    for table in tables:
+        product = (product[:, :, None] * table[:, None, :]).reshape(n, -1)
+    return product
+
+
+def _blocks(t, m):
+    width = max(2 * m[0] + 1, math.prod(2 * k + 1 for k in m[1:]))
+    rows = max(1, BLOCK // width)
+    return [slice(a, a + rows) for a in range(0, t.shape[0], rows)]

@@ -1,0 +1,79 @@
+"""The present kernel as a model: an unfitted pipeline, and the Python lines that make it."""
+
+import re
+from typing import Any
+
+from sklearn.base import BaseEstimator, clone
+from sklearn.linear_model import Ridge, RidgeClassifier
+from sklearn.pipeline import make_pipeline
+
+from ...estimators.kernel_map import KernelMap
+from ...estimators.kernelized import Kernelized
+from ...estimators.pca import KernelPCA
+from ...kernels import Kernel, OnColumns, Projected
+from ..compare.measures import REFUTED
+from ..compare.model import EXACT_ROWS, LANDMARKS
+from ..compare.sampling import CLASSES
+from ..compare.tuning import rounded
+from .data import Explored
+from .space import LiveSpace
+
+
+def portable(kernel: Kernel, data: Explored) -> Kernel:
+    """The kernel as a model outside this page takes it: columns by position, not by name."""
+    parts = [kernel, *kernel.get_params(deep=True).values()]
+    return data.bound(kernel) if any(isinstance(p, OnColumns) for p in parts) else kernel
+
+
+def model_of(kernel: Kernel, space: LiveSpace, data: Explored) -> BaseEstimator:
+    """What the page judges by leave-one-out, to be fitted to the rows as they were given.
+
+    Ridge with an intercept in the kernel's space; without a target, kernel PCA.
+    """
+    used: Any = portable(kernel, data)
+    if space.validity == REFUTED:
+        used = KernelMap(used, indefinite="clip")
+    elif len(data.usable) > EXACT_ROWS:
+        used = KernelMap(used, max_rank=LANDMARKS, pivots="random", random_state=0)
+    if space.alpha is None:
+        model: BaseEstimator = KernelPCA(2, used)
+    else:
+        ridge = RidgeClassifier if data.task == CLASSES else Ridge
+        model = Kernelized(ridge(alpha=rounded(space.alpha)), used)
+    return model if data.encoder is None else make_pipeline(clone(data.encoder), model)
+
+
+def code_of(
+    kernel: Kernel, space: LiveSpace, data: Explored, learned_from: Kernel | None = None
+) -> str:
+    """Lines to copy into a script. `learned_from` is the kernel whose metric was learned."""
+    from ... import __all__ as public
+
+    model = model_of(kernel, space, data)
+    method: Any = model if data.encoder is None else model.steps[-1][1]  # type: ignore[attr-defined]
+    lines, made = [], _one_line(method)
+    if isinstance(kernel, Projected) and learned_from is not None:
+        made = made.replace(_one_line(kernel), f"Projected({kernel.kernel!r}, A)")
+        rows = "Z" if data.encoder is not None else "X"
+        if data.encoder is not None:
+            lines.append(f"Z = {_one_line(data.encoder)}.fit_transform(X)")
+        lines.append(f"A = learn_kernel({rows}, y, {learned_from!r}, random_state=0).kernel.A")
+    if data.encoder is not None:
+        made = f"make_pipeline({_one_line(data.encoder)}, {made})"
+    given = "X, y" if space.alpha is not None else "X"
+    lines.append(f"model = {made}.fit({given})")
+    text = "\n".join(lines)
+    names = set(re.findall(r"\b\w+(?=\()", text))
+    imports = []
+    for name in ("Ridge", "RidgeClassifier"):
+        if name in names:
+            imports.append(f"from sklearn.linear_model import {name}")
+    if "make_pipeline" in names:
+        imports.append("from sklearn.pipeline import make_pipeline")
+    used = sorted(names & set(public), key=lambda n: (not n.isupper(), n))
+    imports.append(f"from mercer import {', '.join(used)}")
+    return "\n".join([*imports, *lines])
+
+
+def _one_line(value):
+    return re.sub(r"\s*\n\s*", " ", repr(value))

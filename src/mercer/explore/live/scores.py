@@ -1,0 +1,99 @@
+"""Leave-one-out: how well each row is predicted by a model that has not seen it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...kernels import Kernel
+from ..compare.sampling import CLASSES
+from ..compare.scores import BALANCED, R2
+from .data import Explored
+from .knobs import Knob, turned
+from .space import LiveSpace, space_of
+
+# The curve under a knob: so many values, each on so many rows and landmarks.
+CURVE_VALUES, CURVE_ROWS, CURVE_LANDMARKS = 13, 600, 80
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The score, and the prediction of each row by the fit to all others.
+
+    `predicted` holds codes of classes, or numbers; `wrong` marks rows of a class that is not found.
+    """
+
+    name: str
+    score: float
+    predicted: np.ndarray
+    wrong: np.ndarray
+
+
+def judged(space: LiveSpace, data: Explored) -> Judged | None:
+    """Ridge in the kernel's space, each row left out in turn; None without a target.
+
+    Classes are columns of 0 and 1, and the largest prediction decides (scikit-learn's
+    RidgeClassifier); every class counts the same in the score.
+    """
+    if data.targets is None or space.alpha is None:
+        return None
+    misses, _ = space.path.residuals(space.alpha)
+    left_out = data.targets - np.asarray(misses)
+    if data.task != CLASSES:
+        y = data.targets[:, 0]
+        spread = float(np.var(y)) or 1.0
+        score = 1.0 - float(np.mean(np.asarray(misses)[:, 0] ** 2)) / spread
+        return Judged(R2, score, left_out[:, 0], np.zeros(len(y), dtype=bool))
+    predicted = left_out.argmax(axis=1)
+    wrong = predicted != data.codes
+    return Judged(BALANCED, _balanced(wrong, data), predicted, wrong)
+
+
+def _balanced(wrong, data):
+    """Share of right answers in each class, averaged over classes."""
+    sizes = data.targets.sum(axis=0)
+    right = data.targets[~wrong].sum(axis=0)
+    present = sizes > 0
+    return float(np.mean(right[present] / sizes[present]))
+
+
+class Curves:
+    """The leave-one-out score along each knob, on a part of the rows."""
+
+    def __init__(self, data: Explored, seed: int = 0):
+        order = np.random.default_rng(seed).permutation(len(data))
+        rows = np.sort(order[:CURVE_ROWS])
+        self.data = part_of(data, rows)
+        self.landmarks = np.random.default_rng(seed).permutation(len(rows))[:CURVE_LANDMARKS]
+
+    def along(self, kernel: Kernel, knob: Knob) -> list[tuple[float, float]]:
+        """(value, score) pairs; values on which the kernel cannot be evaluated are left out."""
+        found = []
+        for value in knob.grid(CURVE_VALUES):
+            try:
+                space = space_of(turned(kernel, knob, value), self.data, self.landmarks)
+                result = judged(space, self.data)
+            except (ValueError, ArithmeticError, np.linalg.LinAlgError):
+                continue  # an overflow at one end of the knob
+            if result is not None and np.isfinite(result.score):
+                found.append((value, result.score))
+        return found
+
+
+def part_of(data: Explored, rows: np.ndarray) -> Explored:
+    """Some of the rows, with the same columns and classes."""
+    part = Explored(
+        X=data.take(rows),
+        names=data.names,
+        task=data.task,
+        target=None if data.target is None else data.target[rows],
+        rows=data.rows[rows],
+        given=data.given,
+        usable=data.usable,
+    )
+    if data.codes is not None and data.targets is not None:  # also classes that are not drawn
+        part.classes, part.codes, part.targets = (
+            data.classes,
+            data.codes[rows],
+            data.targets[rows],
+        )
+    return part

@@ -1,0 +1,156 @@
+"""The space of a kernel while it changes: few landmarks at first, more when there is time.
+
+All that a picture needs follows from one eigendecomposition of the coordinates: components,
+spectrum, discriminant axes and leave-one-out errors.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...engine.arrays import as_numpy
+from ...estimators.kernel_map import KernelMap
+from ...kernels import Kernel, check_mercer
+from ...learn.leave_one_out import RidgePath
+from ..compare.measures import BY_CONSTRUCTION, NOT_REFUTED, REFUTED, longest_share
+from .data import Explored
+
+# Landmarks of the picture that follows the hand, and of the one that follows it a moment later.
+COARSE, FINE = 100, 500
+# Rows on which a kernel of unknown validity is tested.
+TESTED = 400
+# Penalties tried around the last one, while a knob moves.
+NEAR = np.array([0.1, 1.0, 10.0])
+# Residuals below this share of k(x, x) are rounding.
+EXACT = 1e-9
+
+
+@dataclass
+class LiveSpace:
+    """Coordinates of all rows, decomposed.
+
+    Attributes
+    ----------
+    kernel_map : KernelMap
+        Fitted to the landmarks; maps new points.
+    path : RidgePath
+        Of the centred coordinates; its Q holds the scores of kernel PCA, largest first.
+    residuals : ndarray
+        rho^2(x) / k(x, x) of every row: what the landmarks do not see of it.
+    diagonal : ndarray
+        k(x, x) of every row.
+    alpha, error : penalty with the smallest leave-one-out error, and that error; None without y
+    validity : "by construction", "not refuted" or "refuted"
+    """
+
+    kernel_map: KernelMap
+    path: RidgePath
+    residuals: np.ndarray
+    diagonal: np.ndarray
+    validity: str
+    alpha: float | None = None
+
+    @property
+    def rank(self) -> int:
+        return int(self.kernel_map.rank_)
+
+    @property
+    def values(self) -> np.ndarray:
+        """Eigenvalues of the centred kernel matrix, largest first."""
+        return np.asarray(self.path.values)
+
+    @property
+    def effective_dimension(self) -> float:
+        """The number of directions that share the variance.
+
+        What the landmarks do not see counts as spread evenly over all directions that are left.
+        """
+        missed = float(self.residuals @ self.diagonal)
+        unit = max(float(self.values.max(initial=0.0)), missed) or 1.0  # squares would overflow
+        values, missed = self.values / unit, missed / unit
+        left = max(1, len(self.diagonal) - len(values))
+        square = float((values**2).sum()) + missed**2 / left
+        return (float(values.sum()) + missed) ** 2 / square if square > 0 else 0.0
+
+    @property
+    def relative_variance(self) -> float:
+        """Share of the squared lengths that varies between rows."""
+        missed = float(self.residuals @ self.diagonal)
+        total = max(float(self.diagonal.sum()), np.finfo(float).tiny)
+        return (float(self.values.sum()) + missed) / total
+
+    @property
+    def longest_share(self) -> float:
+        Q = np.asarray(self.path.Q)
+        return longest_share(Q / (np.abs(Q).max(initial=0.0) or 1.0))
+
+    @property
+    def exact(self) -> bool:
+        """Whether the landmarks explain every row."""
+        return bool(self.residuals.max(initial=0.0) < EXACT)
+
+    def scores(self, size: int) -> np.ndarray:
+        """The leading components of kernel PCA, one column each."""
+        return np.asarray(self.path.Q)[:, :size]
+
+    def axes(self, size: int) -> np.ndarray:
+        """Unit vectors of the leading components, in the coordinates of the map."""
+        return np.asarray(self.path.V)[:, :size]
+
+    def placed(self, scores: np.ndarray) -> np.ndarray:
+        """Coordinates in the map of points given by their scores."""
+        return np.asarray(self.path.mean) + scores @ self.axes(scores.shape[1]).T
+
+
+def space_of(
+    kernel: Kernel,
+    data: Explored,
+    landmarks: np.ndarray | None = None,
+    *,
+    near: float | None = None,
+    targets: np.ndarray | None = None,
+) -> LiveSpace:
+    """The space on given landmarks (quick), or on FINE landmarks that the kernel itself chooses.
+
+    `near` is the last penalty relative to the mean variance: only its neighbours are tried.
+    """
+    kernel = data.bound(kernel)
+    options: dict[str, Any] = {"indefinite": "clip", "random_state": 0}
+    few = len(data) <= FINE
+    if landmarks is not None and not few:
+        kernel_map = KernelMap(kernel, **options).fit(data.take(landmarks))
+        F = kernel_map.transform(data.X)
+    elif few or kernel.is_proven:
+        most = None if few else FINE
+        kernel_map = KernelMap(kernel, max_rank=most, pivots="random", **options)
+        F = kernel_map.fit_transform(data.X)
+    else:
+        # A similarity that may not be a kernel is corrected on some rows: all would take n^3.
+        chosen = np.random.default_rng(0).permutation(len(data))[:FINE]
+        kernel_map = KernelMap(kernel, **options).fit(data.take(chosen))
+        F = kernel_map.transform(data.X)
+    F = np.array(as_numpy(F.toarray() if hasattr(F, "toarray") else F), dtype=float)
+    diagonal = np.asarray(as_numpy(kernel.diag(data.X)), dtype=float)
+    residuals = np.maximum(diagonal - np.einsum("ij,ij->i", F, F), 0.0)
+    residuals /= np.maximum(diagonal, np.finfo(float).tiny)
+    if kernel_map.correction_:
+        residuals = np.zeros(len(data))  # of a corrected similarity nothing is certified
+    if not F.shape[1]:  # all points at the origin
+        F = np.zeros((len(data), 1))
+    given = data.targets if targets is None else targets
+    path = RidgePath(F, np.zeros((len(data), 1)) if given is None else given)
+    space = LiveSpace(kernel_map, path, residuals, diagonal, _validity(kernel, kernel_map, data))
+    if given is not None:
+        alphas = None if near is None else near * max(path.scale, 1e-300) * NEAR
+        space.alpha = path.best(alphas)[0]
+    return space
+
+
+def _validity(kernel, kernel_map, data):
+    if kernel_map.correction_:
+        return REFUTED
+    if kernel.is_psd is True:
+        return BY_CONSTRUCTION
+    few = np.arange(min(TESTED, len(data)))
+    return NOT_REFUTED if check_mercer(kernel, data.take(few)) else REFUTED

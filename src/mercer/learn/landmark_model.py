@@ -1,0 +1,101 @@
+"""LandmarkModel: ridge on the coordinates of some landmarks, with its uncertainty."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..engine import tiles
+from ..engine.arrays import namespace, put, row_norms, solve_triangular
+from ..kernels import Kernel
+from ..kernels.points import take
+from .landmarks import factor
+from .observations import Observations
+
+# Values of coordinates computed at once.
+PANEL_VALUES = 1 << 23
+
+
+@dataclass
+class LandmarkModel:
+    """Ridge on coordinates phi(z) = C^-1 k(S, z), fitted in one pass over panels of rows."""
+
+    kernel: Kernel
+    S: Any
+    C: Any
+    mean: Any
+    offset: Any
+    L: Any
+    w: Any
+    alpha: float
+    n: int
+
+    @classmethod
+    def fit(
+        cls,
+        kernel: Kernel,
+        rows: Observations,
+        alpha: float,
+        rng: np.random.Generator,
+        n_landmarks: int,
+    ) -> "LandmarkModel":
+        """Some rows at random are the landmarks; all rows are fitted."""
+        X, T, weights = rows.X, rows.T, rows.weights
+        xp, n = namespace(X), rows.n
+        S = take(X, np.sort(rng.permutation(n)[:n_landmarks]))
+        C = factor(tiles.evaluate(kernel, S))
+        second: Any = 0.0
+        cross: Any = 0.0
+        mean: Any = 0.0
+        offset: Any = 0.0
+        panel = max(256, PANEL_VALUES // n_landmarks)
+        for a in range(0, n, panel):
+            b = min(a + panel, n)
+            x, t = X[a:b, :], T[a:b, :]
+            F = solve_triangular(C, tiles.evaluate(kernel, x, S).T).T
+            w = xp.ones_like(t[:, :1]) if weights is None else weights[a:b][:, None]
+            second, cross = second + F.T @ (F * w), cross + F.T @ (t * w)
+            mean, offset = mean + xp.sum(F * w, axis=0), offset + xp.sum(t * w, axis=0)
+        mean, offset = mean / n, offset / n  # the weights sum to n
+        second = second - n * mean[:, None] * mean[None, :]
+        cross = cross - n * mean[:, None] * offset[None, :]
+        index = np.arange(S.shape[0])
+        L = factor(put(second, index, index, xp.linalg.diagonal(second) + alpha))
+        w = solve_triangular(L, solve_triangular(L, cross), transpose=True)
+        return cls(kernel, S, C, mean, offset, L, w, alpha, n)
+
+    def coordinates(self, Z):
+        return solve_triangular(self.C, tiles.evaluate(self.kernel, Z, self.S).T).T
+
+    def variance(self, Z):
+        """Of a new observation: unseen part, what the noise leaves open, and the noise itself."""
+        unseen, open_part = self._parts(Z)
+        return unseen + self.alpha * (1 + open_part + 1 / self.n)
+
+    def left_out(self, rows: Observations) -> tuple[Any, Any, Any]:
+        """(errors, 1 - leverages, variances) of training rows, predicted without one observation.
+
+        The variance is that of a new observation of weight one.
+        """
+        xp, Z = namespace(rows.X), rows.X
+        removed = left_weight(rows)
+        unseen, open_part = self._parts(Z)
+        leverage = open_part + 1 / self.n
+        left = 1 - removed * leverage
+        left = xp.where(left > 1e-6, left, xp.full_like(left, 1e-6))
+        fitted = (self.coordinates(Z) - self.mean) @ self.w + self.offset
+        return (rows.T - fitted) / left[:, None], left, unseen + self.alpha * (1 + leverage / left)
+
+    def _parts(self, Z):
+        xp = namespace(Z)
+        F = self.coordinates(Z)
+        unseen = self.kernel.diagonal(Z) - row_norms(F, xp)
+        open_part = row_norms(solve_triangular(self.L, (F - self.mean).T).T, xp)
+        return xp.where(unseen > 0, unseen, xp.zeros_like(unseen)), open_part
+
+
+def left_weight(rows: Observations) -> Any:
+    """The weight that leaving one observation out takes from each row."""
+    if rows.weights is None:
+        return namespace(rows.X).ones_like(rows.T[:, 0])
+    return rows.weights if rows.share is None else rows.weights * rows.share

@@ -1,0 +1,120 @@
+"""Rows to learn from, with weights: each distinct row once, and how many observations it holds.
+
+Repeated rows change nothing in a ridge regression that their number, as a weight, and the mean of
+their targets would not: sum_c (t_c - f)^2 = m (mean - f)^2 + a constant. So they are merged. What
+leaving one observation out means then depends on the weights:
+
+- whole numbers count observations: one of the m copies is left out, and m - 1 stay;
+- other weights say how much a row counts: the row is left out with all of its weight.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..engine.arrays import as_numpy, on_device_of
+from ..kernels.points import take
+
+
+@dataclass(frozen=True)
+class Observations:
+    """Distinct rows with their targets and weights, on the device of the data.
+
+    X : (n, d) rows, in double precision
+    T : (n, t) targets, means over the copies of a row
+    weights : (n,) of mean one, or None where all are equal
+    share : (n,) the part of a row's weight that one observation has, or None where it has all
+    spread : (n,) weighted sum of squares of the copies' targets around their mean, or None
+    group : for each row that was given, the distinct row that holds it
+    row_weights : weights of the rows that were given, in the same unit; None where all are equal
+    """
+
+    X: Any
+    T: Any
+    weights: Any
+    share: Any
+    spread: Any
+    group: np.ndarray
+    row_weights: np.ndarray | None
+
+    @classmethod
+    def of(cls, X: Any, T: np.ndarray, weights: np.ndarray | None = None) -> "Observations":
+        """Merge repeated rows. Weights are positive.
+
+        The order of the distinct rows is that of their values where anything is merged or weighted:
+        it depends neither on the order of the rows nor on how their copies are written.
+        """
+        n = X.shape[0]
+        counted = weights is None or bool(np.all(weights == np.round(weights)))
+        if weights is not None and np.all(weights == (1.0 if counted else weights[0])):
+            weights, counted = None, True  # equal weights say nothing
+        values = as_numpy(X)
+        if weights is None and not has_copies(values):
+            return cls(X, on_device_of(T, X), None, None, None, np.arange(n), None)
+        order, new = by_value(values)
+        if not counted:
+            new[:] = True
+        group = np.empty(n, dtype=int)
+        group[order] = np.cumsum(new) - 1
+        w = np.ones(n) if weights is None else weights
+        total = np.bincount(group, w)
+        unit = float(total.mean())
+        # Relative to the first copy: equal targets have a spread of exactly zero.
+        first = T[order[new]]
+        beyond = T - first[group]
+        shift = _sums(group, w[:, None] * beyond) / total[:, None]
+        spread = _sums(group, w[:, None] * (beyond - shift[group]) ** 2).sum(axis=1) / unit
+        return cls(
+            take(X, order[new]),
+            on_device_of(first + shift, X),
+            on_device_of(total / unit, X),
+            on_device_of(1 / total, X) if counted else None,
+            on_device_of(spread, X) if counted else None,
+            group,
+            w / unit,
+        )
+
+    @property
+    def n(self) -> int:
+        return int(self.X.shape[0])
+
+    def some(self, rows: np.ndarray) -> "Observations":
+        """Some of the distinct rows; `group` has no meaning there and is empty."""
+
+        def of(part):
+            return None if part is None else take(part, rows)
+
+        return Observations(
+            of(self.X),
+            of(self.T),
+            of(self.weights),
+            of(self.share),
+            of(self.spread),
+            np.empty(0, dtype=int),
+            None,
+        )
+
+    def given_rows(self, distinct: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Given rows that some distinct rows hold: (which, their place there, their weights)."""
+        place = np.full(self.n, -1)
+        place[distinct] = np.arange(len(distinct))
+        rows = np.flatnonzero(place[self.group] >= 0)
+        weights = np.ones(len(rows)) if self.row_weights is None else self.row_weights[rows]
+        return rows, place[self.group[rows]], weights
+
+
+def has_copies(values: np.ndarray) -> bool:
+    """Whether any two rows are equal."""
+    return len({row.tobytes() for row in values + 0}) < len(values)  # + 0: -0.0 becomes 0.0
+
+
+def by_value(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(order, new): rows sorted by value, and which of them differ from the one before."""
+    order = np.lexsort(values.T[::-1])
+    return order, np.r_[True, (values[order][1:] != values[order][:-1]).any(axis=1)]
+
+
+def _sums(group, values):
+    """Sums over groups, column by column."""
+    return np.column_stack([np.bincount(group, column) for column in values.T])

@@ -1,0 +1,219 @@
+"""Fourier: the space of a stationary kernel in few columns, known before any data.
+
+On a box the kernel is sum_j w_j cos(2 pi (j / P) . (x - z)) up to an error that is known in advance
+(kernels/spectral.py). So its coordinates are cosines and sines,
+
+    sqrt(w_0),  sqrt(2 w_j) cos(2 pi (j / P) . x),  sqrt(2 w_j) sin(2 pi (j / P) . x),
+
+one pair for each j and -j together; sums over rows and values of linear functions are nonuniform
+Fourier transforms (engine/nufft.py).
+"""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from ..engine import nufft, tiles
+from ..engine.arrays import as_numpy, namespace, on_device_of, rows_of
+from ..engine.memory import MemoryLimitError, budget, matrix, readable
+from .certificate import Radii, magnitudes, radii_of_one
+from .protocol import Panel, Space, panel_slices
+
+# Transforms are this much more accurate than the map.
+FINER = 1e-3
+# Rows that are transformed at once.
+ROWS = 1 << 22
+
+
+class Fourier(Space):
+    """Cosines and sines on a grid of frequencies.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Bound to its data.
+    columns : positions of the columns that the kernel looks at
+    low, high : the box, one number per column of these; infinite where the kernel is periodic
+    periods : P, one per column
+    frequencies : integers of shape (h, columns): one j of each pair j, -j
+    weights : w_0 and w_j of the frequencies, shape (1 + h,)
+    error : |k(x, z) - phi(x) . phi(z)| at most, for any two points of the box
+    corners : two rows of all columns between which the training rows lie
+    """
+
+    def __init__(
+        self, kernel, columns, low, high, periods, frequencies, weights, error, corners, like=None
+    ):
+        self.kernel = kernel
+        self.columns = np.asarray(columns)
+        self.low, self.high, self.periods = low, high, periods
+        self.frequencies = frequencies
+        self.weights_of_modes = weights
+        self.error = float(error)
+        self.corners = corners
+        # On the device of the rows, though frequencies stay on the host.
+        dense = like is not None and not scipy.sparse.issparse(like)
+        empty = np.zeros((0,))
+        self.empty = on_device_of(empty, like, namespace(like).float64) if dense else empty
+
+    @property
+    def rank(self) -> int:
+        return 1 + 2 * len(self.frequencies)
+
+    @property
+    def example(self) -> Any:
+        return self.empty
+
+    def check_matrix(self, memory_limit):
+        """Refuse before sums of all pairs of coordinates are written out."""
+        needed, limit = matrix(self.rank, copies=4), budget(memory_limit)
+        if needed > limit:
+            raise MemoryLimitError(
+                f"the map has {self.rank} Fourier coordinates, and all pairs of them need "
+                f"{readable(needed)}; memory_limit allows {readable(limit)}. Use a larger tol "
+                "(fewer coordinates); KernelRidge needs no pairs."
+            )
+
+    @property
+    def reach(self) -> tuple[int, ...]:
+        """m: the largest |j| in each column."""
+        if not len(self.frequencies):
+            return (0,) * len(self.columns)
+        return tuple(int(k) for k in np.abs(self.frequencies).max(axis=0))
+
+    @property
+    def amplitudes(self) -> np.ndarray:
+        """What the constant, and cosine and sine of each frequency are multiplied by."""
+        w = self.weights_of_modes
+        return np.sqrt(np.concatenate([w[:1], 2 * w[1:]]))
+
+    @property
+    def unseen(self) -> float:
+        """k(x, x) - |phi(x)|^2, the same at every point."""
+        size = float(as_numpy(self.kernel.diagonal(self.corners[:1]))[0])
+        return max(0.0, size - math.fsum(self.amplitudes**2))
+
+    @property
+    def accuracy(self) -> float:
+        """What transforms are asked for: relative to the size of their result."""
+        size = math.fsum(self.amplitudes**2)
+        return max(nufft.FINEST, min(1e-9, FINER * self.error / size if size else 0.0))
+
+    # --- coordinates ------------------------------------------------------------------------------
+
+    def phases(self, X):
+        """The columns in units of their periods, on the host; rows outside the box are refused."""
+        rows = X[:, self.columns] if scipy.sparse.issparse(X) else X
+        rows = rows.toarray() if scipy.sparse.issparse(rows) else as_numpy(X)[:, self.columns]
+        rows = np.asarray(rows, dtype=np.float64)
+        self._check_inside(rows)
+        endless = np.isinf(self.low)
+        middle = np.where(endless, 0.0, self.low) / 2 + np.where(endless, 0.0, self.high) / 2
+        if endless.any():  # the remainder is exact, the quotient of a large x would not be
+            rows = np.where(endless, np.remainder(rows, self.periods), rows)
+        t = (rows - middle) / self.periods
+        return t - np.round(t)
+
+    def _check_inside(self, rows):
+        outside = (rows < self.low) | (rows > self.high)
+        if not outside.any():
+            return
+        i, a = (int(v) for v in np.argwhere(outside)[0])
+        raise ValueError(
+            f"row {i} has {rows[i, a]:.6g} in column {int(self.columns[a])}, outside of "
+            f"[{self.low[a]:.6g}, {self.high[a]:.6g}]: the box of the training rows and its "
+            "margin, in which basis='fourier' holds. Fit with rows that reach as far (or "
+            "box=[(low, high), ...]), or use basis='cholesky'."
+        )
+
+    def panels(self, X, *, n_jobs=None, verbose=False) -> Iterator[Panel]:
+        amplitudes, h = self.amplitudes, len(self.frequencies)
+        turns = 2 * math.pi * self.frequencies.T
+        for where in panel_slices(X, X.shape[0], self.rank):
+            t = self.phases(rows_of(X, where.start, where.stop))
+            Phi = np.empty((t.shape[0], self.rank))
+            Phi[:, 0] = amplitudes[0]
+            angle = t @ turns
+            np.cos(angle, out=Phi[:, 1 : 1 + h])
+            np.sin(angle, out=Phi[:, 1 + h :])
+            Phi[:, 1 : 1 + h] *= amplitudes[1:]
+            Phi[:, 1 + h :] *= amplitudes[1:]
+            yield Panel(on_device_of(Phi, self.empty), where)
+
+    def squared_norms(self, X, *, n_jobs=None):
+        self.phases(X)  # which refuses rows outside
+        norms = tiles.allocate(self.empty, (X.shape[0],))
+        norms[:] = math.fsum(self.amplitudes**2)
+        return norms
+
+    # --- linear functions -------------------------------------------------------------------------
+
+    def evaluate(self, X, coef, *, n_jobs=None):
+        """coordinates(X) @ coef for a matrix coef, by transforms."""
+        C, n = self.coefficients(as_numpy(coef)), X.shape[0]
+        f = np.empty((n, len(C)))
+        for a in range(0, n, ROWS):
+            t = self.phases(rows_of(X, a, a + ROWS))
+            f[a : a + ROWS] = nufft.values(t, C, self.accuracy, n_jobs).T
+        return on_device_of(f, self.empty)
+
+    def coefficients(self, coef):
+        """C with phi(x) . coef = sum_j C_j exp(2 pi i j . t), j = -m..m, per column of coef."""
+        h, m = len(self.frequencies), self.reach
+        C = np.zeros((coef.shape[1], *[2 * k + 1 for k in m]), dtype=complex)
+        flat = C.reshape(coef.shape[1], -1)
+        scaled = (coef.T[:, 1 : 1 + h] - 1j * coef.T[:, 1 + h :]) * self.amplitudes[1:] / 2
+        flat[:, self.positions(self.frequencies, m)] = scaled
+        flat[:, self.positions(-self.frequencies, m)] = np.conj(scaled)
+        flat[:, flat.shape[1] // 2] = coef[0] * self.amplitudes[0]
+        return C
+
+    def from_sums(self, F):
+        """Phi'v for v with F_k = sum_i v_i exp(-2 pi i k . t_i), k = -m..m; one column per F."""
+        flat = F.reshape(len(F), -1)
+        mine = flat[:, self.positions(self.frequencies, self.reach)]
+        a = self.amplitudes
+        zero = flat[:, flat.shape[1] // 2, None].real * a[0]
+        return np.concatenate([zero, mine.real * a[1:], -mine.imag * a[1:]], axis=1).T
+
+    @staticmethod
+    def positions(frequencies, m):
+        """Where frequencies stand in a flattened grid -m..m."""
+        shape = tuple(2 * k + 1 for k in m)
+        return np.ravel_multi_index(tuple((frequencies + np.array(m)).T), shape)
+
+    def weights(self, coef):
+        raise ValueError(
+            f"the Fourier coordinates of {self.kernel!r} have no landmarks to write a function on: "
+            "use basis='cholesky', where every linear function is a sum of kernels."
+        )
+
+    # --- the certificate --------------------------------------------------------------------------
+
+    def radii(self, X, diagonal, *, n_jobs=None):
+        self.phases(X)
+        return self._radii(diagonal, magnitudes(self.kernel, X, diagonal))
+
+    def radii_of(self, Phi, diagonal, rho2) -> Radii:
+        xp = namespace(diagonal)
+        return self._radii(diagonal, xp.sqrt(xp.where(diagonal > 0, diagonal, 0 * diagonal)))
+
+    def _radii(self, diagonal, length):
+        """The error is the same for every pair: R(x) R(z) with R^2 = error."""
+        rho2 = namespace(diagonal).zeros_like(diagonal) + self.error
+        return Radii(rho2, 2 * length, length, diagonal < 0)
+
+    def radii_of_mean(self, second, rho2):
+        length = float(namespace(second).linalg.trace(second)) ** 0.5
+        return radii_of_one(self.error, 2 * length, length, self.empty)
+
+    def roundoff(self):
+        """Angles lose as many units as there are turns: on average over the weights."""
+        w = self.weights_of_modes
+        turns = 2 * float(w[1:] @ np.abs(self.frequencies).sum(axis=1)) if len(w) > 1 else 0.0
+        turns /= max(math.fsum(self.amplitudes**2), float(np.finfo(float).tiny))
+        units = self.rank**0.5 + self.kernel.rounding(self.corners) + 2 * math.pi * turns
+        return 0.5 * float(np.finfo(float).eps) * units

@@ -1,0 +1,202 @@
+"""Which frequencies: the Fourier space of a kernel on a box, to a tolerance."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from ..engine.arrays import as_numpy, rows_of
+from ..engine.memory import MemoryLimitError, budget, readable
+from ..kernels.spectral import TooManyModesError, common_periods
+from .fourier import Fourier
+
+# Relative to k(x, x), where none is asked for; and the smallest that rounding leaves room for.
+DEFAULT_TOL, SMALLEST_TOL = 1e-8, 1e-13
+# The box is wider than the rows, by this share of their extent on each side.
+MARGIN = 0.05
+# Nonuniform transforms exist in one to three columns.
+MOST_COLUMNS = 3
+# What an error message tries: tolerances, and factors of the length scale.
+LOOSER, LONGER = 10.0 ** np.arange(-1, -13, -1), 2.0 ** np.arange(20, 0, -1)
+
+
+@dataclass(frozen=True)
+class Extent:
+    """The smallest and the largest value in each column, and the number of rows; they add."""
+
+    low: np.ndarray
+    high: np.ndarray
+    n: int
+    first: Any  # the first row, which shows where rows live
+
+    @classmethod
+    def of(cls, points, start=0):
+        if getattr(points, "ndim", 1) != 2 or getattr(points.dtype, "kind", "f") == "O":
+            raise TypeError("basis='fourier' needs points with numbers in every column.")
+        values = points.toarray() if scipy.sparse.issparse(points) else as_numpy(points)
+        low, high = values.min(axis=0), values.max(axis=0)
+        low, high = low.astype(np.float64), high.astype(np.float64)
+        return cls(low, high, points.shape[0], rows_of(points, 0, 1))
+
+    def __add__(self, other):
+        low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
+        return Extent(low, high, self.n + other.n, self.first)
+
+    def with_margin(self):
+        width = self.high - self.low
+        margin = MARGIN * np.where(width > 0, width, 1.0)
+        return self.low - margin, self.high + margin
+
+
+def fourier_space(kernel, extent: Extent, box, tol, max_rank, memory_limit) -> Fourier:
+    """The space of a bound kernel on the box of the rows (with a margin), or on the given one."""
+    form = kernel.fourier_form()
+    if form is None:
+        raise ValueError(
+            f"{kernel!r} has no Fourier series: basis='fourier' takes RBF, Matern, "
+            "RationalQuadratic, Laplacian, Periodic and Constant, their sums, scales, products and "
+            "powers, and OnColumns of them. Use basis='cholesky'."
+        )
+    tol = DEFAULT_TOL if tol is None else tol
+    if tol < SMALLEST_TOL:
+        raise ValueError(
+            f"basis='fourier' is certified to tol={SMALLEST_TOL:g} at best, got tol={tol:g}."
+        )
+    low, high = extent.with_margin() if box is None else checked_box(box, extent)
+    width = high - low
+    try:
+        periods = common_periods(form, width, tol)
+        m = form.modes(periods, tol)
+    except TooManyModesError as why:
+        raise ValueError(_too_many(kernel, form, width, tol, max_rank, memory_limit, why)) from None
+    active = np.flatnonzero(m) if m.any() else np.zeros(1, dtype=int)
+    if len(active) > MOST_COLUMNS:
+        raise ValueError(
+            f"basis='fourier' is for kernels of one to {MOST_COLUMNS} columns; {kernel!r} looks at "
+            f"{len(active)}. Choose columns with OnColumns, or use basis='cholesky'."
+        )
+    most = room(memory_limit, len(active))
+    if math.prod(2.0 * m + 1) > most:
+        reason = f"about {math.prod(2.0 * m + 1):.2g} frequencies"
+        error = _too_many(kernel, form, width, tol, max_rank, memory_limit, reason)
+        raise MemoryLimitError(error)
+    series = form.series(periods, width, tol)
+    kept, error = _pruned(series, tol * form.size)
+    frequencies, weights = _halves(kept, active)
+    rank = 2 * len(weights) - 1
+    if max_rank is not None and rank > max_rank:
+        reason = f"{rank} coordinates"
+        raise ValueError(_too_many(kernel, form, width, tol, max_rank, memory_limit, reason))
+    endless = form.reach(width, tol)[active] == 0
+    return Fourier(
+        kernel,
+        active,
+        np.where(endless, -np.inf, low[active]),
+        np.where(endless, np.inf, high[active]),
+        periods[active],
+        frequencies,
+        weights,
+        error,
+        np.stack([extent.low, extent.high]),
+        extent.first,
+    )
+
+
+def room(memory_limit, d):
+    """Frequencies that fit the memory: sums need 2^d times as many complex numbers, and work
+    space for transforms of twice their length."""
+    return budget(memory_limit) / (16 * 2 ** max(d, 1) * (2 + 2 ** max(d, 1)))
+
+
+def checked_box(box, extent):
+    """(low, high) from [(low, high), ...], which must hold all rows."""
+    d = len(extent.low)
+    try:
+        ends = np.asarray(box, dtype=float)
+    except (TypeError, ValueError):
+        ends = np.empty(0)
+    if ends.shape != (d, 2) or not np.all(np.isfinite(ends)) or np.any(ends[:, 0] > ends[:, 1]):
+        raise ValueError(
+            f"box must hold (low, high) for each of the {d} columns, finite and in this order, "
+            f"got {box!r}."
+        )
+    low, high = ends.T
+    for a in np.flatnonzero((extent.low < low) | (extent.high > high)):
+        raise ValueError(
+            f"rows reach from {extent.low[a]:.6g} to {extent.high[a]:.6g} in column {int(a)}, "
+            f"outside of box={low[a]:.6g} to {high[a]:.6g}: make the box larger."
+        )
+    return low, high
+
+
+def _pruned(series, allowed):
+    """Weights without the smallest, whose sum is an error too; frequency zero always stays."""
+    w = series.weights
+    ordered = np.sort(w, axis=None)
+    spare = allowed - series.error
+    count = int(np.searchsorted(np.cumsum(ordered), spare)) if spare > 0 else 0
+    threshold = ordered[count - 1] if count else 0.0
+    if count and count < ordered.size and ordered[count] == threshold:  # all of a tie, or none
+        below = int(np.searchsorted(ordered, threshold))
+        threshold = ordered[below - 1] if below else 0.0
+    keep = w > threshold
+    keep[tuple(n // 2 for n in w.shape)] = True
+    return np.where(keep, w, 0.0) * keep, series.error + math.fsum(w[~keep])
+
+
+def _halves(weights, active):
+    """(one j of each pair, the weights of zero and of these)."""
+    centre = tuple(n // 2 for n in weights.shape)
+    j = np.argwhere(weights > 0) - np.array(centre)
+    j = j[:, active]
+    # One of j and -j: the first of its entries, from the last column on, that is not zero.
+    sign = np.zeros(len(j))
+    for a in reversed(range(len(active))):
+        sign = np.where(sign == 0, np.sign(j[:, a]), sign)
+    chosen = j[sign > 0]
+    own = np.zeros((len(chosen), weights.ndim), dtype=int)
+    own[:, active] = chosen
+    values = weights[tuple((own + np.array(centre)).T)]
+    return chosen, np.concatenate([[weights[centre]], values])
+
+
+def _too_many(kernel, form, width, tol, max_rank, memory_limit, reason):
+    """What was needed, and what would fit: a larger tolerance, or a longer length scale."""
+    most = room(memory_limit, int(np.sum(width > 0))) if max_rank is None else max_rank
+    advice = []
+    # From cheap to dear, as long as it fits.
+    looser = _last(lambda t: _count(form, width, t), [t for t in LOOSER if t > tol], most)
+    if looser is not None:
+        advice.append(f"tol={looser:.0e}")
+    # A kernel on a box that is shorter by a factor is one whose length is longer by it.
+    longer = _last(lambda c: _count(form, width / c, tol), LONGER, most)
+    if longer is not None:
+        advice.append(f"length scales {longer:.0f} times as long")
+    hint = f"{' or '.join(advice)} would fit" if advice else "use a smoother kernel"
+    allowed = f"memory_limit={readable(budget(memory_limit))} has room for about {most:.1e}"
+    if max_rank is not None:
+        allowed = f"max_rank={max_rank}"
+    return (
+        f"basis='fourier' with tol={tol:g} needs {reason} for {kernel!r} on a box of extent "
+        f"{np.array2string(width, precision=3)}; {allowed}. Here {hint}, or basis='cholesky'."
+    )
+
+
+def _last(count, values, most):
+    """The last of the values, in their order, up to which the count fits."""
+    found = None
+    for value in values:
+        if count(value) > most:
+            break
+        found = float(value)
+    return found
+
+
+def _count(form, width, tol):
+    try:
+        periods = common_periods(form, width, tol)
+        return math.prod(2.0 * form.modes(periods, tol) + 1)
+    except TooManyModesError:
+        return math.inf

@@ -1,0 +1,138 @@
+"""What rows say in Fourier coordinates: a few sums of exponentials, which add.
+
+Phi'Phi is Toeplitz up to the weights: its entries depend on j - l and j + l alone, and all of them
+follow from g_k = sum_i w_i exp(-2 pi i k . t_i) for k = -2m..2m, one nonuniform transform.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..engine import nufft
+from ..engine.arrays import as_numpy, on_device_of, rows_of
+from ..rows.moments import Moments, Spread
+from .fourier import ROWS, Fourier
+
+
+@dataclass
+class FourierSums:
+    """Sums over rows with weights w and targets t; without them w = 1, and there is no t.
+
+    generator : g_k, k = -2m..2m
+    cross : sum_i w_i t_i exp(-2 pi i k . t_i), k = -m..m, one array per target
+    """
+
+    rows: int
+    n: float  # sum w
+    generator: np.ndarray
+    cross: np.ndarray | None = None
+    target: Any = None  # sum w t
+    squares: Any = None  # sum w t^2
+
+    def __add__(self, other: "FourierSums") -> "FourierSums":
+        def added(a, b):
+            return None if a is None else a + b
+
+        return FourierSums(
+            self.rows + other.rows,
+            self.n + other.n,
+            self.generator + other.generator,
+            added(self.cross, other.cross),
+            added(self.target, other.target),
+            added(self.squares, other.squares),
+        )
+
+    # --- the sums that other methods know ---------------------------------------------------------
+
+    def first(self, space: Fourier) -> np.ndarray:
+        """Phi'w."""
+        return space.from_sums(_middle(self.generator, space.reach)[None])[:, 0]
+
+    def second(self, space: Fourier) -> np.ndarray:
+        """Phi'W Phi, written out."""
+        j, m = space.frequencies, tuple(2 * k for k in space.reach)
+        h, a = len(j), space.amplitudes
+        with_zero = np.concatenate([np.zeros((1, len(m)), dtype=int), j])
+        A = np.empty((1 + 2 * h, 1 + 2 * h))
+        flat = self.generator.ravel()
+        apart = flat[_pairs(with_zero, -with_zero, m)]  # g at j - l
+        along = flat[_pairs(with_zero, with_zero, m)]  # g at j + l
+        A[: 1 + h, : 1 + h] = (apart.real + along.real) / 2
+        A[1 + h :, 1 + h :] = (apart.real - along.real)[1:, 1:] / 2
+        # cos(j) sin(l) = (sin(l + j) + sin(l - j)) / 2, and the sum of sines is -Im g.
+        A[: 1 + h, 1 + h :] = (apart.imag - along.imag)[:, 1:] / 2
+        A[1 + h :, : 1 + h] = A[: 1 + h, 1 + h :].T
+        scale = np.concatenate([a, a[1:]])
+        A *= scale[:, None]
+        A *= scale[None, :]
+        return A
+
+    def cross_of(self, space: Fourier) -> np.ndarray | None:
+        """Phi'W T."""
+        return None if self.cross is None else space.from_sums(self.cross)
+
+    def moments(self, space: Fourier) -> Moments:
+        like = space.example
+        parts = (self.first(space), self.second(space), self.cross_of(space), self.target)
+        return Moments(self.n, *(None if p is None else on_device_of(p, like) for p in parts))
+
+    def spread(self, space: Fourier) -> Spread:
+        like, n, first = space.example, int(self.n), self.first(space)
+        mean, cross = first / n, self.cross_of(space)
+        scatter = self.second(space) - np.outer(first, mean)
+        if cross is not None:
+            cross = cross - np.outer(mean, self.target)
+        parts = (mean, scatter, cross, self.target)
+        mean, scatter, cross, target = (None if p is None else on_device_of(p, like) for p in parts)
+        largest = float(np.sum(space.amplitudes**2))
+        return Spread(n, mean, scatter, largest, cross, target, n * space.unseen)
+
+
+@dataclass(frozen=True)
+class FourierStep:
+    """The step of a fold: sums of a block of rows, its targets and its weights."""
+
+    space: Fourier
+    n_jobs: int | None = None
+    eps: float | None = None  # accuracy of the transforms; None: the space's own
+
+    def __call__(self, points, T=None, weights=None, start=0):
+        total = None
+        for a in range(0, points.shape[0], ROWS):
+            part = slice(a, a + ROWS)
+            mine = (None if v is None else as_numpy(v)[part] for v in (T, weights))
+            one = self._of(rows_of(points, a, a + ROWS), *mine)
+            total = one if total is None else total + one
+        return total
+
+    def _of(self, points, T, weights):
+        m, t = self.space.reach, self.space.phases(points)
+        w = np.ones(t.shape[0]) if weights is None else np.asarray(weights, dtype=float)
+        double = tuple(2 * k for k in m)
+        eps = self.space.accuracy if self.eps is None else self.eps
+        if T is None:
+            g = nufft.sums(t, w[None], double, eps, self.n_jobs)[0]
+            return FourierSums(t.shape[0], float(w.sum()), g)
+        T = np.asarray(T, dtype=np.float64)
+        weighted = T * w[:, None]
+        # Weights and targets share transforms, and so the accuracy of the larger of them.
+        largest = np.abs(weighted).max(axis=0)
+        scale = np.where(largest > 0, largest, 1.0) / max(float(w.max()), 1e-300)
+        F = nufft.sums(t, np.vstack([w, weighted.T / scale[:, None]]), double, eps, self.n_jobs)
+        cross = np.stack([_middle(f, m) * s for f, s in zip(F[1:], scale)])
+        squares = np.einsum("ij,ij->j", weighted, T)
+        return FourierSums(t.shape[0], float(w.sum()), F[0], cross, weighted.sum(axis=0), squares)
+
+
+def _middle(F, m):
+    """Frequencies -m..m of -2m..2m."""
+    return F[tuple(slice(k, F.shape[a] - k) for a, k in enumerate(m))]
+
+
+def _pairs(left, right, m):
+    """Positions of left_i + right_j in a flattened grid -m..m."""
+    shape = tuple(2 * k + 1 for k in m)
+    strides = np.cumprod([1, *shape[:0:-1]])[::-1]
+    centre = int(np.dot(m, strides))
+    return (left @ strides)[:, None] + (right @ strides)[None, :] + centre

@@ -1,0 +1,134 @@
+"""The worker keeps to the newest request; the server shows nothing without its token."""
+
+import threading
+import urllib.error
+import urllib.request
+
+import numpy as np
+import pytest
+
+pytest.importorskip("bokeh", reason="bokeh is not installed: mercer[report]")
+
+from mercer import RBF
+from mercer.explore import explore
+from mercer.explore.live.worker import Worker
+
+
+class _Slow:
+    """A session that takes as long as it is told, and remembers what it was asked."""
+
+    def __init__(self):
+        self.begun, self.go = [], threading.Event()
+
+    def answer(self, request):
+        self.begun.append(request)
+        if request["do"] == "fail":
+            raise AssertionError("a fault")
+        if request["do"] == "turn":
+            self.go.wait(5)
+            yield {"frame": request["value"]}
+            yield {"refined": request["value"]}
+            yield {"curves": request["value"]}
+        else:
+            yield {request["do"]: True}
+
+
+@pytest.fixture
+def told():
+    session = _Slow()
+    worker = Worker(session)
+    updates, quiet = [], threading.Event()
+
+    def listen(update):
+        updates.append(update)
+        if update == {"busy": False}:
+            quiet.set()
+
+    worker.listeners.append(listen)
+    yield session, worker, updates, quiet
+    session.go.set()
+    worker.stop()
+
+
+def test_only_the_newest_position_of_a_knob_is_computed(told):
+    session, worker, updates, quiet = told
+    for value in range(50):
+        worker.ask({"do": "turn", "knob": "gamma", "value": value})
+    quiet.clear()
+    session.go.set()
+    worker.ask({"do": "turn", "knob": "gamma", "value": 50})
+    assert quiet.wait(5)
+    assert len(session.begun) <= 3
+    assert updates[-2] == {"curves": 50, "busy": True}
+
+
+def test_small_requests_do_not_stop_refinement(told):
+    session, worker, updates, quiet = told
+    worker.ask({"do": "turn", "knob": "gamma", "value": 1})
+    worker.ask({"do": "select", "indices": []})
+    quiet.clear()
+    session.go.set()
+    assert quiet.wait(5)
+    found = [key for update in updates for key in update if key != "busy"]
+    assert sorted(found) == ["curves", "frame", "refined", "select"]
+
+
+def test_a_fault_is_told_and_the_next_request_answered(told):
+    session, worker, updates, quiet = told
+    quiet.clear()
+    worker.ask({"do": "fail"})
+    worker.ask({"do": "keep"})
+    assert quiet.wait(5)
+    assert {"error": "AssertionError: a fault"} in updates
+    assert {"keep": True} in updates
+
+
+@pytest.fixture(scope="module")
+def explorer():
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    with explore(X, X[:, 0] > 0, RBF()) as running:
+        yield running
+
+
+def _status(url, headers=None):
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers or {})) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, ""
+
+
+def test_the_page_needs_its_token(explorer):
+    bare = explorer.url.split("?")[0]
+    assert bare.startswith("http://127.0.0.1:")
+    assert _status(bare)[0] == 403
+    assert _status(bare + "?bokeh-session-id=guess")[0] == 403
+    assert _status(explorer.url[:-2] + "xx")[0] == 403
+    status, page = _status(explorer.url)
+    assert status == 200
+    assert "mercer" in page
+    # Scripts come from this server: the page works offline.
+    assert "cdn." not in page
+
+
+def test_it_shows_itself_in_a_notebook(explorer):
+    assert "<iframe" in explorer._repr_html_()
+    assert explorer.kernel == RBF()
+    assert explorer.selection.size == 0
+    assert repr(explorer).startswith("<Explorer of 40 rows")
+
+
+def test_a_port_in_use_is_told(explorer):
+    port = int(explorer.url.split(":")[2].split("/")[0])
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    with pytest.raises(OSError, match="port"):
+        explore(X, port=port)
+
+
+def test_stopping_closes_the_address():
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    running = explore(X)
+    running.stop()
+    with pytest.raises(urllib.error.URLError):
+        urllib.request.urlopen(running.url)

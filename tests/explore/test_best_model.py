@@ -1,0 +1,63 @@
+"""The model that a comparison ends with, where it is not a kernel's."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.ensemble import HistGradientBoostingRegressor
+
+from mercer import Kernelized, Linear, Spectrum, compare_kernels
+
+
+def steps_and_noise(rng, n=240):
+    """A target that trees learn and a straight line does not."""
+    X = pd.DataFrame(rng.uniform(-1, 1, size=(n, 3)), columns=["a", "b", "c"])
+    y = np.sign(X["a"]) * np.sign(X["b"]) * np.sign(np.sin(6 * X["a"])) * 3
+    return X, y.to_numpy() + 0.05 * rng.normal(size=n)
+
+
+def test_an_ordinary_model_that_wins_is_the_best_model(rng):
+    X, y = steps_and_noise(rng)
+    comparison = compare_kernels(X, y, [Linear()], repeats=1, embeddings=[])
+    assert comparison.headline.startswith("Gradient boosting predicts better than every kernel")
+    assert comparison.best == "gradient boosting"
+    model = comparison.best_model()
+    assert isinstance(model, HistGradientBoostingRegressor)
+    made = {"X": X, "y": y}
+    exec(comparison.code(), made)
+    assert_array_equal(made["model"].predict(X), model.predict(X))
+    assert isinstance(comparison.best_model("Linear()"), Kernelized)
+    assert_allclose(comparison.best_model("mean").predict(X), y.mean())
+
+
+@pytest.mark.parametrize("form", ["frame", "list", "sparse", "table"])
+def test_ordinary_models_take_the_rows_as_they_came(form, rng):
+    texts = ["".join(rng.choice(list("abcd"), size=8)) + "xyz"[i % 2 :] for i in range(40)]
+    y = np.array(["odd", "even"] * 20)
+    kernel, name = Spectrum(2), "logistic regression on n-grams"
+    X = {"frame": pd.DataFrame({"text": texts}), "list": texts}.get(form)
+    if form == "sparse":
+        X, kernel = scipy.sparse.csr_array(rng.normal(size=(40, 3))), Linear()
+        name = "gradient boosting"
+    elif form == "table":
+        X = pd.DataFrame({"size": rng.normal(size=40), "town": ["Rome", "Oslo"] * 20})
+        kernel, name = Linear(), "logistic regression"
+    comparison = compare_kernels(X, y, [kernel], cv=2, repeats=1, embeddings=[])
+    assert name in [b.name for b in comparison.baselines]
+    predicted = comparison.best_model(name).predict(X)
+    assert set(predicted) <= {"odd", "even"}
+    made = {"X": X, "y": y}
+    exec(comparison.code(name), made)
+    rows = X.toarray() if form == "sparse" else X
+    assert_array_equal(made["model"].predict(rows), predicted)
+
+
+def test_two_hundred_classes_and_more_columns_than_rows(rng):
+    y = np.repeat([f"class {i}" for i in range(200)], 2)
+    centres = rng.normal(size=(200, 500))
+    X = np.repeat(centres, 2, axis=0) + 0.1 * rng.normal(size=(400, 500))
+    comparison = compare_kernels(X, y, [Linear()], cv=2, repeats=1, embeddings=[], baselines=False)
+    assert len(comparison.classes) == 200
+    assert comparison.spaces[0].score > 0.9
+    assert np.mean(comparison.best_model().predict(X) == y) > 0.9

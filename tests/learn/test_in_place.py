@@ -1,0 +1,25 @@
+"""The factor over its own matrix, in one piece and in blocks."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from mercer.learn.in_place import cholesky_in_place
+
+
+@pytest.mark.parametrize("block", [1, 7, 16, 50, 64])
+@pytest.mark.parametrize("whole", [0, 100])
+def test_it_is_the_cholesky_factor(rng, whole, block):
+    F = rng.normal(size=(50, 60))
+    K = F @ F.T
+    expected = np.linalg.cholesky(K)
+    C = cholesky_in_place(K, whole, block)
+    assert_allclose(np.tril(C), expected, rtol=1e-9, atol=1e-9)
+    assert np.shares_memory(C, K)
+
+
+@pytest.mark.parametrize("whole", [0, 100])
+def test_a_matrix_without_a_factor_gives_none(whole):
+    K = np.eye(30)
+    K[20, 20] = -1.0
+    assert cholesky_in_place(K, whole, 8) is None

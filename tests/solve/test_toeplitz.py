@@ -1,0 +1,56 @@
+"""Normal equations in Fourier coordinates against the matrix written out."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from mercer import RBF, Matern
+from mercer.solve.toeplitz import NormalEquations, solve_normal
+from mercer.space.fourier_grid import Extent, fourier_space
+from mercer.space.fourier_sums import FourierStep
+
+
+@pytest.fixture(scope="module", params=[(RBF(20.0), 1), (RBF([9.0, 4.0]), 2), (Matern(3.5), 3)])
+def problem(request):
+    kernel, d = request.param
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(80, d))
+    T = np.column_stack([np.sin(4 * X[:, 0]), rng.normal(size=80)])
+    space = fourier_space(kernel, Extent.of(X), None, 1e-3, None, None)
+    sums = FourierStep(space)(X, T)
+    A, B = sums.second(space), sums.cross_of(space)
+    return NormalEquations(space, sums.generator), A, B
+
+
+def test_products(problem):
+    equations, A, _ = problem
+    W = np.random.default_rng(1).normal(size=(len(A), 3))
+    assert_allclose(equations @ W, A @ W, atol=1e-10 * np.abs(A).sum())
+    # Cosines and sines of one frequency share what their squares add up to.
+    assert_allclose(np.sum(equations.diagonal), np.trace(A), rtol=1e-8)
+
+
+@pytest.mark.parametrize("alphas", [(0.1, 0.1), (1e-3, 10.0)], ids=str)
+def test_solutions_are_within_their_bound(problem, alphas):
+    equations, A, B = problem
+    exact = np.column_stack(
+        [np.linalg.solve(A + a * np.eye(len(A)), b) for a, b in zip(alphas, B.T)]
+    )
+    for tol in (1e-1, 1e-6):
+        found = solve_normal(equations, B, alphas, tol=tol, max_iter=3000)
+        assert found.converged
+        error = np.linalg.norm(found.coef - exact, axis=0)
+        size = np.linalg.norm(exact, axis=0)
+        assert np.all(error <= found.error_norms * (1 + 1e-6) + 1e-9 * size)
+        assert np.all(found.error_norms <= 1.2 * tol * size)
+    short = solve_normal(equations, B, alphas, tol=1e-12, max_iter=2)
+    assert not short.converged
+    assert short.n_iter == 2
+    assert np.all(np.linalg.norm(short.coef - exact, axis=0) <= short.error_norms)
+
+
+def test_nothing_to_solve(problem):
+    equations, _, B = problem
+    found = solve_normal(equations, 0 * B, (1.0, 1.0), tol=1e-6, max_iter=10)
+    assert found.converged
+    assert_allclose(found.coef, 0.0)
