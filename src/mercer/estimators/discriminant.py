@@ -110,6 +110,11 @@ class KernelDiscriminant(
     """
 
     keep_partial = False  # half a solution is not a discriminant
+    projection_: Any  # a LinearOnMap, or an Expansion
+    decision_: Any
+    shrinkage_: float
+    temperature_: float
+    n_rows_for_shrinkage_: int
     classes_: Any  # an array of numbers where X lives, or NumPy's of anything
 
     def __init__(

@@ -96,7 +96,7 @@ def solve_classes(
     decision = functions(to_decision, constants)
     total = values.sum()
     explained = values[:n_axes] / (total if total > 0 else 1.0)
-    return ClassAxes(*axes, *decision, explained, solution)
+    return ClassAxes(axes[0], axes[1], decision[0], decision[1], explained, solution)
 
 
 def regularisation_of_sample(kernel, points, codes, priors):

@@ -74,7 +74,7 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
     def _fit(self, X, T, weights, workers=None) -> Self:
         """Solve in the form that costs least; T and weights may be Dask collections, as X may."""
         self.form_, self.n_iter_ = self._chosen_form(X), 1  # a direct solve is one step
-        fits = {
+        fits: dict[str, Any] = {
             "dual": self._fit_dual,
             "primal": self._fit_primal,
             "iterative": partial(self._fit_iterative, workers=workers),

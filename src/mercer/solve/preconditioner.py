@@ -83,7 +83,7 @@ class CentredCoordinates:
     def __init__(self, F, n, like):
         self.F, self.n = F, n
         ones = namespace(like).ones_like(like[:, :1])
-        self.total = F.project(ones) if F.rank else None
+        self.total: Any = F.project(ones) if F.rank else None
 
     def gram(self):
         return self.F.gram() - self.total @ self.total.T / self.n

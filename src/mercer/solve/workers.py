@@ -35,7 +35,7 @@ class Workers:
         found = self._found()
         threads = sum(worker["nthreads"] for worker in found)
         self.limits = [worker["memory_limit"] for worker in found if worker["memory_limit"]]
-        self.n: int | None = None  # until points are given
+        self.exact: Any = None  # until points are given
         self.count = max(len(self.parts.blocks), SHARES_PER_THREAD * threads)
 
     def _found(self):
@@ -50,9 +50,8 @@ class Workers:
 
     def give(self, kernel, X):
         """Send the kernel and all its points, in double precision, to every worker: once."""
-        if self.n is not None and self.exact.values.X is X:
+        if self.exact is not None and self.exact.values.X is X:
             return
-        self.n = X.shape[0]
         self.exact = exact_shares(kernel, X)
         self.given = self._send(self.exact)
 
@@ -88,7 +87,8 @@ class Workers:
 
     def cuts(self):
         """(starts, stops) of rows that are worked on together."""
-        ends = np.unique(np.linspace(0, self.n, min(self.count, self.n) + 1).astype(int))
+        n = self.exact.n
+        ends = np.unique(np.linspace(0, n, min(self.count, n) + 1).astype(int))
         return ends[:-1].tolist(), ends[1:].tolist()
 
 

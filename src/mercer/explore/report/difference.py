@@ -37,7 +37,7 @@ def difference_page(result: Any, names: tuple[str, str]) -> str:
     points = [result.samples.some_points(which, POINTS) for which in (0, 1)]
     models = {"space": space_figure(result, points, names)}
     fields = [WitnessField.of(result, points, pair) for pair in leading_pairs(result, points)]
-    most = max((float(np.abs(field.values).max()) for field in fields), default=0.0) or 1.0
+    most = max([float(np.abs(field.values).max()) for field in fields], default=0.0) or 1.0
     for number, field in enumerate(fields):
         models[f"pair{number}"] = witness_figure(field, points, names, most)
     script, divs = components(models)
@@ -213,8 +213,9 @@ def _cells(rows):
 def _text(value):
     if not isinstance(value, (float, np.floating)):
         return _few_letters(str(value))
+    number = float(value)
     # A column of integers with gaps is read as floats.
-    return f"{value:.0f}" if value == np.round(value) and abs(value) < 1e15 else f"{value:.4g}"
+    return f"{number:.0f}" if number.is_integer() and abs(number) < 1e15 else f"{number:.4g}"
 
 
 def _short_numbers(text):
