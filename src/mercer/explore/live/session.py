@@ -533,7 +533,7 @@ class Session:
         ]
 
     def _kept_points(self):
-        found = {}
+        found: dict[str, np.ndarray] = {}
         for place in range(MOST_KEPT):
             points = self.kept[place].plane.points if place < len(self.kept) else None
             for axis, letter in enumerate("xy"):
