@@ -3,7 +3,7 @@
 import threading
 import webbrowser
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -57,7 +57,7 @@ def explore(
     chosen = parse_kernel(kernel) if kernel.strip() != "RBF()" else RBF("scale")
     if demo:
         X, y, shape = demo_data.all_digits()
-        data = files.Data(X, y, image_shape=shape)
+        data: Any = files.Data(X, y, image_shape=shape)
         target = "digit"
     else:
         data = files.read(

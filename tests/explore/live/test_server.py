@@ -74,7 +74,7 @@ def test_small_requests_do_not_stop_refinement(told):
 
 
 def test_a_fault_is_told_and_the_next_request_answered(told):
-    session, worker, updates, quiet = told
+    _, worker, updates, quiet = told
     quiet.clear()
     worker.ask({"do": "fail"})
     worker.ask({"do": "keep"})

@@ -50,7 +50,7 @@ def code_of(
     from ... import __all__ as public
 
     model = model_of(kernel, space, data)
-    method: Any = model if data.encoder is None else model.steps[-1][1]  # type: ignore[attr-defined]
+    method: Any = model if data.encoder is None else model.steps[-1][1]
     lines, made = [], _one_line(method)
     if isinstance(kernel, Projected) and learned_from is not None:
         made = made.replace(_one_line(kernel), f"Projected({kernel.kernel!r}, A)")

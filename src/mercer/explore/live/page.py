@@ -52,10 +52,11 @@ def picture(name: str, place: str, source: ColumnDataSource, hover: bool = True)
     """A square scatter of two columns of the source."""
     n = len(source.data["row"])
     size = float(np.clip(8 * (800 / n) ** 0.4, 3, 8))
+    shift = TOOLS if hover else 0.0
     panel = figure(
         name=name,
-        x_range=Range1d(TOOLS - REACH, TOOLS + REACH) if hover else Range1d(-REACH, REACH),
-        y_range=Range1d(-REACH, REACH),
+        x_range=Range1d(start=shift - REACH, end=shift + REACH),
+        y_range=Range1d(start=-REACH, end=REACH),
         aspect_ratio=1,
         sizing_mode="stretch_width",
         min_border=2,

@@ -66,7 +66,7 @@ def write_files(
     X, y = data.given
     rows = select(X, data.usable)
     model = model_of(kernel, space, data)
-    model = model.fit(rows) if y is None else model.fit(rows, y[data.usable])  # type: ignore[attr-defined]
+    model = model.fit(rows) if y is None else model.fit(rows, y[data.usable])
     save(model, folder / "model.mercer")
     comparison = comparison_of(kernels, data, max_points=REPORTED)
     comparison.to_html(folder / "report.html", title="Kernels explored")

@@ -30,7 +30,7 @@ class LiveServer:
         self.session = session
         self.port = _free_port(port)
         self.worker = Worker(session)
-        secret = secrets.token_urlsafe(32)
+        secret = secrets.token_urlsafe(32).encode()
         token = generate_session_id(secret_key=secret, signed=True)
         self.url = f"http://{ADDRESS}:{self.port}/?bokeh-session-id={token}"
         self._secret = secret

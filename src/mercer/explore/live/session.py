@@ -77,6 +77,7 @@ class Session:
         self.kernel.check_parameters()
         self.A: np.ndarray | None = None  # the learned metric, where it is on
         self.before_metric: Kernel | None = None
+        self._importances = np.empty(0)  # of the columns, in that metric
         self.view = PCA
         self.views = views_for(data)
         self.landmarks = np.random.default_rng(0).permutation(len(data))[:COARSE]
@@ -100,6 +101,12 @@ class Session:
     def full_kernel(self) -> Kernel:
         """The kernel with its learned metric, where that is on."""
         return self.kernel if self.A is None else Projected(self.kernel, self.A)
+
+    @property
+    def present(self) -> LiveSpace:
+        """The space of the last frame."""
+        assert self.space is not None
+        return self.space
 
     # --- requests ---------------------------------------------------------------------------------
 
@@ -292,8 +299,7 @@ class Session:
             if chosen is not None and kernel.is_proven:
                 self.landmarks = np.asarray(as_numpy(chosen))[:COARSE]
         else:
-            assert self.space is not None
-            space = self.space  # exact already; only the penalty is searched for once more
+            space = self.present  # exact already; only the penalty is searched for once more
             if space.alpha is not None:
                 space.alpha = space.path.best()[0]
         self._use(space)
@@ -321,6 +327,7 @@ class Session:
         """The view of the present space; t-SNE goes on for a while unless it is `once`."""
         if self.space is None:
             return
+        planes: Iterator[Plane]
         if self.view == TSNE:
             planes = self._tsne.frames(self.space, self.plane)
         else:
@@ -332,8 +339,7 @@ class Session:
                 return
 
     def _frame(self, stage, asked) -> Update:
-        space, judge = self.space, self.judge
-        assert space is not None
+        judge = self.judge
         assert self.plane is not None
         wrong = np.zeros(len(self.data)) if judge is None else judge.wrong
         return {
@@ -353,7 +359,7 @@ class Session:
         }
 
     def _numbers(self):
-        space, judge = self.space, self.judge
+        space, judge = self.present, self.judge
         return {
             "score": None if judge is None else judge.score,
             "score_name": None if judge is None else judge.name,
@@ -371,13 +377,13 @@ class Session:
 
     def _spectrum(self):
         """Shares of the variance, in percent; what the landmarks miss is in the total."""
-        space = self.space
+        space = self.present
         total = float(space.values.sum() + space.residuals @ space.diagonal)
         shares = 100 * space.values[:SPECTRUM] / (total or 1.0)
         return [round(float(v), 3) for v in shares]
 
     def _findings(self):
-        space = self.space
+        space = self.present
         measures = SimpleNamespace(
             validity=space.validity,
             longest_share=space.longest_share,
@@ -391,7 +397,7 @@ class Session:
     def _matrix(self):
         """k among some rows, ordered by class, as bytes from the smallest to the largest value."""
         rows = self._matrix_rows
-        kernel = self.space.kernel_map.kernel_
+        kernel = self.present.kernel_map.kernel_
         K = np.asarray(as_numpy(kernel(self.data.take(rows))), dtype=float)
         low, high = float(K.min()), float(K.max())
         scaled = (K - low) / (high - low) if high > low else np.zeros_like(K)
@@ -405,7 +411,7 @@ class Session:
 
     def _certificate(self):
         """A bound for the inner products of the coordinates, on some rows; None without one."""
-        space = self.space
+        space = self.present
         if space.validity == REFUTED or space.kernel_map.correction_:
             return {"bound": None, "proven": False, "rows": 0}
         some = np.linspace(0, len(self.data) - 1, min(CERTIFIED, len(self.data))).astype(int)
@@ -461,8 +467,9 @@ class Session:
             return
         apart = np.hypot(*(self.plane.points - [x, y]).T)
         nearest = int(apart.argmin())
-        on_a_row = apart[nearest] <= float(request.get("reach", 0.0))
-        self.focus = nearest if on_a_row else (x, y)
+        self.focus = (x, y)
+        if apart[nearest] <= float(request.get("reach", 0.0)):
+            self.focus = nearest
         yield self._about_focus()
 
     def _row(self, request):
@@ -478,14 +485,13 @@ class Session:
         yield {"about_point": None, "marks": self._marks()}
 
     def _about_focus(self) -> Update:
-        assert self.space is not None
         assert self.plane is not None
         focus, plane = self.focus, self.plane
         if isinstance(focus, tuple):
-            about = about_place(*focus, self.space, plane, self.data)
+            about = about_place(*focus, self.present, plane, self.data)
         else:
             assert focus is not None
-            about = about_row(focus, self.space, plane, self.data, self.judge)
+            about = about_row(focus, self.present, plane, self.data, self.judge)
         self._near = [near["index"] for near in about["neighbours"]]
         return {"about_point": about, "marks": self._marks()}
 
@@ -527,7 +533,7 @@ class Session:
         ]
 
     def _kept_points(self):
-        found = {}
+        found: dict[str, np.ndarray] = {}
         for place in range(MOST_KEPT):
             points = self.kept[place].plane.points if place < len(self.kept) else None
             for axis, letter in enumerate("xy"):
@@ -546,9 +552,8 @@ class Session:
         yield {"comparison": verdict_of(found), "status": ""}
 
     def _saved(self, request):
-        assert self.space is not None
         yield {"status": f"Writing to {self.folder} …"}
-        paths = write_files(self.folder, self.full_kernel, self.kernels(), self.space, self.data)
+        paths = write_files(self.folder, self.full_kernel, self.kernels(), self.present, self.data)
         yield {"saved": paths, "status": ""}
 
     def code(self) -> str:

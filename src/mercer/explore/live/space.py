@@ -67,7 +67,8 @@ class LiveSpace:
         What the landmarks do not see counts as spread evenly over all directions that are left.
         """
         missed = float(self.residuals @ self.diagonal)
-        unit = max(float(self.values.max(initial=0.0)), missed) or 1.0  # squares would overflow
+        largest = float(self.values.max(initial=0.0))
+        unit = max(largest, missed, float(np.finfo(float).tiny))  # squares would overflow
         values, missed = self.values / unit, missed / unit
         left = max(1, len(self.diagonal) - len(values))
         square = float((values**2).sum()) + missed**2 / left
