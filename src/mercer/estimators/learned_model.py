@@ -75,12 +75,13 @@ class LearnedModel(BaseEstimator):
         if weights is None:
             return X, y, None, np.arange(len(y))
         used = np.flatnonzero(weights > 0)
+        kept = None if np.all(weights[used] == 1) else weights[used]
         if len(used) == len(y):
-            return X, y, weights, used
+            return X, y, kept, used
         X = X if hasattr(X, "shape") else array_of_lists(X)
         if X.shape[0] != len(y):
             raise ValueError(_inconsistent(X.shape[0], len(y)))
-        return _rows(X, used), y[used], weights[used], used
+        return _rows(X, used), y[used], kept, used
 
     def _fit_targets(self, X, targets: Targets, used: np.ndarray) -> LeftOut:
         """Everything but the reading of y; `used` says which of the rows that were given X has."""
