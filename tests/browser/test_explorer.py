@@ -174,10 +174,11 @@ def test_points_are_hovered_clicked_and_drawn_around(digits, opened):
     )
     assert "Predicted here" in page.locator("#point").inner_text()
     corners = [(-1.05, -1.05), (-1.05, 1.05), (0.0, 1.05), (0.0, -1.05), (-1.05, -1.05)]
-    page.mouse.move(*_pixel(page, *corners[0]))
-    page.mouse.down()
-    for corner in corners[1:]:
-        page.mouse.move(*_pixel(page, *corner), steps=8)
+    pixels = [_pixel(page, *corner) for corner in corners]
+    page.mouse.move(*pixels[0])
+    page.mouse.down()  # and on at once: a long rest would be a press, not a drag
+    for pixel in pixels[1:]:
+        page.mouse.move(*pixel, steps=8)
     page.mouse.up()
     page.locator("#selection").wait_for(state="visible")
     inside = int((x < 0).sum())

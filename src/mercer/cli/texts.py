@@ -1,5 +1,7 @@
 """Columns of text for kernels on strings: which column they compare, and what is left out."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -64,7 +66,8 @@ def kept(table: pd.DataFrame, kernels: list) -> list[str]:
     for kernel in kernels:
         for part in (kernel, *kernel.get_params(deep=True).values()):
             if isinstance(part, OnColumns) and part.kernel.kind == "objects":
-                asked = [part.columns] if isinstance(part.columns, str) else part.columns
+                asked: Any = part.columns
+                asked = asked if isinstance(asked, (list, tuple)) else [asked]
                 names += [name for name in asked if isinstance(name, str)]
     known = set(map(str, table.columns))
     return [name for name in dict.fromkeys(names) if name in known]

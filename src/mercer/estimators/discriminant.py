@@ -277,7 +277,7 @@ class KernelDiscriminant(
     def decision_function(self, X: Data) -> Array:
         """log p(c | x) of each class, up to a common constant; with two, their difference."""
         scores = self.decision_(self._points(X))
-        return scores[:, 0] if len(self.classes_) == 2 else scores
+        return scores[:, 0] if scores.shape[1] == 1 else scores
 
     @on_fitted
     def predict(self, X: Data) -> Array:

@@ -17,6 +17,7 @@ import numpy as np
 from sklearn.base import clone
 
 from ...engine.arrays import as_numpy
+from ...engine.threads import one_blas_thread
 from ...kernels import Kernel, OnColumns, Projected
 from ...kernels.expressions import KERNELS, parse_kernel
 from ...learn import learn_kernel
@@ -281,7 +282,9 @@ class Session:
     def _frames(self, asked) -> Iterator[Update]:
         """The coarse space, the fine one, and the curves under the knobs."""
         data, kernel = self.data, self.full_kernel
-        self._use(space_of(kernel, data, self.landmarks, near=self._alpha))
+        # Matrices are small: threads of BLAS would wait for each other, and for the browser.
+        with one_blas_thread():
+            self._use(space_of(kernel, data, self.landmarks, near=self._alpha))
         yield from self._pictures(asked, "coarse", once=True)
         if len(data) > FINE:
             space = space_of(kernel, data)

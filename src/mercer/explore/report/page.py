@@ -4,6 +4,7 @@ import json
 import os
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -58,7 +59,7 @@ def page(comparison, title):
         models["residuals"] = figures.residuals(comparison)
     script, divs = components(models)
     many = len(comparison) > figures.MANY
-    parts = ["bokeh", "bokeh-gl"] if many else ["bokeh"]
+    parts: list[Any] = ["bokeh", "bokeh-gl"] if many else ["bokeh"]  # WebGL is a part of its own
     template = Environment(loader=FileSystemLoader(HERE), autoescape=True).get_template("page.html")
     return template.render(
         title=title,
