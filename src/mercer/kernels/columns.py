@@ -154,9 +154,11 @@ class OnColumns(Unary):
 
     def fourier_form(self) -> FourierForm | None:
         """Of a kernel that is bound to data: its columns are positions."""
-        form, columns = self.kernel.fourier_form(), self.columns
-        listed = [columns] if _is_one(columns) else list(columns)
-        return None if form is None else ColumnsForm(form, listed)
+        form, columns = self.kernel.fourier_form(), np.atleast_1d(np.asarray(self.columns))
+        if form is None or columns.dtype.kind not in "iu":
+            return None
+        listed = [int(c) for c in columns]
+        return ColumnsForm(form, listed)
 
     def _onnx_selected(self, X):
         positions = self.positions(X.width)

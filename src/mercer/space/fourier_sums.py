@@ -84,9 +84,9 @@ class FourierSums:
         if cross is not None:
             cross = cross - np.outer(mean, self.target)
         parts = (mean, scatter, cross, self.target)
-        mean, scatter, cross, target = (None if p is None else on_device_of(p, like) for p in parts)
+        moved = [None if p is None else on_device_of(p, like) for p in parts]
         largest = float(np.sum(space.amplitudes**2))
-        return Spread(n, mean, scatter, largest, cross, target, n * space.unseen)
+        return Spread(n, moved[0], moved[1], largest, moved[2], moved[3], n * space.unseen)
 
 
 @dataclass(frozen=True)
