@@ -14,6 +14,12 @@ pytest.importorskip("bokeh", reason="bokeh is not installed: mercer[report]")
 
 from mercer.cli import main
 
+# Processes that a shell starts in the background ignore Ctrl-C, and so would their children.
+START = (
+    "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "from mercer.cli import main; sys.exit(main())"
+)
+
 
 def _refused(monkeypatch, capfd, *arguments):
     monkeypatch.setattr(sys, "argv", ["mercer", "explore", *map(str, arguments)])
@@ -37,7 +43,7 @@ def test_a_file_is_served_until_ctrl_c(tmp_path):
     frame = pd.DataFrame({"x": rng.normal(size=60), "town": rng.choice(["Rome", "Oslo"], 60)})
     frame["y"] = np.where(frame["x"] > 0, "up", "down")
     frame.to_csv(tmp_path / "data.csv", index=False)
-    command = [sys.executable, "-m", "mercer.cli", "explore", "data.csv", "-t", "y", "--no-open"]
+    command = [sys.executable, "-c", START, "explore", "data.csv", "-t", "y", "--no-open"]
     with subprocess.Popen(
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as running:
