@@ -52,7 +52,7 @@ right.set(xlabel="$x_1^2 - x_2^2$", ylabel=r"$\sqrt{2} x_1 x_2$", zlabel="$x_1^2
 right.set(xticks=[], yticks=[], zticks=[])
 for axis in (right.xaxis, right.yaxis, right.zaxis):
     axis.labelpad = -10
-right.set_box_aspect((1, 1, 0.9), zoom=1.05)
+right.set_box_aspect((1, 1, 0.9), zoom=0.9)
 plt.show()
 
 # %%

@@ -73,7 +73,7 @@ class ComparisonDisplay:
             self._share_limits(self.axes_[-1])
         if names:
             self._legend()
-        letters = int(width / LETTER)
+        letters = int(width / (1.3 * LETTER))  # bold and larger
         headline = textwrap.fill(literally(c.headline, 160), letters)
         if c.spaces[0].score is not None:
             headline += f"\n({c.score_name} of each on left-out rows)"
