@@ -180,7 +180,8 @@ def solve_iteratively(
 def _not_converged(solution, run, tol):
     wanted = tol * solution.norms
     ratio = np.full(len(wanted), np.inf)  # of a function that is still zero
-    np.divide(solution.error_norms, wanted, out=ratio, where=wanted > 0)
+    with np.errstate(over="ignore"):  # of one that is nearly zero
+        np.divide(solution.error_norms, wanted, out=ratio, where=wanted > 0)
     j = int(np.argmax(ratio))
     rank, n = solution.rank, solution.coef.shape[0]
     why, what = {
