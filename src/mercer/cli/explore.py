@@ -25,7 +25,8 @@ def explore(
         typer.Argument(help="csv, tsv, xlsx, jsonl, parquet (also gz), npz; - is standard input."),
     ] = None,
     target: Annotated[
-        str | None, typer.Option("--target", "-t", help="Column with the classes or numbers to predict.")
+        str | None,
+        typer.Option("--target", "-t", help="The column to predict: numbers or classes."),
     ] = None,
     kernel: Annotated[
         str, typer.Option("--kernel", "-k", help="Where to begin, such as 'RBF() + Linear()'.")
@@ -47,7 +48,10 @@ def explore(
         bool, typer.Option("--open/--no-open", help="Show the page in a browser.")
     ] = True,
     sep: Annotated[str | None, typer.Option("--sep", help="What separates columns.")] = None,
-    encoding: Annotated[str | None, typer.Option("--encoding", help="Of the text file; found out where it is not given.")] = None,
+    encoding: Annotated[
+        str | None,
+        typer.Option("--encoding", help="Detected if not given."),
+    ] = None,
 ):
     """Move a slider, see the kernel's feature space change: a page served from this machine."""
     from ..explore.live import explore as start
