@@ -109,8 +109,8 @@ def test_the_page_draws_a_column_of_a_frame_unless_samples_are_given(rng):
     kernel = OnColumns(WeisfeilerLehman(1), "molecule") + OnColumns(Linear(), ["weight"])
     options = {"cv": 2, "repeats": 1, "embeddings": []}
     comparison = compare_kernels(frame, [0, 1] * 6, [kernel], **options)
-    images, texts = samples.described(comparison)
+    images, texts = samples.described(comparison, samples.seen_by(comparison))
     assert len(strokes(images[0])[drawings.COLOURS[0]]) == 6
     assert "weight: " in texts[0]
     named = compare_kernels(frame, [0, 1] * 6, [kernel], samples=["a molecule"] * 12, **options)
-    assert samples.described(named) == (None, ["a molecule"] * 12)
+    assert samples.described(named, samples.seen_by(named)) == (None, ["a molecule"] * 12)

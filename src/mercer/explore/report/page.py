@@ -10,7 +10,7 @@ import numpy as np
 
 from ...kernels.points import naming
 from ..plots.style import MOST_IN_LEGEND, as_comparison, classes_of, is_numeric_target, looks
-from .samples import described, values_of
+from .samples import described, seen_by, values_of
 
 HERE = Path(__file__).parent
 MOST_IN_CONFUSION = 20
@@ -42,7 +42,7 @@ def page(comparison, title):
         raise ImportError("the page needs Bokeh: pip install 'mercer[report]'.") from None
     from . import figures
 
-    images, texts = described(comparison)
+    images, texts = described(comparison, seen_by(comparison))
     source = figures.data_source(comparison, images, texts)
     shown = figures.everyone()
     longest = max(len(space.spectrum) for space in comparison.spaces)

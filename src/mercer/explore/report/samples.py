@@ -16,15 +16,16 @@ MOST_VALUES, LONGEST_TEXT = 8, 240
 MOST_COLUMNS = 40
 
 
-def described(comparison):
-    """(thumbnails or None, texts): one of each for every point."""
+def described(comparison, kernel=None):
+    """(thumbnails or None, texts): one of each for every point. Objects are drawn as the kernel
+    sees them, where one is given."""
     shown = comparison.shown
     n = len(comparison)
     if shown is None:
         return None, [""] * n
     drawn = None
-    if comparison.shows_points:
-        drawn = drawings.of_objects(comparison.spaces[0].kernel, shown)
+    if kernel is not None:
+        drawn = drawings.of_objects(kernel, shown)
     if drawn is not None:
         images, texts = drawn
         if is_frame(shown) and shown.shape[1] > 1:
@@ -41,6 +42,11 @@ def described(comparison):
     if isinstance(shown, np.ndarray) and shown.ndim == 2:
         return None, _values(shown, [f"x{i}" for i in range(shown.shape[1])])
     return None, [_short(str(item)) for item in shown]
+
+
+def seen_by(comparison):
+    """The kernel whose objects are drawn; None where the user gave pictures or texts instead."""
+    return comparison.spaces[0].kernel if comparison.shows_points else None
 
 
 def values_of(comparison):
