@@ -458,7 +458,7 @@ def test_valid_kernels_are_not_corrected(X, how):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"basis": "fourier"}, "basis must be one of cholesky"),
+        ({"basis": "wavelets"}, "basis must be one of cholesky"),
         ({"pivots": "best"}, "pivots must be one of greedy"),
         ({"indefinite": "ignore"}, "indefinite must be one of raise"),
         ({"max_rank": 0}, "max_rank must be a positive integer or None, got 0"),

@@ -16,15 +16,15 @@ from mercer import (
     Projected,
     RationalQuadratic,
 )
-from mercer.kernels.spectral import (
+from mercer.kernels.densities import (
     TooManyModesError,
-    common_periods,
     gaussian_density,
     images_of,
     matern_density,
     rational_density,
     rational_images,
 )
+from mercer.kernels.spectral import common_periods
 
 CASES = [
     (RBF(20.0), 1),

@@ -157,7 +157,7 @@ class KernelDiscriminant(
         y = labels_of(held_column(y, X)) if is_dask(y) and not is_dask(X) else held_column(y, X)
         self._check_shrinkage()
         self._check_form()
-        self.form_ = self.form
+        self.form_, self.n_iter_ = self.form, 1  # a direct solve is one step
         if self.form == "iterative":
             self._fit_iterative(X, self._check(X, y), workers)
             return None

@@ -197,7 +197,9 @@ def _rows(X, rows):
 
 def _distinct(X, weighted):
     """The distinct rows of an array of numbers: repeated rows and weights then scale alike."""
-    if not is_array(X) or X.dtype.kind not in "fiu" or not (weighted or has_copies(X)):
+    if not is_array(X) or X.dtype.kind not in "fiu" or 0 in X.shape:
+        return X
+    if not (weighted or has_copies(X)):
         return X
     order, new = by_value(X)
     return X[order[new]]

@@ -6,9 +6,10 @@ import numpy as np
 
 from ..engine.arrays import in_place, namespace
 from .base import ALL, Kernel
+from .densities import images_of, matern_density
 from .geometry import dense_rows, ones_for, over_columns
 from .parameters import RULES, as_numbers, check_per_column, gamma_from_data, per_column_or_number
-from .spectral import ByColumn, FourierForm, RadialForm, images_of, matern_density
+from .spectral import ByColumn, FourierForm, RadialForm
 from .types import Array, Gamma, Tensor, Tile
 
 

@@ -11,6 +11,13 @@ from ..engine.arrays import in_place, is_numpy, namespace
 from ..engine.forms import Form
 from .base import ALL, Kernel, is_number, require
 from .capabilities import NoOnnxForm
+from .densities import (
+    gaussian_density,
+    images_of,
+    matern_density,
+    rational_density,
+    rational_images,
+)
 from .geometry import EuclideanFrame, dense_rows, ones_for, square_root
 from .matern import MANY_DERIVATIVES, matern_of_large_nu
 from .parameters import (
@@ -21,17 +28,7 @@ from .parameters import (
     gamma_from_data,
     per_column,
 )
-from .spectral import (
-    ByColumn,
-    FourierForm,
-    PeriodicForm,
-    RadialForm,
-    gaussian_density,
-    images_of,
-    matern_density,
-    rational_density,
-    rational_images,
-)
+from .spectral import ByColumn, FourierForm, PeriodicForm, RadialForm
 from .types import Array, Gamma, PerColumn, Tensor, Tile
 
 

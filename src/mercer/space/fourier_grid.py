@@ -9,7 +9,8 @@ import scipy.sparse
 
 from ..engine.arrays import as_numpy, rows_of
 from ..engine.memory import MemoryLimitError, budget, readable
-from ..kernels.spectral import TooManyModesError, common_periods
+from ..kernels.densities import TooManyModesError
+from ..kernels.spectral import common_periods
 from .fourier import Fourier
 
 # Relative to k(x, x), where none is asked for; and the smallest that rounding leaves room for.
