@@ -23,6 +23,9 @@ from mercer.engine.threads import (
 @pytest.fixture(autouse=True)
 def two_blas_threads():
     """Two threads, whatever the machine has: then one is a change that can be seen."""
+    for thread in threading.enumerate():  # of an explorer that was stopped in the midst of a step
+        if thread.name.startswith("mercer-"):
+            thread.join(60)
     with threadpool_limits(2, user_api="blas"):
         if _blas_threads() != 2:
             pytest.skip("this BLAS cannot run on two threads")
