@@ -4,7 +4,6 @@ from importlib import import_module as _import_module
 from importlib.metadata import version as _version
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from .estimators.classifier import KernelClassifier
 from .estimators.discriminant import KernelDiscriminant
 from .estimators.kernel_map import KernelMap
 from .estimators.kernelized import Kernelized
@@ -12,7 +11,6 @@ from .estimators.mds import ClassicalMDS
 from .estimators.pca import KernelPCA
 from .estimators.pca_l1 import KernelPCAL1
 from .estimators.preimage import preimage
-from .estimators.regressor import KernelRegressor
 from .estimators.ridge import KernelRidge
 from .estimators.ridge_cv import KernelRidgeCV
 from .expansion import RKHSFunction
@@ -50,15 +48,17 @@ from .kernels import (
     as_kernel,
     check_mercer,
 )
-from .learn import LearnedKernel, learn_kernel
 from .rows.streamed import Chunks
 
 if _TYPE_CHECKING:
+    from .estimators.classifier import KernelClassifier
+    from .estimators.regressor import KernelRegressor
     from .estimators.table import TableEncoder
     from .explore.compare import KernelComparison, compare_kernels
     from .explore.plots import FeatureSpaceDisplay, GramDisplay, ResidualDisplay, SpectrumDisplay
     from .export.files import ModelFileError, load, save
     from .export.onnx import to_onnx
+    from .learn import LearnedKernel, learn_kernel
     from .statistics.drift import DriftDetector
     from .statistics.embedding import distance_between, mean_embedding
     from .statistics.independence import independence_test
@@ -67,8 +67,12 @@ if _TYPE_CHECKING:
 
 __version__ = _version("mercer")
 
-# Comparing, drawing and exporting load much of scikit-learn: imported when first used.
+# Learning, comparing, drawing and exporting load much of scikit-learn: imported when first used.
 _WHERE = {
+    "KernelClassifier": "estimators.classifier",
+    "KernelRegressor": "estimators.regressor",
+    "LearnedKernel": "learn",
+    "learn_kernel": "learn",
     "TableEncoder": "estimators.table",
     "KernelComparison": "explore.compare",
     "compare_kernels": "explore.compare",

@@ -21,7 +21,6 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
-import scipy.signal
 from scipy.special import ive
 
 from .densities import TooManyModesError
@@ -307,7 +306,9 @@ class ProductForm(FourierForm):
         error = self.left.size * b.error + self.right.size * a.error + a.error * b.error
         if all(1 in pair for pair in zip(a.weights.shape, b.weights.shape)):
             return Series(a.weights * b.weights, error)
-        weights = scipy.signal.convolve(a.weights, b.weights)
+        from scipy.signal import convolve  # slow to import, and rarely needed
+
+        weights = convolve(a.weights, b.weights)
         # Rounding, by the fast Fourier transform, of all that is added up.
         lost = ROUNDING * self.size + float(-weights[weights < 0].sum())
         return Series(mirrored(_orthant(np.maximum(weights, 0.0))), error + lost)
