@@ -35,6 +35,25 @@ def alarm_two_samples(n, d, max_rank, seed):
     return two_sample_test(X, Y, kernel, n_permutations=PERMUTATIONS, random_state=seed).differs
 
 
+def alarm_of_reference(n, d, max_rank, seed):
+    """The two-sample test written down once more: exact kernel matrices, rows permuted one by one.
+
+    Only the way in which scales are combined is the library's (`judge`). Its samples are those of
+    `alarm_two_samples`; `max_rank` has no meaning here.
+    """
+    from mercer.statistics.permutations import judge
+
+    rng = np.random.default_rng([n, d, seed])
+    draw = rng.exponential if seed % 2 else rng.normal
+    X, Y = draw(size=(n, d)), draw(size=(n, d))
+    Z, scales = np.concatenate([X, Y]), (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+    squared = ((Z[:, None, :] - Z[None, :, :]) ** 2).sum(axis=2) / (d * Z.var())
+    signs = np.repeat([1.0, -1.0], n)
+    signs = np.stack([signs, *(rng.permutation(signs) for _ in range(PERMUTATIONS))])
+    mmd = [((signs @ np.exp(-squared / s**2)) * signs).sum(axis=1) / n**2 for s in scales]
+    return judge(np.stack(mmd, axis=1), LEVEL, scales).p_value <= LEVEL
+
+
 def alarm_independence(n, d, max_rank, seed):
     """Whether independent columns are taken for dependent."""
     from mercer import KernelMap, independence_test
@@ -112,7 +131,11 @@ def standard_error(share, simulations):
 
 
 def levels(options, save):
-    tests = {"two-sample": alarm_two_samples, "independence": alarm_independence}
+    tests = {
+        "two-sample": alarm_two_samples,
+        "independence": alarm_independence,
+        "reference": alarm_of_reference,
+    }
     for test, alarm in tests.items():
         if test not in options.tests:
             continue
