@@ -1,6 +1,6 @@
 """What KernelRegressor and KernelClassifier share: a table in, a learned kernel, one exact fit."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,12 +17,16 @@ from ..engine.arrays import (
 )
 from ..kernels import Kernel
 from ..kernels.points import as_vectors, take
+from ..learn.choose_columns import choose_columns
 from ..learn.landmark_model import LandmarkModel
 from ..learn.last_fit import SOLVERS, last_fit
 from ..learn.learn_kernel import learn_from
 from ..learn.observations import Observations, by_value, has_copies
 from ..learn.targets import Targets, as_generator, check_weights
 from .table import TableEncoder, array_of_lists
+
+# Ranks are tried up to so many columns of values: the metric is a matrix with a row for each.
+MOST_RANKED = 100
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,7 @@ class LearnedModel(BaseEstimator):
     """A table encoder, a learned kernel, and ridge with an intercept on all rows."""
 
     _task = "regression"
+    encoder_: TableEncoder | None
 
     def __init__(
         self,
@@ -89,7 +94,9 @@ class LearnedModel(BaseEstimator):
         if Z.shape[0] != targets.columns.shape[0]:
             raise ValueError(_inconsistent(Z.shape[0], targets.columns.shape[0]))
         rng = as_generator(self.random_state)
-        rows = Observations.of(Z, targets.columns, targets.weights)
+        rows = self._with_chosen_columns(
+            Observations.of(Z, targets.columns, targets.weights), targets, rng.spawn(1)[0]
+        )
         self.learn_report_ = learn_from(
             rows,
             targets,
@@ -126,6 +133,27 @@ class LearnedModel(BaseEstimator):
         self.left_out_ = used[which]
         return LeftOut(T, fit.residuals[place] + own, as_numpy(variances)[place], weights)
 
+    def _with_chosen_columns(self, rows, targets, rng):
+        """Rows with or without the ranks of numbers, as leave-one-out says; the encoder follows."""
+        if self.encoder_ is None or not self.encoder_.ranks:
+            return rows
+        columns = np.arange(rows.X.shape[1])
+        values = np.setdiff1d(columns, self.encoder_.rank_outputs_)
+        chosen = values
+        if len(values) < len(columns) and len(values) <= MOST_RANKED and not targets.constant:
+            chosen = choose_columns(
+                rows,
+                targets,
+                [values, columns],
+                metric=self.metric,
+                n_rounds=self.n_rounds,
+                rng=rng,
+            )
+        if chosen is columns:
+            return rows
+        self.encoder_ = self.encoder_.without_ranks()
+        return replace(rows, X=rows.X[:, values])
+
     def _encoded(self, X, reset, weighted=False):
         """The rows as a matrix of floats: through the encoder, or as they are on a device."""
         if not hasattr(X, "shape"):
@@ -148,7 +176,9 @@ class LearnedModel(BaseEstimator):
             X = as_vectors(X)  # says how to reshape
         validate_data(self, X, reset=reset, skip_check_array=True)
         if reset:
-            self.encoder_ = TableEncoder().fit(_distinct(X, weighted))
+            # A kernel that was given may be made for the columns as they are.
+            encoder = TableEncoder(ranks=self.kernel is None)
+            self.encoder_ = encoder.fit(_distinct(X, weighted))
         assert self.encoder_ is not None
         return self.encoder_.transform(X)
 
