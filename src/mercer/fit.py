@@ -210,7 +210,8 @@ def _transformed(rows, step, columns):
 
 
 def _depends_on_data(kernel):
-    return any(isinstance(v, str) and v in RULES for v in kernel.get_params(deep=True).values())
+    given = (v for part in kernel.parts() for v in part.get_params(deep=False).values())
+    return any(isinstance(v, str) and v in RULES for v in given)
 
 
 # --- rows that are held ---------------------------------------------------------------------------

@@ -6,6 +6,8 @@ pairwise products, powers take the symmetric ones.
 
 import math
 from collections.abc import Sequence
+from functools import reduce
+from operator import add, mul
 
 import numpy as np
 from scipy.sparse import issparse
@@ -13,7 +15,7 @@ from scipy.sparse import issparse
 from ..engine.arrays import device, in_place, integer_power, namespace
 from ..engine.forms import Form
 from .base import ALL, NODES, Kernel, is_integer, is_number, require
-from .composite import Binary, FunctionOf
+from .composite import Binary, FunctionOf, said_by_all
 from .hashing import MOST_COLUMNS, row_products, side_by_side
 from .monomials import (
     BYTES_A_MONOMIAL,
@@ -97,55 +99,58 @@ class Sum(Binary):
 
     in_expressions = False
     precedence = 1
-
-    def __repr__(self) -> str:
-        return f"{printed_in(self.left, 1)} + {printed_in(self.right, 2)}"
+    symbol = "+"
 
     def against(self, S: Array) -> Tile:
-        left, right = self.left.against(S), self.right.against(S)
+        first, *others = (term.against(S) for term in self.terms)
 
         def tile(rows, columns=ALL):
-            t = left(rows, columns)
-            t += right(rows, columns)
+            t = first(rows, columns)
+            for other in others:
+                t += other(rows, columns)
             return t
 
         return tile
 
     def diagonal(self, X: Array) -> Array:
-        return self.left.diagonal(X) + self.right.diagonal(X)
+        return reduce(add, (term.diagonal(X) for term in self.terms))
 
     def magnitude(self, X: Array) -> Array:
-        return self.left.magnitude(X) + self.right.magnitude(X)
+        return reduce(add, (term.magnitude(X) for term in self.terms))
 
     def features(self, X: Array) -> Array:
-        F, G = self._maps(X)
-        if issparse(F):
-            return side_by_side(F, G)
-        return namespace(F, G).concat([F, G], axis=1)
+        maps = self._maps(X)
+        if issparse(maps[0]):
+            return reduce(side_by_side, maps)
+        return namespace(*maps).concat(maps, axis=1)
 
     def _dimension(self, left, right):
         return min(left + right, LARGEST_DIMENSION)
 
     def fused_form(self) -> Form | None:
-        forms = self._forms()
-        return None if forms is None else forms[0] + forms[1]
+        forms = said_by_all(term.fused_form() for term in self.terms)
+        return None if forms is None else reduce(add, forms)
 
     def fourier_form(self) -> FourierForm | None:
-        left, right = self.left.fourier_form(), self.right.fourier_form()
-        return None if left is None or right is None else left + right
+        forms = said_by_all(term.fourier_form() for term in self.terms)
+        return None if forms is None else reduce(add, forms)
 
     def rounding(self, S: Array) -> float:
-        return max(self.left.rounding(S), self.right.rounding(S))
+        terms = self.terms
+        # Every addition beyond the first rounds once more, by half a unit.
+        return max(term.rounding(S) for term in terms) + (len(terms) - 2) / 2
 
     def onnx_values(self, X: Tensor, S: Array) -> Tensor:
-        return self.left.onnx_values(X, S) + self.right.onnx_values(X, S)
+        return reduce(add, (term.onnx_values(X, S) for term in self.terms))
 
     def onnx_diagonal(self, X: Tensor) -> Tensor:
-        return self.left.onnx_diagonal(X) + self.right.onnx_diagonal(X)
+        return reduce(add, (term.onnx_diagonal(X) for term in self.terms))
 
     def onnx_features(self, X: Tensor) -> Tensor:
-        F, G = self.left.onnx_features(X), self.right.onnx_features(X)
-        return F.concat(G).of_width(F.width + G.width)
+        def beside(F, G):
+            return F.concat(G).of_width(F.width + G.width)
+
+        return reduce(beside, (term.onnx_features(X) for term in self.terms))
 
 
 class Product(Binary):
@@ -153,58 +158,61 @@ class Product(Binary):
 
     in_expressions = False
     precedence = 2
-
-    def __repr__(self) -> str:
-        return f"{printed_in(self.left, 2)} * {printed_in(self.right, 3)}"
+    symbol = "*"
 
     def against(self, S: Array) -> Tile:
-        left, right = self.left.against(S), self.right.against(S)
+        first, *others = (term.against(S) for term in self.terms)
 
         def tile(rows, columns=ALL):
-            t = left(rows, columns)
-            t *= right(rows, columns)
+            t = first(rows, columns)
+            for other in others:
+                t *= other(rows, columns)
             return t
 
         return tile
 
     def diagonal(self, X: Array) -> Array:
-        return self.left.diagonal(X) * self.right.diagonal(X)
+        return reduce(mul, (term.diagonal(X) for term in self.terms))
 
     def magnitude(self, X: Array) -> Array:
-        return self.left.magnitude(X) * self.right.magnitude(X)
+        return reduce(mul, (term.magnitude(X) for term in self.terms))
 
     def features(self, X: Array) -> Array:
-        F, G = self._maps(X)
-        if issparse(F):
-            return row_products(F, G)
-        require_room(F, F.shape[1] * G.shape[1])
-        xp = namespace(F, G)
-        return xp.reshape(F[:, :, None] * G[:, None, :], (F.shape[0], F.shape[1] * G.shape[1]))
+        maps = self._maps(X)
+        return reduce(row_products if issparse(maps[0]) else _pairwise_products, maps)
 
     def _dimension(self, left, right):
         return min(left * right, MOST_COLUMNS)  # beyond, pairs of sparse columns are hashed
 
     def fused_form(self) -> Form | None:
-        forms = self._forms()
-        return None if forms is None else forms[0] * forms[1]
+        forms = said_by_all(term.fused_form() for term in self.terms)
+        return None if forms is None else reduce(mul, forms)
 
     def fourier_form(self) -> FourierForm | None:
-        left, right = self.left.fourier_form(), self.right.fourier_form()
-        return None if left is None or right is None else left * right
+        forms = said_by_all(term.fourier_form() for term in self.terms)
+        return None if forms is None else reduce(mul, forms)
 
     def rounding(self, S: Array) -> float:
-        return self.left.rounding(S) + self.right.rounding(S)
+        return sum(term.rounding(S) for term in self.terms)
 
     def onnx_values(self, X: Tensor, S: Array) -> Tensor:
-        return self.left.onnx_values(X, S) * self.right.onnx_values(X, S)
+        return reduce(mul, (term.onnx_values(X, S) for term in self.terms))
 
     def onnx_diagonal(self, X: Tensor) -> Tensor:
-        return self.left.onnx_diagonal(X) * self.right.onnx_diagonal(X)
+        return reduce(mul, (term.onnx_diagonal(X) for term in self.terms))
 
     def onnx_features(self, X: Tensor) -> Tensor:
-        F, G = self.left.onnx_features(X), self.right.onnx_features(X)
-        i, j = (index.ravel() for index in np.indices((F.width, G.width)))
-        return (F.columns(i) * G.columns(j)).of_width(len(i))
+        def times(F, G):
+            i, j = (index.ravel() for index in np.indices((F.width, G.width)))
+            return (F.columns(i) * G.columns(j)).of_width(len(i))
+
+        return reduce(times, (term.onnx_features(X) for term in self.terms))
+
+
+def _pairwise_products(F, G):
+    require_room(F, F.shape[1] * G.shape[1])
+    xp = namespace(F, G)
+    return xp.reshape(F[:, :, None] * G[:, None, :], (F.shape[0], F.shape[1] * G.shape[1]))
 
 
 class Scaled(FunctionOf):

@@ -1,6 +1,7 @@
 """scikit-learn's protocol of parameters: what `clone`, grids and nested names rest on."""
 
 import inspect
+from functools import cache
 from typing import Any, Self
 
 
@@ -13,20 +14,31 @@ class Parametrized:
 
     @classmethod
     def _get_param_names(cls) -> list[str]:
-        if cls.__init__ is object.__init__:
-            return []
-        names = list(inspect.signature(cls.__init__).parameters)
-        return sorted(names[1:])  # all but self
+        return list(_parameter_names(cls.__init__))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name; with `deep` also those of kernels inside, as "left__gamma"."""
+        if not deep:
+            return {name: getattr(self, name) for name in self._get_param_names()}
+        # A list instead of calls: sums of a thousand terms are a thousand levels deep.
         found: dict[str, Any] = {}
-        for name in self._get_param_names():
-            value = getattr(self, name)
-            if deep and hasattr(value, "get_params") and not isinstance(value, type):
+        todo = self._named_parameters("")
+        while todo:
+            name, value, is_open = todo.pop()
+            if not is_open or not hasattr(value, "get_params") or isinstance(value, type):
+                found[name] = value
+                continue
+            todo.append((name, value, False))
+            if isinstance(value, Parametrized):
+                todo += value._named_parameters(f"{name}__")
+            else:
                 found |= {f"{name}__{inner}": v for inner, v in value.get_params().items()}
-            found[name] = value
         return found
+
+    def _named_parameters(self, prefix):
+        """Names, values and whether their own parameters are wanted; the first one last."""
+        names = reversed(self._get_param_names())
+        return [(prefix + name, getattr(self, name), True) for name in names]
 
     def set_params(self, **params: object) -> Self:
         """Set parameters by name, nested ones as in ``set_params(left__gamma=0.1)``."""
@@ -50,3 +62,10 @@ class Parametrized:
     def with_parameters(self, **changed: object) -> Self:
         """A copy of the same class with some parameters changed."""
         return type(self)(**self.get_params(deep=False) | changed)
+
+
+@cache
+def _parameter_names(init):
+    if init is object.__init__:
+        return ()
+    return tuple(sorted(list(inspect.signature(init).parameters)[1:]))  # all but self
