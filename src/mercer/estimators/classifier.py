@@ -37,14 +37,22 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
     Parameters
     ----------
     kernel : Kernel, str or None, default=None
-        None chooses. A kernel or an expression keeps its form and has its lengths tuned.
+        None: chosen from the data. A kernel or an expression keeps its form, and its length scales
+        are tuned.
     metric : {"full", "diagonal", None}, default="full"
+        "full" finds directions that matter, "diagonal" one weight per column, None leaves the
+        columns as they are.
     max_landmarks : int, default=1500
+        Largest number of landmarks in the search.
     n_rounds : int, default=10
+        Largest number of rounds in each stage of the search.
     solver : {"auto", "direct", "iterative", "landmarks"}, default="auto"
+        Of the last fit, as in :class:`mercer.KernelRegressor`.
     memory_limit : int, str or None, default=None
+        Bytes ("2GB") for the last fit; None: 60 % of what is free.
     random_state : int or None, default=0
     verbose : bool, default=False
+        Show progress, with the leave-one-out error so far.
 
     Attributes
     ----------

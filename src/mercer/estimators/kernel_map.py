@@ -22,8 +22,8 @@ from ..kernels.points import naming, short
 from ..kernels.types import Array, Data, Input, RandomState
 from ..rows.dask import is_dask
 from ..rows.gather import held_if_few, held_whole
+from ..rows.in_step import is_stream
 from ..rows.lazy import lazily
-from ..rows.streamed import is_stream
 from ..space.indefinite import OPTIONS
 from .base import (
     KernelEstimator,
@@ -72,7 +72,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         and OnColumns): cosines and sines that are known before any data, with one error bound for
         every pair in a box. It has no landmarks, and is chosen only by name.
     max_rank : int or None, default=None
-        Most landmarks. None: as many as `tol` asks for.
+        Largest number of landmarks. None: as many as `tol` needs.
     tol : float or None, default=None
         Largest residual rho^2(x) / k(x, x) left at training points. None: rounding (64 eps while
         the kernel matrix fits the memory, 256 eps beyond). Directions that small are exact for

@@ -32,12 +32,15 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
     Parameters
     ----------
     kernel : Kernel, str or None, default=None
-        None chooses. A kernel or an expression keeps its form and has its lengths tuned.
+        None: chosen from the data. A kernel or an expression keeps its form, and its length scales
+        are tuned.
     metric : {"full", "diagonal", None}, default="full"
+        "full" finds directions that matter, "diagonal" one weight per column, None leaves the
+        columns as they are.
     max_landmarks : int, default=1500
-        Of the search, and of the uncertainty.
+        Largest number of landmarks, in the search and for the uncertainty.
     n_rounds : int, default=10
-        Most rounds of each stage of the search.
+        Largest number of rounds in each stage of the search.
     solver : {"auto", "direct", "iterative", "landmarks"}, default="auto"
         Of the last fit. "direct" stores and factors the kernel matrix, "iterative" solves the same
         equations without storing it, "landmarks" fits a function of 4000 rows only. "auto" takes
@@ -46,7 +49,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         Bytes ("2GB") for the last fit; None: 60 % of what is free.
     random_state : int or None, default=0
     verbose : bool, default=False
-        Show progress, with the present leave-one-out error.
+        Show progress, with the leave-one-out error so far.
 
     Attributes
     ----------
