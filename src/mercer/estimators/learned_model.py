@@ -160,6 +160,7 @@ class LearnedModel(BaseEstimator):
                 rows, targets, sets, metric=metric, n_rounds=self.n_rounds, rng=rng
             )
         if len(chosen) < len(columns):
+            assert self.encoder_ is not None
             self.encoder_ = self.encoder_.without_ranks()
             rows = replace(rows, X=rows.X[:, chosen])
         return rows, metric, predicted

@@ -6,7 +6,7 @@ each of five parts, and the rows of the part are predicted: these errors choose 
 and say how good the model is.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,15 +14,17 @@ import numpy as np
 from ..engine import tiles
 from ..engine.arrays import as_numpy
 from ..kernels import Kernel
+from ..kernels.points import take
 from .exact import best_penalty, solved_directly
 from .learn_kernel import FAMILIES, learn_from
 from .observations import Observations
 from .targets import Targets
 
 FOLDS = 5
-# Tables with at most so many rows, or rows per column, are small; more than MOST_ROWS take too long.
-SMALL_ROWS, SMALL_RATIO, MOST_ROWS = 200, 30, 3000
-# A metric is learned from that many rows on; further columns are tried from that many per column on.
+# Tables with at most so many rows, or rows per column, are small. With more than MOST_ROWS the
+# searches take too long.
+SMALL_ROWS, SMALL_RATIO, MOST_ROWS = 100, 20, 3000
+# Rows from which on a metric is learned, and rows per column from which on more columns are tried.
 LEAST_ROWS, LEAST_RATIO = 50, 10
 # Landmarks of the searches without a part.
 LANDMARKS = 300
@@ -86,11 +88,7 @@ def _better(new, best):
 
 
 def _of_columns(rows, columns):
-    every = np.arange(rows.n)
-    some = rows.some(every)
-    return Observations(
-        some.X[:, columns], some.T, some.weights, some.share, some.spread, some.group, None
-    )
+    return replace(rows, X=take(rows.X.T, columns).T)
 
 
 def _predicted(
