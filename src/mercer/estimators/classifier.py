@@ -37,25 +37,37 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
     Parameters
     ----------
     kernel : Kernel, str or None, default=None
-        None chooses. A kernel or an expression keeps its form and has its lengths tuned.
+        None: chosen from the data. A kernel or an expression keeps its form, and its length scales
+        are tuned.
     metric : {"full", "diagonal", None}, default="full"
+        "full" finds directions that matter, "diagonal" one weight per column, None leaves the
+        columns as they are. On tables with few rows per column less than that is learned where
+        rows that the metric has not seen are predicted better without it: see `metric_`.
     max_landmarks : int, default=1500
+        Largest number of landmarks in the search.
     n_rounds : int, default=10
+        Largest number of rounds in each stage of the search.
     solver : {"auto", "direct", "iterative", "landmarks"}, default="auto"
+        Of the last fit, as in :class:`mercer.KernelRegressor`.
     memory_limit : int, str or None, default=None
+        Bytes ("2GB") for the last fit; None: 60 % of what is free.
     random_state : int or None, default=0
     verbose : bool, default=False
+        Show progress, with the leave-one-out error so far.
 
     Attributes
     ----------
     classes_ : ndarray
     learn_report_ : LearnedKernel
+    metric_ : {"full", "diagonal", None}
+        What was learned.
     kernel_ : Kernel
     alpha_ : float
     solver_ : str
     exact_ : bool
     leave_one_out_accuracy_ : float
-        At rows predicted without themselves (at most 2000 of them).
+        At rows predicted without themselves (at most 1000 of them). With fewer than 100 rows, or 20
+        per column, the kernel too was learned without them: in five parts.
     leave_one_out_log_loss_ : float
     calibration_error_ : float
         Expected calibration error of the probabilities of those rows.

@@ -72,7 +72,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         and OnColumns): cosines and sines that are known before any data, with one error bound for
         every pair in a box. It has no landmarks, and is chosen only by name.
     max_rank : int or None, default=None
-        Most landmarks. None: as many as `tol` asks for.
+        Largest number of landmarks. None: as many as `tol` needs.
     tol : float or None, default=None
         Largest residual rho^2(x) / k(x, x) left at training points. None: rounding (64 eps while
         the kernel matrix fits the memory, 256 eps beyond). Directions that small are exact for

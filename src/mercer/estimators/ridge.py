@@ -45,7 +45,7 @@ class KernelRidge(RidgeModel):
         Iterative form: end when the certified error of the function is at most tol times the
         function, both in the norm of the kernel's space.
     max_iter : int, default=500
-        Iterative form: most products with the kernel matrix.
+        Iterative form: largest number of products with the kernel matrix.
     keep_partial : bool, default=False
         Iterative form: on KeyboardInterrupt keep the solution so far, with its bound. Else the
         estimator stays as it was.

@@ -98,7 +98,7 @@ def solve_iteratively(
     pivots : "random", "greedy" or "uniform"
         How they are chosen.
     max_iter : int, default=500
-        Most products with the kernel matrix.
+        Largest number of products with the kernel matrix.
     memory_limit, n_jobs, random_state, verbose : as in KernelMap
     keep_partial : bool, default=False
         On KeyboardInterrupt return the solution so far, certified, instead of raising.
@@ -134,7 +134,7 @@ def solve_iteratively(
     _check_numbers(tol, max_iter, rank)
     n, rows = points.shape[0], None
     if center and weights is not None:
-        raise ValueError("center=True has no weights: a weighted mean is another centre.")
+        raise ValueError("center=True does not take weights: use center=False.")
     if weights is not None:
         weights = np.asarray(as_numpy(weights) if is_array(weights) else weights, dtype=np.float64)
         if not np.all(weights > 0):
