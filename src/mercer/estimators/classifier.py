@@ -14,7 +14,7 @@ from sklearn.utils.validation import column_or_1d
 
 from ..engine.arrays import as_numpy, on_device_of
 from ..kernels.types import Array
-from ..learn.targets import Targets
+from ..learn.targets import Targets, check_classes
 from .base import all_or_nothing
 from .learned_model import LearnedModel, host
 
@@ -99,6 +99,7 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         if y is None:
             raise ValueError("KernelClassifier requires y to be passed, but the target y is None.")
         labels: np.ndarray = column_or_1d(host(y), warn=True)
+        check_classes(labels)
         if len(labels) and labels.dtype.kind in "fiuOc":
             assert_all_finite(labels, input_name="y")
         check_classification_targets(labels)
