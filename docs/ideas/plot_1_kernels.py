@@ -53,7 +53,8 @@ right.set(xlabel=r"$(x_1^2 - x_2^2) / \sqrt{2}$", ylabel=r"$\sqrt{2} x_1 x_2$")
 right.set(zlabel=r"$(x_1^2 + x_2^2) / \sqrt{2}$", xticks=[], yticks=[], zticks=[])
 for axis in (right.xaxis, right.yaxis, right.zaxis):
     axis.labelpad = -8
-right.set_aspect("equal")
+right.set(xlim=(-0.9, 0.9), ylim=(-0.9, 0.9), zlim=(0, 0.9))
+right.set_box_aspect((2, 2, 1), zoom=1.25)
 right.title.set_y(0.95)
 plt.show()
 
