@@ -41,7 +41,8 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         are tuned.
     metric : {"full", "diagonal", None}, default="full"
         "full" finds directions that matter, "diagonal" one weight per column, None leaves the
-        columns as they are.
+        columns as they are. On tables with few rows per column less than that is learned where
+        rows that the metric has not seen are predicted better without it: see `metric_`.
     max_landmarks : int, default=1500
         Largest number of landmarks in the search.
     n_rounds : int, default=10
@@ -58,12 +59,15 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
     ----------
     classes_ : ndarray
     learn_report_ : LearnedKernel
+    metric_ : {"full", "diagonal", None}
+        What was learned.
     kernel_ : Kernel
     alpha_ : float
     solver_ : str
     exact_ : bool
     leave_one_out_accuracy_ : float
-        At rows predicted without themselves (at most 2000 of them).
+        At rows predicted without themselves (at most 1000 of them). With fewer than 100 rows, or 20
+        per column, the kernel too was learned without them: in five parts.
     leave_one_out_log_loss_ : float
     calibration_error_ : float
         Expected calibration error of the probabilities of those rows.

@@ -22,8 +22,8 @@ from ..kernels.points import naming, short
 from ..kernels.types import Array, Data, Input, RandomState
 from ..rows.dask import is_dask
 from ..rows.gather import held_if_few, held_whole
+from ..rows.in_step import is_stream
 from ..rows.lazy import lazily
-from ..rows.streamed import is_stream
 from ..space.indefinite import OPTIONS
 from .base import (
     KernelEstimator,

@@ -5,10 +5,11 @@ import numpy as np
 from ..engine.arrays import as_numpy, is_array
 from .base import is_integer, require
 from .hashing import squared_lengths
+from .map_products import map_products
 from .monomials import require_room
 from .parameters import as_numbers, check_per_column
-from .sparse_map import ObjectKernel, Products
-from .types import Array, PerColumn
+from .sparse_map import ObjectKernel
+from .types import Array, PerColumn, Tile
 
 # Values in the work space of one block of paths.
 BLOCK_VALUES = 1 << 21
@@ -134,8 +135,8 @@ class Signature(ObjectKernel):
         channels = n_features + bool(self.time)
         return sum(channels**level for level in range(int(self.depth) + 1))
 
-    def against(self, S: Array) -> Products:
-        return Products(self.features, S)
+    def against(self, S: Array) -> Tile:
+        return map_products(self.features, S)
 
     def diagonal(self, X: Array) -> Array:
         return squared_lengths(self.features(X))

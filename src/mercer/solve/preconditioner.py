@@ -23,7 +23,7 @@ from ..engine.arrays import (
     row_norms,
     solve_triangular,
 )
-from ..engine.memory import columns_that_fit, coordinates
+from ..engine.memory import columns_that_fit, coordinates, matrix
 from ..rows import gather
 from ..rows.held import HeldRows
 from ..space import factorize
@@ -40,8 +40,9 @@ NOISE = 1e-13
 
 def chosen_rank(n, limit, X, rank=None, workers=None):
     """The rank asked for, or one that pays: more would cost more than it saves. Memory permitting,
-    since with fewer landmarks the iterations take longer and end at the same solution."""
-    share = 1 if rank is not None else 2
+    since with fewer landmarks the iterations take longer and end at the same solution. Half of the
+    memory is left to the kernel matrix where that could be stored."""
+    share = 1 if rank is not None or matrix(n, size=4) > limit else 2
     fits = columns_that_fit(n, limit // share)
     if workers is not None:  # a sample of the rows here, all rows there
         here = columns_that_fit(min(n, gather.SAMPLE), limit // share)
