@@ -66,8 +66,8 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
     solver_ : str
     exact_ : bool
     validation_ : {"leave-one-out", "5 parts"}
-        How rows were left out for the figures below. With fewer than 100 rows, or 20 per column, the
-        kernel too is learned without them, in five parts; otherwise the kernel has seen all rows.
+        How rows were left out for the figures below. With fewer than 100 rows, or 20 per column,
+        the kernel too is learned without them, in five parts; otherwise it has seen all rows.
     leave_one_out_accuracy_ : float
         At rows predicted without themselves (at most 1000 of them).
     leave_one_out_log_loss_ : float

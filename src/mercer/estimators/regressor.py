@@ -70,8 +70,8 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         Iterative solver: predictions differ from those of the exact solution by at most this times
         sqrt(k(z, z)), beside the intercept, in units of y.
     validation_ : {"leave-one-out", "5 parts"}
-        How rows were left out for the figures below. With fewer than 100 rows, or 20 per column, the
-        kernel too is learned without them, in five parts; otherwise the kernel has seen all rows.
+        How rows were left out for the figures below. With fewer than 100 rows, or 20 per column,
+        the kernel too is learned without them, in five parts; otherwise it has seen all rows.
     leave_one_out_rmse_ : float or ndarray
         Root mean squared error of rows predicted without themselves (at most 1000 of them), in
         units of y.
