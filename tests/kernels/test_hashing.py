@@ -7,7 +7,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import Spectrum
 from mercer.kernels import hashing
-from mercer.kernels.sparse_map import Products, Remembered
 
 
 def test_mixing_is_one_to_one_and_changes_half_of_the_bits(rng):
@@ -78,35 +77,3 @@ def test_columns_that_a_map_does_not_have_are_left_out():
     F = scipy.sparse.csr_array(np.array([[1.0, 2.0, 0.0, 3.0], [0.0, 0.0, 4.0, 0.0]]))
     assert_array_equal(hashing.numbered(F, np.array([1, 3, 9])).toarray(), [[2, 3, 0], [0, 0, 0]])
     assert hashing.numbered(F, np.array([], dtype=int)).shape == (2, 0)
-
-
-def test_frequent_and_rare_columns_make_one_product(rng):
-    words = ["".join(rng.choice(list("abcdefgh"), size=12)) for _ in range(400)]
-    F = Spectrum([1, 3]).explicit(words)
-    tile = Products(Spectrum([1, 3]).features, np.array(words, dtype=object))
-    assert 0 < len(tile.often) < tile.rare.sum()
-    assert_array_equal(tile(np.array(words[:9], dtype=object)), (F[:9] @ F.T).toarray())
-
-
-def test_rows_are_computed_once_and_parts_of_the_points_never():
-    calls = []
-
-    def compute(X):
-        calls.append(len(X))
-        return (np.array([len(x) for x in X]),)
-
-    S = np.array(["a", "bb", "ccc", "dddd"], dtype=object)
-    remembered = Remembered(compute, S)
-    assert remembered(S[1:3])[0].tolist() == [2, 3]
-    assert calls == [4]
-    other = np.array(["xx", "y", "zzz"], dtype=object)
-    for _ in range(3):
-        assert remembered(other[1:])[0].tolist() == [1, 3]
-    assert remembered(other[:2])[0].tolist() == [2, 1]
-    assert remembered(S[::2])[0].tolist() == [1, 3]
-    assert calls == [
-        4,
-        2,
-        2,
-        2,
-    ]

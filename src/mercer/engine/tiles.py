@@ -29,6 +29,7 @@ def evaluate(kernel, X, Y=None, *, n_jobs=None, out=None, verbose=False):
     """The kernel matrix k(X, Y), stored; half is evaluated and mirrored where k is symmetric."""
     S = kernel.landmarks(X if Y is None else Y)
     tile = kernel.against(S)
+    tile = getattr(tile, "stored", tile)  # what need not be in double precision before it is in K
     half = Y is None and kernel.symmetric
     K = allocate(X, (X.shape[0], S.shape[0])) if out is None else out
     blocks = row_blocks(X, S.shape[0])

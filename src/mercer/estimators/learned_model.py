@@ -18,6 +18,7 @@ from ..engine.arrays import (
 from ..kernels import Kernel
 from ..kernels.points import as_vectors, take
 from ..learn.choose_columns import choose_columns
+from ..learn.cross_fit import FOLDS, chosen_metric, is_small
 from ..learn.landmark_model import LandmarkModel
 from ..learn.last_fit import SOLVERS, last_fit
 from ..learn.learn_kernel import learn_from
@@ -94,14 +95,13 @@ class LearnedModel(BaseEstimator):
         if Z.shape[0] != targets.columns.shape[0]:
             raise ValueError(_inconsistent(Z.shape[0], targets.columns.shape[0]))
         rng = as_generator(self.random_state)
-        rows = self._with_chosen_columns(
-            Observations.of(Z, targets.columns, targets.weights), targets, rng.spawn(1)[0]
-        )
+        rows = Observations.of(Z, targets.columns, targets.weights)
+        rows, self.metric_, unseen = self._chosen(rows, targets, rng.spawn(1)[0])
         self.learn_report_ = learn_from(
             rows,
             targets,
             self.kernel,
-            metric=self.metric,
+            metric=self.metric_,
             max_landmarks=self.max_landmarks,
             n_rounds=self.n_rounds,
             rng=np.random.default_rng(int(rng.integers(2**31))),
@@ -128,31 +128,43 @@ class LearnedModel(BaseEstimator):
         _, _, variances = self.uncertainty_.left_out(judged)
         which, place, weights = rows.given_rows(fit.judged)
         T = targets.columns[which]
-        # Copies of a row share its leverage, and have targets of their own.
-        own = (T - as_numpy(judged.T)[place]) / fit.left[place, None]
         self.left_out_ = used[which]
-        return LeftOut(T, fit.residuals[place] + own, as_numpy(variances)[place], weights)
+        self.validation_ = "leave-one-out" if unseen is None else f"{FOLDS} parts"
+        if unseen is not None:
+            errors = T - unseen[fit.judged][place]
+        else:
+            # Copies of a row share its leverage, and have targets of their own.
+            own = (T - as_numpy(judged.T)[place]) / fit.left[place, None]
+            errors = fit.residuals[place] + own
+        return LeftOut(T, errors, as_numpy(variances)[place], weights)
 
-    def _with_chosen_columns(self, rows, targets, rng):
-        """Rows with or without the ranks of numbers, as leave-one-out says; the encoder follows."""
-        if self.encoder_ is None or not self.encoder_.ranks:
-            return rows
-        columns = np.arange(rows.X.shape[1])
-        values = np.setdiff1d(columns, self.encoder_.rank_outputs_)
-        chosen = values
-        if len(values) < len(columns) and len(values) <= MOST_RANKED and not targets.constant:
-            chosen = choose_columns(
-                rows,
-                targets,
-                [values, columns],
-                metric=self.metric,
-                n_rounds=self.n_rounds,
-                rng=rng,
+    def _chosen(self, rows, targets, rng):
+        """(rows, metric, predictions of unseen rows): what to learn, on which columns.
+
+        The encoder follows where the ranks of numbers are left out. Tables that are not small need
+        no such predictions: None.
+        """
+        columns, metric, predicted = np.arange(rows.X.shape[1]), self.metric, None
+        sets = [columns]
+        if self.encoder_ is not None and self.encoder_.ranks:
+            values = np.setdiff1d(columns, self.encoder_.rank_outputs_)
+            ranked = 0 < len(values) < len(columns) and len(values) <= MOST_RANKED
+            sets = [values, columns] if ranked else [values]
+        chosen, seed = sets[0], int(rng.integers(2**31))
+        if not targets.constant and metric is not None and is_small(rows, len(sets[0])):
+            best = chosen_metric(
+                rows, targets, self.kernel, metric, sets, n_rounds=self.n_rounds, seed=seed
             )
-        if chosen is columns:
-            return rows
-        self.encoder_ = self.encoder_.without_ranks()
-        return replace(rows, X=rows.X[:, values])
+            chosen, metric, predicted = best.columns, best.metric, best.predicted
+        elif not targets.constant and len(sets) > 1:
+            chosen = choose_columns(
+                rows, targets, sets, metric=metric, n_rounds=self.n_rounds, rng=rng
+            )
+        if len(chosen) < len(columns):
+            assert self.encoder_ is not None
+            self.encoder_ = self.encoder_.without_ranks()
+            rows = replace(rows, X=rows.X[:, chosen])
+        return rows, metric, predicted
 
     def _encoded(self, X, reset, weighted=False):
         """The rows as a matrix of floats: through the encoder, or as they are on a device."""

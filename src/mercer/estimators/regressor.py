@@ -36,7 +36,8 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         are tuned.
     metric : {"full", "diagonal", None}, default="full"
         "full" finds directions that matter, "diagonal" one weight per column, None leaves the
-        columns as they are.
+        columns as they are. On tables with few rows per column less than that is learned where
+        rows that the metric has not seen are predicted better without it: see `metric_`.
     max_landmarks : int, default=1500
         Largest number of landmarks, in the search and for the uncertainty.
     n_rounds : int, default=10
@@ -55,6 +56,8 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
     ----------
     learn_report_ : LearnedKernel
         How the kernel was found: history, importances, directions.
+    metric_ : {"full", "diagonal", None}
+        What was learned.
     kernel_ : Kernel
         On the encoded table.
     alpha_ : float
@@ -66,8 +69,11 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
     error_norms_ : ndarray of shape (n_targets,) or None
         Iterative solver: predictions differ from those of the exact solution by at most this times
         sqrt(k(z, z)), beside the intercept, in units of y.
+    validation_ : {"leave-one-out", "5 parts"}
+        How rows were left out for the figures below. With fewer than 100 rows, or 20 per column,
+        the kernel too is learned without them, in five parts; otherwise it has seen all rows.
     leave_one_out_rmse_ : float or ndarray
-        Root mean squared error of rows predicted without themselves (at most 2000 of them), in
+        Root mean squared error of rows predicted without themselves (at most 1000 of them), in
         units of y.
     feature_importances_ : ndarray of shape (n_features_in_,)
     encoder_ : TableEncoder

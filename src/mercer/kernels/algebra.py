@@ -5,9 +5,9 @@ pairwise products, powers take the symmetric ones.
 """
 
 import math
+import operator
 from collections.abc import Sequence
 from functools import reduce
-from operator import add, mul
 
 import numpy as np
 from scipy.sparse import issparse
@@ -15,7 +15,7 @@ from scipy.sparse import issparse
 from ..engine.arrays import device, in_place, integer_power, namespace
 from ..engine.forms import Form
 from .base import ALL, NODES, Kernel, is_integer, is_number, require
-from .composite import Binary, FunctionOf, said_by_all
+from .composite import Binary, FunctionOf
 from .hashing import MOST_COLUMNS, row_products, side_by_side
 from .monomials import (
     BYTES_A_MONOMIAL,
@@ -100,23 +100,8 @@ class Sum(Binary):
     in_expressions = False
     precedence = 1
     symbol = "+"
-
-    def against(self, S: Array) -> Tile:
-        first, *others = (term.against(S) for term in self.terms)
-
-        def tile(rows, columns=ALL):
-            t = first(rows, columns)
-            for other in others:
-                t += other(rows, columns)
-            return t
-
-        return tile
-
-    def diagonal(self, X: Array) -> Array:
-        return reduce(add, (term.diagonal(X) for term in self.terms))
-
-    def magnitude(self, X: Array) -> Array:
-        return reduce(add, (term.magnitude(X) for term in self.terms))
+    operation = staticmethod(operator.add)
+    in_place = staticmethod(operator.iadd)
 
     def features(self, X: Array) -> Array:
         maps = self._maps(X)
@@ -127,30 +112,16 @@ class Sum(Binary):
     def _dimension(self, left, right):
         return min(left + right, LARGEST_DIMENSION)
 
-    def fused_form(self) -> Form | None:
-        forms = said_by_all(term.fused_form() for term in self.terms)
-        return None if forms is None else reduce(add, forms)
-
-    def fourier_form(self) -> FourierForm | None:
-        forms = said_by_all(term.fourier_form() for term in self.terms)
-        return None if forms is None else reduce(add, forms)
-
     def rounding(self, S: Array) -> float:
         terms = self.terms
         # Every addition beyond the first rounds once more, by half a unit.
         return max(term.rounding(S) for term in terms) + (len(terms) - 2) / 2
 
-    def onnx_values(self, X: Tensor, S: Array) -> Tensor:
-        return reduce(add, (term.onnx_values(X, S) for term in self.terms))
-
-    def onnx_diagonal(self, X: Tensor) -> Tensor:
-        return reduce(add, (term.onnx_diagonal(X) for term in self.terms))
-
     def onnx_features(self, X: Tensor) -> Tensor:
-        def beside(F, G):
+        def side_by_side(F, G):
             return F.concat(G).of_width(F.width + G.width)
 
-        return reduce(beside, (term.onnx_features(X) for term in self.terms))
+        return reduce(side_by_side, (term.onnx_features(X) for term in self.terms))
 
 
 class Product(Binary):
@@ -159,23 +130,8 @@ class Product(Binary):
     in_expressions = False
     precedence = 2
     symbol = "*"
-
-    def against(self, S: Array) -> Tile:
-        first, *others = (term.against(S) for term in self.terms)
-
-        def tile(rows, columns=ALL):
-            t = first(rows, columns)
-            for other in others:
-                t *= other(rows, columns)
-            return t
-
-        return tile
-
-    def diagonal(self, X: Array) -> Array:
-        return reduce(mul, (term.diagonal(X) for term in self.terms))
-
-    def magnitude(self, X: Array) -> Array:
-        return reduce(mul, (term.magnitude(X) for term in self.terms))
+    operation = staticmethod(operator.mul)
+    in_place = staticmethod(operator.imul)
 
     def features(self, X: Array) -> Array:
         maps = self._maps(X)
@@ -184,29 +140,15 @@ class Product(Binary):
     def _dimension(self, left, right):
         return min(left * right, MOST_COLUMNS)  # beyond, pairs of sparse columns are hashed
 
-    def fused_form(self) -> Form | None:
-        forms = said_by_all(term.fused_form() for term in self.terms)
-        return None if forms is None else reduce(mul, forms)
-
-    def fourier_form(self) -> FourierForm | None:
-        forms = said_by_all(term.fourier_form() for term in self.terms)
-        return None if forms is None else reduce(mul, forms)
-
     def rounding(self, S: Array) -> float:
         return sum(term.rounding(S) for term in self.terms)
 
-    def onnx_values(self, X: Tensor, S: Array) -> Tensor:
-        return reduce(mul, (term.onnx_values(X, S) for term in self.terms))
-
-    def onnx_diagonal(self, X: Tensor) -> Tensor:
-        return reduce(mul, (term.onnx_diagonal(X) for term in self.terms))
-
     def onnx_features(self, X: Tensor) -> Tensor:
-        def times(F, G):
+        def products(F, G):
             i, j = (index.ravel() for index in np.indices((F.width, G.width)))
             return (F.columns(i) * G.columns(j)).of_width(len(i))
 
-        return reduce(times, (term.onnx_features(X) for term in self.terms))
+        return reduce(products, (term.onnx_features(X) for term in self.terms))
 
 
 def _pairwise_products(F, G):

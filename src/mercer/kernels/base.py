@@ -255,15 +255,15 @@ class Kernel(Parametrized, Capabilities):
         return _combine("Product", other, self)
 
     def __pow__(self, exponent: int) -> "Kernel":
-        return _node("Power", self, exponent)
+        return _node("Power", [self], exponent)
 
     def exp(self) -> "Kernel":
         """exp(k): rule 4."""
-        return _node("Exp", self)
+        return _node("Exp", [self])
 
     def polynomial(self, coefficients: Sequence[float]) -> "Kernel":
         """c0 + c1 k + c2 k^2 + ... with non-negative coefficients: rule 3."""
-        return _node("PolynomialOf", self, coefficients)
+        return _node("PolynomialOf", [self], coefficients)
 
     def __sub__(self, other: object) -> NoReturn:
         raise TypeError(
@@ -298,7 +298,7 @@ class Kernel(Parametrized, Capabilities):
     precedence = 4
 
     def __repr__(self) -> str:
-        defaults = _defaults(type(self))
+        defaults = _defaults(type(self).__init__)
         shown = [
             f"{name}={printed(value)}"
             for name, value in self.get_params(deep=False).items()
@@ -312,8 +312,8 @@ class Kernel(Parametrized, Capabilities):
 
 
 @cache
-def _defaults(cls):
-    parameters = inspect.signature(cls.__init__).parameters.values()
+def _defaults(init):
+    parameters = inspect.signature(init).parameters.values()
     return {p.name: p.default for p in parameters if p.default is not p.empty}
 
 
@@ -386,12 +386,11 @@ def alike(X, Y, kernel=None):
     return X, Y
 
 
-def _node(name, *arguments):
+def _node(name, operands, *parameters):
     """Build a node of the algebra on copies of its operands (k * k + k must not share leaves)."""
     from .operands import Private
 
-    operands = (Private(a.copied()) if isinstance(a, Kernel) else a for a in arguments)
-    made = NODES[name](*operands)
+    made = NODES[name](*(Private(operand.copied()) for operand in operands), *parameters)
     made.check_parameters()
     return made
 
@@ -399,7 +398,7 @@ def _node(name, *arguments):
 def _combine(name, left, right):
     """left + right or left * right, numbers allowed on either side."""
     if isinstance(left, Kernel) and isinstance(right, Kernel):
-        return _node(name, left, right)
+        return _node(name, [left, right])
     kernel, other = (left, right) if isinstance(left, Kernel) else (right, left)
     if not is_number(other):
         verb = "add" if name == "Sum" else "multiply"
@@ -408,10 +407,10 @@ def _combine(name, left, right):
             "combine with kernels and non-negative numbers (to weight rows use Rescaled(k, f))."
         )
     if name == "Product":
-        return _node("Scaled", kernel, other)
+        return _node("Scaled", [kernel], other)
     constant = NODES["Constant"](other)
     constant.check_parameters()
-    return _node("Sum", *((left, constant) if kernel is left else (constant, right)))
+    return _node("Sum", [left, constant] if kernel is left else [constant, right])
 
 
 def require(condition, message):

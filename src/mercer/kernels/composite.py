@@ -1,16 +1,17 @@
 """What kernels made of kernels share: their points, and what follows from what the parts can do."""
 
 from collections.abc import Callable, Iterable
-from functools import reduce
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from scipy.sparse import csr_array, issparse
 from sklearn.base import clone
 
+from ..engine.forms import Form
 from .base import ALL, Kernel
 from .capabilities import NoOnnxForm
 from .monomials import require_dense
 from .operands import Operand, Private, operand
+from .spectral import FourierForm
 from .texts import bracketed
 from .types import Array, Tensor, Tile
 
@@ -24,6 +25,10 @@ class Binary(Kernel):
 
     left: Any = Operand()
     right: Any = Operand()
+    # The sign between the operands, and what it means for two values, arrays, forms or tensors.
+    symbol: ClassVar[str]
+    operation: ClassVar[Any]
+    in_place: ClassVar[Any]
 
     def __init__(self, left: Kernel | str, right: Kernel | str) -> None:
         self.left = left
@@ -90,13 +95,48 @@ class Binary(Kernel):
 
     def __repr__(self) -> str:
         def combine(left, right):
-            parts = bracketed(*left, self.precedence)
+            parts = bracketed(left, self.precedence)
             parts.append(f" {self.symbol} ")
-            parts.extend(bracketed(*right, self.precedence + 1))
+            parts.extend(bracketed(right, self.precedence + 1))
             return parts, self.precedence
 
         parts, _ = self.fold(lambda term: ([repr(term)], term.precedence), combine)
         return "".join(parts)
+
+    # --- values -----------------------------------------------------------------------------------
+
+    def _of_terms(self, answers):
+        """What the operation makes of the answers, none of which is kept longer than needed."""
+        return combined(answers, self.operation)
+
+    def against(self, S: Array) -> Tile:
+        first, *others = [term.against(S) for term in self.terms]
+
+        def tile(rows, columns=ALL):
+            t = first(rows, columns)
+            for other in others:
+                t = self.in_place(t, other(rows, columns))
+            return t
+
+        return tile
+
+    def diagonal(self, X: Array) -> Array:
+        return self._of_terms(term.diagonal(X) for term in self.terms)
+
+    def magnitude(self, X: Array) -> Array:
+        return self._of_terms(term.magnitude(X) for term in self.terms)
+
+    def fused_form(self) -> Form | None:
+        return self._of_terms(term.fused_form() for term in self.terms)
+
+    def fourier_form(self) -> FourierForm | None:
+        return self._of_terms(term.fourier_form() for term in self.terms)
+
+    def onnx_values(self, X: Tensor, S: Array) -> Tensor:
+        return self._of_terms(term.onnx_values(X, S) for term in self.terms)
+
+    def onnx_diagonal(self, X: Tensor) -> Tensor:
+        return self._of_terms(term.onnx_diagonal(X) for term in self.terms)
 
     # --- what follows from the terms --------------------------------------------------------------
 
@@ -162,18 +202,18 @@ class Binary(Kernel):
         raise NotImplementedError
 
     def explicit_dim(self, n_features: int | None) -> int | None:
-        dimensions = said_by_all(term.explicit_dim(n_features) for term in self.terms)
-        return None if dimensions is None else reduce(self._dimension, dimensions)
+        return combined((term.explicit_dim(n_features) for term in self.terms), self._dimension)
 
 
-def said_by_all(answers: Iterable[Any]) -> list[Any] | None:
-    """The answers, or None at the first that is None."""
-    found = []
-    for answer in answers:
-        if answer is None:
+def combined(answers: Iterable[Any], combine: Callable[[Any, Any], Any]) -> Any:
+    """As functools.reduce, with None as soon as there is one."""
+    rest = iter(answers)
+    total = next(rest)
+    for answer in rest:
+        if total is None or answer is None:
             return None
-        found.append(answer)
-    return found
+        total = combine(total, answer)
+    return total
 
 
 def _from_terms(node, items):

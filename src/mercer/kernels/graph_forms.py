@@ -50,12 +50,12 @@ def read_graphs(X: Any, node_label: str | None, edge_label: str | None) -> Graph
 
 def _check_ends(pairs, sizes, lengths):
     """Every edge joins nodes that there are."""
-    owner = np.repeat(np.arange(len(sizes)), lengths)
-    wrong = np.flatnonzero(((pairs < 0) | (pairs >= sizes[owner][:, None])).any(axis=1))
-    if len(wrong):
-        i = owner[wrong[0]]
+    wrong = (pairs < 0) | (pairs >= np.repeat(sizes, lengths)[:, None])
+    if wrong.any():
+        edge = np.argwhere(wrong)[0, 0]
+        i = np.repeat(np.arange(len(sizes)), lengths)[edge]
         raise ValueError(
-            f"X[{i}]: an edge joins nodes {pairs[wrong[0]].tolist()}, and its {sizes[i]} nodes are "
+            f"X[{i}]: an edge joins nodes {pairs[edge].tolist()}, and its {sizes[i]} nodes are "
             f"numbered from 0."
         )
 

@@ -108,27 +108,29 @@ class WeisfeilerLehman(GraphKernel):
         rounds = int(self.rounds)
         keys = np.empty((len(graphs.labels), rounds + 1), dtype=np.int64)
         labels = graphs.labels
+        arcs = np.searchsorted(graphs.source, np.arange(len(labels) + 1))
         keys[:, 0] = columns_of(labels)
         for r in range(1, rounds + 1):
-            labels = _refined(labels, graphs)
+            labels = _refined(labels, graphs, arcs)
             keys[:, r] = columns_of(labels)
         return counted(keys.ravel(), graphs.starts * (rounds + 1), MOST_COLUMNS)
 
 
-def _refined(labels, graphs):
+def _refined(labels, graphs, arcs):
     """New labels from those of each node and of its neighbours, whatever their order.
 
-    The sum of mixed keys is a hash of the neighbours as a multiset.
+    The sum of mixed keys is a hash of the neighbours as a multiset; the arcs of node i are those
+    from arcs[i] to arcs[i + 1].
     """
-    seen = labels[graphs.target]
-    if graphs.arc_labels is not None:
-        seen = mixed(seen ^ mixed(graphs.arc_labels))
-    totals = np.zeros(len(labels), dtype=np.uint64)
-    if len(seen):
-        sums = np.concatenate([[np.uint64(0)], np.cumsum(mixed(seen), dtype=np.uint64)])
-        ends = np.concatenate([[0], np.cumsum(np.bincount(graphs.source, minlength=len(labels)))])
-        totals = sums[ends[1:]] - sums[ends[:-1]]  # modulo 2^64, so without error
-    return mixed(mixed(labels) ^ mixed(mixed(totals)))
+    own = mixed(labels)
+    if graphs.arc_labels is None:
+        seen = own[graphs.target]
+    else:
+        seen = mixed(mixed(labels[graphs.target] ^ mixed(graphs.arc_labels)))
+    sums = np.zeros(len(seen) + 1, dtype=np.uint64)
+    np.cumsum(seen, out=sums[1:])
+    totals = sums[arcs[1:]] - sums[arcs[:-1]]  # modulo 2^64, so without error
+    return mixed(own ^ mixed(mixed(totals)))
 
 
 class ShortestPaths(GraphKernel):

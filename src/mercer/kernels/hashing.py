@@ -56,6 +56,17 @@ def distinct(numbers: np.ndarray) -> np.ndarray:
     return ordered[first]
 
 
+def distinct_places(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Sorted, each once; and where each of the given numbers stands among them."""
+    order = np.argsort(numbers)
+    ordered = numbers[order]
+    first = np.ones(len(ordered), dtype=bool)
+    first[1:] = ordered[1:] != ordered[:-1]
+    places = np.empty(len(order), dtype=np.int64)
+    places[order] = np.cumsum(first) - 1
+    return ordered[first], places
+
+
 def columns_of(keys: np.ndarray) -> np.ndarray:
     """Hashes as column numbers below MOST_COLUMNS."""
     return (keys & np.uint64(MOST_COLUMNS - 1)).astype(np.int64)
@@ -183,9 +194,14 @@ def squared_lengths(F: Any) -> np.ndarray:
     """|f|^2 for every row of a matrix, dense or sparse and of any width."""
     if not scipy.sparse.issparse(F):
         return np.einsum("ij,ij->i", F, F)
-    rows = np.repeat(np.arange(F.shape[0]), np.diff(F.indptr))
     # Without entries bincount counts, in integers.
-    return np.bincount(rows, weights=F.data**2, minlength=F.shape[0]).astype(float)
+    squares = np.bincount(row_numbers(F), weights=F.data**2, minlength=F.shape[0])
+    return squares.astype(float)
+
+
+def row_numbers(F: Any) -> np.ndarray:
+    """The row of every entry of a sparse matrix."""
+    return np.repeat(np.arange(F.shape[0]), np.diff(F.indptr))
 
 
 def scaled_rows(F: Any, factors: np.ndarray) -> Any:

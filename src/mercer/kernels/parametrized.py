@@ -22,7 +22,7 @@ class Parametrized:
             return {name: getattr(self, name) for name in self._get_param_names()}
         # A list instead of calls: sums of a thousand terms are a thousand levels deep.
         found: dict[str, Any] = {}
-        todo = self._named_parameters("")
+        todo = _to_name("", self)
         while todo:
             name, value, is_open = todo.pop()
             if not is_open or not hasattr(value, "get_params") or isinstance(value, type):
@@ -30,15 +30,10 @@ class Parametrized:
                 continue
             todo.append((name, value, False))
             if isinstance(value, Parametrized):
-                todo += value._named_parameters(f"{name}__")
+                todo += _to_name(f"{name}__", value)
             else:
                 found |= {f"{name}__{inner}": v for inner, v in value.get_params().items()}
         return found
-
-    def _named_parameters(self, prefix):
-        """Names, values and whether their own parameters are wanted; the first one last."""
-        names = reversed(self._get_param_names())
-        return [(prefix + name, getattr(self, name), True) for name in names]
 
     def set_params(self, **params: object) -> Self:
         """Set parameters by name, nested ones as in ``set_params(left__gamma=0.1)``."""
@@ -69,3 +64,9 @@ def _parameter_names(init):
     if init is object.__init__:
         return ()
     return tuple(sorted(list(inspect.signature(init).parameters)[1:]))  # all but self
+
+
+def _to_name(prefix, thing):
+    """Names, values and whether their own parameters are wanted; the first one last."""
+    given = thing.get_params(deep=False)
+    return [(prefix + name, given[name], True) for name in reversed(given)]

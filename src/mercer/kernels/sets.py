@@ -10,7 +10,8 @@ from ..engine.tiles import TILE_VALUES
 from .base import ALL, Kernel, require
 from .composite import Unary
 from .hashing import rows_of_entries, scaled_rows, squared_lengths
-from .sparse_map import ObjectKernel, Products
+from .map_products import map_products
+from .sparse_map import ObjectKernel
 from .types import Array, Tile
 
 # Longest dense map of the inner kernel that is averaged instead of the kernel's values.
@@ -127,7 +128,7 @@ class SetOf(ObjectKernel, Unary):
     def against(self, S: Array) -> Tile:
         members, starts = self.pooled(S)
         if self._has_short_map(members):
-            return Products(self.features, S)
+            return map_products(self.features, S)
         means = _means(starts)
         inner = self.kernel.against(self.kernel.landmarks(members)) if len(members) else None
         width = getattr(members, "shape", (0, 0))[1:]

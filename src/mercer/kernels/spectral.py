@@ -267,7 +267,7 @@ class SumForm(FourierForm):
 
     def series(self, periods, extent, tol):
         parts = [term.series(periods, extent, tol) for term in self.terms]
-        shape = reduce(np.maximum, (part.weights.shape for part in parts))
+        shape = np.max([part.weights.shape for part in parts], axis=0)
         total = sum(centred_in(part.weights, shape) for part in parts)
         return Series(total, sum(part.error for part in parts))
 

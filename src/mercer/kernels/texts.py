@@ -11,8 +11,9 @@ def printed_in(kernel, precedence):
     return repr(kernel) if binds else f"({kernel!r})"
 
 
-def bracketed(parts, precedence, needed):
+def bracketed(text, needed):
     """Pieces of text, in parentheses where what they say binds less strongly than its place."""
+    parts, precedence = text
     return parts if precedence >= needed else ["(", *parts, ")"]
 
 

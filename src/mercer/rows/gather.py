@@ -3,6 +3,7 @@
 import numpy as np
 import scipy.sparse
 
+from ..engine.arrays import as_numpy, is_array
 from ..engine.memory import MemoryLimitError, readable
 from .dask import Partitions, is_dask
 from .in_step import is_stream, n_rows, refuse_iterator
@@ -42,7 +43,9 @@ def held_column(values, X, name="y", *, in_step=False):
         refuse_iterator(values, name)
         if in_step and is_stream(X):
             return values
-        return np.concatenate([np.asarray(chunk) for chunk in values])
+        # Copies: a stream may fill one buffer again and again.
+        copies = [np.array(as_numpy(part) if is_array(part) else part) for part in values]
+        return np.concatenate(copies)
     if is_dask(values) and not is_dask(X):
         return values.compute()
     return values

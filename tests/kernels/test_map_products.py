@@ -1,0 +1,113 @@
+"""Inner products of maps: sparse columns in three groups against plain dense products."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from numpy.testing import assert_allclose, assert_array_equal
+
+from mercer import Signature, Spectrum
+from mercer.kernels import hashing, map_products
+from mercer.kernels.map_products import DenseProducts, Remembered, SparseProducts
+
+WIDTHS = [400, hashing.MOST_COLUMNS]
+# Columns of the test's maps: a few that most rows have, some that several have, many that one has.
+SHARES = np.concatenate([np.full(10, 0.7), np.full(40, 0.05), np.full(300, 0.004)])
+
+
+def sample(rng, n, width, largest=4):
+    """Numbered rows as points, the map that looks them up, and the same map as a dense matrix."""
+    dense = (rng.random((n, len(SHARES))) < SHARES) * rng.integers(1, largest + 1, (n, len(SHARES)))
+    dense[n // 2] = 0
+    columns = np.sort(rng.choice(min(width, 2**40), size=len(SHARES), replace=False))
+    row, place = np.nonzero(dense)
+    starts = np.searchsorted(row, np.arange(n + 1))
+    F = hashing.rows_of_entries(dense[row, place].astype(float), columns[place], starts, width)
+    return np.arange(n).astype(object), lambda rows: F[rows.astype(int)], dense.astype(float)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_three_groups_of_columns_make_one_product(rng, width, monkeypatch):
+    monkeypatch.setattr(map_products, "CHUNK", 64)
+    X, features, dense = sample(rng, 300, width)
+    S, others, K = X[:200], X[200:], dense @ dense.T
+    tile = map_products.map_products(features, S)
+    groups = tile.n_often, tile.n_shared, len(tile.number) - tile.n_often - tile.n_shared
+    assert min(groups) > 5
+    for columns in (slice(None), slice(0, 64), slice(50, 51), slice(60, 199), slice(128, 200)):
+        assert_array_equal(tile(S[20:90], columns), K[20:90, :200][:, columns])
+        assert_array_equal(tile(others, columns), K[200:, :200][:, columns])
+        assert tile(others, columns).dtype == np.float64
+        assert tile.stored(others, columns).dtype == np.float32
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_counts_too_large_for_single_precision_are_multiplied_in_double(rng, width):
+    X, features, dense = sample(rng, 60, width, largest=1_000_003)
+    tile = SparseProducts(features, X, features(X))
+    assert tile.stored(X).dtype == np.float64
+    assert_array_equal(tile(X), dense @ dense.T)
+    # Small counts in S, large ones in the rows.
+    X, features, dense = sample(rng, 60, width)
+    dense[40:] *= 1_000_003
+    large = lambda rows: hashing.scaled_rows(  # noqa: E731
+        features(rows), np.where(rows.astype(int) < 40, 1.0, 1_000_003.0)
+    )
+    tile = SparseProducts(large, X[:40], large(X[:40]))
+    assert tile.stored(X[:40]).dtype == np.float32
+    assert_array_equal(tile(X[40:]), dense[40:] @ dense[:40].T)
+
+
+def test_values_that_are_not_counts(rng):
+    X, features, dense = sample(rng, 80, WIDTHS[1])
+    thirds = lambda rows: hashing.scaled_rows(features(rows), np.full(len(rows), 1 / 3))  # noqa: E731
+    tile = SparseProducts(thirds, X, thirds(X))
+    assert_allclose(tile(X), dense @ dense.T / 9, rtol=1e-14)
+
+
+def test_a_kernel_matrix_of_counts_is_exact(rng):
+    words = ["".join(rng.choice(list("abcdefgh"), size=12)) for _ in range(400)]
+    F = Spectrum([1, 3]).explicit(words)
+    assert_array_equal(Spectrum([1, 3])(words), (F @ F.T).toarray())
+    assert_array_equal(Spectrum([1, 3])(words[:9], words), (F[:9] @ F.T).toarray())
+    product = Spectrum([1, 3]) * Spectrum(2)  # beyond single precision, whatever its factors are
+    G = Spectrum(2).explicit(words)
+    assert_array_equal(product(words), (F @ F.T).toarray() * (G @ G.T).toarray())
+
+
+def test_dense_maps_of_two_widths_are_refused(rng):
+    tile = map_products.map_products(Signature(2).features, _paths(rng, 3, channels=2))
+    assert isinstance(tile, DenseProducts)
+    with pytest.raises(ValueError, match="two widths"):
+        tile(_paths(rng, 2, channels=3))
+
+
+def _paths(rng, n, channels):
+    paths = np.empty(n, dtype=object)
+    for i in range(n):
+        paths[i] = rng.normal(size=(5, channels))
+    return paths
+
+
+def test_no_row_has_an_entry():
+    nothing = lambda rows: scipy.sparse.csr_array((len(rows), 7))  # noqa: E731
+    X = np.array(["a", "b", "c"], dtype=object)
+    assert_array_equal(SparseProducts(nothing, X, nothing(X))(X), np.zeros((3, 3)))
+
+
+def test_rows_are_computed_once_and_parts_of_the_points_never():
+    calls = []
+
+    def compute(X):
+        calls.append(len(X))
+        return (np.array([len(x) for x in X]),)
+
+    S = np.array(["a", "bb", "ccc", "dddd"], dtype=object)
+    remembered = Remembered(compute, S)
+    assert remembered(S[1:3])[0].tolist() == [2, 3]
+    assert calls == [4]
+    other = np.array(["xx", "y", "zzz"], dtype=object)
+    for _ in range(3):
+        assert remembered(other[1:])[0].tolist() == [1, 3]
+    assert remembered(other[:2])[0].tolist() == [2, 1]
+    assert remembered(S[::2])[0].tolist() == [1, 3]
+    assert calls == [4, 2, 2, 2]
