@@ -13,6 +13,7 @@ BENCH_ARGS ?=
 DEMO_ARGS ?=
 FUZZ_ROUNDS ?= 20
 FUZZ_MINUTES ?= 60
+FUZZ_JOBS ?= 2
 FUZZ_SEED ?= $(shell date +%s)
 # The lower ends of the ranges in pyproject.toml. polars 1.40 gave up the protocol by which
 # scikit-learn 1.6 reads the names of its columns.
@@ -38,10 +39,10 @@ fuzz: $(VENV)/.test ## hostile inputs for longer, with new random numbers
 	MERCER_FUZZ_ROUNDS=$(FUZZ_ROUNDS) MERCER_FUZZ_SEED=$(FUZZ_SEED) $(BIN)/python -m pytest tests/fuzz -n 2
 
 fuzz-certificates: $(VENV)/.test ## an hour's search for an error beyond its bound, in extended precision
-	cd tests && ../$(BIN)/python -m fuzz.certificates --minutes $(FUZZ_MINUTES) --seed $(FUZZ_SEED)
+	cd tests && ../$(BIN)/python -m fuzz.certificates --seconds $$(($(FUZZ_MINUTES) * 60)) --seed $(FUZZ_SEED) --jobs $(FUZZ_JOBS)
 
 fuzz-eigen: $(VENV)/.test ## 10 000 eigenproblems with repeated eigenvalues
-	cd tests && ../$(BIN)/python -m fuzz.eigenproblems --seed $(FUZZ_SEED)
+	cd tests && ../$(BIN)/python -m fuzz.eigenproblems --seed $(FUZZ_SEED) --jobs $(FUZZ_JOBS)
 
 test-oldest: ## the tests on the oldest supported Python, NumPy, SciPy and scikit-learn
 	$(OLDEST_PYTHON) -m venv $(OLDEST)

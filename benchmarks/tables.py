@@ -30,14 +30,14 @@ def friedman1():
     from sklearn.datasets import make_friedman1
 
     X, y = make_friedman1(12_000, 20, noise=1.0, random_state=0)
-    return _standardised(X[:10_000], y[:10_000], X[10_000:], y[10_000:])
+    return standardised(X[:10_000], y[:10_000], X[10_000:], y[10_000:])
 
 
 def uci(name, split=0):
     table = np.loadtxt(folder() / f"uci/{name}.csv.gz", delimiter=",")
     mask = np.loadtxt(folder() / f"uci/{name}_test_mask.csv.gz", delimiter=",")[:, split] == 1
     train, test = table[~mask], table[mask]
-    return _standardised(train[:, :-1], train[:, -1], test[:, :-1], test[:, -1])
+    return standardised(train[:, :-1], train[:, -1], test[:, :-1], test[:, -1])
 
 
 def letter():
@@ -49,10 +49,11 @@ def letter():
     return X[:16_000], y[:16_000], X[16_000:], y[16_000:]
 
 
-def _standardised(X, y, X_test, y_test):
+def standardised(X, y, X_test, y_test):
+    """Both parts by the means and deviations of the training rows."""
     centre, spread = X.mean(axis=0), X.std(axis=0)
     spread[spread == 0] = 1
-    mean, deviation = y.mean(), y.std()
+    mean, deviation = y.mean(), y.std() or 1.0
     return (
         (X - centre) / spread,
         (y - mean) / deviation,

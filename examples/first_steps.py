@@ -1,9 +1,10 @@
 """First steps: which similarities are kernels, and how well do they suit the digits?
 
-For several similarities between handwritten digits this prints whether they are valid (by
-construction, or refuted by a witness), the dimension of the space that the data span, and the
-alignment with the labels: the cosine, after centring, between the kernel matrix and the matrix
-that is 1 for pairs of the same digit. Then it shows a finite feature space as coordinates.
+For several similarities between handwritten digits this prints whether they are kernels, the
+dimension of the space that the data span, and the alignment with the labels. The alignment is the
+cosine, after centring, between the kernel matrix and the matrix that is 1 for pairs of the same
+digit. For similarities that are not kernels it prints a proof. In the end it shows coordinates of a
+finite feature space.
 """
 
 import numpy as np
@@ -26,7 +27,7 @@ X, y = pixels[:600] / 16.0, digits[:600]
 
 
 def alignment(K, y):
-    """How much a kernel sees the classes: 1 is perfect, 0 is chance."""
+    """How well a kernel agrees with the classes: 1 is perfect, 0 is chance."""
     same = (y[:, None] == y[None, :]).astype(float)
     H = np.eye(len(y)) - 1 / len(y)
     A, B = H @ K @ H, H @ same @ H
@@ -63,7 +64,7 @@ def main():
         if not report:
             refuted.append(report)
 
-    print("\nWhy not? A vector a with a'Ka < 0 settles it:\n")
+    print("\nWhy not? A vector a with a'Ka < 0 proves it:\n")
     for report in refuted:
         print(report, "\n")
 

@@ -1,10 +1,10 @@
 """
-Six ordinary algorithms, made into kernel methods
-=================================================
+Five ordinary algorithms, made into kernel methods
+==================================================
 
-Six scikit-learn algorithms that can only draw straight lines, or look for round clusters, in the
-space of one kernel. Nothing is derived: :class:`~mercer.Kernelized` fits them on coordinates whose
-inner products are the kernel.
+Linear classifiers draw straight lines. In the space of a kernel their lines become curves, and
+nothing has to be derived: :class:`~mercer.Kernelized` fits any algorithm on coordinates whose inner
+products are the kernel.
 """
 
 import matplotlib.pyplot as plt
@@ -35,8 +35,8 @@ algorithms = {
 }
 
 # %%
-# The first panel is the algorithm as it comes. The other five see the same spirals through the same
-# kernel.
+# The first panel is logistic regression without a kernel. The other five algorithms see the same
+# spirals through the same kernel. The number is the accuracy on these points.
 
 line = np.linspace(-1.25, 1.25, 90)
 plane = np.column_stack([g.ravel() for g in np.meshgrid(line, line)])
@@ -55,6 +55,6 @@ for ax, (name, model) in zip(axes.ravel(), algorithms.items()):
 plt.show()
 
 # %%
-# The rank of the map, found and not chosen, is the number of coordinates that every algorithm got:
+# The map finds by itself how many coordinates it needs. Every algorithm was fitted on these:
 
 print(algorithms["linear SVM"].kernel_map_.rank_, "coordinates for", len(X), "points")

@@ -1,10 +1,10 @@
 """
-Choosing a kernel, and when the data cannot tell
-================================================
+Choosing a kernel, and when the data cannot decide
+==================================================
 
-Breast-cancer measurements, 30 columns. Which similarity tells benign from malignant? Every kernel
+Breast-cancer measurements in 30 columns. Which kernel tells benign from malignant? Every kernel
 gets the same folds, and the verdict says which differences are more than noise. Here none is: four
-very different spaces serve equally well, and the simplest is the right choice.
+very different kernels predict equally well, and the simplest is the right choice.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 One kernel for a table with columns of several kinds
 ====================================================
 
-Hours go round, temperatures are near or far, stations are the same or not. Each group of columns
-gets the kernel that suits it; sums and products say how the groups work together (rules 9 and 10
-of [KERNELS]). The model can then be taken apart along the same lines.
+Hours are periodic, temperatures are near or far, places are the same or not. Each group of columns
+gets the kernel that suits it, and sums and products say how the groups work together (rules 9 and
+10 of [KERNELS]).
 """
 
 import matplotlib.pyplot as plt
@@ -43,8 +43,8 @@ def same(a, b):
 
 
 # %%
-# Three kernels, more and more of what we know. Products mean *and*: similar at the same place and
-# hour and warmth.
+# Three kernels with more and more knowledge. A product means *and*: two rows are similar if the
+# hour and the warmth and the place are similar.
 
 hour = OnColumns(Periodic(period=24.0, length_scale=0.7), "hour")
 warmth = OnColumns(RBF(0.005), "warmth")
@@ -59,7 +59,7 @@ for name, kernel in kernels.items():
     print(f"{name:24} R² {scores.mean():.3f}")
 
 # %%
-# The learned surface, place by place.
+# What the model has learned, for each place. White dots are the data.
 
 model = KernelRidge(0.1, kernels["hour * warmth * place"]).fit(table, rented)
 hours, degrees = np.linspace(0, 24, 37), np.linspace(-5, 30, 22)

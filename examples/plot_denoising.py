@@ -1,10 +1,10 @@
 """
-Cleaning digits by going to feature space and back
-==================================================
+Removing noise from digits with kernel PCA
+==========================================
 
-Noise leaves the curved surface on which digits lie. Projecting onto the leading kernel principal
-components brings a digit back to the surface, and a pre-image makes it visible again. Linear PCA
-with as many components can only blur.
+Images of digits lie near a curved surface, and noise moves them away from it. Projecting onto the
+leading kernel principal components moves a digit back, and a pre-image turns the result into an
+image again. Linear PCA can only blur.
 """
 
 import matplotlib.pyplot as plt
@@ -30,8 +30,8 @@ rows = {
 }
 
 # %%
-# The pre-image by fixed point iteration is a weighted mean of training digits, so that it always
-# looks like a digit, sometimes the wrong one where the noise has hidden the right one.
+# The pre-image by fixed-point iteration is a weighted mean of training digits. So it always looks
+# like a digit, but sometimes like the wrong one, if the noise has hidden the right one.
 
 fig, axes = plt.subplots(4, 10, figsize=(9, 3.8))
 for line, (name, images) in zip(axes, rows.items()):

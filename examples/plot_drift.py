@@ -2,9 +2,10 @@
 Has the data drifted?
 =====================
 
-Two batches of the same measurements. One column of the second is shifted a little, in another the
-values have spread out, and three are as before. The test says whether the batches differ, and the
-witness function shows where.
+Two batches of the same measurements. In the second, one column is shifted a little, another has
+spread out, and three are as before. The test says whether the batches differ. The witness function
+shows where: it is positive where the first batch has more rows, and negative where the second has
+more.
 """
 
 # %%
@@ -25,8 +26,8 @@ new[:, 3] *= 1.6
 # %%
 # The test
 # --------
-# The p-value is exact for any size of the samples. ``columns`` says which columns carry the
-# difference: how much of it is lost when a column is exchanged between the samples.
+# The p-value is exact for any number of rows. ``columns`` says which columns matter: how much of
+# the difference disappears when a column is shuffled between the samples.
 
 import pandas as pd
 
@@ -36,8 +37,8 @@ result = two_sample_test(
 print(result)
 
 # %%
-# The picture: the statistic among its permutations, the columns, and both samples along the column
-# that matters most, with the mean of the witness.
+# The picture shows the statistic and its values for shuffled samples, the share of each column, and
+# both samples along the column that matters most, with the mean of the witness function.
 
 import matplotlib.pyplot as plt
 

@@ -2,9 +2,9 @@
 Does a kernel suit the data? Look at its feature space
 ======================================================
 
-Two kernels of degree 9 on handwritten digits, from section 4 of "An exact, explicit,
-finite-dimensional feature map". Both are valid and both are polynomials of an inner product, and
-still one of them fails. Having coordinates of their feature spaces we can simply look.
+Two kernels of degree 9 on handwritten digits, from section 4 of "An Exact Finite-dimensional
+Explicit Feature Map for Kernel Functions". Both are valid, and both are polynomials of an inner
+product. Still one of them fails. With the coordinates of their feature spaces we can see why.
 
 With ``x`` and ``z`` images of d pixels and ``<x, z> = x . z / d``::
 
@@ -13,7 +13,7 @@ With ``x`` and ``z`` images of d pixels and ``<x, z> = x . z / d``::
 
 The paper takes 500 training and 500 test images of each of 2, 4 and 7 from MNIST. Set
 ``MERCER_MNIST`` to a local ``mnist.npz`` (or give its path as argument), or let scikit-learn
-download it; without either, the smaller digits that come with scikit-learn stand in.
+download it. Without either, the smaller digits that come with scikit-learn are used.
 """
 
 # %%
@@ -43,7 +43,7 @@ CLASSES, EACH = (2, 4, 7), 500
 
 
 def first_of_each(images, labels):
-    """The first 500 images of each class, pixels from 0 to 1, one row an image."""
+    """The first 500 images of each class, pixels from 0 to 1, one row per image."""
     rows = np.concatenate([np.flatnonzero(labels == c)[:EACH] for c in CLASSES])
     return images[rows].reshape(len(rows), -1) / 255.0, labels[rows]
 
@@ -97,13 +97,14 @@ for name, kernel in kernels.items():
     print(f"{name}: similarity of an image to itself from {own.min():.1e} to {own.max():.1e}")
 
 # %%
-# Most pixels of a digit are 0 and add nothing to k1: thin digits are similar to nothing, not even
-# to themselves. In k2 paper counts as much as ink, and every image is similar to itself.
+# Most pixels of a digit are 0 and add nothing to k1, so thin digits are hardly similar to anything,
+# not even to themselves. In k2 white pixels count as much as black ones, and every image is similar
+# to itself.
 #
 # Coordinates of the feature spaces
 # ---------------------------------
-# One line each. From here on everything is ordinary: nearest neighbours, t-SNE and Fisher's
-# discriminant know nothing of kernels.
+# One line for each kernel. From here on everything is ordinary: nearest neighbours, t-SNE and
+# Fisher's discriminant work on these coordinates and need to know nothing of kernels.
 
 maps = {name: KernelMap(kernel).fit(X) for name, kernel in kernels.items()}
 Phi = {name: fitted.transform(X) for name, fitted in maps.items()}
@@ -116,7 +117,7 @@ for name, kernel in kernels.items():
 # %%
 # Figures 1 and 2: t-SNE
 # ----------------------
-# Fitted on the training images; the test images shown are placed by t-SNE's own transform.
+# t-SNE is fitted on the training images. The test images shown are placed by its ``transform``.
 
 
 def scaled(Phi, like):
@@ -156,7 +157,7 @@ plt.show()
 # %%
 # The same in numbers
 # -------------------
-# What the pictures show, the test images confirm.
+# The accuracy on the test images confirms what the pictures show.
 
 
 def accuracies(kernel):
@@ -168,8 +169,8 @@ def accuracies(kernel):
 
 
 # %%
-# The pictures also say what is wrong with k1: a few images with much ink lie far out, all others
-# crowd at the origin. Dividing by the lengths takes that away, and repairs the kernel.
+# The pictures also show what is wrong with k1: a few images with much ink lie far out, and all
+# others crowd at the origin. Dividing by the lengths repairs this.
 
 kernels["k1 normalised"] = Normalized(kernels["k1"])
 

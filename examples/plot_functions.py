@@ -1,10 +1,10 @@
 """
-What a kernel believes: functions drawn from its space
-======================================================
+What a kernel expects: functions drawn from its space
+=====================================================
 
-A kernel is a belief about functions before any data are seen. Coordinates make it visible: a random
-direction :math:`w` in feature space is the random function :math:`w \\cdot \\varphi(x)`, smooth or
-rough, periodic or not, as the kernel says.
+Before it has seen any data, a model with a kernel already expects a certain kind of function:
+smooth or rough, periodic or not. Coordinates make this visible, because a random vector :math:`w`
+gives a random function :math:`w \\cdot \\varphi(x)`.
 """
 
 import matplotlib.pyplot as plt
@@ -35,8 +35,8 @@ kernels = {
 }
 
 # %%
-# Three functions each, and the similarity to the point 0.5 in grey. Sums of kernels add such
-# functions, products shape one by the other.
+# Three functions for each kernel, and in grey the similarity to the point 0.5. A sum of kernels
+# adds such functions; a product multiplies them.
 
 rng = np.random.default_rng(5)
 fig, axes = plt.subplots(5, 2, figsize=(8, 9.5), sharex=True)
@@ -50,8 +50,9 @@ for ax, (name, kernel) in zip(axes.ravel(), kernels.items()):
     ax.plot(x, functions, lw=1.4)
     ax.set(title=name, yticks=[])
     ax.text(
-        0.98, 0.03, f"rank {Phi.shape[1]}", transform=ax.transAxes, ha="right", fontsize="small"
-    )
+        0.98, 0.03, f"rank {Phi.shape[1]}", transform=ax.transAxes, ha="right", fontsize="small",
+        bbox={"color": "white", "alpha": 0.8, "pad": 1},
+    )  # fmt: skip
 axes[-1, -1].axis("off")
 axes[-2, -1].tick_params(labelbottom=True)
 plt.show()

@@ -2,9 +2,10 @@
 A similarity that is not a kernel, and what to do about it
 ==========================================================
 
-People invent similarities, and rightly so; but most inventions have negative eigenvalues, and then
-there is no feature space. :func:`~mercer.check_mercer` finds that out and shows a witness.
-:class:`~mercer.KernelMap` refuses, or repairs as you say, and reports what it changed.
+Similarities that people invent are often not kernels: their matrix has negative eigenvalues, and
+then there is no feature space. :func:`~mercer.check_mercer` finds this out and shows a witness, a
+combination of points whose squared length would be negative. :class:`~mercer.KernelMap` refuses the
+matrix, or repairs it in the way you choose and reports what it changed.
 """
 
 import matplotlib.pyplot as plt
@@ -17,8 +18,9 @@ images, digit = load_digits(n_class=4, return_X_y=True)
 X, digit = images[:240].reshape(-1, 8, 8), digit[:240]
 
 # %%
-# Best match under shifts: slide one image over the other by up to one pixel, and take the largest
-# overlap. Sensible, popular, and not a kernel: a maximum of kernels need not be one.
+# The best match under shifts: slide one image over the other by up to one pixel, and take the
+# largest overlap. This is sensible and popular, but not a kernel: the maximum of several kernels
+# need not be a kernel.
 
 
 def shifted(images, down, right):

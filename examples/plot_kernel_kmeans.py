@@ -2,8 +2,8 @@ r"""
 Kernel k-means finds rings
 ==========================
 
-k-means cuts the plane into convex cells, so that it halves rings instead of finding them. In the
-right feature space the same algorithm follows them: points that are linked by short steps are close
+k-means divides the plane by straight lines, so it cuts rings into pieces. In the right feature
+space the same algorithm finds the rings, because points that are linked by short steps are close
 together there.
 """
 
@@ -23,10 +23,10 @@ X = radius[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
 # %%
 # A kernel that ignores density
 # -----------------------------
-# A narrow Gaussian links neighbours. The crowded middle would dominate its space, so every point is
-# divided by the root of its number of neighbours: :math:`f(x)\, k(x, z)\, f(z)`, rule 2 of the ten
-# (:ref:`sphx_glr_auto_ideas_plot_1_kernels.py`), and a valid kernel for any function f. k-means on
-# the leading directions of this space is what is known as spectral clustering.
+# A narrow Gaussian kernel links neighbours. The crowded middle would dominate its space, so every
+# point is divided by the root of its number of neighbours: :math:`f(x)\, k(x, z)\, f(z)`. This is
+# rule 2 of the ten rules (:ref:`sphx_glr_auto_ideas_plot_1_kernels.py`), and a valid kernel for any
+# function f. k-means on the leading directions of this space is known as spectral clustering.
 
 near = RBF(20.0)
 
@@ -44,7 +44,7 @@ straight = KMeans(3, n_init=10, random_state=0).fit_predict(X)
 in_space = KMeans(3, n_init=10, random_state=0).fit_predict(Phi)
 
 # %%
-# Agreement with the true rings is 1 where every pair of points is grouped rightly, 0 by chance.
+# Agreement with the true rings is 1 if every pair of points is grouped correctly, and 0 by chance.
 
 fig, axes = plt.subplots(1, 2, figsize=(8, 4.4), sharex=True, sharey=True)
 for ax, labels, name in zip(axes, (straight, in_space), ("k-means", "kernel k-means")):
@@ -55,9 +55,10 @@ for ax, labels, name in zip(axes, (straight, in_space), ("k-means", "kernel k-me
 plt.show()
 
 # %%
-# What k-means saw: cosines between all points in the feature space, sorted by ring and then by
-# angle. Points of one ring point into one direction, and the three directions are at right angles,
-# so that nothing is left to do for k-means. In the plane the same picture shows no blocks.
+# Why this works: the picture shows the cosines between all points, sorted by ring and then by
+# angle. In feature space all points of a ring have the same direction, and the directions of the
+# three rings are at right angles, so k-means has an easy task. In the plane the same picture shows
+# no blocks.
 
 order = np.lexsort([angle, ring])
 centred = X - X.mean(axis=0)

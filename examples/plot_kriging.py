@@ -2,10 +2,10 @@
 A map from a million noisy points
 =================================
 
-Places on a map have two columns, and there a stationary kernel has coordinates that are known
-before any data: cosines and sines on a grid of frequencies. Kernel ridge on them needs a few sums
-over the rows, whatever their number. The prediction is the map; its standard deviation says where
-to trust it.
+Places on a map have two columns. There a stationary kernel (a function of the difference of two
+places) can be written as cosines and sines on a grid of frequencies. Kernel ridge in these
+coordinates needs a few sums over the rows, for any number of rows. The prediction is the map, and
+its standard deviation says where to trust it.
 """
 
 import matplotlib.pyplot as plt
@@ -14,9 +14,9 @@ import numpy as np
 from mercer import RBF, KernelMap, KernelRidge, Periodic
 
 # %%
-# A field on the unit square, measured at a million places with noise eight times as large as the
-# field. Nobody has measured inside the ring, and few have in the east. (For so many rows install
-# ``mercer[fourier]``.)
+# A field on the unit square is measured at a million places, with noise eight times as large as the
+# field. There are no measurements inside the circle, and few in the east. (So many rows need the
+# extra ``mercer[fourier]``.)
 
 n = 3_000_000
 rng = np.random.default_rng(0)
@@ -34,36 +34,36 @@ kernel_map = KernelMap(RBF(gamma=50.0), basis="fourier", tol=1e-6, box=[(0, 1), 
 model = KernelRidge(alpha=64.0, kernel=kernel_map).fit(X, y)
 
 # %%
-# The map, its uncertainty, and what was measured.
+# The measurements, the true field, the map, and its uncertainty.
 
 side = np.linspace(0, 1, 90)
 grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
 value, std = model.predict(grid, return_std=True)
 
-fig, axes = plt.subplots(1, 3, figsize=(11, 3.6), sharey=True, layout="constrained")
+fig, axes = plt.subplots(2, 2, figsize=(8, 7), sharex=True, sharey=True, layout="constrained")
 some = rng.permutation(len(X))[:6000]
-axes[0].scatter(*X[some].T, c=y[some], s=1.5, cmap="RdBu_r", vmin=-20, vmax=20)
-axes[0].set(title=f"6000 of {len(X):,} measurements", xlim=(0, 1), ylim=(0, 1), aspect="equal")
-shown = {"extent": (0, 1, 0, 1), "origin": "lower"}
-drawn = axes[1].imshow(value.reshape(90, 90), cmap="RdBu_r", vmin=-3, vmax=3, **shown)
-axes[1].contour(side, side, field(grid).reshape(90, 90), levels=5, colors="black", linewidths=0.6)
-axes[1].set_title("the map; contours: the truth")
-fig.colorbar(drawn, ax=axes[1], shrink=0.85)
-drawn = axes[2].imshow(std.reshape(90, 90), cmap="viridis", vmin=0, **shown)
-axes[2].set_title("its standard deviation")
-fig.colorbar(drawn, ax=axes[2], shrink=0.85)
+axes[0, 0].scatter(*X[some].T, c=y[some], s=2, cmap="RdBu_r", vmin=-20, vmax=20)
+axes[0, 0].set(title=f"6000 of {len(X):,} points", xlim=(0, 1), ylim=(0, 1), aspect="equal")
+for ax, values, title, colours in (
+    (axes[0, 1], field(grid), "the truth", {"cmap": "RdBu_r", "vmin": -2, "vmax": 2}),
+    (axes[1, 0], value, "the map", {"cmap": "RdBu_r", "vmin": -2, "vmax": 2}),
+    (axes[1, 1], std, "its standard deviation", {"cmap": "viridis", "vmin": 0}),
+):
+    drawn = ax.imshow(values.reshape(90, 90), extent=(0, 1, 0, 1), origin="lower", **colours)
+    ax.set_title(title)
+    fig.colorbar(drawn, ax=ax, shrink=0.85)
 plt.show()
 
 # %%
-# The error is what the standard deviation says, on average.
+# On average, the error is as large as the standard deviation says:
 
 ratio = (value - field(grid)) / std
 print(f"root mean square of error / std: {np.sqrt(np.mean(ratio**2)):.2f}")
 
 # %%
-# A time series is the same in one column: a million samples here, with a lot of noise. Daily and
-# weekly patterns and a slow drift are a sum of kernels; ``box`` lets the forecast reach beyond the
-# data.
+# A time series works in the same way, with one column: here a million samples with a lot of noise.
+# The kernel is a sum of three, for daily and weekly patterns and a slow drift. With ``box`` the
+# forecast can reach beyond the data.
 
 t = rng.uniform(0, 8 * 7, 1_000_000)
 
@@ -79,12 +79,12 @@ model = KernelRidge(alpha=49.0, kernel=kernel_map).fit(t[:, None], series)
 
 ahead = np.linspace(42, 70, 600)
 value, std = model.predict(ahead[:, None], return_std=True)
-fig, ax = plt.subplots(figsize=(9, 3), layout="constrained")
+fig, ax = plt.subplots(figsize=(8, 3.6), layout="constrained")
 ax.plot(t[:8000], series[:8000], ".", color="0.75", ms=2, label="measured (some)")
 ax.plot(ahead, load(ahead), color="black", lw=1, ls="--", label="truth")
 ax.plot(ahead, value, color="#0072B2", label="prediction ± 2 std")
 ax.fill_between(ahead, value - 2 * std, value + 2 * std, color="#0072B2", alpha=0.25, lw=0)
 ax.axvline(56, color="0.4", lw=0.8)
-ax.set(xlabel="days", xlim=(42, 70), ylim=(-2.5, 4.5))
-ax.legend(loc="upper left", ncols=3, fontsize=8)
+ax.set(xlabel="days", xlim=(42, 70), ylim=(-2.5, 5.5))
+ax.legend(loc="upper left", ncols=3)
 plt.show()

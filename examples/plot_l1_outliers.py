@@ -2,9 +2,9 @@
 L1 against L2: principal components under outliers
 ==================================================
 
-Ordinary PCA maximises a sum of squares, so that one far point can turn an axis. Kernel PCA-L1
-maximises a sum of absolute values instead ([NPT] section IV-D). Both work in any feature space; the
-linear kernel shows the turn, a polynomial one the same effect on a curve.
+Ordinary PCA maximises a sum of squares, so a few far points can turn an axis. Kernel PCA-L1
+maximises a sum of absolute values instead ([NPT] section IV-D). Both work in any feature space. The
+first picture has a linear kernel, the second a quadratic one.
 """
 
 import matplotlib.pyplot as plt
@@ -39,12 +39,13 @@ for model, colour, name in (
     ax.plot(*np.outer(v, [-9, 9]), color=colour, lw=2, label=f"{name}: {angle:.0f}° off")
 ax.plot(*np.outer(truth, [-9, 9]), color="grey", lw=1, ls="--", label="without outliers")
 ax.set(xlim=(-7, 7), ylim=(-4.5, 8), aspect="equal", title="first axis, linear kernel")
-ax.legend(loc="upper right", fontsize=8)
+ax.legend(loc="upper right")
 plt.show()
 
 # %%
-# In the space of a quadratic kernel: how much do a growing outlier's demands change the scores of
-# the *other* points? Agreement is the absolute correlation of first scores with and without it.
+# In the space of a quadratic kernel: one outlier moves further and further away. How much does it
+# change the scores of the *other* points? Agreement is the absolute correlation between their
+# scores with and without the outlier.
 
 clean = {
     name: model.fit_transform(X)[:, 0]

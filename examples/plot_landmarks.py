@@ -2,9 +2,10 @@
 Which points should be landmarks?
 =================================
 
-A map of limited rank keeps a few landmarks. Drawn uniformly, as Nyström methods do, they crowd
-where the data crowd and miss small groups altogether. Greedy landmarks go wherever the largest
-error is; random ones, drawn in proportion to the error, make the smallest sum of errors.
+A map of limited rank keeps a few landmarks. If they are drawn uniformly, as Nyström methods do,
+most of them lie where most of the data lie, and small groups are missed. Greedy landmarks are
+placed where the error is largest. Random landmarks, drawn in proportion to the error, give the
+smallest sum of errors.
 """
 
 import matplotlib.pyplot as plt
@@ -14,8 +15,8 @@ from sklearn.kernel_approximation import Nystroem
 from mercer import RBF, KernelMap
 
 # %%
-# One crowd, and many hamlets
-# ---------------------------
+# One crowd, and many small groups
+# --------------------------------
 
 rng = np.random.default_rng(1)
 crowd = 0.25 * rng.normal(size=(6000, 2))
@@ -32,15 +33,15 @@ for ax, pivots in zip(axes, ("uniform", "random", "greedy")):
     ax.scatter(*kernel_map.landmarks_.T, s=30, facecolors="none", edgecolors="#D55E00")
     ax.set(title=f"{pivots}\nworst {rho2.max():.2f}, mean {rho2.mean():.3f}", xticks=[], yticks=[])
     ax.set_aspect("equal")
-fig.supxlabel("bright points are not explained; landmarks are ringed")
+fig.supxlabel("yellow points are not explained; circles are landmarks")
 plt.show()
 
 # %%
-# The price of a wrong choice
-# ---------------------------
-# Relative trace error, the share of all :math:`k(x, x)` that the map does not see, against the
-# number of landmarks. The map knows this number itself; scikit-learn's Nystroem, drawn for
-# comparison, does not report one.
+# What a wrong choice costs
+# -------------------------
+# The relative trace error is the share of the sum of all :math:`k(x, x)` that the map misses. Here
+# it is drawn against the number of landmarks. A fitted map reports this number; scikit-learn's
+# Nystroem, drawn for comparison, does not.
 
 ranks = np.array([10, 20, 40, 60, 80, 110, 150])
 fig, ax = plt.subplots(figsize=(7, 4))

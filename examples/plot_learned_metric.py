@@ -2,8 +2,8 @@
 A kernel learned from data
 ==========================
 
-Ten columns, and a target that depends on one diagonal direction of two of them. The plain kernel
-looks at all columns alike and sees almost nothing; the learned one finds the direction.
+The target depends on one diagonal direction in two of ten columns. A plain kernel treats all
+columns alike and predicts almost nothing; the learned kernel finds the direction.
 """
 
 import matplotlib.pyplot as plt
@@ -18,13 +18,13 @@ learned = learn_kernel(X, y, random_state=0)
 print(learned)
 
 # %%
-# The error falls round by round, and two columns share the metric.
+# The error falls from step to step, and in the end only two columns matter.
 
 learned.plot()
 
 # %%
-# The target against one of the two columns, and against the longest direction of the learned
-# metric: on the right the target is a function of that one number.
+# The target, drawn against one of the two columns and against the main direction of the learned
+# metric. On the right the target is a function of that one number.
 
 direction = X @ learned.directions[:, 0]
 figure, axes = plt.subplots(1, 2, figsize=(8, 3.8), sharey=True, layout="constrained")

@@ -2,9 +2,9 @@
 A million points, certified
 ===========================
 
-The kernel matrix of a million points has 8 000 gigabytes. A map of them needs a few hundred
-columns of it: landmarks are found on a sample, then every row is read once, and those that are not
-explained to the tolerance add landmarks of their own. At the end each of the million is certified.
+The kernel matrix of a million points would take 8000 gigabytes. A map needs only a few hundred of
+its columns. Landmarks are found on a sample, then every row is read, and rows with an error above
+the tolerance become landmarks, too. In the end the error of each of the million rows is known.
 """
 
 import matplotlib.pyplot as plt
@@ -16,8 +16,8 @@ from mercer import RBF, Chunks, KernelMap
 # %%
 # Rows come in chunks
 # -------------------
-# From a file, a database or, here, a generator. Anything that can be read again will do: a function
-# that opens the data is wrapped in :class:`~mercer.Chunks`.
+# They may come from a file, a database or, as here, a generator. The only condition is that they
+# can be read again, so :class:`~mercer.Chunks` takes a function that opens the data.
 
 
 def galaxy(chunk):
@@ -49,8 +49,8 @@ X, arm = galaxy(99)
 print(f"accuracy on new stars: {model.score(kernel_map.transform(X[:20000]), arm[:20000]):.3f}")
 
 # %%
-# The galaxy, its landmarks (they lie where the map needed them, also at the far and empty edge),
-# and to which arm the model counts every place.
+# On the left, the galaxy and its landmarks. They lie where the map needs them, also at the far and
+# empty edge. On the right, the arm to which the model assigns every place.
 
 everyone = np.concatenate([galaxy(chunk)[0] for chunk in range(3)])
 line = np.linspace(-3.2, 3.2, 120)

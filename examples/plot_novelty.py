@@ -3,8 +3,8 @@ Novelty: what the training data cannot explain
 ==============================================
 
 The residual :math:`\\rho^2(z) = k(z, z) - |\\varphi(z)|^2` is the part of a new point that no
-combination of training points reproduces ([NPT] Lemma 5). No extra model is fitted: the map that
-was there anyway tells when it is asked about something it has never seen.
+combination of training points reproduces ([NPT] Lemma 5). So a fitted map can tell that a point is
+unlike everything it was fitted to, and no extra model is needed.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +17,8 @@ from mercer import RBF, KernelMap, ResidualDisplay
 # %%
 # In the plane
 # ------------
-# Bright where the map knows nothing. Forty landmarks (ringed) are enough to know the rest.
+# The residual is large (yellow) away from the data. Forty landmarks (circles) are enough for this
+# map.
 
 rng = np.random.default_rng(0)
 angle = rng.uniform(0, 1.6 * np.pi, 250)
@@ -29,14 +30,13 @@ plt.show()
 # %%
 # On digits
 # ---------
-# A map of the digits 0 to 8 is shown nines as well. The residual tells most of them apart, and the
-# least explained of all are odd indeed.
+# A map is fitted to the digits 0 to 8, and then sees nines. Their residuals are mostly larger than
+# those of new digits from 0 to 8. The digits with the largest residuals are unusual indeed.
 
 images, digit = load_digits(return_X_y=True)
 images = images / 16
 known, strange = images[digit < 9], images[digit == 9]
-# The map keeps 300 landmarks: with a small tolerance everything known is explained to rounding,
-# and with few landmarks the residual is graded.
+# With 300 landmarks even known digits have a residual. An exact map would have residual 0 for them.
 kernel_map = KernelMap(RBF(0.15), max_rank=300).fit(known[:1000])
 score_known, score_strange = kernel_map.residual(known[1000:]), kernel_map.residual(strange)
 scores = np.concatenate([score_known, score_strange])

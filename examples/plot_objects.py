@@ -2,8 +2,8 @@
 Strings, graphs, sets, fingerprints and paths
 =============================================
 
-Five kinds of objects that are not vectors. Each has a kernel; kernel PCA draws its feature space,
-where objects that share much lie close together.
+Five kinds of objects that are not vectors. Each has its own kernel. Kernel PCA draws the feature
+space, in which similar objects lie close together.
 """
 
 import matplotlib.pyplot as plt
@@ -26,8 +26,9 @@ COLOURS = np.array(["#0072B2", "#D55E00", "#009E73"])
 # %%
 # Three kinds of each
 # -------------------
-# Strings from three alphabets of habits, molecules with chains, rings and stars, clouds of points
-# of three shapes, fingerprints around three templates, and paths that turn left, right or not.
+# Strings with three different frequencies of letters; molecules that are chains, rings or stars;
+# clouds of points with three shapes; fingerprints close to three templates; and paths that bend up,
+# down or not at all.
 
 kinds = np.repeat([0, 1, 2], 20)
 

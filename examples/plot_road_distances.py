@@ -2,9 +2,10 @@
 From road distances to a map
 ============================
 
-Given how far it is by road between places, where are they? Classical multidimensional scaling turns
-distances into coordinates; new places are added from their distances to the old ones. Roads are not
-straight, so no map can be exact, and negative eigenvalues say by how much.
+If you know how far it is by road between places, can you draw a map of them? Classical
+multidimensional scaling turns distances into coordinates, and adds new places by their distances to
+the old ones. Roads are not straight, so no map can be exact. Negative eigenvalues say how far from
+exact it is.
 """
 
 import matplotlib.pyplot as plt
@@ -18,8 +19,8 @@ from mercer import ClassicalMDS
 # A town on a river
 # -----------------
 # Two hundred crossings, streets between neighbours, and a river with two bridges. The distance
-# between two crossings is the shortest way on foot: what is near as the crow flies can be a long
-# way round.
+# between two crossings is the shortest way on foot. Two places on opposite banks can be near each
+# other and still a long walk apart.
 
 rng = np.random.default_rng(4)
 places = rng.uniform(0, 1, size=(200, 2)) * [2.0, 1.2]
@@ -45,23 +46,23 @@ linked = np.isfinite(D[0])
 D, places, side = D[np.ix_(linked, linked)], places[linked], side[linked]
 
 # %%
-# Every tenth place is left out at first and placed afterwards, by its distances alone.
+# Every tenth place is left out at first, and placed afterwards by its distances to the others.
 
 later = np.arange(len(D)) % 10 == 0
 mds = ClassicalMDS(2, metric="precomputed").fit(D[np.ix_(~later, ~later)])
 drawn = np.empty((len(D), 2))
 drawn[~later], drawn[later] = mds.embedding_, mds.transform(D[np.ix_(later, ~later)])
-print(f"negative eigenvalues hold {100 * mds.negative_share_:.0f} % of the spectrum: detours")
+print(f"share of negative eigenvalues, caused by detours: {100 * mds.negative_share_:.0f} %")
 
-# Maps have no north: turn and mirror ours for comparison (orthogonal Procrustes).
+# Distances do not say where north is: rotate and mirror the map like the town (Procrustes).
 A, B = drawn - drawn.mean(axis=0), places - places.mean(axis=0)
 U, _, V = np.linalg.svd(A.T @ B)
 drawn = A @ U @ V + places.mean(axis=0)
 
-fig, axes = plt.subplots(1, 2, figsize=(8, 3.6))
+fig, axes = plt.subplots(1, 2, figsize=(8, 3.6), sharex=True, sharey=True)
 for ax, P, title in (
     (axes[0], places, "the town"),
-    (axes[1], drawn, "its map from walking distances"),
+    (axes[1], drawn, "a map of walking distances"),
 ):
     ax.scatter(*P[~later].T, c=np.where(side[~later], "#0072B2", "#D55E00"), s=16)
     ax.scatter(*P[later].T, s=34, marker="x", color="black", label="placed afterwards")
@@ -69,16 +70,16 @@ for ax, P, title in (
     ax.spines[:].set_visible(False)
 x = np.linspace(0, 2, 60)
 axes[0].plot(x, river(x), color="#56B4E9", lw=6, alpha=0.5, zorder=0)
-axes[0].legend(loc="lower right", fontsize=8, framealpha=1)
+axes[0].legend(loc="lower right", framealpha=1)
 plt.show()
 
 # %%
-# The river has opened: its banks are far apart in the middle of the right map, since the way
-# between them is long. The map tells the truth about walking, not about the crow.
+# In the right map the banks of the river are far apart in the middle, because the walk from one to
+# the other is long. The map shows walking distances, not straight lines.
 #
 # Six European cities
 # -------------------
-# Road distances in kilometres; the map is turned so that north is up.
+# Road distances in kilometres. The map is rotated so that north is up.
 
 cities = ["Copenhagen", "Lisbon", "Madrid", "Paris", "Rome", "Vienna"]
 D = np.zeros((6, 6))

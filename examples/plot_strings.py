@@ -2,9 +2,9 @@
 Words as points: a map of number words
 ======================================
 
-Nothing in a kernel asks for vectors. Here the objects are the number words of eight languages, and
-two words are similar where they share pieces of up to three letters. The map turns words into
-coordinates; what is written alike comes to lie together, and language families appear.
+A kernel does not need vectors. Here the objects are the number words of eight languages, and two
+words are similar if they share pieces of up to three letters. The map turns words into coordinates.
+Words that are written alike lie together, and language families appear.
 """
 
 from collections import Counter
@@ -29,9 +29,9 @@ words = {
 # %%
 # A kernel on strings
 # -------------------
-# Count the pieces of a word, beginning and end marked, and take the inner product of the counts:
-# an inner product by construction, so a valid kernel. The library cannot know that of a Python
-# function, so it checks.
+# Count the pieces of a word, with its beginning and end marked, and take the inner product of the
+# counts. This is a valid kernel, because it is an inner product. The library cannot know that of a
+# Python function, so it checks it on the data.
 
 
 def pieces(word):
@@ -52,8 +52,8 @@ print(check_mercer(kernel, everything))
 # Words
 # -----
 # With lengths normalised (:class:`~mercer.Normalized`), the kernel matrix is a table of cosines.
-# Sorted by the number that the words mean, it has bright blocks: the kernel knows nothing of
-# meaning, and still finds that the threes and the sixes are related.
+# Words are sorted by the number that they mean. Bright blocks on the diagonal show that words for
+# the same number are similar, most of all the words for three and six.
 
 
 def spread_out(points, width, height, rounds=200):
@@ -84,7 +84,7 @@ fig.colorbar(drawn, label="cosine in feature space", ticks=[0, 0.5, 1], shrink=0
 plt.show()
 
 # %%
-# Kernel PCA of a few of them draws the same as a map: what is written alike lies together.
+# Kernel PCA draws some of these words as a map: words that are written alike lie together.
 
 some = ["two", "three", "six", "eight"]
 columns = [words["English"].split().index(word) for word in some]
@@ -104,8 +104,8 @@ plt.show()
 # %%
 # Languages
 # ---------
-# A language is the concatenation of its ten words' coordinates. Distances between these are
-# distances between languages, and a tree of them is the family tree.
+# For each language, join the coordinates of its ten words into one vector. Distances between these
+# vectors are distances between languages, and hierarchical clustering draws their family tree.
 
 from scipy.cluster.hierarchy import dendrogram, linkage
 

@@ -3,9 +3,9 @@ Ridge regression that knows what it does not know
 =================================================
 
 Kernel ridge regression is the mean of a Gaussian process whose noise has variance alpha. Its
-uncertainty comes from the same map: what the noise leaves open, plus the residual
-:math:`\\rho^2(z)`, the part of a new point that the data have not seen. Alpha is chosen by
-leave-one-out error, in closed form.
+uncertainty comes from the same map. One part is due to the noise. The other is the residual
+:math:`\\rho^2(z)`, the part of a new point that the data do not explain. Alpha is chosen by the
+leave-one-out error.
 """
 
 import matplotlib.pyplot as plt
@@ -14,8 +14,8 @@ import numpy as np
 from mercer import RBF, KernelRidgeCV, Periodic
 
 # %%
-# Ten years of a quantity that grows, with a season. Two years of measurements are missing, and
-# three lie ahead.
+# Ten years of a quantity that grows and has a season. Two years of measurements are missing, and
+# three are to be predicted.
 
 rng = np.random.default_rng(0)
 t = np.sort(rng.uniform(0, 10, 170))
@@ -25,14 +25,14 @@ y = truth(t) + 0.3 * rng.normal(size=len(t))
 mean = y.mean()
 
 models = {
-    "nearness: RBF": 4.0 * RBF(2.0),
-    "nearness + season": 25.0 * RBF(0.01) + Periodic(period=1.0, length_scale=1.0),
+    "RBF": 4.0 * RBF(2.0),
+    "trend + season": 25.0 * RBF(0.01) + Periodic(period=1.0, length_scale=1.0),
 }
 
 # %%
-# A kernel of nearness alone falls back to the mean where there are no data, and says so by its
-# band. The sum of a slow trend and a season carries the season across the gap and into the future,
-# and its band stays narrow where it may.
+# A plain RBF kernel returns to the mean where there are no data, and its wide band says so. The sum
+# of a slow trend and a season continues the season across the gap and into the future, with a much
+# narrower band.
 
 z = np.linspace(-0.3, 13, 400)
 fig, axes = plt.subplots(2, 1, figsize=(8.5, 5.2), sharex=True, sharey=True)
@@ -47,6 +47,6 @@ for ax, (name, kernel) in zip(axes, models.items()):
     ax.plot(t, y, ".", color="black", ms=3.5)
     error = np.sqrt(np.mean((value + mean - truth(z)) ** 2))
     ax.set(title=f"{name}: alpha {model.alpha_:.2g}, error {error:.2f}", ylim=(-4, 11))
-axes[0].legend(loc="upper left", ncols=2, fontsize=8)
+axes[0].legend(loc="upper left", ncols=2)
 axes[1].set_xlabel("years")
 plt.show()

@@ -52,6 +52,16 @@ def pytest_collection_modifyitems(config, items):
         items[:] = kept
 
 
+@pytest.fixture(scope="module")
+def few_trees():
+    """Comparisons whose boosted trees are few: they take nine tenths of the time."""
+    from mercer.explore.compare import baselines
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(baselines, "MOST_TREES", 20)
+        yield
+
+
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from fuzz.certificates import search, value
+from fuzz import certificates
+from fuzz.certificates import value
+from fuzz.search import search
 from mercer import (
     RBF,
     Chi2,
@@ -318,5 +320,5 @@ def test_the_residual_of_pairs_is_the_error_itself(rng):
 
 def test_random_search_for_violations():
     """Bounded here; `make fuzz-certificates` searches for an hour."""
-    found = search(cases=120, seed=0)
-    assert (found.cases, found.violations) == (120, [])
+    found = search(certificates.one, certificates.Found, range(120))
+    assert (found.cases, found.findings) == (120, [])

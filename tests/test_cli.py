@@ -18,6 +18,8 @@ from mercer import RBF, Laplacian, Linear, Polynomial, Sigmoid, compare_kernels
 from mercer.cli import files, main
 from mercer.cli.files import BadInput
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 FORMULA = "=HYPERLINK(1)"
 
 

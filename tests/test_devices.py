@@ -32,6 +32,7 @@ from mercer import (
 from mercer.engine import memory
 from mercer.engine.arrays import as_numpy, is_cpu
 from mercer.engine.memory import MemoryLimitError
+from mercer.space.krylov import leading_eigenpairs
 
 
 def _torch(where):
@@ -298,3 +299,24 @@ def test_files_load_where_there_is_no_device(make, model, X, Z, tmp_path):
     files = [str(tmp_path / name) for name in ("rows.npz", "model.pickle", "model.mercer")]
     hidden = os.environ | {"CUDA_VISIBLE_DEVICES": ""}
     subprocess.run([sys.executable, "-c", BARE, *files], env=hidden, check=True)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_fused_products_on_a_gpu(dtype, rng):
+    """Eigenpairs and ridge where the kernel matrix would not fit; tiles where there is no form."""
+    torch = cuda()
+    n = 1500
+    X = rng.normal(size=(n, 5)).astype(dtype)
+    y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=n)
+    there, targets = torch.as_tensor(X, device="cuda"), torch.as_tensor(y, device="cuda")
+    limit = X.itemsize * n * n - 1
+    bound = 1e-9 if dtype == "float64" else 1e-5
+    for kernel in (RBF(0.2), 0.5 * Matern(2.5) * RBF(0.1) + Polynomial(2), Laplacian(0.2)):
+        exact = KernelPCA(4, kernel, solver="krylov").fit(X.astype(np.float64)).eigenvalues_
+        found = leading_eigenpairs(kernel, there, 4, memory_limit=limit).values
+        assert np.abs(as_numpy(found) - exact).max() <= bound * exact[0], kernel
+        options = KernelMap(kernel, max_rank=200, random_state=0)
+        model = KernelRidge(0.1, options, form="iterative", tol=1e-4).fit(there, targets)
+        dual = KernelRidge(0.1, kernel, form="dual").fit(X.astype(np.float64), y)
+        error = np.abs(as_numpy(model.predict(there)) - dual.predict(X.astype(np.float64)))
+        assert np.all(error <= as_numpy(model.error_bound(there))), kernel

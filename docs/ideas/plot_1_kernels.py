@@ -7,9 +7,9 @@ which points can be moved, :math:`x \mapsto \varphi(x)`, so that
 
 .. math:: k(x, z) = \varphi(x) \cdot \varphi(z).
 
-That is all. It matters because most of what we do with vectors (lines, planes, projections,
-distances, regressions) needs inner products and nothing else. In the space of a good kernel a
-straight line can be a circle of the original data.
+This is useful because most of what we do with vectors (lines, planes, projections, distances,
+regressions) needs only inner products. A straight line in the space of a good kernel can be a
+circle in the original data.
 """
 
 import matplotlib.pyplot as plt
@@ -25,34 +25,38 @@ X, ring = make_circles(160, factor=0.45, noise=0.06, random_state=0)
 # -----------------------
 # The quadratic kernel :math:`(x \cdot z)^2` of two variables is the inner product of
 # :math:`(x_1^2, \; \sqrt2\, x_1 x_2, \; x_2^2)`: multiply it out ([KERNELS] page 1, [SLIDES] Q1 to
-# Q3, [MDS] Example 7). Three coordinates can be drawn, and there the two rings lie on a cone, one
-# above the other. The grey plane separates them.
+# Q3, [MDS] Example 7). Three coordinates can be drawn: the two rings lie on a cone, one above the
+# other, and the grey plane separates them. (The axes are rotated, so that the height is
+# :math:`(x_1^2 + x_2^2) / \sqrt2`.)
 
 quadratic = Polynomial(degree=2, coef0=0.0)
 Phi = quadratic.explicit(X)
 print("columns:", Phi.shape[1])
 print("largest difference from the kernel:", np.abs(Phi @ Phi.T - quadratic(X)).max().round(15))
 
-# The plane x1^2 + x2^2 = r^2 is horizontal once the axes are turned: height is the sum of the
-# squares, and the two other axes span the plane.
-height = Phi[:, 0] + Phi[:, 2]
+# Rotate the axes, so that the height is the sum of the squares and the plane is horizontal.
+across, height = (Phi[:, 0] - Phi[:, 2]) / np.sqrt(2), (Phi[:, 0] + Phi[:, 2]) / np.sqrt(2)
 between = (height[ring == 1].max() + height[ring == 0].min()) / 2
+turn, up = np.meshgrid(np.linspace(0, 2 * np.pi, 60), np.linspace(0, height.max(), 12))
 colours = np.where(ring == 1, "#D55E00", "#0072B2")
 
-fig = plt.figure(figsize=(8, 4.2))
+fig = plt.figure(figsize=(8, 4.4))
 left = fig.add_subplot(1, 2, 1, aspect="equal", title="the data: no straight line works")
 left.scatter(*X.T, c=colours, s=16)
 left.set(xlabel="$x_1$", ylabel="$x_2$", xticks=[-1, 0, 1], yticks=[-1, 0, 1])
 right = fig.add_subplot(1, 2, 2, projection="3d", title="feature space: a plane works")
-right.scatter(Phi[:, 0] - Phi[:, 2], Phi[:, 1], height, c=colours, s=16, depthshade=False)
-corner = np.array([-1.3, 1.3])
+right.scatter(across, Phi[:, 1], height, c=colours, s=16, depthshade=False)
+right.plot_wireframe(up * np.cos(turn), up * np.sin(turn), up, color="grey", lw=0.3, ccount=24)
+corner = np.array([-0.9, 0.9])
 right.plot_surface(*np.meshgrid(corner, corner), np.full((2, 2), between), color="grey", alpha=0.35)
 right.view_init(elev=12, azim=-60)
-right.set(xlabel="$x_1^2 - x_2^2$", ylabel=r"$\sqrt{2} x_1 x_2$", zlabel="$x_1^2 + x_2^2$")
+right.set(xlabel=r"$(x_1^2 - x_2^2) / \sqrt{2}$", ylabel=r"$\sqrt{2} x_1 x_2$")
 right.set(xticks=[], yticks=[], zticks=[])
-for axis in (right.xaxis, right.yaxis, right.zaxis):
-    axis.labelpad = -10
-right.set_box_aspect((1, 1, 0.9), zoom=0.9)
+for axis in (right.xaxis, right.yaxis):
+    axis.labelpad = -8
+right.set(xlim=(-0.9, 0.9), ylim=(-0.9, 0.9), zlim=(0, 0.9))
+right.set_box_aspect((2, 2, 1), zoom=1.25)
+right.title.set_y(0.95)
 plt.show()
 
 # %%
@@ -64,9 +68,10 @@ plt.show()
 # direction: if that holds for every sample, the space exists ([SLIDES]; [KERNELS]; [MDS]
 # Definition 4).
 #
-# A sample can therefore *refute* a similarity, by one vector :math:`a` with :math:`a^T K a < 0`, a
-# witness. It can never prove one: the next sample might refute it. Construction can, and kernels
-# remember how they were built.
+# A sample can therefore *refute* a similarity: one vector :math:`a` with :math:`a^T K a < 0` is
+# enough. It is called a witness. A sample can never prove that a similarity is a kernel, because
+# the next sample might refute it. A proof comes from the way a kernel is built, and mercer's
+# kernels remember how they were built.
 
 from mercer import FromFunction, Sigmoid
 
@@ -86,7 +91,7 @@ for report in reports.values():
     print(report, end="\n\n")
 
 # %%
-# The eigenvalues tell it at a glance. Below zero is impossible for squared lengths.
+# The eigenvalues show it at a glance: those of a kernel are never below zero.
 
 fig, axes = plt.subplots(3, 1, figsize=(7, 6.4), sharex=True)
 for ax, (name, report) in zip(axes, reports.items()):
@@ -102,8 +107,8 @@ plt.show()
 # %%
 # Building kernels: ten rules
 # ---------------------------
-# From valid kernels come valid kernels ([KERNELS], the list of ten). Here they are as code; every
-# line is checked on the data as well.
+# Valid kernels can be combined into new valid kernels ([KERNELS] has a list of ten rules). Here are
+# the rules as code; every line is checked on the data as well.
 #
 # .. list-table::
 #    :header-rows: 1
@@ -174,13 +179,13 @@ for number, kernel in enumerate(rules, 1):
     print(f"{number:>4}  {kernel.is_psd!s:7}{on_data:9}{own or 'infinite'!s:15}{kernel!r}")
 
 # %%
-# The third column is the second half of the story. Rules carry feature maps with them: sums
-# concatenate coordinates, products multiply all pairs of them, :math:`f` scales, :math:`g`
-# composes. So `k1 * k2` has a finite map without anyone deriving it. `exp` and RBF need infinitely
-# many coordinates, and for these the :ref:`next page <sphx_glr_auto_ideas_plot_2_exact_map.py>`
-# finds a finite map that is exact on your data.
+# The column "own dimension" shows that the rules combine feature maps, too: a sum concatenates
+# coordinates, a product multiplies all pairs of them, :math:`f` scales them, and :math:`g` is
+# applied first. So `k1 * k2` has a finite map, and nobody had to derive it. `exp` and RBF need
+# infinitely many coordinates, and for these the :ref:`next page
+# <sphx_glr_auto_ideas_plot_2_exact_map.py>` finds a finite map that is exact on your data.
 #
-# What need not be a kernel is refused when it is written, with the reason:
+# An expression that is not always a kernel is refused as soon as you write it, with the reason:
 
 for attempt in ("RBF(1.0) - Linear()", "-1.0 * RBF(1.0)", "Linear() ** 0.5"):
     try:
@@ -194,7 +199,7 @@ for attempt in ("RBF(1.0) - Linear()", "-1.0 * RBF(1.0)", "Linear() ** 0.5"):
 # :math:`(x \cdot z + c)^p` on :math:`d` variables has :math:`\binom{d+p}{p}` coordinates, one for
 # each monomial up to degree :math:`p`; with :math:`c = 0` only those of degree exactly :math:`p`,
 # :math:`\binom{d+p-1}{p}` ([SLIDES] Q2: three variables and degree two give ten). For images of 784
-# pixels and degree nine that is astronomical, and an exact map on 60 000 images still needs no more
+# pixels and degree nine the number is astronomical. Yet an exact map of 60 000 images needs no more
 # than 60 000 coordinates.
 
 from math import comb
@@ -219,5 +224,5 @@ for d, p in ((2, 2), (3, 2), (10, 3), (784, 9)):
 # ``RBF()`` takes :math:`\gamma` from the variance of the data, ``RBF("median")`` from their median
 # distance, and a list gives every column its own.
 #
-# **Try it.** Type ``RBF() * Linear()`` or ``Sigmoid(1, -1)`` into ``mercer explore --demo``, and
-# see its space and whether it is a kernel (:doc:`/how-to/explore`).
+# **Try it.** Run ``mercer explore --demo`` and type ``RBF() * Linear()`` or ``Sigmoid(1, -1)``. You
+# see its space, and whether it is a kernel (:doc:`/how-to/explore`).

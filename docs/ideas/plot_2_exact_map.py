@@ -56,9 +56,10 @@ print("KernelMap, largest error:", f"{error:.0e}", "with", kernel_map.rank_, "co
 # cholesky   :math:`C^{-1} k(S, z)`        [NPT] footnote 3: :math:`C C^T = k(S, S)`, pivots S
 # =========  ============================  ========================================================
 #
-# Below, every row of an image is a coordinate of the new points. Symmetric coordinates are bumps,
-# one for each training point. Eigen coordinates are waves, ordered by how much variance they carry.
-# Cholesky coordinates come point by point: each describes what the ones before could not.
+# In the images below, every row is one coordinate of the new points. Symmetric coordinates are
+# bumps, one for each training point. Eigen coordinates are waves, ordered by how much variance they
+# explain. Cholesky coordinates are added point by point: each describes what the ones before could
+# not.
 
 fig, axes = plt.subplots(2, 3, figsize=(8, 5), sharex=True)
 maps = {b: KernelMap(kernel, basis=b).fit(X) for b in ("symmetric", "eigen", "cholesky")}
@@ -92,15 +93,15 @@ for basis, m in maps.items():
 # %%
 # Cholesky is the default because it is cheap: :math:`n r^2` operations, against about
 # :math:`9 n^3` for an eigendecomposition, and a new point is compared with :math:`r` landmarks
-# instead of :math:`n` points. The landmarks are training points; nothing else need be kept.
+# instead of :math:`n` points. The landmarks are training points, and only they have to be kept.
 
 print("landmarks at", kernel_map.landmarks_[:, 0].round(1))
 
 # %%
 # A fourth basis: the kernel's own
 # --------------------------------
-# Kernels with a finite map of their own need no training points at all. `basis="auto"` takes that
-# map where it is smaller than the data.
+# Some kernels have a finite map of their own, which needs no training points at all. `basis="auto"`
+# uses that map if it is smaller than the data.
 
 own = KernelMap(Linear() + Polynomial(degree=2), basis="auto").fit(np.hstack([X, X**2]))
 print("own dimension:", own.rank_, " landmarks:", own.landmarks_)
@@ -113,10 +114,10 @@ print("own dimension:", own.rank_, " landmarks:", own.landmarks_)
 #
 # .. math:: \rho^2(z) = k(z, z) - |\varphi(z)|^2 \ge 0
 #
-# ([NPT] Lemma 5). It is 0 at training points, grows away from them, and tends to
-# :math:`k(z, z)` where nothing is known. It is the variance of a Gaussian process without noise and
-# a novelty score. Appended as one more coordinate (``KernelMap(append_residual=True)``) it makes
-# :math:`|\varphi(z)|^2 = k(z, z)` exact too.
+# ([NPT] Lemma 5). This residual is 0 at training points, grows away from them, and tends to
+# :math:`k(z, z)` far from all of them. It is the variance of a Gaussian process without noise, and
+# it can serve as a novelty score. If its root is appended as one more coordinate
+# (``KernelMap(append_residual=True)``), :math:`|\varphi(z)|^2 = k(z, z)` is exact, too.
 
 fig, ax = plt.subplots(figsize=(7, 3.2))
 apart = X[np.abs(X[:, 0] - 0.5) > 1.2]  # leave a gap
@@ -131,9 +132,10 @@ plt.show()
 # %%
 # Coefficients, both ways
 # -----------------------
-# A direction in coordinates is a function of the input. :math:`b \cdot \varphi(z)` is
-# :math:`\sum_j w_j k(s_j, z)` over the landmarks, an element of the kernel's Hilbert space, and
-# back ([NPT] Lemma 6 and Corollary 7):
+# A vector :math:`b` of coordinates defines a function of the input: :math:`b \cdot \varphi(z)`
+# equals :math:`\sum_j w_j k(s_j, z)`, a sum over the landmarks :math:`s_j`. Such functions form the
+# kernel's Hilbert space, and each can be turned back into coordinates ([NPT] Lemma 6 and Corollary
+# 7):
 
 b = np.zeros(kernel_map.rank_)
 b[2] = 1.0
@@ -144,5 +146,5 @@ print(
 )
 
 # %%
-# **Try it.** In ``mercer explore --demo`` the rank and what the landmarks see change while a
-# slider moves (:doc:`/how-to/explore`).
+# **Try it.** In ``mercer explore --demo`` you see how the rank changes while you move a slider
+# (:doc:`/how-to/explore`).

@@ -19,10 +19,10 @@ X, Z = rng.normal(size=(400, 2)), rng.normal(size=(300, 2))
 # %%
 # Rank is found, not chosen
 # -------------------------
-# Smooth kernels in few dimensions need few coordinates; rough kernels, or many columns, need all.
-# The map stops when no training point has more than a rounding error left to explain.
+# Smooth kernels on few columns need few coordinates; rough kernels, or many columns, need as many
+# as there are points. The map stops when every training point is explained up to rounding.
 
-fig, ax = plt.subplots(figsize=(7, 4))
+fig, ax = plt.subplots(figsize=(7, 5))
 for kernel, X_ in (
     (RBF(0.1), X),
     (RBF(1.0), X),
@@ -37,25 +37,25 @@ for kernel, X_ in (
 ax.axhspan(1e-18, 2.2e-16, color="grey", alpha=0.25)
 ax.text(385, 4e-18, "rounding", ha="right")
 ax.set(xlabel="eigenvalue number", ylabel="relative to the largest", ylim=(1e-18, 2))
-ax.legend(fontsize="x-small", loc="upper right")
+fig.legend(loc="outside lower center", ncols=2)
 plt.show()
 
 # %%
-# Why :math:`K^{-1/2}` as printed does not exist in double precision: the matrix has eigenvalues of
-# rounding noise, some of them negative, and the inverse root of noise is noise. A rank-revealing
-# factorisation leaves that part out and reports the rank.
+# This is why the formula :math:`K^{-1/2}` of the paper fails in double precision: the smallest
+# eigenvalues are rounding noise, some of them negative, and the inverse root of noise is noise. A
+# rank-revealing factorisation leaves that part out and reports the rank.
 #
 # The certificate
 # ---------------
-# For *any* two points, training points or not, Cauchy and Schwarz in the part that the map does not
-# see give
+# For *any* two points, training points or not, the Cauchy-Schwarz inequality for the part that the
+# map does not see says
 #
 # .. math:: |k(x, z) - \varphi(x) \cdot \varphi(z)| \le \rho(x)\, \rho(z) .
 #
-# Both residuals are known from the map. The bound that the library returns also carries the
-# rounding errors of the kernel and of the triangular solves, since the bare formula is violated in
-# practice once residuals reach 1e-8. Here, a map with 40 landmarks, on pairs of points it has
-# never seen:
+# The map can compute both residuals. The bound that the library returns also includes the rounding
+# errors of the kernel and of the triangular solves; without them, the formula would be violated
+# once residuals reach 1e-8. Here is a map with 40 landmarks, and pairs of training points and new
+# points:
 
 kernel = RBF(1.0)
 small = KernelMap(kernel, max_rank=40).fit(X)
@@ -75,8 +75,8 @@ ax.legend()
 plt.show()
 
 # %%
-# The more landmarks, the smaller the residual, down to the floor where rounding takes over. Asking
-# for a smaller tolerance than that gains nothing, and the certificate says so.
+# The more landmarks, the smaller the error, until only rounding is left. A smaller tolerance than
+# that gains nothing, and the bound shows it.
 
 tolerances = 10.0 ** -np.arange(1, 16)
 worst, promised, ranks = [], [], []
@@ -96,10 +96,10 @@ ax.legend()
 plt.show()
 
 # %%
-# So "exact" means: to rounding (1e-14) where the kernel matrix is well conditioned, as for the
-# polynomial kernels on MNIST in [EXACT]; and to about the square root of rounding (1e-8) in the
-# worst case, where the matrix is numerically singular and a new point needs coordinates along
-# directions that hardly exist. Between training points the error is smaller:
+# So "exact" means an error of about 1e-14 where the kernel matrix is well conditioned, as for the
+# polynomial kernels on MNIST in [EXACT]. In the worst case the error is about 1e-8, the square root
+# of the machine precision: there the matrix is numerically singular, and a new point needs
+# coordinates along directions that are nearly zero. Between training points the error is smaller:
 
 m = KernelMap(kernel).fit(X)
 inner = m.transform(X) @ m.transform(X).T
@@ -111,11 +111,11 @@ print(
 )
 
 # %%
-# Each point by its own measure
-# -----------------------------
-# Some kernels have self-similarities that span many orders of magnitude: the ninth-degree kernel
-# :math:`k_1` of [EXACT] on digits runs from 2e-14 to 1.5e-6. A tolerance relative to the largest
-# would erase the small ones. Here every tolerance is relative to a point's own :math:`k(x, x)`.
+# Tolerances are relative to each point
+# -------------------------------------
+# For some kernels :math:`k(x, x)` spans many orders of magnitude: for the ninth-degree kernel
+# :math:`k_1` of [EXACT] on digits, from 2e-14 to 1.5e-6. A tolerance relative to the largest value
+# would erase the small ones. In mercer a tolerance is relative to each point's own :math:`k(x, x)`.
 
 from mercer import Polynomial
 
@@ -131,5 +131,5 @@ print(f"k(x, x) from {k9.diag(ink).min():.0e} to {k9.diag(ink).max():.0e};", end
 print(f"largest relative error {relative.max():.0e}")
 
 # %%
-# **Try it.** In ``mercer explore --demo`` the certificate stands beside the picture: make gamma
-# small, and watch the rank fall and the bound stay (:doc:`/how-to/explore`).
+# **Try it.** ``mercer explore --demo`` shows the bound next to the picture: make gamma smaller, and
+# watch how the rank falls while the bound stays small (:doc:`/how-to/explore`).

@@ -3,8 +3,8 @@ r"""
 =========================================
 
 Principal component analysis finds the directions along which points spread most. In a feature space
-it finds the curved directions of the original data. There are four ways to write it down, and one
-answer.
+it finds curved directions of the original data. It can be written in four ways, which all give the
+same answer.
 """
 
 import matplotlib.pyplot as plt
@@ -15,9 +15,9 @@ from mercer import RBF, KernelMap, KernelPCA, Polynomial
 # %%
 # By hand: four points on a parabola
 # ----------------------------------
-# [SLIDES] works through :math:`(1, 1), (2, 4), (-1, 1), (-2, 4)` with the kernel
-# :math:`(x \cdot z + 1)^2`. First the kernel matrix, then the centred one :math:`H K H`: in feature
-# space the mean of the points is moved to the origin, and that is how it looks in kernel values.
+# [SLIDES] works through :math:`(1, 1), (2, 4), (-1, 1), (-2, 4)` with the kernel :math:`(x \cdot z
+# + 1)^2`. First compute the kernel matrix, then the centred one, :math:`H K H`. It is the kernel
+# matrix of the points after their mean in feature space was moved to the origin.
 
 X = np.array([[1.0, 1.0], [2.0, 4.0], [-1.0, 1.0], [-2.0, 4.0]])
 kernel = Polynomial(degree=2)
@@ -48,8 +48,8 @@ print(pca.transform(X).round(4))
 # %%
 # Four ways
 # ---------
-# With :math:`K H a = n \lambda a` and its relatives, the score of a new point :math:`z` along a
-# component can be written as
+# The score of a new point :math:`z` along a component can be written in four ways. Here :math:`a`
+# is an eigenvector of the centred problem, :math:`K H a = n \lambda a` or a variant of it:
 #
 # - **primal** ([EXACT] (14) to (16)): ordinary PCA on the explicit coordinates;
 # - **dual** ([EXACT] (21) to (23)): :math:`(k_z - K\mathbf{1}/n)^T H a`;
@@ -58,8 +58,8 @@ print(pca.transform(X).round(4))
 # - **classical** ([EXACT] Appendix A, [SLIDES], [MDS] 2.3, [NPT] (14)): centre every :math:`k_z`
 #   with the means of the training matrix.
 #
-# They agree, to the last digit or (through the coordinates of the map, which drop what is rounding
-# noise) nearly so:
+# They agree up to rounding. The forms that use the coordinates of the map differ a little more,
+# because the map leaves out directions that are rounding noise:
 
 rng = np.random.default_rng(0)
 T = np.linspace(0, 2 * np.pi, 160, endpoint=False)
@@ -78,13 +78,13 @@ for form, score in scores.items():
     print(f"{form:15} differs from combined by {np.abs(score - scores['combined']).max():.0e}")
 
 # %%
-# The last line is the moral: PCA, unchanged, on the coordinates of a
+# The last line is the point of this page: ordinary PCA on the coordinates of a
 # :class:`~mercer.KernelMap` *is* kernel PCA.
 #
 # What a component sees
 # ---------------------
-# A component is a function on the input space; its contours are the "planes" on which the score is
-# constant. The first two tell left from right and top from bottom; later ones bend further.
+# A component is a function on the input space. Its contours are the curves on which the score is
+# constant. The first two components tell left from right and top from bottom; later ones bend more.
 
 grid = np.linspace(-1.9, 1.9, 70)
 plane = np.column_stack([g.ravel() for g in np.meshgrid(grid, grid)])
@@ -101,8 +101,9 @@ for j, ax in enumerate(axes.ravel()):
 plt.show()
 
 # %%
-# How many are enough? :class:`~mercer.SpectrumDisplay` draws the shares of the variance, and a
-# fraction as `n_components` keeps that share.
+# How many components are enough? :class:`~mercer.SpectrumDisplay` draws their shares of the
+# variance. If `n_components` is a fraction, as many components are kept as are needed for that
+# share.
 
 from mercer import SpectrumDisplay
 

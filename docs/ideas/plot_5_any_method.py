@@ -2,11 +2,11 @@ r"""
 5. Any method becomes a kernel method
 =====================================
 
-Kernel methods used to be derived one by one: rewrite the algorithm so that data appear in inner
-products only, then replace these by the kernel. With coordinates in hand nothing needs deriving.
-Fit method M on :math:`\varphi(X)`, hand it :math:`\varphi(z)`, and it is the kernel method KM
-([NPT] section III-B). This page checks it against the textbook forms, and says where it does *not*
-hold.
+Kernel methods used to be derived one by one: rewrite the algorithm so that data appear only in
+inner products, then replace these by the kernel. With coordinates, nothing has to be derived. Fit
+any method on :math:`\varphi(X)`, predict with :math:`\varphi(z)`, and you have the kernel version
+of that method ([NPT] section III-B). This page checks this against the textbook formulas, and says
+where it does *not* hold.
 """
 
 import matplotlib.pyplot as plt
@@ -86,11 +86,11 @@ print(f, " norm", round(f.norm(), 3))
 # %%
 # Discriminants need shrinkage
 # ----------------------------
-# In a feature space there are nearly as many dimensions as points, so that some direction separates
-# the training classes perfectly by chance. Fisher's criterion ([NPT] IV-C, [EXACT] Figures 3 and 4)
-# will find it. Shrinkage, a multiple of the identity added to the scatter within classes, is what
-# makes the axes mean something; being a multiple of the identity it is the same in every basis.
-# The default, ``shrinkage="auto"``, takes the amount that makes left-out rows most likely.
+# A feature space has nearly as many dimensions as there are points, so some direction separates the
+# training classes perfectly by chance. Fisher's criterion ([NPT] IV-C, [EXACT] Figures 3 and 4)
+# will find it. Shrinkage prevents this: it adds a multiple of the identity to the scatter within
+# classes, which is the same in every basis. The default, ``shrinkage="auto"``, chooses the amount
+# for which left-out rows are most likely.
 
 noisy, kind = make_moons(500, noise=0.35, random_state=1)
 train, test = slice(0, 150), slice(150, None)
@@ -110,11 +110,11 @@ plt.show()
 # %%
 # Where it does not hold
 # ----------------------
-# "Is its kernel version" is exact for methods that do not care which orthonormal basis they are
-# given: least squares, SVM, PCA, LDA, k-means, nearest neighbours, t-SNE. Lasso, trees, ICA and
-# diagonal mixtures do care. They work, but in *the basis chosen*: a sparse combination of Cholesky
-# coordinates is not one of eigen coordinates. The eigen basis, being intrinsic, is the natural
-# choice for them.
+# A method on coordinates is exactly its kernel version if its answer does not depend on the basis:
+# least squares, SVM, PCA, LDA, k-means, nearest neighbours, t-SNE. The answers of lasso, trees, ICA
+# and diagonal mixtures do depend on it: a sparse combination of Cholesky coordinates is not sparse
+# in eigen coordinates. For these methods the eigen basis is the natural choice, because it depends
+# only on the kernel and the data. See :doc:`/how-to/basis`.
 
 for basis in ("cholesky", "eigen"):
     lasso = Kernelized(Lasso(alpha=0.01), KernelMap(kernel, basis=basis)).fit(X, t)
@@ -126,9 +126,9 @@ for basis in ("cholesky", "eigen"):
     )
 
 # %%
-# About centring: PCA, MDS and discriminants subtract the mean by definition. Ridge and SVM must
-# not, or they would no longer equal their classical forms; :class:`~mercer.Kernelized` leaves
-# coordinates as they are unless you give it ``KernelMap(kernel, center=True)``.
+# PCA, MDS and discriminants subtract the mean by definition. Ridge and SVM must not, or they would
+# no longer equal their classical forms. So :class:`~mercer.Kernelized` leaves coordinates as they
+# are, unless you give it ``KernelMap(kernel, center=True)``.
 #
 # **Try it.** ``mercer explore --demo`` shows two methods in the same space, kernel PCA and the
 # discriminant, while its kernel changes (:doc:`/how-to/explore`).

@@ -2,9 +2,9 @@ r"""
 6. Distances, maps of them, and the way back
 ============================================
 
-Inner products know distances, and distances know inner products. This page goes around the circle:
-from a kernel to distances, from distances to a map, and from a place in feature space back to a
-point that one can look at.
+Inner products determine distances, and distances determine inner products. This page goes from a
+kernel to distances, from distances to a map, and from a place in feature space back to a point of
+the original data.
 """
 
 import matplotlib.pyplot as plt
@@ -23,7 +23,7 @@ rng = np.random.default_rng(0)
 # .. math:: |\varphi(x) - \varphi(z)|^2 = k(x, x) + k(z, z) - 2\, k(x, z) .
 #
 # For a Gaussian kernel, points that are far apart are all at the same distance,
-# :math:`\sqrt2`: it looks closely at neighbourhoods and does not tell far from farther.
+# :math:`\sqrt2`. The kernel sees neighbourhoods in detail, and cannot tell far from farther.
 
 line = np.linspace(0, 5, 60)[:, None]
 fig, ax = plt.subplots(figsize=(7, 3.4))
@@ -38,10 +38,10 @@ plt.show()
 # From distances to a map
 # -----------------------
 # Classical multidimensional scaling goes the other way. From squared distances :math:`D_2` it takes
-# :math:`B = -\tfrac12 H D_2 H`, which is the centred Gram matrix of whatever points have these
-# distances; its leading eigenvectors, times the roots of their eigenvalues, are coordinates ([MDS]
-# 1.1). On Euclidean distances that is PCA ([MDS] 1.2), and on distances of a feature space it is
-# kernel PCA:
+# :math:`B = -\tfrac12 H D_2 H`, the matrix of inner products of centred points with these
+# distances. Its leading eigenvectors, times the roots of their eigenvalues, are coordinates ([MDS]
+# 1.1). With Euclidean distances this is PCA ([MDS] 1.2), and with distances of a feature space it
+# is kernel PCA:
 
 X, moon = make_moons(150, noise=0.08, random_state=0)
 feature_map = KernelMap(RBF(2.0)).fit(X)
@@ -51,8 +51,8 @@ print("differ by", f"{np.abs(np.abs(from_distances) - np.abs(from_kernel)).max()
 
 # %%
 # Dissimilarities that are not Euclidean distances (travel times, edit distances, votes) give some
-# negative eigenvalues. They are reported and left out; a large share of them is a warning that no
-# map can be faithful. New points are placed by their distances to the old ones, one at a time:
+# negative eigenvalues. They are reported and left out. A large share of them means that no map can
+# show these dissimilarities faithfully. New points are placed by their distances to the old ones:
 
 D = np.abs(X[:, None, :] - X[None, :, :]).sum(axis=2)  # city blocks
 mds = ClassicalMDS(2, metric="precomputed").fit(D[1:, 1:])
@@ -67,9 +67,9 @@ print("the point left out:", mds.transform(D[:1, 1:]).round(3)[0])
 # %%
 # The way back
 # ------------
-# A point of feature space is hardly ever the image of an input. Yet one can ask for the input whose
-# image is nearest, its *pre-image*. That makes kernel PCA a way of cleaning data: project onto the
-# leading components, come back.
+# A point of feature space is hardly ever the image of an input. But one can look for the input
+# whose image is nearest, its *pre-image*. So kernel PCA can remove noise: project onto the leading
+# components, and go back.
 
 noisy = X + 0.15 * rng.normal(size=X.shape)
 pca = KernelPCA(6, RBF(2.0)).fit(X)
@@ -88,8 +88,9 @@ for ax in axes:
 plt.show()
 
 # %%
-# "ridge" learns a regression from coordinates to inputs, once; "fixed-point" looks for the nearest
-# image, by iteration, and stays closer to the data. For linear kernels both are the exact inverse.
+# The method "ridge" learns a regression from coordinates to inputs, once. "fixed-point" looks for
+# the nearest image by iteration, and stays closer to the data. For linear kernels both are the
+# exact inverse.
 #
 # See also: :ref:`sphx_glr_auto_examples_plot_denoising.py` and
 # :ref:`sphx_glr_auto_examples_plot_road_distances.py`.

@@ -2,8 +2,8 @@ r"""
 7. Seeing and choosing kernels
 ==============================
 
-Which kernel suits my data? Look at its space, measure how well simple methods do in it on rows they
-have not seen, and be honest about differences that are noise.
+Which kernel suits my data? Look at its space, measure how well simple methods predict in it on rows
+they have not seen, and do not trust differences that are noise.
 """
 
 import matplotlib.pyplot as plt
@@ -19,9 +19,9 @@ X = StandardScaler().fit_transform(X)
 # %%
 # What a width does
 # -----------------
-# Before comparing kinds of kernels, see what one parameter does. With a tiny :math:`\gamma` all
-# points look alike; with a huge one each point is similar only to itself. In between, classes show
-# as bright blocks: rows are ordered by class.
+# Before you compare kernels, see what one parameter does. With a tiny :math:`\gamma` all points
+# look alike; with a huge one each point is similar only to itself. In between, the classes appear
+# as blocks of high similarity, because rows are ordered by class.
 
 fig, axes = plt.subplots(1, 3, figsize=(8, 3))
 for ax, gamma in zip(axes, (0.001, 1 / 13, 2.0)):
@@ -29,9 +29,9 @@ for ax, gamma in zip(axes, (0.001, 1 / 13, 2.0)):
 plt.show()
 
 # %%
-# Numbers for the same thing: the alignment with the classes (cosine between the centred kernel
-# matrix and the matrix that is 1 for pairs of one class), and the effective dimension (how many
-# directions share the variance).
+# Two numbers say the same. The alignment is the cosine between the centred kernel matrix and the
+# matrix that is 1 for pairs of the same class. The effective dimension says how many directions
+# share the variance.
 
 
 def alignment(K, y):
@@ -60,9 +60,9 @@ plt.show()
 # %%
 # Side by side
 # ------------
-# :func:`~mercer.compare_kernels` tunes a discriminant in every kernel's space inside each training
-# part, scores it on the rows left out, does the same with ordinary models on the same folds, draws
-# each space, and says in words which differences are more than noise.
+# For every kernel, :func:`~mercer.compare_kernels` tunes a discriminant on the training rows of
+# each fold and scores it on the rows left out. It does the same with ordinary models on the same
+# folds. Then it draws each space, and says in words which differences are more than noise.
 
 kernels = {
     "linear": Linear(),
@@ -76,16 +76,16 @@ for reason in comparison.reasons:
     print(" -", reason)
 
 # %%
-# Points in full colour were left out when the picture was fitted and placed afterwards, so that a
-# space cannot look good by memorising. The narrow kernel shows what that looks like: its
-# discriminant separates what it was fitted to and has no place for new points.
+# Points in full colour were left out when the picture was fitted, and were placed afterwards. So a
+# kernel cannot look good by memorising. The narrow kernel shows what memorising looks like: its
+# discriminant separates the rows it was fitted to, and puts all new rows in one place.
 
 comparison.plot()
 plt.show()
 
 # %%
-# The table is a data frame; ``comparison.to_html("report.html")`` writes a page in which points can
-# be lassoed; ``mercer compare data.csv --target column`` does all of this for a file.
+# The table is a data frame. ``comparison.to_html("report.html")`` writes a page in which you can
+# select points, and ``mercer compare data.csv --target column`` does all of this for a file.
 
 columns = ["kernel", "score", "within_noise_of_best", "alignment", "effective_dimension"]
 print(comparison.table[columns].round(3).to_string())
@@ -93,8 +93,9 @@ print(comparison.table[columns].round(3).to_string())
 # %%
 # Then tune
 # ---------
-# The kernel chosen, its parameters are tuned like any other, down to the leaves of an expression:
-# ``GridSearchCV(KernelRidge(kernel=RBF()), {"kernel__gamma": [...]})``. See :doc:`/how-to/tune`.
+# When the kernel is chosen, its parameters are tuned like any others, also inside sums and
+# products: ``GridSearchCV(KernelRidge(kernel=RBF()), {"kernel__gamma": [...]})``. See
+# :doc:`/how-to/tune`.
 #
 # **Try it.** ``mercer explore data.csv --target column`` puts the parameters under sliders, with
 # the leave-one-out score along each (:doc:`/how-to/explore`).

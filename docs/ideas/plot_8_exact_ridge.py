@@ -3,8 +3,8 @@ r"""
 ========================================
 
 Ridge regression solves :math:`(K + \alpha I) a = t`. For a million rows :math:`K` would take 8 TB.
-The map of the earlier pages, built on few landmarks, is the key twice: it makes conjugate
-gradients fast, and it says how far they are from the end.
+The map of the earlier pages, with few landmarks, helps twice: it makes conjugate gradients converge
+quickly, and it bounds the error of the solution they have reached.
 """
 
 import matplotlib.pyplot as plt
@@ -30,7 +30,7 @@ kernel, alpha = Matern(1.5, 2.0), 0.01
 #
 # By Cauchy-Schwarz every prediction obeys
 # :math:`|f(z) - f^*(z)| \le \sqrt{k(z, z)} \, \sqrt{s^T P^{-1} s}`, and :math:`s^T P^{-1} s` is a
-# number that conjugate gradients, preconditioned with :math:`P`, need in every step anyway.
+# number that conjugate gradients, preconditioned with :math:`P`, compute in every step anyway.
 
 K = kernel(X)
 exact = np.linalg.solve(K + alpha * np.eye(len(X)), t)
@@ -40,8 +40,9 @@ K_Z = kernel(Z, X)
 # %%
 # Error and bound over the iterations
 # -----------------------------------
-# The solution is stopped after every number of products with :math:`K`, and compared with the
-# direct one. More landmarks in the preconditioner mean fewer products.
+# The iterations are stopped after various numbers of products with :math:`K`, and the solution is
+# compared with the direct one. With more landmarks in the preconditioner, fewer products are
+# needed.
 
 import warnings
 
@@ -72,8 +73,8 @@ fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", fra
 plt.show()
 
 # %%
-# The bound is never below the error, and follows it closely when the preconditioner is good. It
-# holds after any number of products, so that an interrupted fit is a result with a known error.
+# The bound is never below the error, and it is close to it if the preconditioner is good. It holds
+# after any number of products, so even an interrupted fit is a result with a known error.
 #
-# **Try it.** The score in ``mercer explore --demo`` is that of ridge, each row left out in turn,
-# along every slider (:doc:`/how-to/explore`).
+# **Try it.** The score in ``mercer explore --demo`` is the leave-one-out score of ridge
+# (:doc:`/how-to/explore`).

@@ -18,7 +18,7 @@ from .feature_map import FeatureMap
 from .kernels import NotPSDError, Precomputed
 from .kernels import points as pts
 from .kernels.hashing import numbered
-from .kernels.parameters import RULES
+from .kernels.parameters import rules_in
 from .rows import gather
 from .rows.held import HeldRows
 from .rows.moments import Moments, Spread
@@ -182,7 +182,7 @@ def _fit_fourier(rows, kernel, options, sums, bound_check):
     some = extent.first
     if isinstance(rows, HeldRows):
         some = rows.points
-    elif _depends_on_data(kernel):
+    elif list(rules_in(kernel)):
         some = rows.sample(gather.SAMPLE, options.rng()).points
     kernel = kernel.bind_points(some, rows.names)
     kernel.check_range(some)
@@ -207,10 +207,6 @@ def _transformed(rows, step, columns):
     if not isinstance(rows, HeldRows):
         return rows.fold(step, columns)
     return step(rows.points, *rows.held_columns(columns, rows.points.shape[0]))
-
-
-def _depends_on_data(kernel):
-    return any(isinstance(v, str) and v in RULES for v in kernel.get_params(deep=True).values())
 
 
 # --- rows that are held ---------------------------------------------------------------------------

@@ -17,7 +17,7 @@ MOST = 10**15  # rows, columns, landmarks
 
 @dataclass(frozen=True)
 class Rates:
-    """What this machine does in a second: operations in matrix products, kernel values."""
+    """How fast a machine is: operations in matrix products, and kernel values, per second."""
 
     products: float
     values: float
@@ -25,7 +25,7 @@ class Rates:
 
 @dataclass(frozen=True)
 class Plan:
-    """Memory and time of a fit by each route, and the one that KernelMap would take.
+    """Show the memory and time of each way to fit, and which one KernelMap would take.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ def plan(n, d, rank=None, dtype="float64", *, memory_limit=None, rates=None):
 
 
 def machine_rates(dtype="float64"):
-    """Matrix products and kernel values a second, measured on small arrays."""
+    """Measure how fast this machine is, on small arrays."""
     from .kernels import RBF
 
     dtype = _float(dtype)

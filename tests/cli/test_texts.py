@@ -12,6 +12,8 @@ pytest.importorskip("bokeh", reason="bokeh is not installed: mercer[report]")
 
 from mercer.cli import main
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 FAST = ["--cv", "2", "--json", "--max-points", "60"]
 
 

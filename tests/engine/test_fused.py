@@ -35,14 +35,59 @@ assert np.abs(product(torch.eye(36)).numpy() - K).max() < 1e-6  # 36 right-hand 
 print("right")
 """
 
+# Tensors on the CPU that are taken for those of a GPU, and K too large to be stored.
+ESTIMATORS = """
+import numpy as np, torch
+from mercer import RBF, KernelDiscriminant, KernelMap, KernelPCA, KernelRidge
+from mercer.engine import fused, products
+from mercer.space import krylov
 
-def test_every_function_in_both_precisions():
+made = []
+class Counted(fused.FusedProduct):
+    def __init__(self, *args, **options):
+        super().__init__(*args, **options)
+        made.append(self.exact)
+fused.FusedProduct = Counted
+rng = np.random.default_rng(0)
+X, kernel = rng.normal(size=(48, 3)), RBF(0.3)
+y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=48)
+labels = np.searchsorted([-0.5, 0.5], X[:, 0] * X[:, 1])
+want = KernelPCA(3, kernel, solver="dense").fit(X)
+ridge = KernelRidge(0.1, kernel, form="dual").fit(X, y).predict(X)
+options = KernelMap(kernel, max_rank=12, random_state=0)
+given = KernelDiscriminant(kernel=options, shrinkage=0.1, form="iterative", tol=1e-6)
+decision = given.fit(X, labels).decision_function(X)
+
+products.is_cpu = krylov.is_cpu = lambda X: False
+products._is_cuda = lambda X: True
+krylov.LEAST_BASIS, krylov.budget = 1, lambda *_: 48 * 48 * 4 - 1
+for dtype, bound in ((torch.float64, 1e-11), (torch.float32, 2e-6)):
+    got = KernelPCA(3, kernel, solver="krylov").fit(torch.tensor(X, dtype=dtype))
+    assert made == [dtype == torch.float64], made
+    error = np.abs(got.eigenvalues_.numpy() - want.eigenvalues_)
+    assert error.max() <= bound * want.eigenvalues_[0], error
+    made.clear()
+there = torch.tensor(X)
+model = KernelRidge(0.1, options, form="iterative", tol=1e-5).fit(there, torch.tensor(y))
+assert set(made) == {True, False}  # quick steps, exact residuals
+error = np.abs(model.predict(there).numpy() - ridge)
+assert np.all(error <= model.error_bound(there).numpy()) and error.max() < 1e-4
+made.clear()
+got = given.fit(there, torch.tensor(labels)).decision_function(there).numpy()
+assert set(made) == {True, False}
+assert np.abs(got - decision).max() < 1e-3 * np.abs(decision).max()
+print("right")
+"""
+
+
+@pytest.mark.parametrize("script", [CHECK, ESTIMATORS], ids=["products", "estimators"])
+def test_in_the_interpreter(script):
     pytest.importorskip("torch", reason="fused products are torch's")
     pytest.importorskip("triton", reason="Triton comes with torch for CUDA")
     source = str(Path(__file__).parents[2] / "src")
     env = os.environ | {"TRITON_INTERPRET": "1", "PYTHONPATH": source, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-W", "default::UserWarning:triton", "-c", CHECK],
+        [sys.executable, "-W", "error", "-W", "default::UserWarning:triton", "-c", script],
         env=env,
         capture_output=True,
         text=True,

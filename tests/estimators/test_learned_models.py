@@ -65,6 +65,23 @@ def test_a_table_goes_in_as_it_is():
     assert np.isfinite(model.predict(X_new)).all()
 
 
+def test_ranks_are_taken_where_they_help_and_nowhere_else(rng, tmp_path):
+    X = rng.lognormal(sigma=1.5, size=(250, 2))
+    noise = 0.1 * rng.normal(size=250)
+    by_order = KernelRegressor(n_rounds=2).fit(X[:200], np.sin(2 * np.log(X[:200, 0])))
+    assert by_order.encoder_.ranks
+    assert by_order.feature_importances_.shape == (2,)
+    assert by_order.feature_importances_[0] > 0.7
+    assert by_order.score(X[200:], np.sin(2 * np.log(X[200:, 0]))) > 0.8
+    save(by_order, tmp_path / "model.mercer")
+    assert_array_equal(load(tmp_path / "model.mercer").predict(X), by_order.predict(X))
+    Z = rng.normal(size=(200, 2))
+    by_value = KernelRegressor(n_rounds=2).fit(Z, Z.sum(axis=1) + noise[:200])
+    assert not by_value.encoder_.ranks
+    given = KernelRegressor(RBF([0.1, 0.1]), metric=None).fit(X[:50], noise[:50])
+    assert given.encoder_.transform(X).shape == (250, 2)
+
+
 def test_several_targets_are_scaled_each(friedman):
     X, y = friedman[0][:100], friedman[1][:100]
     both = np.column_stack([y, 1000 * y])
@@ -171,8 +188,19 @@ def test_a_constant_target_is_predicted_as_such(rng):
 
 
 def test_one_class_is_refused(rng):
-    with pytest.raises(ValueError, match="1 class only"):
-        KernelClassifier().fit(rng.normal(size=(10, 2)), np.zeros(10))
+    with pytest.raises(ValueError, match="1 class only, 'red'"):
+        KernelClassifier().fit(rng.normal(size=(10, 2)), ["red"] * 10)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [(["a", "b", None], "no class in 10 of 30 rows"), (["a", 1, "b"], r"several types \(int, str")],
+    ids=["missing", "mixed"],
+)
+def test_classes_that_cannot_be_told_apart_are_refused(rng, labels, message):
+    y = np.array(labels * 10, dtype=object)
+    with pytest.raises(ValueError, match=message):
+        KernelClassifier().fit(rng.normal(size=(30, 2)), y)
 
 
 def test_a_column_that_is_the_target(rng):

@@ -270,3 +270,44 @@ def test_written_dates(texts, dates):
 
 def test_impossible_dates_are_not_dates():
     assert as_dates(as_texts(["2023-02-30", "31/31/2020"])) is None
+
+
+# --- ranks ----------------------------------------------------------------------------------------
+
+
+def test_ranks_are_the_share_of_smaller_values(rng):
+    from scipy.stats import rankdata
+
+    x = np.round(rng.lognormal(size=200), 1)  # skewed, with ties
+    even = np.linspace(0, 1, 200)
+    table = pd.DataFrame({"skewed": x, "even": even, "flag": x > 1})
+    encoder = TableEncoder(ranks=True).fit(table)
+    # An evenly spread column is its own rank.
+    assert list(encoder.get_feature_names_out()) == ["skewed", "skewed (rank)", "even", "flag"]
+    assert_allclose(encoder.rank_outputs_, [1])
+    ranks = rankdata(x)
+    expected = (ranks - ranks.mean()) / ranks.std()
+    assert_allclose(encoder.transform(table)[:, 1], expected)
+    far = encoder.transform(pd.DataFrame({"skewed": [-9.0, 1e9], "even": [0, 1], "flag": [0, 1]}))
+    assert_allclose(far[:, 1], [expected.min(), expected.max()])
+    assert "1 column of numbers was standardised, and ranked as well: skewed." in encoder.notes()
+
+
+def test_ranks_of_many_values_are_interpolated(rng):
+    x = rng.lognormal(size=5000)
+    Z = TableEncoder(ranks=True).fit_transform(x[:, None])
+    exact = x.argsort().argsort()
+    assert_allclose(Z[:, 1], (exact - exact.mean()) / exact.std(), atol=0.02)
+
+
+def test_without_ranks_is_the_plain_encoder(table):
+    ranked = TableEncoder(ranks=True).fit(table)
+    plain, expected = ranked.without_ranks(), TableEncoder().fit(table)
+    assert len(ranked.rank_outputs_)
+    assert_allclose(plain.transform(table), expected.transform(table))
+    assert plain.columns_ == expected.columns_
+    assert list(plain.get_feature_names_out()) == list(expected.get_feature_names_out())
+    values = np.delete(ranked.transform(table), ranked.rank_outputs_, axis=1)
+    assert_allclose(values, expected.transform(table))
+    with pytest.raises(ValueError, match="ranks must be"):
+        TableEncoder(ranks="yes").fit(table)

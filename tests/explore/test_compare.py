@@ -205,7 +205,8 @@ def test_only_open_widths_are_tuned():
 def test_scores_do_not_depend_on_the_scale_of_a_kernel(iris):
     X, y = iris
     kernels = {"k": Polynomial(3), "tiny": 1e-14 * Polynomial(3)}
-    comparison = compare_kernels(X, y, kernels, embeddings=["kernel PCA", "discriminant"])
+    options = PICTURE | {"embeddings": ["kernel PCA", "discriminant"]}
+    comparison = compare_kernels(X, y, kernels, **options)
     k, tiny = (next(s for s in comparison.spaces if s.name == name) for name in kernels)
     for method in k.scores:
         assert_allclose(tiny.scores[method], k.scores[method])

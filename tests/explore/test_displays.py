@@ -233,7 +233,8 @@ def test_residual_needs_a_plane(iris):
 def test_comparison_has_one_column_a_kernel(target, iris):
     X, y = iris
     y = {"classes": y, "numbers": X[:, 0] + 0.01 * X[:, 1], None: None}[target]
-    comparison = compare_kernels(X, y, [Linear(), RBF()], embeddings=["kernel PCA", "discriminant"])
+    pictures = ["kernel PCA", "discriminant"]
+    comparison = compare_kernels(X, y, [Linear(), RBF()], embeddings=pictures, repeats=1, cv=2)
     display = _drawn(comparison.plot())
     n_embeddings = len(comparison.spaces[0].embeddings)
     assert n_embeddings == (2 if target == "classes" else 1)

@@ -162,11 +162,13 @@ def report(label, column, kernel, title):
         {kernel: RBF(0.5), "linear": Linear()},
         samples=texts,
         cv=2,
+        repeats=1,
         embeddings=["kernel PCA"],
     )
     return found.to_html(title=title)
 
 
+@pytest.mark.usefixtures("few_trees")
 def test_reports_carry_no_markup_of_the_data():
     """The live parts of a page are the same for harmless and for hostile text."""
     pytest.importorskip("bokeh", reason="bokeh is not installed: mercer[report]")

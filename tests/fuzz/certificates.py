@@ -2,21 +2,20 @@
 
 Kernels x dtypes x pivots x bases x sources x offsets:
 
-    python -m fuzz.certificates [--cases N] [--minutes M] [--seed S]
+    python -m fuzz.certificates [--cases N] [--seconds T] [--seed S] [--jobs J]
 
 The oracle is every kernel's plain formula in extended precision (NumPy's longdouble), on the rows
 as they were given. A case is a map, fitted in one precision and asked in another, on training rows,
 new rows, rows nearby and rows far away; a violation is a pair whose error exceeds `error_bound`.
 """
 
-import argparse
 import sys
-import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse
 
+from fuzz import search
 from mercer import (
     RBF,
     Chunks,
@@ -120,18 +119,16 @@ def data(rng, d):
 
 
 @dataclass
-class Found:
-    cases: int = 0
+class Found(search.Found):
     refused: int = 0
     pairs: int = 0
     useless: int = 0
-    violations: list = field(default_factory=list)
 
     def __str__(self):
         return (
             f"certificates: {self.cases} cases, {self.pairs} pairs, {self.refused} refused, "
             f"{self.useless / max(self.pairs, 1):.1%} of bounds above |k|, "
-            f"{len(self.violations)} violations"
+            f"{len(self.findings)} violations"
         )
 
 
@@ -151,7 +148,6 @@ def one(rng, found):
     if source in ("stream", "partial"):
         options |= {"basis": "cholesky", "pivots": "greedy", "center": False}
     kernel_map = KernelMap(kernel, random_state=0, **options)
-    found.cases += 1
     try:
         Phi = fit(kernel_map, X, source, rng)
         Psi = kernel_map.transform(Z).astype(L)
@@ -194,24 +190,5 @@ def centred(kernel, X, A, B):
     return value(kernel, A, B) - a[:, None] - b[None, :] + value(kernel, X, X).mean()
 
 
-def search(cases, seed=0, minutes=None, report=None):
-    found, begun = Found(), time.monotonic()
-    for case in range(cases):
-        what = one(np.random.default_rng([seed, case]), found)
-        if what:
-            found.violations.append((case, what))
-            print(f"seed {seed}, case {case}: {what}", file=report or sys.stderr, flush=True)
-        if minutes is not None and time.monotonic() - begun > 60 * minutes:
-            break
-    return found
-
-
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cases", type=int, default=100_000)
-    parser.add_argument("--minutes", type=float, default=None)
-    parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
-    result = search(arguments.cases, arguments.seed, arguments.minutes)
-    print(result)
-    sys.exit(bool(result.violations))
+    sys.exit(search.command(one, Found, 100_000, __doc__))

@@ -15,6 +15,11 @@ def tally(record_property):
     return tally
 
 
+@pytest.fixture(autouse=True, scope="module")
+def quick(few_trees):
+    """Hostile data meet a comparison's own code; how many trees it grows does not matter."""
+
+
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path, monkeypatch):
     """Files with odd names are written where they are thrown away, figures closed."""

@@ -1,35 +1,32 @@
 """Random eigenproblems with repeated eigenvalues: does the Krylov solver lose any in silence?
 
-    python -m fuzz.eigenproblems [--cases N] [--minutes M] [--seed S]
+    python -m fuzz.eigenproblems [--cases N] [--seconds T] [--seed S] [--jobs J]
 
 A matrix has a random spectrum with multiplicities of up to 80, in a random basis or as the kernel
 matrix of data with symmetries. A case is lost where an eigenvalue is wrong and the residuals, by
 which KernelPCA warns, do not say so.
 """
 
-import argparse
 import itertools
 import sys
-import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
+from fuzz import search
 from mercer import RBF, Linear, Polynomial
 from mercer.space.krylov import krylov
 
 
 @dataclass
-class Found:
-    cases: int = 0
+class Found(search.Found):
     repeated: int = 0
     said: int = 0  # wrong or unfinished, with residuals that say so
-    lost: list = field(default_factory=list)
 
     def __str__(self):
         return (
             f"eigenproblems: {self.cases} cases, {self.repeated} with repeated eigenvalues, "
-            f"{self.said} not converged and said so, {len(self.lost)} silent losses"
+            f"{self.said} not converged and said so, {len(self.findings)} silent losses"
         )
 
 
@@ -72,32 +69,13 @@ def one(rng, found):
     exact = np.linalg.eigvalsh(H @ A @ H)[::-1][:k]
     pairs = krylov(lambda V: V @ A, n, k, np.empty((1, 1)), center=center)
     size = max(abs(exact[0]), np.finfo(float).tiny)
-    found.cases += 1
     found.repeated += bool(np.any(np.diff(exact) > -1e-9 * size)) if k > 1 else 0
     values = np.concatenate([pairs.values, np.zeros(k - len(pairs.values))])  # centred: n - 1
     wrong = np.abs(values - exact).max() > 1e-6 * size
     promised = pairs.residuals.max(initial=0.0) <= 1e-7 * size
     found.said += not promised
-    return wrong and promised
-
-
-def search(cases, seed=0, minutes=None, report=None):
-    found, begun = Found(), time.monotonic()
-    for case in range(cases):
-        if one(np.random.default_rng([seed, case]), found):
-            found.lost.append((seed, case))
-            print(f"lost: seed {seed}, case {case}", file=report or sys.stderr)
-        if minutes is not None and time.monotonic() - begun > 60 * minutes:
-            break
-    return found
+    return f"lost: {np.abs(values - exact).max():.3g}" if wrong and promised else ""
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cases", type=int, default=10_000)
-    parser.add_argument("--minutes", type=float, default=None)
-    parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
-    result = search(arguments.cases, arguments.seed, arguments.minutes)
-    print(result)
-    sys.exit(bool(result.lost))
+    sys.exit(search.command(one, Found, 10_000, __doc__))

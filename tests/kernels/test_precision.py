@@ -99,7 +99,7 @@ def test_rounding_of_close_points(nu, columns, near):
     kernel = Matern(nu, scale)
     found = kernel(S, S + 0.0)
     d = np.sqrt(((S.astype(np.longdouble)[:, None] - S[None]) ** 2).sum(axis=2)) / scale
-    picked = rng.choice(d.size, 60, replace=False)
+    picked = rng.choice(d.size, 60 if nu < 10 else 12, replace=False)  # mpmath takes its time
     error = max(abs(found.ravel()[i] - matern(nu, float(d.ravel()[i]))) for i in picked)
     assert error <= EPS / 2 * kernel.rounding(S)
 

@@ -19,7 +19,8 @@ from mercer import (
     Polynomial,
 )
 from mercer.engine.memory import MemoryLimitError
-from mercer.rows.streamed import StreamedRows, is_stream
+from mercer.rows.in_step import is_stream
+from mercer.rows.streamed import StreamedRows
 
 KERNEL = RBF(0.5)
 TOL = 1e-8

@@ -7,7 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.datasets import load_iris
 
-from fuzz.eigenproblems import search
+from fuzz import eigenproblems
+from fuzz.search import search
 from mercer import RBF, KernelPCA, Linear, Polynomial
 from mercer.engine.memory import MemoryLimitError
 from mercer.space.krylov import krylov, leading_eigenpairs
@@ -120,8 +121,8 @@ def test_few_points(n):
 
 def test_random_search_for_lost_eigenvalues():
     """Bounded here; `make fuzz-eigen` searches longer."""
-    found = search(cases=60, seed=0)
-    assert (found.cases, found.lost) == (60, [])
+    found = search(eigenproblems.one, eigenproblems.Found, range(60))
+    assert (found.cases, found.findings) == (60, [])
 
 
 def test_an_exactly_symmetric_matrix_is_symmetric():

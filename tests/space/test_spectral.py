@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from mercer import KernelMap, Linear
 from mercer.space.spectral import spectrum
 
 
@@ -29,3 +30,11 @@ def test_equal_eigenvalues_still_get_orthogonal_vectors(rng):
     assert_allclose(values[:7], [1, 1, 1, 1, 1, 1, 0], atol=1e-13)
     assert_allclose(V.T @ V, np.eye(4), atol=1e-13)
     assert_allclose(A @ V, V, atol=1e-12)
+
+
+def test_eigenvalues_beyond_the_numbers_of_the_dtype_are_refused(rng):
+    # k(x, x) is 1e38 and fits float32; the sum of 20 of them does not.
+    X = (1e19 * rng.choice([-1.0, 1.0], size=(20, 1))).astype(np.float32)
+    with pytest.raises(ValueError, match=r"beyond the largest float32.*float64"):
+        KernelMap(Linear(), basis="eigen").fit(X)
+    assert KernelMap(Linear(), basis="eigen").fit(X.astype(float)).rank_ == 1

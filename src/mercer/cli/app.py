@@ -68,7 +68,7 @@ Encoding = Annotated[
 ]
 TABLE = "csv, tsv, xlsx, jsonl, parquet (also gz), npz; - reads standard input."
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for scripts.")]
-MaxPoints = Annotated[int, typer.Option(min=10, help="Larger data are sampled.")]
+MaxPoints = Annotated[int, typer.Option(min=10, help="Of more rows, a sample is used.")]
 
 
 def run():
@@ -217,7 +217,7 @@ def compare(
 
 
 @app.command(
-    epilog="Exit code 0: not refuted; 1: refuted; 2: bad input.\n\nExamples:\n\n"
+    epilog="Exit code 0: may be a kernel; 1: is not a kernel; 2: bad input.\n\nExamples:\n\n"
     "  mercer check data.csv -k 'Sigmoid(1, -1)'\n\n"
     "  mercer check similarities.csv --matrix gram",
 )
@@ -234,7 +234,7 @@ def check(
     encoding: Encoding = None,
     json: Json = False,
 ):
-    """Check on your data whether a similarity is a kernel; if not, show a witness."""
+    """Check on your data whether a similarity is a kernel; if not, show a proof."""
     kernels = _kernels(kernel, matrix) or {"RBF()": RBF()}
     data = files.read(
         file,
@@ -279,12 +279,15 @@ def map_(
     max_rank: Annotated[
         int | None, typer.Option(min=1, help="The largest number of coordinates.")
     ] = None,
-    tol: Annotated[float | None, typer.Option(help="Largest relative residual left.")] = None,
+    tol: Annotated[
+        float | None,
+        typer.Option(help="Largest relative residual of a row."),
+    ] = None,
     basis: Annotated[
-        str, typer.Option(help="cholesky, eigen, symmetric, closed or auto.")
+        str, typer.Option(help="Kind of coordinates: cholesky, eigen, symmetric, closed or auto.")
     ] = "cholesky",
     indefinite: Annotated[
-        str, typer.Option(help="What to do if it is not a kernel: raise, clip, flip or shift.")
+        str, typer.Option(help="If the similarity is not a kernel: raise, clip, flip or shift.")
     ] = "raise",
     sep: Sep = None,
     encoding: Encoding = None,
@@ -362,7 +365,9 @@ def _kernels(expressions, matrix):
         return {"Precomputed()": Precomputed()} if matrix else None
     parsed = {text.strip(): parse_kernel(text) for text in expressions}
     if matrix and any(kernel.kind != "gram" for kernel in parsed.values()):
-        raise BadInput("a matrix is seen through Precomputed(), as in '2 * Precomputed() + 1'.")
+        raise BadInput(
+            "--matrix needs a kernel made of Precomputed(), such as '2 * Precomputed() + 1'."
+        )
     if not matrix and any(kernel.kind == "gram" for kernel in parsed.values()):
         raise BadInput("Precomputed() needs --matrix gram or --matrix distance.")
     return named_kernels(parsed)
@@ -382,7 +387,7 @@ def _matrix(matrix):
 def _check_folder(path):
     """Before the work, not after it."""
     if not Path(path).parent.is_dir():
-        raise BadInput(f"no folder {str(Path(path).parent)!r} to write {Path(path).name} into.")
+        raise BadInput(f"there is no folder {str(Path(path).parent)!r} for {Path(path).name}.")
 
 
 def _write(comparison, page, png, table, title):
@@ -407,8 +412,8 @@ def _save(comparison, path):
     if name == BOOSTING:
         name = comparison.spaces[0].name
         comparison.notes.append(
-            f"{Path(path).name} holds {name}, the best kernel: {BOOSTING} predicts better here, "
-            "and files of mercer hold no boosted trees. The code below makes that model."
+            f"{Path(path).name} contains {name}, the best kernel. {BOOSTING} predicts better here, "
+            "but mercer cannot save boosted trees; the code below makes that model."
         )
     save(comparison.best_model(name), path)
 

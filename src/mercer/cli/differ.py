@@ -32,7 +32,7 @@ def differ(
         float, typer.Option(help="Accepted rate of false alarms; it decides the exit code.")
     ] = 0.05,
     permutations: Annotated[
-        int, typer.Option(min=2, help="Random exchanges of the labels.")
+        int, typer.Option(min=2, help="How often rows are shuffled between the files.")
     ] = 1000,
     rows: Annotated[int, typer.Option(min=1, help="Rows to show of each file.")] = 5,
     seed: Annotated[int, typer.Option(help="Seed of the random numbers.")] = 0,
@@ -45,7 +45,7 @@ def differ(
     """Test whether two tables differ, and show the columns and rows in which they do."""
     page = None if no_page else page
     if page is not None and not page.parent.is_dir():
-        raise BadInput(f"no folder {str(page.parent)!r} to write {page.name} into.")
+        raise BadInput(f"there is no folder {str(page.parent)!r} for {page.name}.")
     frames, notes = _read(old, new, ignore or [])
     with output.progress(json) as callback:
         callback(0, 1, "comparing")

@@ -29,9 +29,14 @@ def explore(
         typer.Option("--target", "-t", help="The column to predict: numbers or classes."),
     ] = None,
     kernel: Annotated[
-        str, typer.Option("--kernel", "-k", help="Where to begin, such as 'RBF() + Linear()'.")
+        str,
+        typer.Option(
+            "--kernel", "-k", help="The kernel to begin with, such as 'RBF() + Linear()'."
+        ),
     ] = "RBF()",
-    demo: Annotated[bool, typer.Option("--demo", help="Handwritten digits.")] = False,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Use handwritten digits instead of a file.")
+    ] = False,
     scale: Annotated[
         str, typer.Option(help="Columns: auto, standard (mean 0, variance 1), unit, none.")
     ] = "auto",
@@ -39,25 +44,31 @@ def explore(
     image_shape: Annotated[
         str | None, typer.Option(help="Show rows as images, for example 28x28.")
     ] = None,
-    max_points: Annotated[int, typer.Option(min=10, help="Larger data are sampled.")] = 20_000,
+    max_points: Annotated[
+        int, typer.Option(min=10, help="Of more rows, a sample is shown.")
+    ] = 20_000,
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Folder for what is saved from the page.")
     ] = Path("mercer-explore"),
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 finds a free one.")] = 0,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port of the page; 0 finds a free one.")
+    ] = 0,
     open_page: Annotated[
         bool, typer.Option("--open/--no-open", help="Show the page in a browser.")
     ] = True,
-    sep: Annotated[str | None, typer.Option("--sep", help="What separates columns.")] = None,
+    sep: Annotated[
+        str | None, typer.Option("--sep", help="What separates columns; detected if not given.")
+    ] = None,
     encoding: Annotated[
         str | None,
-        typer.Option("--encoding", help="Detected if not given."),
+        typer.Option("--encoding", help="Of the text; detected if not given."),
     ] = None,
 ):
-    """Move a slider, see the kernel's feature space change: a page served from this machine."""
+    """Open a page where sliders change the kernel and you see its feature space."""
     from ..explore.live import explore as start
 
     if demo == (file is not None):
-        raise BadInput("name a file, or use --demo: mercer explore data.csv --target column.")
+        raise BadInput("name one file, or use --demo: mercer explore data.csv --target column.")
     chosen = parse_kernel(kernel) if kernel.strip() != "RBF()" else RBF("scale")
     if demo:
         X, y, shape = demo_data.all_digits()
@@ -89,7 +100,7 @@ def explore(
     )
     with explorer:
         output.out.print(explorer.url, markup=False, soft_wrap=True)
-        output.say("The page is served from this machine, to this machine. Ctrl-C ends it.")
+        output.say("Only this machine can open the page. Press Ctrl-C to stop.")
         if open_page:
             webbrowser.open(explorer.url)
         try:

@@ -59,7 +59,7 @@ def read(
     path = Path(path)
     if path.suffix == ".npz":
         if not path.is_file():
-            raise BadInput(f"no file {str(path)!r}.")
+            raise BadInput(f"there is no file {str(path)!r}.")
         return _from_npz(path, target, matrix, image_shape)
     frame, notes = read_table(path, sep=sep, encoding=encoding)
     if matrix is not None:
@@ -92,7 +92,7 @@ def _from_npz(path, target, matrix, image_shape):
     if data is None:
         raise BadInput(f"{path.name} holds {', '.join(found)}; expected an array named X.")
     if target is not None and target not in found:
-        raise BadInput(f"no array {target!r} in {path.name}; it holds {', '.join(found)}.")
+        raise BadInput(f"there is no array {target!r} in {path.name}; it holds {', '.join(found)}.")
     y = found.get(target or "y", found.get("y_train") if target is None else None)
     if data.dtype.kind not in "fiub":
         raise BadInput(f"the array in {path.name} holds {data.dtype}, not numbers.")
@@ -160,7 +160,7 @@ def _take_target(frame, target):
         same = [name for name in frame.columns if name.lower() == target.lower()]
         hint = f" Did you mean {(same or near)[0]!r}?" if same or near else ""
         shown = ", ".join(map(str, frame.columns[:12])) + (", …" if frame.shape[1] > 12 else "")
-        raise BadInput(f"no column {target!r}; the columns are: {shown}.{hint}")
+        raise BadInput(f"there is no column {target!r}; the columns are: {shown}.{hint}")
     y = frame[target]
     if y.isna().all():
         raise BadInput(f"the target {target!r} has no values.")
@@ -227,7 +227,7 @@ def write(frame, path):
     """A frame as csv, tsv or parquet, by the name of the file."""
     path = Path(path)
     if not path.parent.is_dir():
-        raise BadInput(f"no folder {str(path.parent)!r} to write {path.name} into.")
+        raise BadInput(f"there is no folder {str(path.parent)!r} for {path.name}.")
     if path.suffix in (".parquet", ".pq"):
         frame.to_parquet(path, index=False)
     elif path.suffix in (".csv", ".tsv"):

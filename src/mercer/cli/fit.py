@@ -26,7 +26,7 @@ COMPARED = 5000
 
 def fit(
     file: Annotated[Path, typer.Argument(help="csv, tsv, xlsx, json or parquet.")],
-    target: Annotated[str, typer.Option("--target", "-t", help="Column to predict.")],
+    target: Annotated[str, typer.Option("--target", "-t", help="The column to predict.")],
     model: Annotated[Path, typer.Option("--output", "-o", help="The model to write.")] = Path(
         "model.mercer"
     ),
@@ -35,16 +35,16 @@ def fit(
     ] = "auto",
     kernel: Annotated[
         str | None,
-        typer.Option("--kernel", "-k", help="A kernel to tune; by default one is chosen."),
+        typer.Option("--kernel", "-k", help="A kernel to tune; without it, one is chosen."),
     ] = None,
     compare: Annotated[
         bool, typer.Option(help="Also fit gradient boosting, for comparison.")
     ] = True,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ):
-    """Learn a model from a table without settings, estimate its error, and save it."""
+    """Learn a model from a table with nothing to tune, estimate its error, and save it."""
     if not Path(model).parent.is_dir():
-        raise BadInput(f"no folder {str(Path(model).parent)!r} to write {Path(model).name} into.")
+        raise BadInput(f"there is no folder {str(Path(model).parent)!r} for {Path(model).name}.")
     frame, notes = read_table(file)
     X, y = _split(frame, target, notes)
     task = _task(y, task)
@@ -76,9 +76,9 @@ def predict(
 ):
     """Predict new rows with a saved model, with uncertainty or probabilities."""
     if not Path(out).parent.is_dir():
-        raise BadInput(f"no folder {str(Path(out).parent)!r} to write {Path(out).name} into.")
+        raise BadInput(f"there is no folder {str(Path(out).parent)!r} for {Path(out).name}.")
     if not Path(model).is_file():
-        raise BadInput(f"no file {str(model)!r}.")
+        raise BadInput(f"there is no file {str(model)!r}.")
     fitted = load(model)
     if not hasattr(fitted, "predict") or not hasattr(fitted, "feature_names_in_"):
         raise BadInput(
@@ -130,7 +130,8 @@ def _predictions(fitted, X):
 def _split(frame, target, notes):
     if target not in frame.columns:
         raise BadInput(
-            f"no column {target!r}; the columns are {', '.join(map(str, frame.columns[:20]))}."
+            f"there is no column {target!r}; the columns are "
+            f"{', '.join(map(str, frame.columns[:20]))}."
         )
     known = frame[target].notna()
     if not known.any():
@@ -156,13 +157,15 @@ def _task(y, task):
 
 
 def _facts(made, X, y, task, compare):
-    """The error by leave-one-out with its interval, what it is to be compared with, importances."""
+    """The error at left-out rows with its interval, what it is to be compared with, importances."""
     shares = made.feature_importances_
     order = np.argsort(-shares)[:NAMED]
     facts = {
         "importances": {str(X.columns[j]): float(shares[j]) for j in order},
         "kernel": made.learn_report_.history[-1].kernel,
         "exact": made.exact_,
+        "metric": made.metric_,
+        "validation": made.validation_,
     }
     rows = made.left_out_
     if task == "regression":
@@ -207,19 +210,22 @@ def _print(facts, file):
         output.out.print(line, markup=False, soft_wrap=True)
 
     low, high = facts["interval"]
-    constant = "the mean alone" if facts["task"] == "regression" else "the largest class alone"
+    constant = "mean" if facts["task"] == "regression" else "largest class"
     say(
-        f"{facts['measure']} {facts['error']:.4g} on rows that were left out "
-        f"(95 % interval {low:.4g} to {high:.4g})."
+        f"{facts['measure']} {facts['error']:.4g} on rows left out "
+        f"(95 % interval {low:.4g} to {high:.4g}; {facts['validation']})."
     )
     if facts.get("boosting") is not None:
         say(f"  gradient boosting, 5 folds: {facts['boosting']:.4g}")
-    say(f"  {constant}: {facts['mean_only']:.4g}")
+    say(f"  predicting the {constant}: {facts['mean_only']:.4g}")
     if "calibration_error" in facts:
         say(f"  calibration error of the probabilities: {facts['calibration_error']:.3f}")
-    say("What counts:")
-    for name, share in facts["importances"].items():
-        say(f"  {share:6.1%}  {name}")
+    if facts["metric"] is None:
+        say("All columns count alike: weights for them did not help at rows left out.")
+    else:
+        say("Columns that matter most:")
+        for name, share in facts["importances"].items():
+            say(f"  {share:6.1%}  {name}")
     say(f"Model: {Path(facts['model']).resolve()}")
     made = "KernelRegressor" if facts["task"] == "regression" else "KernelClassifier"
     say("The same in Python:")

@@ -39,7 +39,9 @@ class Term:
 
 @dataclass(frozen=True)
 class Form:
-    """A sum of terms. ``+`` and ``*`` follow the algebra of kernels."""
+    """A sum of terms. ``+`` and ``*`` follow the algebra of kernels; they give None where the
+    terms or factors become too many for evaluating them one by one.
+    """
 
     terms: tuple[Term, ...]
 
@@ -58,25 +60,25 @@ class Form:
         return cls((Term(float(c), ()),))
 
     def __add__(self, other):
-        return Form(self.terms + other.terms)
+        return _if_small(Form(self.terms + other.terms))
 
     def __mul__(self, other):
-        return Form(
-            tuple(
-                Term(a.coefficient * b.coefficient, a.leaves + b.leaves)
-                for a in self.terms
-                for b in other.terms
+        return _if_small(
+            Form(
+                tuple(
+                    Term(a.coefficient * b.coefficient, a.leaves + b.leaves)
+                    for a in self.terms
+                    for b in other.terms
+                )
             )
         )
 
     @property
-    def is_small(self):
-        """Whether evaluating it term by term is worth it."""
-        factors = max(len(term.leaves) for term in self.terms)
-        return len(self.terms) <= MOST_TERMS and factors <= MOST_FACTORS
-
-    @property
     def is_fusible(self):
         """Whether every leaf has a function that `fused` knows."""
-        named = all(leaf.function for term in self.terms for leaf in term.leaves)
-        return named and self.is_small
+        return all(leaf.function for term in self.terms for leaf in term.leaves)
+
+
+def _if_small(form):
+    factors = max(len(term.leaves) for term in form.terms)
+    return form if len(form.terms) <= MOST_TERMS and factors <= MOST_FACTORS else None

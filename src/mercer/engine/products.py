@@ -121,8 +121,7 @@ def _form(kernel, X):
     """The kernel's form on dense vectors, where it has a small one."""
     if scipy.sparse.issparse(X) or not is_array(X) or X.ndim != 2 or X.dtype == object:
         return None
-    form = kernel.fused_form()
-    return form if form is not None and form.is_small else None
+    return kernel.fused_form()
 
 
 def _is_cuda(X):

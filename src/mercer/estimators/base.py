@@ -16,9 +16,10 @@ from ..kernels import points as pts
 from ..kernels.points import naming
 from ..rows.dask import Partitions, is_dask
 from ..rows.held import HeldRows
+from ..rows.in_step import is_stream
 from ..rows.lazy import apply
 from ..rows.partitioned import PartitionedRows
-from ..rows.streamed import StreamedRows, is_stream
+from ..rows.streamed import StreamedRows
 from .arguments import shows_new_spelling
 from .sklearn_compat import check_feature_names, check_n_features
 

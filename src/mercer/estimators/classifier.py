@@ -14,7 +14,7 @@ from sklearn.utils.validation import column_or_1d
 
 from ..engine.arrays import as_numpy, on_device_of
 from ..kernels.types import Array
-from ..learn.targets import Targets
+from ..learn.targets import Targets, check_classes
 from .base import all_or_nothing
 from .learned_model import LearnedModel, host
 
@@ -37,25 +37,39 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
     Parameters
     ----------
     kernel : Kernel, str or None, default=None
-        None chooses. A kernel or an expression keeps its form and has its lengths tuned.
+        None: chosen from the data. A kernel or an expression keeps its form, and its length scales
+        are tuned.
     metric : {"full", "diagonal", None}, default="full"
+        "full" finds directions that matter, "diagonal" one weight per column, None leaves the
+        columns as they are. On tables with few rows per column less than that is learned where
+        rows that the metric has not seen are predicted better without it: see `metric_`.
     max_landmarks : int, default=1500
+        Largest number of landmarks in the search.
     n_rounds : int, default=10
+        Largest number of rounds in each stage of the search.
     solver : {"auto", "direct", "iterative", "landmarks"}, default="auto"
+        Of the last fit, as in :class:`mercer.KernelRegressor`.
     memory_limit : int, str or None, default=None
+        Bytes ("2GB") for the last fit; None: 60 % of what is free.
     random_state : int or None, default=0
     verbose : bool, default=False
+        Show progress, with the leave-one-out error so far.
 
     Attributes
     ----------
     classes_ : ndarray
     learn_report_ : LearnedKernel
+    metric_ : {"full", "diagonal", None}
+        What was learned.
     kernel_ : Kernel
     alpha_ : float
     solver_ : str
     exact_ : bool
+    validation_ : {"leave-one-out", "5 parts"}
+        How rows were left out for the figures below. With fewer than 100 rows, or 20 per column,
+        the kernel too is learned without them, in five parts; otherwise it has seen all rows.
     leave_one_out_accuracy_ : float
-        At rows predicted without themselves (at most 2000 of them).
+        At rows predicted without themselves (at most 1000 of them).
     leave_one_out_log_loss_ : float
     calibration_error_ : float
         Expected calibration error of the probabilities of those rows.
@@ -85,6 +99,7 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         if y is None:
             raise ValueError("KernelClassifier requires y to be passed, but the target y is None.")
         labels: np.ndarray = column_or_1d(host(y), warn=True)
+        check_classes(labels)
         if len(labels) and labels.dtype.kind in "fiuOc":
             assert_all_finite(labels, input_name="y")
         check_classification_targets(labels)

@@ -27,6 +27,7 @@ from ..kernels.points import column_names, naming
 from ..kernels.types import Array, Data, Input
 from ..rows.dask import is_dask
 from ..rows.gather import held_column, held_if_few
+from ..rows.in_step import split_pairs
 from ..rows.moments import ByClass, Spread
 from ..rows.protocol import Column
 from ..solve.left_out_classes import LeftOut
@@ -137,7 +138,7 @@ class KernelDiscriminant(
         self.max_iter = max_iter
 
     @all_or_nothing
-    def fit(self, X: Input, y: ArrayLike) -> Self:
+    def fit(self, X: Input, y: Input | None = None) -> Self:
         """Find the map, the class means and the axes."""
         self._fit(X, y)
         return self
@@ -152,6 +153,7 @@ class KernelDiscriminant(
 
     def _fit(self, X, y):
         """Coordinates of the training points, where they are held."""
+        X, y = split_pairs(X, y)
         self._check_given(y)
         X, workers = gathered_rows(self, held_if_few(X))
         y = labels_of(held_column(y, X)) if is_dask(y) and not is_dask(X) else held_column(y, X)

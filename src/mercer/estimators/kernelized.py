@@ -26,6 +26,7 @@ from ..kernels.points import naming
 from ..kernels.types import Array, Data, Input
 from ..rows.dask import is_dask
 from ..rows.gather import held_column, held_if_few
+from ..rows.in_step import split_pairs
 from .base import all_or_nothing, on_fitted
 from .in_parts import fit_in_parts, require_parts
 from .kernel_map import KernelMap
@@ -187,6 +188,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
         Rows that come in pieces (a stream or a Dask collection of many rows) need an estimator with
         partial_fit, which learns from one piece after the other.
         """
+        X, y = split_pairs(X, y)
         X = held_if_few(X)
         y = held_column(y, X)
         if in_pieces(X):

@@ -1,6 +1,6 @@
 """What KernelRegressor and KernelClassifier share: a table in, a learned kernel, one exact fit."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,12 +17,17 @@ from ..engine.arrays import (
 )
 from ..kernels import Kernel
 from ..kernels.points import as_vectors, take
+from ..learn.choose_columns import choose_columns
+from ..learn.cross_fit import FOLDS, chosen_metric, is_small
 from ..learn.landmark_model import LandmarkModel
 from ..learn.last_fit import SOLVERS, last_fit
 from ..learn.learn_kernel import learn_from
 from ..learn.observations import Observations, by_value, has_copies
 from ..learn.targets import Targets, as_generator, check_weights
 from .table import TableEncoder, array_of_lists
+
+# Ranks are tried up to so many columns of values: the metric is a matrix with a row for each.
+MOST_RANKED = 100
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,7 @@ class LearnedModel(BaseEstimator):
     """A table encoder, a learned kernel, and ridge with an intercept on all rows."""
 
     _task = "regression"
+    encoder_: TableEncoder | None
 
     def __init__(
         self,
@@ -90,11 +96,12 @@ class LearnedModel(BaseEstimator):
             raise ValueError(_inconsistent(Z.shape[0], targets.columns.shape[0]))
         rng = as_generator(self.random_state)
         rows = Observations.of(Z, targets.columns, targets.weights)
+        rows, self.metric_, unseen = self._chosen(rows, targets, rng.spawn(1)[0])
         self.learn_report_ = learn_from(
             rows,
             targets,
             self.kernel,
-            metric=self.metric,
+            metric=self.metric_,
             max_landmarks=self.max_landmarks,
             n_rounds=self.n_rounds,
             rng=np.random.default_rng(int(rng.integers(2**31))),
@@ -121,10 +128,43 @@ class LearnedModel(BaseEstimator):
         _, _, variances = self.uncertainty_.left_out(judged)
         which, place, weights = rows.given_rows(fit.judged)
         T = targets.columns[which]
-        # Copies of a row share its leverage, and have targets of their own.
-        own = (T - as_numpy(judged.T)[place]) / fit.left[place, None]
         self.left_out_ = used[which]
-        return LeftOut(T, fit.residuals[place] + own, as_numpy(variances)[place], weights)
+        self.validation_ = "leave-one-out" if unseen is None else f"{FOLDS} parts"
+        if unseen is not None:
+            errors = T - unseen[fit.judged][place]
+        else:
+            # Copies of a row share its leverage, and have targets of their own.
+            own = (T - as_numpy(judged.T)[place]) / fit.left[place, None]
+            errors = fit.residuals[place] + own
+        return LeftOut(T, errors, as_numpy(variances)[place], weights)
+
+    def _chosen(self, rows, targets, rng):
+        """(rows, metric, predictions of unseen rows): what to learn, on which columns.
+
+        The encoder follows where the ranks of numbers are left out. Tables that are not small need
+        no such predictions: None.
+        """
+        columns, metric, predicted = np.arange(rows.X.shape[1]), self.metric, None
+        sets = [columns]
+        if self.encoder_ is not None and self.encoder_.ranks:
+            values = np.setdiff1d(columns, self.encoder_.rank_outputs_)
+            ranked = 0 < len(values) < len(columns) and len(values) <= MOST_RANKED
+            sets = [values, columns] if ranked else [values]
+        chosen, seed = sets[0], int(rng.integers(2**31))
+        if not targets.constant and metric is not None and is_small(rows, len(sets[0])):
+            best = chosen_metric(
+                rows, targets, self.kernel, metric, sets, n_rounds=self.n_rounds, seed=seed
+            )
+            chosen, metric, predicted = best.columns, best.metric, best.predicted
+        elif not targets.constant and len(sets) > 1:
+            chosen = choose_columns(
+                rows, targets, sets, metric=metric, n_rounds=self.n_rounds, rng=rng
+            )
+        if len(chosen) < len(columns):
+            assert self.encoder_ is not None
+            self.encoder_ = self.encoder_.without_ranks()
+            rows = replace(rows, X=rows.X[:, chosen])
+        return rows, metric, predicted
 
     def _encoded(self, X, reset, weighted=False):
         """The rows as a matrix of floats: through the encoder, or as they are on a device."""
@@ -148,7 +188,9 @@ class LearnedModel(BaseEstimator):
             X = as_vectors(X)  # says how to reshape
         validate_data(self, X, reset=reset, skip_check_array=True)
         if reset:
-            self.encoder_ = TableEncoder().fit(_distinct(X, weighted))
+            # A kernel that was given may be made for the columns as they are.
+            encoder = TableEncoder(ranks=self.kernel is None)
+            self.encoder_ = encoder.fit(_distinct(X, weighted))
         assert self.encoder_ is not None
         return self.encoder_.transform(X)
 

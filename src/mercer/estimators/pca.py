@@ -25,9 +25,9 @@ from ..kernels.base import is_number
 from ..kernels.types import Array, Data, Input, RandomState
 from ..rows.dask import is_dask
 from ..rows.gather import held_if_few
+from ..rows.in_step import is_stream
 from ..rows.lazy import lazily
 from ..rows.moments import Extremes, Spread
-from ..rows.streamed import is_stream
 from ..space.centred import FORMS as SCORE_FORMS
 from ..space.centred import all_eigenpairs
 from ..space.krylov import leading_eigenpairs

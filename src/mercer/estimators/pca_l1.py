@@ -48,7 +48,7 @@ class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
     n_init : int, default=8
         Random starts, besides the others.
     max_iter : int, default=1000
-        Most steps from one start.
+        Largest number of steps from one start.
     random_state : int, RandomState or None, default=None
         Of the random starts.
 
@@ -61,7 +61,7 @@ class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
     components_ : ndarray of shape (n_components, rank)
         Orthonormal directions in the coordinates of `kernel_map_`.
     n_iter_ : int
-        Most steps that a component took.
+        Largest number of steps that a component took.
     mean_ : array of shape (rank,)
         Of the coordinates.
     projection_ : LinearOnMap

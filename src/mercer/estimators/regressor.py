@@ -32,12 +32,16 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
     Parameters
     ----------
     kernel : Kernel, str or None, default=None
-        None chooses. A kernel or an expression keeps its form and has its lengths tuned.
+        None: chosen from the data. A kernel or an expression keeps its form, and its length scales
+        are tuned.
     metric : {"full", "diagonal", None}, default="full"
+        "full" finds directions that matter, "diagonal" one weight per column, None leaves the
+        columns as they are. On tables with few rows per column less than that is learned where
+        rows that the metric has not seen are predicted better without it: see `metric_`.
     max_landmarks : int, default=1500
-        Of the search, and of the uncertainty.
+        Largest number of landmarks, in the search and for the uncertainty.
     n_rounds : int, default=10
-        Most rounds of each stage of the search.
+        Largest number of rounds in each stage of the search.
     solver : {"auto", "direct", "iterative", "landmarks"}, default="auto"
         Of the last fit. "direct" stores and factors the kernel matrix, "iterative" solves the same
         equations without storing it, "landmarks" fits a function of 4000 rows only. "auto" takes
@@ -46,12 +50,14 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         Bytes ("2GB") for the last fit; None: 60 % of what is free.
     random_state : int or None, default=0
     verbose : bool, default=False
-        Show progress, with the present leave-one-out error.
+        Show progress, with the leave-one-out error so far.
 
     Attributes
     ----------
     learn_report_ : LearnedKernel
         How the kernel was found: history, importances, directions.
+    metric_ : {"full", "diagonal", None}
+        What was learned.
     kernel_ : Kernel
         On the encoded table.
     alpha_ : float
@@ -63,8 +69,11 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
     error_norms_ : ndarray of shape (n_targets,) or None
         Iterative solver: predictions differ from those of the exact solution by at most this times
         sqrt(k(z, z)), beside the intercept, in units of y.
+    validation_ : {"leave-one-out", "5 parts"}
+        How rows were left out for the figures below. With fewer than 100 rows, or 20 per column,
+        the kernel too is learned without them, in five parts; otherwise it has seen all rows.
     leave_one_out_rmse_ : float or ndarray
-        Root mean squared error of rows predicted without themselves (at most 2000 of them), in
+        Root mean squared error of rows predicted without themselves (at most 1000 of them), in
         units of y.
     feature_importances_ : ndarray of shape (n_features_in_,)
     encoder_ : TableEncoder

@@ -8,13 +8,13 @@ from numpy.typing import ArrayLike
 from ..kernels import points as pts
 from ..kernels.adapters import KernelLike
 from ..kernels.types import Input
-from ..rows.dask import is_dask
-from ..rows.gather import held_column, held_if_few
+from ..rows.gather import held_if_few
+from ..rows.in_step import split_pairs
 from .base import all_or_nothing
 from .kernel_map import KernelMap
 from .ridge_iterative import gathered_rows
-from .ridge_model import RidgeModel, as_host
-from .targets import n_targets
+from .ridge_model import RidgeModel
+from .targets import as_host
 
 
 class KernelRidge(RidgeModel):
@@ -39,13 +39,13 @@ class KernelRidge(RidgeModel):
         "primal". Rows of a Dask collection or a stream are solved for in the primal form; where
         "iterative" is asked for they are gathered (all rows, not the kernel matrix), and the
         workers of the Dask cluster compute the products. A KernelMap given as `kernel` is "primal",
-        unless form is "iterative": then its max_rank and pivots choose the landmarks that
-        precondition the iterations.
+        unless form is "iterative": then its max_rank, tol and pivots choose the landmarks that
+        precondition the iterations, and options that would change the function are refused.
     tol : float, default=1e-4
         Iterative form: end when the certified error of the function is at most tol times the
         function, both in the norm of the kernel's space.
     max_iter : int, default=500
-        Iterative form: most products with the kernel matrix.
+        Iterative form: largest number of products with the kernel matrix.
     keep_partial : bool, default=False
         Iterative form: on KeyboardInterrupt keep the solution so far, with its bound. Else the
         estimator stays as it was.
@@ -100,17 +100,16 @@ class KernelRidge(RidgeModel):
         self.keep_partial = keep_partial
 
     @all_or_nothing
-    def fit(self, X: Input, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Solve for the coefficients."""
+    def fit(self, X: Input, y: Input | None = None, sample_weight: Input | None = None) -> Self:
+        """Solve for the coefficients.
+
+        For more rows than memory X is a stream of chunks, and y an array or a stream of its own;
+        or X gives pairs (rows, targets), and y is left out. sample_weight is what y can be.
+        """
+        X, y = split_pairs(X, y)
         X, workers = gathered_rows(self, held_if_few(X))
-        y, sample_weight = held_column(y, X), held_column(sample_weight, X)
-        if is_dask(y):
-            columns = n_targets(y)
-            self.single_target_ = columns is None
-            self._check_alpha(columns or 1)
-            return self._fit(X, y, sample_weight)
-        T, weights = self._check_targets(X, y, sample_weight)
-        self._check_alpha(T.shape[1])
+        T, weights, columns = self._read_targets(X, y, sample_weight)
+        self._check_alpha(columns)
         return self._fit(X, T, weights, workers)
 
     def _alphas_of_matrix(self, K, T, weights):

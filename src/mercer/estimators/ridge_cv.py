@@ -10,13 +10,14 @@ from ..engine.memory import MemoryLimitError
 from ..kernels import points as pts
 from ..kernels.adapters import KernelLike
 from ..kernels.types import Input
-from ..rows.gather import held_column, held_if_few
+from ..rows.gather import held_if_few
+from ..rows.in_step import split_pairs
 from ..solve.leave_one_out import best_alpha, leave_one_out_errors
 from .base import all_or_nothing
 from .kernel_map import KernelMap
 from .ridge_iterative import gathered_rows
-from .ridge_model import RidgeModel, as_host
-from .targets import in_pieces
+from .ridge_model import RidgeModel
+from .targets import as_host, in_pieces, is_lazy
 
 # Rows that choose alpha where all of them are too many.
 ROWS_FOR_ALPHA = 3000
@@ -90,22 +91,19 @@ class KernelRidgeCV(RidgeModel):
         self.keep_partial = keep_partial
 
     @all_or_nothing
-    def fit(self, X: Input, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Choose alpha, and solve."""
+    def fit(self, X: Input, y: Input | None = None, sample_weight: Input | None = None) -> Self:
+        """Choose alpha, and solve; X, y and sample_weight as in KernelRidge.fit."""
+        X, y = split_pairs(X, y)
         X, workers = gathered_rows(self, held_if_few(X))
         if in_pieces(X) and not self._new_map().is_plain_fourier:
             raise TypeError(
                 "KernelRidgeCV needs the errors of all rows at once; for rows that come in pieces "
                 "use form='iterative', or choose alpha on a sample, and fit KernelRidge."
             )
-        y, sample_weight = held_column(y, X), held_column(sample_weight, X)
-        T, weights = self._check_targets(X, y, sample_weight)
+        T, weights, _ = self._read_targets(X, y, sample_weight)
         self._check_alphas()
-        largest = float(np.abs(T).max())
-        if not largest < 1e150:
-            raise ValueError(
-                f"y reaches {largest:.4g}, and the squares of its errors overflow: scale y."
-            )
+        if not is_lazy(T):
+            self._refuse_overflow(float(np.abs(T).max()))
         return self._fit(X, T, weights, workers)
 
     def _alphas_of_matrix(self, K, T, weights):
@@ -150,6 +148,7 @@ class KernelRidgeCV(RidgeModel):
     def _alphas_of_equations(self, equations):
         """By generalised cross-validation: every row has the leverage of the average row."""
         candidates = self._check_alphas()
+        self._refuse_overflow(float(np.max(equations.sums.squares)) ** 0.5)
         errors = equations.generalized_errors(candidates, self.tol, self.max_iter)
         best = best_alpha(candidates, errors)
         self.alpha_, self.best_score_ = float(candidates[best]), -float(errors[best])
@@ -168,6 +167,13 @@ class KernelRidgeCV(RidgeModel):
         self.cv_errors_ = on_device_of(errors, Q)
         self.n_rows_for_alpha_ = T.shape[0]
         return np.full(T.shape[1], self.alpha_)
+
+    @staticmethod
+    def _refuse_overflow(largest):
+        if not largest < 1e150:
+            raise ValueError(
+                f"y reaches {largest:.4g}, and the squares of its errors overflow: scale y."
+            )
 
     def _check_alphas(self):
         with pts.naming("alphas"):

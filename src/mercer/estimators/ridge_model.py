@@ -14,12 +14,13 @@ from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from ..engine import tiles
-from ..engine.arrays import as_numpy, is_array, namespace, on_device_of, row_norms, solve_triangular
+from ..engine.arrays import as_numpy, namespace, on_device_of, row_norms, solve_triangular
 from ..engine.memory import budget, matrix
 from ..expansion import Expansion, RKHSFunction
 from ..fit import OfSpace, Statistic
 from ..kernels import points as pts
 from ..kernels.types import Array, Data
+from ..rows.gather import held_column
 from ..rows.moments import Moments, Spread
 from ..solve.direct import Shifted, factor_shifted, solve_regularized
 from ..space import Landmarks, factorize
@@ -28,7 +29,7 @@ from .kernel_map import KernelMap
 from .map_method import MapMethod, functions
 from .ridge_fourier import SumsFor, equations_of, fourier_variance
 from .ridge_iterative import FEW, SolverOptions, exact_variance, points_in_double, upper_variance
-from .targets import in_pieces, target_column, weight_column
+from .targets import as_host, in_pieces, is_lazy, n_targets, target_column, weight_column
 
 FORMS = ("auto", "primal", "dual", "iterative")
 # Rows from which "auto" judges whether the kernel matrix has full rank.
@@ -394,6 +395,17 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
 
     # --- checks -----------------------------------------------------------------------------------
 
+    def _read_targets(self, X, y, sample_weight):
+        """(targets, weights, number of targets); as arrays, unless they are read with the rows."""
+        y = held_column(y, X, in_step=True)
+        sample_weight = held_column(sample_weight, X, "sample_weight", in_step=is_lazy(y))
+        if is_lazy(y):
+            columns = n_targets(y)
+            self.single_target_ = columns is None
+            return y, sample_weight, columns or 1
+        T, weights = self._check_targets(X, y, sample_weight)
+        return T, weights, T.shape[1]
+
     def _check_targets(self, X, y, sample_weight):
         """(targets as columns, weights or None), refused early where they make no sense."""
         if y is None:
@@ -439,8 +451,3 @@ def _scattered(W, rows, n):
     full = np.zeros((n, W.shape[1]))
     full[rows] = as_numpy(W)
     return on_device_of(full, W)
-
-
-def as_host(y):
-    """y as something that NumPy reads."""
-    return as_numpy(y) if is_array(y) else y

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 NUMBER, BOOLEAN, CATEGORY, DATE, TEXT = "number", "boolean", "category", "date", "text"
 IDENTIFIER, CONSTANT, EMPTY, KEPT = "identifier", "constant", "empty", "kept"
 LEFT_OUT = "left out"
+WITH_RANK = ", and ranked as well"
 # Fewer rows than this cannot show that a column is unique per row.
 IDENTIFIED = 10
 # Texts without a space and at least so long may be sequences (DNA, proteins, SMILES).
@@ -50,6 +52,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     ----------
     scale : {"standard", "unit", "none"}, default="standard"
         Of numbers: mean 0 and variance 1, from 0 to 1, or as they are.
+    ranks : bool, default=False
+        Whether numbers also come as their rank among the rows of `fit`, in a column of its own.
+        That helps where a column is skewed, has outliers, or matters by its order.
     max_categories : int, default=20
         At most so many columns for one column of categories.
     text : {"ngrams", "drop"}, default="ngrams"
@@ -72,6 +77,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         The fitted encoder of each input column; None where it was left out.
     feature_names_out_ : ndarray of str
         Names of the columns of the result.
+    rank_outputs_ : ndarray of int
+        Which columns of the result are ranks.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only for frames.
@@ -92,6 +99,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self,
         *,
         scale: str = "standard",
+        ranks: bool = False,
         max_categories: int = 20,
         text: str = "ngrams",
         text_components: int = 10,
@@ -99,6 +107,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         keep: Sequence[str] | None = None,
     ) -> None:
         self.scale = scale
+        self.ranks = ranks
         self.max_categories = max_categories
         self.text = text
         self.text_components = text_components
@@ -130,6 +139,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 f"(n_samples={len(columns[0])}): " + " ".join(self.notes())
             )
         self.feature_names_out_ = np.array(outputs, dtype=object)
+        ends = np.cumsum([len(record["outputs"]) for record in self.columns_])
+        ranked = [e is not None and getattr(e, "ranks_", None) is not None for e in self.encoders_]
+        self.rank_outputs_ = ends[ranked] - 1  # the rank is the last output of its column
         return self
 
     def transform(self, X: ArrayLike) -> "np.ndarray | pd.DataFrame":
@@ -144,6 +156,26 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if self.keep is not None:
             return self._frame(parts, getattr(X, "index", None))
         return np.hstack(parts).astype(float, copy=False)
+
+    def without_ranks(self) -> Self:
+        """The same fitted encoder without the columns of ranks."""
+        check_is_fitted(self)
+        plain = copy(self).set_params(ranks=False)
+        plain.encoders_ = [
+            encoder.without_ranks() if isinstance(encoder, Numbers) else encoder
+            for encoder in self.encoders_
+        ]
+        plain.columns_ = [
+            record
+            | {
+                "action": record["action"].removesuffix(WITH_RANK),
+                "outputs": list(encoder.names_) if encoder is not None else [],
+            }
+            for record, encoder in zip(self.columns_, plain.encoders_)
+        ]
+        plain.feature_names_out_ = np.delete(self.feature_names_out_, self.rank_outputs_)
+        plain.rank_outputs_ = self.rank_outputs_[:0]
+        return plain
 
     def _frame(self, parts, index):
         try:
@@ -209,6 +241,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _check_parameters(self):
         if self.scale not in ("standard", "unit", "none"):
             raise ValueError(f"scale must be 'standard', 'unit' or 'none', got {self.scale!r}.")
+        if not isinstance(self.ranks, (bool, np.bool_)):
+            raise ValueError(f"ranks must be True or False, got {self.ranks!r}.")
         if self.text not in ("ngrams", "drop"):
             raise ValueError(f"text must be 'ngrams' or 'drop', got {self.text!r}.")
         named = isinstance(self.keep, (list, tuple)) and all(isinstance(n, str) for n in self.keep)
@@ -295,8 +329,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if known.min() == known.max() and (kind == BOOLEAN or not _gaps_tell(x)):
             return _left_out(name, CONSTANT, "the same in all rows", values)
         scale = "none" if kind == BOOLEAN else self.scale
-        encoder = Numbers(scale).fit(values, name)
+        encoder = Numbers(scale, self.ranks and kind != BOOLEAN).fit(values, name)
         action = {"standard": "standardised", "unit": "scaled to 0 to 1", "none": "kept"}[scale]
+        action += WITH_RANK if encoder.ranks_ is not None else ""
         record = _record(name, kind, action, reason, encoder.names_, x, list(not_read))
         return encoder, record
 

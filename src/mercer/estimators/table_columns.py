@@ -5,6 +5,8 @@ whose total variance is about that of one standardised number, so that no column
 weighs more in a kernel only because of its kind.
 """
 
+from copy import copy
+
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.decomposition import TruncatedSVD
@@ -19,6 +21,11 @@ CYCLES = (("time of day", DAY, 2 * DAY), ("weekday", 7 * DAY, 14 * DAY))
 YEAR = 365.2425 * DAY
 # Missing values are marked by a column of their own where at least so many rows lack one.
 MARKED = 5
+# Most values whose ranks are stored; the ranks of values between them are interpolated.
+KNOTS = 1000
+# A rank that correlates with its value as closely as this differs from it by chance, as a rule: so
+# do ranks of uniform columns.
+SAME = 0.99
 
 
 def column_values(column):
@@ -67,10 +74,15 @@ def as_float(values):
 
 
 class Numbers(BaseEstimator):
-    """Scaled, with the median where a value is missing and a column that says where."""
+    """Scaled, with the median where a value is missing and a column that says where.
 
-    def __init__(self, scale="standard"):
+    With `ranks` the standardised rank of the value is one more column, unless it is the same up to
+    a shift and a scale.
+    """
+
+    def __init__(self, scale="standard", ranks=False):
         self.scale = scale
+        self.ranks = ranks
 
     def fit(self, values, name):
         x = as_float(values)
@@ -90,14 +102,55 @@ class Numbers(BaseEstimator):
         missing = len(x) - len(known)
         self.n_missing_ = missing
         self.marks_missing_ = missing >= MARKED and len(known) >= MARKED
+        self.ranks_ = Ranks.of(known) if self.ranks else None
         self.names_ = [name] + ([f"{name} is missing"] if self.marks_missing_ else [])
+        self.names_ += [f"{name} (rank)"] if self.ranks_ is not None else []
         return self
 
     def transform(self, values):
         x = as_float(values)
         missing = np.isnan(x)
-        x = (np.where(missing, self.median_, x) - self.centre_) / self.spread_
-        return np.column_stack([x, missing]) if self.marks_missing_ else x[:, None]
+        x = np.where(missing, self.median_, x)
+        parts = [(x - self.centre_) / self.spread_]
+        parts += [missing] if self.marks_missing_ else []
+        parts += [self.ranks_.transform(x)] if self.ranks_ is not None else []
+        return np.column_stack(parts)
+
+    def without_ranks(self):
+        """The same encoder without the column of ranks."""
+        plain = copy(self).set_params(ranks=False)
+        if self.ranks_ is not None:
+            plain.ranks_, plain.names_ = None, self.names_[:-1]
+        return plain
+
+
+class Ranks(BaseEstimator):
+    """The share of known values below a value (equal ones count half), mean 0 and variance 1."""
+
+    def fit(self, known):
+        knots, counts = np.unique(known, return_counts=True)
+        shares = (np.cumsum(counts) - counts / 2) / len(known)
+        if len(knots) > KNOTS:
+            some = np.unique(np.linspace(0, len(knots) - 1, KNOTS).round().astype(int))
+            knots, shares = knots[some], shares[some]
+        self.knots_, self.shares_ = knots, shares
+        found = np.interp(known, knots, shares)
+        self.centre_, self.spread_ = float(found.mean()), float(found.std())
+        return self
+
+    @classmethod
+    def of(cls, known):
+        """Fitted ranks; None where they say what the values say."""
+        if known.min() == known.max():
+            return None
+        ranks = cls().fit(known)
+        largest = np.abs(known).max()
+        scaled = known / largest
+        alike = np.corrcoef(ranks.transform(known), scaled)[0, 1] if scaled.std() > 0 else 1.0
+        return None if alike > SAME else ranks
+
+    def transform(self, x):
+        return (np.interp(x, self.knots_, self.shares_) - self.centre_) / self.spread_
 
 
 class Categories(BaseEstimator):

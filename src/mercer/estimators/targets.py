@@ -3,9 +3,10 @@
 import numpy as np
 from sklearn.utils import assert_all_finite, check_array
 
+from ..engine.arrays import as_numpy, is_array
 from ..rows.dask import is_dask
+from ..rows.in_step import is_stream
 from ..rows.protocol import Column
-from ..rows.streamed import is_stream
 
 
 def in_pieces(X):
@@ -41,8 +42,20 @@ def as_weights(block):
 
 
 def n_targets(y):
-    """Columns of y (None where it is one-dimensional), without reading it."""
+    """Columns of y (None where it is one-dimensional), from no more than its first chunk."""
+    if is_stream(y):
+        y = next((np.asarray(as_host(block)) for block in y), np.empty(0))
     return None if y.ndim == 1 else y.shape[1]
+
+
+def is_lazy(y):
+    """Whether targets are read block by block: each is checked when it comes."""
+    return is_dask(y) or is_stream(y)
+
+
+def as_host(y):
+    """y as something that NumPy reads."""
+    return as_numpy(y) if is_array(y) else y
 
 
 def labels_of(block):

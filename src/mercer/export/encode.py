@@ -72,14 +72,21 @@ class Table:
     def place(self, thing, where):
         """Where in the table the thing stands; it is written there the first time."""
         if id(thing) not in self._places:
-            if id(thing) in self._open:
-                raise TypeError(f"{where} holds itself, which a file cannot store.")
-            self._open.add(id(thing))
-            entry = self.entry(thing, where)
-            self._open.discard(id(thing))
-            self._places[id(thing)] = (len(self.entries), thing)
-            self.entries.append(entry)
+            # The innermost kernels first: sums may be a thousand levels deep.
+            parts = list(thing.parts())[::-1] if isinstance(thing, Kernel) else [thing]
+            for part in parts:
+                if id(part) not in self._places:
+                    self._write(part, where)
         return self._places[id(thing)][0]
+
+    def _write(self, thing, where):
+        if id(thing) in self._open:
+            raise TypeError(f"{where} holds itself, which a file cannot store.")
+        self._open.add(id(thing))
+        entry = self.entry(thing, where)
+        self._open.discard(id(thing))
+        self._places[id(thing)] = (len(self.entries), thing)
+        self.entries.append(entry)
 
     def entry(self, thing, where):
         name = registry.public_name(type(thing))

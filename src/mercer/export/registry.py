@@ -208,13 +208,17 @@ def listed_class(name):
         return find(name)
     if not name.startswith("mercer."):
         return None
-    ours = own_classes()
-    if name not in ours:  # perhaps of a module that is imported when it is first used
+    if name not in _KNOWN:  # perhaps of a module that is imported when it is first used
         mercer = sys.modules["mercer"]
         attribute = name.removeprefix("mercer.")
-        if attribute in mercer.__all__ and isinstance(getattr(mercer, attribute), type):
-            ours = own_classes()
-    return ours.get(name)
+        if attribute in mercer.__all__:
+            getattr(mercer, attribute)
+        _KNOWN.update(own_classes())
+    return _KNOWN.get(name)
+
+
+# Classes that were asked for by name: listing all of them for every entry of a file is slow.
+_KNOWN: dict[str, type] = {}
 
 
 def _subclasses(base):

@@ -5,7 +5,9 @@ pairwise products, powers take the symmetric ones.
 """
 
 import math
+import operator
 from collections.abc import Sequence
+from functools import reduce
 
 import numpy as np
 from scipy.sparse import issparse
@@ -97,55 +99,29 @@ class Sum(Binary):
 
     in_expressions = False
     precedence = 1
-
-    def __repr__(self) -> str:
-        return f"{printed_in(self.left, 1)} + {printed_in(self.right, 2)}"
-
-    def against(self, S: Array) -> Tile:
-        left, right = self.left.against(S), self.right.against(S)
-
-        def tile(rows, columns=ALL):
-            t = left(rows, columns)
-            t += right(rows, columns)
-            return t
-
-        return tile
-
-    def diagonal(self, X: Array) -> Array:
-        return self.left.diagonal(X) + self.right.diagonal(X)
-
-    def magnitude(self, X: Array) -> Array:
-        return self.left.magnitude(X) + self.right.magnitude(X)
+    symbol = "+"
+    operation = staticmethod(operator.add)
+    in_place = staticmethod(operator.iadd)
 
     def features(self, X: Array) -> Array:
-        F, G = self._maps(X)
-        if issparse(F):
-            return side_by_side(F, G)
-        return namespace(F, G).concat([F, G], axis=1)
+        maps = self._maps(X)
+        if issparse(maps[0]):
+            return reduce(side_by_side, maps)
+        return namespace(*maps).concat(maps, axis=1)
 
     def _dimension(self, left, right):
         return min(left + right, LARGEST_DIMENSION)
 
-    def fused_form(self) -> Form | None:
-        forms = self._forms()
-        return None if forms is None else forms[0] + forms[1]
-
-    def fourier_form(self) -> FourierForm | None:
-        left, right = self.left.fourier_form(), self.right.fourier_form()
-        return None if left is None or right is None else left + right
-
     def rounding(self, S: Array) -> float:
-        return max(self.left.rounding(S), self.right.rounding(S))
-
-    def onnx_values(self, X: Tensor, S: Array) -> Tensor:
-        return self.left.onnx_values(X, S) + self.right.onnx_values(X, S)
-
-    def onnx_diagonal(self, X: Tensor) -> Tensor:
-        return self.left.onnx_diagonal(X) + self.right.onnx_diagonal(X)
+        terms = self.terms
+        # Every addition beyond the first rounds once more, by half a unit.
+        return max(term.rounding(S) for term in terms) + (len(terms) - 2) / 2
 
     def onnx_features(self, X: Tensor) -> Tensor:
-        F, G = self.left.onnx_features(X), self.right.onnx_features(X)
-        return F.concat(G).of_width(F.width + G.width)
+        def side_by_side(F, G):
+            return F.concat(G).of_width(F.width + G.width)
+
+        return reduce(side_by_side, (term.onnx_features(X) for term in self.terms))
 
 
 class Product(Binary):
@@ -153,58 +129,32 @@ class Product(Binary):
 
     in_expressions = False
     precedence = 2
-
-    def __repr__(self) -> str:
-        return f"{printed_in(self.left, 2)} * {printed_in(self.right, 3)}"
-
-    def against(self, S: Array) -> Tile:
-        left, right = self.left.against(S), self.right.against(S)
-
-        def tile(rows, columns=ALL):
-            t = left(rows, columns)
-            t *= right(rows, columns)
-            return t
-
-        return tile
-
-    def diagonal(self, X: Array) -> Array:
-        return self.left.diagonal(X) * self.right.diagonal(X)
-
-    def magnitude(self, X: Array) -> Array:
-        return self.left.magnitude(X) * self.right.magnitude(X)
+    symbol = "*"
+    operation = staticmethod(operator.mul)
+    in_place = staticmethod(operator.imul)
 
     def features(self, X: Array) -> Array:
-        F, G = self._maps(X)
-        if issparse(F):
-            return row_products(F, G)
-        require_room(F, F.shape[1] * G.shape[1])
-        xp = namespace(F, G)
-        return xp.reshape(F[:, :, None] * G[:, None, :], (F.shape[0], F.shape[1] * G.shape[1]))
+        maps = self._maps(X)
+        return reduce(row_products if issparse(maps[0]) else _pairwise_products, maps)
 
     def _dimension(self, left, right):
         return min(left * right, MOST_COLUMNS)  # beyond, pairs of sparse columns are hashed
 
-    def fused_form(self) -> Form | None:
-        forms = self._forms()
-        return None if forms is None else forms[0] * forms[1]
-
-    def fourier_form(self) -> FourierForm | None:
-        left, right = self.left.fourier_form(), self.right.fourier_form()
-        return None if left is None or right is None else left * right
-
     def rounding(self, S: Array) -> float:
-        return self.left.rounding(S) + self.right.rounding(S)
-
-    def onnx_values(self, X: Tensor, S: Array) -> Tensor:
-        return self.left.onnx_values(X, S) * self.right.onnx_values(X, S)
-
-    def onnx_diagonal(self, X: Tensor) -> Tensor:
-        return self.left.onnx_diagonal(X) * self.right.onnx_diagonal(X)
+        return sum(term.rounding(S) for term in self.terms)
 
     def onnx_features(self, X: Tensor) -> Tensor:
-        F, G = self.left.onnx_features(X), self.right.onnx_features(X)
-        i, j = (index.ravel() for index in np.indices((F.width, G.width)))
-        return (F.columns(i) * G.columns(j)).of_width(len(i))
+        def products(F, G):
+            i, j = (index.ravel() for index in np.indices((F.width, G.width)))
+            return (F.columns(i) * G.columns(j)).of_width(len(i))
+
+        return reduce(products, (term.onnx_features(X) for term in self.terms))
+
+
+def _pairwise_products(F, G):
+    require_room(F, F.shape[1] * G.shape[1])
+    xp = namespace(F, G)
+    return xp.reshape(F[:, :, None] * G[:, None, :], (F.shape[0], F.shape[1] * G.shape[1]))
 
 
 class Scaled(FunctionOf):

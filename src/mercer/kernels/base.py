@@ -6,10 +6,11 @@ binding, equality, printing and the operators of the algebra.
 """
 
 import html
+import inspect
 import math
 import numbers
-from collections.abc import Callable, Sequence
-from functools import wraps
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, wraps
 from typing import Any, NoReturn, Self, overload
 
 import numpy as np
@@ -124,8 +125,7 @@ class Kernel(Parametrized, Capabilities):
 
         A class defined elsewhere may say is_psd = True: it is believed once the data agree.
         """
-        nested = (p for p in self.get_params(deep=True).values() if isinstance(p, Kernel))
-        return self.is_psd is True and all(_is_own(part) for part in (self, *nested))
+        return self.is_psd is True and all(map(_is_own, self.parts()))
 
     def magnitude(self, X: Array) -> Array:
         """What the rounding of k(x, z) is relative to, for every row: k(x, x), or the sum of the
@@ -191,6 +191,21 @@ class Kernel(Parametrized, Capabilities):
             **{k: change(v) if isinstance(v, Kernel) else v for k, v in parameters.items()}
         )
 
+    def copied(self) -> Self:
+        """A copy whose parameters can be changed without changing this kernel."""
+        return self.with_operands(lambda operand: operand.copied())
+
+    def parts(self) -> Iterator["Kernel"]:
+        """This kernel and all kernels inside it, each before those that it holds."""
+        todo: list[Any] = [self]
+        while todo:
+            part = todo.pop()
+            if isinstance(part, Kernel):
+                todo.extend(part.get_params(deep=False).values())
+                yield part
+            elif hasattr(part, "get_params") and not isinstance(part, type):
+                todo.extend(v for v in part.get_params().values() if isinstance(v, Kernel))
+
     # --- points ---------------------------------------------------------------------------------
 
     def points(self, X: Data, name: str = "X") -> Array:
@@ -240,15 +255,15 @@ class Kernel(Parametrized, Capabilities):
         return _combine("Product", other, self)
 
     def __pow__(self, exponent: int) -> "Kernel":
-        return _node("Power", self, exponent)
+        return _node("Power", [self], exponent)
 
     def exp(self) -> "Kernel":
         """exp(k): rule 4."""
-        return _node("Exp", self)
+        return _node("Exp", [self])
 
     def polynomial(self, coefficients: Sequence[float]) -> "Kernel":
         """c0 + c1 k + c2 k^2 + ... with non-negative coefficients: rule 3."""
-        return _node("PolynomialOf", self, coefficients)
+        return _node("PolynomialOf", [self], coefficients)
 
     def __sub__(self, other: object) -> NoReturn:
         raise TypeError(
@@ -283,7 +298,7 @@ class Kernel(Parametrized, Capabilities):
     precedence = 4
 
     def __repr__(self) -> str:
-        defaults = self._defaults()
+        defaults = _defaults(type(self).__init__)
         shown = [
             f"{name}={printed(value)}"
             for name, value in self.get_params(deep=False).items()
@@ -295,21 +310,27 @@ class Kernel(Parametrized, Capabilities):
         """The expression, in notebooks."""
         return f"<code>{html.escape(repr(self))}</code>"
 
-    @classmethod
-    def _defaults(cls):
-        import inspect
 
-        return {
-            p.name: p.default
-            for p in inspect.signature(cls.__init__).parameters.values()
-            if p.default is not p.empty
-        }
+@cache
+def _defaults(init):
+    parameters = inspect.signature(init).parameters.values()
+    return {p.name: p.default for p in parameters if p.default is not p.empty}
 
 
 def _identity(kernel):
-    """What makes two kernels equal: their class and their parameters."""
-    parameters = kernel.get_params(deep=False)
-    return (type(kernel), *((name, frozen(parameters[name])) for name in sorted(parameters)))
+    """What makes two kernels equal: their class and their parameters, and those of every part.
+
+    One flat list, in which classes say how it is nested: a nested one would be hashed again at
+    every level.
+    """
+    said: list[Any] = []
+    for part in kernel.parts():
+        given = part.get_params(deep=False)
+        said.append(type(part))
+        said.extend(
+            (name, isinstance(given[name], Kernel) or frozen(given[name])) for name in sorted(given)
+        )
+    return tuple(said)
 
 
 def _is_own(kernel):
@@ -365,21 +386,19 @@ def alike(X, Y, kernel=None):
     return X, Y
 
 
-def _node(name, *arguments):
+def _node(name, operands, *parameters):
     """Build a node of the algebra on copies of its operands (k * k + k must not share leaves)."""
-    made = NODES[name](*(_copy(a) if isinstance(a, Kernel) else a for a in arguments))
+    from .operands import Private
+
+    made = NODES[name](*(Private(operand.copied()) for operand in operands), *parameters)
     made.check_parameters()
     return made
-
-
-def _copy(kernel):
-    return kernel.with_operands(_copy)
 
 
 def _combine(name, left, right):
     """left + right or left * right, numbers allowed on either side."""
     if isinstance(left, Kernel) and isinstance(right, Kernel):
-        return _node(name, left, right)
+        return _node(name, [left, right])
     kernel, other = (left, right) if isinstance(left, Kernel) else (right, left)
     if not is_number(other):
         verb = "add" if name == "Sum" else "multiply"
@@ -388,10 +407,10 @@ def _combine(name, left, right):
             "combine with kernels and non-negative numbers (to weight rows use Rescaled(k, f))."
         )
     if name == "Product":
-        return _node("Scaled", kernel, other)
+        return _node("Scaled", [kernel], other)
     constant = NODES["Constant"](other)
     constant.check_parameters()
-    return _node("Sum", *((left, constant) if kernel is left else (constant, right)))
+    return _node("Sum", [left, constant] if kernel is left else [constant, right])
 
 
 def require(condition, message):

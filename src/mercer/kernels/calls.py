@@ -79,8 +79,6 @@ def once_per_pair(work: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _leaves(kernel: Kernel) -> Iterator[Kernel]:
-    inside = [value for value in vars(kernel).values() if isinstance(value, Kernel)]
-    if not inside:
-        yield kernel
-    for operand in inside:
-        yield from _leaves(operand)
+    for part in kernel.parts():
+        if not any(isinstance(value, Kernel) for value in vars(part).values()):
+            yield part

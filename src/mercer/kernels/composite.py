@@ -1,29 +1,148 @@
 """What kernels made of kernels share: their points, and what follows from what the parts can do."""
 
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, Self
 
 from scipy.sparse import csr_array, issparse
+from sklearn.base import clone
 
+from ..engine.forms import Form
 from .base import ALL, Kernel
 from .capabilities import NoOnnxForm
 from .monomials import require_dense
-from .operands import Operand, operand
+from .operands import Operand, Private, operand
+from .spectral import FourierForm
+from .texts import bracketed
 from .types import Array, Tensor, Tile
 
 
 class Binary(Kernel):
-    """Two operands, evaluated on the same points."""
+    """Two operands, evaluated on the same points.
+
+    Loops build sums of a thousand terms, one inside the other: whatever is asked of them goes
+    through their `terms` or through `fold`, and never calls itself.
+    """
 
     left: Any = Operand()
     right: Any = Operand()
+    # The sign between the operands, and what it means for two values, arrays, forms or tensors.
+    symbol: ClassVar[str]
+    operation: ClassVar[Any]
+    in_place: ClassVar[Any]
 
     def __init__(self, left: Kernel | str, right: Kernel | str) -> None:
         self.left = left
         self.right = right
 
     @property
+    def terms(self) -> list[Kernel]:
+        """The operands, those of operands of the same class among them, from left to right."""
+        return list(self._operands())
+
+    def _operands(self, checked=True):
+        """The terms; without `checked`, private operands stay as they are."""
+        todo: list[Any] = [self]
+        while todo:
+            node = todo.pop()
+            if type(node) is not type(self):
+                yield node
+                continue
+            for name in ("right", "left"):
+                raw = vars(node)[name]
+                keep = isinstance(raw, Private) and not checked
+                todo.append(raw if keep else operand(node, name))
+
+    def fold(self, of_term: Callable[[Kernel], Any], combine: Callable[[Any, Any], Any]) -> Any:
+        """What `combine` makes of the terms, two at a time, in the order of the nodes."""
+        results: list[Any] = []
+        todo: list[Any] = [self]
+        while todo:
+            node = todo.pop()
+            if node is None:
+                right = results.pop()
+                results.append(combine(results.pop(), right))
+            elif type(node) is type(self):
+                todo += [None, operand(node, "right"), operand(node, "left")]
+            else:
+                results.append(of_term(node))
+        return results[0]
+
+    # --- copies ---------------------------------------------------------------------------------
+
+    def with_operands(self, change: Callable[[Kernel], Kernel]) -> Self:
+        return self.fold(change, type(self))
+
+    def copied(self) -> Self:
+        left, right = vars(self)["left"], vars(self)["right"]
+        if isinstance(left, Private) and isinstance(right, Private):
+            return type(self)(left, right)  # type: ignore[arg-type]
+        node: Any = type(self)
+        return self.fold(lambda term: term.copied(), lambda l, r: node(Private(l), Private(r)))
+
+    def __sklearn_clone__(self) -> Self:
+        return self.fold(clone, type(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        def combine(left, right):
+            left.extend(right)
+            left.append(None)
+            return left
+
+        return _from_terms, (type(self), self.fold(lambda term: [term], combine))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"left": self.left, "right": self.right}
+
+    def __repr__(self) -> str:
+        def combine(left, right):
+            parts = bracketed(left, self.precedence)
+            parts.append(f" {self.symbol} ")
+            parts.extend(bracketed(right, self.precedence + 1))
+            return parts, self.precedence
+
+        parts, _ = self.fold(lambda term: ([repr(term)], term.precedence), combine)
+        return "".join(parts)
+
+    # --- values -----------------------------------------------------------------------------------
+
+    def _of_terms(self, answers):
+        """What the operation makes of the answers, none of which is kept longer than needed."""
+        return combined(answers, self.operation)
+
+    def against(self, S: Array) -> Tile:
+        first, *others = [term.against(S) for term in self.terms]
+
+        def tile(rows, columns=ALL):
+            t = first(rows, columns)
+            for other in others:
+                t = self.in_place(t, other(rows, columns))
+            return t
+
+        return tile
+
+    def diagonal(self, X: Array) -> Array:
+        return self._of_terms(term.diagonal(X) for term in self.terms)
+
+    def magnitude(self, X: Array) -> Array:
+        return self._of_terms(term.magnitude(X) for term in self.terms)
+
+    def fused_form(self) -> Form | None:
+        return self._of_terms(term.fused_form() for term in self.terms)
+
+    def fourier_form(self) -> FourierForm | None:
+        return self._of_terms(term.fourier_form() for term in self.terms)
+
+    def onnx_values(self, X: Tensor, S: Array) -> Tensor:
+        return self._of_terms(term.onnx_values(X, S) for term in self.terms)
+
+    def onnx_diagonal(self, X: Tensor) -> Tensor:
+        return self._of_terms(term.onnx_diagonal(X) for term in self.terms)
+
+    # --- what follows from the terms --------------------------------------------------------------
+
+    @property
     def kind(self) -> str:
-        kinds = {operand(self, "left").kind, operand(self, "right").kind} - {"any"}
+        kinds = {term.kind for term in self._operands(checked=False)} - {"any"}
         if "gram" in kinds and len(kinds) > 1:
             raise ValueError(
                 f"{self!r} mixes Precomputed() with a kernel on data: one sees kernel values, the "
@@ -32,67 +151,97 @@ class Binary(Kernel):
         # The stricter demand wins: what suits vectors suits a function of objects too.
         return next((k for k in ("vectors", "table", "objects", "gram") if k in kinds), "any")
 
+    def check_parameters(self) -> None:
+        _ = self.kind
+        for term in self._operands(checked=False):
+            if not isinstance(term, Private):
+                term.check_parameters()
+
     @property
     def symmetric(self) -> bool | None:
-        return self.left.symmetric and self.right.symmetric
+        said = [term.symmetric for term in self.terms]
+        return next((s for s in said if not s), True)
 
     @property
     def runs_user_code(self) -> bool:
-        return self.left.runs_user_code or self.right.runs_user_code
+        return any(term.runs_user_code for term in self.terms)
 
     @property
     def one_call_per_value(self) -> bool:
-        return self.left.one_call_per_value or self.right.one_call_per_value
+        return any(term.one_call_per_value for term in self.terms)
 
     @property
     def takes_sparse(self) -> bool:
-        return self.left.takes_sparse and self.right.takes_sparse
+        return all(term.takes_sparse for term in self.terms)
 
     @property
     def non_negative_only(self) -> bool:
-        return self.left.non_negative_only or self.right.non_negative_only
+        return any(term.non_negative_only for term in self.terms)
 
     @property
     def is_psd(self) -> bool | None:
-        return True if self.left.is_psd and self.right.is_psd else None
+        return True if all(term.is_psd for term in self.terms) else None
+
+    def landmarks(self, X: Array, indices: Array | None = None) -> Array:
+        terms = self.terms
+        chosen = next((term for term in terms if term.kind != "any"), terms[-1])
+        return chosen.landmarks(X, indices)
 
     def _maps(self, X):
-        """Both feature maps: sparse if one of them is made sparse of other points, else dense.
+        """All feature maps: sparse if one of them is made sparse of other points, else dense.
 
         Sparse rows of X itself would fill up in most maps; there the user decides.
         """
-        F, G = self.left.features(X), self.right.features(X)
-        if issparse(X) or not (issparse(F) or issparse(G)):
-            return require_dense(F), require_dense(G)
-        return (A if issparse(A) else csr_array(A) for A in (F, G))
+        maps = [term.features(X) for term in self.terms]
+        if issparse(X) or not any(map(issparse, maps)):
+            return [require_dense(F) for F in maps]
+        return [F if issparse(F) else csr_array(F) for F in maps]
 
     def _dimension(self, left, right):
         """Of the feature space, from those of the operands."""
         raise NotImplementedError
 
-    def _forms(self):
-        """Those of both operands; None where one has none."""
-        forms = self.left.fused_form(), self.right.fused_form()
-        return None if None in forms else forms
-
-    def check_parameters(self) -> None:
-        _ = self.kind
-        self.left.check_parameters()
-        self.right.check_parameters()
-
-    def landmarks(self, X: Array, indices: Array | None = None) -> Array:
-        operand = self.right if self.left.kind == "any" else self.left
-        return operand.landmarks(X, indices)
-
     def explicit_dim(self, n_features: int | None) -> int | None:
-        left, right = self.left.explicit_dim(n_features), self.right.explicit_dim(n_features)
-        return None if left is None or right is None else self._dimension(left, right)
+        return combined((term.explicit_dim(n_features) for term in self.terms), self._dimension)
+
+
+def combined(answers: Iterable[Any], combine: Callable[[Any, Any], Any]) -> Any:
+    """As functools.reduce, with None as soon as there is one."""
+    rest = iter(answers)
+    total = next(rest)
+    for answer in rest:
+        if total is None or answer is None:
+            return None
+        total = combine(total, answer)
+    return total
+
+
+def _from_terms(node, items):
+    """A tree from its terms in postfix order; None combines the last two."""
+    made: list[Any] = []
+    for item in items:
+        if item is None:
+            right = made.pop()
+            made.append(node(made.pop(), right))
+        else:
+            made.append(item)
+    return made[0]
 
 
 class Unary(Kernel):
     """One operand; the points are its points."""
 
     kernel: Any = Operand()
+
+    def copied(self) -> Self:
+        raw = vars(self)["kernel"]
+        given = self.get_params(deep=False) | {"kernel": raw}
+        if isinstance(raw, Kernel):
+            given["kernel"] = Private(raw.copied())
+        return type(self)(**given)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"kernel": self.kernel}
 
     @property
     def kind(self) -> str:
@@ -123,7 +272,8 @@ class Unary(Kernel):
         return True if self.kernel.is_psd else None
 
     def check_parameters(self) -> None:
-        operand(self, "kernel").check_parameters()
+        if not isinstance(vars(self)["kernel"], Private):
+            operand(self, "kernel").check_parameters()
 
     def landmarks(self, X: Array, indices: Array | None = None) -> Array:
         return self.kernel.landmarks(X, indices)

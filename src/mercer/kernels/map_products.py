@@ -113,7 +113,7 @@ class SparseProducts:
         return self.stored(rows, columns).astype(np.float64, copy=False)
 
     def stored(self, rows: Any, columns: slice = ALL) -> np.ndarray:
-        """The same values, in single precision where that is exact, for those who store them."""
+        """The same values, in single precision where that is exact: to be stored."""
         parts = self.rows(rows)
         a, b, _ = columns.indices(self.n)
         product = parts[0] @ self.rows.of_S[0][a:b].T

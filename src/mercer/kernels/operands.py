@@ -5,6 +5,21 @@ from .base import Kernel
 from .capabilities import NAMED
 
 
+class Private:
+    """An operand that an operator has copied and checked, and that nobody else can change.
+
+    Kernels share such operands, so a sum of n terms takes n steps to build. Whoever asks for one
+    gets a copy, which then belongs to the kernel that was asked.
+    """
+
+    __slots__ = ("kernel", "kind")
+
+    def __init__(self, kernel):
+        kernel.check_parameters()
+        self.kernel = kernel
+        self.kind = kernel.kind
+
+
 class Operand:
     """A kernel that a node is built on. A name becomes its kernel as it is set, so that nothing
     else has to know of names; what is not a kernel is kept, and refused when used."""
@@ -15,7 +30,12 @@ class Operand:
     def __get__(self, node, owner=None):
         if node is not None and self.name not in vars(node):
             raise AttributeError(f"{type(node).__name__!r} object has no attribute {self.name!r}")
-        return self if node is None else vars(node)[self.name]
+        if node is None:
+            return self
+        value = vars(node)[self.name]
+        if isinstance(value, Private):
+            value = vars(node)[self.name] = value.kernel.copied()
+        return value
 
     def __set__(self, node, value):
         known = isinstance(value, str) and value.lower() in NAMED
@@ -24,7 +44,9 @@ class Operand:
 
 def operand(node, name):
     """The kernel that a node is built on, checked when used (never in __init__)."""
-    value = getattr(node, name)
+    value = vars(node)[name]
+    if isinstance(value, Private):
+        return value.kernel
     if not isinstance(value, Kernel):
         raise TypeError(
             f"{type(node).__name__}: {name} must be a kernel, got {type(value).__name__} "

@@ -1,14 +1,13 @@
 """One kernel value for two vectors: what scikit-learn's callables are asked for."""
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from ..engine.arrays import is_array, namespace, same_kind
 from .base import Kernel
-from .parameters import RULES
+from .parameters import rules_in
 
 
 def are_vectors(kernel: Kernel, x: Any, z: Any) -> bool:
@@ -28,7 +27,7 @@ def value(kernel: Kernel, x: Any, z: Any) -> float:
     if not same_kind(x, z) or x.shape != z.shape:
         return float(kernel(x[None, :], z[None, :])[0, 0])  # which says what is wrong
     points = kernel.points(namespace(x, z).stack([x, z]))
-    for name, rule in _rules(kernel):
+    for name, rule in rules_in(kernel):
         raise ValueError(
             f"{kernel!r} takes {name}={rule!r} from data, and two vectors do not say how the data "
             "are spread. Give a number, or take it from the data first: kernel = kernel.bind(X)."
@@ -47,12 +46,3 @@ def _is_vector(x: Any, kind: str) -> bool:
         return x.ndim == 1 and getattr(x.dtype, "kind", "f") in "fiub"
     # A list may be a batch of objects, of which Constant() takes any.
     return kind != "any" and isinstance(x, (list, tuple)) and _is_vector(np.asarray(x), kind)
-
-
-def _rules(kernel: Kernel) -> Iterator[tuple[str, str]]:
-    """Parameters such as gamma="scale", in the kernel and in all that it is made of."""
-    for name, given in vars(kernel).items():
-        if isinstance(given, Kernel):
-            yield from _rules(given)
-        elif isinstance(given, str) and given in RULES:
-            yield name, given

@@ -1,10 +1,12 @@
 """Parameters that are one number or one per column, and those that the data decide."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import scipy.sparse
 
 from ..engine.arrays import as_numpy, is_array, namespace, on_device_of
-from .base import require
+from .base import Kernel, require
 from .points import take
 
 RULES = ("scale", "median")
@@ -117,3 +119,11 @@ def _median_spread(X, absolute):
     difference = difference.astype(float)
     distances = (np.abs(difference) if absolute else difference**2).sum(axis=1)
     return 2 * float(np.median(distances))
+
+
+def rules_in(kernel: Kernel) -> Iterator[tuple[str, str]]:
+    """Parameters such as gamma="scale", in the kernel and in all that it is made of."""
+    for part in kernel.parts():
+        for name, given in part.get_params(deep=False).items():
+            if isinstance(given, str) and given in RULES:
+                yield name, given

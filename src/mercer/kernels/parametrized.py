@@ -1,6 +1,7 @@
 """scikit-learn's protocol of parameters: what `clone`, grids and nested names rest on."""
 
 import inspect
+from functools import cache
 from typing import Any, Self
 
 
@@ -13,19 +14,25 @@ class Parametrized:
 
     @classmethod
     def _get_param_names(cls) -> list[str]:
-        if cls.__init__ is object.__init__:
-            return []
-        names = list(inspect.signature(cls.__init__).parameters)
-        return sorted(names[1:])  # all but self
+        return list(_parameter_names(cls.__init__))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name; with `deep` also those of kernels inside, as "left__gamma"."""
+        if not deep:
+            return {name: getattr(self, name) for name in self._get_param_names()}
+        # A list instead of calls: sums of a thousand terms are a thousand levels deep.
         found: dict[str, Any] = {}
-        for name in self._get_param_names():
-            value = getattr(self, name)
-            if deep and hasattr(value, "get_params") and not isinstance(value, type):
+        todo = _to_name("", self)
+        while todo:
+            name, value, is_open = todo.pop()
+            if not is_open or not hasattr(value, "get_params") or isinstance(value, type):
+                found[name] = value
+                continue
+            todo.append((name, value, False))
+            if isinstance(value, Parametrized):
+                todo += _to_name(f"{name}__", value)
+            else:
                 found |= {f"{name}__{inner}": v for inner, v in value.get_params().items()}
-            found[name] = value
         return found
 
     def set_params(self, **params: object) -> Self:
@@ -50,3 +57,16 @@ class Parametrized:
     def with_parameters(self, **changed: object) -> Self:
         """A copy of the same class with some parameters changed."""
         return type(self)(**self.get_params(deep=False) | changed)
+
+
+@cache
+def _parameter_names(init):
+    if init is object.__init__:
+        return ()
+    return tuple(sorted(list(inspect.signature(init).parameters)[1:]))  # all but self
+
+
+def _to_name(prefix, thing):
+    """Names, values and whether their own parameters are wanted; the first one last."""
+    given = thing.get_params(deep=False)
+    return [(prefix + name, given[name], True) for name in reversed(given)]

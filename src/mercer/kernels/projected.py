@@ -13,7 +13,7 @@ from .types import Array, Tensor, Tile
 
 
 class Projected(Unary):
-    """Lets a kernel see linear combinations of the columns: k(x A, z A), rule 7.
+    """Apply a kernel to linear combinations of the columns: k(x A, z A), rule 7 of [KERNELS].
 
     With a kernel of the Euclidean distance this is that kernel under the metric M = A A': columns
     and directions that A shrinks count for less. :func:`mercer.learn_kernel` finds an A from data.

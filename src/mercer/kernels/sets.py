@@ -21,7 +21,7 @@ INNER_VALUES = 4 * TILE_VALUES
 
 
 class SetOf(ObjectKernel, Unary):
-    """Compare bags of points: point clouds, documents as word vectors, samples of distributions.
+    """Compare sets of points: point clouds, documents as word vectors, samples of distributions.
 
     k(A, B) is the mean of k(a, b) over all pairs: the inner product of the sets' mean embeddings.
     The empty set is zero. Where the inner kernel has a map of its own, this one's is the mean of

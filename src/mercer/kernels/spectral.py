@@ -69,7 +69,7 @@ class FourierForm(ABC):
         """Weights on that grid, and a bound of their error."""
 
     def __add__(self, other: "FourierForm") -> "FourierForm":
-        return SumForm(self, other)
+        return SumForm((*_summands(self), *_summands(other)))
 
     def __mul__(self, other: "FourierForm") -> "FourierForm":
         return ProductForm(self, other)
@@ -250,27 +250,30 @@ class ByColumn(FourierForm):
 class SumForm(FourierForm):
     """Series on the same periods add."""
 
-    left: FourierForm
-    right: FourierForm
+    terms: tuple[FourierForm, ...]
 
     @property
     def size(self):  # type: ignore[override]
-        return self.left.size + self.right.size
+        return sum(term.size for term in self.terms)
 
     def reach(self, extent, tol):
-        return np.maximum(self.left.reach(extent, tol), self.right.reach(extent, tol))
+        return reduce(np.maximum, (term.reach(extent, tol) for term in self.terms))
 
     def exact_periods(self, d):
-        return _both(self.left, self.right, d)
+        return _of_all(self.terms, d)
 
     def modes(self, periods, tol):
-        return np.maximum(self.left.modes(periods, tol), self.right.modes(periods, tol))
+        return reduce(np.maximum, (term.modes(periods, tol) for term in self.terms))
 
     def series(self, periods, extent, tol):
-        a, b = (part.series(periods, extent, tol) for part in (self.left, self.right))
-        shape = np.maximum(a.weights.shape, b.weights.shape)
-        total = centred_in(a.weights, shape) + centred_in(b.weights, shape)
-        return Series(total, a.error + b.error)
+        parts = [term.series(periods, extent, tol) for term in self.terms]
+        shape = np.max([part.weights.shape for part in parts], axis=0)
+        total = sum(centred_in(part.weights, shape) for part in parts)
+        return Series(total, sum(part.error for part in parts))
+
+
+def _summands(form):
+    return form.terms if isinstance(form, SumForm) else (form,)
 
 
 @dataclass(frozen=True)
@@ -289,7 +292,7 @@ class ProductForm(FourierForm):
         return np.maximum(self.left.reach(extent, tol), self.right.reach(extent, tol))
 
     def exact_periods(self, d):
-        return _both(self.left, self.right, d)
+        return _of_all((self.left, self.right), d)
 
     def modes(self, periods, tol):
         tol = self._share(tol)
@@ -339,8 +342,10 @@ def _multiple(listed, reach):
     return common * max(1, math.ceil(reach / common - 1e-12))
 
 
-def _both(left, right, d):
-    return [a + b for a, b in zip(left.exact_periods(d), right.exact_periods(d))]
+def _of_all(forms, d):
+    """The periods that any of them has itself, per column."""
+    columns = zip(*(form.exact_periods(d) for form in forms))
+    return [[period for periods in column for period in periods] for column in columns]
 
 
 def _smallest(works):

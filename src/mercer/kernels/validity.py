@@ -248,8 +248,7 @@ def _verdict(kernel, symmetric, psd):
 
 def _claimant(kernel):
     """The class that a claim of validity rests on: one from elsewhere, or the kernel's own."""
-    nested = [p for p in kernel.get_params(deep=True).values() if isinstance(p, Kernel)]
-    foreign = [p for p in (kernel, *nested) if p.is_psd is True and not p.is_proven]
+    foreign = [p for p in kernel.parts() if p.is_psd is True and not p.is_proven]
     return type(foreign[-1] if foreign else kernel).__name__
 
 

@@ -46,7 +46,7 @@ class Slopes(NamedTuple):
 
 def has_gradient(kernel: Kernel) -> bool:
     """Whether `slopes` knows the kernel and all of its parts."""
-    parts = [kernel, *(v for v in kernel.get_params(deep=True).values() if isinstance(v, Kernel))]
+    parts = list(kernel.parts())
     if not all(isinstance(part, KNOWN) for part in parts):
         return False
     if any(isinstance(part, Matern) and part.nu not in (0.5, 1.5, 2.5) for part in parts):

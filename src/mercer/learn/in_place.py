@@ -1,14 +1,14 @@
 """Cholesky over its own matrix, in blocks: a copy may not fit, and LAPACK may not cope.
 
-Some builds of LAPACK end the process when they factor matrices of more than 30 000 rows with many
-threads. Blocks of moderate size are what every build is tested with, and cost the same.
+Some builds of LAPACK end the process when they factor matrices of more than 15 000 rows with
+several threads. Blocks of moderate size are what every build is tested with, and cost the same.
 """
 
 import numpy as np
 import scipy.linalg
 
 # Rows of a block, and rows up to which LAPACK takes the matrix as a whole.
-BLOCK, WHOLE = 2048, 20_000
+BLOCK, WHOLE = 2048, 8192
 
 
 def cholesky_in_place(K: np.ndarray, whole: int = WHOLE, block: int = BLOCK) -> np.ndarray | None:

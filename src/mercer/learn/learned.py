@@ -122,7 +122,7 @@ class LearnedKernel:
         except ImportError as error:
             raise ImportError("plots need matplotlib: pip install 'mercer[plots]'.") from error
         if axes is None:
-            _, axes = pyplot.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
+            _, axes = pyplot.subplots(1, 2, figsize=(8, 3.6), layout="constrained")
         left, right = axes
         left.plot([r.error for r in self.history], "o-", color="#2a6f97")
         left.set(

@@ -3,9 +3,10 @@
 import numpy as np
 import scipy.sparse
 
+from ..engine.arrays import as_numpy, is_array
 from ..engine.memory import MemoryLimitError, readable
 from .dask import Partitions, is_dask
-from .streamed import is_stream
+from .in_step import is_stream, n_rows, refuse_iterator
 
 # Rows that a fit holds in any case: the sample from which landmarks are chosen. A larger one costs
 # a longer start and saves rank.
@@ -33,10 +34,18 @@ def held_whole(X, limit, reason):
     return whole
 
 
-def held_column(values, X):
-    """Targets or weights as an array where X is held (or was streamed, one value per row)."""
+def held_column(values, X, name="y", *, in_step=False):
+    """Targets or weights as an array where X is held, or was streamed.
+
+    in_step : whether a stream may stay one, to be read in step with the stream X
+    """
     if is_stream(values):
-        return np.concatenate([np.asarray(chunk) for chunk in values])
+        refuse_iterator(values, name)
+        if in_step and is_stream(X):
+            return values
+        # Copies: a stream may fill one buffer again and again.
+        copies = [np.array(as_numpy(part) if is_array(part) else part) for part in values]
+        return np.concatenate(copies)
     if is_dask(values) and not is_dask(X):
         return values.compute()
     return values
@@ -57,14 +66,10 @@ def _gathered(X, most, limit):
                 "is computed. Write it to files, or X.persist() it."
             )
         return whole
-    if iter(X) is X:
-        raise TypeError(
-            "X is an iterator that can be read only once, and certification reads the rows more "
-            "than once: pass a re-iterable, for example Chunks(lambda: open_the_chunks())."
-        )
+    refuse_iterator(X)
     chunks, rows, size = [], 0, 0
     for chunk in X:
-        count = chunk.shape[0] if hasattr(chunk, "shape") else len(chunk)
+        count = n_rows(chunk)
         if count == 0:
             continue
         chunks.append(_copied(chunk))

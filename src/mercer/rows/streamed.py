@@ -16,8 +16,9 @@ from ..engine.arrays import as_numpy, is_array, is_cpu, namespace, rows_of, to_t
 from ..engine.memory import coordinates
 from ..kernels.points import take
 from ..kernels.types import Array
-from .held import KeptHere, sliced, stacked
-from .protocol import Column, Sample, Worst, smallest
+from .held import KeptHere, stacked
+from .in_step import in_step, refuse_iterator
+from .protocol import Sample, Worst, smallest
 
 # Rows read at once from an array that is streamed.
 CHUNK_ROWS = 1 << 16
@@ -66,15 +67,6 @@ class Chunks:
         return cls(lambda: (to_torch(rows_of(X, a, b), device) for a, b in cuts))
 
 
-def is_stream(X):
-    """Whether X is chunks of rows rather than rows: iterable, but no array, frame or sequence."""
-    if is_array(X) or scipy.sparse.issparse(X) or hasattr(X, "columns"):
-        return False
-    if hasattr(X, "__len__") or hasattr(X, "__array__") or isinstance(X, (str, bytes)):
-        return False
-    return hasattr(X, "__iter__")
-
-
 @dataclass
 class StreamedRows:
     """The chunks of a stream as checked points, read anew in each pass.
@@ -92,11 +84,7 @@ class StreamedRows:
     seen: dict = field(default_factory=dict)  # of the first pass: number of rows, fingerprint
 
     def __post_init__(self):
-        if iter(self.source) is self.source:
-            raise TypeError(
-                "X is an iterator that can be read only once, and certification reads the rows "
-                "more than once: pass a re-iterable, for example Chunks(lambda: open_the_chunks())."
-            )
+        refuse_iterator(self.source)
 
     @property
     def names(self):
@@ -107,14 +95,16 @@ class StreamedRows:
 
     def chunks(self):
         """(position of the first row, points) of every chunk that is not empty."""
+        for start, points, _ in self._with(()):
+            yield start, points
+
+    def _with(self, columns):
+        """The same, and the blocks of the columns."""
         start, fingerprint = 0, 0
-        for chunk in self.source:
-            # Empty chunks are passed over: no check could tell their columns.
-            if (chunk.shape[0] if hasattr(chunk, "shape") else len(chunk)) == 0:
-                continue
+        for chunk, blocks in in_step(self.source, columns):
             points = self.check(chunk)
             fingerprint = fingerprint_of(points, fingerprint)
-            yield start, points
+            yield start, points, blocks
             start += points.shape[0]
         if start == 0:
             raise ValueError("Found array with 0 sample(s): the stream holds no rows.")
@@ -145,17 +135,10 @@ class StreamedRows:
         return Sample(kept, positions, n)
 
     def fold(self, step, columns=()):
-        arrays, total, n = [_whole(column) for column in columns], None, 0
-        for start, points in self.chunks():
-            n = start + points.shape[0]
-            for array, column in zip(arrays, columns):
-                if array is not None and len(array) < n:
-                    raise ValueError(f"X has more rows than {column.name}, which has {len(array)}.")
-            part = step(points, *sliced(arrays, start, n), start=start)
+        total = None
+        for start, points, blocks in self._with(columns):
+            part = step(points, *blocks, start=start)
             total = part if total is None else total + part
-        for array, column in zip(arrays, columns):
-            if array is not None and len(array) != n:
-                raise ValueError(f"X has {n} rows and {column.name} has {len(array)}.")
         return total
 
     def filter(self, keep):
@@ -208,16 +191,6 @@ def fingerprint_of(points, before=0):
 
 def checksum(array, before=0):
     return zlib.crc32(np.ascontiguousarray(as_numpy(array)).data, before)
-
-
-def _whole(column: Column):
-    """One number per row is small beside the rows: held as one array."""
-    values = column.values
-    if values is None:
-        return None
-    if is_stream(values):
-        values = np.concatenate([np.asarray(chunk) for chunk in values])
-    return column.make(as_numpy(values) if is_array(values) else values)
 
 
 def bytes_of_row(points):

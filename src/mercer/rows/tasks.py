@@ -13,6 +13,7 @@ from uuid import uuid4
 from weakref import WeakSet
 
 from ..engine.threads import one_blas_thread, single_threaded
+from ..kernels.base import Kernel
 
 # Values of coordinates that a task holds at once, whatever the size of its partition.
 PANEL_VALUES = 1 << 22
@@ -127,6 +128,9 @@ def bytes_of(thing):
         return 64 + sum(map(bytes_of, thing.values()))
     if isinstance(thing, (list, tuple)):
         return 64 + sum(map(bytes_of, thing))
+    if isinstance(thing, Kernel):  # sums may be a thousand levels deep
+        given = (v for part in thing.parts() for v in part.get_params(deep=False).values())
+        return 64 + sum(64 if isinstance(v, Kernel) else bytes_of(v) for v in given)
     return 64 + (bytes_of(vars(thing)) if hasattr(thing, "__dict__") else 0)
 
 

@@ -68,6 +68,7 @@ def solve_iteratively(
     *,
     tol: float = 1e-4,
     rank: int | None = None,
+    landmark_tol: float | None = None,
     pivots: str = "random",
     max_iter: int = 500,
     memory_limit=None,
@@ -94,11 +95,14 @@ def solve_iteratively(
     tol : float, default=1e-4
         Stop when the certified error of every function is at most tol times its own norm.
     rank : int or None
-        Landmarks of the preconditioner; None: from the number of points and the memory.
+        Landmarks of the preconditioner, at most; None: from the number of points and the memory.
+    landmark_tol : float or None
+        Fewer landmarks will do where they leave at most this share of every k(x, x); None: where
+        they leave little beside alpha.
     pivots : "random", "greedy" or "uniform"
         How they are chosen.
     max_iter : int, default=500
-        Most products with the kernel matrix.
+        Largest number of products with the kernel matrix.
     memory_limit, n_jobs, random_state, verbose : as in KernelMap
     keep_partial : bool, default=False
         On KeyboardInterrupt return the solution so far, certified, instead of raising.
@@ -134,7 +138,7 @@ def solve_iteratively(
     _check_numbers(tol, max_iter, rank)
     n, rows = points.shape[0], None
     if center and weights is not None:
-        raise ValueError("center=True has no weights: a weighted mean is another centre.")
+        raise ValueError("center=True does not take weights: use center=False.")
     if weights is not None:
         weights = np.asarray(as_numpy(weights) if is_array(weights) else weights, dtype=np.float64)
         if not np.all(weights > 0):
@@ -152,6 +156,7 @@ def solve_iteratively(
         alphas,
         weights,
         rank,
+        landmark_tol,
         pivots,
         limit,
         n_jobs,

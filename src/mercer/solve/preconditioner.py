@@ -23,7 +23,7 @@ from ..engine.arrays import (
     row_norms,
     solve_triangular,
 )
-from ..engine.memory import columns_that_fit, coordinates
+from ..engine.memory import columns_that_fit, coordinates, matrix
 from ..rows import gather
 from ..rows.held import HeldRows
 from ..space import factorize
@@ -40,8 +40,9 @@ NOISE = 1e-13
 
 def chosen_rank(n, limit, X, rank=None, workers=None):
     """The rank asked for, or one that pays: more would cost more than it saves. Memory permitting,
-    since with fewer landmarks the iterations take longer and end at the same solution."""
-    share = 1 if rank is not None else 2
+    since with fewer landmarks the iterations take longer and end at the same solution. Half of the
+    memory is left to the kernel matrix where that could be stored."""
+    share = 1 if rank is not None or matrix(n, size=4) > limit else 2
     fits = columns_that_fit(n, limit // share)
     if workers is not None:  # a sample of the rows here, all rows there
         here = columns_that_fit(min(n, gather.SAMPLE), limit // share)
@@ -113,6 +114,8 @@ class Preconditioner:
     alphas : array of shape (n_targets,)
     roots : square roots of the sample weights, or None
         Rows of F are multiplied by them.
+    tol : float or None
+        Share of every k(x, x) that landmarks may leave; None: little beside alpha.
     workers : Workers or None
         Where the rows of F are: landmarks then come from a sample of the points.
     like : array of shape (n, n_targets), for a kernel centred in feature space
@@ -127,6 +130,7 @@ class Preconditioner:
         roots=None,
         *,
         rank,
+        tol=None,
         pivots,
         rng,
         limit,
@@ -140,11 +144,13 @@ class Preconditioner:
             diagonal = diagonal * as_numpy(roots) ** 2
         self.trace = float(np.maximum(diagonal, 0.0).sum())
         smallest = float(np.min(alphas))
-        enough = SHARE_OF_ALPHA * smallest / self.trace if self.trace > 0 else 1.0
+        if tol is None:
+            enough = SHARE_OF_ALPHA * smallest / self.trace if self.trace > 0 else 1.0
+            tol = min(0.5, enough) if enough > NOISE else None
         fit = factorize(
             kernel,
             X if workers is None else HeldRows(X).sample(gather.SAMPLE, rng).points,
-            tol=min(0.5, enough) if enough > NOISE else None,
+            tol=tol,
             max_rank=rank,
             pivots=pivots,
             rng=rng,

@@ -24,7 +24,7 @@ PATIENCE = 50
 
 @dataclass(frozen=True)
 class Step:
-    """One point of the history.
+    """Show how far the iterations were after some products with the kernel matrix.
 
     products : int
         Products with K so far.

@@ -33,6 +33,7 @@ class System:
         alphas,
         weights,
         rank,
+        landmark_tol,
         pivots,
         limit,
         n_jobs,
@@ -56,12 +57,14 @@ class System:
             self.T = self.T * self.roots[:, None]
         if center:
             self.T = centred(self.T)
+        vectors = coordinates(n, VECTORS * T.shape[1])
         self.preconditioner = Preconditioner(
             kernel,
             X,
             alphas,
             self.roots,
-            rank=chosen_rank(n, limit, X, rank, workers),
+            rank=chosen_rank(n, max(1, limit - vectors), X, rank, workers),
+            tol=landmark_tol,
             pivots=pivots,
             rng=np.random.default_rng(0 if seed is None else seed),
             limit=limit,
@@ -70,7 +73,7 @@ class System:
             workers=workers,
             like=self.T if center else None,
         )
-        room = limit - 2 * self.preconditioner.bytes - coordinates(n, VECTORS * T.shape[1])
+        room = limit - 2 * self.preconditioner.bytes - vectors
         if workers is None:
             self.exact = exact_product(kernel, X, room, n_jobs=n_jobs)
         else:

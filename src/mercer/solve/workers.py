@@ -22,7 +22,9 @@ FOR_POINTS = 0.5
 
 
 class Workers:
-    """The workers of a Dask collection's scheduler, each of which is given all points.
+    """Compute products with the kernel matrix on the workers of a Dask cluster.
+
+    Each worker is sent all points once.
 
     Parameters
     ----------

@@ -102,27 +102,29 @@ class FourierStep:
         for a in range(0, points.shape[0], ROWS):
             part = slice(a, a + ROWS)
             mine = (None if v is None else as_numpy(v)[part] for v in (T, weights))
-            one = self._of(rows_of(points, a, a + ROWS), *mine)
+            one = self._of(rows_of(points, a, min(a + ROWS, points.shape[0])), *mine)
             total = one if total is None else total + one
         return total
 
     def _of(self, points, T, weights):
         m, t = self.space.reach, self.space.phases(points)
-        w = np.ones(t.shape[0]) if weights is None else np.asarray(weights, dtype=float)
-        double = tuple(2 * k for k in m)
+        T = None if T is None else np.asarray(T, dtype=np.float64)
+        v = np.ones((1 if T is None else 1 + T.shape[1], t.shape[0]))  # weights, weighted targets
+        if weights is not None:
+            v[0] = weights
+        n, double = float(v[0].sum()), tuple(2 * k for k in m)
         eps = self.space.accuracy if self.eps is None else self.eps
         if T is None:
-            g = nufft.sums(t, w[None], double, eps, self.n_jobs)[0]
-            return FourierSums(t.shape[0], float(w.sum()), g)
-        T = np.asarray(T, dtype=np.float64)
-        weighted = T * w[:, None]
+            return FourierSums(t.shape[0], n, nufft.sums(t, v, double, eps, self.n_jobs)[0])
+        v[1:] = T.T if weights is None else T.T * v[0]
+        target, squares = v[1:].sum(axis=1), np.array([x @ y for x, y in zip(v[1:], T.T)])
         # Weights and targets share transforms, and so the accuracy of the larger of them.
-        largest = np.abs(weighted).max(axis=0)
-        scale = np.where(largest > 0, largest, 1.0) / max(float(w.max()), 1e-300)
-        F = nufft.sums(t, np.vstack([w, weighted.T / scale[:, None]]), double, eps, self.n_jobs)
+        largest = np.array([max(x.max(), -x.min()) for x in v[1:]])
+        scale = np.where(largest > 0, largest, 1.0) / max(float(v[0].max()), 1e-300)
+        v[1:] /= scale[:, None]
+        F = nufft.sums(t, v, double, eps, self.n_jobs)
         cross = np.stack([_middle(f, m) * s for f, s in zip(F[1:], scale)])
-        squares = np.einsum("ij,ij->j", weighted, T)
-        return FourierSums(t.shape[0], float(w.sum()), F[0], cross, weighted.sum(axis=0), squares)
+        return FourierSums(t.shape[0], n, F[0], cross, target, squares)
 
 
 def _middle(F, m):

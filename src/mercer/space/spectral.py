@@ -12,7 +12,8 @@ def eigen_rotation(F):
     V comes from the small matrix F'F. It is orthogonal to rounding whatever the condition of F, so
     that inner products keep all their digits; eigenvalues are accurate relative to the largest.
     """
-    values, V = eigh(F.T @ F)
+    with np.errstate(over="ignore"):  # refused by name below
+        values, V = eigh(_in_range(F.T @ F))
     xp = namespace(F)
     values = xp.where(values > 0, values, xp.zeros_like(values))
     return V * signs(F @ V)[None, :], values
@@ -20,9 +21,21 @@ def eigen_rotation(F):
 
 def rotation_from_scatter(scatter):
     """The same from sums over rows alone; signs by the vectors themselves."""
-    values, V = eigh(scatter)
+    values, V = eigh(_in_range(scatter))
     xp = namespace(scatter)
     return V * signs(V)[None, :], xp.where(values > 0, values, xp.zeros_like(values))
+
+
+def _in_range(scatter):
+    """The matrix, whose eigenvalues are those of K: they can overflow where no value of k does."""
+    xp = namespace(scatter)
+    if not bool(xp.all(xp.isfinite(scatter))):
+        raise ValueError(
+            f"The eigenvalues of the kernel matrix are beyond the largest {scatter.dtype} number "
+            f"({xp.finfo(scatter.dtype).max:.2g}). Pass rows in float64, or multiply the kernel by "
+            "a small number."
+        )
+    return scatter
 
 
 def spectrum(A, k):

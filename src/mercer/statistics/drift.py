@@ -57,7 +57,7 @@ class DriftDetector(KernelEstimator):
     n_reference_ : int
         Rows that batches are compared with.
     offset_ : float
-        `predict` marks rows whose `score_samples` is below.
+        `predict` marks rows whose `score_samples` is below this.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only for frames.

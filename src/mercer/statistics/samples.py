@@ -15,7 +15,7 @@ from ..kernels import Kernel
 from ..kernels import points as pts
 from ..rows.dask import is_dask, is_dask_frame
 from ..rows.held import stacked
-from ..rows.streamed import is_stream
+from ..rows.in_step import is_stream
 
 # Numbers in the coordinates of the rows that are mapped at once.
 CHUNK_VALUES = 1 << 23

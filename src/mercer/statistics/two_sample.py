@@ -47,7 +47,7 @@ def two_sample_test(
         Multiples of the kernel's own length scale. None: 1/4, 1/2, 1, 2, 4 and 8 for kernels
         that have one.
     level : float, default=0.05
-        Probability of an alarm for samples that are alike; `threshold` and `differs` follow it.
+        Probability of a false alarm; it decides `threshold` and `differs`.
     random_state : int, RandomState, Generator or None, default=None
     verbose : bool, default=False
         Show progress.

@@ -147,7 +147,9 @@ def _ordinary(sample):
         }
     return {
         LINEAR: make_pipeline(StandardScaler(), RidgeCV(np.logspace(-4, 5, 19))),
-        BOOSTING: HistGradientBoostingRegressor(early_stopping=False, random_state=0),
+        BOOSTING: HistGradientBoostingRegressor(
+            max_iter=min(MOST_TREES, 100), early_stopping=False, random_state=0
+        ),
     }
 
 
@@ -155,19 +157,19 @@ def _scored(name, model, sample, X, advance):
     judge = Judge(sample)
     y = sample.codes if sample.task == CLASSES else sample.y
     threads = 1 if X is not None and np.size(X) <= ENTRIES_FOR_ONE_THREAD else None
-    for training, new in sample.folds:
-        t = y[training]
-        if model is None:
-            constant = np.bincount(t).argmax() if sample.task == CLASSES else t.mean()
-            predicted = np.full(len(new), constant)
-        elif len(np.unique(t)) == 1:
-            predicted = np.full(len(new), t[0])
-        else:
-            with warnings.catch_warnings(), threadpool_limits(threads, user_api="openmp"):
-                # A baseline that has not quite converged is still a baseline.
-                warnings.simplefilter("ignore", ConvergenceWarning)
+    with warnings.catch_warnings(), threadpool_limits(threads, user_api="openmp"):
+        # A baseline that has not quite converged is still a baseline.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for training, new in sample.folds:
+            t = y[training]
+            if model is None:
+                constant = np.bincount(t).argmax() if sample.task == CLASSES else t.mean()
+                predicted = np.full(len(new), constant)
+            elif len(np.unique(t)) == 1:
+                predicted = np.full(len(new), t[0])
+            else:
                 predicted = model.fit(select(X, training), t).predict(select(X, new))
-        judge.add(new, predicted)
-        advance()
+            judge.add(new, predicted)
+            advance()
     found = judge.result()
     return Baseline(found.scores, found.predicted, name, model)

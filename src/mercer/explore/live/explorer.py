@@ -16,7 +16,7 @@ from .session import Session
 
 
 class Explorer:
-    """A running page. Made by :func:`explore`; shows itself in a notebook.
+    """Control a running page of :func:`explore`; shows the page in a notebook.
 
     Attributes
     ----------

@@ -1,0 +1,122 @@
+"""Is a learned metric better than none? Predictions of rows that the metric has not seen.
+
+A metric has d (d + 1) / 2 numbers. On a small table it adapts to the very rows whose leave-one-out
+errors judge it, and these errors come out too small. So there the kernel is learned again without
+each of five parts, and the rows of the part are predicted: these errors choose how much is learned,
+and say how good the model is.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..engine import tiles
+from ..engine.arrays import as_numpy
+from ..kernels import Kernel
+from ..kernels.points import take
+from .exact import best_penalty, solved_directly
+from .learn_kernel import FAMILIES, learn_from
+from .observations import Observations
+from .targets import Targets
+
+FOLDS = 5
+# Tables with at most so many rows, or rows per column, are small. With more than MOST_ROWS the
+# searches take too long.
+SMALL_ROWS, SMALL_RATIO, MOST_ROWS = 100, 20, 3000
+# Rows from which on a metric is learned, and rows per column from which on more columns are tried.
+LEAST_ROWS, LEAST_RATIO = 50, 10
+# Landmarks of the searches without a part.
+LANDMARKS = 300
+# A candidate that learns more must lower the squared error by this share.
+GAIN = 0.01
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What is learned on which columns, with its predictions of rows it has not seen."""
+
+    metric: str | None
+    columns: np.ndarray
+    predicted: np.ndarray
+    error: float
+
+
+def is_small(rows: Observations, n_columns: int) -> bool:
+    """Whether leave-one-out errors of a learned metric on so many columns would be too small."""
+    return rows.n <= min(max(SMALL_ROWS, SMALL_RATIO * n_columns), MOST_ROWS)
+
+
+def chosen_metric(
+    rows: Observations,
+    targets: Targets,
+    kernel: Kernel | str | None,
+    metric: str | None,
+    column_sets: list[np.ndarray],
+    *,
+    n_rounds: int,
+    seed: int,
+) -> Candidate:
+    """The best of: no metric, a diagonal one, a full one; and then of the sets of columns."""
+    metrics = {"full": [None, "diagonal", "full"], "diagonal": [None, "diagonal"]}
+    allowed = metrics.get(metric or "", [None]) if rows.n >= LEAST_ROWS else [None]
+    kernel = FAMILIES[0] if kernel is None else kernel
+    order = np.random.default_rng(seed).permutation(rows.n)
+    parts = [np.sort(order[i::FOLDS]) for i in range(min(FOLDS, rows.n))]
+
+    def candidate(metric, columns):
+        predicted = np.empty(rows.T.shape)
+        some = _of_columns(rows, columns)
+        for part in parts:
+            rest = np.setdiff1d(np.arange(rows.n), part)
+            predicted[part] = _predicted(some, rest, part, targets, kernel, metric, n_rounds, seed)
+        squares = ((predicted - as_numpy(rows.T)) ** 2).sum(axis=1)
+        weights = None if rows.weights is None else as_numpy(rows.weights)
+        error = float(np.average(squares, weights=weights))
+        return Candidate(metric, columns, predicted, error)
+
+    best = candidate(allowed[0], column_sets[0])
+    for more in allowed[1:]:
+        best = _better(candidate(more, column_sets[0]), best)
+    for columns in column_sets[1:] if rows.n >= LEAST_RATIO * len(column_sets[0]) else []:
+        best = _better(candidate(best.metric, columns), best)
+    return best
+
+
+def _better(new, best):
+    return new if new.error < (1 - GAIN) * best.error else best
+
+
+def _of_columns(rows, columns):
+    return replace(rows, X=take(rows.X.T, columns).T)
+
+
+def _predicted(
+    rows: Observations,
+    rest: np.ndarray,
+    part: np.ndarray,
+    targets: Targets,
+    kernel: Kernel | str,
+    metric: str | None,
+    n_rounds: int,
+    seed: int,
+) -> Any:
+    """Rows of a part, predicted by a kernel learned from the rest and an exact fit to it."""
+    known, asked = rows.some(rest), rows.some(part).X
+    learned = learn_from(
+        known,
+        targets,
+        kernel,
+        metric=metric,
+        max_landmarks=LANDMARKS,
+        n_rounds=n_rounds,
+        rng=np.random.default_rng(seed),
+        verbose=False,
+    )
+    bound = learned.kernel.bind(known.X)
+    K = tiles.evaluate(bound, known.X)
+    alpha, _ = best_penalty(K, known, learned.alpha)
+    while (solved := solved_directly(K + 0, known, alpha, np.arange(0))) is None:
+        alpha *= 10  # singular to rounding: the next penalty that is not
+    a, intercept, _, _ = solved
+    return as_numpy(tiles.evaluate(bound, asked, known.X) @ a + intercept)

@@ -1,0 +1,55 @@
+"""A metric is judged by rows that it has not seen."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import PredefinedSplit, cross_val_predict
+
+from mercer import KernelRegressor, Linear, learn_kernel
+from mercer.learn.cross_fit import FOLDS, chosen_metric, is_small
+from mercer.learn.observations import Observations
+from mercer.learn.targets import Targets
+
+
+def rows_of(X, y):
+    targets = Targets.of(y, "regression")
+    return Observations.of(X, targets.columns), targets
+
+
+def test_predictions_are_those_of_the_same_folds_by_another_library(rng):
+    # A linear kernel whose only freedom is its penalty: ridge regression, part by part.
+    X = rng.normal(size=(60, 3))
+    y = X @ [1.0, 2.0, -1.0] + 0.5 * rng.normal(size=60)
+    rows, targets = rows_of(X, y)
+    best = chosen_metric(rows, targets, Linear(), None, [np.arange(3)], n_rounds=0, seed=4)
+    part = np.empty(60, dtype=int)
+    order = np.random.default_rng(4).permutation(60)
+    for i in range(FOLDS):
+        part[order[i::FOLDS]] = i
+    theirs = cross_val_predict(Ridge(1e-3), X, targets.columns[:, 0], cv=PredefinedSplit(part))
+    assert_allclose(best.predicted[:, 0], theirs, atol=0.05)
+    assert_allclose(best.error, np.mean((best.predicted - targets.columns) ** 2))
+
+
+def test_noise_teaches_no_metric_and_is_not_called_predictable(rng):
+    X, y = rng.normal(size=(120, 30)), rng.normal(size=120)
+    assert learn_kernel(X, y, random_state=0).error < 0.8  # too good: the metric has seen all rows
+    model = KernelRegressor().fit(X, y)
+    assert model.metric_ is None
+    assert model.leave_one_out_rmse_ > 0.9 * y.std()
+
+
+def test_a_metric_that_helps_is_learned(rng):
+    X = rng.normal(size=(150, 15))
+    y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=150)
+    model = KernelRegressor().fit(X, y)
+    assert model.metric_ in ("diagonal", "full")
+    assert model.feature_importances_.argmax() == 0
+    assert KernelRegressor(metric="diagonal").fit(X, y).metric_ == "diagonal"
+
+
+@pytest.mark.parametrize(("n", "d", "small"), [(90, 2, True), (150, 2, False), (390, 20, True)])
+def test_small_is_a_matter_of_rows_per_column(n, d, small, rng):
+    rows, _ = rows_of(rng.normal(size=(n, d)), rng.normal(size=n))
+    assert is_small(rows, d) == small

@@ -1,0 +1,135 @@
+"""Targets and weights that come as streams, or in pairs with the rows."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from mercer import RBF, Chunks, KernelDiscriminant, KernelMap, KernelRidge, KernelRidgeCV
+from mercer.rows.in_step import in_step, split_pairs
+from mercer.rows.protocol import Column
+
+KERNEL = RBF(0.3)
+FOURIER = KernelMap(KERNEL, basis="fourier", tol=1e-3)
+RIDGES = [
+    KernelRidge(0.1, KERNEL),
+    KernelRidge(0.1, KERNEL, form="iterative", tol=1e-7),
+    KernelRidge(0.1, KernelMap(KERNEL, center=True)),
+    KernelRidge(0.1, FOURIER),
+    KernelRidgeCV([0.1, 1.0], FOURIER),
+]
+
+
+def cut(values, size):
+    return Chunks(lambda: (values[a : a + size] for a in range(0, len(values), size)))
+
+
+def in_one_buffer(values, size):
+    """A stream that fills one buffer again and again."""
+
+    def chunks():
+        buffer = np.empty((size, *values.shape[1:]), dtype=values.dtype)
+        for a in range(0, len(values), size):
+            part = values[a : a + size]
+            buffer[: len(part)] = part
+            yield buffer[: len(part)]
+
+    return Chunks(chunks)
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2))
+    return X, np.sin(X[:, 0]) + 0.1 * rng.normal(size=400), rng.uniform(0.5, 2, size=400)
+
+
+@pytest.fixture(params=["few rows", "many rows"])
+def size(request, monkeypatch):
+    if request.param == "many rows":
+        monkeypatch.setattr("mercer.rows.gather.SAMPLE", 120)
+
+
+@pytest.mark.parametrize(("targets", "weighted"), [(1, False), (2, True)])
+@pytest.mark.parametrize("model", RIDGES, ids=lambda m: f"{type(m).__name__}-{m.form}-{m.kernel!r}")
+def test_streams_of_targets_give_what_arrays_give(model, targets, weighted, size, data):
+    X, y, weights = data
+    y = y if targets == 1 else np.stack([y, 2 - X[:, 1]], axis=1)
+    here = (weights,) if weighted else ()
+    there = (in_one_buffer(weights, 53),) if weighted else ()
+    expected = model.fit(X, y, *here).predict(X)
+    # Chunks shorter and longer than those of the rows.
+    for given in (y, in_one_buffer(y, 17), in_one_buffer(y, 190)):
+        found = model.fit(in_one_buffer(X, 70), given, *there).predict(X)
+        assert_allclose(found, expected, atol=2e-5)
+    pairs = Chunks(lambda: ((X[a : a + 90], y[a : a + 90]) for a in range(0, 400, 90)))
+    assert_allclose(model.fit(pairs, None, *there).predict(X), expected, atol=2e-5)
+
+
+def test_pairs_with_labels(size, data):
+    X, y, _ = data
+    labels = np.where(y > 0, "high", "low")
+    pairs = Chunks(lambda: ((X[a : a + 90], labels[a : a + 90]) for a in range(0, 400, 90)))
+    here = KernelDiscriminant(kernel=KERNEL).fit(X, labels)
+    assert np.mean(KernelDiscriminant(kernel=KERNEL).fit(pairs).predict(X) == here.predict(X)) == 1
+
+
+def test_nothing_that_grows_with_the_rows_is_held():
+    """200 chunks of 80 kB pass by."""
+
+    def pairs():
+        rng = np.random.default_rng(1)
+        for _ in range(200):
+            rows = rng.uniform(size=(5000, 1))
+            yield rows, rows[:, 0]
+
+    def total(source, values):
+        return sum(y.sum() for _, (y,) in in_step(source, [Column(values, "y")]))
+
+    rows, targets = split_pairs(Chunks(pairs), None)
+    separate = Chunks(lambda: (y for _, y in pairs()))
+    for source, values in [(rows, targets), (rows, separate)]:
+        tracemalloc.start()
+        total(source, values)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 1_000_000
+
+
+def test_pairs_are_read_once_per_pass():
+    opened = []
+
+    def pairs():
+        opened.append(1)
+        return iter([(np.zeros((2, 1)), np.zeros(2))])
+
+    rows, targets = split_pairs(Chunks(pairs), None)
+    opened.clear()
+    list(in_step(rows, [Column(targets, "y"), Column(None, "sample_weight")]))
+    assert len(opened) == 1
+
+
+@pytest.mark.parametrize("kernel", [KERNEL, FOURIER], ids=["landmarks", "fourier"])
+def test_refusals(kernel, monkeypatch, data):
+    X, y, weights = data
+    monkeypatch.setattr("mercer.rows.gather.SAMPLE", 120)
+    model, rows = KernelRidge(0.1, kernel), cut(X, 70)
+    with pytest.raises(ValueError, match="X has more rows than y, which has 399"):
+        model.fit(rows, cut(y[:-1], 60))
+    with pytest.raises(ValueError, match="X has 400 rows and y has 402"):
+        model.fit(rows, cut(np.append(y, [0, 0]), 60))
+    with pytest.raises(TypeError, match="y is an iterator that can be read only once"):
+        model.fit(rows, iter(cut(y, 70)))
+    with pytest.raises(TypeError, match="X is an iterator that can be read only once"):
+        model.fit(pair for pair in [(X, y)])
+    with pytest.raises(ValueError, match="a chunk of X has 400 rows and its y has 399"):
+        model.fit(Chunks(lambda: iter([(X, y[:-1])])))
+    with pytest.raises(TypeError, match="tuples \\(rows, targets\\), got a tuple of 3"):
+        model.fit(Chunks(lambda: iter([(X, y, weights)])))
+    with pytest.raises(ValueError, match="y contains NaN"):
+        model.fit(rows, cut(np.where(np.arange(400) == 300, np.nan, y), 70))
+    with pytest.raises(ValueError, match="sample_weight must not be all zero"):
+        model.fit(rows, cut(y, 70), cut(0 * y, 70))
+    with pytest.raises(ValueError, match="requires y to be passed"):
+        model.fit(rows)
