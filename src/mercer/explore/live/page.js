@@ -156,7 +156,7 @@
       $("build").hidden = !a.offered.length;
       $("metric-label").hidden = !a.metric_possible;
       options($("belief-a"), a.names);
-      options($("belief-b"), a.names, "no second column");
+      options($("belief-b"), a.names, "no other");
     },
     views(names) {
       $("views").replaceChildren();
@@ -216,7 +216,7 @@
       if (keep) certificate(keep.dataset.certificate);
     },
     certificate(c) {
-      certificate(c.bound === null ? "none: repaired" : "error below " + digits(c.bound, 2) + " k(x, x)");
+      certificate(c.bound === null ? "none: repaired" : "error below " + digits(c.bound, 2) + "\u00a0k(x,\u00a0x)");
     },
     findings(list) {
       $("findings").replaceChildren();
