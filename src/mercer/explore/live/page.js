@@ -252,7 +252,7 @@
       link.click();
     },
     code(text) { document.querySelector("#code pre").textContent = text; },
-    error(text) { $("error").textContent = text; $("error").hidden = false; $("status").textContent = "";
+    error(text) { sketch.hide(); $("error").textContent = text; $("error").hidden = false; $("status").textContent = "";
                   if (outstanding) { outstanding = null; flush(); } },
     status(text) { $("status").textContent = text; },
     busy(on) { $("status").classList.toggle("busy", on); if (!on) $("status").textContent = ""; else if (!$("status").textContent) $("status").textContent = "refining"; },

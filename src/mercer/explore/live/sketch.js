@@ -33,7 +33,8 @@ function makeSketch(space, points, look) {
     context.closePath();
   }
   function cover() {
-    const view = Bokeh.index.find_one(space), bbox = view.frame.bbox;
+    const view = Bokeh.index.find_one(space), bbox = view && view.frame.bbox;
+    if (!bbox || !bbox.width) return;  // Bokeh has not yet found its place on the page
     const inner = view.el.getBoundingClientRect(), outer = holder.getBoundingClientRect();
     const ratio = window.devicePixelRatio || 1;
     // One pixel on each side is left to the frame's line.
@@ -45,7 +46,9 @@ function makeSketch(space, points, look) {
     canvas.height = Math.round(height * ratio);
   }
   function draw() {
-    if (!place) { canvas.hidden = false; cover(); }
+    if (!place) cover();
+    canvas.hidden = !place;
+    if (!place) return;
     const {width, height, frame, ratio} = place, {x_range: across, y_range: up} = space;
     const context = canvas.getContext("2d"), size = look.size / 2;
     const sx = frame.width / (across.end - across.start), sy = frame.height / (up.end - up.start);
@@ -77,9 +80,11 @@ function makeSketch(space, points, look) {
       context.stroke();
     }
   }
-  window.addEventListener("resize", () => { if (place) { cover(); draw(); } });
+  function hide() { canvas.hidden = true; place = null; }
+  window.addEventListener("resize", () => { if (place) { place = null; draw(); } });
   return {
     use,
+    hide,
     show(found, rings) {
       if (found.x) { x = found.x; y = found.y; }
       if (found.wrong) wrong = found.wrong;
@@ -93,10 +98,10 @@ function makeSketch(space, points, look) {
       const mine = version, view = Bokeh.index.find_one(space);
       const painted = () => {
         view.repainted.disconnect(painted);
-        if (mine === version) { canvas.hidden = true; place = null; }
+        if (mine === version) hide();
         then();
       };
-      view.repainted.connect(painted);
+      if (view) view.repainted.connect(painted); else then();
     },
   };
 }
