@@ -213,7 +213,6 @@ def _print(facts, file):
         f"Leave-one-out {facts['measure']} {facts['error']:.4g} "
         f"(95 % interval {low:.4g} to {high:.4g})."
     )
-    say("  The kernel was learned from these rows, so this is too good on small, wide tables.")
     if facts.get("boosting") is not None:
         say(f"  gradient boosting, 5 folds: {facts['boosting']:.4g}")
     say(f"  predicting the {constant}: {facts['mean_only']:.4g}")
