@@ -171,6 +171,7 @@ def test_checks_and_comparisons_on_objects(rng):
         "Tanimoto() ** 2",
         "Signature(2, length_scale=[1.0, 2.0])",
         "ShortestPaths()",
+        "GlobalAlignment(gamma=[0.5, 2.0])",
     ],
 )
 def test_kernels_on_objects_from_text(text):

@@ -78,6 +78,8 @@ def test_texts_beside_numbers(run, dna):
     assert code == 0
     kinds = {column["name"]: column["kind"] for column in answer["columns"]}
     assert kinds == {"name": "identifier", "sequence": "kept", "weight": "number"}
+    models = [baseline["model"] for baseline in answer["baselines"]]
+    assert "logistic regression on n-grams and numbers" in models
     assert run("predict", "m.mercer", "dna.csv", "-o", "p.csv")[0] == 0
     made = {"X": dna.drop(columns="promoter"), "y": dna["promoter"]}
     exec(answer["code"], made)

@@ -18,6 +18,7 @@ from .threads import one_blas_thread
 __all__ = [
     "as_numpy",
     "cholesky",
+    "cuda_stream",
     "device",
     "eigh",
     "free_memory",
@@ -289,6 +290,19 @@ def eigh(A):
     else:
         values, vectors = xp.linalg.eigh(A)
     return xp.flip(values, axis=0), xp.flip(vectors, axis=1)
+
+
+def cuda_stream(x):
+    """(number of the device, address of its current stream) of an array on a CUDA device."""
+    if is_torch_array(x) and x.is_cuda:
+        import torch
+
+        return x.device.index, torch.cuda.current_stream(x.device).cuda_stream
+    if is_cupy_array(x):
+        import cupy
+
+        return x.device.id, cupy.cuda.get_current_stream().ptr
+    return None
 
 
 # --- memory ---------------------------------------------------------------------------------

@@ -1,5 +1,7 @@
 """Sums of exponentials at scattered points: plain products for few terms, finufft for many.
 
+Points on a GPU stay there where cufinufft is installed (nufft_device.py).
+
 Points t have d columns, in units of the period; frequencies are k = -m..m in each column.
 
     sums:    F_k = sum_i v_i exp(-2 pi i k . t_i)
@@ -9,10 +11,16 @@ v and f are real, so that two of them share one complex transform.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
+from . import nufft_device
+from .arrays import is_numpy, namespace
+from .nufft_device import runs_on
 from .threads import n_threads
+
+__all__ = ["FINEST", "runs_on", "sums", "values"]
 
 # Terms (points times frequencies) up to which plain products are as fast, and up to which they are
 # bearable where finufft is not installed.
@@ -25,11 +33,13 @@ FINEST = 1e-14
 IN_CACHE = 1 << 14
 
 
-def sums(t: np.ndarray, v: np.ndarray, m: tuple[int, ...], eps: float, n_jobs=None) -> np.ndarray:
-    """F for each row of v, an array of shape (len(v), 2 m_1 + 1, ..., 2 m_d + 1)."""
+def sums(t: Any, v: np.ndarray, m: tuple[int, ...], eps: float, n_jobs=None) -> np.ndarray:
+    """F for each row of v, an array of shape (len(v), 2 m_1 + 1, ..., 2 m_d + 1) on the host."""
     shape = tuple(2 * k + 1 for k in m)
     packed = _packed(np.asarray(v, dtype=np.float64))
-    if _plainly(t.shape[0] * math.prod(shape)):
+    if not is_numpy(t):
+        F = nufft_device.sums(t, packed, shape, max(eps, FINEST))
+    elif _plainly(t.shape[0] * math.prod(shape)):
         F = _plain_sums(t, packed, m)
     else:
         F = _finufft(1, t, packed, shape, -1, eps, n_jobs)
@@ -38,15 +48,19 @@ def sums(t: np.ndarray, v: np.ndarray, m: tuple[int, ...], eps: float, n_jobs=No
     return both.reshape(-1, *shape)[: len(v)]
 
 
-def values(t: np.ndarray, C: np.ndarray, eps: float, n_jobs=None) -> np.ndarray:
-    """f for each array of coefficients in C, of shape (len(C), number of points)."""
+def values(t: Any, C: np.ndarray, eps: float, n_jobs=None) -> Any:
+    """f for each array of coefficients in C, of shape (len(C), number of points), where t is."""
     odd = np.concatenate([C, np.zeros_like(C[:1])]) if len(C) % 2 else C
     packed = odd[0::2] + 1j * odd[1::2]
-    if _plainly(t.shape[0] * math.prod(C.shape[1:])):
+    if not is_numpy(t):
+        f = nufft_device.values(t, packed, max(eps, FINEST))
+    elif _plainly(t.shape[0] * math.prod(C.shape[1:])):
         f = _plain_values(t, packed)
     else:
         f = _finufft(2, t, packed, None, 1, eps, n_jobs)
-    return np.stack([f.real, f.imag], axis=1).reshape(-1, t.shape[0])[: len(C)]
+    xp = namespace(f)
+    both = xp.stack([xp.real(f), xp.imag(f)], axis=1)
+    return xp.reshape(both, (-1, t.shape[0]))[: len(C), ...]
 
 
 def _packed(v):

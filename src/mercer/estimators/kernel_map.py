@@ -200,7 +200,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         Methods use it to get the coordinates of the training rows, or sums over them. Messages
         about the rows name the `owner` of the map.
         """
-        self._check_parameters()
+        self.check_parameters()
         kernel, options = as_kernel(self.kernel), self._options()
         X = self._held_if_needed(X, kernel, options)
         named = self if owner is None else owner
@@ -247,7 +247,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         sqrt(eps) (1.5e-8 in double precision) of k(x, x) are left, whatever tol is. Data-dependent
         kernel parameters are fixed at the first call. Basis "cholesky", uncentred.
         """
-        self._check_parameters()
+        self.check_parameters()
         if hasattr(self, "map_"):
             points = self._points(X)
             before = MapFit(self.map_, self.n_samples_seen_, self.max_residual_)
@@ -433,7 +433,8 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
     # --- checks ---------------------------------------------------------------------------------
 
-    def _check_parameters(self):
+    def check_parameters(self) -> None:
+        """Refuse options that make no sense, before any work."""
         for name, options in (("basis", BASES), ("pivots", PIVOTS), ("indefinite", OPTIONS)):
             value = getattr(self, name)
             if value not in options:

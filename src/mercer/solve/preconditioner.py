@@ -114,6 +114,8 @@ class Preconditioner:
     alphas : array of shape (n_targets,)
     roots : square roots of the sample weights, or None
         Rows of F are multiplied by them.
+    tol : float or None
+        Share of every k(x, x) that landmarks may leave; None: little beside alpha.
     workers : Workers or None
         Where the rows of F are: landmarks then come from a sample of the points.
     like : array of shape (n, n_targets), for a kernel centred in feature space
@@ -128,6 +130,7 @@ class Preconditioner:
         roots=None,
         *,
         rank,
+        tol=None,
         pivots,
         rng,
         limit,
@@ -141,11 +144,13 @@ class Preconditioner:
             diagonal = diagonal * as_numpy(roots) ** 2
         self.trace = float(np.maximum(diagonal, 0.0).sum())
         smallest = float(np.min(alphas))
-        enough = SHARE_OF_ALPHA * smallest / self.trace if self.trace > 0 else 1.0
+        if tol is None:
+            enough = SHARE_OF_ALPHA * smallest / self.trace if self.trace > 0 else 1.0
+            tol = min(0.5, enough) if enough > NOISE else None
         fit = factorize(
             kernel,
             X if workers is None else HeldRows(X).sample(gather.SAMPLE, rng).points,
-            tol=min(0.5, enough) if enough > NOISE else None,
+            tol=tol,
             max_rank=rank,
             pivots=pivots,
             rng=rng,

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse
 
 from ..engine import nufft, tiles
-from ..engine.arrays import as_numpy, namespace, on_device_of, rows_of
+from ..engine.arrays import as_numpy, device, namespace, on_device_of, rows_of
 from ..engine.memory import MemoryLimitError, budget, matrix, readable
 from .certificate import Radii, magnitudes, radii_of_one
 from .protocol import Panel, Space, panel_slices
@@ -105,27 +105,38 @@ class Fourier(Space):
     # --- coordinates ------------------------------------------------------------------------------
 
     def phases(self, X):
-        """The columns in units of their periods, on the host; rows outside the box are refused."""
-        rows = X[:, self.columns].toarray() if scipy.sparse.issparse(X) else as_numpy(X)
-        own = np.arange(len(self.columns)) if scipy.sparse.issparse(X) else self.columns
-        # Column by column, and stored so: steps over rows of two numbers would take ten times as
-        # long.
-        t = np.empty((len(own), rows.shape[0]))
-        for a, column in enumerate(own):
-            t[a] = rows[:, column]
-            self._check_inside(t[a], a)
-            if np.isinf(self.low[a]):  # the remainder is exact, the quotient of a large x is not
-                np.remainder(t[a], self.periods[a], out=t[a])
-                t[a] /= self.periods[a]
-                t[a] -= np.round(t[a])
-            else:
-                t[a] -= self.low[a] / 2 + self.high[a] / 2
-                t[a] /= self.periods[a]
-        return t.T
+        """The columns in units of their periods; rows outside the box are refused.
 
-    def _check_inside(self, x, a):
-        if not x.size or (x.min() >= self.low[a] and x.max() <= self.high[a]):
+        On the host, or on the device of X where transforms run there.
+        """
+        rows, own = X, self.columns
+        if scipy.sparse.issparse(X):
+            rows, own = X[:, self.columns].toarray(), range(len(self.columns))
+        elif not nufft.runs_on(X):
+            rows = as_numpy(X)
+        xp = namespace(rows)
+        # Column by column, and stored so: steps over rows of two numbers take ten times as long.
+        found = [
+            self._phase(xp.asarray(rows[:, column], dtype=xp.float64), a, xp)
+            for a, column in enumerate(int(c) for c in own)
+        ]
+        return xp.stack(found, axis=0).T
+
+    def _phase(self, x, a, xp):
+        self._check_inside(x, a, xp)
+        period = float(self.periods[a])
+        if np.isfinite(self.low[a]):
+            return (x - float(self.low[a] / 2 + self.high[a] / 2)) / period
+        # The remainder is exact; the quotient of a large x is not.
+        t = xp.remainder(x, xp.asarray(period, dtype=x.dtype, device=device(x))) / period
+        return t - xp.round(t)
+
+    def _check_inside(self, x, a, xp):
+        if not x.shape[0]:
             return
+        if float(xp.min(x)) >= self.low[a] and float(xp.max(x)) <= self.high[a]:
+            return
+        x = as_numpy(x)
         i = int(np.flatnonzero((x < self.low[a]) | (x > self.high[a]))[0])
         raise ValueError(
             f"row {i} has {x[i]:.6g} in column {int(self.columns[a])}, outside of "
@@ -138,7 +149,7 @@ class Fourier(Space):
         amplitudes, h = self.amplitudes, len(self.frequencies)
         turns = 2 * math.pi * self.frequencies.T
         for where in panel_slices(X, X.shape[0], self.rank):
-            t = self.phases(rows_of(X, where.start, where.stop))
+            t = as_numpy(self.phases(rows_of(X, where.start, where.stop)))
             Phi = np.empty((t.shape[0], self.rank))
             Phi[:, 0] = amplitudes[0]
             angle = t @ turns
@@ -159,9 +170,11 @@ class Fourier(Space):
     def evaluate(self, X, coef, *, n_jobs=None):
         """coordinates(X) @ coef for a matrix coef, by transforms."""
         C, n = self.coefficients(as_numpy(coef)), X.shape[0]
+        if nufft.runs_on(X):
+            return nufft.values(self.phases(X), C, self.accuracy).T
         f = np.empty((n, len(C)))
         for a in range(0, n, ROWS):
-            t = self.phases(rows_of(X, a, a + ROWS))
+            t = self.phases(rows_of(X, a, min(a + ROWS, n)))
             f[a : a + ROWS] = nufft.values(t, C, self.accuracy, n_jobs).T
         return on_device_of(f, self.empty)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ..engine.arrays import as_numpy, rows_of
+from ..engine.arrays import namespace, rows_of
 from ..engine.memory import MemoryLimitError, budget, readable
 from ..kernels.densities import TooManyModesError
 from ..kernels.spectral import common_periods
@@ -36,9 +36,11 @@ class Extent:
     def of(cls, points, start=0):
         if getattr(points, "ndim", 1) != 2 or getattr(points.dtype, "kind", "f") == "O":
             raise TypeError("basis='fourier' needs points with numbers in every column.")
-        values = points.toarray() if scipy.sparse.issparse(points) else as_numpy(points)
+        values = points.toarray() if scipy.sparse.issparse(points) else points
+        xp = namespace(values)
         # Column by column: over rows of two numbers at a time it would take ten times as long.
-        low, high = (np.array([f(x) for x in values.T], dtype=np.float64) for f in (np.min, np.max))
+        columns = [values[:, a] for a in range(values.shape[1])]
+        low, high = (np.array([float(end(x)) for x in columns]) for end in (xp.min, xp.max))
         return cls(low, high, points.shape[0], rows_of(points, 0, 1))
 
     def __add__(self, other):

@@ -102,7 +102,7 @@ class FourierStep:
         for a in range(0, points.shape[0], ROWS):
             part = slice(a, a + ROWS)
             mine = (None if v is None else as_numpy(v)[part] for v in (T, weights))
-            one = self._of(rows_of(points, a, a + ROWS), *mine)
+            one = self._of(rows_of(points, a, min(a + ROWS, points.shape[0])), *mine)
             total = one if total is None else total + one
         return total
 
