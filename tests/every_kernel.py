@@ -1,5 +1,7 @@
 """One list of every kernel there is, with points that suit each: the laws run over all of it."""
 
+from importlib.util import find_spec
+
 import numpy as np
 
 from mercer import (
@@ -9,6 +11,7 @@ from mercer import (
     Cosine,
     FromFeatures,
     FromFunction,
+    GlobalAlignment,
     Intersection,
     Laplacian,
     Linear,
@@ -163,6 +166,8 @@ PATH_KERNELS = [
     Signature(depth=2, time=False, length_scale=[0.5, 2.0]),
     Signature(depth=2) + SetOf(RBF(0.3)),
 ]
+if find_spec("tslearn"):  # an extra
+    PATH_KERNELS += [GlobalAlignment(0.3), GlobalAlignment([0.1, 2.0]) * Signature(depth=1)]
 GRAM_KERNELS = [Precomputed(), 2.0 * Precomputed(), Precomputed() ** 2 + 1]
 
 OBJECT_KERNELS = STRING_KERNELS + GRAPH_KERNELS + SET_KERNELS + PATH_KERNELS

@@ -224,6 +224,27 @@ def signature(k, x, z):
     return math.fsum(a * b for a, b in zip(iterated_integrals(k, x), iterated_integrals(k, z)))
 
 
+def alignments(local, i, j):
+    """Sum over the alignments of the first i and the first j points, one by one."""
+    if i < 0 or j < 0:
+        return 0.0
+    if i == j == 0:
+        return local(0, 0)
+    steps = ((i - 1, j), (i, j - 1), (i - 1, j - 1))
+    return local(i, j) * math.fsum(alignments(local, *step) for step in steps)
+
+
+def global_alignment(k, x, z):
+    def total(a, b):
+        def local(i, j):
+            g = rbf(k, np.atleast_1d(a[i]), np.atleast_1d(b[j]))
+            return g / (2 - g)
+
+        return alignments(local, len(a) - 1, len(b) - 1)
+
+    return total(x, z) / math.sqrt(total(x, x) * total(z, z))
+
+
 FORMULAS = {
     kernels.Spectrum: spectrum,
     kernels.WeisfeilerLehman: lambda k, x, z: shared(refined_labels(k, x), refined_labels(k, z)),
@@ -231,6 +252,7 @@ FORMULAS = {
     kernels.SetOf: set_of,
     kernels.Tanimoto: tanimoto,
     kernels.Signature: signature,
+    kernels.GlobalAlignment: global_alignment,
     kernels.Linear: lambda k, x, z: dot(x, z),
     kernels.Polynomial: lambda k, x, z: (dot(x, z, k.gamma) + k.coef0) ** k.degree,
     kernels.Cosine: cosine,

@@ -148,7 +148,7 @@ def test_explicit_and_explicit_dim_agree_on_whether_there_is_a_map(kernel):
             kernel.explicit(points_for(kernel))
 
 
-NO_MAP = ("FromFunction", "RBF", "Cosine")
+NO_MAP = ("FromFunction", "RBF", "Cosine", "GlobalAlignment")
 
 
 @pytest.mark.parametrize(

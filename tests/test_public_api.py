@@ -28,6 +28,7 @@ PUBLIC = [
     "ShortestPaths",
     "SetOf",
     "Signature",
+    "GlobalAlignment",
     "Constant",
     "OnColumns",
     "OnFeatures",

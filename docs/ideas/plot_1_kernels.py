@@ -25,8 +25,9 @@ X, ring = make_circles(160, factor=0.45, noise=0.06, random_state=0)
 # -----------------------
 # The quadratic kernel :math:`(x \cdot z)^2` of two variables is the inner product of
 # :math:`(x_1^2, \; \sqrt2\, x_1 x_2, \; x_2^2)`: multiply it out ([KERNELS] page 1, [SLIDES] Q1 to
-# Q3, [MDS] Example 7). Three coordinates can be drawn, and there the two rings lie on a cone, one
-# above the other. The grey plane separates them.
+# Q3, [MDS] Example 7). Three coordinates can be drawn: the two rings lie on a cone, one above the
+# other, and the grey plane separates them. (The axes are rotated, so that the height is
+# :math:`(x_1^2 + x_2^2) / \sqrt2`.)
 
 quadratic = Polynomial(degree=2, coef0=0.0)
 Phi = quadratic.explicit(X)
@@ -50,10 +51,11 @@ corner = np.array([-0.9, 0.9])
 right.plot_surface(*np.meshgrid(corner, corner), np.full((2, 2), between), color="grey", alpha=0.35)
 right.view_init(elev=12, azim=-60)
 right.set(xlabel=r"$(x_1^2 - x_2^2) / \sqrt{2}$", ylabel=r"$\sqrt{2} x_1 x_2$")
-right.set(zlabel=r"$(x_1^2 + x_2^2) / \sqrt{2}$", xticks=[], yticks=[], zticks=[])
-for axis in (right.xaxis, right.yaxis, right.zaxis):
+right.set(xticks=[], yticks=[], zticks=[])
+for axis in (right.xaxis, right.yaxis):
     axis.labelpad = -8
-right.set_aspect("equal")
+right.set(xlim=(-0.9, 0.9), ylim=(-0.9, 0.9), zlim=(0, 0.9))
+right.set_box_aspect((2, 2, 1), zoom=1.25)
 right.title.set_y(0.95)
 plt.show()
 

@@ -188,8 +188,19 @@ def test_a_constant_target_is_predicted_as_such(rng):
 
 
 def test_one_class_is_refused(rng):
-    with pytest.raises(ValueError, match="1 class only"):
-        KernelClassifier().fit(rng.normal(size=(10, 2)), np.zeros(10))
+    with pytest.raises(ValueError, match="1 class only, 'red'"):
+        KernelClassifier().fit(rng.normal(size=(10, 2)), ["red"] * 10)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [(["a", "b", None], "no class in 10 of 30 rows"), (["a", 1, "b"], r"several types \(int, str")],
+    ids=["missing", "mixed"],
+)
+def test_classes_that_cannot_be_told_apart_are_refused(rng, labels, message):
+    y = np.array(labels * 10, dtype=object)
+    with pytest.raises(ValueError, match=message):
+        KernelClassifier().fit(rng.normal(size=(30, 2)), y)
 
 
 def test_a_column_that_is_the_target(rng):

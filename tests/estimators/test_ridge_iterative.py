@@ -157,12 +157,44 @@ def test_an_interruption_leaves_the_model_as_it_was(data, monkeypatch):
     assert np.all(np.abs(partial.predict(Z) - want) <= partial.error_bound(Z))
 
 
+def test_a_given_map_chooses_the_landmarks(data):
+    X, y, _ = data
+
+    def rank(**options):
+        given = KernelMap(KERNEL, random_state=0, **options)
+        return KernelRidge(0.1, given, form="iterative").fit(X, y).preconditioner_rank_
+
+    assert rank(max_rank=7) == 7
+    assert 7 < rank(tol=0.5) < rank(tol=0.2) < rank()
+    assert rank(tol=0.2, max_rank=7) == 7
+    assert rank(memory_limit="100kB") < rank()
+    assert rank(basis="auto") == rank()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"basis": "eigen"}, r"KernelMap\(basis='eigen'\) would have no effect.*form='primal'"),
+        ({"basis": "closed"}, "basis='closed'"),
+        ({"basis": "fourier", "box": [(-9, 9)] * 4}, "basis='fourier'"),
+        ({"center": True, "append_residual": True}, "center=True, append_residual=True"),
+        ({"indefinite": "clip"}, "indefinite='clip'"),
+        ({"pivots": "best"}, "pivots must be one of"),
+        ({"max_rank": 0}, "max_rank must be a positive integer"),
+        ({"tol": 2.0}, "tol must be a number from 0 to below 1"),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
+)
+def test_options_of_a_map_that_would_have_no_effect_are_refused(options, message, data):
+    X, y, _ = data
+    with pytest.raises(ValueError, match=message):
+        KernelRidge(1.0, KernelMap(KERNEL, **options), form="iterative").fit(X, y)
+
+
 def test_what_makes_no_sense_is_refused(data, monkeypatch):
     X, y, Z = data
     with pytest.raises(ValueError, match="alpha > 0"):
         KernelRidge(0.0, KERNEL, form="iterative").fit(X, y)
-    with pytest.raises(ValueError, match="center"):
-        KernelRidge(1.0, KernelMap(KERNEL, center=True), form="iterative").fit(X, y)
     with pytest.raises(ValueError, match="form='dual'"):
         KernelRidge(1.0, KERNEL, form="dual").fit(X, y).error_bound(Z)
     dask_array = pytest.importorskip("dask.array", reason="rows that are not held in memory")

@@ -7,7 +7,16 @@ import scipy.sparse
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from mercer import Kernelized, Linear, Spectrum, compare_kernels
+from every_kernel import random_graph
+from mercer import (
+    RBF,
+    Kernelized,
+    Linear,
+    OnColumns,
+    Spectrum,
+    WeisfeilerLehman,
+    compare_kernels,
+)
 
 
 def steps_and_noise(rng, n=240):
@@ -31,7 +40,7 @@ def test_an_ordinary_model_that_wins_is_the_best_model(rng):
     assert_allclose(comparison.best_model("mean").predict(X), y.mean())
 
 
-@pytest.mark.parametrize("form", ["frame", "list", "sparse", "table"])
+@pytest.mark.parametrize("form", ["frame", "list", "sparse", "table", "both", "graphs"])
 def test_ordinary_models_take_the_rows_as_they_came(form, rng):
     texts = ["".join(rng.choice(list("abcd"), size=8)) + "xyz"[i % 2 :] for i in range(40)]
     y = np.array(["odd", "even"] * 20)
@@ -43,6 +52,14 @@ def test_ordinary_models_take_the_rows_as_they_came(form, rng):
     elif form == "table":
         X = pd.DataFrame({"size": rng.normal(size=40), "town": ["Rome", "Oslo"] * 20})
         kernel, name = Linear(), "logistic regression"
+    elif form == "both":
+        X = pd.DataFrame({"text": texts, "size": rng.normal(size=40), "town": ["Rome", ""] * 20})
+        kernel = OnColumns(Spectrum(2), "text") + OnColumns(Linear(), ["size"])
+        name = "logistic regression on n-grams and numbers"
+    elif form == "graphs":
+        X = pd.DataFrame({"graph": [random_graph(rng) for _ in y], "size": rng.normal(size=40)})
+        kernel = OnColumns(WeisfeilerLehman(1), "graph") * OnColumns(RBF(1.0), ["size"])
+        name = "logistic regression on numbers"
     comparison = compare_kernels(X, y, [kernel], cv=2, repeats=1, embeddings=[])
     assert name in [b.name for b in comparison.baselines]
     predicted = comparison.best_model(name).predict(X)
@@ -51,6 +68,25 @@ def test_ordinary_models_take_the_rows_as_they_came(form, rng):
     exec(comparison.code(name), made)
     rows = X.toarray() if form == "sparse" else X
     assert_array_equal(made["model"].predict(rows), predicted)
+
+
+def test_texts_beside_numbers_are_predicted_as_well_without_a_kernel(rng):
+    """Only both columns together tell the answer."""
+    words = rng.choice(["up", "down"], size=120)
+    size = rng.normal(size=120)
+    X = pd.DataFrame({"word": words, "size": size, "graph": [([], "C")] * 120})
+    y = 3.0 * (words == "up") + size
+    kernel = OnColumns(Spectrum(1), "word")
+    comparison = compare_kernels(X, y, [kernel], cv=3, repeats=1, embeddings=[])
+    assert comparison.best == "linear regression on n-grams and numbers"
+    assert comparison.contest.better_baseline.score > 0.9
+
+
+def test_objects_without_an_ordinary_model_are_told_so(rng):
+    X, y = [random_graph(rng) for _ in range(24)], np.arange(24) % 2
+    comparison = compare_kernels(X, y, [WeisfeilerLehman(1)], cv=2, repeats=1, embeddings=[])
+    assert [b.name for b in comparison.baselines] == ["most frequent class"]
+    assert any("the only model beside the kernels is a constant" in n for n in comparison.notes)
 
 
 def test_two_hundred_classes_and_more_columns_than_rows(rng):

@@ -8,7 +8,11 @@ from sklearn.base import clone
 from mercer import (
     RBF,
     Constant,
+    FromFeatures,
     FromFunction,
+    KernelMap,
+    KernelPCA,
+    KernelRidge,
     Linear,
     Normalized,
     OnColumns,
@@ -211,6 +215,29 @@ def test_on_features_binds_on_the_image():
 def test_functions_are_checked(kernel, error, message):
     with pytest.raises(error, match=message):
         kernel(X)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda g: Rescaled(RBF(1.0), lambda X: g(X)[:, 0]),
+        lambda g: Normalized(Rescaled(RBF(1.0), lambda X: g(X)[:, 0])),
+        lambda g: Normalized(OnFeatures(Linear(), g)),
+        lambda g: OnFeatures(Linear(), g),
+        lambda g: FromFeatures(g),
+        lambda g: FromFeatures(g) + RBF(1.0),
+    ],
+)
+def test_overflow_behind_a_function_is_refused(wrap, dtype):
+    """It gave coordinates that were NaN, or a map of rank 0 with a bound of 1e-31."""
+    huge = np.sqrt(np.finfo(dtype).max) * 10
+    kernel, rows = wrap(lambda X: X * huge), X.astype(dtype)
+    for work in (kernel, kernel.diag, KernelMap(kernel).fit, KernelPCA(1, kernel).fit):
+        with pytest.raises(ValueError, match=r"overflows float\d\d on this data"):
+            work(rows)
+    with pytest.raises(ValueError, match="overflows"):
+        KernelRidge(1.0, kernel).fit(rows, rows[:, 0])
 
 
 def test_rescaled_accepts_a_column():

@@ -7,14 +7,17 @@ from numpy.testing import assert_allclose
 from mercer.learn.in_place import cholesky_in_place
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("block", [1, 7, 16, 50, 64])
 @pytest.mark.parametrize("whole", [0, 100])
-def test_it_is_the_cholesky_factor(rng, whole, block):
+def test_it_is_the_cholesky_factor(rng, whole, block, dtype):
     F = rng.normal(size=(50, 60))
-    K = F @ F.T
-    expected = np.linalg.cholesky(K)
+    K = (F @ F.T).astype(dtype)
+    expected = np.linalg.cholesky(K.astype(float))
     C = cholesky_in_place(K, whole, block)
-    assert_allclose(np.tril(C), expected, rtol=1e-9, atol=1e-9)
+    assert C.dtype == dtype
+    rounding = 100 * np.finfo(dtype).eps * np.abs(expected).max()
+    assert_allclose(np.tril(C), expected, rtol=0, atol=rounding)
     assert np.shares_memory(C, K)
 
 

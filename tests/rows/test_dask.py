@@ -485,6 +485,13 @@ def test_what_needs_all_rows_says_so(model, match, X, y):
         model.fit(cut(X, (1000, 2000)), y)
 
 
+@pytest.mark.parametrize("model", [KernelMap(), KernelPCA(1), KernelRidge()], ids=repr)
+def test_a_series_is_told_to_become_a_frame(model, X):
+    series = dd.from_pandas(pd.Series(X[:, 0], name="a"), npartitions=2)
+    with pytest.raises(TypeError, match=r"got Series with 1 dimension\(s\).*to_frame\(\)"):
+        model.fit(series, X[:, 0])
+
+
 def test_rows_that_do_not_match(X, y):
     D = cut(X, (1000, 2000))
     model = KernelRidge(kernel=KernelMap(KERNEL, tol=1e-4))

@@ -157,13 +157,15 @@ def _task(y, task):
 
 
 def _facts(made, X, y, task, compare):
-    """The error by leave-one-out with its interval, what it is to be compared with, importances."""
+    """The error at left-out rows with its interval, what it is to be compared with, importances."""
     shares = made.feature_importances_
     order = np.argsort(-shares)[:NAMED]
     facts = {
         "importances": {str(X.columns[j]): float(shares[j]) for j in order},
         "kernel": made.learn_report_.history[-1].kernel,
         "exact": made.exact_,
+        "metric": made.metric_,
+        "validation": made.validation_,
     }
     rows = made.left_out_
     if task == "regression":
@@ -210,18 +212,20 @@ def _print(facts, file):
     low, high = facts["interval"]
     constant = "mean" if facts["task"] == "regression" else "largest class"
     say(
-        f"Leave-one-out {facts['measure']} {facts['error']:.4g} "
-        f"(95 % interval {low:.4g} to {high:.4g})."
+        f"{facts['measure']} {facts['error']:.4g} on rows left out "
+        f"(95 % interval {low:.4g} to {high:.4g}; {facts['validation']})."
     )
-    say("  The kernel was learned from these rows, so this is too good on small, wide tables.")
     if facts.get("boosting") is not None:
         say(f"  gradient boosting, 5 folds: {facts['boosting']:.4g}")
     say(f"  predicting the {constant}: {facts['mean_only']:.4g}")
     if "calibration_error" in facts:
         say(f"  calibration error of the probabilities: {facts['calibration_error']:.3f}")
-    say("Columns that matter most:")
-    for name, share in facts["importances"].items():
-        say(f"  {share:6.1%}  {name}")
+    if facts["metric"] is None:
+        say("All columns count alike: weights for them did not help at rows left out.")
+    else:
+        say("Columns that matter most:")
+        for name, share in facts["importances"].items():
+            say(f"  {share:6.1%}  {name}")
     say(f"Model: {Path(facts['model']).resolve()}")
     made = "KernelRegressor" if facts["task"] == "regression" else "KernelClassifier"
     say("The same in Python:")

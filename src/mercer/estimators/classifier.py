@@ -14,7 +14,7 @@ from sklearn.utils.validation import column_or_1d
 
 from ..engine.arrays import as_numpy, on_device_of
 from ..kernels.types import Array
-from ..learn.targets import Targets
+from ..learn.targets import Targets, check_classes
 from .base import all_or_nothing
 from .learned_model import LearnedModel, host
 
@@ -65,9 +65,11 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
     alpha_ : float
     solver_ : str
     exact_ : bool
+    validation_ : {"leave-one-out", "5 parts"}
+        How rows were left out for the figures below. With fewer than 100 rows, or 20 per column,
+        the kernel too is learned without them, in five parts; otherwise it has seen all rows.
     leave_one_out_accuracy_ : float
-        At rows predicted without themselves (at most 1000 of them). With fewer than 100 rows, or 20
-        per column, the kernel too was learned without them: in five parts.
+        At rows predicted without themselves (at most 1000 of them).
     leave_one_out_log_loss_ : float
     calibration_error_ : float
         Expected calibration error of the probabilities of those rows.
@@ -97,6 +99,7 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         if y is None:
             raise ValueError("KernelClassifier requires y to be passed, but the target y is None.")
         labels: np.ndarray = column_or_1d(host(y), warn=True)
+        check_classes(labels)
         if len(labels) and labels.dtype.kind in "fiuOc":
             assert_all_finite(labels, input_name="y")
         check_classification_targets(labels)

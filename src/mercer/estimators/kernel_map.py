@@ -194,7 +194,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
         Methods use it to get the coordinates of the training rows, or sums over them.
         """
-        self._check_parameters()
+        self.check_parameters()
         kernel, options = as_kernel(self.kernel), self._options()
         X = self._held_if_needed(X, kernel, options)
         rows, check = rows_of_input(self, X, kernel, room=budget(self.memory_limit) // 6)
@@ -239,7 +239,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         sqrt(eps) (1.5e-8 in double precision) of k(x, x) are left, whatever tol is. Data-dependent
         kernel parameters are fixed at the first call. Basis "cholesky", uncentred.
         """
-        self._check_parameters()
+        self.check_parameters()
         if hasattr(self, "map_"):
             points = self._points(X)
             before = MapFit(self.map_, self.n_samples_seen_, self.max_residual_)
@@ -425,7 +425,8 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
     # --- checks ---------------------------------------------------------------------------------
 
-    def _check_parameters(self):
+    def check_parameters(self) -> None:
+        """Refuse options that make no sense, before any work."""
         for name, options in (("basis", BASES), ("pivots", PIVOTS), ("indefinite", OPTIONS)):
             value = getattr(self, name)
             if value not in options:

@@ -18,7 +18,7 @@ from ..engine.arrays import (
 from ..kernels import Kernel
 from ..kernels.points import as_vectors, take
 from ..learn.choose_columns import choose_columns
-from ..learn.cross_fit import chosen_metric, is_small
+from ..learn.cross_fit import FOLDS, chosen_metric, is_small
 from ..learn.landmark_model import LandmarkModel
 from ..learn.last_fit import SOLVERS, last_fit
 from ..learn.learn_kernel import learn_from
@@ -129,6 +129,7 @@ class LearnedModel(BaseEstimator):
         which, place, weights = rows.given_rows(fit.judged)
         T = targets.columns[which]
         self.left_out_ = used[which]
+        self.validation_ = "leave-one-out" if unseen is None else f"{FOLDS} parts"
         if unseen is not None:
             errors = T - unseen[fit.judged][place]
         else:

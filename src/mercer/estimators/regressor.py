@@ -69,10 +69,12 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
     error_norms_ : ndarray of shape (n_targets,) or None
         Iterative solver: predictions differ from those of the exact solution by at most this times
         sqrt(k(z, z)), beside the intercept, in units of y.
+    validation_ : {"leave-one-out", "5 parts"}
+        How rows were left out for the figures below. With fewer than 100 rows, or 20 per column,
+        the kernel too is learned without them, in five parts; otherwise it has seen all rows.
     leave_one_out_rmse_ : float or ndarray
         Root mean squared error of rows predicted without themselves (at most 1000 of them), in
-        units of y. With fewer than 100 rows, or 20 per column, the kernel too was learned without
-        them: in five parts.
+        units of y.
     feature_importances_ : ndarray of shape (n_features_in_,)
     encoder_ : TableEncoder
     dual_coef_, points_, intercept_ : the function, f(z) = k(z, points) dual_coef + intercept

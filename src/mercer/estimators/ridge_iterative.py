@@ -32,6 +32,7 @@ class SolverOptions:
     max_iter: int
     keep_partial: bool
     rank: int | None = None
+    landmark_tol: float | None = None
     pivots: str = "random"
     memory_limit: Any = None
     n_jobs: int | None = None
@@ -44,15 +45,12 @@ class SolverOptions:
         if not isinstance(model.kernel, KernelMap):
             return cls(**own)
         given = model.kernel
-        if given.center or given.append_residual or given.tol is not None:
-            raise ValueError(
-                "form='iterative' solves with the kernel itself and takes max_rank, pivots, "
-                "memory_limit, n_jobs, random_state and verbose from a KernelMap; center, "
-                "append_residual and tol belong to form='primal'."
-            )
+        given.check_parameters()
+        _refuse_what_changes_the_map(given)
         return cls(
             **own,
             rank=given.max_rank,
+            landmark_tol=given.tol,
             pivots=given.pivots,
             memory_limit=given.memory_limit,
             n_jobs=given.n_jobs,
@@ -67,6 +65,26 @@ class SolverOptions:
             seed = check_random_state(options["random_state"]).randint(np.iinfo(np.int32).max)
             options["random_state"] = int(seed)
         return solve_iteratively(kernel, points, T, alphas, weights, **options)
+
+
+def _refuse_what_changes_the_map(given):
+    """The iterations solve with the kernel itself: a KernelMap gives them landmarks alone."""
+    # "auto" leaves the basis to mercer, and "cholesky" are the landmarks themselves.
+    harmless = {
+        "basis": ("cholesky", "auto"),
+        "center": (False,),
+        "append_residual": (False,),
+        "indefinite": ("raise",),
+    }
+    values = given.get_params(deep=False)
+    refused = [f"{k}={values[k]!r}" for k, fine in harmless.items() if values[k] not in fine]
+    if refused:
+        raise ValueError(
+            f"form='iterative' solves with the kernel itself, and KernelMap({', '.join(refused)}) "
+            "would have no effect. Use form='primal', or leave the option out: the iterations take "
+            "max_rank, tol, pivots, memory_limit, n_jobs, random_state and verbose from a "
+            "KernelMap, for the landmarks that precondition them."
+        )
 
 
 def gathered_rows(model, X):

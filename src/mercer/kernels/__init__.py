@@ -2,6 +2,7 @@
 
 from .adapters import FromFeatures, FromFunction, FromSklearn, Precomputed, as_kernel
 from .algebra import Constant, Exp, PolynomialOf, Power, Product, Scaled, Sum
+from .alignment import GlobalAlignment
 from .base import Kernel
 from .columns import OnColumns
 from .dot_product import Cosine, Linear, Polynomial, QuadraticForm, Sigmoid
@@ -25,6 +26,7 @@ __all__ = [
     "FromFeatures",
     "FromFunction",
     "FromSklearn",
+    "GlobalAlignment",
     "Intersection",
     "Kernel",
     "Laplacian",

@@ -16,7 +16,7 @@ from .geometry import inner_products
 from .points import as_vectors, take
 from .texts import printed
 from .types import Array, Tensor, Tile
-from .wrappers import as_given, checked_values, require_callable, width_of
+from .wrappers import as_given, finite_values, require_callable, width_of
 
 # Pairs that are tried in both orders before a function is taken to be symmetric.
 SPOT_CHECKS = 16
@@ -263,16 +263,15 @@ class FromFeatures(Kernel):
 
     def against(self, S: Array) -> Tile:
         G = self.image(S)
-        return lambda rows, columns=ALL: checked_values(
-            inner_products(self.image(rows), G[columns, :].T), self
+        return lambda rows, columns=ALL: finite_values(
+            self, inner_products, self.image(rows), G[columns, :].T
         )
 
     def diagonal(self, X: Array) -> Array:
         G: Any = self.image(X)
         if scipy.sparse.issparse(G):
-            return checked_values(np.asarray(G.multiply(G).sum(axis=1)).ravel(), self)
-        with np.errstate(over="ignore"):  # refused
-            return checked_values(namespace(G).sum(G * G, axis=1), self)
+            return finite_values(self, lambda: np.asarray(G.multiply(G).sum(axis=1)).ravel())
+        return finite_values(self, lambda: namespace(G).sum(G * G, axis=1))
 
     def features(self, X: Array) -> Array:
         G: Any = self.image(X)

@@ -16,6 +16,33 @@ BLOCK_VALUES = 1 << 21
 DEEPEST = 100
 
 
+def read_paths(X: Array) -> list[np.ndarray]:
+    """Every path as an array of points and channels, checked."""
+    paths: list[np.ndarray] = []
+    for i, x in enumerate(X):
+        try:
+            path = np.asarray(as_numpy(x) if is_array(x) else x, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise type(error)(
+                f"X[{i}] is not a path, an array of points and channels ({error})."
+            ) from None
+        path = path[:, None] if path.ndim == 1 else path
+        require(
+            path.ndim == 2 and path.size > 0,
+            f"X[{i}] has shape {path.shape}: a path needs one row per point, one column per "
+            "channel, and at least one of each.",
+        )
+        bad = np.flatnonzero(~np.isfinite(path).all(axis=1))
+        require(not len(bad), f"X[{i}] has NaN or infinity at point {bad[:1]}.")
+        require(
+            not paths or path.shape[1] == paths[0].shape[1],
+            f"X[{i}] has {path.shape[1]} channels, X[0] has {paths[0].shape[1] if paths else 0}"
+            ": all paths need the same.",
+        )
+        paths.append(path)
+    return paths
+
+
 class Signature(ObjectKernel):
     """Compare time series, trajectories or pen strokes by the shape of the path they draw.
 
@@ -67,38 +94,10 @@ class Signature(ObjectKernel):
     def is_psd(self) -> bool | None:
         return True
 
-    # --- paths ------------------------------------------------------------------------------------
-
-    def paths(self, X: Array) -> list[np.ndarray]:
-        """Every path as an array of points and channels, checked."""
-        paths: list[np.ndarray] = []
-        for i, x in enumerate(X):
-            try:
-                path = np.asarray(as_numpy(x) if is_array(x) else x, dtype=np.float64)
-            except (TypeError, ValueError) as error:
-                raise type(error)(
-                    f"X[{i}] is not a path, an array of points and channels ({error})."
-                ) from None
-            path = path[:, None] if path.ndim == 1 else path
-            require(
-                path.ndim == 2 and path.size > 0,
-                f"X[{i}] has shape {path.shape}: a path needs one row per point, one column per "
-                "channel, and at least one of each.",
-            )
-            bad = np.flatnonzero(~np.isfinite(path).all(axis=1))
-            require(not len(bad), f"X[{i}] has NaN or infinity at point {bad[:1]}.")
-            require(
-                not paths or path.shape[1] == paths[0].shape[1],
-                f"X[{i}] has {path.shape[1]} channels, X[0] has {paths[0].shape[1] if paths else 0}"
-                ": all paths need the same.",
-            )
-            paths.append(path)
-        return paths
-
     # --- the map ----------------------------------------------------------------------------------
 
     def features(self, X: Array) -> Array:
-        paths = self.paths(X)
+        paths = read_paths(X)
         channels = paths[0].shape[1]
         scale = as_numbers(self.length_scale)
         require(
@@ -142,7 +141,7 @@ class Signature(ObjectKernel):
         return squared_lengths(self.features(X))
 
     def rounding(self, S: Array) -> float:
-        longest = max(len(path) for path in self.paths(S))
+        longest = max(len(path) for path in read_paths(S))
         return 4.0 + int(self.depth) * (2.0 + longest**0.5)
 
 

@@ -70,10 +70,10 @@ class OnFeatures(Unary):
 
     def against(self, S: Array) -> Tile:
         inner = self.kernel.against(self.kernel.landmarks(self.image(S)))
-        return lambda rows, columns=ALL: inner(self.image(rows), columns)
+        return lambda rows, columns=ALL: finite_values(self, inner, self.image(rows), columns)
 
     def diagonal(self, X: Array) -> Array:
-        return self.kernel.diagonal(self.image(X))
+        return finite_values(self, self.kernel.diagonal, self.image(X))
 
     def magnitude(self, X: Array) -> Array:
         return self.kernel.magnitude(self.image(X))
@@ -154,12 +154,15 @@ class Rescaled(Unary):
         def tile(rows, columns=ALL):
             t = inner(rows, columns)
             t *= self.factors(rows)[:, None] * right[:, columns]  # as one: symmetric to the bit
-            return checked_values(t, self)
+            return t
 
-        return tile
+        return lambda rows, columns=ALL: finite_values(self, tile, rows, columns)
 
     def diagonal(self, X: Array) -> Array:
-        return checked_values(self.kernel.diagonal(X) * self.factors(X) ** 2, self)
+        return finite_values(self, self._diagonal, X)
+
+    def _diagonal(self, X):
+        return self.kernel.diagonal(X) * self.factors(X) ** 2
 
     def magnitude(self, X: Array) -> Array:
         return self.kernel.magnitude(X) * self.factors(X) ** 2
@@ -206,7 +209,7 @@ class Normalized(Unary):
 
     def lengths(self, X: Array) -> Array:
         """sqrt k(x, x); 1 for a point at the origin of feature space, which stays there."""
-        d = self.kernel.diagonal(X)
+        d = finite_values(self.kernel, self.kernel.diagonal, X)
         xp = namespace(d)
         smallest = float(xp.min(d))
         require(
@@ -214,7 +217,6 @@ class Normalized(Unary):
             f"Normalized needs k(x, x) >= 0, and {self.kernel!r} reaches {smallest:.4g}: it is not "
             "a kernel on this data.",
         )
-        checked_values(d, self.kernel)
         tiny = float(xp.finfo(d.dtype).smallest_normal)
         require(
             not bool(xp.any((d > 0) & (d < tiny))),
@@ -229,9 +231,9 @@ class Normalized(Unary):
         def tile(rows, columns=ALL):
             t = inner(rows, columns)
             t /= self.lengths(rows)[:, None] * right[:, columns]  # as one: symmetric to the bit
-            return checked_values(t, self)
+            return t
 
-        return tile
+        return lambda rows, columns=ALL: finite_values(self, tile, rows, columns)
 
     def diagonal(self, X: Array) -> Array:
         d = self.kernel.diagonal(X)
@@ -267,8 +269,10 @@ class Normalized(Unary):
         return (F / self._onnx_lengths(X)).of_width(F.width)
 
 
-def checked_values(values, kernel):
-    """Kernel values that came out, refused where they overflowed."""
+def finite_values(kernel, compute, *arguments):
+    """Kernel values as `compute` gives them, refused where they overflowed."""
+    with np.errstate(over="ignore", invalid="ignore"):  # the error says more
+        values = compute(*arguments)
     xp = namespace(values)
     require(
         bool(xp.all(xp.isfinite(values))),

@@ -46,11 +46,12 @@ class Targets:
     def _of_classes(cls, y, weights):
         if y.ndim != 1:
             raise ValueError(f"classes come as one column, got y of shape {y.shape}.")
+        check_classes(y)
         classes, position = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
-                f"y holds 1 class only, {classes[0]!r}: there is nothing to predict. At least 2 "
-                "classes are needed."
+                f"y holds 1 class only, {classes.tolist()[0]!r}: there is nothing to predict. At "
+                "least 2 classes are needed."
             )
         columns = np.zeros((len(y), len(classes)))
         columns[np.arange(len(y)), position] = 1.0
@@ -130,6 +131,20 @@ def as_generator(random_state: Any) -> np.random.Generator:
         raise ValueError(
             f"random_state must be a non-negative integer or None, got {random_state!r}."
         ) from None
+
+
+def check_classes(y: np.ndarray) -> None:
+    """Refuse classes that cannot be told apart: missing ones, and texts beside numbers."""
+    if y.dtype.kind != "O":
+        return
+    missing = sum(value is None for value in y)
+    if missing:
+        raise ValueError(f"y has no class in {missing} of {len(y)} rows (None): leave them out.")
+    if any(isinstance(value, str) for value in y) and not all(isinstance(v, str) for v in y):
+        kinds = ", ".join(sorted({type(value).__name__ for value in y}))
+        raise ValueError(
+            f"y holds classes of several types ({kinds}): write all of them in one, such as str."
+        )
 
 
 def _looks_like_classes(y):

@@ -30,12 +30,12 @@ class Partitions:
     """The blocks of rows of a Dask array or DataFrame, as delayed objects."""
 
     def __init__(self, X, name="X"):
-        self.frame = is_dask_frame(X) and hasattr(X, "columns")
+        self.frame = is_dask_frame(X) and hasattr(X, "columns") and X.ndim == 2
         if not self.frame and not (hasattr(X, "chunks") and X.ndim == 2):
             raise TypeError(
                 f"{name} must be a 2-D Dask array or a Dask DataFrame, got {type(X).__name__}"
                 f"{f' with {X.ndim} dimension(s)' if hasattr(X, 'ndim') else ''}: convert it, for "
-                "example with to_dataframe() or reshape."
+                "example with to_frame(), to_dataframe() or reshape."
             )
         self.given = X
         self.X = X if self.frame else _whole_rows(X)

@@ -68,6 +68,7 @@ def solve_iteratively(
     *,
     tol: float = 1e-4,
     rank: int | None = None,
+    landmark_tol: float | None = None,
     pivots: str = "random",
     max_iter: int = 500,
     memory_limit=None,
@@ -94,7 +95,10 @@ def solve_iteratively(
     tol : float, default=1e-4
         Stop when the certified error of every function is at most tol times its own norm.
     rank : int or None
-        Landmarks of the preconditioner; None: from the number of points and the memory.
+        Landmarks of the preconditioner, at most; None: from the number of points and the memory.
+    landmark_tol : float or None
+        Fewer landmarks will do where they leave at most this share of every k(x, x); None: where
+        they leave little beside alpha.
     pivots : "random", "greedy" or "uniform"
         How they are chosen.
     max_iter : int, default=500
@@ -152,6 +156,7 @@ def solve_iteratively(
         alphas,
         weights,
         rank,
+        landmark_tol,
         pivots,
         limit,
         n_jobs,

@@ -14,9 +14,10 @@ from mercer import RBF, KernelMap, KernelPCA, Linear, Polynomial, Sigmoid, Spect
 from mercer.explore.compare import comparison
 from mercer.explore.live import beliefs, pictures, scores
 from mercer.explore.live.data import Explored
+from mercer.explore.live.kept import MOST_KEPT
 from mercer.explore.live.knobs import knobs_of, turned
 from mercer.explore.live.rows import neighbours
-from mercer.explore.live.session import MOST_KEPT, Session
+from mercer.explore.live.session import REST, Session
 from mercer.explore.live.space import FINE, space_of
 
 
@@ -41,7 +42,7 @@ def answers(session, **request):
     """All updates of one request, merged: the last word on everything."""
     merged = {}
     for update in session.answer(request):
-        merged |= update
+        merged |= update or {}
     return merged
 
 
@@ -117,7 +118,7 @@ def test_discriminant_axes_solve_the_generalised_problem(iris):
 def test_few_landmarks_say_what_they_miss(rng):
     X = rng.normal(size=(FINE + 100, 4))
     data = Explored.of(X, None, RBF())
-    coarse = space_of(RBF(0.5), data, np.arange(50))
+    coarse = space_of(RBF(0.5), data, X[:50])
     assert coarse.rank == 50
     assert not coarse.exact
     F = coarse.kernel_map.transform(X)
@@ -139,8 +140,8 @@ def test_the_certificate_holds(session):
     found = answers(session, do="hello")["certificate"]
     some = np.linspace(0, 149, 60).astype(int)
     X = session.data.X[some]
-    F = session.space.kernel_map.transform(X)
-    assert np.abs(F @ F.T - session.space.kernel_map.kernel_(X)).max() <= found["bound"]
+    F = session.moving.space.kernel_map.transform(X)
+    assert np.abs(F @ F.T - session.moving.space.kernel_map.kernel_(X)).max() <= found["bound"]
     assert found["bound"] < 1e-6
 
 
@@ -173,11 +174,11 @@ def test_tsne_goes_on_from_its_last_state(session):
     pytest.importorskip("openTSNE", reason="openTSNE is not installed: mercer[tsne]")
     answers(session, do="hello")
     answers(session, do="view", view="t-SNE")
-    before = session.plane.points
+    before = session.moving.plane.points
     first = next(
-        u for u in session.answer({"do": "turn", "knob": "gamma", "value": 0.3}) if "points" in u
+        u for u in session.answer({"do": "turn", "knob": "gamma", "value": 0.3}) if "sketch" in u
     )
-    moved = np.column_stack([first["points"]["x"], first["points"]["y"]])
+    moved = np.column_stack([first["sketch"]["x"], first["sketch"]["y"]])
     assert np.abs(moved - before).max() < 0.5
     assert np.corrcoef(moved[:, 0], before[:, 0])[0, 1] > 0.95
 
@@ -185,7 +186,7 @@ def test_tsne_goes_on_from_its_last_state(session):
 def test_rows_that_tsne_does_not_move_follow_their_neighbours(monkeypatch, iris):
     pytest.importorskip("openTSNE", reason="openTSNE is not installed: mercer[tsne]")
     monkeypatch.setattr(pictures, "MOVED", 60)
-    moving = pictures.MovingTSNE(iris)
+    moving = pictures.MovingTSNE(np.arange(150))
     *_, plane = moving.frames(space_of(RBF(), iris))
     assert plane.points.shape == (150, 2)
     setosa = plane.points[iris.codes == 0]
@@ -223,11 +224,15 @@ def _two(data):
 def test_a_turned_knob_is_answered_coarse_first_with_its_number(session):
     answers(session, do="hello")
     updates = list(session.answer({"do": "turn", "knob": "gamma", "value": 0.25, "id": 7}))
-    stages = [u["stage"] for u in updates if "stage" in u]
+    stages = [u["stage"] for u in updates if "stage" in (u or ())]
     assert stages == ["coarse", "fine"]
     assert updates[0]["answers"] == 7
     assert session.kernel == RBF(0.25)
-    assert updates[0]["points"]["x"].shape == (150,)
+    assert updates[0]["sketch"]["x"].shape == (150,)
+    # What takes longer waits until the hand rests.
+    resting = [bool(u == REST) for u in updates].index(True)
+    assert "numbers" in {key for u in updates[:resting] for key in u or ()}
+    assert not any("points" in (u or ()) for u in updates[:resting])
 
 
 def test_curves_are_scores_along_the_knob(session):
@@ -321,7 +326,7 @@ def test_a_click_finds_the_row_or_asks_what_would_be_there(rng):
     X = rng.normal(size=(60, 2))
     session = Session(Explored.of(X, np.where(X[:, 0] > 0, "r", "l"), Linear()), Linear())
     answers(session, do="hello")
-    x, y = session.plane.points[11]
+    x, y = session.moving.plane.points[11]
     on = answers(session, do="tap", x=float(x), y=float(y), reach=0.01)
     assert on["about_point"]["row"] == 11
     assert on["about_point"]["label"] == session.data.label(11)
@@ -361,7 +366,7 @@ def test_spaces_are_kept_and_compared_by_the_rules_of_the_comparison(session):
     answers(session, do="type", expression="Linear()")
     kept = answers(session, do="keep")
     assert [k["name"] for k in kept["kept"]] == ["RBF()", "Linear()"]
-    assert kept["points"]["x1"].any()
+    assert kept["kept_points"]["x1"].any()
     found = answers(session, do="compare")["comparison"]
     assert {row["name"] for row in found["rows"] if row["kernel"]} == {"RBF()", "Linear()"}
     assert "150 rows" in found["headline"]
@@ -379,8 +384,8 @@ def test_the_code_makes_the_model_that_was_judged(session):
     answers(session, do="turn", knob="gamma", value=0.3)
     names = {"X": session.data.X, "y": session.data.target}
     exec(session.code(), names)  # the page's own lines
-    w, b = session.space.path.coefficients(session.space.alpha)
-    decided = (session.space.kernel_map.transform(session.data.X) @ w + b).argmax(axis=1)
+    w, b = session.moving.space.path.coefficients(session.moving.space.alpha)
+    decided = (session.moving.space.kernel_map.transform(session.data.X) @ w + b).argmax(axis=1)
     assert (names["model"].predict(session.data.X) == np.array(session.data.classes)[decided]).all()
 
 

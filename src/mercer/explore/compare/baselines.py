@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -20,9 +21,13 @@ from .scores import Judge, Scored
 
 CONSTANT_CLASS, CONSTANT_NUMBER = "most frequent class", "mean"
 LOGISTIC, LINEAR, BOOSTING = "logistic regression", "linear regression", "gradient boosting"
-# For texts: the same linear models on counts of their short substrings.
-LOGISTIC_NGRAMS, LINEAR_NGRAMS = f"{LOGISTIC} on n-grams", f"{LINEAR} on n-grams"
-ORDINARY = (LOGISTIC, LINEAR, BOOSTING, LOGISTIC_NGRAMS, LINEAR_NGRAMS)
+# The same linear models on texts, by counts of their short substrings, and on tables with objects.
+NGRAMS, NUMBERS = "n-grams", "numbers"
+PARTS = (NGRAMS, NUMBERS, f"{NGRAMS} and {NUMBERS}")
+ORDINARY = (
+    *(LOGISTIC, LINEAR, BOOSTING),
+    *(f"{model} on {part}" for model in (LOGISTIC, LINEAR) for part in PARTS),
+)
 # Trees of all classes together; more classes get fewer rounds.
 MOST_TREES = 1000
 # Entries that a sparse matrix may have when written out for the trees.
@@ -42,17 +47,25 @@ class Baseline(Scored):
 def ordinary_models(sample, advance=lambda: None) -> list[Baseline]:
     """Scores of a constant, a linear model and boosted trees.
 
-    Texts get a linear model on their n-grams, other objects a constant alone.
+    Texts get a linear model on their n-grams, and tables one on the n-grams and numbers in them.
+    For other objects there is a constant alone, which a note says.
     """
     classes = sample.task == CLASSES
     models: dict = {CONSTANT_CLASS if classes else CONSTANT_NUMBER: None}
     X = numbers(sample)
     if X is not None:
         models |= _ordinary(sample)
-    else:
+    elif texts(sample.X) is not None:
         X = texts(sample.X)
-        if X is not None:
-            models |= _on_ngrams(sample)
+        models |= _linear(sample, _counts(), NGRAMS)
+    elif texts_and_numbers(sample.X) is not None:
+        X = sample.X
+        models |= _linear(sample, *_of_columns(*texts_and_numbers(X)))
+    elif not sample.gram and not scipy.sparse.issparse(sample.X):
+        sample.notes.append(
+            "The points are neither numbers nor texts: the only model beside the kernels is a "
+            "constant answer."
+        )
     return [_scored(name, model, sample, X, advance) for name, model in models.items()]
 
 
@@ -81,13 +94,44 @@ def texts(X):
     return list(X) if all(isinstance(text, str) for text in X) else None
 
 
-def _on_ngrams(sample):
-    counts = TfidfVectorizer(analyzer="char", ngram_range=(1, 3), sublinear_tf=True, min_df=2)
+def texts_and_numbers(X):
+    """Names of the columns of a frame with texts, and with numbers; None where there are none.
+
+    Other columns, such as graphs, are left out.
+    """
+    if not is_frame(X) or not all(isinstance(name, str) for name in X.columns):
+        return None
+    words, values = [], []
+    for name in X.columns:
+        column = X[name].to_numpy()
+        if column.dtype.kind in "fiub":
+            if np.isfinite(column.astype(float)).all():
+                values.append(name)
+        # Of a column that is mostly empty, a fold might hold no letter.
+        elif all(isinstance(text, str) for text in column) and np.mean(column != "") > 0.5:
+            words.append(name)
+    return (words, values) if words or values else None
+
+
+def _counts():
+    return TfidfVectorizer(analyzer="char", ngram_range=(1, 3), sublinear_tf=True, min_df=2)
+
+
+def _of_columns(words, values):
+    """A transformer of columns of texts and columns of numbers, and what it makes of them."""
+    steps = [(_counts().set_params(min_df=1), name) for name in words]
+    if values:
+        steps.append((StandardScaler(), values))
+    made = [part for part, columns in ((NGRAMS, words), (NUMBERS, values)) if columns]
+    return make_column_transformer(*steps), " and ".join(made)
+
+
+def _linear(sample, transformer, part):
     if sample.task == CLASSES:
         model = LogisticRegression(C=10.0, class_weight="balanced", max_iter=300)
-        return {LOGISTIC_NGRAMS: make_pipeline(counts, model)}
+        return {f"{LOGISTIC} on {part}": make_pipeline(transformer, model)}
     # The sparse solver has no leave-one-out: a penalty that suits rows of length one.
-    return {LINEAR_NGRAMS: make_pipeline(counts, Ridge(alpha=1.0))}
+    return {f"{LINEAR} on {part}": make_pipeline(transformer, Ridge(alpha=1.0))}
 
 
 def _ordinary(sample):

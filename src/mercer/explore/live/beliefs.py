@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...engine.arrays import as_numpy
+from ...engine.threads import one_blas_thread
 from ...kernels import Kernel
 from .data import Explored
 
@@ -27,13 +28,14 @@ def believed(kernel: Kernel, data: Explored, columns: list[int]) -> dict[str, An
     size = ALONG if len(columns) == 1 else ACROSS
     axes = [np.linspace(low, high, size) for low, high in ends]
     grid = np.stack([g.ravel() for g in np.meshgrid(*axes)], axis=1)
-    points = np.tile(np.median(data.X, axis=0), (len(grid), 1))
+    points = np.tile(data.medians, (len(grid), 1))
     points[:, columns] = grid
-    K = np.asarray(as_numpy(data.bound(kernel)(points)), dtype=float)
-    values, U = np.linalg.eigh((K + K.T) / 2)
     count = DRAWN if len(columns) == 1 else 1
     noise = np.random.default_rng(4).normal(size=(len(grid), count))
-    drawn = U @ (np.sqrt(np.maximum(values, 0.0))[:, None] * (U.T @ noise))
+    with one_blas_thread():  # a small matrix
+        K = np.asarray(as_numpy(data.bound(kernel)(points)), dtype=float)
+        values, U = np.linalg.eigh((K + K.T) / 2)
+        drawn = U @ (np.sqrt(np.maximum(values, 0.0))[:, None] * (U.T @ noise))
     most = float(np.abs(drawn).max()) or 1.0
     found: dict[str, Any] = {
         "names": [data.names[j] for j in columns],

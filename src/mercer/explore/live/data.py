@@ -1,6 +1,7 @@
 """The rows that are explored: points for kernels, their target, and what is shown of a row."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -107,6 +108,11 @@ class Explored:
             target_name="target" if target_name is None else str(target_name),
             notes=list(sample.notes),
         )
+
+    @cached_property
+    def medians(self) -> np.ndarray:
+        """The median of each column of X."""
+        return np.median(self.X, axis=0)
 
     def __len__(self) -> int:
         return len(self.rows)

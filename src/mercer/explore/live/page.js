@@ -4,13 +4,15 @@
   const doc = window.Bokeh && Bokeh.documents[0];
   const space = doc && doc.get_model_by_name("space");
   if (!space || !Bokeh.index.roots.length) { setTimeout(start, 30); return; }
-  const [ask, told] = space.tags;
+  const [ask, marks, look] = space.tags;
   const points = doc.get_model_by_name("points");
+  const sketch = makeSketch(space, points, look instanceof Map ? Object.fromEntries(look) : look);
   const $ = (id) => document.getElementById(id);
   const knobs = new Map();
-  const timing = window.mercerTiming = [];
+  // Milliseconds from each move of a slider to its first picture, and to that of all points.
+  const timing = window.mercerTiming = [], fullTiming = window.mercerFullTiming = [];
   // Requests are numbered from the time of opening: a page that is opened again says something new.
-  let about = {}, number = Date.now(), outstanding = null, next = null, matrixRows = [], lastMatrix = null, lastBelief = null;
+  let about = {}, number = Date.now(), outstanding = null, next = null, last = null, lastMatrix = null, lastBelief = null;
 
   // --- small parts ------------------------------------------------------------------------------
 
@@ -43,28 +45,31 @@
     return request.id;
   }
   // One position of a knob at a time is on its way; of those in between only the last counts.
-  function turn(knob, value) {
-    next = {do: "turn", knob, value};
+  function turn(knob, value, since) {
+    next = {request: {do: "turn", knob, value}, since};
     if (outstanding === null) flush();
   }
   function flush() {
     if (!next) return;
-    const request = next;
+    const {request, since} = next;
     next = null;
-    outstanding = {id: 0, since: performance.now()};
-    outstanding.id = send(request);
-    const mine = outstanding.id;
-    setTimeout(() => { if (outstanding && outstanding.id === mine) { outstanding = null; flush(); } }, 3000);
+    outstanding = last = {id: send(request), since};
+    const mine = outstanding;
+    setTimeout(() => { if (outstanding === mine) { outstanding = null; flush(); } }, 10000);
   }
+  // What was drawn is on the screen when the frame after the next one begins.
+  function onScreen(then) { requestAnimationFrame(() => requestAnimationFrame(then)); }
   function answered(id) {
     if (!outstanding || id !== outstanding.id) return;
-    const since = outstanding.since;
-    // The picture is on the screen after the frame that draws it.
-    requestAnimationFrame(() => setTimeout(() => {
+    const {since} = outstanding;
+    onScreen(() => {
       timing.push(performance.now() - since);
       outstanding = null;
       flush();
-    }));
+    });
+  }
+  function allDrawn(id) {
+    if (last && id === last.id) { fullTiming.push(performance.now() - last.since); last = null; }
   }
 
   // --- knobs ------------------------------------------------------------------------------------
@@ -98,17 +103,17 @@
       knobs.set(knob.name, entry);
       slider.value = Math.round(place(knob, knob.value) * steps);
       slider.setAttribute("aria-valuetext", digits(knob.value, 4));
-      const moved = (value) => {
+      const moved = (value, event) => {
         entry.value = value;
         shown.textContent = digits(value, 4);
         slider.setAttribute("aria-valuetext", digits(value, 4));
         showCurve(entry);
-        turn(knob.name, value);
+        turn(knob.name, value, event.timeStamp);
       };
-      slider.addEventListener("input", () => moved(valueAt(knob, slider.value / steps)));
-      back.addEventListener("click", () => {
+      slider.addEventListener("input", (event) => moved(valueAt(knob, slider.value / steps), event));
+      back.addEventListener("click", (event) => {
         slider.value = Math.round(place(knob, knob.mark) * steps);
-        moved(knob.whole ? Math.round(knob.mark) : Number(knob.mark.toPrecision(4)));
+        moved(knob.whole ? Math.round(knob.mark) : Number(knob.mark.toPrecision(4)), event);
       });
       showCurve(entry);
       if (old === knob.name) slider.focus();
@@ -151,7 +156,7 @@
       $("build").hidden = !a.offered.length;
       $("metric-label").hidden = !a.metric_possible;
       options($("belief-a"), a.names);
-      options($("belief-b"), a.names, "no second column");
+      options($("belief-b"), a.names, "no other");
     },
     views(names) {
       $("views").replaceChildren();
@@ -185,12 +190,23 @@
         make("i", null, {style: "width: " + Math.max(2, 100 * share) + "%", title: percent(share)}, line);
       }
     },
-    stage(name) { $("stage").textContent = name === "coarse" ? "a first look" : ""; },
+    drawn(rows) { sketch.use(rows); about.drawn = rows ? rows.length : null; },
+    stage(name) {
+      const some = about.drawn ? " at " + about.drawn + " of " + about.rows + " rows" : "";
+      $("stage").textContent = name === "coarse" ? "a first look" + some : "";
+    },
+    kept_points(found) {
+      const {x, y, ...shared} = points.data;
+      for (let i = 0; $("kept-" + i); i++) {
+        const still = doc.get_model_by_name("kept" + i).renderers[0].data_source;
+        if (found["x" + i]) still.setv({data: {...shared, x: found["x" + i], y: found["y" + i]}}, {sync: false});
+      }
+    },
     numbers(n) {
       $("score").textContent = n.score === null ? n.dimension.toFixed(1) : n.score.toFixed(3);
       $("score-name").textContent = n.score === null ? "effective dimensions" : "leave-one-out " + n.score_name;
       const facts = [["rank", (n.rank_is_bound ? "at least " : "") + n.rank], ["effective dimensions", n.dimension.toFixed(1)]];
-      if (n.score !== null && about.task === "classes") facts.unshift(["wrong when left out", n.wrong + " of " + about.rows]);
+      if (n.score !== null && about.task === "classes") facts.unshift(["wrong when left out", n.wrong + " of " + n.rows]);
       if (n.alpha !== null) facts.push(["penalty", digits(n.alpha)]);
       facts.push(["a kernel?", {"by construction": "by construction", "not refuted": "not refuted here", "refuted": "no: repaired here"}[n.validity]]);
       facts.push(["landmarks miss", n.exact ? "nothing" : percent(n.missed) + " (worst row " + percent(n.worst) + ")"]);
@@ -200,7 +216,7 @@
       if (keep) certificate(keep.dataset.certificate);
     },
     certificate(c) {
-      certificate(c.bound === null ? "none: repaired" : "error below " + digits(c.bound, 2) + " k(x, x)");
+      certificate(c.bound === null ? "none: repaired" : "error below " + digits(c.bound, 2) + "\u00a0k(x,\u00a0x)");
     },
     findings(list) {
       $("findings").replaceChildren();
@@ -236,7 +252,7 @@
       link.click();
     },
     code(text) { document.querySelector("#code pre").textContent = text; },
-    error(text) { $("error").textContent = text; $("error").hidden = false; $("status").textContent = "";
+    error(text) { sketch.hide(); $("error").textContent = text; $("error").hidden = false; $("status").textContent = "";
                   if (outstanding) { outstanding = null; flush(); } },
     status(text) { $("status").textContent = text; },
     busy(on) { $("status").classList.toggle("busy", on); if (!on) $("status").textContent = ""; else if (!$("status").textContent) $("status").textContent = "refining"; },
@@ -259,18 +275,21 @@
     canvas.width = width;
     canvas.height = height;
     const context = canvas.getContext("2d"), image = context.createImageData(width, height);
-    for (let i = 0; i < width * height; i++) image.data.set([...colour(i), 255], 4 * i);
+    for (let i = 0, j = 0; i < width * height; i++) {
+      const [red, green, blue] = colour(i);
+      image.data[j++] = red; image.data[j++] = green; image.data[j++] = blue; image.data[j++] = 255;
+    }
     context.putImageData(image, 0, 0);
     return context;
   }
   const TABLE = Array.from({length: 256}, (_, i) => ramp(i / 255));
   function showMatrix() {
     if (!lastMatrix) return;
-    const {size, rows, bytes, low, high} = lastMatrix, values = atob(bytes);
-    const context = paint($("matrix"), size, size, (i) => TABLE[values.charCodeAt(i)]);
+    const {size, values, low, high} = lastMatrix;
+    const context = paint($("matrix"), size, size, (i) => TABLE[values[i]]);
     const chosen = new Set(points.selected.indices);
     context.fillStyle = "#ff2d2d";
-    rows.forEach((row, i) => { if (chosen.has(row)) { context.fillRect(0, i, 3, 1); context.fillRect(i, 0, 1, 3); } });
+    about.matrix_rows.forEach((row, i) => { if (chosen.has(row)) { context.fillRect(0, i, 3, 1); context.fillRect(i, 0, 1, 3); } });
     $("matrix-note").textContent = size + " rows" + (about.task === "classes" ? " by class" : "") + ", " + digits(low) + " to " + digits(high);
   }
   function showBelief() {
@@ -431,13 +450,18 @@
   $("kept").addEventListener("click", (event) => { const p = event.target.dataset.place; if (p !== undefined) send({do: "drop", place: Number(p)}); });
   $("copy").addEventListener("click", () => navigator.clipboard && navigator.clipboard.writeText(document.querySelector("#code pre").textContent));
 
-  told.properties.data.change.connect(() => {
-    const text = told.data.update && told.data.update[0];
-    if (!text) return;
-    const update = JSON.parse(text);
+  doc.on_message("mercer", ([text, ...arrays]) => {
+    const update = JSON.parse(text, (_, value) => value && value.array !== undefined ? arrays[value.array] : value);
+    // The picture first, so that it is not kept waiting by anything else.
+    if (update.sketch) sketch.show(update.sketch, update.marks);
+    if (update.sketch && update.answers) answered(update.answers);
+    if (update.marks && !update.sketch) marks.setv({data: update.marks}, {sync: false});
+    if (update.points) {
+      sketch.end(() => { answered(update.answers); allDrawn(update.answers); });
+      points.setv({data: {...points.data, ...update.points}}, {sync: false});
+    }
     for (const [key, value] of Object.entries(update)) if (shows[key]) shows[key](value);
-    if (update.answers !== undefined && update.answers !== null) answered(update.answers);
-    if (update.numbers) document.documentElement.dataset.ready = "true";
+    if (update.points) document.documentElement.dataset.ready = "true";
   });
   send({do: "hello"});
 })();

@@ -7,18 +7,21 @@ from typing import Any
 
 import numpy as np
 from bokeh.document import Document
+from bokeh.document.events import MessageSentEvent
 from bokeh.models import ColumnDataSource, HoverTool, Range1d
 from bokeh.plotting import figure
 from jinja2 import Environment, FileSystemLoader
 
 from ..plots.style import MOST_IN_LEGEND, looks
 from ..report.figures import IMAGE, TOOLTIP, WRONG, appearance
-from .session import MOST_KEPT, Session, Update
+from .kept import MOST_KEPT
+from .moving import Update
+from .session import Session
 from .worker import Worker
 
 HERE = Path(__file__).parent
-# Beyond so many points the browser draws them with WebGL.
-MANY = 4000
+# The kind of message by which the server tells the page what is new.
+MESSAGE = "mercer"
 # Shapes of the legend as characters.
 SIGNS = {"o": "●", "^": "▲", "s": "■", "D": "◆", "v": "▼", "P": "✚", "X": "✖", "*": "★"}
 # Points lie between -1 and 1; the tools stand on the right, inside the picture.
@@ -26,12 +29,15 @@ REACH, TOOLS = 1.15, 0.08
 
 
 def source_of(session: Session) -> ColumnDataSource:
-    """Everything about every point, once; pictures that share it share their selection."""
+    """Everything about every point that stays; the page's script adds where points lie."""
     data = session.data
     n = len(data)
     images, texts = data.described()
     colours, shapes = appearance(data.target, n)
+    nowhere = np.full(n, np.nan, dtype=np.float32)
     columns: dict[str, Any] = {
+        "x": nowhere,
+        "y": nowhere,
         "colour": colours,
         "shape": shapes,
         "label": [data.label(i) for i in range(n)],
@@ -41,18 +47,14 @@ def source_of(session: Session) -> ColumnDataSource:
     }
     if images is not None:
         columns["image"] = images
-    places = ["", *map(str, range(MOST_KEPT))]
-    for place in places:
-        for letter in "xy":
-            columns[f"{letter}{place}"] = np.zeros(n, dtype=np.float32)
     return ColumnDataSource(columns, name="points")
 
 
-def picture(name: str, place: str, source: ColumnDataSource, hover: bool = True) -> Any:
-    """A square scatter of two columns of the source."""
-    n = len(source.data["row"])
-    size = float(np.clip(8 * (800 / n) ** 0.4, 3, 8))
-    shift = TOOLS if hover else 0.0
+def picture(
+    name: str, source: ColumnDataSource, size: float, *, images: bool, tools: bool = True
+) -> Any:
+    """A square scatter of a source."""
+    shift = TOOLS if tools else 0.0
     panel = figure(
         name=name,
         x_range=Range1d(start=shift - REACH, end=shift + REACH),
@@ -62,15 +64,15 @@ def picture(name: str, place: str, source: ColumnDataSource, hover: bool = True)
         min_border=2,
         tools="pan,wheel_zoom,lasso_select,box_select,reset",
         active_drag="lasso_select",
-        toolbar_location="right" if hover else None,
+        toolbar_location="right" if tools else None,
         toolbar_inner=True,  # so that the picture is square
-        output_backend="webgl" if n > MANY else "canvas",
+        output_backend="canvas",  # where there is no GPU, WebGL is several times slower
     )
     points = panel.scatter(
-        f"x{place}",
-        f"y{place}",
+        "x",
+        "y",
         source=source,
-        size=size if hover else max(3.0, 0.7 * size),
+        size=size,
         marker="shape",
         fill_color="colour",
         fill_alpha=0.75,
@@ -82,12 +84,13 @@ def picture(name: str, place: str, source: ColumnDataSource, hover: bool = True)
         nonselection_fill_alpha=0.14,
         nonselection_line_alpha=0.05,
     )
-    image = IMAGE if "image" in source.data else ""
+    image = IMAGE if images else ""
     panel.add_tools(
         HoverTool(renderers=[points], tooltips=TOOLTIP.format(image=image), limit=2,
                   point_policy="follow_mouse")
     )  # fmt: skip
     panel.toolbar.logo = None
+    panel.toolbar.stylesheets = [":host(.bk-inner) { background-color: transparent; }"]
     panel.axis.visible = False
     panel.grid.visible = False
     panel.background_fill_color = panel.border_fill_color = None
@@ -98,28 +101,27 @@ def picture(name: str, place: str, source: ColumnDataSource, hover: bool = True)
 def build(doc: Document, session: Session, worker: Worker) -> None:
     """Fill a new document, and connect it with the session."""
     source = source_of(session)
+    size = float(np.clip(8 * (800 / len(session.data)) ** 0.4, 3, 8))
+    images = "image" in source.data
     marks = ColumnDataSource({"x": [], "y": [], "size": []}, name="marks")
     ask = ColumnDataSource({"request": [""]}, name="ask")
-    told = ColumnDataSource({"update": [""]}, name="told")
-    space = picture("space", "", source)
+    space = picture("space", source, size, images=images)
     space.scatter(
         "x", "y", size="size", source=marks, fill_color=None, line_color="#888888", line_width=2.2
     )
-    space.tags = [ask, told]
-    kept = [picture(f"kept{i}", str(i), source, hover=False) for i in range(MOST_KEPT)]
-    for root in (space, *kept):
-        doc.add_root(root)
+    space.tags = [ask, marks, {"size": size, "wrong": WRONG}]
+    doc.add_root(space)
+    for place in range(MOST_KEPT):
+        # A source of its own, filled when a space is kept: what moves beside it costs it nothing.
+        still = ColumnDataSource({key: [] for key in source.data}, selected=source.selected)
+        small = max(3.0, 0.7 * size)
+        doc.add_root(picture(f"kept{place}", still, small, images=images, tools=False))
 
     def show(update: Update) -> None:
-        """In the server's own thread."""
-        update = dict(update)
-        points = update.pop("points", None)
-        if points is not None:
-            source.patch({name: [(slice(len(v)), v)] for name, v in points.items()})
-        found = update.pop("marks", None)
-        if found is not None:
-            marks.data = found
-        told.data = {"update": [json.dumps(_plain(update))]}
+        """In the server's own thread: a message, its arrays as they lie in memory."""
+        text, arrays = packed(update)
+        message = MessageSentEvent(doc, MESSAGE, [text, *arrays])
+        doc.callbacks.trigger_on_change(message)
 
     def listen(update: Update) -> None:
         doc.add_next_tick_callback(partial(show, update))
@@ -150,7 +152,9 @@ def build(doc: Document, session: Session, worker: Worker) -> None:
     )
     doc.template_variables.update(
         css=(HERE / "page.css").read_text(encoding="utf-8"),
-        javascript=(HERE / "page.js").read_text(encoding="utf-8"),
+        javascript="\n".join(
+            (HERE / name).read_text(encoding="utf-8") for name in ("sketch.js", "page.js")
+        ),
         colours=_legend(session),
         n_kept=MOST_KEPT,
     )
@@ -165,18 +169,24 @@ def _legend(session):
     ]
 
 
-def _plain(value):
-    """What JSON can hold; numbers that are not finite become null."""
-    if isinstance(value, dict):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(v) for v in value]
-    if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
-    if isinstance(value, (np.bool_, bool)):
-        return bool(value)
-    if isinstance(value, (np.integer, int)):
-        return int(value)
-    if isinstance(value, (np.floating, float)):
-        return float(value) if np.isfinite(value) else None
-    return value if value is None else str(value)
+def packed(update: Update) -> tuple[str, list[np.ndarray]]:
+    """(JSON, arrays): in the JSON an array is {"array": its position}."""
+    arrays: list[np.ndarray] = []
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {str(k): plain(v) for k, v in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [plain(v) for v in value]
+        if isinstance(value, np.ndarray):
+            arrays.append(value)
+            return {"array": len(arrays) - 1}
+        if isinstance(value, (np.bool_, bool)):
+            return bool(value)
+        if isinstance(value, (np.integer, int)):
+            return int(value)
+        if isinstance(value, (np.floating, float)):
+            return float(value) if np.isfinite(value) else None  # JSON has no others
+        return value if value is None else str(value)
+
+    return json.dumps(plain(update)), arrays

@@ -11,36 +11,77 @@ from .space import LiveSpace
 
 # Share of the total variance that is added within classes, so that the axes do not chase noise.
 SHRINKAGE = 1e-3
+# Directions among which two may change places.
+FOLLOWED = 8
+# The most that a plane turns between two pictures, and the cosine between the last picture and the
+# most similar one from which on the plane is turned rather than exchanged.
+STEP, ALIKE = np.deg2rad(10.0), 0.8
+RIDGE = 0.05
+# Pictures until a plane has arrived, at most.
+MOST_TURNS = 14
 # t-SNE moves so many rows; others follow their nearest neighbours among them.
 MOVED, NEIGHBOURS = 1000, 5
 # Its affinities are those of the leading components.
 COMPONENTS = 50
 # Iterations: the first ones with exaggeration, then those after each change, in small steps.
-FIRST, SETTLING, STEP = 100, 150, 10
+FIRST, SETTLING, ITERATIONS = 100, 150, 10
 
 
 @dataclass(frozen=True)
 class Plane:
     """Points of a picture: (scores @ turn) / size.
 
-    `scores` is None where the picture is not a projection (t-SNE).
+    Attributes
+    ----------
+    turn : ndarray, one row per direction of the scores and two columns
+        Orthonormal columns: the plane that is seen, and how it lies on the screen.
+    rows : ndarray or None
+        Which rows the points are, sorted; None for all rows.
+    arrived : bool
+        Whether the plane is that of the two leading directions, not one on the way to it.
     """
 
     name: str
     points: np.ndarray
     turn: np.ndarray
     size: float
-    scores: np.ndarray | None = None
+    rows: np.ndarray | None = None
+    arrived: bool = True
 
     def scores_at(self, x: float, y: float) -> np.ndarray:
         """The scores of a place in the picture."""
         return (np.array([x, y]) * self.size) @ self.turn.T
 
+    def point(self, row: int) -> tuple[float, float] | None:
+        """Where a row lies; None where it is not drawn."""
+        i = row
+        if self.rows is not None:
+            i = min(int(np.searchsorted(self.rows, row)), len(self.rows) - 1)
+            if self.rows[i] != row:
+                return None
+        return float(self.points[i, 0]), float(self.points[i, 1])
 
-def projected(name: str, space: LiveSpace, data: Explored, last: Plane | None = None) -> Plane:
-    """The two leading components, or discriminant axes, turned to match the last picture."""
-    scores = discriminant_scores(space, data) if name == DISCRIMINANT else two(space.scores(2))
-    return steady(name, scores, last, scores)
+    def at(self, rows: np.ndarray | None) -> np.ndarray:
+        """Points of these rows; None stands for all."""
+        if rows is None or self.rows is not None:
+            return self.points
+        return self.points[rows]
+
+
+def projected(
+    name: str,
+    space: LiveSpace,
+    data: Explored,
+    last: Plane | None = None,
+    rows: np.ndarray | None = None,
+) -> Plane:
+    """The two leading components, or discriminant axes, turned to match the last picture.
+
+    `space` and `data` are those of `rows`, where these are given.
+    """
+    if name == DISCRIMINANT:
+        return steady(name, discriminant_scores(space, data), last, rows)
+    return steady(name, space.scores(FOLLOWED), last, rows)
 
 
 def discriminant_scores(space: LiveSpace, data: Explored) -> np.ndarray:
@@ -57,7 +98,7 @@ def discriminant_scores(space: LiveSpace, data: Explored) -> np.ndarray:
     # Rank-deficient directions would be divided by next to nothing.
     inverse = 1.0 / (T + SHRINKAGE * T.sum() / max(1, len(data)) + np.finfo(float).tiny)
     _, U = np.linalg.eigh((R * inverse) @ R.T)
-    size = min(2, len(data.classes) - 1)
+    size = min(FOLLOWED, len(data.classes) - 1)
     axes = inverse[:, None] * (R.T @ U[:, ::-1][:, :size])
     axes /= np.maximum(np.linalg.norm(axes, axis=0), np.finfo(float).tiny)
     scores = Q @ axes
@@ -65,22 +106,66 @@ def discriminant_scores(space: LiveSpace, data: Explored) -> np.ndarray:
         scores = np.column_stack([scores, space.scores(1)])
         spread = np.maximum(scores.std(axis=0), np.finfo(float).tiny)
         scores = scores / spread
-    return two(scores)
+    return scores
 
 
 def steady(
-    name: str, raw: np.ndarray, last: Plane | None, scores: np.ndarray | None = None
+    name: str, scores: np.ndarray, last: Plane | None, rows: np.ndarray | None = None
 ) -> Plane:
-    """A picture of raw coordinates, turned or mirrored so that points stay near their last places.
+    """A picture of the first two columns that begins where the last picture ended.
 
-    The orthogonal matrix nearest to raw' last (Procrustes) loses nothing: distances are the same.
+    Within a plane the orthogonal matrix nearest to scores' last (Procrustes) turns or mirrors the
+    picture so that points stay near their last places; distances are the same. Where two directions
+    have changed places the plane itself is another one: it is approached in small turns, each an
+    orthogonal projection too, until it has arrived.
     """
-    turn = np.eye(2)
-    if last is not None and last.name == name and last.points.shape == raw.shape:
-        U, _, V = np.linalg.svd(raw.T @ last.points)
-        turn = U @ V
-    size = float(np.abs(raw @ turn).max(initial=0.0)) or 1.0
-    return Plane(name, (raw @ turn) / size, turn, size, scores)
+    if scores.shape[1] < 2:
+        scores = two(scores)
+    turn, arrived, reach = np.eye(scores.shape[1], 2), True, 1.0
+    if last is not None and last.name == name:
+        before = last.at(rows)
+        common = scores if last.rows is None or rows is not None else scores[last.rows]
+        if len(before) == len(common):
+            basis, arrived = _next_plane(common, before)
+            U, _, V = np.linalg.svd((common @ basis).T @ before)
+            turn = basis @ (U @ V)
+            if rows is not None:  # some rows reach as far as they did, not to the picture's edge
+                reach = float(np.abs(before).max(initial=0.0)) or 1.0
+    points = scores @ turn
+    size = (float(np.abs(points).max(initial=0.0)) or 1.0) / reach
+    return Plane(name, points / size, turn, size, rows, arrived)
+
+
+def _next_plane(scores, before):
+    """(orthonormal basis of the plane to show next, whether it is that of the first two columns).
+
+    The plane in which the rows look most like the last picture is turned towards that of the first
+    two columns, along the principal angles between the two, by at most STEP.
+    """
+    goal = np.eye(scores.shape[1], 2)
+    # Ridge regression of the last picture on the scores; directions of little variance may not
+    # explain it by large factors.
+    products = scores.T @ scores
+    products += RIDGE * np.sort(np.diagonal(products))[-2] * np.eye(len(products))
+    found, *_ = np.linalg.lstsq(products, scores.T @ before, rcond=None)
+    U, _, V = np.linalg.svd(found, full_matrices=False)
+    start = U @ V
+    similar = scores @ start
+    if (similar * before).sum() <= ALIKE * np.linalg.norm(similar) * np.linalg.norm(before):
+        return goal, True  # the rows have moved themselves: there is no plane to come from
+    A, cosines, B = np.linalg.svd(goal.T @ start)
+    angles = np.arccos(np.clip(cosines, -1.0, 1.0))
+    if angles.max() <= STEP:
+        return goal, True
+    share = STEP / angles.max()
+    sines = np.sin(angles)
+    parts = np.where(
+        sines > 1e-8,
+        [np.sin((1 - share) * angles), np.sin(share * angles)] / np.maximum(sines, 1e-8),
+        [[1 - share], [share]],
+    )
+    basis, _ = np.linalg.qr(start @ B.T * parts[0] + goal @ A * parts[1])
+    return basis, False
 
 
 def two(scores: np.ndarray) -> np.ndarray:
@@ -91,23 +176,31 @@ def two(scores: np.ndarray) -> np.ndarray:
 
 
 class MovingTSNE:
-    """t-SNE that goes on from its last state when the space changes."""
+    """t-SNE that goes on from its last state when the space changes.
 
-    def __init__(self, data: Explored, seed: int = 0):
-        order = np.random.default_rng(seed).permutation(len(data))
+    It moves the first MOVED rows of `order`.
+    """
+
+    def __init__(self, order: np.ndarray):
         self.rows = np.sort(order[:MOVED])
         self.state: np.ndarray | None = None
         self.iterations = 0
 
-    def frames(self, space: LiveSpace, last: Plane | None = None) -> Iterator[Plane]:
-        """Pictures while it settles; stop whenever a newer space is wanted."""
+    def frames(
+        self, space: LiveSpace, last: Plane | None = None, rows: np.ndarray | None = None
+    ) -> Iterator[Plane]:
+        """Pictures while it settles; stop whenever a newer space is wanted.
+
+        `space` is that of `rows`, sorted, which include all that move; None: of all rows.
+        """
         from openTSNE import TSNEEmbedding, affinity
 
         everyone = space.scores(COMPONENTS)
-        Phi = everyone[self.rows]
+        moved = self.rows if rows is None else np.searchsorted(rows, self.rows)
+        Phi = everyone[moved]
         n = len(Phi)
         if n < 8 or not Phi.std() > 0:
-            yield steady(TSNE, np.zeros((len(everyone), 2)), last)
+            yield steady(TSNE, np.zeros((len(everyone), 2)), last, rows)
             return
         near = affinity.PerplexityBasedNN(
             Phi, perplexity=min(PERPLEXITY, (n - 1) / 3), method="exact", n_jobs=1, random_state=0
@@ -117,16 +210,16 @@ class MovingTSNE:
             state = two(Phi)
             state = 1e-2 * state / (state[:, 0].std() or 1.0)
         moving = TSNEEmbedding(state, near, negative_gradient_method="bh", n_jobs=1, random_state=0)
-        follow = _followers(everyone, self.rows)
+        follow = _followers(everyone, moved)
         end = max(self.iterations, FIRST) + SETTLING
         while self.iterations < end:
             early = self.iterations < FIRST
             moving = moving.optimize(
-                STEP, exaggeration=12 if early else None, momentum=0.5 if early else 0.8
+                ITERATIONS, exaggeration=12 if early else None, momentum=0.5 if early else 0.8
             )
             self.state = np.array(moving)
-            self.iterations += STEP
-            last = steady(TSNE, follow(self.state), last)
+            self.iterations += ITERATIONS
+            last = steady(TSNE, follow(self.state), last, rows)
             yield last
 
 

@@ -51,8 +51,9 @@ def about_row(
     if judge is not None:
         found["predicted"] = _answer(judge.predicted[i], data)
         found["wrong"] = bool(judge.wrong[i])
-    if plane.name == PCA and plane.scores is not None:
-        found["seen"] = shown_point(point_at(plane.scores[i], space, data), data)
+    if plane.name == PCA:
+        seen = plane.scores_at(*plane.points[i])
+        found["seen"] = shown_point(point_at(seen, space, data), data)
     return found
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.base import clone
 
 from ...kernels import Kernel
 from ..compare.sampling import CLASSES
@@ -57,26 +58,51 @@ def _balanced(wrong, data):
 
 
 class Curves:
-    """The leave-one-out score along each knob, on a part of the rows."""
+    """The leave-one-out score along each knob, on a part of the rows, remembered."""
 
     def __init__(self, data: Explored, seed: int = 0):
         order = np.random.default_rng(seed).permutation(len(data))
         rows = np.sort(order[:CURVE_ROWS])
         self.data = part_of(data, rows)
-        self.landmarks = np.random.default_rng(seed).permutation(len(rows))[:CURVE_LANDMARKS]
+        chosen = np.random.default_rng(seed).permutation(len(rows))[:CURVE_LANDMARKS]
+        self.landmarks = self.data.take(chosen)
+        self._found: dict[tuple[str, str], list[tuple[float, float]]] = {}
+
+    def known(self, kernel: Kernel, knob: Knob) -> list[tuple[float, float]]:
+        """The curve where it was computed before, else an empty list."""
+        return self._found.get(_key(kernel, knob), [])
 
     def along(self, kernel: Kernel, knob: Knob) -> list[tuple[float, float]]:
-        """(value, score) pairs; values on which the kernel cannot be evaluated are left out."""
-        found = []
-        for value in knob.grid(CURVE_VALUES):
-            try:
-                space = space_of(turned(kernel, knob, value), self.data, self.landmarks)
-                result = judged(space, self.data)
-            except (ValueError, ArithmeticError, np.linalg.LinAlgError):
-                continue  # an overflow at one end of the knob
-            if result is not None and np.isfinite(result.score):
-                found.append((value, result.score))
-        return found
+        """(value, score) pairs, all other numbers as they are in the kernel.
+
+        Values on which the kernel cannot be evaluated are left out.
+        """
+        if self.data.targets is None:
+            return []
+        key = _key(kernel, knob)
+        if key not in self._found:
+            self._found[key] = [
+                (value, score)
+                for value in knob.grid(CURVE_VALUES)
+                if (score := self._score(turned(kernel, knob, value))) is not None
+            ]
+        return self._found[key]
+
+    def forget(self) -> None:
+        """Another metric: the same names stand for other kernels."""
+        self._found.clear()
+
+    def _score(self, kernel):
+        try:
+            result = judged(space_of(kernel, self.data, self.landmarks), self.data)
+        except (ValueError, ArithmeticError, np.linalg.LinAlgError):
+            return None  # an overflow at one end of the knob
+        return result.score if result is not None and np.isfinite(result.score) else None
+
+
+def _key(kernel, knob):
+    """The knob, and everything about the kernel but the knob's value."""
+    return knob.name, repr(clone(kernel).set_params(**{knob.name: 1}))
 
 
 def part_of(data: Explored, rows: np.ndarray) -> Explored:

@@ -5,6 +5,7 @@ spectrum, discriminant axes and leave-one-out errors.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -40,16 +41,28 @@ class LiveSpace:
         rho^2(x) / k(x, x) of every row: what the landmarks do not see of it.
     diagonal : ndarray
         k(x, x) of every row.
-    alpha, error : penalty with the smallest leave-one-out error, and that error; None without y
-    validity : "by construction", "not refuted" or "refuted"
+    tested : points
+        On which a kernel of unknown validity is tested.
+    alpha : float or None
+        Penalty with the smallest leave-one-out error; None without a target, or before it is found.
     """
 
     kernel_map: KernelMap
     path: RidgePath
     residuals: np.ndarray
     diagonal: np.ndarray
-    validity: str
+    tested: Any
     alpha: float | None = None
+
+    @cached_property
+    def validity(self) -> str:
+        """Whether this is a kernel: "by construction", "not refuted" or "refuted"."""
+        kernel = self.kernel_map.kernel_
+        if self.kernel_map.correction_:
+            return REFUTED
+        if kernel.is_psd is True:
+            return BY_CONSTRUCTION
+        return NOT_REFUTED if check_mercer(kernel, self.tested) else REFUTED
 
     @property
     def rank(self) -> int:
@@ -103,24 +116,34 @@ class LiveSpace:
         """Coordinates in the map of points given by their scores."""
         return np.asarray(self.path.mean) + scores @ self.axes(scores.shape[1]).T
 
+    def find_penalty(self, near: float | None = None) -> None:
+        """Search for the penalty with the smallest leave-one-out error.
 
-def space_of(
-    kernel: Kernel,
-    data: Explored,
-    landmarks: np.ndarray | None = None,
-    *,
-    near: float | None = None,
-    targets: np.ndarray | None = None,
-) -> LiveSpace:
-    """The space on given landmarks (quick), or on FINE landmarks that the kernel itself chooses.
+        `near` is the last penalty relative to the mean variance: only its neighbours are tried.
+        """
+        alphas = None if near is None else near * max(self.path.scale, 1e-300) * NEAR
+        self.alpha = self.path.best(alphas)[0]
 
-    `near` is the last penalty relative to the mean variance: only its neighbours are tried.
-    """
+
+def space_of(kernel: Kernel, data: Explored, landmarks: Any = None) -> LiveSpace:
+    """The space on given landmarks (quick), or on FINE landmarks that the kernel itself chooses."""
+    kernel_map, F = coordinates(kernel, data, landmarks)
+    space = decomposed(kernel_map, F, data)
+    if data.targets is not None:
+        space.find_penalty()
+    return space
+
+
+def coordinates(
+    kernel: Kernel, data: Explored, landmarks: Any = None
+) -> tuple[KernelMap, np.ndarray]:
+    """A fitted map, and the coordinates of all rows."""
     kernel = data.bound(kernel)
     options: dict[str, Any] = {"indefinite": "clip", "random_state": 0}
     few = len(data) <= FINE
     if landmarks is not None and not few:
-        kernel_map = KernelMap(kernel, **options).fit(data.take(landmarks))
+        # Free memory is not asked for, and no thread is started, for so little.
+        kernel_map = KernelMap(kernel, memory_limit="1GB", n_jobs=1, **options).fit(landmarks)
         F = kernel_map.transform(data.X)
     elif few or kernel.is_proven:
         most = None if few else FINE
@@ -132,26 +155,18 @@ def space_of(
         kernel_map = KernelMap(kernel, **options).fit(data.take(chosen))
         F = kernel_map.transform(data.X)
     F = np.array(as_numpy(F.toarray() if hasattr(F, "toarray") else F), dtype=float)
-    diagonal = np.asarray(as_numpy(kernel.diag(data.X)), dtype=float)
+    return kernel_map, F
+
+
+def decomposed(kernel_map: KernelMap, F: np.ndarray, data: Explored) -> LiveSpace:
+    """The space of coordinates F, which are overwritten; its penalty is not searched for yet."""
+    diagonal = np.asarray(as_numpy(kernel_map.kernel_.diag(data.X)), dtype=float)
     residuals = np.maximum(diagonal - np.einsum("ij,ij->i", F, F), 0.0)
     residuals /= np.maximum(diagonal, np.finfo(float).tiny)
     if kernel_map.correction_:
         residuals = np.zeros(len(data))  # of a corrected similarity nothing is certified
     if not F.shape[1]:  # all points at the origin
         F = np.zeros((len(data), 1))
-    given = data.targets if targets is None else targets
-    path = RidgePath(F, np.zeros((len(data), 1)) if given is None else given)
-    space = LiveSpace(kernel_map, path, residuals, diagonal, _validity(kernel, kernel_map, data))
-    if given is not None:
-        alphas = None if near is None else near * max(path.scale, 1e-300) * NEAR
-        space.alpha = path.best(alphas)[0]
-    return space
-
-
-def _validity(kernel, kernel_map, data):
-    if kernel_map.correction_:
-        return REFUTED
-    if kernel.is_psd is True:
-        return BY_CONSTRUCTION
-    few = np.arange(min(TESTED, len(data)))
-    return NOT_REFUTED if check_mercer(kernel, data.take(few)) else REFUTED
+    path = RidgePath(F, np.zeros((len(data), 1)) if data.targets is None else data.targets)
+    tested = data.take(np.arange(min(TESTED, len(data))))
+    return LiveSpace(kernel_map, path, residuals, diagonal, tested)

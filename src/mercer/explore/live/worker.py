@@ -6,7 +6,8 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .session import Session, Update
+from .moving import Update
+from .session import REST, Session
 
 log = logging.getLogger(__name__)
 
@@ -14,6 +15,8 @@ log = logging.getLogger(__name__)
 CHANGING = ("hello", "type", "build", "turn", "view", "metric")
 # Of these only the newest is answered.
 MERGED = ("turn", "select", "columns")
+# Seconds without a request after which the hand rests.
+PAUSE = 0.25
 
 
 class Worker:
@@ -50,7 +53,7 @@ class Worker:
         self._thread.join(timeout=5)
 
     def _run(self):
-        refining: Iterator[Update] | None = None
+        refining: Iterator[Update | None] | None = None
         while True:
             with self._wake:
                 while not self._waiting and refining is None and not self._stopped:
@@ -64,10 +67,16 @@ class Worker:
                     refining = self.session.answer(request)
                 elif request is not None:
                     for update in self.session.answer(request):
-                        self._tell(update)
+                        if update:
+                            self._tell(update)
                     continue
                 assert refining is not None
-                self._tell(next(refining) | {"busy": True})
+                update = next(refining)
+                if update is REST:
+                    with self._wake:
+                        self._wake.wait_for(lambda: self._waiting or self._stopped, PAUSE)
+                elif update is not None:
+                    self._tell(update | {"busy": True})
             except StopIteration:
                 refining = None
             except Exception as error:  # a fault here must not leave the page waiting for ever

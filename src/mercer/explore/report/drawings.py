@@ -9,11 +9,12 @@ import numpy as np
 import scipy.sparse
 import scipy.sparse.csgraph
 
-from ...kernels import Kernel, OnColumns, SetOf, Signature
+from ...kernels import GlobalAlignment, Kernel, OnColumns, SetOf, Signature
 from ...kernels.graphs import GraphKernel
 from ...kernels.points import is_frame
 from ..plots.style import COLOURS
 
+PATH_KERNELS = (Signature, GlobalAlignment)
 # Side of a drawing in its own units, with a margin inside.
 SIDE, MARGIN = 96, 8
 # Nodes, points of a path and members of a set that can still be seen at this size.
@@ -33,7 +34,7 @@ def of_objects(kernel: Any, X: Any) -> tuple[list[str], list[str]] | None:
         if isinstance(column, str):
             column = list(X.columns).index(column)
         X = X.to_numpy()[:, column or 0]
-    draw: Callable = _paths if isinstance(part, Signature) else _sets
+    draw: Callable = _paths if isinstance(part, PATH_KERNELS) else _sets
     if isinstance(part, GraphKernel):
         draw = _graphs
     drawn, texts = draw(part, part.points(X))
@@ -42,7 +43,7 @@ def of_objects(kernel: Any, X: Any) -> tuple[list[str], list[str]] | None:
 
 def _part(kernel, column=None):
     """The part of a kernel whose points can be drawn, and the column that it sees (or None)."""
-    if isinstance(kernel, (GraphKernel, Signature)):
+    if isinstance(kernel, (GraphKernel, *PATH_KERNELS)):
         return kernel, column
     if isinstance(kernel, SetOf):
         return (kernel, column) if kernel.kernel.kind == "vectors" else (None, None)

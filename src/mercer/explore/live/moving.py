@@ -1,0 +1,165 @@
+"""The space of the present kernel and its picture, while the kernel changes.
+
+A first look at once: few landmarks, and at most DRAWN rows. All rows, on landmarks that the kernel
+chooses itself, when there is time.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ...engine.arrays import as_numpy
+from ...engine.threads import one_blas_thread
+from ...kernels import Kernel
+from ..embeddings import PCA, TSNE
+from . import readings as read
+from .data import Explored
+from .pictures import MOST_TURNS, MovingTSNE, Plane, projected, views_for
+from .scores import Judged, judged, part_of
+from .space import COARSE, FINE, LiveSpace, coordinates, decomposed
+
+Update = dict[str, Any]
+
+# Rows of the first look.
+DRAWN = 2000
+
+
+class Moving:
+    """The last space of all rows with its picture and scores, and the picture shown now.
+
+    Updates are made in steps; after any of them the rest may be given up for a newer kernel. None
+    is a step that has nothing to tell.
+    """
+
+    def __init__(self, data: Explored):
+        order = np.random.default_rng(0).permutation(len(data))
+        self.data = data
+        self.views, self.view = views_for(data), PCA
+        # Rows of the first look, and data of these rows alone; None: all rows.
+        self.drawn = np.sort(order[:DRAWN]) if len(data) > DRAWN else None
+        self._some = data if self.drawn is None else part_of(data, self.drawn)
+        self._landmarks = order[:COARSE]
+        self._alpha: float | None = None  # the last penalty, relative to the mean variance
+        self._tsne = MovingTSNE(order[:DRAWN])
+        self.matrix_rows = read.rows_by_class(data)
+        self.space: LiveSpace | None = None
+        self.plane: Plane | None = None
+        self.judge: Judged | None = None
+        self.shown: Plane | None = None
+        self.is_whole = False  # whether `space` is that of the last kernel that was looked at
+        self._planes: Iterator[Plane] = iter(())
+
+    @property
+    def present(self) -> tuple[LiveSpace, Plane]:
+        """The space of all rows, and its picture."""
+        assert self.space is not None
+        assert self.plane is not None
+        return self.space, self.plane
+
+    def another_kernel(self) -> None:
+        """The penalty of the last kernel says nothing of the next."""
+        self._alpha = None
+
+    def first_look(self, kernel: Kernel) -> Iterator[Update]:
+        """The picture, then what is read off it."""
+        bound = self.data.bound(kernel)
+        # Matrices are small: threads of BLAS would wait for each other, and for the browser.
+        with one_blas_thread():
+            found = coordinates(bound, self._some, self.data.take(self._landmarks))
+            space = decomposed(*found, self._some)
+            shown = next(self._planes_of(space, self._some, self.drawn))
+        self.shown, self.is_whole = shown, self.drawn is None
+        if self.is_whole:
+            self.space, self.plane = space, shown
+        yield self._sketch("coarse")
+        with one_blas_thread():
+            judge = self._judged(space, self._some, near=self._alpha)
+            if self.is_whole:
+                self.judge = judge
+            wrong = {} if judge is None else {"sketch": {"wrong": judge.wrong.astype(np.uint8)}}
+            found_in_it = self._readings(space, judge, kernel)
+        yield wrong | found_in_it
+
+    def all_rows(self, kernel: Kernel) -> Iterator[Update | None]:
+        """The space of all rows; the picture turns to it, and ends with all points."""
+        space = self.space
+        if not self.is_whole or space is None or len(self.data) > FINE:
+            kernel_map, F = coordinates(kernel, self.data)
+            chosen = kernel_map.landmark_indices_
+            if chosen is not None and kernel.is_proven:
+                self._landmarks = np.asarray(as_numpy(chosen))[:COARSE]
+            yield None
+            space = decomposed(kernel_map, F, self.data)
+            yield None
+        judge = self._judged(space, self.data)
+        yield None
+        yield from self._look_at(space, judge)
+        yield self._readings(space, judge, kernel)
+
+    def look_again(self) -> Iterator[Update]:
+        """Another view of the present space."""
+        space, _ = self.present
+        yield from self._look_at(space, self.judge)
+
+    def _look_at(self, space, judge):
+        self._planes = self._planes_of(space, self.data, None)
+        for plane in self._planes:
+            self.shown = plane
+            if plane.arrived:
+                break
+            yield self._sketch("fine")
+        self.space, self.plane, self.judge = space, self.shown, judge
+        self.is_whole = True
+        yield self._all_points()
+
+    def settling(self) -> Iterator[Update]:
+        """t-SNE goes on for a while; other pictures rest."""
+        moved = False
+        for plane in self._planes:
+            self.shown = self.plane = plane
+            yield self._sketch("fine")
+            moved = True
+        if moved:
+            yield self._all_points()
+
+    def _planes_of(self, space, data, rows):
+        if self.view == TSNE:
+            yield from self._tsne.frames(space, self.shown, rows)
+            return
+        for _ in range(MOST_TURNS):
+            plane = projected(self.view, space, data, self.shown, rows)
+            yield plane
+            if plane.arrived:
+                return
+        yield projected(self.view, space, data, None, rows)
+
+    def _judged(self, space, data, near=None):
+        """Scores with the best penalty, which is remembered for the next first look."""
+        if data.targets is None:
+            return None
+        space.find_penalty(near)
+        self._alpha = space.alpha / max(space.path.scale, 1e-300)
+        return judged(space, data)
+
+    def _sketch(self, stage) -> Update:
+        assert self.shown is not None
+        x, y = self.shown.at(self.drawn).T.astype(np.float32)
+        return {"sketch": {"x": x, "y": y}, "stage": stage}
+
+    def _all_points(self) -> Update:
+        _, plane = self.present
+        x, y = plane.points.T.astype(np.float32)
+        wrong = np.zeros(len(self.data)) if self.judge is None else self.judge.wrong
+        return {
+            "points": {"x": x, "y": y, "wrong": wrong.astype(np.float32)},
+            "stage": "fine",
+        }
+
+    def _readings(self, space, judge, kernel) -> Update:
+        return {
+            "numbers": read.numbers(space, judge),
+            "spectrum": read.spectrum(space),
+            "matrix": read.matrix(space, self.matrix_rows, self.data),
+            "findings": read.findings_of(space, kernel, len(space.diagonal)),
+        }

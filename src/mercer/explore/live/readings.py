@@ -1,0 +1,92 @@
+"""What is read off a space: numbers, spectrum, findings, kernel matrix, certificate."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from ...engine.arrays import as_numpy
+from ...kernels import Kernel
+from ..compare.measures import BY_CONSTRUCTION, REFUTED
+from ..compare.verdict import findings
+from .data import Explored
+from .scores import Judged
+from .space import LiveSpace
+
+# Rows of the kernel matrix and of the certificate.
+MATRIX_ROWS, CERTIFIED = 120, 60
+# Bars of the spectrum.
+SPECTRUM = 24
+
+
+def numbers(space: LiveSpace, judge: Judged | None) -> dict[str, Any]:
+    """Score, rank, dimensions, and what the landmarks miss."""
+    return {
+        "score": None if judge is None else judge.score,
+        "score_name": None if judge is None else judge.name,
+        "wrong": 0 if judge is None else int(judge.wrong.sum()),
+        "rows": len(space.diagonal),
+        "alpha": space.alpha,
+        "rank": space.rank,
+        "rank_is_bound": not space.exact,
+        "dimension": space.effective_dimension,
+        "missed": float(space.residuals.mean()),
+        "worst": float(space.residuals.max(initial=0.0)),
+        "exact": space.exact,
+        "validity": space.validity,
+    }
+
+
+def spectrum(space: LiveSpace) -> list[float]:
+    """Shares of the variance, in percent; what the landmarks miss is in the total."""
+    total = float(space.values.sum() + space.residuals @ space.diagonal)
+    shares = 100 * space.values[:SPECTRUM] / (total or 1.0)
+    return [round(float(v), 3) for v in shares]
+
+
+def findings_of(space: LiveSpace, kernel: Kernel, n: int) -> list[str]:
+    """What is wrong with this kernel on these rows, in sentences."""
+    measures = SimpleNamespace(
+        validity=space.validity,
+        longest_share=space.longest_share,
+        effective_dimension=space.effective_dimension,
+        relative_variance=space.relative_variance,
+    )
+    return [f"{text[0].upper()}{text[1:]}." for text in findings(measures, n, kernel)]
+
+
+def matrix(space: LiveSpace, rows: np.ndarray, data: Explored) -> dict[str, Any]:
+    """k among some rows, as bytes from the smallest to the largest value."""
+    kernel = space.kernel_map.kernel_
+    K = np.asarray(as_numpy(kernel(data.take(rows))), dtype=float)
+    low, high = float(K.min()), float(K.max())
+    scaled = (K - low) / (high - low) if high > low else np.zeros_like(K)
+    return {
+        "size": len(rows),
+        "low": low,
+        "high": high,
+        "values": (255 * scaled).round().astype(np.uint8).ravel(),
+    }
+
+
+def rows_by_class(data: Explored) -> np.ndarray:
+    """Rows of the kernel matrix: a part of every class, class by class; or ordered by number."""
+    order = np.random.default_rng(1).permutation(len(data))[:MATRIX_ROWS]
+    if data.targets is None:
+        return np.sort(order)
+    key = data.codes if data.codes is not None else data.targets[:, 0]
+    return order[np.argsort(np.asarray(key)[order], kind="stable")]
+
+
+def certificate(space: LiveSpace, data: Explored) -> dict[str, Any]:
+    """A bound for the inner products of the coordinates, on some rows; None without one."""
+    if space.validity == REFUTED or space.kernel_map.correction_:
+        return {"bound": None, "proven": False, "rows": 0}
+    some = np.linspace(0, len(data) - 1, min(CERTIFIED, len(data))).astype(int)
+    bound = np.asarray(as_numpy(space.kernel_map.error_bound(data.take(some))))
+    size = float(np.sqrt(space.diagonal[some].max(initial=0.0)) ** 2) or 1.0
+    return {
+        "bound": float(bound.max()) / size,
+        "proven": space.validity == BY_CONSTRUCTION,
+        "rows": len(some),
+    }
