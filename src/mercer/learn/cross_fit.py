@@ -28,8 +28,10 @@ SMALL_ROWS, SMALL_RATIO, MOST_ROWS = 100, 20, 3000
 LEAST_ROWS, LEAST_RATIO = 50, 10
 # Landmarks of the searches without a part.
 LANDMARKS = 300
-# A candidate that learns more must lower the squared error by this share.
-GAIN = 0.01
+# A candidate that learns more must lower the mean loss by so many standard errors of the
+# differences, row by row. The loss is the squared error; for classes, whether the row is wrong:
+# squares would reward more confidence in the same classes.
+STANDARD_ERRORS = 1.0
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,12 @@ class Candidate:
     metric: str | None
     columns: np.ndarray
     predicted: np.ndarray
-    error: float
+    losses: np.ndarray
+
+    @property
+    def error(self) -> float:
+        """The mean loss of a row."""
+        return float(self.losses.mean())
 
 
 def is_small(rows: Observations, n_columns: int) -> bool:
@@ -70,10 +77,7 @@ def chosen_metric(
         for part in parts:
             rest = np.setdiff1d(np.arange(rows.n), part)
             predicted[part] = _predicted(some, rest, part, targets, kernel, metric, n_rounds, seed)
-        squares = ((predicted - as_numpy(rows.T)) ** 2).sum(axis=1)
-        weights = None if rows.weights is None else as_numpy(rows.weights)
-        error = float(np.average(squares, weights=weights))
-        return Candidate(metric, columns, predicted, error)
+        return Candidate(metric, columns, predicted, _losses(rows, predicted, targets))
 
     best = candidate(allowed[0], column_sets[0])
     for more in allowed[1:]:
@@ -83,8 +87,19 @@ def chosen_metric(
     return best
 
 
+def _losses(rows, predicted, targets):
+    """Of each row, times its weight."""
+    T = as_numpy(rows.T)
+    if targets.classes is None:
+        losses = ((predicted - T) ** 2).sum(axis=1)
+    else:
+        losses = (predicted.argmax(axis=1) != T.argmax(axis=1)).astype(float)
+    return losses if rows.weights is None else as_numpy(rows.weights) * losses
+
+
 def _better(new, best):
-    return new if new.error < (1 - GAIN) * best.error else best
+    gain = best.losses - new.losses
+    return new if gain.mean() > STANDARD_ERRORS * gain.std() / len(gain) ** 0.5 else best
 
 
 def _of_columns(rows, columns):
