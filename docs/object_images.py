@@ -73,7 +73,7 @@ def fingerprints(rng):
 
 
 def draw_string(ax, text, colour):
-    ax.text(0.02, 0.5, text[25:47], color=colour, family="monospace", va="center", fontsize=8)
+    ax.text(0.02, 0.5, text[27:43], color=colour, family="monospace", va="center", fontsize=9)
 
 
 def draw_molecule(ax, graph, colour):
@@ -115,20 +115,20 @@ def picture(name):
     make, draw, kernel, what = PICTURES[name]
     X = make(np.random.default_rng(0))
     Z = KernelPCA(n_components=2, kernel=kernel).fit_transform(X)
-    fig = plt.figure(figsize=(8, 2.9), layout="constrained")
+    fig = plt.figure(figsize=(6, 2.6), layout="constrained")  # small, so that text is large
     left, right = fig.subfigures(1, 2, width_ratios=[1.1, 1])
-    left.suptitle(what, fontsize=10)
+    left.suptitle(what, fontsize=12)
     for ax, i in zip(left.subplots(2, 2).flat, (0, 1, 2, 3)):
         ax.set(xlim=(0, 1), ylim=(0, 1), xticks=[], yticks=[])
         ax.spines[:].set_color("#cccccc")
         draw(ax, X[i], COLOURS[i % 2])
     ax = right.subplots()
     ax.scatter(*Z.T, s=14, color=COLOURS[np.arange(N) % 2])
-    ax.set_title(f"kernel PCA: {str(kernel).replace('kernel=', '')}", fontsize=9)
-    ax.set(xlabel="first component", ylabel="second component", xticks=[], yticks=[])
+    right.suptitle("kernel PCA", fontsize=12)
+    ax.set(xticks=[], yticks=[])
     ax.set_aspect("equal", adjustable="datalim")
     ax.spines[["top", "right"]].set_visible(False)
-    fig.savefig(HERE / f"images/objects_{name}.png", dpi=90)
+    fig.savefig(HERE / f"images/objects_{name}.png", dpi=120)
     plt.close(fig)
 
 

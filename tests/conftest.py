@@ -1,6 +1,7 @@
 """Fixtures that every test file may use."""
 
 import os
+import sys
 from collections import Counter
 
 # scikit-learn's array API checks run only with this, and SciPy reads it when it is imported.
@@ -60,6 +61,23 @@ def few_trees():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(baselines, "MOST_TREES", 20)
         yield
+
+
+@pytest.fixture
+def run(monkeypatch, capfd, tmp_path):
+    """mercer ARGUMENTS in an empty folder -> (exit code, stdout, stderr)."""
+    monkeypatch.chdir(tmp_path)
+
+    def command(*arguments):
+        from mercer.cli import main
+
+        monkeypatch.setattr(sys, "argv", ["mercer", *map(str, arguments)])
+        code = main()
+        out, err = capfd.readouterr()
+        assert "Traceback" not in err
+        return code, out, err
+
+    return command
 
 
 @pytest.fixture

@@ -24,21 +24,6 @@ FORMULA = "=HYPERLINK(1)"
 
 
 @pytest.fixture
-def run(monkeypatch, capfd, tmp_path):
-    """mercer ARGUMENTS in an empty folder -> (exit code, stdout, stderr)."""
-    monkeypatch.chdir(tmp_path)
-
-    def command(*arguments):
-        monkeypatch.setattr(sys, "argv", ["mercer", *map(str, arguments)])
-        code = main()
-        out, err = capfd.readouterr()
-        assert "Traceback" not in err
-        return code, out, err
-
-    return command
-
-
-@pytest.fixture
 def frame():
     X, y = load_iris(return_X_y=True)
     frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])

@@ -1,7 +1,5 @@
 """The page of `mercer differ` in a real browser, wide and narrow, light and dark."""
 
-import shutil
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,12 +13,8 @@ from mercer.explore.report.difference import (
     write_difference,
 )
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytest.importorskip("bokeh", reason="bokeh is not installed: mercer[report]")
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
-ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 EVIL = '<img src=x onerror="window.owned = true">'
 DRAWN = "window.Bokeh && Bokeh.index.roots.length && Bokeh.index.roots.every(v => v.has_finished())"
 
@@ -49,29 +43,11 @@ def path(result, tmp_path_factory):
     return path
 
 
-@pytest.fixture(scope="module")
-def browser():
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield browser
-        browser.close()
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1366, 390])
-def test_it_draws_fits_and_fetches_nothing(width, scheme, path, browser):
-    page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
-    problems = []
-    page.on(
-        "console", lambda m: problems.append(m.text) if m.type in ("error", "warning") else None
-    )
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    page.on(
-        "request",
-        lambda r: None if r.url.startswith(("file:", "data:", "blob:")) else problems.append(r.url),
-    )
-    page.goto(f"file://{path}")
-    page.wait_for_function(DRAWN, timeout=60_000)
+def test_it_draws_fits_and_fetches_nothing(width, scheme, path, new_page):
+    page = new_page(f"file://{path}", (width, 800), scheme)
+    page.wait_for_function(DRAWN)
     assert "The files differ" in page.locator("h2").inner_text()
     assert page.locator("main article").count() == 4  # the space, and three pairs of columns
     # Tables scroll in themselves; the page does not move sideways.
@@ -81,8 +57,6 @@ def test_it_draws_fits_and_fetches_nothing(width, scheme, path, browser):
         "[...document.querySelectorAll('main .hint')].every(p => p.scrollWidth <= p.clientWidth)"
     )
     assert page.evaluate("window.owned") is None
-    assert problems == []
-    page.close()
 
 
 def test_pictures_let_the_page_shine_through(result):

@@ -1,7 +1,6 @@
 """The page in a real browser: it draws, hovers, selects, switches, and runs nothing of the data."""
 
 import re
-import shutil
 
 import numpy as np
 import pandas as pd
@@ -9,30 +8,10 @@ import pytest
 
 from mercer import RBF, Linear, Polynomial, WeisfeilerLehman, compare_kernels
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytest.importorskip("bokeh", reason="bokeh is not installed: mercer[report]")
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 EVIL = '<script>window.owned = true</script><img src=x onerror="window.owned = true">'
 SIZES = {"laptop": (1366, 768), "projector": (1920, 1080)}
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield browser
-        browser.close()
 
 
 def _digits():
@@ -57,38 +36,16 @@ def report(tmp_path_factory):
 
 
 @pytest.fixture
-def open_page(browser):
-    """Opens a file and collects everything that goes wrong, requests to the outside included."""
-    pages = []
+def open_page(new_page):
+    """Opens a report that was written to a file."""
 
     def opened(path, size=SIZES["laptop"], scheme="light"):
-        viewport = {"width": size[0], "height": size[1]}
-        page = browser.new_page(viewport=viewport, color_scheme=scheme)
-        page.problems = []
-        page.on(
-            "console",
-            lambda m: page.problems.append(m.text) if m.type in ("error", "warning") else None,
-        )
-        page.on("pageerror", lambda error: page.problems.append(str(error)))
-        page.on(
-            "request",
-            lambda r: (
-                None
-                if r.url.startswith(("file:", "data:", "blob:"))
-                else page.problems.append(r.url)
-            ),
-        )
-        page.goto(f"file://{path}")
-        page.wait_for_selector("html[data-ready=true]", timeout=30_000)
+        page = new_page(f"file://{path}", size, scheme)
+        page.wait_for_selector("html[data-ready=true]")
         page.wait_for_function("Bokeh.index.roots.every(view => view.has_finished())")
-        pages.append(page)
         return page
 
-    yield opened
-    for page in pages:
-        problems = page.problems
-        page.close()
-        assert problems == []
+    return opened
 
 
 SOURCE = "Bokeh.documents[0].get_model_by_name('points')"

@@ -1,7 +1,6 @@
 """Columns of text in the command: string kernels see them, or a note says what became of them."""
 
 import json
-import sys
 
 import numpy as np
 import pandas as pd
@@ -10,26 +9,10 @@ import pytest
 pytest.importorskip("typer", reason="typer is not installed: mercer[cli]")
 pytest.importorskip("bokeh", reason="bokeh is not installed: mercer[report]")
 
-from mercer.cli import main
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 
 FAST = ["--cv", "2", "--json", "--max-points", "60"]
-
-
-@pytest.fixture
-def run(monkeypatch, capfd, tmp_path):
-    """mercer ARGUMENTS in an empty folder -> (exit code, stdout, stderr)."""
-    monkeypatch.chdir(tmp_path)
-
-    def command(*arguments):
-        monkeypatch.setattr(sys, "argv", ["mercer", *map(str, arguments)])
-        code = main()
-        out, err = capfd.readouterr()
-        assert "Traceback" not in err
-        return code, out, err
-
-    return command
 
 
 @pytest.fixture

@@ -10,9 +10,11 @@ from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer import RBF, FromFunction, Linear, Matern, Polynomial, Precomputed
+from mercer.engine import memory
 from mercer.engine.memory import MemoryLimitError
 from mercer.kernels.validity import NotPSDError
 from mercer.solve import solve_iteratively
+from mercer.solve.preconditioner import chosen_rank
 
 N = 300
 SMOOTH_AND_ROUGH = [RBF(0.1), Matern(0.5, 2.0), Matern(1.5, 2.0), Matern(2.5, 2.0)]
@@ -291,3 +293,15 @@ def test_options_that_make_no_sense(options, message, X, T):
 def test_memory_is_refused_before_any_work(X, T):
     with pytest.raises(MemoryLimitError, match="fewer targets"):
         solve_iteratively(RBF(0.1), X, T, [1.0] * 2, memory_limit="20kB")
+
+
+def test_landmarks_leave_room_for_a_matrix_that_fits(X):
+    n, stored = 1000, memory.matrix(1000, size=4)
+
+    def needed(limit):
+        return memory.partial_fit(n, chosen_rank(n, limit, X))
+
+    assert chosen_rank(n, 10 * stored, X) == int(10 * n**0.5)  # more would not pay
+    assert 0.9 * stored / 2 < needed(int(1.5 * stored)) <= stored / 2  # K takes the rest
+    assert 0.9 * stored < needed(stored) <= stored  # K would leave nothing
+    assert chosen_rank(n, stored, X, rank=20) == 20

@@ -107,7 +107,7 @@ class SparseProducts:
         of_S = self._parts(F, numbers, rows, dtype)
         self.rows = Remembered(self._of_rows, S, of_S)
         self.chunks = [of_S[1][a : a + CHUNK].T.tocsr() for a in range(0, self.n, CHUNK)]
-        self.last = threading.local()
+        self.kept = threading.local()
 
     def __call__(self, rows: Any, columns: slice = ALL) -> np.ndarray:
         return self.stored(rows, columns).astype(np.float64, copy=False)
@@ -119,21 +119,20 @@ class SparseProducts:
         product = parts[0] @ self.rows.of_S[0][a:b].T
         for i in range(a // CHUNK, -(-b // CHUNK)):
             start, stop = max(a, i * CHUNK), min(b, (i + 1) * CHUNK)
-            sparse = self._sparse(parts, i)[:, start - i * CHUNK : stop - i * CHUNK]
-            product[:, start - a : stop - a] += sparse
+            product[:, start - a : stop - a] += self._rare(parts, i, start, stop)
         return product
 
-    def _sparse(self, parts, i):
-        """Products of rare columns with chunk i of the points, kept until others are asked for."""
-        last = self.last
-        if getattr(last, "parts", None) is not parts or last.chunk != i:
-            _, shared, alone = parts
-            last.values = (shared @ self.chunks[i]).toarray()
-            alone = alone[:, i * CHUNK : (i + 1) * CHUNK]
-            if alone.nnz:
-                last.values += alone.toarray()
-            last.parts, last.chunk = parts, i
-        return last.values
+    def _rare(self, parts, i, start, stop):
+        """Products of rare columns with points of chunk i, which is kept until others are asked
+        for: a loop over tiles asks for its parts one after the other."""
+        first, last = i * CHUNK, min(self.n, (i + 1) * CHUNK)
+        if 4 * (stop - start) < last - first:  # too few to compute the others with them
+            return _added(parts, self.rows.of_S[1][start:stop].T, start, stop)
+        kept = self.kept
+        if getattr(kept, "parts", None) is not parts or kept.chunk != i:
+            kept.values = _added(parts, self.chunks[i], first, last)
+            kept.parts, kept.chunk = parts, i
+        return kept.values[:, start - first : stop - first]
 
     def _of_rows(self, rows):
         F = self.features(rows)
@@ -157,6 +156,15 @@ class SparseProducts:
             scipy.sparse.csr_array(shared, shape=(F.shape[0], self.n_shared)),
             scipy.sparse.csr_array(rest, shape=(F.shape[0], self.n)),
         )
+
+
+def _added(parts, right, first, last):
+    """Products of shared columns, and of those of one point, with the points from first to last."""
+    _, shared, alone = parts
+    values, alone = (shared @ right).toarray(), alone[:, first:last]
+    if alone.nnz:
+        values += alone.toarray()
+    return values
 
 
 def _exact_type(F, rows):

@@ -40,17 +40,23 @@ NOISE = 1e-13
 
 def chosen_rank(n, limit, X, rank=None, workers=None):
     """The rank asked for, or one that pays: more would cost more than it saves. Memory permitting,
-    since with fewer landmarks the iterations take longer and end at the same solution. Half of the
-    memory is left to the kernel matrix where that could be stored."""
-    share = 1 if rank is not None or matrix(n, size=4) > limit else 2
-    fits = columns_that_fit(n, limit // share)
+    since with fewer landmarks the iterations take longer and end at the same solution."""
+    fits = columns_that_fit(n, limit if rank is not None else _beside_matrix(n, limit))
     if workers is not None:  # a sample of the rows here, all rows there
+        share = 1 if rank is not None else 2
         here = columns_that_fit(min(n, gather.SAMPLE), limit // share)
         fits = min(here, columns_that_fit(n, workers.room(limit) // share, copies=1))
     if rank is not None:
         return min(int(rank), n, fits)
     wanted = max(LEAST_RANK, RANK_PER_ROOT["cpu" if is_cpu(X) else "device"] * n**0.5)
     return max(1, min(n, int(wanted), fits))
+
+
+def _beside_matrix(n, limit):
+    """Bytes for landmarks: half of the limit, or what a stored kernel matrix leaves of it. All of
+    it where the matrix would leave too little: products are then made of tiles."""
+    left = min(limit // 2, limit - matrix(n, size=4))
+    return left if left > 0 and columns_that_fit(n, left) >= LEAST_RANK else limit
 
 
 class HeldCoordinates:

@@ -111,7 +111,7 @@ class Fourier(Space):
         """
         rows, own = X, self.columns
         if scipy.sparse.issparse(X):
-            rows, own = X[:, self.columns].toarray(), range(len(self.columns))
+            rows, own = X[:, self.columns].toarray(), np.arange(len(self.columns))
         elif not nufft.runs_on(X):
             rows = as_numpy(X)
         xp = namespace(rows)

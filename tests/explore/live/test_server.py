@@ -1,6 +1,8 @@
 """The worker keeps to the newest request; the server shows nothing without its token."""
 
+import json
 import threading
+import time
 import urllib.error
 import urllib.request
 
@@ -11,14 +13,16 @@ pytest.importorskip("bokeh", reason="bokeh is not installed: mercer[report]")
 
 from mercer import RBF
 from mercer.explore import explore
-from mercer.explore.live.worker import Worker
+from mercer.explore.live.page import packed
+from mercer.explore.live.session import REST
+from mercer.explore.live.worker import PAUSE, Worker
 
 
 class _Slow:
     """A session that takes as long as it is told, and remembers what it was asked."""
 
     def __init__(self):
-        self.begun, self.go = [], threading.Event()
+        self.begun, self.rested, self.go = [], [], threading.Event()
 
     def answer(self, request):
         self.begun.append(request)
@@ -27,6 +31,9 @@ class _Slow:
         if request["do"] == "turn":
             self.go.wait(5)
             yield {"frame": request["value"]}
+            yield REST
+            self.rested.append(request["value"])
+            yield None
             yield {"refined": request["value"]}
             yield {"curves": request["value"]}
         else:
@@ -60,6 +67,28 @@ def test_only_the_newest_position_of_a_knob_is_computed(told):
     assert quiet.wait(5)
     assert len(session.begun) <= 3
     assert updates[-2] == {"curves": 50, "busy": True}
+
+
+def test_refinement_waits_until_the_hand_rests(told):
+    session, worker, updates, quiet = told
+    session.go.set()
+    for value in range(4):
+        worker.ask({"do": "turn", "knob": "gamma", "value": value})
+        while {"frame": value, "busy": True} not in updates:
+            time.sleep(PAUSE / 100)
+    assert session.rested == []  # each move came within the pause of the last
+    quiet.clear()
+    assert quiet.wait(5)
+    assert session.rested == [3]
+    assert None not in updates
+    assert REST not in updates
+
+
+def test_arrays_travel_as_they_are_and_everything_else_as_json():
+    x = np.arange(3, dtype=np.float32)
+    text, arrays = packed({"points": {"x": x}, "score": np.float64("nan"), "name": "<b>"})
+    assert json.loads(text) == {"points": {"x": {"array": 0}}, "score": None, "name": "<b>"}
+    assert arrays[0] is x
 
 
 def test_small_requests_do_not_stop_refinement(told):

@@ -156,7 +156,7 @@
       $("build").hidden = !a.offered.length;
       $("metric-label").hidden = !a.metric_possible;
       options($("belief-a"), a.names);
-      options($("belief-b"), a.names, "no second column");
+      options($("belief-b"), a.names, "no other");
     },
     views(names) {
       $("views").replaceChildren();
@@ -216,7 +216,7 @@
       if (keep) certificate(keep.dataset.certificate);
     },
     certificate(c) {
-      certificate(c.bound === null ? "none: repaired" : "error below " + digits(c.bound, 2) + " k(x, x)");
+      certificate(c.bound === null ? "none: repaired" : "error below " + digits(c.bound, 2) + "\u00a0k(x,\u00a0x)");
     },
     findings(list) {
       $("findings").replaceChildren();
@@ -252,7 +252,7 @@
       link.click();
     },
     code(text) { document.querySelector("#code pre").textContent = text; },
-    error(text) { $("error").textContent = text; $("error").hidden = false; $("status").textContent = "";
+    error(text) { sketch.hide(); $("error").textContent = text; $("error").hidden = false; $("status").textContent = "";
                   if (outstanding) { outstanding = null; flush(); } },
     status(text) { $("status").textContent = text; },
     busy(on) { $("status").classList.toggle("busy", on); if (!on) $("status").textContent = ""; else if (!$("status").textContent) $("status").textContent = "refining"; },

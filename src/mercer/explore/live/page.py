@@ -90,6 +90,7 @@ def picture(
                   point_policy="follow_mouse")
     )  # fmt: skip
     panel.toolbar.logo = None
+    panel.toolbar.stylesheets = [":host(.bk-inner) { background-color: transparent; }"]
     panel.axis.visible = False
     panel.grid.visible = False
     panel.background_fill_color = panel.border_fill_color = None

@@ -15,10 +15,10 @@ SHRINKAGE = 1e-3
 FOLLOWED = 8
 # The most that a plane turns between two pictures, and the cosine between the last picture and the
 # most similar one from which on the plane is turned rather than exchanged.
-STEP, ALIKE = np.deg2rad(15.0), 0.8
+STEP, ALIKE = np.deg2rad(10.0), 0.8
 RIDGE = 0.05
 # Pictures until a plane has arrived, at most.
-MOST_TURNS = 12
+MOST_TURNS = 14
 # t-SNE moves so many rows; others follow their nearest neighbours among them.
 MOVED, NEIGHBOURS = 1000, 5
 # Its affinities are those of the leading components.

@@ -33,20 +33,26 @@ function makeSketch(space, points, look) {
     context.closePath();
   }
   function cover() {
-    const view = Bokeh.index.find_one(space), bbox = view.frame.bbox;
+    const view = Bokeh.index.find_one(space), bbox = view && view.frame.bbox;
+    if (!bbox || !bbox.width) return;  // Bokeh has not yet found its place on the page
     const inner = view.el.getBoundingClientRect(), outer = holder.getBoundingClientRect();
-    const ratio = window.devicePixelRatio || 1, width = bbox.width - TOOLS;
-    place = {width, whole: bbox.width, height: bbox.height, ratio};
-    Object.assign(canvas.style, {left: inner.left - outer.left + bbox.left + "px", top: inner.top - outer.top + bbox.top + "px", width: width + "px", height: bbox.height + "px"});
+    const ratio = window.devicePixelRatio || 1;
+    // One pixel on each side is left to the frame's line.
+    const width = bbox.width - TOOLS, height = bbox.height - 2;
+    const left = inner.left - outer.left + bbox.left + 1, top = inner.top - outer.top + bbox.top + 1;
+    place = {width, height, frame: bbox, ratio};
+    Object.assign(canvas.style, {left: left + "px", top: top + "px", width: width + "px", height: height + "px"});
     canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(bbox.height * ratio);
+    canvas.height = Math.round(height * ratio);
   }
   function draw() {
-    if (!place) { canvas.hidden = false; cover(); }
-    const {width, whole, height, ratio} = place, {x_range: across, y_range: up} = space;
+    if (!place) cover();
+    canvas.hidden = !place;
+    if (!place) return;
+    const {width, height, frame, ratio} = place, {x_range: across, y_range: up} = space;
     const context = canvas.getContext("2d"), size = look.size / 2;
-    const sx = whole / (across.end - across.start), sy = height / (up.end - up.start);
-    const px = (v) => (v - across.start) * sx, py = (v) => height - (v - up.start) * sy;
+    const sx = frame.width / (across.end - across.start), sy = frame.height / (up.end - up.start);
+    const px = (v) => (v - across.start) * sx - 1, py = (v) => (up.end - v) * sy - 1;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, width, height);
     const chosen = new Set(points.selected.indices);
@@ -74,9 +80,11 @@ function makeSketch(space, points, look) {
       context.stroke();
     }
   }
-  window.addEventListener("resize", () => { if (place) { cover(); draw(); } });
+  function hide() { canvas.hidden = true; place = null; }
+  window.addEventListener("resize", () => { if (place) { place = null; draw(); } });
   return {
     use,
+    hide,
     show(found, rings) {
       if (found.x) { x = found.x; y = found.y; }
       if (found.wrong) wrong = found.wrong;
@@ -90,10 +98,10 @@ function makeSketch(space, points, look) {
       const mine = version, view = Bokeh.index.find_one(space);
       const painted = () => {
         view.repainted.disconnect(painted);
-        if (mine === version) { canvas.hidden = true; place = null; }
+        if (mine === version) hide();
         then();
       };
-      view.repainted.connect(painted);
+      if (view) view.repainted.connect(painted); else then();
     },
   };
 }
