@@ -211,10 +211,9 @@ class Session:
         """The first look, all rows, and then the curves under the knobs."""
         kernel, moving = self.full_kernel, self.moving
         for update in moving.first_look(kernel):
+            if "numbers" in update and self.columns:
+                update["belief"] = believed(kernel, self.data, self.columns)
             yield self._with_marks(update, asked)
-        belief = {"belief": believed(kernel, self.data, self.columns)} if self.columns else {}
-        if belief:
-            yield belief
         if can_wait:
             yield REST
         for found in moving.all_rows(kernel):

@@ -86,10 +86,11 @@ function makeSketch(space, points, look) {
     use,
     hide,
     show(found, rings) {
+      const same = !found.x && found.wrong && found.wrong.every((value, i) => value === wrong[i]);
       if (found.x) { x = found.x; y = found.y; }
       if (found.wrong) wrong = found.wrong;
       if (rings) marks = rings;
-      if (!x.length || (!found.x && !place)) return;
+      if (!x.length || same || (!found.x && !place)) return;
       version += 1;
       draw();
     },
