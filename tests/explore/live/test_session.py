@@ -225,7 +225,8 @@ def test_a_turned_knob_is_answered_coarse_first_with_its_number(session):
     answers(session, do="hello")
     updates = list(session.answer({"do": "turn", "knob": "gamma", "value": 0.25, "id": 7}))
     stages = [u["stage"] for u in updates if "stage" in (u or ())]
-    assert stages == ["coarse", "fine"]
+    assert stages[0] == "coarse"
+    assert set(stages[1:]) == {"fine"}  # the picture may turn in several steps
     assert updates[0]["answers"] == 7
     assert session.kernel == RBF(0.25)
     assert updates[0]["sketch"]["x"].shape == (150,)
