@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 TORCH ?= torch==2.13.0
-PYTEST_ARGS ?= -n 2 --dist=loadfile
+PYTEST_ARGS ?= -n 2 --dist=worksteal
 BENCH_ARGS ?=
 DEMO_ARGS ?=
 FUZZ_ROUNDS ?= 20

@@ -11,7 +11,7 @@ its standard deviation says where to trust it.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mercer import RBF, KernelMap, KernelRidge, Periodic
+from mercer import RBF, KernelMap, KernelRidge
 
 # %%
 # A field on the unit square is measured at a million places, with noise eight times as large as the
@@ -61,30 +61,4 @@ ratio = (value - field(grid)) / std
 print(f"root mean square of error / std: {np.sqrt(np.mean(ratio**2)):.2f}")
 
 # %%
-# A time series works in the same way, with one column: here a million samples with a lot of noise.
-# The kernel is a sum of three, for daily and weekly patterns and a slow drift. With ``box`` the
-# forecast can reach beyond the data.
-
-t = rng.uniform(0, 8 * 7, 1_000_000)
-
-
-def load(t):
-    return 0.4 * np.sin(2 * np.pi * t) + 0.8 * np.cos(2 * np.pi * t / 7) + 0.02 * t
-
-
-series = load(t) + 7 * rng.normal(size=len(t))
-kernel = 4.0 * RBF(0.0005) + Periodic(1.0, 1.0) + Periodic(1.0, 7.0)
-kernel_map = KernelMap(kernel, basis="fourier", tol=1e-6, box=[(0, 70)])
-model = KernelRidge(alpha=49.0, kernel=kernel_map).fit(t[:, None], series)
-
-ahead = np.linspace(42, 70, 600)
-value, std = model.predict(ahead[:, None], return_std=True)
-fig, ax = plt.subplots(figsize=(8, 3.6), layout="constrained")
-ax.plot(t[:8000], series[:8000], ".", color="0.75", ms=2, label="measured (some)")
-ax.plot(ahead, load(ahead), color="black", lw=1, ls="--", label="truth")
-ax.plot(ahead, value, color="#0072B2", label="prediction ± 2 std")
-ax.fill_between(ahead, value - 2 * std, value + 2 * std, color="#0072B2", alpha=0.25, lw=0)
-ax.axvline(56, color="0.4", lw=0.8)
-ax.set(xlabel="days", xlim=(42, 70), ylim=(-2.5, 5.5))
-ax.legend(loc="upper left", ncols=3)
-plt.show()
+# A time series works in the same way, with one column: see :doc:`plot_series`.

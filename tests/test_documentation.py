@@ -12,7 +12,6 @@ import doctest
 import io
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
@@ -98,10 +97,13 @@ def run_commands(code):
     for command in code.splitlines():
         if command.startswith("mercer "):
             pytest.importorskip("typer")
-            arguments = shlex.split(command, comments=True)[1:]
-            subprocess.run(
-                [sys.executable, "-m", "mercer.cli", *arguments], check=True, capture_output=True
-            )
+            from mercer.cli import main
+
+            # In this process: starting another one takes longer than most commands.
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(sys, "argv", shlex.split(command, comments=True))
+                with contextlib.redirect_stdout(io.StringIO()):
+                    assert main() == 0, command
 
 
 def close_figures():

@@ -51,3 +51,10 @@ def test_shares_travel(V, rng):
     before = added(shares, V, 2)
     again = pickle.loads(pickle.dumps(shares))
     assert np.array_equal(added(again, V, 2), before)
+
+
+def test_repeated_points_are_at_no_negative_distance(V, rng):
+    """In single precision rounding makes some squared distances negative, and roots of them NaN."""
+    X, kernel = np.repeat(rng.normal(size=(N // 2, 3)), 2, axis=0), Matern(1.5)
+    want = kernel(X) @ V
+    assert_allclose(added(quick_shares(kernel, X), V, 2), want, atol=1e-5 * np.abs(want).max())

@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 
 from mercer import (
     RBF,
+    GlobalAlignment,
     Linear,
     OnColumns,
     SetOf,
@@ -81,6 +82,7 @@ def test_large_graphs_are_not_drawn():
 def test_paths_are_lines_over_time():
     up = np.column_stack([np.arange(5.0), -np.arange(5.0)])
     (image,), (text,) = drawings.of_objects(Signature(2), [up])
+    assert drawings.of_objects(GlobalAlignment(), [up]) == ([image], [text])
     lines = strokes(image)
     rising, falling = lines[drawings.COLOURS[0]], lines[drawings.COLOURS[1]]
     assert rising[0][1] > rising[-1][1]  # the axis of an image points down

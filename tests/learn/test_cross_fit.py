@@ -1,5 +1,7 @@
 """A metric is judged by rows that it has not seen."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -7,7 +9,7 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import PredefinedSplit, cross_val_predict
 
 from mercer import KernelRegressor, Linear, learn_kernel
-from mercer.learn.cross_fit import FOLDS, chosen_metric, is_small
+from mercer.learn.cross_fit import FOLDS, better, chosen_metric, is_small
 from mercer.learn.observations import Observations
 from mercer.learn.targets import Targets
 
@@ -53,3 +55,17 @@ def test_a_metric_that_helps_is_learned(rng):
 def test_small_is_a_matter_of_rows_per_column(n, d, small, rng):
     rows, _ = rows_of(rng.normal(size=(n, d)), rng.normal(size=n))
     assert is_small(rows, d) == small
+
+
+def test_classes_are_judged_by_wrong_rows_and_more_must_win_clearly(rng):
+    X = rng.normal(size=(80, 4))
+    y = np.where(X[:, 0] > 0, "a", "b")
+    targets = Targets.of(y, "classification")
+    rows = Observations.of(X, targets.columns)
+    best = chosen_metric(rows, targets, None, "diagonal", [np.arange(4)], n_rounds=1, seed=0)
+    wrong = best.predicted.argmax(axis=1) != targets.columns.argmax(axis=1)
+    assert_allclose(best.error, wrong.mean())
+    # Equal losses: the simpler candidate stays.
+    assert better(replace(best, metric="full"), replace(best, metric=None)).metric is None
+    clear = replace(best, metric="full", losses=best.losses - 1.0)
+    assert better(clear, best) is clear

@@ -189,18 +189,26 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         Phi = self.fit_rows(held_if_few(X)).coordinates(sparse=True)
         return self.transform(X) if Phi is None or is_dask(X) else Phi
 
-    def fit_rows(self, X: Input, sums: Statistic | OfSpace | None = None) -> MapFit:
+    def fit_rows(
+        self,
+        X: Input,
+        sums: Statistic | OfSpace | None = None,
+        owner: KernelEstimator | None = None,
+    ) -> MapFit:
         """Fit to an array, a stream or a Dask collection, and return all that the fit found.
 
-        Methods use it to get the coordinates of the training rows, or sums over them.
+        Methods use it to get the coordinates of the training rows, or sums over them. Messages
+        about the rows name the `owner` of the map.
         """
         self.check_parameters()
         kernel, options = as_kernel(self.kernel), self._options()
         X = self._held_if_needed(X, kernel, options)
-        rows, check = rows_of_input(self, X, kernel, room=budget(self.memory_limit) // 6)
+        named = self if owner is None else owner
+        rows, check = rows_of_input(named, X, kernel, room=budget(self.memory_limit) // 6)
         fit = fit_map(rows, kernel, options, sums, bound_check=check.of_bound if check else None)
-        if check is not None:
-            take_input_names(self, check.estimator)
+        informed = named if check is None else check.estimator
+        if informed is not self:
+            take_input_names(self, informed)
         self._keep(fit)
         return fit
 

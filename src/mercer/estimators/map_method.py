@@ -24,7 +24,7 @@ class MapMethod(KernelEstimator):
     def _fit_map(self, X, sums: Statistic | OfSpace | None = None, **changes) -> MapFit:
         """Fit a map of this method's own, kept as kernel_map_; `sums` are added up on the way."""
         kernel_map = self._new_map(**changes)
-        fit = kernel_map.fit_rows(X, sums)
+        fit = kernel_map.fit_rows(X, sums, owner=self)
         self.kernel_map_, self.kernel_ = kernel_map, kernel_map.kernel_
         take_input_names(self, kernel_map)
         return fit

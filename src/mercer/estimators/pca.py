@@ -179,7 +179,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
 
         None where the rank is not below `most`, or where the rows were not held.
         """
-        fit = kernel_map.fit_rows(X, Statistic(Spread.of))
+        fit = kernel_map.fit_rows(X, Statistic(Spread.of), owner=self)
         if most is not None and kernel_map.rank_ >= most:
             return None
         self.kernel_map_, self.kernel_ = kernel_map, kernel_map.kernel_

@@ -13,11 +13,11 @@ from .types import Tile
 
 # Columns that more than one point in so many has are multiplied as a dense matrix: single precision
 # multiplies twice as fast.
-FREQUENT = {np.float32: 32, np.float64: 16}
+FREQUENT = {np.float32: 24, np.float64: 16}
 # Values of that dense matrix.
 DENSE_VALUES = 1 << 25
 # Points that rare columns are multiplied with at a time.
-CHUNK = 2048
+CHUNK = 8192
 # Whole numbers up to this one are exact in single precision.
 MOST_EXACT = 1 << 24
 

@@ -81,9 +81,9 @@ def chosen_metric(
 
     best = candidate(allowed[0], column_sets[0])
     for more in allowed[1:]:
-        best = _better(candidate(more, column_sets[0]), best)
+        best = better(candidate(more, column_sets[0]), best)
     for columns in column_sets[1:] if rows.n >= LEAST_RATIO * len(column_sets[0]) else []:
-        best = _better(candidate(best.metric, columns), best)
+        best = better(candidate(best.metric, columns), best)
     return best
 
 
@@ -97,7 +97,8 @@ def _losses(rows, predicted, targets):
     return losses if rows.weights is None else as_numpy(rows.weights) * losses
 
 
-def _better(new, best):
+def better(new: Candidate, best: Candidate) -> Candidate:
+    """The new one where its losses are smaller by more than chance would have it."""
     gain = best.losses - new.losses
     return new if gain.mean() > STANDARD_ERRORS * gain.std() / len(gain) ** 0.5 else best
 

@@ -150,9 +150,9 @@ class _Streamed:
             block = self._next() if self.left is None else self.left
             if block is None:
                 raise ValueError(f"X has more rows than {self.column.name}, which has {self.seen}.")
-            # A copy of what stays when the next chunk is read: a stream may fill one buffer again.
+            # A copy before the next chunk is read: a stream may fill one buffer again and again.
             blocks.append(block[:missing] if len(block) >= missing else block.copy())
-            self.left = block[missing:].copy() if len(block) > missing else None
+            self.left = block[missing:] if len(block) > missing else None
             missing -= len(blocks[-1])
         return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
 

@@ -30,7 +30,8 @@ class Chunks:
     Parameters
     ----------
     open_chunks : callable
-        Returns a fresh iterator over 2-D arrays each time it is called.
+        Returns a fresh iterator over 2-D arrays each time it is called; or over pairs
+        (rows, targets), for a fit that is called without y.
 
     Examples
     --------

@@ -11,6 +11,7 @@ import scipy.sparse.csgraph
 
 from ...kernels import GlobalAlignment, Kernel, OnColumns, SetOf, Signature
 from ...kernels.graphs import GraphKernel
+from ...kernels.paths import read_paths
 from ...kernels.points import is_frame
 from ..plots.style import COLOURS
 
@@ -121,7 +122,7 @@ def _layout(n, u, v):
 def _paths(kernel, X):
     """One line per channel, each over its own range."""
     drawn, texts = [], []
-    for path in kernel.paths(X):
+    for path in read_paths(X):
         rows = np.unique(np.linspace(0, len(path) - 1, MOST_POINTS).round().astype(int))
         shapes = []
         for c, channel in enumerate(path[rows].T if len(path) else ()):

@@ -1,0 +1,63 @@
+"""What every estimator owes: no memory of an earlier fit, and messages about itself."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import Ridge
+
+from mercer import (
+    RBF,
+    KernelDiscriminant,
+    Kernelized,
+    KernelMap,
+    KernelPCA,
+    KernelPCAL1,
+    KernelRidge,
+    KernelRidgeCV,
+)
+
+X = np.random.default_rng(0).normal(size=(60, 3))
+Y = np.arange(60) % 2
+MODELS = [
+    KernelMap(),
+    KernelPCA(2),
+    KernelPCA(2, solver="krylov"),
+    KernelPCA(2, KernelMap(max_rank=10)),
+    KernelPCAL1(1, random_state=0),
+    KernelRidge(),
+    KernelRidge(form="dual"),
+    KernelRidgeCV(),
+    KernelDiscriminant(),
+    Kernelized(Ridge()),
+]
+every_model = pytest.mark.parametrize("model", MODELS, ids=repr)
+
+
+@every_model
+def test_nothing_of_an_earlier_fit_is_kept(model):
+    again = clone(model).fit(X, Y).fit(X[:12], Y[:12])
+    fresh = clone(model).fit(X[:12], Y[:12])
+    assert vars(again).keys() == vars(fresh).keys()
+    assert len(pickle.dumps(again)) == len(pickle.dumps(fresh))
+
+
+@every_model
+@pytest.mark.parametrize(
+    ("parameter", "rows"),
+    [
+        ({"kernel": 3}, X),
+        ({"kernel": "nonsense"}, X),
+        ({"kernel": RBF(-1.0)}, X),
+        ({}, X * np.nan),
+        ({}, X[:0]),
+        ({"kernel": "linear"}, X * 1e200),
+        ({}, X[:, 0]),
+    ],
+)
+def test_messages_name_the_class_that_the_user_wrote(model, parameter, rows):
+    model = clone(model).set_params(**parameter)
+    with pytest.raises((TypeError, ValueError)) as refused:
+        model.fit(rows, Y[: len(rows)])
+    assert "KernelMap" in repr(model) or "KernelMap" not in str(refused.value)
