@@ -78,8 +78,8 @@ class Moving:
             if self.is_whole:
                 self.judge = judge
             wrong = {} if judge is None else {"sketch": {"wrong": judge.wrong.astype(np.uint8)}}
-            found_in_it = self._readings(space, judge, kernel)
-        yield wrong | found_in_it
+            update = wrong | self._readings(space, judge, kernel)
+        yield update
 
     def all_rows(self, kernel: Kernel) -> Iterator[Update | None]:
         """The space of all rows; the picture turns to it, and ends with all points."""
@@ -103,6 +103,7 @@ class Moving:
         yield from self._look_at(space, self.judge)
 
     def _look_at(self, space, judge):
+        """Sketches while the plane turns, then all points."""
         self._planes = self._planes_of(space, self.data, None)
         for plane in self._planes:
             self.shown = plane

@@ -143,6 +143,7 @@ def _next_plane(scores, before):
     two columns, along the principal angles between the two, by at most STEP.
     """
     goal = np.eye(scores.shape[1], 2)
+    scores = scores / (np.abs(scores).max(initial=0.0) or 1.0)  # squares must not overflow
     # Ridge regression of the last picture on the scores; directions of little variance may not
     # explain it by large factors.
     products = scores.T @ scores
