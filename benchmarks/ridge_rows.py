@@ -66,12 +66,15 @@ def ridge_kin40k(quick):
     return Matern(1.5, 4 * median), 1e-3, X[train], t[train], X[test], t[test]
 
 
-def _form(form):
+def _form(form, tol=1e-8):
+    """To eight digits, as "auto" is: the iterative form alone would stop at four."""
+
     def mercer(data):
         from mercer import KernelRidge
 
         kernel, alpha, X, t, Z, _ = data
-        return lambda: (KernelRidge(alpha, kernel, form=form).fit(X, t).predict(Z), None, 0)
+        model = KernelRidge(alpha, kernel, form=form, tol=tol)
+        return lambda: (model.fit(X, t).predict(Z), None, 0)
 
     return mercer
 
@@ -81,10 +84,10 @@ def _form(form):
     contenders={
         "mercer": _form("auto"),
         "mercer, dual": _form("dual"),
-        "mercer, iterative": _form("iterative"),
+        "mercer, iterative to 1e-8": _form("iterative"),
     },
     accuracy=_accuracy,
-    target={"mercer, dual": 0.9, "mercer, iterative": 0.9},
+    target={"mercer, dual": 0.9, "mercer, iterative to 1e-8": 0.9},
     repeats=1,
     rounds=2,
 )

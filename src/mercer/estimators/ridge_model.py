@@ -28,7 +28,14 @@ from .base import on_fitted, validated_points
 from .kernel_map import KernelMap
 from .map_method import MapMethod, functions
 from .ridge_fourier import SumsFor, equations_of, fourier_variance
-from .ridge_iterative import FEW, SolverOptions, exact_variance, points_in_double, upper_variance
+from .ridge_iterative import (
+    FEW,
+    SolverOptions,
+    exact_variance,
+    points_in_double,
+    solved_quickly,
+    upper_variance,
+)
 from .targets import as_host, in_pieces, is_lazy, n_targets, target_column, weight_column
 
 FORMS = ("auto", "primal", "dual", "iterative")
@@ -49,6 +56,8 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
     prediction_: Any  # an Expansion, or a LinearOnMap
     # n x n matrices that the dual form holds at once.
     _matrices = 2
+    # Whether alpha is known before the kernel matrix is.
+    _alpha_is_given = False
 
     def _alphas_of_matrix(self, K, T, weights):
         """One alpha per target, the kernel matrix at hand."""
@@ -137,6 +146,11 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
     def _fit_dual(self, X, T, weights):
         """a = (K + alpha I)^-1 t: [KERNELS] (7). Weighted rows have noise alpha / weight."""
         kernel, points = self._bound(X)
+        if self.form == "auto" and self._alpha_is_given:
+            alphas = self._alphas_of_sample(kernel, points, T, weights)
+            solution = solved_quickly(kernel, points, T, alphas, weights)
+            if solution is not None:
+                return self._with_solution(solution, kernel, points, weights, alphas)
         kept = np.arange(len(T)) if weights is None else np.flatnonzero(weights > 0)
         rows = pts.take(points, kept)
         S = kernel.landmarks(points, kept)
@@ -158,18 +172,22 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
         options = SolverOptions.of(self)
         kernel, points = self._bound(X)
         alphas = self._alphas_of_sample(kernel, points, T, weights)
-        self.alphas_ = tuple(map(float, alphas))
         solution = options.solve(kernel, points, T, alphas, weights, workers=workers)
-        self.kernel_ = kernel
+        return self._with_solution(solution, kernel, points, weights, alphas)
+
+    def _with_solution(self, solution, kernel, points, weights, alphas):
+        """The prediction, and what is known of its error; returns one coefficient per sample."""
+        self.kernel_, self.alphas_ = kernel, tuple(map(float, alphas))
         self.error_norms_ = on_device_of(solution.error_norms, solution.coef)
         self.n_iter_, self.converged_ = solution.n_iter, solution.converged
         self.history_, self.preconditioner_rank_ = solution.history, solution.rank
-        kept = np.arange(len(T)) if weights is None else np.flatnonzero(weights > 0)
+        n = solution.coef.shape[0]
+        kept = np.arange(n) if weights is None else np.flatnonzero(weights > 0)
         S, W = points_in_double(kernel, points), solution.coef
         if weights is not None:
             W = pts.take(W, kept)
         self.noise_ = None if weights is None else on_device_of(1 / weights[kept], W)
-        S = kernel.landmarks(S, kept) if len(kept) < len(T) else kernel.landmarks(S)
+        S = kernel.landmarks(S, kept) if len(kept) < n else kernel.landmarks(S)
         self.prediction_ = Expansion(kernel, S, W, namespace(W).zeros_like(W[0, :]))
         return solution.coef
 
