@@ -38,10 +38,11 @@ class KernelRidge(RidgeModel):
         more accurate), "iterative" where a sample has full rank and the matrix does not fit; else
         "primal". From 4000 rows on it solves the dual form by iterations to eight digits, if the
         first of them show that this is faster than a factorisation. Rows of a Dask collection or a
-        stream are solved for in the primal form; where "iterative" is asked for they are gathered (all rows, not the kernel matrix), and the
-        workers of the Dask cluster compute the products. A KernelMap given as `kernel` is "primal",
-        unless form is "iterative": then its max_rank, tol and pivots choose the landmarks that
-        precondition the iterations, and options that would change the function are refused.
+        stream are solved for in the primal form; where "iterative" is asked for they are gathered
+        (all rows, not the kernel matrix), and the workers of the Dask cluster compute the products.
+        A KernelMap given as `kernel` is "primal", unless form is "iterative": then its max_rank,
+        tol and pivots choose the landmarks that precondition the iterations, and options that would
+        change the function are refused.
     tol : float, default=1e-4
         Iterative form: end when the certified error of the function is at most tol times the
         function, both in the norm of the kernel's space.

@@ -17,7 +17,7 @@ FREQUENT = {np.float32: 24, np.float64: 16}
 # Values of that dense matrix.
 DENSE_VALUES = 1 << 25
 # Points that rare columns are multiplied with at a time.
-CHUNK = 8192
+CHUNK = 1024
 # Whole numbers up to this one are exact in single precision.
 MOST_EXACT = 1 << 24
 
