@@ -89,6 +89,12 @@ def _boosting(data, **options):
     return call(partial(model, random_state=0, **options), data)
 
 
+def _many_trees(data):
+    if not _is_number(data[1]):
+        raise ModuleNotFoundError("2000 trees per class are left out")
+    return _boosting(data, max_iter=2000, early_stopping=False)
+
+
 def _tuned_boosting(data):
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
     from sklearn.model_selection import RandomizedSearchCV
@@ -167,6 +173,7 @@ def accuracy_of(data, result):
 CONTENDERS = {
     "mercer": _mercer,
     "HistGradientBoosting": _boosting,
+    "HistGradientBoosting, 2000 trees": _many_trees,
     "HistGradientBoosting tuned": _tuned_boosting,
     "LightGBM": _lightgbm,
     "SVM tuned": _support_vectors,
