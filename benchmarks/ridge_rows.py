@@ -88,7 +88,7 @@ def _form(form, tol=1e-8):
     },
     accuracy=_accuracy,
     target={"mercer, dual": 0.9, "mercer, iterative to 1e-8": 0.9},
-    repeats=1,
+    repeats=3,
     rounds=2,
 )
 def ridge_8000(quick):
