@@ -59,7 +59,7 @@ def read(
     path = Path(path)
     if path.suffix == ".npz":
         if not path.is_file():
-            raise BadInput(f"there is no file {str(path)!r}.")
+            raise BadInput(f"the file {str(path)!r} does not exist.")
         return _from_npz(path, target, matrix, image_shape)
     frame, notes = read_table(path, sep=sep, encoding=encoding)
     if matrix is not None:

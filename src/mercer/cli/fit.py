@@ -78,7 +78,7 @@ def predict(
     if not Path(out).parent.is_dir():
         raise BadInput(f"there is no folder {str(Path(out).parent)!r} for {Path(out).name}.")
     if not Path(model).is_file():
-        raise BadInput(f"there is no file {str(model)!r}.")
+        raise BadInput(f"the file {str(model)!r} does not exist.")
     fitted = load(model)
     if not hasattr(fitted, "predict") or not hasattr(fitted, "feature_names_in_"):
         raise BadInput(

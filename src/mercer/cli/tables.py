@@ -70,7 +70,9 @@ def _content(path):
     path = Path(path)
     if not path.is_file():
         raise BadInput(
-            f"there is no file {str(path)!r}." if not path.exists() else f"{path} is not a file."
+            f"the file {str(path)!r} does not exist."
+            if not path.exists()
+            else f"{path} is not a file."
         )
     suffixes = [suffix.lower() for suffix in path.suffixes]
     packing = suffixes.pop() if suffixes and suffixes[-1] in PACKED else None

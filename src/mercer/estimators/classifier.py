@@ -65,7 +65,7 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
     alpha_ : float
     solver_ : str
     exact_ : bool
-    validation_ : {"leave-one-out", "5 parts"}
+    validation_ : str, "leave-one-out" or "5 parts"
         How rows were left out for the figures below. With fewer than 100 rows, or 20 per column,
         the kernel too is learned without them, in five parts; otherwise it has seen all rows.
     leave_one_out_accuracy_ : float

@@ -129,7 +129,7 @@ class LearnedModel(BaseEstimator):
         which, place, weights = rows.given_rows(fit.judged)
         T = targets.columns[which]
         self.left_out_ = used[which]
-        self.validation_ = "leave-one-out" if unseen is None else f"{FOLDS} parts"
+        self.validation_ = "leave-one-out" if unseen is None else f"{min(FOLDS, rows.n)} parts"
         if unseen is not None:
             errors = T - unseen[fit.judged][place]
         else:
@@ -151,7 +151,8 @@ class LearnedModel(BaseEstimator):
             ranked = 0 < len(values) < len(columns) and len(values) <= MOST_RANKED
             sets = [values, columns] if ranked else [values]
         chosen, seed = sets[0], int(rng.integers(2**31))
-        if not targets.constant and metric is not None and is_small(rows, len(sets[0])):
+        judged_by_parts = metric is not None and rows.n > 1 and is_small(rows, len(sets[0]))
+        if not targets.constant and judged_by_parts:
             best = chosen_metric(
                 rows, targets, self.kernel, metric, sets, n_rounds=self.n_rounds, seed=seed
             )

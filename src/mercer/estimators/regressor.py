@@ -69,7 +69,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
     error_norms_ : ndarray of shape (n_targets,) or None
         Iterative solver: predictions differ from those of the exact solution by at most this times
         sqrt(k(z, z)), beside the intercept, in units of y.
-    validation_ : {"leave-one-out", "5 parts"}
+    validation_ : str, "leave-one-out" or "5 parts"
         How rows were left out for the figures below. With fewer than 100 rows, or 20 per column,
         the kernel too is learned without them, in five parts; otherwise it has seen all rows.
     leave_one_out_rmse_ : float or ndarray
