@@ -361,7 +361,7 @@ def test_demo_with_a_local_mnist(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["compare", "none.csv", "-t", "y"], "no file 'none.csv'"),
+        (["compare", "none.csv", "-t", "y"], "the file 'none.csv' does not exist"),
         (["compare", ".", "-t", "y"], "is not a file"),
         (["compare", "iris.csv", "-t", "kind"], "no column 'kind'; the columns are: a, b"),
         (["compare", "iris.csv", "-k", "RBF(0.1) + Lineer()"], "Did you mean Linear"),

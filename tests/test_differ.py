@@ -80,7 +80,7 @@ def test_for_scripts(run, files):
 def test_bad_input_is_one_line_and_exit_code_2(run, files):
     (files / "other.csv").write_text("a,b\n1,2\n3,4\n5,6\n")
     for arguments, message in (
-        (["old.csv", "missing.csv"], "no file"),
+        (["old.csv", "missing.csv"], "does not exist"),
         (["old.csv", "other.csv"], "no column in common"),
         (["old.csv", "new.csv", "--ignore", "x"], "no column 'x' to ignore"),
         (["old.csv", "new.csv", "-o", "nowhere/p.html"], "no folder"),

@@ -59,8 +59,8 @@ def test_classes_get_probabilities(houses, capsys):
         (["fit", "old.csv", "-t", "prize"], "no column 'prize'"),
         (["fit", "old.csv", "-t", "price", "-o", "no/m.mercer"], "no folder"),
         (["fit", "old.csv", "-t", "price", "--task", "guess"], "--task must be"),
-        (["fit", "gone.csv", "-t", "price"], "no file"),
-        (["predict", "gone.mercer", "new.csv"], "no file"),
+        (["fit", "gone.csv", "-t", "price"], "does not exist"),
+        (["predict", "gone.mercer", "new.csv"], "does not exist"),
     ],
 )
 def test_bad_input_is_one_line(houses, capsys, monkeypatch, arguments, message):
