@@ -29,7 +29,7 @@ class KernelRidge(RidgeModel):
     alpha : float or array of shape (n_targets,), default=1.0
         Strength of the penalty: the variance of the noise, to a Gaussian process.
     kernel : Kernel, str, callable or KernelMap, default="rbf"
-    form : {"auto", "primal", "dual", "iterative"}, default="auto"
+    form : {"auto", "primal", "dual", "iterative", "fourier"}, default="auto"
         "primal" solves for w on the coordinates of the map (r x r, [KERNELS] (3)), "dual" for one
         coefficient per sample (n x n, [KERNELS] (7)), without a map, and "iterative" for the same
         coefficients without storing the kernel matrix: conjugate gradients with a certified bound
@@ -91,7 +91,7 @@ class KernelRidge(RidgeModel):
         alpha: ArrayLike = 1.0,
         kernel: KernelLike | KernelMap = "rbf",
         *,
-        form: Literal["auto", "primal", "dual", "iterative"] = "auto",
+        form: Literal["auto", "primal", "dual", "iterative", "fourier"] = "auto",
         tol: float = 1e-4,
         max_iter: int = 500,
         keep_partial: bool = False,
