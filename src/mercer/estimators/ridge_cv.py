@@ -39,8 +39,10 @@ class KernelRidgeCV(RidgeModel):
         To choose from.
     kernel : Kernel, str, callable or KernelMap, default="rbf"
     form : {"auto", "primal", "dual", "iterative", "fourier"}, default="auto"
-        As in KernelRidge: which of the two eigenproblems is solved. In the iterative form alpha is
-        chosen on a sample of the rows (`n_rows_for_alpha_`), then all rows are solved for it.
+        As in KernelRidge: which of the two eigenproblems is solved. In the forms "iterative" and
+        "fourier" alpha is chosen on a sample of the rows (`n_rows_for_alpha_`), then all rows are
+        solved for it; "auto" takes "fourier" only where the leave-one-out errors of all rows do
+        not fit in memory.
     tol, max_iter, keep_partial : as in KernelRidge
 
     With Fourier coordinates (``kernel=KernelMap(kernel, basis="fourier")``) no row's own leverage
@@ -58,7 +60,7 @@ class KernelRidgeCV(RidgeModel):
     best_score_ : float
         Minus the smallest of them.
     n_rows_for_alpha_ : int
-        Rows whose leave-one-out errors chose alpha: all, but for the iterative form.
+        Rows whose leave-one-out errors chose alpha: all, but for "iterative" and "fourier".
     form_, kernel_map_, coef_, dual_coef_, function_ : as in KernelRidge
 
     Examples

@@ -282,7 +282,9 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
         noise alpha: rho^2(z) + alpha phi' (Phi'Phi + alpha I)^-1 phi, rho^2 being what the map
         does not see of z. A precomputed kernel needs `diag`, the k(z, z), for it. In the iterative
         form it is exact for up to 64 points, by further solves; for more it is a certified upper
-        value, from 2000 of the training rows, and a warning says so.
+        value, from 2000 of the training rows, and a warning says so. Form "fourier" does the same
+        for points outside of the training rows' box, and for those inside it where there are more
+        than 3000 coordinates.
         """
         points = validated_points(self, X, self.kernel_, reset=False)
         if not return_std:
