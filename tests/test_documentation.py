@@ -41,11 +41,13 @@ by_path = pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROO
 
 
 @by_path
-def test_blocks_run(page, tmp_path, monkeypatch):
+def test_blocks_run(page, tmp_path, monkeypatch, request):
     text = page.read_text()
     for needed in NEEDS.findall(text):
         for package in needed.split(","):
             pytest.importorskip(package.strip())
+    if "LocalCluster" in text:
+        request.getfixturevalue("quick_workers")
     monkeypatch.chdir(tmp_path)  # pages may write files
     names = {"__name__": "page"}
     for match in BLOCK.finditer(text):
@@ -104,8 +106,10 @@ def run_commands(code):
             pytest.importorskip("typer")
             from mercer.cli import main
 
-            # In this process: starting another one takes longer than most commands.
+            # In this process: starting another one takes longer than most commands. What they
+            # print is not compared, and so a few of gradient boosting's trees will do.
             with pytest.MonkeyPatch.context() as patch:
+                patch.setattr("mercer.explore.compare.baselines.MOST_TREES", 20)
                 patch.setattr(sys, "argv", shlex.split(command, comments=True))
                 with contextlib.redirect_stdout(io.StringIO()):
                     assert main() == 0, command
