@@ -36,7 +36,7 @@ def cheaper_plan(form, kernel, points, n_targets, alpha, tol) -> FourierPlan | N
         return None
     allowed = _seconds(form, kernel, points) / CLEARLY
     aims = (QUICK_TOL, tol) if form == "iterative" else (QUICK_TOL,)
-    return _first(kernel, points, n_targets, alpha, aims, lambda plan: plan.seconds <= allowed)
+    return _first(kernel, points, n_targets, alpha, aims, allowed)
 
 
 def plan_asked_for(kernel, points, n_targets, alpha, tol) -> FourierPlan:
@@ -49,15 +49,8 @@ def plan_asked_for(kernel, points, n_targets, alpha, tol) -> FourierPlan:
             "RationalQuadratic, Laplacian, Periodic and Constant, their sums, scales, products and "
             "powers, and OnColumns of them. Use form='auto'."
         )
-    few = _first(
-        kernel,
-        points,
-        n_targets,
-        alpha,
-        (QUICK_TOL,),
-        lambda plan: plan.frequencies <= MOST_FOR_DIGITS,
-    )
-    plan = few or _first(kernel, points, n_targets, alpha, (tol,), lambda plan: True)
+    few = _first(kernel, points, n_targets, alpha, (QUICK_TOL,), most=MOST_FOR_DIGITS)
+    plan = few or _first(kernel, points, n_targets, alpha, (tol,))
     if plan is None:
         raise ValueError(
             f"form='fourier' needs too many frequencies for {kernel!r} on these rows, with "
@@ -82,11 +75,12 @@ def by_fourier(kernel, points, T, alphas, weights, plan, max_iter) -> ByFourier:
     )
 
 
-def _first(kernel, points, n_targets, alpha, aims, accepted):
+def _first(kernel, points, n_targets, alpha, aims, most_seconds=np.inf, most=np.inf):
+    """The plan of the first aim that takes no more seconds, frequencies and memory than it may."""
     extent = Extent.of(points)
     for aim in aims:
-        plan = plan_fourier(kernel, extent, points.shape[0], n_targets, alpha, aim)
-        if plan is not None and plan.bytes <= budget(None) and accepted(plan):
+        plan = plan_fourier(kernel, extent, points.shape[0], n_targets, alpha, aim, most_seconds)
+        if plan is not None and plan.frequencies <= most and plan.bytes <= budget(None):
             return plan
     return None
 

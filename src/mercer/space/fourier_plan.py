@@ -43,12 +43,14 @@ class FourierPlan:
     seconds: float
 
 
-def plan_fourier(kernel, extent: Extent, n, n_targets, alpha, aim) -> FourierPlan | None:
+def plan_fourier(
+    kernel, extent: Extent, n, n_targets, alpha, aim, most_seconds=math.inf
+) -> FourierPlan | None:
     """The largest tolerance with which residuals should be `aim` times the targets.
 
     The error of a kernel value is tol / sqrt(frequencies) at most pairs of points, times k(x, x),
     and n of them add up with coefficients of t / alpha at most, of any sign. None where the kernel
-    has no Fourier series in one to three columns, or not one that is so accurate.
+    has no Fourier series in one to three columns, or not one that is so accurate in so little time.
     """
     form = kernel.fourier_form()
     if form is None or not alpha > 0 or not form.size > 0:
@@ -62,7 +64,7 @@ def plan_fourier(kernel, extent: Extent, n, n_targets, alpha, aim) -> FourierPla
         except (TooManyModesError, ValueError):  # or periods that have no common multiple
             break
         d, frequencies = max(1, int(np.count_nonzero(m))), math.prod(2.0 * m + 1)
-        if d > MOST_COLUMNS:
+        if d > MOST_COLUMNS or _seconds(n, d, frequencies, n_targets) > most_seconds:
             return None
         found = float(tol), frequencies, d
         if tol <= wanted * math.sqrt(frequencies):
