@@ -184,6 +184,21 @@ def test_auto_takes_it_where_it_is_cheapest(X, y, monkeypatch):
     assert form_of(KernelRidge(1.0, RBF(0.1)), five, y, monkeypatch) != "fourier"
 
 
+def test_auto_on_many_rows():
+    """As a user would: nothing is asked for, and each residual has eight digits."""
+    pytest.importorskip("finufft", reason="pip install mercer[fourier]")
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(6000, 2))
+    y, kernel, alpha = targets(X), RBF(100.0), 0.1
+    model = KernelRidge(alpha, kernel).fit(X.tolist(), y)
+    assert model.form_ == "fourier"
+    some = rng.choice(len(X), 200, replace=False)
+    f = kernel(X[some], X) @ model.dual_coef_
+    scale = np.sqrt(np.mean(y**2))
+    assert_allclose(y[some] - f, alpha * model.dual_coef_[some], atol=3e-8 * scale)
+    assert_allclose(model.predict(X[some]), f, atol=3e-8 * scale)
+
+
 def test_auto_falls_back_where_the_residual_is_too_large(X, y, monkeypatch):
     pytest.importorskip("finufft", reason="pip install mercer[fourier]")
     monkeypatch.setattr("mercer.estimators.ridge_by_fourier.REFINEMENTS", 0)

@@ -24,18 +24,21 @@ VALUE, PAIR = 5e-9, 4e-8
 SAMPLE = 400
 
 
+def may_be_cheapest(n) -> bool:
+    """Whether a plan is worth making for n rows."""
+    return n >= LEAST_ROWS and importlib.util.find_spec("finufft") is not None
+
+
 def cheaper_plan(form, kernel, points, n_targets, alpha, tol) -> FourierPlan | None:
     """How to solve by Fourier coordinates, or None where `form` should be used.
 
     What the direct forms promise is eight digits, and the iterative one `tol`: so must this.
     """
     known = is_array(points) and is_numpy(points) and points.dtype == np.float64
-    if not known or len(points) < LEAST_ROWS or kernel.kind == "gram" or not alpha > 0:
-        return None
-    if kernel.fourier_form() is None or importlib.util.find_spec("finufft") is None:
+    if not known or points.ndim != 2 or kernel.kind == "gram" or kernel.fourier_form() is None:
         return None
     allowed = _seconds(form, kernel, points) / CLEARLY
-    aims = (QUICK_TOL, tol) if form == "iterative" else (QUICK_TOL,)
+    aims = (min(QUICK_TOL, tol), tol) if form == "iterative" else (QUICK_TOL,)
     return _first(kernel, points, n_targets, alpha, aims, allowed)
 
 
@@ -49,7 +52,8 @@ def plan_asked_for(kernel, points, n_targets, alpha, tol) -> FourierPlan:
             "RationalQuadratic, Laplacian, Periodic and Constant, their sums, scales, products and "
             "powers, and OnColumns of them. Use form='auto'."
         )
-    few = _first(kernel, points, n_targets, alpha, (QUICK_TOL,), most=MOST_FOR_DIGITS)
+    digits = min(QUICK_TOL, tol)
+    few = _first(kernel, points, n_targets, alpha, (digits,), most=MOST_FOR_DIGITS)
     plan = few or _first(kernel, points, n_targets, alpha, (tol,))
     if plan is None:
         raise ValueError(

@@ -159,11 +159,10 @@ class KernelRidgeCV(RidgeModel):
         self.cv_errors_, self.n_rows_for_alpha_ = errors, equations.sums.rows
         return np.full(equations.n_targets, self.alpha_)
 
-    def _may_take_fourier(self, form, n):
+    def _may_take_fourier(self, n):
         """Where the leave-one-out errors of all rows do not fit the memory in any case."""
-        return form == "iterative" or (
-            form == "primal" and coordinates(n, FEW_COORDINATES, copies=4) > budget(None)
-        )
+        held = coordinates(n, FEW_COORDINATES, copies=4) <= budget(None)
+        return self.form_ == "iterative" or (self.form_ == "primal" and not held)
 
     def _smallest_alpha(self):
         return float(self._check_alphas().min())

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..engine import tiles
 from ..engine.arrays import as_numpy, namespace, on_device_of, row_norms, solve_triangular
-from ..engine.memory import budget, matrix
+from ..engine.memory import MemoryLimitError, budget, matrix
 from ..expansion import Expansion, RKHSFunction
 from ..fit import OfSpace, Statistic
 from ..kernels import points as pts
@@ -26,7 +26,7 @@ from ..solve.direct import Shifted, factor_shifted, solve_regularized
 from ..solve.system import double_like
 from ..space import Landmarks, factorize
 from .base import on_fitted, validated_points
-from .fourier_choice import by_fourier, cheaper_plan, plan_asked_for
+from .fourier_choice import by_fourier, cheaper_plan, may_be_cheapest, plan_asked_for
 from .fourier_expansion import FourierExpansion
 from .kernel_map import KernelMap
 from .map_method import MapMethod, functions
@@ -201,7 +201,7 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
     def _fit_where_fourier_is_cheapest(self, X, T, weights):
         """One coefficient per sample, or None where "auto" does better with the form it has."""
         may = self.form == "auto" and not (in_pieces(X) or isinstance(self.kernel, KernelMap))
-        if not may or not self._may_take_fourier(self.form_, X.shape[0]):
+        if not may or not may_be_cheapest(len(T)) or not self._may_take_fourier(len(T)):
             return None
         kernel, points = self._bound(X)
         noise = self._smallest_noise(weights)
@@ -209,7 +209,10 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
         if plan is None:
             return None
         alphas = self._alphas_of_sample(kernel, points, T, weights)
-        found = by_fourier(kernel, points, T, alphas, weights, plan, self.max_iter)
+        try:
+            found = by_fourier(kernel, points, T, alphas, weights, plan, self.max_iter)
+        except MemoryLimitError:
+            return None
         if not found.converged:
             return None
         self.form_ = "fourier"
@@ -249,9 +252,9 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
     def _smallest_noise(self, weights):
         return self._smallest_alpha() / (1.0 if weights is None else float(np.max(weights)))
 
-    def _may_take_fourier(self, form, n):
-        """Whether "auto" may use Fourier coordinates instead of this form."""
-        return True
+    def _may_take_fourier(self, n):
+        """Whether "auto" may use Fourier coordinates for n rows instead of `form_`."""
+        return self._smallest_alpha() > 0
 
     def _dual_of_primal(self, Phi, T, weights):
         """a = (t - Phi w) / alpha: the w of [KERNELS] (3) is Phi'a."""
