@@ -4,7 +4,6 @@ import json
 import os
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -58,8 +57,6 @@ def page(comparison, title):
     if unseen:
         models["residuals"] = figures.residuals(comparison)
     script, divs = components(models)
-    many = len(comparison) > figures.MANY
-    parts: list[Any] = ["bokeh", "bokeh-gl"] if many else ["bokeh"]  # WebGL is a part of its own
     template = Environment(loader=FileSystemLoader(HERE), autoescape=True).get_template("page.html")
     return template.render(
         title=title,
@@ -78,8 +75,7 @@ def page(comparison, title):
         divs=divs,
         mean=lambda folds: float(np.mean(folds)),
         css=(HERE / "page.css").read_text(encoding="utf-8"),
-        bokeh=Resources(mode="inline", components=parts, minified=True).render(),
-        many=many,
+        bokeh=Resources(mode="inline", components=["bokeh"], minified=True).render(),
         script=script,
         settings=_in_script(_settings(comparison, figures)),
         javascript=(HERE / "page.js").read_text(encoding="utf-8"),
