@@ -164,7 +164,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _find_further_outputs(self):
         """Ranks, then columns for single values, are the last outputs of a column of numbers."""
-        ranks, levels = [], []
+        ranks: list[int] = []
+        levels: list[int] = []
         ends = np.cumsum([len(record["outputs"]) for record in self.columns_])
         for encoder, end in zip(self.encoders_, ends):
             if isinstance(encoder, Numbers):
