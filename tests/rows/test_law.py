@@ -6,6 +6,7 @@ from itertools import chain, repeat
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from mercer import (
@@ -83,11 +84,22 @@ OPTIONS = [
 ]
 
 
+HERE = {}
+
+
+def fitted_here(model, X, y=None):
+    """The model on the array, fitted once: answers do not change it."""
+    key = repr(model)
+    if key not in HERE:
+        HERE[key] = clone(model).fit(X, y)
+    return HERE[key]
+
+
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("kernel", [KERNEL, Polynomial(2)], ids=repr)
 def test_maps(kernel, options, source, size, X):
-    here = KernelMap(kernel, **options).fit(X)
+    here = fitted_here(KernelMap(kernel, **options), X)
     there = KernelMap(kernel, **options).fit(SOURCES[source](X))
     assert there.n_samples_seen_ == N
     P, Q = here.transform(X[:60]), there.transform(X[:60])
@@ -154,10 +166,8 @@ MODELS = [
 
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("model", MODELS, ids=repr)
-def test_methods(model, source, size, X, y, request):
-    from sklearn.base import clone
-
-    here = clone(model).fit(X, y)
+def test_methods(model, source, size, X, y):
+    here = fitted_here(model, X, y)
     there, refused = outcome(lambda: clone(model).fit(SOURCES[source](X), y))
     if refused is not None:
         # What needs all rows at once says so; rows that are few are always held.
