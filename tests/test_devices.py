@@ -221,7 +221,7 @@ def test_a_rank_larger_than_the_memory_says_how_much(make, rng, little_memory):
 
 def test_methods_stream_what_does_not_fit(make, rng, little_memory):
     """More rows than coordinates have room for: sums over passes, the same answer."""
-    X = rng.normal(size=(25_000, 2))
+    X = rng.normal(size=(45_000, 2))
     y = np.sin(X[:, 0]) * X[:, 1]
     kernel_map = KernelMap(RBF(0.1), tol=1e-8)
     expected = KernelRidge(0.1, KernelMap(RBF(0.1), tol=1e-8, memory_limit="200MB")).fit(X, y)
