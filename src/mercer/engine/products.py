@@ -28,6 +28,8 @@ from .shares import (
 # from sizes alone, so that the result does not depend on the number of threads.
 MOST_SUMS = 32
 SUM_BYTES = 1 << 28
+# Sums that a fused product holds for every row, in double precision.
+FUSED_SUMS = 128
 
 
 @dataclass
@@ -62,7 +64,7 @@ def exact_product(kernel, X, room=0, *, n_jobs=None):
         if form is not None and form.is_fusible and _is_cuda(X):
             from .fused import FusedProduct
 
-            return Product(FusedProduct(form, X, exact=True), "fused", True)
+            return Product(FusedProduct(form, X, exact=True, squares=FUSED_SUMS), "fused", True)
         return Product(_plain(kernel, X, n_jobs), "tiles", True)
     if matrix(n) <= room:
         K = tiles.evaluate(kernel, X, n_jobs=n_jobs)
@@ -88,7 +90,7 @@ def quick_product(kernel, X, room=0, *, n_jobs=None):
             return None
         from .fused import FusedProduct
 
-        return Product(FusedProduct(form, X), "fused", False)
+        return Product(FusedProduct(form, X, squares=FUSED_SUMS), "fused", False)
     fits = matrix(n, size=4) <= room
     shares = quick_shares(kernel, X, stored=fits)
     if shares is None:

@@ -19,7 +19,7 @@ from ..engine.memory import MemoryLimitError, budget, coordinates, readable
 from ..kernels.points import take
 from ..space.indefinite import check_symmetric, value_eps
 from .refinement import Refinement, Step
-from .system import EPS, VECTORS, System, in_double
+from .system import EPS, VECTORS, System, in_double, vectors_of
 from .workers import Workers
 
 # Points on which a user's function is tested for symmetry.
@@ -147,7 +147,7 @@ def solve_iteratively(
     _check_symmetry(kernel, points)
     X = in_double(kernel, points)
     limit = budget(memory_limit, X)
-    _check_memory(X.shape[0], T.shape[1], limit)
+    _check_memory(X, T.shape[1], limit)
     system = System(
         kernel,
         X,
@@ -248,8 +248,9 @@ def _check_numbers(tol, max_iter, rank):
         raise ValueError(f"rank must be a positive integer or None, got {rank!r}.")
 
 
-def _check_memory(n, m, limit):
-    needed = coordinates(n, VECTORS * m + 2)
+def _check_memory(X, m, limit):
+    n = X.shape[0]
+    needed = vectors_of(X, m) + coordinates(n, 2)
     if needed > limit:
         raise MemoryLimitError(
             f"the iterations hold {VECTORS} vectors for each of {m} target(s), {readable(needed)} "

@@ -3,9 +3,9 @@
 import numpy as np
 
 from ..engine import tiles
-from ..engine.arrays import as_numpy, is_array, namespace, on_device_of
+from ..engine.arrays import as_numpy, is_array, is_cpu, namespace, on_device_of
 from ..engine.memory import coordinates
-from ..engine.products import exact_product, quick_product
+from ..engine.products import FUSED_SUMS, exact_product, quick_product
 from ..kernels.points import take
 from .preconditioner import Preconditioner, centred, chosen_rank
 
@@ -57,7 +57,7 @@ class System:
             self.T = self.T * self.roots[:, None]
         if center:
             self.T = centred(self.T)
-        vectors = coordinates(n, VECTORS * T.shape[1])
+        vectors = vectors_of(X, T.shape[1])
         self.preconditioner = Preconditioner(
             kernel,
             X,
@@ -127,6 +127,12 @@ class System:
         full = np.zeros((n, a.shape[1]))
         full[rows] = as_numpy(a)
         return on_device_of(full, a)
+
+
+def vectors_of(X, n_targets):
+    """Bytes of the vectors that the iterations hold, and of the sums inside a fused product."""
+    sums = FUSED_SUMS if n_targets == 1 and not is_cpu(X) else 0
+    return coordinates(X.shape[0], VECTORS * n_targets + sums)
 
 
 def quick_error(kernel, points):
