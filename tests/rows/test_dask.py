@@ -658,7 +658,7 @@ def _futures(collection):
 @pytest.mark.parametrize("kind", ["array", "frame"])
 def test_what_travels_is_not_a_sum_for_each_block(kind, client, small_sample):
     """Landmarks go to the workers, and one sum comes back from each, however many blocks."""
-    blocks = 64
+    blocks = 40
     D = da.random.default_rng(0).standard_normal((blocks * 500, 3), chunks=(500, 3))
     t = da.sin(D[:, 0])
     if kind == "frame":
@@ -754,7 +754,7 @@ def test_a_killed_worker_changes_nothing(stage, cluster, client, X, y, tmp_path,
 
 def test_a_killed_worker_costs_its_share_of_one_product(cluster, client, X, y):
     """Points, vectors and coordinates that were lost are sent or made again."""
-    rows, kernel, killed = X[:900], Matern(1.5), []
+    rows, t, kernel, killed = X[:300], y[:300, None], Matern(1.5), []
 
     def kill(step):
         if step.products == 3 and not killed:
@@ -765,13 +765,13 @@ def test_a_killed_worker_costs_its_share_of_one_product(cluster, client, X, y):
     there = solve_iteratively(
         kernel,
         rows,
-        y[:900, None],
-        [0.1],
-        rank=40,
-        workers=Workers(cut(rows, (300,) * 3)),
+        t,
+        [1.0],
+        rank=20,
+        workers=Workers(cut(rows, (100,) * 3)),
         callback=kill,
     )
-    here = solve_iteratively(kernel, rows, y[:900, None], [0.1], rank=40)
+    here = solve_iteratively(kernel, rows, t, [1.0], rank=20)
     assert killed
     assert there.converged
     difference = np.abs(kernel(rows) @ (there.coef - here.coef))
