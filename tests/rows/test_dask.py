@@ -557,8 +557,7 @@ def test_tasks_side_by_side_use_one_thread_each():
 
 @pytest.mark.parametrize("options", [{}, {"basis": "closed"}, {"append_residual": True}], ids=str)
 def test_a_huge_partition_is_mapped_in_panels(options, X, monkeypatch):
-    for module in ("mercer.rows.tasks", "mercer.space.protocol"):
-        monkeypatch.setattr(f"{module}.PANEL_VALUES", 1)
+    monkeypatch.setattr("mercer.engine.tiles.PANEL_VALUES", 1)
     D = cut(X, (N,))
     kernel_map = KernelMap(Polynomial(2), **options).fit(D)
 
