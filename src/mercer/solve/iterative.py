@@ -18,6 +18,7 @@ from ..engine.arrays import as_host, evenly
 from ..engine.memory import MemoryLimitError, budget, coordinates, readable
 from ..kernels.points import take
 from ..space.indefinite import check_symmetric, value_eps
+from .preconditioner import Work
 from .refinement import Refinement, Step
 from .system import EPS, VECTORS, System, in_double, vectors_of
 from .workers import Workers
@@ -148,23 +149,8 @@ def solve_iteratively(
     X = in_double(kernel, points)
     limit = budget(memory_limit, X)
     _check_memory(X, T.shape[1], limit)
-    system = System(
-        kernel,
-        X,
-        points,
-        T,
-        alphas,
-        weights,
-        rank,
-        landmark_tol,
-        pivots,
-        limit,
-        n_jobs,
-        random_state,
-        verbose,
-        workers,
-        center,
-    )
+    work = Work(limit, rank, landmark_tol, pivots, n_jobs, random_state, verbose, workers)
+    system = System(kernel, X, points, T, alphas, weights, work, center)
     run = Refinement(system, tol, max_iter, verbose, keep_partial, callback)
     b = run.solve()
     solution = IterativeSolution(

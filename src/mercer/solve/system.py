@@ -33,25 +33,8 @@ class System:
     With `center`, A = J K J + alpha I for J = I - 11'/n: the kernel centred in feature space.
     """
 
-    def __init__(
-        self,
-        kernel,
-        X,
-        points,
-        T,
-        alphas,
-        weights,
-        rank,
-        landmark_tol,
-        pivots,
-        limit,
-        n_jobs,
-        seed,
-        verbose,
-        workers=None,
-        center=False,
-    ):
-        n = X.shape[0]
+    def __init__(self, kernel, X, points, T, alphas, weights, work, center=False):
+        n, workers = X.shape[0], work.workers
         if workers is not None:
             workers.give(kernel, X)
         like = double_like(X)
@@ -67,24 +50,13 @@ class System:
         if center:
             self.T = centred(self.T)
         vectors = vectors_of(X, T.shape[1])
+        rank = chosen_rank(n, max(1, work.limit - vectors), X, work.rank, workers)
         self.preconditioner = Preconditioner(
-            kernel,
-            X,
-            alphas,
-            self.roots,
-            rank=chosen_rank(n, max(1, limit - vectors), X, rank, workers),
-            tol=landmark_tol,
-            pivots=pivots,
-            rng=np.random.default_rng(0 if seed is None else seed),
-            limit=limit,
-            n_jobs=n_jobs,
-            verbose=verbose,
-            workers=workers,
-            like=self.T if center else None,
+            kernel, X, alphas, self.roots, rank, work, like=self.T if center else None
         )
-        room = limit - 2 * self.preconditioner.bytes - vectors
+        room = work.limit - 2 * self.preconditioner.bytes - vectors
         if workers is None:
-            self.exact = exact_product(kernel, X, room, n_jobs=n_jobs)
+            self.exact = exact_product(kernel, X, room, n_jobs=work.n_jobs)
         else:
             self.exact = workers.exact_product()
         self.quick = None
@@ -93,7 +65,7 @@ class System:
         # Stored in double precision, K gives exact products at the price of quick ones.
         if self.exact.way != "stored" and self.disturbance < WORTH:
             if workers is None:
-                self.quick = quick_product(kernel, points, room, n_jobs=n_jobs)
+                self.quick = quick_product(kernel, points, room, n_jobs=work.n_jobs)
             else:
                 self.quick = workers.quick_product(kernel, points)
         lengths = xp.sqrt(positive_part(diagonal))
