@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from .engine.checks import is_integer, is_number
 from .engine.memory import budget, partial_fit, readable, stored_fit, streamed_fit
+from .engine.tiles import PANEL_VALUES
 from .kernels import as_kernel
-from .kernels.base import is_integer, is_number
 from .rows.gather import SAMPLE
 from .space.fourier_grid import Extent
 from .space.fourier_plan import plan_fourier
-from .space.protocol import PANEL_VALUES
 
 __all__ = ["Plan", "Rates", "machine_rates", "plan"]
 

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from . import tiles
-from .arrays import is_array, is_cpu, is_numpy, namespace, rows_of
+from .arrays import is_cpu, is_matrix, is_numpy, namespace, rows_of
 from .memory import coordinates, matrix
 from .shares import (
     EXACT_TILE,
@@ -121,9 +120,7 @@ def quick_shares(kernel, X, *, stored=False):
 
 def _form(kernel, X):
     """The kernel's form on dense vectors, where it has a small one."""
-    if scipy.sparse.issparse(X) or not is_array(X) or X.ndim != 2 or X.dtype == object:
-        return None
-    return kernel.fused_form()
+    return kernel.fused_form() if is_matrix(X) else None
 
 
 def _is_cuda(X):
@@ -173,12 +170,10 @@ def _stored(values, n, kernel, n_jobs):
 
     def work(a, b):
         K[a:b, a:b] = values(a, b, a, b)
-        for c in range(0, a, width):
-            d = min(c + width, a)
+        for c, d in tiles.cuts(a, width):
             t = values(a, b, c, d)
             K[a:b, c:d] = t
             K[c:d, a:b] = t.T
 
-    blocks = [(a, min(a + height, n)) for a in range(0, n, height)]
-    tiles.run(work, blocks[::-1], kernel, K, n_jobs=n_jobs)
+    tiles.run(work, tiles.cuts(n, height)[::-1], kernel, K, n_jobs=n_jobs)
     return K

@@ -19,7 +19,7 @@ from .ridge_iterative import QUICK_TOL
 LEAST_ROWS, CLEARLY = 4000, 2.0
 # Frequencies, in all columns, up to which the better of two accuracies is aimed at.
 MOST_FOR_DIGITS = 2e6
-# Eight digits are planned with some to spare: outside of the rows, errors are larger than among them.
+# Eight digits are planned with some to spare: outside of the rows, errors are larger.
 SPARE = 0.1
 # Products after which "auto" gives up: the plan was made for fewer.
 MOST_PRODUCTS = 200

@@ -4,7 +4,7 @@ import numpy as np
 import scipy.sparse
 import scipy.sparse.csgraph
 
-from .base import is_integer, require
+from ..engine.checks import is_integer, require
 from .graph_forms import Graphs, read_graphs
 from .hashing import MOST_COLUMNS, columns_of, counted, mixed
 from .sparse_map import SparseMap

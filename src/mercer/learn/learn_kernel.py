@@ -23,6 +23,8 @@ from .search import bracketed, scaled, tunable, with_weights
 from .targets import Targets, as_generator, check_weights, checked_numbers, host
 
 METRICS = ("full", "diagonal", None)
+# Kernels in an expression whose length scales and weights are tuned: each takes many fits.
+MOST_PARTS = 200
 # Rows and landmarks of each stage of the search. The next stage is entered while it gains.
 STAGES = ((2000, 500), (5000, 1000), (12000, 1500))
 # A round or a family counts as better from this relative fall of the squared error on.
@@ -143,10 +145,11 @@ def learn_from(
 ) -> LearnedKernel:
     """`learn_kernel` on rows that have been read."""
     _check(metric, n_rounds, max_landmarks, alphas)
+    start = _start(kernel)
     search = _Search(observations, targets, metric, alphas, rng)
     search.names = names
     with tiles.progress_bar(verbose, "learning the kernel") as bar:
-        return search.run(_start(kernel, metric), kernel is None, max_landmarks, n_rounds, bar)
+        return search.run(start, kernel is None, max_landmarks, n_rounds, bar)
 
 
 @dataclass(frozen=True)
@@ -366,10 +369,18 @@ class _Search:
         )
 
 
-def _start(kernel, metric):
+def _start(kernel):
     if kernel is None:
         return FAMILIES[0]
-    kernel = with_weights(as_kernel(kernel))
+    kernel = as_kernel(kernel)
+    size = sum(1 for _ in kernel.parts())
+    if size > MOST_PARTS:
+        raise ValueError(
+            f"the kernel is an expression of {size} kernels, and learning tunes at most "
+            f"{MOST_PARTS}, since every length scale and weight is searched for. Give a shorter "
+            "expression, or use this one as it is in KernelRidge or KernelMap."
+        )
+    kernel = with_weights(kernel)
     kernel.check_parameters()
     return kernel
 

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..engine.arrays import as_numpy, is_array
+from ..engine.arrays import as_host, evenly
 from ..engine.memory import MemoryLimitError, budget, coordinates, readable
 from ..kernels.points import take
 from ..space.indefinite import check_symmetric, value_eps
+from .preconditioner import Work
 from .refinement import Refinement, Step
 from .system import EPS, VECTORS, System, in_double, vectors_of
 from .workers import Workers
@@ -140,7 +141,7 @@ def solve_iteratively(
     if center and weights is not None:
         raise ValueError("center=True does not take weights: use center=False.")
     if weights is not None:
-        weights = np.asarray(as_numpy(weights) if is_array(weights) else weights, dtype=np.float64)
+        weights = np.asarray(as_host(weights), dtype=np.float64)
         if not np.all(weights > 0):
             rows = np.flatnonzero(weights > 0)
             points, T, weights = _subset(kernel, points, rows), T[rows, :], weights[rows]
@@ -148,23 +149,8 @@ def solve_iteratively(
     X = in_double(kernel, points)
     limit = budget(memory_limit, X)
     _check_memory(X, T.shape[1], limit)
-    system = System(
-        kernel,
-        X,
-        points,
-        T,
-        alphas,
-        weights,
-        rank,
-        landmark_tol,
-        pivots,
-        limit,
-        n_jobs,
-        random_state,
-        verbose,
-        workers,
-        center,
-    )
+    work = Work(limit, rank, landmark_tol, pivots, n_jobs, random_state, verbose, workers)
+    system = System(kernel, X, points, T, alphas, weights, work, center)
     run = Refinement(system, tol, max_iter, verbose, keep_partial, callback)
     b = run.solve()
     solution = IterativeSolution(
@@ -216,8 +202,7 @@ def _check_symmetry(kernel, points):
         return
     K = points
     if kernel.kind != "gram":
-        some = np.linspace(0, points.shape[0] - 1, min(SAMPLE, points.shape[0])).astype(int)
-        some = take(points, np.unique(some))
+        some = take(points, evenly(points.shape[0], SAMPLE))
         K = kernel.against(kernel.landmarks(some))(some)
     check_symmetric(kernel, K, value_eps(K, EPS))
 
@@ -229,7 +214,7 @@ def _subset(kernel, points, rows):
 
 
 def _checked_alphas(alphas, n_targets):
-    alphas = as_numpy(alphas) if is_array(alphas) else alphas
+    alphas = as_host(alphas)
     alphas = np.broadcast_to(np.asarray(alphas, dtype=np.float64), (n_targets,))
     if not np.all((alphas > 0) & (alphas < np.inf)):
         raise ValueError(

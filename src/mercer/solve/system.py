@@ -3,7 +3,16 @@
 import numpy as np
 
 from ..engine import tiles
-from ..engine.arrays import as_numpy, is_array, is_cpu, namespace, on_device_of
+from ..engine.arrays import (
+    as_numpy,
+    evenly,
+    is_array,
+    is_cpu,
+    is_single,
+    namespace,
+    on_device_of,
+    positive_part,
+)
 from ..engine.memory import coordinates
 from ..engine.products import FUSED_SUMS, exact_product, quick_product
 from ..kernels.points import take
@@ -24,32 +33,15 @@ class System:
     With `center`, A = J K J + alpha I for J = I - 11'/n: the kernel centred in feature space.
     """
 
-    def __init__(
-        self,
-        kernel,
-        X,
-        points,
-        T,
-        alphas,
-        weights,
-        rank,
-        landmark_tol,
-        pivots,
-        limit,
-        n_jobs,
-        seed,
-        verbose,
-        workers=None,
-        center=False,
-    ):
-        n = X.shape[0]
+    def __init__(self, kernel, X, points, T, alphas, weights, work, center=False):
+        n, workers = X.shape[0], work.workers
         if workers is not None:
             workers.give(kernel, X)
         like = double_like(X)
         xp = namespace(like)
         diagonal = kernel.diagonal(X)
         self.alphas = alphas
-        self.single = "32" in str(getattr(points, "dtype", ""))
+        self.single = is_single(points)
         self.T = on_device_of(T, like) + 0.0
         self.roots = None if weights is None else on_device_of(np.sqrt(weights), like)
         self.center = center
@@ -58,24 +50,13 @@ class System:
         if center:
             self.T = centred(self.T)
         vectors = vectors_of(X, T.shape[1])
+        rank = chosen_rank(n, max(1, work.limit - vectors), X, work.rank, workers)
         self.preconditioner = Preconditioner(
-            kernel,
-            X,
-            alphas,
-            self.roots,
-            rank=chosen_rank(n, max(1, limit - vectors), X, rank, workers),
-            tol=landmark_tol,
-            pivots=pivots,
-            rng=np.random.default_rng(0 if seed is None else seed),
-            limit=limit,
-            n_jobs=n_jobs,
-            verbose=verbose,
-            workers=workers,
-            like=self.T if center else None,
+            kernel, X, alphas, self.roots, rank, work, like=self.T if center else None
         )
-        room = limit - 2 * self.preconditioner.bytes - vectors
+        room = work.limit - 2 * self.preconditioner.bytes - vectors
         if workers is None:
-            self.exact = exact_product(kernel, X, room, n_jobs=n_jobs)
+            self.exact = exact_product(kernel, X, room, n_jobs=work.n_jobs)
         else:
             self.exact = workers.exact_product()
         self.quick = None
@@ -84,10 +65,10 @@ class System:
         # Stored in double precision, K gives exact products at the price of quick ones.
         if self.exact.way != "stored" and self.disturbance < WORTH:
             if workers is None:
-                self.quick = quick_product(kernel, points, room, n_jobs=n_jobs)
+                self.quick = quick_product(kernel, points, room, n_jobs=work.n_jobs)
             else:
                 self.quick = workers.quick_product(kernel, points)
-        lengths = xp.sqrt(xp.where(diagonal > 0, diagonal, xp.zeros_like(diagonal)))
+        lengths = xp.sqrt(positive_part(diagonal))
         self.lengths = lengths if self.roots is None else lengths * self.roots
         self.eta = EPS * (float(kernel.rounding(kernel.landmarks(X))) + np.log2(n + 1))
 
@@ -139,7 +120,7 @@ def quick_error(kernel, points):
     """|E| for quick products with K + E: 2 sqrt(n) times the error of one kernel value, on a sample
     (errors of different values are independent, as a rule)."""
     n = points.shape[0]
-    some = np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(int))
+    some = evenly(n, SAMPLE)
     if kernel.kind == "gram":
         return np.inf  # exact products are as quick
     sample = take(points, some)
