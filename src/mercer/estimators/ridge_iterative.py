@@ -142,15 +142,17 @@ def _refuse_what_changes_the_map(given):
 
 
 def gathered_rows(model, X):
-    """(X, the workers of its cluster or None): the iterative form holds all rows here.
+    """(X, the workers of its cluster or None): these forms hold all rows here.
 
     Rows that come in pieces are gathered, n x d numbers. Those of a Dask collection are solved for
-    by the workers of its cluster.
+    by the workers of its cluster, in the iterative form.
     """
-    if model.form != "iterative" or not in_pieces(X):
+    if model.form not in ("iterative", "fourier") or not in_pieces(X):
         return X, None
-    limit = budget(SolverOptions.of(model).memory_limit)
-    return held_whole(X, limit, "form='iterative'"), Workers(X) if is_dask(X) else None
+    iterative = model.form == "iterative"
+    limit = budget(SolverOptions.of(model).memory_limit if iterative else None)
+    workers = Workers(X) if iterative and is_dask(X) else None
+    return held_whole(X, limit, f"form='{model.form}'"), workers
 
 
 def exact_variance(options, kernel, S, Z, diagonal, alpha, weights=None):
