@@ -41,6 +41,8 @@ class System:
         verbose,
         workers=None,
         center=False,
+        landmarks=None,
+        product=None,
     ):
         n = X.shape[0]
         if workers is not None:
@@ -72,9 +74,12 @@ class System:
             verbose=verbose,
             workers=workers,
             like=self.T if center else None,
+            landmarks=landmarks,
         )
         room = limit - 2 * self.preconditioner.bytes - vectors
-        if workers is None:
+        if product is not None:
+            self.exact = product
+        elif workers is None:
             self.exact = exact_product(kernel, X, room, n_jobs=n_jobs)
         else:
             self.exact = workers.exact_product()
