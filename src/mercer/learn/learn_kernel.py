@@ -37,7 +37,7 @@ STAGES = ((2000, 250), (2000, 500), (5000, 1000), (12000, 1500))
 ONE_STAGE = 1000
 # A round or a family counts as better from this relative fall of the squared error on.
 GAIN = 0.01
-# While a round gains this much, its lengths are not tuned again.
+# While a round gains this much, its lengths are not tuned again; below, in every second round.
 LARGE_GAIN = 0.1
 # A stage with more rows and landmarks counts as better from this fall on.
 STAGE_GAIN = 0.04
@@ -48,7 +48,10 @@ FAMILIES = (Matern(0.5), Matern(1.5), Matern(2.5), RBF(0.5))
 FIRST_FAMILY = FAMILIES[1]
 # A family that loses by so many standard errors of the differences, row by row, on the first rows
 # is not tried on more of them.
-FIRST_ROWS, CLEARLY = 1000, 3.0
+FIRST_ROWS, CLEARLY = 700, 3.0
+# Below this penalty, relative to k(x, x), rounding shows in the last fit: a shorter length with a
+# larger penalty is taken where the squared error grows by no more than this share.
+SMALL_ALPHA, EQUAL = 1e-6, 0.005
 # Rows whose gradients are averaged.
 GRADIENT_ROWS = 4000
 
@@ -238,7 +241,7 @@ class _Stage:
         return float(losses.mean()) < (1 - GAIN) * float(others.mean())
 
     def exact_losses(self, trial, n):
-        """Squared leave-one-out errors without landmarks, on the first rows."""
+        """Squared leave-one-out errors of some of the first n rows, without landmarks."""
         if (trial, n) not in self.known:
             some = np.arange(min(self.rows.n, n))
             K = tiles.evaluate(trial.kernel, take(self.projected(trial.B), some))
@@ -303,7 +306,7 @@ class _Search:
             last = (rows, landmarks)
             again = not best.close and i + 1 < len(stages) and stages[i + 1][0] == rows
             if choose_family and not again:
-                best = self._families(stage, best)
+                best = self._shorter(stage, self._families(stage, best))
                 best = self._with_linear(stage, best)
                 self._record(best, rows, landmarks, bar)
         return self._learned(best)
@@ -351,12 +354,14 @@ class _Search:
         """The metric from gradients, again and again; the best round is kept."""
         if self.metric is None or not has_gradient(best.kernel):
             return best
-        trial, idle = best, 0
+        trial, idle, tuned = best, 0, False
         for _ in range(n_rounds):
             B = damped(stage.gradients(trial), self.metric)
             B = with_unit_median(B, stage.X, self.rng)
             trial = stage.judged(replace(trial, B=B))
-            if trial.error > (1 - LARGE_GAIN) * best.error:
+            gain = 1 - trial.error / best.error
+            tuned = gain < GAIN or (gain < LARGE_GAIN and not tuned)
+            if tuned:
                 trial = self._tuned(stage, trial, math.log(1.5))
             self._record(trial, rows, landmarks, bar)
             gained = trial.error < (1 - GAIN) * best.error
@@ -384,6 +389,17 @@ class _Search:
             if found is not best:
                 return found
         return best
+
+    def _shorter(self, stage, best):
+        """A shorter length and a larger penalty, where they are as good: long ones cost digits."""
+        found = best
+        while found.close and found.alpha < SMALL_ALPHA:
+            half = _of_length(found.kernel, _length(found.kernel) / 2)
+            trial = stage.judged(replace(found, kernel=half))
+            if trial.error > (1 + EQUAL) * best.error or trial.alpha <= found.alpha:
+                break
+            found = trial
+        return found
 
     def _with_linear(self, stage, best):
         if best.linear:

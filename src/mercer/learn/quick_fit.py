@@ -26,7 +26,7 @@ from .leave_one_out import RidgePath
 from .observations import Observations
 from .ridge_fit import LastFit
 
-LANDMARKS = 500
+LANDMARKS = 400
 # Certified error of the function, relative to the function.
 TOL = 1e-6
 
