@@ -28,7 +28,7 @@ from .ridge_fit import LastFit
 
 LANDMARKS = 400
 # Certified error of the function, relative to the function.
-TOL = 1e-6
+TOL = 1e-5
 
 
 def quick_fit(
