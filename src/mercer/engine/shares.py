@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from .arrays import as_numpy, rows_of
+from .tiles import cuts
 
 # Rows and columns of a tile of which both halves are used: it stays in cache with what its
 # formula writes. Double precision, single precision.
@@ -40,7 +41,7 @@ class Shares:
     @property
     def blocks(self):
         """(start, stop) of the rows of every block."""
-        return [(a, min(a + self.height, self.n)) for a in range(0, self.n, self.height)]
+        return cuts(self.n, self.height)
 
     def prepared(self, V):
         """V as shares take it."""
@@ -57,7 +58,7 @@ class Shares:
 
     def columns(self, a, b):
         """(start, stop) of the columns of every tile of a block: those before it, and its own."""
-        return [(c, min(c + self.width, a)) for c in range(0, a, self.width)] + [(a, b)]
+        return [*cuts(a, self.width), (a, b)]
 
 
 class RowShares(Shares):
@@ -65,8 +66,7 @@ class RowShares(Shares):
 
     def add(self, right, first, step, total):
         for a, b in self.blocks[first::step]:
-            for c in range(0, self.n, self.width):
-                d = min(c + self.width, self.n)
+            for c, d in cuts(self.n, self.width):
                 total[a:b] += self.values(a, b, c, d) @ right[c:d]
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from ..engine import tiles
 from ..engine.arrays import as_numpy, is_cpu, is_numpy, solve_triangular
 from ..engine.memory import budget, coordinates, matrix
+from ..engine.threads import one_blas_thread
 from ..kernels import Kernel
 from ..solve.system import VECTORS
 from .exact import CHOICE_ROWS, best_penalty, solved_directly
@@ -47,7 +48,8 @@ def last_fit(
         return _through_landmarks(kernel, rows, alpha, judged, rng)
     if solver == "auto" and chosen == "direct":
         options: dict[str, Any] = {"limit": limit, "choose_alpha": choose_alpha}
-        quick = quick_fit(kernel, rows, alpha, judged, rng=rng.spawn(1)[0], **options)
+        with one_blas_thread():  # nothing in it is large enough for two
+            quick = quick_fit(kernel, rows, alpha, judged, rng=rng.spawn(1)[0], **options)
         if quick is not None:
             return quick
     if choose_alpha:

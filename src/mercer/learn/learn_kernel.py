@@ -1,6 +1,7 @@
 """learn_kernel: metric, lengths and penalty of a kernel from data (MATH.md section 9)."""
 
 import math
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +17,7 @@ from ..engine.arrays import (
     row_norms,
     solve_triangular,
 )
+from ..engine.threads import one_blas_thread
 from ..kernels import RBF, Kernel, Linear, Matern, Projected, as_kernel
 from ..kernels.parameters import as_numbers
 from ..kernels.points import as_vectors, column_names, take
@@ -33,6 +35,8 @@ METRICS = ("full", "diagonal", None)
 # Rows and landmarks of each stage of the search. The next stage is entered while it gains; it has
 # more landmarks only where those of the last one missed too much.
 STAGES = ((2000, 250), (2000, 500), (5000, 1000), (12000, 1500))
+# Up to here a second BLAS thread waits more than it works.
+FEW_LANDMARKS = 500
 # A table with at most so many rows has one stage, with all rows as landmarks.
 ONE_STAGE = 1000
 # A round or a family counts as better from this relative fall of the squared error on.
@@ -225,6 +229,13 @@ class _Stage:
             self.best = (error, (trial, ridge))
         return trial
 
+    def smaller(self):
+        """The first of the rows and landmarks, where a large stage has many more."""
+        rows, landmarks = STAGES[1]
+        if self.rows.n <= rows or len(self.landmarks) <= landmarks:
+            return self
+        return _Stage(self.rows.some(np.arange(rows)), np.arange(landmarks), self.alphas)
+
     def beats(self, new, old):
         """Whether a trial is better by exact errors where landmarks are few, on more and more rows.
 
@@ -284,31 +295,33 @@ class _Search:
         if self.targets.constant:
             self._record(Trial(kernel, self.plain, alpha=1.0, error=0.0), 0, 0, bar)
             return self._learned(Trial(kernel, self.plain, alpha=1.0, error=0.0))
-        best, stages = None, self._stages(max_landmarks)
-        last: tuple[int, int] = (0, 0)
+        stages = self._stages(max_landmarks)
+        best, last = None, (0, 0)
         for i, (rows, landmarks) in enumerate(stages):
             if best is not None and best.close:
                 landmarks = last[1]  # more would not change anything
                 if rows == last[0]:
                     continue
-            stage = self._stage(rows, landmarks)
-            before = best
-            if before is None:
-                best = self._tuned(stage, Trial(kernel, self.plain), math.log(2))
-            else:
-                best = stage.judged(before)
+            with one_blas_thread() if landmarks <= FEW_LANDMARKS else nullcontext():
+                stage = self._stage(rows, landmarks)
+                before = best
+                if before is None:
+                    best = self._tuned(stage, Trial(kernel, self.plain), math.log(2))
+                else:
+                    best = stage.judged(before)
+                    self._record(best, rows, landmarks, bar)
+                    if rows > last[0] and best.error > (1 - STAGE_GAIN) * before.error:
+                        break  # more rows and landmarks do not help: what is left is noise
+                    best = self._tuned(stage, best, math.log(1.5))
                 self._record(best, rows, landmarks, bar)
-                if rows > last[0] and best.error > (1 - STAGE_GAIN) * before.error:
-                    break  # more rows and landmarks do not help: what is left is noise
-                best = self._tuned(stage, best, math.log(1.5))
-            self._record(best, rows, landmarks, bar)
-            best = self._rounds(stage, best, n_rounds, rows, landmarks, bar)
+                best = self._rounds(stage, best, n_rounds, rows, landmarks, bar)
+                # Where more landmarks on as many rows come next, they choose the family.
+                again = not best.close and i + 1 < len(stages) and stages[i + 1][0] == rows
+                if choose_family and not again:
+                    best = self._shorter(stage, self._families(stage, best))
+                    best = self._with_linear(stage, best)
+                    self._record(best, rows, landmarks, bar)
             last = (rows, landmarks)
-            again = not best.close and i + 1 < len(stages) and stages[i + 1][0] == rows
-            if choose_family and not again:
-                best = self._shorter(stage, self._families(stage, best))
-                best = self._with_linear(stage, best)
-                self._record(best, rows, landmarks, bar)
         return self._learned(best)
 
     def _stages(self, max_landmarks):
@@ -374,20 +387,22 @@ class _Search:
     def _families(self, stage, best):
         """The best family, each with lengths of its own: smoother ones, then rougher ones.
 
-        A further step is taken while the last one gained.
+        A further step is taken while the last one gained. Few rows and landmarks tune the lengths.
         """
         at = next(i for i, family in enumerate(FAMILIES) if _same_family(family, best.kernel))
+        small = stage.smaller()
         for more in (FAMILIES[at + 1 :], FAMILIES[:at][::-1]):
             found = best
             for family in more:
                 family = _of_length(family, _length(found.kernel))
                 trial = replace(found, kernel=family, alpha=math.nan)
-                trial = self._tuned(stage, trial, math.log(1.5))
+                trial = self._tuned(small, trial, math.log(1.5))
+                trial = trial if small is stage else stage.judged(trial)
                 if not stage.beats(trial, found):
                     break
                 found = trial
             if found is not best:
-                return found
+                return found if small is stage else self._tuned(stage, found, math.log(1.5))
         return best
 
     def _shorter(self, stage, best):
