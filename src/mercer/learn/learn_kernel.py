@@ -35,6 +35,8 @@ METRICS = ("full", "diagonal", None)
 # Rows and landmarks of each stage of the search. The next stage is entered while it gains; it has
 # more landmarks only where those of the last one missed too much.
 STAGES = ((2000, 250), (2000, 500), (5000, 1000), (12000, 1500))
+# Where the lengths of the plain kernel are tuned.
+FIRST_STAGE = (1000, 125)
 # Up to here a second BLAS thread waits more than it works.
 FEW_LANDMARKS = 500
 # A table with at most so many rows has one stage, with all rows as landmarks.
@@ -45,7 +47,8 @@ GAIN = 0.01
 LARGE_GAIN = 0.1
 # A stage with more rows and landmarks counts as better from this fall on.
 STAGE_GAIN = 0.04
-# Rounds without gain before a stage ends: where few columns matter, the first rounds gain nothing.
+# First rounds without gain before a stage ends: where few columns matter, they gain nothing. Once a
+# round has gained, the next one that does not is the last.
 PATIENCE = 2
 # From rough to smooth; lengths are in units of the median distance.
 FAMILIES = (Matern(0.5), Matern(1.5), Matern(2.5), RBF(0.5))
@@ -234,6 +237,10 @@ class _Stage:
         rows, landmarks = STAGES[1]
         if self.rows.n <= rows or len(self.landmarks) <= landmarks:
             return self
+        return self.first(rows, landmarks)
+
+    def first(self, rows, landmarks):
+        landmarks = min(landmarks, len(self.landmarks))
         return _Stage(self.rows.some(np.arange(rows)), np.arange(landmarks), self.alphas)
 
     def beats(self, new, old):
@@ -306,7 +313,7 @@ class _Search:
                 stage = self._stage(rows, landmarks)
                 before = best
                 if before is None:
-                    best = self._tuned(stage, Trial(kernel, self.plain), math.log(2))
+                    best = self._first(stage, Trial(kernel, self.plain))
                 else:
                     best = stage.judged(before)
                     self._record(best, rows, landmarks, bar)
@@ -335,6 +342,16 @@ class _Search:
         chosen = self.rng.permutation(self.rows.n)[:rows]
         # The rows are in random order already: the first ones serve as landmarks.
         return _Stage(self.rows.some(chosen), np.arange(landmarks), self.alphas)
+
+    def _first(self, stage, trial):
+        """The plain kernel. Where rounds follow that tune its lengths again, few rows will do."""
+        rows, landmarks = FIRST_STAGE
+        if stage.rows.n < 2 * rows or not self._learns(trial.kernel):
+            return self._tuned(stage, trial, math.log(2))
+        return stage.judged(self._tuned(stage.first(rows, landmarks), trial, math.log(2)))
+
+    def _learns(self, kernel):
+        return self.metric is not None and has_gradient(kernel)
 
     def _tuned(self, stage, trial, step):
         """Every length, and every weight of a summand, by a bracketed search."""
@@ -365,9 +382,9 @@ class _Search:
 
     def _rounds(self, stage, best, n_rounds, rows, landmarks, bar):
         """The metric from gradients, again and again; the best round is kept."""
-        if self.metric is None or not has_gradient(best.kernel):
+        if not self._learns(best.kernel):
             return best
-        trial, idle, tuned = best, 0, False
+        trial, idle, patience, tuned = best, 0, PATIENCE, False
         for _ in range(n_rounds):
             B = damped(stage.gradients(trial), self.metric)
             B = with_unit_median(B, stage.X, self.rng)
@@ -378,9 +395,9 @@ class _Search:
                 trial = self._tuned(stage, trial, math.log(1.5))
             self._record(trial, rows, landmarks, bar)
             gained = trial.error < (1 - GAIN) * best.error
-            idle = 0 if gained else idle + 1
             best = trial if trial.error < best.error else best
-            if idle >= PATIENCE:
+            idle, patience = (0, 1) if gained else (idle + 1, patience)
+            if idle >= patience:
                 break
         return best
 
