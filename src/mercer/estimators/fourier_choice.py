@@ -8,12 +8,12 @@ import numpy as np
 from ..engine.arrays import is_array, is_numpy
 from ..engine.memory import budget, readable
 from ..kernels import points as pts
+from ..solve.quick import QUICK_TOL
 from ..solve.system import in_double
 from ..space import factorize
 from ..space.fourier_grid import Extent
 from ..space.fourier_plan import OPERATION, FourierPlan, plan_fourier
 from .ridge_by_fourier import ByFourier, solve_by_fourier
-from .ridge_iterative import QUICK_TOL
 
 # Rows from which on transforms can be cheaper, and by which factor they must be.
 LEAST_ROWS, CLEARLY = 4000, 2.0

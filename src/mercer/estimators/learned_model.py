@@ -124,7 +124,9 @@ class LearnedModel(BaseEstimator):
         self.alpha_, self.exact_, self.solver_ = fit.alpha, fit.exact, fit.solver
         self.error_norms_ = None if fit.error_norms is None else fit.error_norms * targets.scale
         landmarks = min(rows.n, self.max_landmarks)
-        self.uncertainty_ = LandmarkModel.fit(self.kernel_, rows, fit.alpha, rng, landmarks)
+        self.uncertainty_ = fit.uncertainty or LandmarkModel.fit(
+            self.kernel_, rows, fit.alpha, rng, landmarks
+        )
         self._offset, self._scale = targets.offset, targets.scale
         judged = rows.some(fit.judged)
         _, _, variances = self.uncertainty_.left_out(judged)

@@ -23,6 +23,7 @@ from ..engine.nufft import FINEST
 from ..feature_map import FeatureMap
 from ..kernels import points as pts
 from ..solve.direct import Shifted, factor_shifted
+from ..solve.quick import QUICK_TOL
 from ..solve.system import double_like
 from ..solve.toeplitz import NormalEquations, solve_normal
 from ..space.fourier import Fourier
@@ -30,7 +31,7 @@ from ..space.fourier_grid import Extent, fourier_space
 from ..space.fourier_plan import FourierPlan, plan_fourier
 from ..space.fourier_sums import FourierStep, all_pairs
 from .ridge_fourier import DIRECT, MOST_SOLVES, fourier_variance
-from .ridge_iterative import FEW, QUICK_TOL, upper_variance
+from .ridge_iterative import FEW, upper_variance
 
 # Rows at which the residual is computed with the kernel itself.
 CHECKED = 64

@@ -1,30 +1,25 @@
 """The iterative form: what estimators ask of solve/iterative.py."""
 
-import math
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from ..engine import tiles
 from ..engine.arrays import (
     as_numpy,
     cholesky,
-    is_array,
-    is_numpy,
     namespace,
     on_device_of,
     row_norms,
     solve_triangular,
 )
-from ..engine.memory import MemoryLimitError, budget
+from ..engine.memory import budget
 from ..kernels import points as pts
 from ..rows.dask import is_dask
 from ..rows.gather import held_whole
-from ..solve import IterativeSolution, solve_iteratively
+from ..solve import solve_iteratively
 from ..solve.system import double_like, in_double
 from ..solve.workers import Workers
 from .kernel_map import KernelMap
@@ -34,11 +29,6 @@ from .targets import in_pieces
 FEW = 64
 # Training rows that certify an upper value for all others.
 WITNESSES = 2000
-# Rows from which on iterations are tried before a factorisation, the certified error that they are
-# to reach, relative to the function, and the products in which they can be faster.
-QUICK_ROWS, QUICK_TOL, QUICK_PRODUCTS = 4000, 1e-8, 60
-# Products after which it is clear whether they will be.
-JUDGED_AFTER = 10
 
 
 @dataclass(frozen=True)
@@ -82,43 +72,6 @@ class SolverOptions:
             seed = check_random_state(options["random_state"]).randint(np.iinfo(np.int32).max)
             options["random_state"] = int(seed)
         return solve_iteratively(kernel, points, T, alphas, weights, **options)
-
-
-def solved_quickly(kernel, points, T, alphas, weights) -> IterativeSolution | None:
-    """The solution to eight digits by iterations, where they are faster than a factorisation.
-
-    None where they are not: few rows, rows on a device, or equations so badly conditioned that the
-    first products bring little.
-    """
-    known = is_array(points) and is_numpy(points) and points.dtype == np.float64
-    if not known or len(points) < QUICK_ROWS or kernel.kind == "gram" or np.min(alphas) <= 0:
-        return None
-    first: list[float] = []
-
-    def hopeless(step):
-        now = max(*step.bounds, np.finfo(float).tiny)
-        first.append(now)
-        fallen = math.log(first[0] / now)
-        needed = -math.log(QUICK_TOL) * step.products / max(fallen, 1e-3)
-        return step.products >= JUDGED_AFTER and needed > QUICK_PRODUCTS
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            solution = solve_iteratively(
-                kernel,
-                points,
-                T,
-                alphas,
-                weights,
-                tol=QUICK_TOL,
-                max_iter=QUICK_PRODUCTS,
-                random_state=0,
-                callback=hopeless,
-            )
-    except MemoryLimitError:
-        return None
-    return solution if solution.converged else None
 
 
 def _refuse_what_changes_the_map(given):

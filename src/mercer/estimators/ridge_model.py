@@ -23,6 +23,7 @@ from ..kernels.types import Array, Data
 from ..rows.gather import held_column
 from ..rows.moments import Moments, Spread
 from ..solve.direct import Shifted, factor_shifted, solve_regularized
+from ..solve.quick import solved_quickly
 from ..solve.system import double_like
 from ..space import Landmarks, factorize
 from .base import on_fitted, validated_points
@@ -43,7 +44,6 @@ from .ridge_iterative import (
     SolverOptions,
     exact_variance,
     points_in_double,
-    solved_quickly,
     upper_variance,
 )
 from .targets import as_host, in_pieces, is_lazy, n_targets, target_column, weight_column

@@ -13,7 +13,16 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from ..engine.checks import check_at_least
 from ..kernels.points import is_frame, naming
 from ..kernels.texts import listed
-from .table_columns import Categories, Dates, Kept, Numbers, Texts, as_float, column_values
+from .table_columns import (
+    Categories,
+    Dates,
+    Kept,
+    Numbers,
+    Texts,
+    as_float,
+    column_values,
+    further_outputs,
+)
 from .table_notes import (
     BOOLEAN,
     CATEGORY,
@@ -159,20 +168,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 f"(n_samples={len(columns[0])}): " + " ".join(self.notes())
             )
         self.feature_names_out_ = np.array(outputs, dtype=object)
-        self._find_further_outputs()
+        self.rank_outputs_, self.level_outputs_ = further_outputs(self.encoders_)
         return self
-
-    def _find_further_outputs(self):
-        """Ranks, then columns for single values, are the last outputs of a column of numbers."""
-        ranks: list[int] = []
-        levels: list[int] = []
-        ends = np.cumsum([len(record["outputs"]) for record in self.columns_])
-        for encoder, end in zip(self.encoders_, ends):
-            if isinstance(encoder, Numbers):
-                first = end - encoder.n_levels_
-                ranks += range(first - encoder.n_ranks_, first)
-                levels += range(first, end)
-        self.rank_outputs_, self.level_outputs_ = (np.array(a, dtype=int) for a in (ranks, levels))
 
     def transform(self, X: ArrayLike) -> "np.ndarray | pd.DataFrame":
         """The columns of `X` as floats, (n, number of outputs); a frame where columns are kept."""
@@ -203,7 +200,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ]
         outputs = [name for record in kept.columns_ for name in record["outputs"]]
         kept.feature_names_out_ = np.array(outputs, dtype=object)
-        kept._find_further_outputs()
+        kept.rank_outputs_, kept.level_outputs_ = further_outputs(kept.encoders_)
         return kept
 
     def _frame(self, parts, index):

@@ -108,15 +108,8 @@ class Numbers(BaseEstimator):
         self.marks_missing_ = missing >= MARKED and len(known) >= MARKED
         self.ranks_ = Ranks.of(known) if self.ranks else None
         self.levels_ = levels_of(known) if self.levels else None
-        self.names_ = self._named(name)
+        self.names_ = _named(name, self)
         return self
-
-    def _named(self, name):
-        names = [name] + ([f"{name} is missing"] if self.marks_missing_ else [])
-        names += [f"{name} (rank)"] if self.ranks_ is not None else []
-        return names + [
-            f"{name}={level:g}" for level in ([] if self.levels_ is None else self.levels_)
-        ]
 
     def transform(self, values):
         x = as_float(values)
@@ -143,8 +136,29 @@ class Numbers(BaseEstimator):
         kept = copy(self).set_params(ranks=self.ranks and ranks, levels=self.levels and levels)
         kept.ranks_ = self.ranks_ if ranks else None
         kept.levels_ = self.levels_ if levels else None
-        kept.names_ = kept._named(self.names_[0])
+        kept.names_ = _named(self.names_[0], kept)
         return kept
+
+
+def _named(name, numbers):
+    """The names of what is made of a column of numbers, in its order."""
+    names = [name] + ([f"{name} is missing"] if numbers.marks_missing_ else [])
+    names += [f"{name} (rank)"] if numbers.ranks_ is not None else []
+    return names + ([] if numbers.levels_ is None else [f"{name}={v:g}" for v in numbers.levels_])
+
+
+def further_outputs(encoders):
+    """(ranks, columns for single values) among the outputs: the last ones of their column."""
+    ranks: list[int] = []
+    levels: list[int] = []
+    end = 0
+    for encoder in encoders:
+        end += 0 if encoder is None else len(encoder.names_)
+        if isinstance(encoder, Numbers):
+            first = end - encoder.n_levels_
+            ranks += range(first - encoder.n_ranks_, first)
+            levels += range(first, end)
+    return np.array(ranks, dtype=int), np.array(levels, dtype=int)
 
 
 def levels_of(known):
