@@ -62,7 +62,7 @@ lint: $(VENV)/.lint ## ruff and mypy; a user's script and README's code in stric
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/basedpyright
-	$(BIN)/mypy --strict --follow-imports=silent tests/typing/user_script.py
+	$(BIN)/mypy --strict --follow-imports=silent tests/typing/user_script.py tests/typing/mistakes.py
 	$(BIN)/python tests/typing/readme.py $(VENV)/readme.py
 	$(BIN)/mypy --strict --follow-imports=silent $(VENV)/readme.py
 

@@ -1,4 +1,4 @@
-"""`python benchmarks/fused_check.py [--n 200000]`: are fused products right, and how fast?
+"""`python -m benchmarks.fused_check [--n 200000]`: are fused products right, and how fast?
 
 Every function is compared with a plain product in double precision, then tile sizes are timed in
 kernel values per second. Needs one GPU with torch and Triton, and nothing else of mercer than

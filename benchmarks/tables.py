@@ -114,7 +114,9 @@ def _lightgbm(data):
     from lightgbm import LGBMClassifier, LGBMRegressor
 
     model = LGBMRegressor if _is_number(data[1]) else LGBMClassifier
-    return call(partial(model, random_state=0, verbose=-1), data)
+    # Its own count of cores does not see that a process was given fewer.
+    threads = int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1)
+    return call(partial(model, random_state=0, verbose=-1, n_jobs=threads), data)
 
 
 def _support_vectors(data):

@@ -1,8 +1,9 @@
 """Fixtures that every test file may use."""
 
+import math
 import os
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 
 # scikit-learn's array API checks run only with this, and SciPy reads it when it is imported.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
@@ -41,16 +42,55 @@ def there(request):
     return Backend(BACKENDS[request.param]())
 
 
+# Files with the longest tests are begun first, so that no core waits for another at the end.
+LONGEST = (
+    "test_documentation.py",
+    "rows/test_dask.py",
+    "browser/test_page.py",
+    "browser/test_explorer.py",
+    "fuzz/test_public.py",
+    "fuzz/test_fuzz.py",
+)
+
+
 def pytest_collection_modifyitems(config, items):
-    """What is NumPy's own (Python functions, special functions) is tested with NumPy alone."""
-    kept, left = [], []
+    """Leave out what says nothing new of a backend, and begin with the longest files.
+
+    What is NumPy's own (Python functions, special functions) is tested with NumPy alone. NumPy (on
+    a GPU: the first backend) meets all combinations of a test's parameters; the others meet each
+    value of each parameter.
+    """
+    of_test, left = defaultdict(list), []
     for item in items:
-        params = getattr(getattr(item, "callspec", None), "params", {})
-        foreign = params.get("there", "numpy") != "numpy"
-        (left if foreign and numpy_only(params.get("kernel")) else kept).append(item)
+        if "there" in getattr(getattr(item, "callspec", None), "params", {}):
+            of_test[item.nodeid.split("[")[0]].append(item)
+    for of_one in of_test.values():
+        left.extend(said_already(of_one))
     if left:
         config.hook.pytest_deselected(items=left)
-        items[:] = kept
+    gone = {id(item) for item in left}
+    kept = [item for item in items if id(item) not in gone]
+    items[:] = sorted(kept, key=lambda item: not item.path.as_posix().endswith(LONGEST))
+
+
+def said_already(items):
+    """Of the cases of one test: those off the diagonal of its parameters, on other backends."""
+    values = defaultdict(dict)  # parameter -> {a value of it: its place}
+    for item in items:
+        for name, value in item.callspec.params.items():
+            values[name].setdefault(id(value), len(values[name]))
+    sizes = {name: len(found) for name, found in values.items()}
+    all_combinations = len(items) == math.prod(sizes.values())
+    del sizes["there"]
+    longest = max(sizes, key=sizes.get, default=None)
+    for item in items:
+        params = item.callspec.params
+        if params["there"] == next(iter(BACKENDS)):
+            continue
+        place = {name: values[name][id(params[name])] for name in sizes}
+        diagonal = all(place[name] == place[longest] % sizes[name] for name in sizes)
+        if numpy_only(params.get("kernel")) or (all_combinations and not diagonal):
+            yield item
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +100,19 @@ def few_trees():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(baselines, "MOST_TREES", 20)
+        yield
+
+
+@pytest.fixture(scope="module")
+def quick_workers():
+    """Dask's workers are forked from a process that has imported everything: tests start and kill
+    many of them, and each would spend seconds importing."""
+    import dask
+    from distributed.utils import get_mp_context
+
+    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
+        modules = ["distributed", "dask.dataframe", "mercer", "mercer.rows.dask"]
+        get_mp_context().set_forkserver_preload(modules)
         yield
 
 

@@ -69,8 +69,8 @@ ESTIMATORS = [
     KernelRidge(kernel=RBF(0.1), form="iterative"),
     # One alpha: leaving out a row of weight 2 is not leaving out one of its two copies.
     KernelRidgeCV([1.0], RBF(0.1)),
-    KernelRegressor(n_rounds=1),
-    KernelClassifier(n_rounds=1),
+    KernelRegressor("rbf", metric="diagonal", n_rounds=1),
+    KernelClassifier("rbf", metric="diagonal", n_rounds=1),
     KernelPCA(),
     KernelPCA(2, solver="krylov"),
     KernelPCA(solver="factor"),

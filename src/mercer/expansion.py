@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import ArrayLike
 
 from .engine import tiles
@@ -15,6 +14,7 @@ from .kernels import points as pts
 from .kernels.adapters import KernelLike
 from .kernels.base import alike
 from .kernels.types import Array, Data
+from .rows.held import stacked
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +143,7 @@ class RKHSFunction(TravelsAsNumPy):
         xp = namespace(self.coef)
         return RKHSFunction(
             self.kernel,
-            _stacked(self.points, other.points),
+            stacked(self.points, pts.as_fitted(other.points, self.points, self.points.dtype)),
             xp.concat([self.coef, on_device_of(other.coef, self.coef)]),
             self.intercept + other.intercept,
         )
@@ -175,10 +175,3 @@ class RKHSFunction(TravelsAsNumPy):
             raise ValueError(
                 f"the functions live in different spaces: {self.kernel!r} and {other.kernel!r}."
             )
-
-
-def _stacked(X, Y):
-    Y = pts.as_fitted(Y, X, X.dtype)
-    if scipy.sparse.issparse(X):
-        return scipy.sparse.vstack([X, Y])
-    return namespace(X, Y).concat([X, Y], axis=0) if X.dtype != object else np.concatenate([X, Y])

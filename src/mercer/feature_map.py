@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse
 
 from .engine import tiles
-from .engine.arrays import TravelsAsNumPy, device, namespace, on_device_of, row_norms
+from .engine.arrays import TravelsAsNumPy, device, namespace, on_device_of, positive_part, row_norms
 from .expansion import Expansion
 from .kernels import points as pts
 from .kernels.hashing import squared_lengths
@@ -95,7 +95,7 @@ class FeatureMap(TravelsAsNumPy):
         elif shared and self.rotation is None:
             Phi = Phi + 0
         if self.append_residual:
-            rho = xp.sqrt(xp.where(rho2 > 0, rho2, xp.zeros_like(rho2)))
+            rho = xp.sqrt(positive_part(rho2))
             Phi = xp.concat([Phi, rho[:, None]], axis=1)
         dtype = getattr(points, "dtype", Phi.dtype)
         if dtype in (xp.float32, xp.float64) and dtype != Phi.dtype:
@@ -129,8 +129,7 @@ class FeatureMap(TravelsAsNumPy):
         """rho^2(x) = k(x, x) - |phi(x)|^2 for every row."""
         points = self.fitted(X)
         rho2 = self.diagonal(points, diag) - self.space.squared_norms(points, n_jobs=n_jobs)
-        xp = namespace(rho2)
-        return xp.where(rho2 > 0, rho2, xp.zeros_like(rho2))
+        return positive_part(rho2)
 
     def bound(self, X, Y=None, *, diag=None, diag_Y=None, n_jobs=None) -> Any:
         """A bound of |k(x, y) - phi(x) . phi(y)| for every pair (space/certificate.py)."""
@@ -157,7 +156,7 @@ class FeatureMap(TravelsAsNumPy):
         """The certificate's radii of some rows, and what casting their coordinates costs."""
         points = self.fitted(X)
         radii = self.space.radii(points, self.diagonal(points, diag), n_jobs=n_jobs)
-        return radii, certificate.cast_unit(X, self.space.dtype)
+        return radii, certificate.cast_unit(X, self.space.example)
 
     def diagonal(self, points, diag=None) -> Any:
         """k(x, x), given or evaluated."""
@@ -197,7 +196,7 @@ class FeatureMap(TravelsAsNumPy):
             xp = namespace(left)
             inner = tiles.evaluate(self.kernel, X, None if Y is None else other, n_jobs=n_jobs)
         squared = left[:, None] + right[None, :] - 2 * inner
-        squared = xp.where(squared > 0, squared, xp.zeros_like(squared))
+        squared = positive_part(squared)
         if Y is None:
             same = xp.eye(X.shape[0], dtype=squared.dtype, device=device(squared))
             squared = squared - same * squared

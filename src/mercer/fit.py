@@ -11,71 +11,27 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from .engine import tiles
-from .engine.arrays import as_numpy, itemsize, namespace, on_device_of, row_norms
-from .engine.memory import MemoryLimitError, budget, columns_that_fit, matrix, readable
+from .engine.arrays import eps_of, namespace, on_device_of, row_norms
+from .engine.memory import budget
 from .feature_map import FeatureMap
-from .kernels import NotPSDError, Precomputed
-from .kernels import points as pts
-from .kernels.hashing import numbered
+from .kernels import Precomputed
+from .kernels.adapters import require_square
 from .kernels.parameters import rules_in
 from .rows import gather
 from .rows.held import HeldRows
 from .rows.moments import Moments, Spread
 from .rows.protocol import Column, Rows
-from .space import factorize
-from .space.cholesky import matrix_fits
-from .space.corrected import Corrected
+from .space.choice import MapOptions, refute_by_sample, sampled_space, space_of, space_of_sample
 from .space.fourier import Fourier
 from .space.fourier_grid import Extent, fourier_space
 from .space.fourier_sums import FourierStep
-from .space.grow import certify_and_grow, default_tol, empty_factor, extended, sample_factor
-from .space.indefinite import check_symmetric, corrected, symmetrised, value_eps
+from .space.grow import certify_and_grow, default_tol, empty_factor, extended
+from .space.indefinite import check_symmetric, value_eps
 from .space.own_features import OwnFeatures
-from .space.sparse_features import SparseFeatures
 from .space.spectral import eigen_rotation, rotation_from_scatter, symmetric_rotation
 
-# Rows of the sample on which a kernel of unknown validity is tested.
-TESTED = 2000
 # Fourier coordinates that are held although sums over them would need none.
 FEW_VALUES = 1 << 24
-
-
-@dataclass(frozen=True)
-class MapOptions:
-    """How a map is fitted: the parameters of KernelMap other than the kernel."""
-
-    basis: str = "cholesky"
-    max_rank: int | None = None
-    tol: float | None = None
-    pivots: str = "greedy"
-    center: bool = False
-    append_residual: bool = False
-    indefinite: str = "raise"
-    n_jobs: int | None = None
-    seed: int | None = None  # None: a fixed one, where the choice does not matter
-    memory_limit: Any = None
-    verbose: bool = False
-    box: Any = None  # of Fourier coordinates; None: that of the rows, and a margin
-
-    def rng(self) -> np.random.Generator:
-        return np.random.default_rng(0 if self.seed is None else self.seed)
-
-    @property
-    def copies(self) -> int:
-        """Arrays of coordinates that a fit holds at once: the factor's and the result's; to rotate
-        them takes centred and rotated ones, and the work space of LAPACK."""
-        return {"eigen": 8, "symmetric": 12}.get(self.basis, 2)
-
-    @property
-    def needs_sums(self) -> bool:
-        """Whether mean or eigenvectors are needed, which sums over all rows give."""
-        return self.basis == "eigen" or self.center
-
-    def needs_all_rows(self, kernel) -> bool:
-        """Whether the fit must hold all rows at once."""
-        corrects = self.indefinite != "raise" and not kernel.is_proven
-        return self.basis == "symmetric" or self.pivots != "greedy" or corrects
 
 
 @dataclass(frozen=True)
@@ -162,15 +118,15 @@ def fit_map(
         kernel = kernel.bind_points(points, rows.names)
         _check_gram(kernel, points)
         kernel.check_range(points)
-        space = _sampled(kernel, points, options)
+        space = sampled_space(kernel, points, options)
         if space is None:
             return _fit_held(kernel, rows, options, sums)
     else:
         sample = rows.sample(gather.SAMPLE, options.rng())
         kernel = kernel.bind_points(sample.points, rows.names)
         kernel.check_range(sample.points)
-        _test_validity(kernel, sample.points)
-        space, n = _space_of_sample(kernel, sample, options), sample.n
+        refute_by_sample(kernel, sample.points)
+        space, n = space_of_sample(kernel, sample, options), sample.n
         if bound_check is not None:
             rows = rows.checked(bound_check(kernel))
     return _fit_passes(rows, n, space, options, sums)
@@ -216,7 +172,7 @@ def _fit_held(kernel, rows, options, sums, known=None):
     """`known`: a space that needs no points."""
     points = rows.points
     if known is None:
-        space, F, residuals, correction = _space(kernel, points, options)
+        space, F, residuals, correction = space_of(kernel, points, options)
     else:
         space, F, correction = known, known.coordinates(points, n_jobs=options.n_jobs), None
         residuals = np.full(points.shape[0], known.error)
@@ -251,112 +207,7 @@ def _fit_held(kernel, rows, options, sums, known=None):
     return replace(fit, sums=sums.of(Phi, *[None if v is None else _like(v, Phi) for v in values]))
 
 
-def _space(kernel, points, options):
-    """(space, coordinates, residuals rho^2, correction) of the training points."""
-    if _basis_for(kernel, points, options) == "closed":
-        return *_own_space(kernel, points, options), np.zeros(points.shape[0]), None
-    try:
-        fit = factorize(
-            kernel,
-            points,
-            tol=options.tol,
-            max_rank=options.max_rank,
-            pivots=options.pivots,
-            rng=options.rng(),
-            memory_limit=options.memory_limit,
-            copies=options.copies,
-            n_jobs=options.n_jobs,
-            verbose=options.verbose,
-        )
-    except NotPSDError:
-        if options.indefinite == "raise":
-            raise
-        return _corrected_space(kernel, points, options)
-    return fit.factor, fit.F, fit.residuals, None
-
-
-def _own_space(kernel, points, options):
-    """The kernel's own features, and the coordinates of the training points in them."""
-    own, n = OwnFeatures(kernel, points), points.shape[0]
-    if not scipy.sparse.issparse(own.example):
-        own.check_memory(n, options.memory_limit)
-        return own, own.coordinates(points)
-    F = kernel.features(points)
-    sparse = SparseFeatures(kernel, points, F)
-    sparse.check_memory(n, options.memory_limit, dense=options.needs_sums)
-    return sparse, numbered(F, sparse.columns)
-
-
-def _corrected_space(kernel, points, options):
-    n, limit = points.shape[0], budget(options.memory_limit, points)
-    needed = matrix(n, copies=6)
-    if needed > limit:
-        raise MemoryLimitError(
-            f"indefinite={options.indefinite!r} needs all eigenvalues of the {n} x {n} matrix, "
-            f"{readable(needed)}; memory_limit allows {readable(limit)}. Fit on fewer "
-            "points, or raise memory_limit."
-        )
-    K = tiles.evaluate(kernel, points, n_jobs=options.n_jobs)
-    values = as_numpy(K).astype(np.float64)
-    eps = value_eps(values, float(namespace(K).finfo(K.dtype).eps))
-    F, W, summary = corrected(symmetrised(kernel, values, eps), options.indefinite)
-    r = F.shape[1] if options.max_rank is None else options.max_rank
-    left = (F[:, r:] ** 2).sum(axis=1)
-    # In double precision whatever the data: weights of small eigenvalues cancel.
-    F, W = (on_device_of(A[:, :r], K, dtype=namespace(K).float64) for A in (F, W))
-    space = Corrected(kernel, kernel.landmarks(points, np.arange(n)), W, np.arange(n))
-    return space, F, left, summary
-
-
-def _basis_for(kernel, points, options):
-    if options.basis != "auto":
-        return options.basis
-    width = points.shape[1] if getattr(points, "ndim", 1) == 2 else None
-    dimension = kernel.explicit_dim(width)
-    most = points.shape[0] if options.max_rank is None else min(points.shape[0], options.max_rank)
-    return "closed" if dimension is not None and dimension < most else "cholesky"
-
-
-def _sampled(kernel, points, options):
-    """Landmarks of a sample where the coordinates of all points would not fit; else None."""
-    n = points.shape[0]
-    if n <= 2 * gather.SAMPLE or options.needs_all_rows(kernel) or kernel.kind == "gram":
-        return None
-    if _basis_for(kernel, points, options) == "closed":
-        return None
-    like, limit = tiles.allocate(points, (1, 1)), budget(options.memory_limit, points)
-    most = columns_that_fit(n, limit, itemsize(like), options.copies)
-    whole = matrix_fits(kernel, like, n, limit, options.copies)
-    if whole or min(n, options.max_rank or n) <= most:
-        return None
-    sample = HeldRows(points).sample(gather.SAMPLE, options.rng())
-    _test_validity(kernel, sample.points)
-    space = _space_of_sample(kernel, sample, options)
-    # All rows have a somewhat larger rank than the sample.
-    return None if 1.5 * space.rank <= most else space
-
-
 # --- rows that are passed over --------------------------------------------------------------------
-
-
-def _test_validity(kernel, points):
-    """A kernel of unknown validity is refuted here, if a sample can refute it."""
-    if not kernel.is_proven:
-        factorize(kernel, pts.take(points, np.arange(min(TESTED, points.shape[0]))))
-
-
-def _space_of_sample(kernel, sample, options):
-    if _basis_for(kernel, sample.points, options) == "closed":
-        return OwnFeatures(kernel, sample.points)
-    return sample_factor(
-        kernel,
-        sample.points,
-        sample.positions,
-        tol=default_tol(sample.points.dtype, options.tol),
-        max_rank=options.max_rank,
-        n_jobs=options.n_jobs,
-        verbose=options.verbose,
-    )
 
 
 def _fit_passes(rows, n, space, options, sums):
@@ -366,7 +217,7 @@ def _fit_passes(rows, n, space, options, sums):
         certified = certify_and_grow(
             space,
             rows,
-            tol=default_tol(space.dtype, options.tol),
+            tol=default_tol(space.example, options.tol),
             max_rank=options.max_rank,
             limit=budget(options.memory_limit, space.example),
             rng=options.rng(),
@@ -437,22 +288,17 @@ class OnPanels:
 
 
 def _like(values, Phi):
-    return on_device_of(values, Phi) if _is_numeric(values) else values
-
-
-def _is_numeric(values):
-    return getattr(getattr(values, "dtype", None), "kind", "f") == "f"
+    """Numbers where the coordinates are; labels as they are."""
+    numeric = getattr(getattr(values, "dtype", None), "kind", "f") == "f"
+    return on_device_of(values, Phi) if numeric else values
 
 
 def _check_gram(kernel, points):
     if kernel.kind != "gram":
         return
-    if points.shape[0] != points.shape[1]:
-        raise ValueError(
-            f"Precomputed() needs a square Gram matrix at fit, got shape {tuple(points.shape)}."
-        )
+    require_square(points, "at fit")
     # Here, since the partial algorithm sees a few columns only.
-    eps = float(namespace(points).finfo(points.dtype).eps)
+    eps = eps_of(points)
     check_symmetric(Precomputed(), points, value_eps(points, eps))
 
 
@@ -471,7 +317,7 @@ def first_map(rows: HeldRows, kernel) -> MapFit:
     """A map without landmarks, to be extended: every residual is k(x, x)."""
     kernel = kernel.bind_points(rows.points, rows.names)
     kernel.check_range(rows.points)
-    _test_validity(kernel, rows.points)
+    refute_by_sample(kernel, rows.points)
     return MapFit(FeatureMap(empty_factor(kernel, rows.points)), 0, 0.0)
 
 
@@ -484,7 +330,7 @@ def extend_map(before: MapFit, points, options: MapOptions) -> MapFit:
         space,
         points,
         before.n + np.arange(points.shape[0]),
-        default_tol(space.dtype, options.tol),
+        default_tol(space.example, options.tol),
         options.max_rank,
         options.n_jobs,
         options.verbose,

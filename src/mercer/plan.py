@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from .engine.checks import is_integer, is_number
 from .engine.memory import budget, partial_fit, readable, stored_fit, streamed_fit
-from .kernels.base import is_integer, is_number
+from .engine.tiles import PANEL_VALUES
 from .rows.gather import SAMPLE
-from .space.protocol import PANEL_VALUES
 
 __all__ = ["Plan", "Rates", "machine_rates", "plan"]
 

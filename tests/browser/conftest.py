@@ -1,5 +1,6 @@
 """One browser for all pages: Debian's chromium, without a network."""
 
+import contextlib
 import shutil
 
 import pytest
@@ -27,12 +28,30 @@ def browser():
         browser.close()
 
 
+@pytest.fixture(autouse=True, scope="module")
+def quick(few_trees):
+    """Pages are looked at; a hundred rounds of boosting show no more."""
+
+
 @pytest.fixture
 def new_page(browser):
     """Opens an address and collects what goes wrong, requests to the outside included.
 
     A test passes only if there was nothing.
     """
+    with pages_of(browser) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def lasting_page(browser):
+    """The same for pages that several tests look at, one after the other."""
+    with pages_of(browser) as opened:
+        yield opened
+
+
+@contextlib.contextmanager
+def pages_of(browser):
     pages = []
 
     def opened(address, size=(1366, 768), scheme="light", timeout=60_000):

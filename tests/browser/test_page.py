@@ -35,20 +35,36 @@ def report(tmp_path_factory):
     return comparison, path
 
 
+SOURCE = "Bokeh.documents[0].get_model_by_name('points')"
+
+
 @pytest.fixture
 def open_page(new_page):
     """Opens a report that was written to a file."""
-
-    def opened(path, size=SIZES["laptop"], scheme="light"):
-        page = new_page(f"file://{path}", size, scheme)
-        page.wait_for_selector("html[data-ready=true]")
-        page.wait_for_function("Bokeh.index.roots.every(view => view.has_finished())")
-        return page
-
-    return opened
+    return lambda *args, **options: _opened(new_page, *args, **options)
 
 
-SOURCE = "Bokeh.documents[0].get_model_by_name('points')"
+def _opened(new_page, path, size=SIZES["laptop"], scheme="light"):
+    page = new_page(f"file://{path}", size, scheme)
+    page.wait_for_selector("html[data-ready=true]")
+    page.wait_for_function("Bokeh.index.roots.every(view => view.has_finished())")
+    return page
+
+
+@pytest.fixture(scope="module")
+def page_of_all(report, lasting_page):
+    return _opened(lasting_page, report[1])
+
+
+@pytest.fixture
+def page(page_of_all):
+    """The report's page, as it is when it is opened: opening takes longer than most tests."""
+    page_of_all.mouse.move(0, 0)
+    page_of_all.get_by_role("button", name="kernel PCA").click()
+    page_of_all.get_by_role("button", name="all points").click()
+    page_of_all.evaluate(f"{SOURCE}.selected.indices = []")
+    page_of_all.evaluate("window.scrollTo(0, 0)")
+    return page_of_all
 
 
 def _panel(page, number):
@@ -98,9 +114,8 @@ def test_panels_are_drawn_and_fit_the_screen(report, open_page, size):
     assert len(set(page.locator("#panel-0").screenshot())) > 50
 
 
-def test_hover_shows_the_sample(report, open_page):
-    comparison, path = report
-    page = open_page(path)
+def test_hover_shows_the_sample(report, page):
+    comparison, _ = report
     point = int(np.flatnonzero(comparison.held_out)[0])
     page.mouse.move(*_place(page, 1, point))
     tip = page.locator(".tip:visible").first
@@ -111,9 +126,8 @@ def test_hover_shows_the_sample(report, open_page):
     assert tip.locator(".tip-label").inner_text() in {"2", "4", "7"}
 
 
-def test_lasso_in_one_panel_selects_in_all(report, open_page):
-    comparison, path = report
-    page = open_page(path)
+def test_lasso_in_one_panel_selects_in_all(report, page):
+    comparison, _ = report
     left, top, width, height = _panel(page, 2)
     page.mouse.move(left + 2, top + 2)
     page.mouse.down()
@@ -137,9 +151,8 @@ def test_lasso_in_one_panel_selects_in_all(report, open_page):
     assert page.locator("#strip img").count() == min(len(chosen), 60)
 
 
-def test_switching_the_embedding_moves_the_points(report, open_page):
-    comparison, path = report
-    page = open_page(path)
+def test_switching_the_embedding_moves_the_points(report, page):
+    comparison, _ = report
     page.get_by_role("button", name="discriminant").click()
     for number, space in enumerate(comparison.spaces):
         drawn = page.evaluate(f"Array.from({SOURCE}.data.x{number})")
@@ -151,9 +164,8 @@ def test_switching_the_embedding_moves_the_points(report, open_page):
     assert pressed == ["discriminant"]
 
 
-def test_new_points_alone_and_a_class_by_its_legend(report, open_page):
-    comparison, path = report
-    page = open_page(path)
+def test_new_points_alone_and_a_class_by_its_legend(report, page):
+    comparison, _ = report
     views = "Bokeh.documents[0].get_model_by_name('panel 0').renderers[0].view.indices"
     assert page.evaluate(f"Array.from({views}).length") == len(comparison)
     page.get_by_role("button", name="new points only").click()
@@ -208,9 +220,7 @@ def test_a_numeric_target_and_texts(open_page, tmp_path, rng):
     assert "sample number" in tip.inner_text()
 
 
-def test_units_are_equally_long_in_both_directions(report, open_page):
-    _, path = report
-    page = open_page(path)
+def test_units_are_equally_long_in_both_directions(page):
     for embedding in ("kernel PCA", "discriminant"):
         page.get_by_role("button", name=embedding).click()
         page.wait_for_timeout(300)

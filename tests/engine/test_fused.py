@@ -1,4 +1,4 @@
-"""Fused products in Triton's interpreter, which needs no GPU; on one, benchmarks/fused_check.py."""
+"""Fused products in Triton's interpreter, which needs no GPU; on one, benchmarks.fused_check."""
 
 import os
 import subprocess
@@ -18,14 +18,16 @@ kernels = [
     RationalQuadratic(0.7, 2.0), Polynomial(3, 0.2, 0.5), Linear(),
     2.0 * RBF(0.1) * Matern(1.5) + Polynomial(2) + 1.0, RBF(0.1) * Linear() * Matern(0.5),
 ]
+small = {"rows": 16, "columns": 16}  # several tiles on and beside the diagonal
 X, Z = rng.normal(size=(40, 3)) + 1.0, rng.normal(size=(35, 3)) + 1.0
 for kernel in kernels:
     V, W = rng.normal(size=(40, 3)), rng.normal(size=(35, 1))
-    for rows, columns, right in ((X, None, V), (X, Z, W)):
+    for rows, columns, right in ((X, None, V), (X, None, V[:, :1]), (X, Z, W)):
         K = kernel(rows) if columns is None else kernel(rows, columns)
         other = None if columns is None else torch.tensor(columns)
         for exact, bound in ((False, 2e-6), (True, 1e-14)):
-            product = FusedProduct(kernel.fused_form(), torch.tensor(rows), other, exact=exact)
+            form, options = kernel.fused_form(), {"settings": small, "squares": 2}
+            product = FusedProduct(form, torch.tensor(rows), other, exact=exact, **options)
             error = np.abs(product(torch.tensor(right)).numpy() - K @ right)
             assert error.max() <= bound * (np.abs(K) @ np.abs(right)).max(), (kernel, exact)
 wide = rng.normal(size=(36, 100))

@@ -17,10 +17,10 @@ GB = 10**9
 
 @pytest.fixture
 def machine(monkeypatch):
-    """A machine with 8 GB free."""
+    """A machine with 8 of 16 GB free."""
 
     class Memory:
-        available = 8 * GB
+        total, available = 16 * GB, 8 * GB
 
     monkeypatch.setattr(psutil, "virtual_memory", Memory)
 

@@ -92,12 +92,6 @@ def test_user_code_runs_in_the_thread_of_the_caller(small_tiles):
     assert seen == {threading.current_thread()}
 
 
-def test_out_is_filled(small_tiles):
-    out = np.empty((len(X), len(X)))
-    assert tiles.evaluate(KERNEL, X, out=out) is out
-    assert_allclose(out, KERNEL(X), atol=1e-14)
-
-
 @pytest.mark.parametrize("n", [1, 255, 256, 257, 5000])
 @pytest.mark.parametrize("n_columns", [0, 1, 1000, 100_000])
 def test_blocks_cover_everything_once(n, n_columns):

@@ -559,8 +559,7 @@ def test_tasks_side_by_side_use_one_thread_each():
 
 @pytest.mark.parametrize("options", [{}, {"basis": "closed"}, {"append_residual": True}], ids=str)
 def test_a_huge_partition_is_mapped_in_panels(options, X, monkeypatch):
-    for module in ("mercer.rows.tasks", "mercer.space.protocol"):
-        monkeypatch.setattr(f"{module}.PANEL_VALUES", 1)
+    monkeypatch.setattr("mercer.engine.tiles.PANEL_VALUES", 1)
     D = cut(X, (N,))
     kernel_map = KernelMap(Polynomial(2), **options).fit(D)
 
@@ -616,7 +615,7 @@ def test_a_dask_that_cannot_fuse_gives_the_same(lacks, X, y, monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def cluster():
+def cluster(quick_workers):
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit="1GB"
     ) as cluster:
@@ -789,7 +788,7 @@ def test_a_lazy_result_outlives_its_client(cluster, X):
     assert_allclose(Phi.compute(scheduler="threads"), kernel_map.transform(X), atol=1e-12)
 
 
-def test_workers_without_mercer_are_named():
+def test_workers_without_mercer_are_named(quick_workers):
     """They used to wait for ever."""
 
     def hide():
@@ -814,7 +813,7 @@ def test_workers_without_mercer_are_named():
             KernelMap(RBF(1.0)).fit(da.ones((20, 2), chunks=(10, 2)))
 
 
-def test_what_is_shared_outlives_the_only_worker(tmp_path, X):
+def test_what_is_shared_outlives_the_only_worker(quick_workers, X):
     """Scattered data would be gone."""
     with (
         distributed.LocalCluster(

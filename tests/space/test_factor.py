@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mercer import RBF, KernelMap
-from mercer.space import factorize, protocol
+from mercer.space import factorize
 from mercer.space.certificate import Radii, bound, landmark_rows
 from mercer.space.spectral import eigen_rotation, signs, symmetric_rotation
 
@@ -31,7 +31,7 @@ def test_coordinates_solve_the_triangular_system(factor, rng):
 def test_panels_do_not_change_the_result(factor, rng, monkeypatch):
     Z = rng.normal(size=(700, 10))
     whole = factor.coordinates(Z)
-    monkeypatch.setattr(protocol, "PANEL_VALUES", 1)
+    monkeypatch.setattr("mercer.engine.tiles.PANEL_VALUES", 1)
     np.testing.assert_allclose(factor.coordinates(Z), whole, atol=1e-13)
 
 

@@ -8,9 +8,11 @@ import typer
 
 from ..explore.report.difference import write_difference
 from ..kernels.expressions import parse_kernel
+from ..kernels.texts import listed
 from ..statistics.two_sample import two_sample_test
-from . import output
+from . import files, output
 from .errors import BadInput
+from .options import Json
 from .tables import read_table
 
 EPILOG = (
@@ -40,12 +42,12 @@ def differ(
         "differ.html"
     ),
     no_page: Annotated[bool, typer.Option("--no-page", help="Write no page.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    json: Json = False,
 ):
     """Test whether two tables differ, and show the columns and rows in which they do."""
     page = None if no_page else page
-    if page is not None and not page.parent.is_dir():
-        raise BadInput(f"there is no folder {str(page.parent)!r} for {page.name}.")
+    if page is not None:
+        files.check_folder(page)
     frames, notes = _read(old, new, ignore or [])
     with output.progress(json) as callback:
         callback(0, 1, "comparing")
@@ -86,7 +88,7 @@ def _read(old, new, ignore):
     for path, frame in zip((old, new), frames):
         alone = [str(c) for c in frame.columns if c not in common]
         if alone:
-            few = ", ".join(alone[:6]) + (f" and {len(alone) - 6} more" if len(alone) > 6 else "")
+            few = listed(alone)
             notes.append(f"only {path.name} has these columns, which were left out: {few}")
     if not common:
         raise BadInput("the files have no column in common.")

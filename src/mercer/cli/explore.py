@@ -11,7 +11,8 @@ from ..kernels import RBF
 from ..kernels.expressions import parse_kernel
 from . import demo as demo_data
 from . import files, output
-from .files import BadInput
+from .errors import BadInput
+from .options import TABLE, Encoding, ImageShape, MaxPoints, Scale, Sep, Target, Task
 
 EPILOG = (
     "Examples:\n\n  mercer explore --demo\n\n  mercer explore iris.csv --target species\n\n"
@@ -20,14 +21,8 @@ EPILOG = (
 
 
 def explore(
-    file: Annotated[
-        Path | None,
-        typer.Argument(help="csv, tsv, xlsx, jsonl, parquet (also gz), npz; - is standard input."),
-    ] = None,
-    target: Annotated[
-        str | None,
-        typer.Option("--target", "-t", help="The column to predict: numbers or classes."),
-    ] = None,
+    file: Annotated[Path | None, typer.Argument(help=TABLE)] = None,
+    target: Target = None,
     kernel: Annotated[
         str,
         typer.Option(
@@ -37,16 +32,10 @@ def explore(
     demo: Annotated[
         bool, typer.Option("--demo", help="Use handwritten digits instead of a file.")
     ] = False,
-    scale: Annotated[
-        str, typer.Option(help="Columns: auto, standard (mean 0, variance 1), unit, none.")
-    ] = "auto",
-    task: Annotated[str, typer.Option(help="The target: auto, classes or numbers.")] = "auto",
-    image_shape: Annotated[
-        str | None, typer.Option(help="Show rows as images, for example 28x28.")
-    ] = None,
-    max_points: Annotated[
-        int, typer.Option(min=10, help="Of more rows, a sample is shown.")
-    ] = 20_000,
+    scale: Scale = "auto",
+    task: Task = "auto",
+    image_shape: ImageShape = None,
+    max_points: MaxPoints = 20_000,
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Folder for what is saved from the page.")
     ] = Path("mercer-explore"),
@@ -56,13 +45,8 @@ def explore(
     open_page: Annotated[
         bool, typer.Option("--open/--no-open", help="Show the page in a browser.")
     ] = True,
-    sep: Annotated[
-        str | None, typer.Option("--sep", help="What separates columns; detected if not given.")
-    ] = None,
-    encoding: Annotated[
-        str | None,
-        typer.Option("--encoding", help="Of the text; detected if not given."),
-    ] = None,
+    sep: Sep = None,
+    encoding: Encoding = None,
 ):
     """Open a page where sliders change the kernel and you see its feature space."""
     from ..explore.live import explore as start

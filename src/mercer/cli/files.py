@@ -223,11 +223,16 @@ def harmless(frame):
     return frame.assign(**{c: frame[c].map(safe) for c in texts}) if texts else frame
 
 
+def check_folder(path):
+    """Before the work, not after it."""
+    if not path.parent.is_dir():
+        raise BadInput(f"there is no folder {str(path.parent)!r} for {path.name}.")
+
+
 def write(frame, path):
     """A frame as csv, tsv or parquet, by the name of the file."""
     path = Path(path)
-    if not path.parent.is_dir():
-        raise BadInput(f"there is no folder {str(path.parent)!r} for {path.name}.")
+    check_folder(path)
     if path.suffix in (".parquet", ".pq"):
         frame.to_parquet(path, index=False)
     elif path.suffix in (".csv", ".tsv"):

@@ -16,8 +16,14 @@ from ..kernels.expressions import parse_kernel
 from ..learn.targets import MOST_CLASSES
 from . import files, output
 from .errors import BadInput
+from .options import Json
 from .tables import read_table
 
+EPILOG = (
+    "Examples:\n\n  mercer fit houses.csv --target price -o houses.mercer\n\n"
+    "  mercer predict houses.mercer new.csv -o predictions.csv"
+)
+PREDICT_EPILOG = "Example:\n\n  mercer predict houses.mercer new.csv -o predictions.csv"
 # Columns named in the list of importances.
 NAMED = 8
 # Rows on which boosting is compared: a comparison, not a second model.
@@ -40,11 +46,10 @@ def fit(
     compare: Annotated[
         bool, typer.Option(help="Also fit gradient boosting, for comparison.")
     ] = True,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    json: Json = False,
 ):
     """Learn a model from a table with nothing to tune, estimate its error, and save it."""
-    if not Path(model).parent.is_dir():
-        raise BadInput(f"there is no folder {str(Path(model).parent)!r} for {Path(model).name}.")
+    files.check_folder(model)
     frame, notes = read_table(file)
     X, y = _split(frame, target, notes)
     task = _task(y, task)
@@ -72,12 +77,11 @@ def predict(
     out: Annotated[
         Path, typer.Option("--output", "-o", help="Predictions: .csv, .tsv or .parquet.")
     ] = Path("predictions.csv"),
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    json: Json = False,
 ):
     """Predict new rows with a saved model, with uncertainty or probabilities."""
-    if not Path(out).parent.is_dir():
-        raise BadInput(f"there is no folder {str(Path(out).parent)!r} for {Path(out).name}.")
-    if not Path(model).is_file():
+    files.check_folder(out)
+    if not model.is_file():
         raise BadInput(f"the file {str(model)!r} does not exist.")
     fitted = load(model)
     if not hasattr(fitted, "predict") or not hasattr(fitted, "feature_names_in_"):

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..estimators.table import TEXT, TableEncoder
+from ..estimators.table import TableEncoder
+from ..estimators.table_notes import TEXT
 from ..kernels import OnColumns, Spectrum
 from .errors import BadInput
 

@@ -16,20 +16,26 @@ from .host_memory import free_host_memory
 from .threads import one_blas_thread
 
 __all__ = [
+    "as_host",
     "as_numpy",
     "cholesky",
     "cuda_stream",
     "device",
     "eigh",
+    "eps_of",
+    "evenly",
     "free_memory",
     "gram",
     "in_place",
     "is_array",
     "is_cpu",
+    "is_matrix",
     "is_numpy",
+    "is_single",
     "itemsize",
     "namespace",
     "on_device_of",
+    "positive_part",
     "put",
     "put_rows",
     "rows_of",
@@ -50,6 +56,11 @@ def is_array(x):
     """True for arrays of any backend, without importing one to find out."""
     foreign = hasattr(x, "__array_namespace__") or is_torch_array(x) or is_cupy_array(x)
     return is_numpy(x) or foreign
+
+
+def is_matrix(x):
+    """Whether x is a dense array of numbers in two dimensions."""
+    return is_array(x) and x.ndim == 2 and x.dtype != object
 
 
 def namespace(*arrays):
@@ -91,12 +102,17 @@ def as_numpy(x):
     return np.asarray(x.to_device(namespace(x).__array_namespace_info__().default_device()))
 
 
+def as_host(x):
+    """An array of any backend as NumPy's, and what is not an array as it is."""
+    return as_numpy(x) if is_array(x) else x
+
+
 def on_device_of(x, reference, dtype=None):
     """x as an array of the same kind, device (and dtype, unless given) as the reference."""
     xp = namespace(reference)
     dtype = reference.dtype if dtype is None else dtype
     if xp is np:
-        return np.asarray(as_numpy(x) if is_array(x) else x, dtype=dtype)
+        return np.asarray(as_host(x), dtype=dtype)
     if is_array(x) and not is_numpy(x):
         return xp.asarray(x, dtype=dtype, device=device(reference))
     # A copy: torch warns of memory that it must not write to, such as broadcast or frozen arrays.
@@ -106,6 +122,16 @@ def on_device_of(x, reference, dtype=None):
 def itemsize(x):
     """Bytes of one number of a float array (strict backends' dtypes do not say)."""
     return namespace(x).finfo(x.dtype).bits // 8
+
+
+def is_single(x):
+    """Whether an array (of any backend, sparse too) holds numbers in single precision."""
+    return "float32" in str(getattr(x, "dtype", ""))
+
+
+def eps_of(x):
+    """The unit of rounding of an array; of objects, that of the double precision they come to."""
+    return float(np.finfo(np.float32 if is_single(x) else np.float64).eps)
 
 
 def to_torch(X, where):
@@ -134,6 +160,11 @@ class TravelsAsNumPy:
 
     def __getstate__(self):
         return to_host(dict(vars(self)))
+
+
+def evenly(n, most):
+    """Positions among n, evenly spaced from the first to the last: all, or `most` of them."""
+    return np.linspace(0, n - 1, min(n, most)).astype(int)
 
 
 def rows_of(X, a, b):
@@ -196,11 +227,10 @@ def row_norms(x, xp):
     return xp.sum(x * x, axis=1)
 
 
-def matmul_into(a, b, out):
-    """a @ b, into `out` where the backend can (a reused buffer saves page faults)."""
-    if out is not None and _writes_in_place(a):
-        return namespace(a).matmul(a, b, out=out)
-    return a @ b
+def positive_part(x):
+    """x where it is positive, else zero: what rounding has made negative counts as zero."""
+    xp = namespace(x)
+    return xp.where(x > 0, x, xp.zeros_like(x))
 
 
 # --- linear algebra -------------------------------------------------------------------------

@@ -3,7 +3,8 @@
 Two Triton kernels evaluate one term of a form (engine/forms.py). The quick one works in single
 precision: distances by tensor cores with three tf32 products for one in float32, sums carried to
 double precision every few thousand columns. The exact one works in double precision throughout,
-with distances from differences: it computes the residuals that certify a solution.
+with distances from differences: it computes the residuals that certify a solution. Where X meets
+itself, each value serves both halves of the symmetric matrix.
 
 Triton comes with torch for CUDA. It is imported here, and this file is imported only where a GPU
 is used.
@@ -31,7 +32,7 @@ FUNCTIONS: dict[str, tuple[int, Callable[..., float]]] = {
 CHUNK = 4096
 # The longest inner dimension that stays in registers; beyond, it is cut into blocks.
 WIDEST = 64
-# Rows and columns of a tile, warps and pipeline stages: the fastest of benchmarks/fused_check.py.
+# Rows and columns of a tile, warps and pipeline stages: the fastest of benchmarks.fused_check.
 QUICK = {"rows": 128, "columns": 32, "warps": 4, "stages": 2}
 EXACT = {"rows": 32, "columns": 32, "warps": 4, "stages": 2}
 # Right-hand sides in one launch, and programs that fill the device.
@@ -95,54 +96,70 @@ def _at_zero(t, rows, cols, DIAGONAL: tl.constexpr):
 
 
 @triton.jit
+def _add_transposed(OUT, block, out_rows, cols, value, weights):
+    """The tile's part of the other half: K' v for the rows of this program."""
+    place = OUT + (block * out_rows).to(tl.int64) + cols
+    part = tl.sum(value * weights[:, None], axis=0)
+    tl.store(place, tl.load(place) + part.to(tl.float64))
+
+
+@triton.jit
 def _quick(
-    L0, R0, L1, R1, L2, R2, V, OUT, stride, out_rows, span, a0, a1, a2,
+    L0, R0, L1, R1, L2, R2, V, OUT, PLACES, stride, out_rows, height, span, a0, a1, a2,
     F0: tl.constexpr, F1: tl.constexpr, F2: tl.constexpr,
     P0: tl.constexpr, P1: tl.constexpr, P2: tl.constexpr,
     D0: tl.constexpr, D1: tl.constexpr, D2: tl.constexpr,
     T0: tl.constexpr, T1: tl.constexpr, T2: tl.constexpr,
     Z0: tl.constexpr, Z1: tl.constexpr, Z2: tl.constexpr,
-    FACTORS: tl.constexpr, M: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
-    WIDE: tl.constexpr, STEP: tl.constexpr,
+    FACTORS: tl.constexpr, HALVES: tl.constexpr, M: tl.constexpr,
+    BM: tl.constexpr, BN: tl.constexpr, WIDE: tl.constexpr, STEP: tl.constexpr,
 ):  # fmt: skip
-    rows = tl.program_id(0) * BM + tl.arange(0, BM)
-    begin = tl.program_id(1) * span
+    block = tl.load(PLACES + 2 * tl.program_id(0))
+    part = tl.load(PLACES + 2 * tl.program_id(0) + 1)
+    begin = part * span
     end = tl.minimum(begin + span, stride)
     targets = tl.arange(0, M)
-    x0 = tl.load(L0 + rows[:, None].to(tl.int64) * D0 + tl.arange(0, T0)[None, :])
-    x1 = x0
-    x2 = x0
-    if FACTORS > 1:
-        x1 = tl.load(L1 + rows[:, None].to(tl.int64) * D1 + tl.arange(0, T1)[None, :])
-    if FACTORS > 2:
-        x2 = tl.load(L2 + rows[:, None].to(tl.int64) * D2 + tl.arange(0, T2)[None, :])
-    total = tl.zeros((BM, M), dtype=tl.float64)
-    for chunk in range(begin, end, STEP):
-        if M == 1:
-            sums = tl.zeros((BM, BN), dtype=tl.float32)
-        else:
-            sums = tl.zeros((BM, M), dtype=tl.float32)
-        for first in range(chunk, tl.minimum(chunk + STEP, end), BN):
-            cols = first + tl.arange(0, BN)
-            t = _at_zero(_products(L0, R0, x0, rows, cols, stride, D0, WIDE), rows, cols, Z0)
-            value = _value(t, F0, a0, P0)
-            if FACTORS > 1:
-                t = _at_zero(_products(L1, R1, x1, rows, cols, stride, D1, WIDE), rows, cols, Z1)
-                value = value * _value(t, F1, a1, P1)
-            if FACTORS > 2:
-                t = _at_zero(_products(L2, R2, x2, rows, cols, stride, D2, WIDE), rows, cols, Z2)
-                value = value * _value(t, F2, a2, P2)
+    for top in range(block * height, tl.minimum((block + 1) * height, out_rows), BM):
+        rows = top + tl.arange(0, BM)
+        x0 = tl.load(L0 + rows[:, None].to(tl.int64) * D0 + tl.arange(0, T0)[None, :])
+        x1 = x0
+        x2 = x0
+        if FACTORS > 1:
+            x1 = tl.load(L1 + rows[:, None].to(tl.int64) * D1 + tl.arange(0, T1)[None, :])
+        if FACTORS > 2:
+            x2 = tl.load(L2 + rows[:, None].to(tl.int64) * D2 + tl.arange(0, T2)[None, :])
+        if HALVES:
+            # The square on the diagonal is whole: nothing of it is missing elsewhere.
+            weights = tl.load(V + rows) * (block != part)
+        total = tl.zeros((BM, M), dtype=tl.float64)
+        for chunk in range(begin, end, STEP):
             if M == 1:
-                sums += value * tl.load(V + cols)[None, :]
+                sums = tl.zeros((BM, BN), dtype=tl.float32)
             else:
-                v = tl.load(V + cols[:, None] * M + targets[None, :])
-                sums = tl.dot(value, v, sums, input_precision="tf32x3")
-        if M == 1:
-            total += tl.sum(sums, axis=1)[:, None].to(tl.float64)
-        else:
-            total += sums.to(tl.float64)
-    place = (tl.program_id(1) * out_rows + rows).to(tl.int64)
-    tl.store(OUT + place[:, None] * M + targets[None, :], total)
+                sums = tl.zeros((BM, M), dtype=tl.float32)
+            for first in range(chunk, tl.minimum(chunk + STEP, end), BN):
+                cols = first + tl.arange(0, BN)
+                t = _at_zero(_products(L0, R0, x0, rows, cols, stride, D0, WIDE), rows, cols, Z0)
+                value = _value(t, F0, a0, P0)
+                if FACTORS > 1:
+                    t = _products(L1, R1, x1, rows, cols, stride, D1, WIDE)
+                    value = value * _value(_at_zero(t, rows, cols, Z1), F1, a1, P1)
+                if FACTORS > 2:
+                    t = _products(L2, R2, x2, rows, cols, stride, D2, WIDE)
+                    value = value * _value(_at_zero(t, rows, cols, Z2), F2, a2, P2)
+                if M == 1:
+                    sums += value * tl.load(V + cols)[None, :]
+                else:
+                    v = tl.load(V + cols[:, None] * M + targets[None, :])
+                    sums = tl.dot(value, v, sums, input_precision="tf32x3")
+                if HALVES:
+                    _add_transposed(OUT, block, out_rows, cols, value, weights)
+            if M == 1:
+                total += tl.sum(sums, axis=1)[:, None].to(tl.float64)
+            else:
+                total += sums.to(tl.float64)
+        place = (part * out_rows + rows).to(tl.int64)
+        tl.store(OUT + place[:, None] * M + targets[None, :], total)
 
 
 @triton.jit
@@ -165,37 +182,46 @@ def _differences(
 
 @triton.jit
 def _exact(
-    L0, R0, L1, R1, L2, R2, V, OUT, NUMBERS, row_stride, stride, out_rows, span, D0, D1, D2,
+    L0, R0, L1, R1, L2, R2, V, OUT, PLACES, NUMBERS,
+    row_stride, stride, out_rows, height, span, D0, D1, D2,
     F0: tl.constexpr, F1: tl.constexpr, F2: tl.constexpr,
     P0: tl.constexpr, P1: tl.constexpr, P2: tl.constexpr,
-    FACTORS: tl.constexpr, M: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+    FACTORS: tl.constexpr, HALVES: tl.constexpr, M: tl.constexpr,
+    BM: tl.constexpr, BN: tl.constexpr,
 ):  # fmt: skip
-    rows = tl.program_id(0) * BM + tl.arange(0, BM)
-    begin = tl.program_id(1) * span
+    block = tl.load(PLACES + 2 * tl.program_id(0))
+    part = tl.load(PLACES + 2 * tl.program_id(0) + 1)
+    begin = part * span
     end = tl.minimum(begin + span, stride)
     targets = tl.arange(0, M)
-    total = tl.zeros((BM, M), dtype=tl.float64)
-    sums = tl.zeros((BM, BN), dtype=tl.float64)
-    for first in range(begin, end, BN):
-        cols = first + tl.arange(0, BN)
-        t = _differences(L0, R0, rows, cols, row_stride, stride, D0, F0 != POWER, BM, BN)
-        value = _value(t, F0, tl.load(NUMBERS + 0), P0)
-        if FACTORS > 1:
-            t = _differences(L1, R1, rows, cols, row_stride, stride, D1, F1 != POWER, BM, BN)
-            value = value * _value(t, F1, tl.load(NUMBERS + 1), P1)
-        if FACTORS > 2:
-            t = _differences(L2, R2, rows, cols, row_stride, stride, D2, F2 != POWER, BM, BN)
-            value = value * _value(t, F2, tl.load(NUMBERS + 2), P2)
+    for top in range(block * height, tl.minimum((block + 1) * height, out_rows), BM):
+        rows = top + tl.arange(0, BM)
+        if HALVES:
+            weights = tl.load(V + rows) * (block != part)
+        total = tl.zeros((BM, M), dtype=tl.float64)
+        sums = tl.zeros((BM, BN), dtype=tl.float64)
+        for first in range(begin, end, BN):
+            cols = first + tl.arange(0, BN)
+            t = _differences(L0, R0, rows, cols, row_stride, stride, D0, F0 != POWER, BM, BN)
+            value = _value(t, F0, tl.load(NUMBERS + 0), P0)
+            if FACTORS > 1:
+                t = _differences(L1, R1, rows, cols, row_stride, stride, D1, F1 != POWER, BM, BN)
+                value = value * _value(t, F1, tl.load(NUMBERS + 1), P1)
+            if FACTORS > 2:
+                t = _differences(L2, R2, rows, cols, row_stride, stride, D2, F2 != POWER, BM, BN)
+                value = value * _value(t, F2, tl.load(NUMBERS + 2), P2)
+            if M == 1:
+                sums += value * tl.load(V + cols)[None, :]
+            else:
+                for m in tl.static_range(M):
+                    share = tl.sum(value * tl.load(V + cols * M + m)[None, :], axis=1)
+                    total += tl.where(targets[None, :] == m, share[:, None], 0.0)
+            if HALVES:
+                _add_transposed(OUT, block, out_rows, cols, value, weights)
         if M == 1:
-            sums += value * tl.load(V + cols)[None, :]
-        else:
-            for m in tl.static_range(M):
-                part = tl.sum(value * tl.load(V + cols * M + m)[None, :], axis=1)
-                total += tl.where(targets[None, :] == m, part[:, None], 0.0)
-    if M == 1:
-        total += tl.sum(sums, axis=1)[:, None]
-    place = (tl.program_id(1) * out_rows + rows).to(tl.int64)
-    tl.store(OUT + place[:, None] * M + targets[None, :], total)
+            total += tl.sum(sums, axis=1)[:, None]
+        place = (part * out_rows + rows).to(tl.int64)
+        tl.store(OUT + place[:, None] * M + targets[None, :], total)
 
 
 class FusedProduct:
@@ -209,14 +235,20 @@ class FusedProduct:
         In double precision throughout; else in single precision, summed in double.
     settings : dict or None
         "rows" and "columns" of a tile, "warps" and "stages".
+    squares : int
+        Along one side of a symmetric matrix: as many sums for every row, in double precision.
     """
 
-    def __init__(self, form, X, Z=None, *, exact=False, settings=None):
-        self.exact = exact
+    def __init__(self, form, X, Z=None, *, exact=False, settings=None, squares=128):
+        self.exact, self.squares = exact, squares
         self.settings = {**(EXACT if exact else QUICK), **(settings or {})}
         self.n_rows, self.n_columns = X.shape[0], (X if Z is None else Z).shape[0]
-        self.rows = _multiple(self.n_rows, self.settings["rows"])
-        self.columns = _multiple(self.n_columns, self.settings["columns"])
+        self.square = Z is None
+        tile_rows, tile_columns = self.settings["rows"], self.settings["columns"]
+        if self.square:
+            tile_rows = tile_columns = max(tile_rows, tile_columns)
+        self.rows = _multiple(self.n_rows, tile_rows)
+        self.columns = _multiple(self.n_columns, tile_columns)
         centre = (X if Z is None else Z).mean(dim=0, dtype=torch.float64)
         self.constant = sum(term.coefficient for term in form.terms if not term.leaves)
         self.terms = [
@@ -250,34 +282,44 @@ class FusedProduct:
 
     def _launch(self, leaves, V, width):
         tile_rows, tile_columns = self.settings["rows"], self.settings["columns"]
-        blocks = self.rows // tile_rows
-        # Few rows, as in prediction: columns are shared out too, and partial sums added.
-        parts = max(1, min(PROGRAMS // blocks, self.columns // max(tile_columns, CHUNK)))
-        span = _multiple(-(-self.columns // parts), tile_columns)
-        parts = -(-self.columns // span)
-        out = torch.empty((parts, self.rows, width), dtype=torch.float64, device=V.device)
+        halves = self.square and width == 1
+        if halves:
+            # Squares of `span` rows and columns on and above the diagonal, each used for both
+            # halves. Its sums have places of their own: the result does not depend on an order.
+            height = span = _multiple(-(-self.rows // self.squares), max(tile_rows, tile_columns))
+            parts = -(-self.rows // span)
+            places = torch.triu_indices(parts, parts, dtype=torch.int32, device=V.device)
+        else:
+            blocks, height = self.rows // tile_rows, tile_rows
+            # Few rows, as in prediction: columns are shared out too, and partial sums added.
+            parts = max(1, min(PROGRAMS // blocks, self.columns // max(tile_columns, CHUNK)))
+            span = _multiple(-(-self.columns // parts), tile_columns)
+            parts = -(-self.columns // span)
+            pairs = [torch.arange(count, dtype=torch.int32) for count in (blocks, parts)]
+            places = torch.cartesian_prod(*pairs).T.to(V.device)
+        out = torch.zeros((parts, self.rows, width), dtype=torch.float64, device=V.device)
         three = [*leaves, *[leaves[0]] * (3 - len(leaves))]
         arrays = [array for leaf in three for array in (leaf["left"], leaf["right"])]
         numbers = [leaf["number"] for leaf in three]
         options = {f"F{i}": leaf["function"] for i, leaf in enumerate(three)}
         options |= {f"P{i}": leaf["degree"] for i, leaf in enumerate(three)}
-        options |= {"FACTORS": len(leaves), "M": width, "BM": tile_rows, "BN": tile_columns}
+        options |= {"FACTORS": len(leaves), "HALVES": halves, "M": width}
+        options |= {"BM": tile_rows, "BN": tile_columns}
         options |= {"num_warps": self.settings["warps"], "num_stages": self.settings["stages"]}
         widths = [leaf["width"] for leaf in three]
+        grid, arrays = (places.shape[1],), [*arrays, V, out, places.T.contiguous()]
         if self.exact:
-            sizes = [self.rows, self.columns, self.rows, span]
+            sizes = [self.rows, self.columns, self.rows, height, span]
             # A number passed as such would arrive in single precision.
             held = torch.tensor(numbers, dtype=torch.float64, device=V.device)
-            _exact[(blocks, parts)](*arrays, V, out, held, *sizes, *widths, **options)
+            _exact[grid](*arrays, held, *sizes, *widths, **options)
         else:
             options |= {f"D{i}": width for i, width in enumerate(widths)}
             options |= {f"T{i}": min(width, WIDEST) for i, width in enumerate(widths)}
             options |= {f"Z{i}": leaf["diagonal"] for i, leaf in enumerate(three)}
             step = max(CHUNK, tile_columns)
-            sizes = [self.columns, self.rows, span]
-            _quick[(blocks, parts)](
-                *arrays, V, out, *sizes, *numbers, WIDE=WIDEST, STEP=step, **options
-            )
+            sizes = [self.columns, self.rows, height, span]
+            _quick[grid](*arrays, *sizes, *numbers, WIDE=WIDEST, STEP=step, **options)
         return out[0] if parts == 1 else out.sum(dim=0)
 
     def _operand(self, leaf, X, Z, centre):

@@ -5,6 +5,7 @@ allow less: its limits are files that exist on Linux alone, and are left out els
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 import psutil
@@ -18,42 +19,47 @@ VERSION_1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_f
 
 def free_host_memory() -> int:
     """Bytes that can be allocated: what the system has, or what a control group leaves of it."""
-    return max(0, min([psutil.virtual_memory().available, *_left_by_groups()]))
+    memory = psutil.virtual_memory()
+    return max(0, min([memory.available, *_left_by_groups(memory.total)]))
 
 
-def _left_by_groups() -> Iterator[int]:
+def _left_by_groups(total: int) -> Iterator[int]:
     """What is left in each control group that this process belongs to, where it has a limit."""
-    for folder, (limit, used, cache) in _groups():
+    try:
+        membership = MEMBERSHIP.read_text()
+    except OSError:  # not Linux
+        return
+    for folder, (limit, used, cache) in _groups(membership, GROUPS):
         try:
-            left = int((folder / limit).read_text()) - int((folder / used).read_text())
+            allowed = int((folder / limit).read_text())
+            if allowed >= total:  # no limit; every fit asks, and the other files take longer
+                continue
+            left = allowed - int((folder / used).read_text())
             # Pages of files that were read once are counted as used, and are given up on demand.
             yield left + _statistics(folder / "memory.stat").get(cache, 0)
         except (OSError, ValueError):  # no such group, or no limit ("max")
             continue
 
 
-def _groups() -> Iterator[tuple[Path, tuple[str, str, str]]]:
+@lru_cache(maxsize=8)
+def _groups(membership: str, groups: Path) -> list[tuple[Path, tuple[str, str, str]]]:
     """The folders of this process's control groups and of all that contain them.
 
     Inside a container they are usually the root alone.
     """
-    try:
-        lines = MEMBERSHIP.read_text().splitlines()
-    except OSError:  # not Linux
-        return
-    for line in lines:
+    found = []
+    for line in membership.splitlines():
         _, controllers, path = line.split(":", 2)
         if controllers == "":
-            root, names = GROUPS, VERSION_2
+            root, names = groups, VERSION_2
         elif "memory" in controllers.split(","):
-            root, names = GROUPS / "memory", VERSION_1
+            root, names = groups / "memory", VERSION_1
         else:
             continue
         own = root / path.lstrip("/")
-        yield own, names
-        for folder in own.parents:
-            if folder == root or root in folder.parents:
-                yield folder, names
+        around = [folder for folder in own.parents if folder == root or root in folder.parents]
+        found += [(folder, names) for folder in (own, *around)]
+    return found
 
 
 def _statistics(path: Path) -> dict[str, int]:

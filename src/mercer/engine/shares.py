@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from .arrays import as_numpy, rows_of
+from .tiles import cuts
 
 # Rows and columns of a tile of which both halves are used: it stays in cache with what its
 # formula writes. Double precision, single precision.
@@ -31,7 +32,7 @@ class Shares:
     @property
     def blocks(self):
         """(start, stop) of the rows of every block."""
-        return [(a, min(a + self.height, self.n)) for a in range(0, self.n, self.height)]
+        return cuts(self.n, self.height)
 
     def prepared(self, V):
         """V as shares take it."""
@@ -42,8 +43,7 @@ class Shares:
         values = self.values
         for a, b in self.blocks[first::step]:
             total[a:b] += values(a, b, a, b) @ right[a:b]
-            for c in range(0, a, self.width):
-                d = min(c + self.width, a)
+            for c, d in cuts(a, self.width):
                 t = values(a, b, c, d)
                 total[a:b] += t @ right[c:d]
                 total[c:d] += t.T @ right[a:b]
@@ -54,8 +54,7 @@ class RowShares(Shares):
 
     def add(self, right, first, step, total):
         for a, b in self.blocks[first::step]:
-            for c in range(0, self.n, self.width):
-                d = min(c + self.width, self.n)
+            for c, d in cuts(self.n, self.width):
                 total[a:b] += self.values(a, b, c, d) @ right[c:d]
 
 

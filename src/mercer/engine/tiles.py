@@ -21,17 +21,19 @@ from .threads import n_threads, one_blas_thread
 TILE_VALUES = 1 << 18
 LEAST_ROWS = 192
 MOST_ROWS = 1024
+# Values in one panel of kernel values that is solved at once: large enough for BLAS's threads.
+PANEL_VALUES = 1 << 22
 # On a device: large products, a small share of its free memory.
 DEVICE_TILE_SHARE = 0.05
 
 
-def evaluate(kernel, X, Y=None, *, n_jobs=None, out=None, verbose=False):
+def evaluate(kernel, X, Y=None, *, n_jobs=None, verbose=False):
     """The kernel matrix k(X, Y), stored; half is evaluated and mirrored where k is symmetric."""
     S = kernel.landmarks(X if Y is None else Y)
     tile = kernel.against(S)
     tile = getattr(tile, "stored", tile)  # what need not be in double precision before it is in K
     half = Y is None and kernel.symmetric
-    K = allocate(X, (X.shape[0], S.shape[0])) if out is None else out
+    K = allocate(X, (X.shape[0], S.shape[0]))
     blocks = row_blocks(X, S.shape[0])
     xp = namespace(K)
     size = blocks[0][1] if half else 0
@@ -88,14 +90,26 @@ def _as_dtype(t, like):
     return t if t.dtype == like.dtype else namespace(t).astype(t, like.dtype)
 
 
+def cuts(n, size):
+    """(start, stop) pairs that cut n into stretches of `size`, the last one shorter."""
+    return [(a, min(a + size, n)) for a in range(0, n, size)]
+
+
+def panel_slices(X, width):
+    """Cuts the rows of X into panels that hold about PANEL_VALUES coordinates each."""
+    rows = max(256, PANEL_VALUES // max(1, width))
+    if not is_cpu(X):
+        rows = max(rows, row_blocks(X, width)[0][1])
+    return [slice(a, b) for a, b in cuts(X.shape[0], rows)]
+
+
 def row_blocks(X, n_columns):
     """(start, stop) pairs that cut the rows of X; they depend on sizes alone, never on threads."""
-    n = X.shape[0]
     if is_cpu(X):
         rows = max(LEAST_ROWS, min(MOST_ROWS, TILE_VALUES // max(1, n_columns)))
     else:
         rows = max(1024, rows_that_fit(n_columns, DEVICE_TILE_SHARE * free_memory(X)))
-    return [(a, min(a + rows, n)) for a in range(0, n, rows)]
+    return cuts(X.shape[0], rows)
 
 
 def column_blocks(X, n_columns, rows):
@@ -105,7 +119,7 @@ def column_blocks(X, n_columns, rows):
     """
     blocks = max(1, round(n_columns * rows / _tile_values(X))) if is_cpu(X) else 1
     width = max(1, -(-n_columns // blocks))
-    return [(c, min(c + width, n_columns)) for c in range(0, n_columns, width)]
+    return cuts(n_columns, width)
 
 
 def _tile_values(X):

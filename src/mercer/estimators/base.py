@@ -10,7 +10,7 @@ import scipy.sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..engine.arrays import device, is_array, is_numpy, namespace, to_host
+from ..engine.arrays import device, is_array, is_matrix, is_numpy, namespace, to_host
 from ..kernels import Kernel, as_kernel
 from ..kernels import points as pts
 from ..kernels.points import naming
@@ -85,6 +85,7 @@ class KernelEstimator(BaseEstimator):
     """An estimator with a parameter `kernel`: a kernel, its name, or (for methods) a KernelMap."""
 
     kernel: Any
+    kernel_: Any  # bound to the training rows
 
     def __init_subclass__(cls, **kwargs):
         """Calls in scikit-learn's spelling are answered with the one used here."""
@@ -114,6 +115,10 @@ class KernelEstimator(BaseEstimator):
         inside_map = isinstance(self.kernel, KernelEstimator)
         return as_kernel(self.kernel.kernel if inside_map else self.kernel)
 
+    def _points(self, X):
+        """New rows as points of the fitted kernel."""
+        return validated_points(self, X, self.kernel_, reset=False)
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.array_api_support = True
@@ -139,7 +144,7 @@ def validated_points(estimator, X, kernel, *, reset, in_range=True):
         for name in ("n_features_in_", "feature_names_in_"):
             estimator.__dict__.pop(name, None)
     objects = kernel.kind == "objects" or (kernel.kind == "any" and not is_array(X))
-    if objects and not _is_table(X):
+    if objects and not (scipy.sparse.issparse(X) or pts.is_frame(X) or is_matrix(X)):
         estimator.array_kind_ = ("numpy", "cpu")
         return pts.as_objects(X)
     if is_array(X) and not is_numpy(X):
@@ -232,6 +237,13 @@ def new_rows(estimator, X, kernel):
     return HeldRows(validated_points(estimator, X, kernel, reset=False))
 
 
+def refuse_stream(X):
+    if is_stream(X):
+        raise TypeError(
+            "a stream is fitted, not held in memory: call fit(X), then transform each chunk."
+        )
+
+
 def take_input_names(estimator, fitted):
     """What another estimator found out about X."""
     for name in INPUT_NAMES:
@@ -266,14 +278,6 @@ def follow(values, X):
         xp = namespace(X)
         return xp.asarray(values, device=device(X))
     return values
-
-
-def _is_table(X):
-    return (
-        scipy.sparse.issparse(X)
-        or pts.is_frame(X)
-        or (is_array(X) and X.ndim == 2 and X.dtype != object)
-    )
 
 
 def _kind(X):

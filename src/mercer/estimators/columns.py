@@ -39,21 +39,10 @@ def wide(A, columns):
 
 
 def as_points(scores, points):
-    """Scores in the precision of the points."""
-    return _cast(scores, getattr(points, "dtype", None))
-
-
-def in_precision(points, like):
-    """New rows in the precision of the fit."""
-    if scipy.sparse.issparse(points):
-        return points if points.dtype == like.dtype else points.astype(like.dtype)
-    return _cast(points, like.dtype)
-
-
-def _cast(A, dtype):
-    """A in single or double precision; objects, and other dtypes, as they are."""
-    if not is_array(A) or dtype is None or A.dtype == dtype:
-        return A
-    xp = namespace(A)
+    """Scores in the precision of the points; objects, and other dtypes, leave them as they are."""
+    dtype = getattr(points, "dtype", None)
+    if dtype is None or scores.dtype == dtype:
+        return scores
+    xp = namespace(scores)
     floats = (xp.float32, xp.float64)
-    return xp.astype(A, dtype) if dtype in floats and A.dtype in floats else A
+    return xp.astype(scores, dtype) if dtype in floats and scores.dtype in floats else scores

@@ -12,9 +12,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from ..engine.arrays import (
+    as_host,
     as_numpy,
     cholesky,
+    eps_of,
     is_array,
+    is_single,
     namespace,
     on_device_of,
     put,
@@ -34,6 +37,7 @@ from ..solve.left_out_classes import LeftOut
 from ..solve.system import in_double
 from ..space.spectral import signs
 from .base import all_or_nothing, follow, new_rows, on_fitted, validated_points
+from .columns import as_points
 from .discriminant_iterative import regularisation_of_sample, solve_classes
 from .kernel_map import KernelMap
 from .map_method import MapMethod, functions
@@ -264,7 +268,7 @@ class KernelDiscriminant(
         if self.shrinkage_ == 0:
             return 0.0
         xp, r = namespace(within), within.shape[0]
-        eps = float(xp.finfo(within.dtype).eps)
+        eps = eps_of(within)
         least = eps * r * float(xp.max(xp.linalg.diagonal(sums.second)))
         total = float(xp.linalg.trace(within)) / (sums.n - len(self.classes_))
         return max(self.shrinkage_ * total, least)
@@ -277,8 +281,7 @@ class KernelDiscriminant(
         points = self._points(X)
         scores = self.projection_(points)
         # Coefficients on all rows are in double precision, whatever the data.
-        single = "32" in str(getattr(points, "dtype", ""))
-        return namespace(scores).astype(scores, points.dtype, copy=False) if single else scores
+        return as_points(scores, points) if is_single(points) else scores
 
     @on_fitted
     def decision_function(self, X: Data) -> Array:
@@ -315,21 +318,13 @@ class KernelDiscriminant(
     def score(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Share of rows whose class is predicted."""
         predicted = as_numpy(self.predict(X))
-        return accuracy_score(
-            as_numpy(y) if is_array(y) else y, predicted, sample_weight=sample_weight
-        )
+        return accuracy_score(as_host(y), predicted, sample_weight=sample_weight)
 
     @property
     def function_(self) -> RKHSFunction | list[RKHSFunction]:
         """The decision function as a sum of kernels on the landmarks; a list for many classes."""
         check_is_fitted(self)
-        if not isinstance(self.decision_, Expansion):
-            return functions(self.decision_)
-        listed = [self.decision_.column(j) for j in range(self.decision_.W.shape[1])]
-        return listed[0] if len(listed) == 1 else listed
-
-    def _points(self, X):
-        return validated_points(self, X, self.kernel_, reset=False)
+        return functions(self.decision_)
 
     @property
     def _n_features_out(self):
@@ -341,7 +336,7 @@ class KernelDiscriminant(
 
     def _check(self, X, y):
         """Class numbers of the rows; what makes no sense is refused before any long computation."""
-        y = column_or_1d(as_numpy(y) if is_array(y) else y, warn=True)
+        y = column_or_1d(as_host(y), warn=True)
         assert_all_finite(y, input_name="y")
         with np.errstate(invalid="ignore"):  # scikit-learn tries y as integers
             check_classification_targets(y)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.arrays import as_numpy, namespace, on_device_of
+from ..engine.arrays import as_numpy, evenly, namespace, on_device_of
 from ..engine.products import exact_product
 from ..kernels import points as pts
 from ..solve.left_out_classes import LeftOut
@@ -103,8 +103,7 @@ def regularisation_of_sample(kernel, points, codes, priors):
     """(shrinkage, temperature, rows): the most likely ones for left-out rows of a sample."""
     # Evenly among rows sorted by class: every class has its share.
     order = np.argsort(codes, kind="stable")
-    spread = np.linspace(0, len(codes) - 1, min(len(codes), ROWS_FOR_SHRINKAGE)).astype(int)
-    some = np.sort(order[np.unique(spread)])
+    some = np.sort(order[evenly(len(codes), ROWS_FOR_SHRINKAGE)])
     found, own = np.unique(codes[some], return_inverse=True)
     rows = pts.take(points, some)
     rows = rows[:, some] if kernel.kind == "gram" else rows

@@ -1,9 +1,8 @@
 """KernelMap: the exact, explicit, finite-dimensional feature map of a kernel on the data."""
 
-import numbers
+from dataclasses import fields
 from typing import Literal, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
@@ -14,30 +13,25 @@ from ..engine.arrays import namespace, on_device_of
 from ..engine.memory import budget
 from ..expansion import RKHSFunction
 from ..feature_map import FeatureMap
-from ..fit import MapFit, MapOptions, OfSpace, Statistic, extend_map, first_map, fit_map
+from ..fit import MapFit, OfSpace, Statistic, extend_map, first_map, fit_map
 from ..kernels import as_kernel
 from ..kernels.adapters import KernelLike
-from ..kernels.base import is_number
-from ..kernels.points import naming, short
+from ..kernels.points import naming
 from ..kernels.types import Array, Data, Input, RandomState
 from ..rows.dask import is_dask
 from ..rows.gather import held_if_few, held_whole
-from ..rows.in_step import is_stream
 from ..rows.lazy import lazily
-from ..space.indefinite import OPTIONS
+from ..space.choice import MapOptions
 from .base import (
     KernelEstimator,
     all_or_nothing,
     all_or_nothing_more,
+    refuse_stream,
     rows_of_input,
     take_input_names,
-    validated_points,
 )
 from .preimage import WayBack, has_points, preimage, way_back_of_map
 from .targets import in_pieces
-
-BASES = ("cholesky", "eigen", "symmetric", "closed", "fourier", "auto")
-PIVOTS = ("greedy", "random", "uniform")
 
 
 def _can_grow(kernel_map):
@@ -182,10 +176,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     @all_or_nothing
     def fit_transform(self, X: Data, y: object = None) -> Array:
         """Fit, and return the coordinates of the training points."""
-        if is_stream(X):
-            raise TypeError(
-                "a stream is fitted, not held in memory: call fit(X), then transform each chunk."
-            )
+        refuse_stream(X)
         Phi = self.fit_rows(held_if_few(X)).coordinates(sparse=True)
         return self.transform(X) if Phi is None or is_dask(X) else Phi
 
@@ -201,7 +192,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         about the rows name the `owner` of the map.
         """
         self.check_parameters()
-        kernel, options = as_kernel(self.kernel), self._options()
+        kernel, options = as_kernel(self.kernel), self._options(self._seed())
         X = self._held_if_needed(X, kernel, options)
         named = self if owner is None else owner
         rows, check = rows_of_input(named, X, kernel, room=budget(self.memory_limit) // 6)
@@ -254,39 +245,30 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         else:
             rows, _ = rows_of_input(self, X, as_kernel(self.kernel))
             points, before = rows.points, first_map(rows, as_kernel(self.kernel))
-        self._keep(extend_map(before, points, self._options()))
+        self._keep(extend_map(before, points, self._options(self._seed())))
         self.__dict__.pop("preimage_ridge_", None)  # it knows the old landmarks only
         return self
 
     @property
     def needs_sums(self) -> bool:
         """Whether the map needs sums over all rows: for its mean, or its eigenvectors."""
-        return self.basis == "eigen" or bool(self.center)
+        return bool(self._options().needs_sums)
 
     @property
     def is_plain_fourier(self) -> bool:
         """Whether coordinates are Fourier's as they are: then ridge needs sums of exponentials."""
         return self.basis == "fourier" and not (self.center or self.append_residual)
 
-    def _options(self):
-        """What fit_map needs to know; greedy landmarks are not a random choice."""
-        seed = None
-        if self.random_state is not None or self.pivots != "greedy":
-            seed = check_random_state(self.random_state).randint(2**31 - 1)
-        return MapOptions(
-            basis=self.basis,
-            max_rank=self.max_rank,
-            tol=self.tol,
-            pivots=self.pivots,
-            center=self.center,
-            append_residual=self.append_residual,
-            indefinite=self.indefinite,
-            n_jobs=self.n_jobs,
-            seed=seed,
-            memory_limit=self.memory_limit,
-            verbose=self.verbose,
-            box=self.box,
-        )
+    def _options(self, seed=None):
+        """What fit_map needs to know."""
+        names = [f.name for f in fields(MapOptions) if f.name != "seed"]
+        return MapOptions(**{name: getattr(self, name) for name in names}, seed=seed)
+
+    def _seed(self):
+        """None where the landmarks are not a random choice."""
+        if self.random_state is None and self.pivots == "greedy":
+            return None
+        return check_random_state(self.random_state).randint(2**31 - 1)
 
     # --- coordinates ----------------------------------------------------------------------------
 
@@ -424,9 +406,6 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         check_is_fitted(self)
         return self.map_
 
-    def _points(self, X):
-        return validated_points(self, X, self.kernel_, reset=False)
-
     def way_back(self) -> WayBack:
         """What pre-images need: landmarks, their coordinates, and sums over them."""
         return way_back_of_map(self._checked_map(), getattr(self, "n_features_in_", None))
@@ -435,33 +414,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
     def check_parameters(self) -> None:
         """Refuse options that make no sense, before any work."""
-        for name, options in (("basis", BASES), ("pivots", PIVOTS), ("indefinite", OPTIONS)):
-            value = getattr(self, name)
-            if value not in options:
-                raise ValueError(f"{name} must be one of {', '.join(options)}, got {value!r}.")
-        if not isinstance(self.append_residual, (bool, np.bool_)):
-            raise ValueError(
-                f"append_residual must be True or False, got {short(self.append_residual)}."
-            )
-        if self.max_rank is not None and (
-            not isinstance(self.max_rank, numbers.Integral)
-            or isinstance(self.max_rank, bool)
-            or self.max_rank < 1
-        ):
-            raise ValueError(f"max_rank must be a positive integer or None, got {self.max_rank!r}.")
-        if self.n_jobs is not None and (
-            not isinstance(self.n_jobs, numbers.Integral) or self.n_jobs == 0
-        ):
-            raise ValueError(
-                f"n_jobs must be a number of threads (-1: all) or None, got {self.n_jobs!r}."
-            )
-        if self.tol is not None and not (is_number(self.tol) and 0 <= self.tol < 1):
-            raise ValueError(f"tol must be a number from 0 to below 1 or None, got {self.tol!r}.")
-        if self.box is not None and self.basis != "fourier":
-            raise ValueError(
-                f"box belongs to basis='fourier', got basis={self.basis!r}: leave it out, other "
-                "maps hold everywhere."
-            )
+        self._options().check()
         if self.append_residual and self.leaf_kernel().kind == "gram":
             raise ValueError(
                 "append_residual=True needs k(z, z) of every new point, which a precomputed kernel "

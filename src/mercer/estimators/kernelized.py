@@ -17,7 +17,7 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ..engine.arrays import as_numpy, is_array
+from ..engine.arrays import as_host
 from ..engine.memory import MemoryLimitError
 from ..expansion import RKHSFunction
 from ..kernels import as_kernel
@@ -86,7 +86,7 @@ def _check_weights(sample_weight):
     if is_dask(sample_weight):
         return
     with naming("sample_weight"):
-        weights = np.asarray(as_numpy(sample_weight) if is_array(sample_weight) else sample_weight)
+        weights = np.asarray(as_host(sample_weight))
         if weights.dtype.kind == "c":
             raise TypeError("complex weights are not supported.")
         weights = weights.astype(float)

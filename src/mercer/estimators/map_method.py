@@ -7,6 +7,7 @@ from a stream, or on a cluster.
 
 from sklearn.base import clone
 
+from ..expansion import Expansion
 from ..fit import MapFit, OfSpace, Statistic
 from .base import KernelEstimator, take_input_names
 from .kernel_map import KernelMap
@@ -31,10 +32,12 @@ class MapMethod(KernelEstimator):
 
 
 def functions(linear):
-    """Linear functions of a map as RKHSFunctions: one, or a list of several."""
+    """Functions on a map, or an Expansion, as RKHSFunctions: one, or a list of several."""
     try:
-        expansion = linear.map.expand(linear.coef, linear.b)
-        listed = [expansion.column(j) for j in range(linear.coef.shape[1])]
+        expansion = linear
+        if not isinstance(linear, Expansion):
+            expansion = linear.map.expand(linear.coef, linear.b)
+        listed = [expansion.column(j) for j in range(expansion.W.shape[1])]
     except ValueError as reason:  # a closed map, a Gram matrix, the residual coordinate
         raise AttributeError(f"function_ is not available: {reason}") from reason
     return listed[0] if len(listed) == 1 else listed

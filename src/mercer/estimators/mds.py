@@ -1,6 +1,5 @@
 """ClassicalMDS: coordinates from distances, and of new points one at a time ([MDS] section 1)."""
 
-import numbers
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -14,7 +13,8 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.metrics import pairwise_distances
 from sklearn.utils.validation import check_is_fitted
 
-from ..engine.arrays import as_numpy, namespace, on_device_of
+from ..engine.arrays import as_numpy, eps_of, namespace, on_device_of, positive_part
+from ..engine.checks import is_count
 from ..kernels import Linear
 from ..kernels.points import naming
 from ..kernels.types import Array, Data
@@ -170,7 +170,7 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self._report_negative(values)
         if self.correction is not None and self.negative_eigenvalues_.shape[0]:
             values, U = spectrum(self._corrected(D, float(values[-1])), k)
-        total = float(xp.sum(xp.where(values > 0, values, xp.zeros_like(values))))
+        total = float(xp.sum(positive_part(values)))
         values = self._without_zeros(values[:k], total, D.shape[0])
         U = U - xp.mean(U, axis=0)[None, :]
         U = wide(U * signs(U)[None, :], self.n_components)
@@ -180,9 +180,7 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     def _report_negative(self, values):
         xp = namespace(values)
-        noise = (
-            8 * values.shape[0] * float(xp.finfo(values.dtype).eps) * float(xp.max(xp.abs(values)))
-        )
+        noise = 8 * values.shape[0] * eps_of(values) * float(xp.max(xp.abs(values)))
         negative = int(xp.sum(xp.astype(values < -noise, xp.int64)))
         self.negative_eigenvalues_ = values[values.shape[0] - negative :]
         size = float(xp.sum(xp.abs(values)))
@@ -211,7 +209,7 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def _without_zeros(self, values, total, n):
         """Rounding and negative eigenvalues as zeros, with a warning where they were asked for."""
         xp = namespace(values)
-        floor = 8 * n * float(xp.finfo(values.dtype).eps) * total
+        floor = 8 * n * eps_of(values) * total
         values = xp.where(values > floor, values, xp.zeros_like(values))
         positive = int(xp.sum(xp.astype(values > 0, xp.int64)))
         if positive < self.n_components:
@@ -290,7 +288,7 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     def _check_parameters(self):
         k = self.n_components
-        if not isinstance(k, numbers.Integral) or isinstance(k, bool) or k < 1:
+        if not is_count(k) or k < 1:
             raise ValueError(f"n_components must be a positive integer, got {k!r}.")
         if int(k) > MOST_COMPONENTS:
             raise ValueError(f"n_components={k} is more than any embedding has.")

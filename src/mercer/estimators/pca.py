@@ -14,25 +14,32 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..engine import tiles
-from ..engine.arrays import as_numpy, eigh, namespace, on_device_of
+from ..engine.arrays import (
+    as_numpy,
+    eigh,
+    eps_of,
+    is_single,
+    namespace,
+    on_device_of,
+    positive_part,
+)
+from ..engine.checks import check_one_of, is_count, is_number
 from ..expansion import Expansion
 from ..feature_map import LinearOnMap
 from ..fit import Statistic
 from ..kernels import NotPSDError
 from ..kernels import points as pts
-from ..kernels.adapters import KernelLike
-from ..kernels.base import is_number
+from ..kernels.adapters import KernelLike, require_square
 from ..kernels.types import Array, Data, Input, RandomState
 from ..rows.dask import is_dask
 from ..rows.gather import held_if_few
-from ..rows.in_step import is_stream
 from ..rows.lazy import lazily
 from ..rows.moments import Extremes, Spread
 from ..space.centred import FORMS as SCORE_FORMS
 from ..space.centred import all_eigenpairs
 from ..space.krylov import leading_eigenpairs
 from ..space.spectral import signs
-from .base import all_or_nothing, new_rows, take_input_names, validated_points
+from .base import all_or_nothing, new_rows, refuse_stream, take_input_names, validated_points
 from .columns import as_points, copy, inverse_root, on_host, support, wide
 from .kernel_map import KernelMap
 from .map_method import MapMethod
@@ -138,10 +145,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
     @all_or_nothing
     def fit_transform(self, X: Data, y: object = None) -> Array:
         """Fit, and return the scores of the training points (lazy, for a Dask collection)."""
-        if is_stream(X):
-            raise TypeError(
-                "a stream is fitted, not held in memory: call fit(X), then transform each chunk."
-            )
+        refuse_stream(X)
         scores = self._fit(X)
         return self.transform(X) if scores is None or is_dask(X) else scores
 
@@ -232,10 +236,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
 
     def _fit_kernel_matrix(self, kernel, points, solver):
         """Eigenvectors of H K H, and what the scores of new points need: phi(z) = k_z W + b."""
-        if kernel.kind == "gram" and points.shape[0] != points.shape[1]:
-            raise ValueError(
-                f"Precomputed() needs a square Gram matrix at fit, got shape {tuple(points.shape)}."
-            )
+        if kernel.kind == "gram":
+            require_square(points, "at fit")
         kernel.check_range(points)
         self.kernel_, n = kernel, points.shape[0]
         diagonal = kernel.diagonal(points)
@@ -262,7 +264,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
     def _leading(self, kernel, points):
         k = min(self.n_components, points.shape[0])
         like = tiles.allocate(points, (1, 1))
-        eps = float(namespace(like).finfo(like.dtype).eps)
+        eps = eps_of(like)
         pairs = leading_eigenpairs(
             kernel,
             points,
@@ -295,9 +297,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
             return values.shape[0]
         if isinstance(self.n_components, numbers.Integral):
             return min(self.n_components, values.shape[0])
-        xp = namespace(values)
-        positive = xp.where(values > 0, values, xp.zeros_like(values))
-        share = np.cumsum(as_numpy(positive)) / max(total, float(np.finfo(float).tiny))
+        share = np.cumsum(as_numpy(positive_part(values))) / max(total, float(np.finfo(float).tiny))
         below = int(np.sum(share < self.n_components))
         return min(below + 1, values.shape[0])
 
@@ -308,8 +308,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
         keep more digits than the kernel has.
         """
         xp = namespace(values)
-        single = "32" in str(values.dtype)
-        eps = float(xp.finfo(values.dtype).eps)
+        single = is_single(values)
+        eps = eps_of(values)
         ratio = 2e-7 if single else 1e-12  # scikit-learn's
         zero = max(ratio * scale, 4 * n**0.5 * eps * max(scale, largest))
         if kernel is not None and not kernel.is_proven and values.shape[0]:
@@ -350,7 +350,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
     def transform(self, X: Data) -> Array:
         """Scores of every row; each row on its own."""
         check_is_fitted(self)
-        points = validated_points(self, X, self.kernel_, reset=False)
+        points = self._points(X)
         return as_points(self.projection_(points), points)
 
     @available_if(has_points)
@@ -387,12 +387,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
 
     def _check_parameters(self):
         for name, options in (("form", FORMS), ("solver", SOLVERS)):
-            if getattr(self, name) not in options:
-                raise ValueError(
-                    f"{name} must be one of {', '.join(options)}, got {getattr(self, name)!r}."
-                )
+            check_one_of(name, getattr(self, name), options)
         k = self.n_components
-        whole = is_number(k) and isinstance(k, numbers.Integral) and int(k) >= 1
+        whole = is_count(k) and k >= 1
         share = is_number(k) and not isinstance(k, numbers.Integral) and 0 < k < 1
         if k is not None and not whole and not share:
             raise ValueError(

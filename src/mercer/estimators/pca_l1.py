@@ -1,6 +1,5 @@
 """KernelPCAL1: directions of largest L1 dispersion in the feature space ([NPT] IV-D)."""
 
-import numbers
 import warnings
 from typing import Self
 
@@ -12,7 +11,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ..engine.arrays import eigh, namespace, on_device_of, row_norms
+from ..engine.arrays import eigh, eps_of, namespace, on_device_of, row_norms
+from ..engine.checks import check_at_least
 from ..engine.memory import MemoryLimitError
 from ..kernels.adapters import KernelLike
 from ..kernels.types import Array, Data, Input, RandomState
@@ -21,7 +21,7 @@ from ..rows.gather import held_if_few
 from ..rows.lazy import lazily
 from ..rows.moments import Moments
 from ..space.spectral import signs
-from .base import all_or_nothing, validated_points
+from .base import all_or_nothing
 from .columns import as_points
 from .kernel_map import KernelMap
 from .map_method import MapMethod
@@ -140,7 +140,7 @@ class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
         random = check_random_state(self.random_state)
         principal = eigh(Moments.of(Y).scatter())[1]
         total, found, paths = float(xp.sum(row_norms(Y, xp))), [], []
-        floor = (4 * Y.shape[0] * float(xp.finfo(Y.dtype).eps)) ** 2 * total
+        floor = (4 * Y.shape[0] * eps_of(Y)) ** 2 * total
         wanted = min(self.n_components, Y.shape[0])
         for j in range(wanted):
             if float(xp.sum(row_norms(rest, xp))) <= floor:
@@ -181,7 +181,7 @@ class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
     def transform(self, X: Data) -> Array:
         """Scores of every row; each row on its own."""
         check_is_fitted(self)
-        points = validated_points(self, X, self.kernel_, reset=False)
+        points = self._points(X)
         return as_points(self.projection_(points), points)
 
     @available_if(has_points)
@@ -195,12 +195,9 @@ class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
 
     def _check_parameters(self):
         for name, least in (("n_components", 1), ("n_init", 0), ("max_iter", 1)):
-            value = getattr(self, name)
-            whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-            if name == "n_init" and whole and value > MOST_STARTS:
-                raise ValueError(f"n_init must be at most {MOST_STARTS}, got {value!r}.")
-            if not whole or value < least:
-                raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")
+            check_at_least(name, getattr(self, name), least)
+        if self.n_init > MOST_STARTS:
+            raise ValueError(f"n_init must be at most {MOST_STARTS}, got {self.n_init!r}.")
 
 
 def polarity(projections):
@@ -220,7 +217,7 @@ def most_dispersed(Y, P, max_iter):
     """
     xp = namespace(Y)
     lengths = xp.sqrt(row_norms(Y, xp))
-    tiny = 8 * float(xp.finfo(Y.dtype).eps)
+    tiny = 8 * eps_of(Y)
     nonzero = lengths > tiny * float(xp.sum(lengths))  # |S| at most: smaller ones change nothing
     history = []
     for _ in range(max_iter):

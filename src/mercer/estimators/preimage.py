@@ -21,10 +21,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..engine import tiles
 from ..engine.arrays import is_array, is_numpy, namespace, on_device_of, row_norms
+from ..engine.checks import check_one_of, is_number
 from ..feature_map import FeatureMap
 from ..kernels import RBF, Kernel, Laplacian
 from ..kernels.algebra import Scaled
-from ..kernels.base import is_number
 from ..kernels.dot_product import DotProduct
 from ..kernels.stationary import Stationary
 from ..kernels.types import Array
@@ -164,8 +164,7 @@ def preimage(
             f"{type(model).__name__}."
         )
     check_is_fitted(model)
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}.")
+    check_one_of("method", method, METHODS)
     if alpha is not None and not (is_number(alpha) and 0 < alpha < np.inf):
         raise ValueError(f"alpha must be a positive number, got {alpha!r}.")
     _require_vectors(model)

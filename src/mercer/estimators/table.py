@@ -10,17 +10,30 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from ..engine.checks import check_at_least
 from ..kernels.points import is_frame, naming
+from ..kernels.texts import listed
 from .table_columns import Categories, Dates, Kept, Numbers, Texts, as_float, column_values
+from .table_notes import (
+    BOOLEAN,
+    CATEGORY,
+    CONSTANT,
+    DATE,
+    EMPTY,
+    IDENTIFIER,
+    KEPT,
+    NUMBER,
+    TEXT,
+    WITH_RANK,
+    left_out,
+    notes_on,
+    record_of,
+)
 from .written_values import as_dates, as_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
 
-NUMBER, BOOLEAN, CATEGORY, DATE, TEXT = "number", "boolean", "category", "date", "text"
-IDENTIFIER, CONSTANT, EMPTY, KEPT = "identifier", "constant", "empty", "kept"
-LEFT_OUT = "left out"
-WITH_RANK = ", and ranked as well"
 # Fewer rows than this cannot show that a column is unique per row.
 IDENTIFIED = 10
 # Texts without a space and at least so long may be sequences (DNA, proteins, SMILES).
@@ -120,7 +133,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         names, columns = self._columns(X, reset=True)
         unknown = [name for name in self.keep or () if name not in names]
         if unknown:
-            raise ValueError(f"keep names the column {unknown[0]!r}; there are {_few(names)}.")
+            raise ValueError(f"keep names the column {unknown[0]!r}; there are {listed(names)}.")
         found = [self._decide(name, values) for name, values in zip(names, columns)]
         if not any(encoder for encoder, _ in found):
             # Better a row number than nothing: a single column may be all that there is.
@@ -208,26 +221,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def notes(self) -> list[str]:
         """What was done to the columns, in a few sentences: one per kind of treatment."""
-        groups: dict[tuple, list] = {}
-        for record in self.columns_:
-            groups.setdefault((record["action"], record["reason"]), []).append(record)
-        lines = [_note(action, reason, records) for (action, reason), records in groups.items()]
-        lines.sort(key=lambda line: "left out" in line)
-        filled = [
-            r["name"] for r in self.columns_ if r["n_missing"] and r["kind"] in (NUMBER, DATE)
-        ]
-        if filled:
-            marked = any(name.endswith(" is missing") for name in self._outputs())
-            also = "; columns of 0 and 1 say where" if marked else ""
-            lines.append(f"Missing values became the median in {_few(filled)}{also}.")
-        strange = [r for r in self.columns_ if r["not_read"]]
-        if strange:
-            shown = ", ".join(f"{r['not_read'][0]!r} in {r['name']}" for r in strange[:4])
-            lines.append(f"Values that are not like the rest count as missing: {shown}.")
-        return lines
-
-    def _outputs(self):
-        return [name for record in self.columns_ for name in record["outputs"]]
+        return notes_on(self.columns_)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -249,9 +243,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if self.keep is not None and not named:
             raise ValueError(f"keep must be a list of names of columns or None, got {self.keep!r}.")
         for name, least in (("max_categories", 2), ("text_components", 1)):
-            value = getattr(self, name)
-            if not isinstance(value, (int, np.integer)) or value < least:
-                raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")
+            check_at_least(name, getattr(self, name), least)
 
     def _columns(self, X, reset):
         if is_frame(X):
@@ -279,7 +271,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """(fitted encoder or None, record) of one column."""
         if name in (self.keep or ()):
             encoder = Kept().fit(values, name)
-            return encoder, _record(name, KEPT, "kept as it is", "", encoder.names_, values)
+            return encoder, record_of(name, KEPT, "kept as it is", "", encoder.names_, values)
         kind = values.dtype.kind
         if kind == "b":
             return self._numbers(name, values, BOOLEAN, "")
@@ -288,17 +280,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if kind in "fiu":
             _check_finite(name, values)
             if kind in "iu" and _is_row_number(name, values):
-                return _left_out(name, IDENTIFIER, "unique per row", values)
+                return left_out(name, IDENTIFIER, "unique per row")
             return self._numbers(name, values, NUMBER, "")
         return self._of_texts(name, values)
 
     def _of_texts(self, name, texts):
         known = [text for text in texts if text is not None]
         if not known:
-            return _left_out(name, EMPTY, "without a value", texts)
+            return left_out(name, EMPTY, "without a value")
         n_values = len(set(known))
         if n_values == 1 and len(known) == len(texts):
-            return _left_out(name, CONSTANT, "the same in all rows", texts)
+            return left_out(name, CONSTANT, "the same in all rows")
         numbers = as_numbers(texts)
         if numbers is not None:
             return self._numbers(name, texts, NUMBER, "", numbers[1])
@@ -312,68 +304,47 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         named = (words < 2 and (unique or nearly)) or (unique and patterns <= 0.1 * len(known))
         sequences = named and _are_sequences(known)
         if named and not sequences:
-            return _left_out(name, IDENTIFIER, "unique per row", texts)
+            return left_out(name, IDENTIFIER, "unique per row")
         few = n_values <= self.max_categories or _covered(known, self.max_categories - 1) >= 0.5
         if few and not sequences:
             return self._categories(name, texts)
         if self.text == "drop":
-            return _left_out(name, TEXT, "free text", texts)
+            return left_out(name, TEXT, "free text")
         encoder = Texts(self.text_components, self.random_state).fit(texts, name)
-        return encoder, _record(name, TEXT, "character n-grams", "", encoder.names_, texts)
+        return encoder, record_of(name, TEXT, "character n-grams", "", encoder.names_, texts)
 
     def _numbers(self, name, values, kind, reason, not_read=()):
         x = as_float(values)
         known = x[~np.isnan(x)]
         if not len(known):
-            return _left_out(name, EMPTY, "without a value", values)
+            return left_out(name, EMPTY, "without a value")
         if known.min() == known.max() and (kind == BOOLEAN or not _gaps_tell(x)):
-            return _left_out(name, CONSTANT, "the same in all rows", values)
+            return left_out(name, CONSTANT, "the same in all rows")
         scale = "none" if kind == BOOLEAN else self.scale
         encoder = Numbers(scale, self.ranks and kind != BOOLEAN).fit(values, name)
         action = {"standard": "standardised", "unit": "scaled to 0 to 1", "none": "kept"}[scale]
         action += WITH_RANK if encoder.ranks_ is not None else ""
-        record = _record(name, kind, action, reason, encoder.names_, x, list(not_read))
+        record = record_of(name, kind, action, reason, encoder.names_, x, list(not_read))
         return encoder, record
 
     def _dates(self, name, values, not_read):
         x = Dates.seconds(values)
         known = x[~np.isnan(x)]
         if not len(known):
-            return _left_out(name, EMPTY, "without a value", values)
+            return left_out(name, EMPTY, "without a value")
         if known.min() == known.max():
-            return _left_out(name, CONSTANT, "the same in all rows", values)
+            return left_out(name, CONSTANT, "the same in all rows")
         encoder = Dates().fit(values, name)
         action = "a number of days and their cycles"
-        return encoder, _record(name, DATE, action, "", encoder.names_, x, list(not_read))
+        return encoder, record_of(name, DATE, action, "", encoder.names_, x, list(not_read))
 
     def _categories(self, name, texts):
         encoder = Categories(self.max_categories).fit(texts, name)
         if len(encoder.names_) < 2:
-            return _left_out(name, CONSTANT, "nearly the same in all rows", texts)
-        record = _record(name, CATEGORY, "columns of 0 and 1", "", encoder.names_, texts)
+            return left_out(name, CONSTANT, "nearly the same in all rows")
+        record = record_of(name, CATEGORY, "columns of 0 and 1", "", encoder.names_, texts)
         record["n_pooled"] = encoder.n_pooled_
         return encoder, record
-
-
-def _record(name, kind, action, reason, outputs, values, not_read=()):
-    if values.dtype.kind == "O":
-        missing = sum(v is None for v in values)
-    else:
-        missing = int(np.isnan(values).sum()) if values.dtype.kind == "f" else 0
-    return {
-        "name": name,
-        "kind": kind,
-        "action": action,
-        "reason": reason,
-        "outputs": list(outputs),
-        "n_missing": missing,
-        "n_pooled": 0,
-        "not_read": list(not_read)[:3],
-    }
-
-
-def _left_out(name, kind, reason, values):
-    return None, _record(name, kind, LEFT_OUT, reason, [], np.zeros(0))
 
 
 def _check_finite(name, values):
@@ -413,36 +384,6 @@ def _covered(known, size):
     """Share of the rows that the most frequent values account for."""
     _, counts = np.unique(np.array(known, dtype=object).astype(str), return_counts=True)
     return np.sort(counts)[::-1][:size].sum() / len(known)
-
-
-def _note(action, reason, records):
-    names = _few([record["name"] for record in records])
-    n = len(records)
-    columns = f"{n} column{'s' if n > 1 else ''}"
-    was, kinds = ("was" if n == 1 else "were"), {record["kind"] for record in records}
-    if action == LEFT_OUT:
-        what = {IDENTIFIER: " of identifiers", TEXT: " of free text"}.get(records[0]["kind"], "")
-        why = f" ({reason})" if records[0]["kind"] != TEXT else ""
-        return f"{columns}{what} {was} left out{why}: {names}."
-    n_outputs = sum(len(record["outputs"]) for record in records)
-    if kinds == {CATEGORY}:
-        pooled = [record["name"] for record in records if record["n_pooled"]]
-        rare = f"; rare values share one column in {_few(pooled)}" if pooled else ""
-        return f"{columns} of categories became {n_outputs} columns of 0 and 1: {names}{rare}."
-    if kinds == {DATE}:
-        return f"{columns} of dates became numbers with their cycles ({n_outputs} in all): {names}."
-    if kinds == {KEPT}:
-        return f"{columns} of objects {was} kept as {'it is' if n == 1 else 'they are'}: {names}."
-    if kinds == {TEXT}:
-        return f"{columns} of text became {n_outputs} directions of character n-grams: {names}."
-    of = "yes and no" if kinds == {BOOLEAN} else "numbers"
-    what = "became 0 and 1" if kinds == {BOOLEAN} else f"{was} {action}"
-    only = f" ({reason})" if reason else ""
-    return f"{columns} of {of} {what}{only}: {names}."
-
-
-def _few(names):
-    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
 
 
 def array_of_lists(X):

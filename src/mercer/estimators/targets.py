@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.utils import assert_all_finite, check_array
 
-from ..engine.arrays import as_numpy, is_array
+from ..engine.arrays import as_host
 from ..rows.dask import is_dask
 from ..rows.in_step import is_stream
 from ..rows.protocol import Column
@@ -51,11 +51,6 @@ def n_targets(y):
 def is_lazy(y):
     """Whether targets are read block by block: each is checked when it comes."""
     return is_dask(y) or is_stream(y)
-
-
-def as_host(y):
-    """y as something that NumPy reads."""
-    return as_numpy(y) if is_array(y) else y
 
 
 def labels_of(block):

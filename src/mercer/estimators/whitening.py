@@ -7,7 +7,7 @@ spread makes noise of them as large as everything else.
 
 from typing import Any
 
-import numpy as np
+from ..engine.arrays import eps_of
 
 # Scale every column, or every direction, to the same spread.
 SCALE_COLUMNS = (
@@ -36,8 +36,7 @@ def whitens(estimator: Any) -> bool:
 
 def safe_tol(X: Any) -> float:
     """The root of the rounding unit: a direction that small still has half of its digits."""
-    single = str(getattr(X, "dtype", "")).endswith("float32")
-    return float(np.sqrt(np.finfo(np.float32 if single else np.float64).eps))
+    return eps_of(X) ** 0.5
 
 
 def _whitens_itself(estimator: Any) -> bool:

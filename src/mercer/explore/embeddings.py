@@ -37,9 +37,14 @@ class Coordinates:
         return cls(Phi / size, Phi_new / size, **more)
 
 
+def smaller_product(F):
+    """F'F or F F', which have the same eigenvalues but for zeros."""
+    return F.T @ F if F.shape[1] <= F.shape[0] else F @ F.T
+
+
 def eigenvalues(F):
     """Of F F', decreasing, those that are rounding left out."""
-    C = F.T @ F if F.shape[1] <= F.shape[0] else F @ F.T
+    C = smaller_product(F)
     values = np.linalg.eigvalsh(C)[::-1]
     return values[values > len(C) * np.finfo(float).eps * values.max(initial=0)]
 

@@ -65,7 +65,7 @@ class Table:
             return {"class": registry.public_name(thing)}
         if isinstance(thing, types.MethodType):
             return {"method": [self.value(thing.__self__, where), thing.__func__.__name__]}
-        if _is_function(thing):
+        if isinstance(thing, FUNCTION_TYPES):
             return {"function": _name_of_function(thing, where)}
         return {"at": self.place(thing, where)}
 
@@ -135,10 +135,6 @@ class Table:
 
 
 FUNCTION_TYPES = (types.FunctionType, types.BuiltinFunctionType, np.ufunc, type(np.sum))
-
-
-def _is_function(thing):
-    return isinstance(thing, FUNCTION_TYPES)
 
 
 def _name_of_function(function, where):

@@ -147,6 +147,10 @@ PLAIN_TYPES: dict[str, type] = {
 }
 
 
+# Native modules that name themselves without their package (scikit-learn before 1.7).
+UNPACKAGED = {"_loss": "sklearn._loss._loss"}
+
+
 # --- names ----------------------------------------------------------------------------------------
 
 
@@ -154,6 +158,7 @@ def public_name(thing):
     """The name of a class or function in files: where it is public, if it is."""
     name = getattr(thing, "__qualname__", None) or thing.__name__
     module = getattr(thing, "__module__", None) or _module_of_ufunc(thing)
+    module = UNPACKAGED.get(module, module)
     root = module.split(".")[0]
     if root == "mercer":
         return f"mercer.{name}"

@@ -9,8 +9,9 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 import scipy.sparse
 
-from ..engine.arrays import as_numpy, is_array, is_numpy, namespace, on_device_of
-from .base import ALL, Kernel, require
+from ..engine.arrays import as_host, as_numpy, evenly, is_array, is_numpy, namespace, on_device_of
+from ..engine.checks import require
+from .base import ALL, Kernel
 from .capabilities import NAMED
 from .geometry import inner_products
 from .points import as_vectors, take
@@ -53,10 +54,7 @@ class Precomputed(Kernel):
 
     def landmarks(self, X: Array, indices: Array | None = None) -> Any:
         if indices is None:
-            require(
-                X.shape[0] == X.shape[1],
-                f"Precomputed() needs a square Gram matrix here, got shape {tuple(X.shape)}.",
-            )
+            require_square(X, "here")
             indices = np.arange(X.shape[0])
         return GramColumns(X.shape[1], np.asarray(indices))
 
@@ -85,6 +83,13 @@ class Precomputed(Kernel):
 
     def onnx_values(self, X: Tensor, S: Any) -> Tensor:
         return X.columns(S.indices)
+
+
+def require_square(K, where):
+    require(
+        K.shape[0] == K.shape[1],
+        f"Precomputed() needs a square Gram matrix {where}, got shape {tuple(K.shape)}.",
+    )
 
 
 class FromFunction(Kernel):
@@ -155,7 +160,7 @@ class FromFunction(Kernel):
         n = X.shape[0]
         if n <= SPOT_CHECKS:
             return None
-        i = np.linspace(0, n - 1, SPOT_CHECKS).astype(int)
+        i = evenly(n, SPOT_CHECKS)
         j = (i + 1 + np.arange(SPOT_CHECKS) * (n - 2) // SPOT_CHECKS) % n  # never i itself
         A, B = take(X, i), take(X, j)
         if self.vectorized:
@@ -388,7 +393,7 @@ def _number(value, kernel):
 
 
 def _checked_values(values, shape, kernel, X):
-    values = np.asarray(as_numpy(values) if is_array(values) else values)
+    values = np.asarray(as_host(values))
     if values.dtype.kind == "c":
         raise TypeError(f"{kernel!r} returned complex numbers; kernels are real.")
     require(

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from .base import ALL, require
+from ..engine.checks import require
+from .base import ALL
 from .parameters import as_numbers, check_per_column
 from .paths import read_paths
 from .sparse_map import ObjectKernel
@@ -46,15 +47,13 @@ class GlobalAlignment(ObjectKernel):
            [0.27, 0.22, 1.  ]])
     """
 
+    is_psd = True
+
     def __init__(self, gamma: PerColumn = 1.0) -> None:
         self.gamma = gamma
 
     def check_parameters(self) -> None:
         check_per_column("GlobalAlignment", "gamma", self.gamma)
-
-    @property
-    def is_psd(self) -> bool | None:
-        return True
 
     def against(self, S: Array) -> Tile:
         values = _tslearn()

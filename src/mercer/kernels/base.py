@@ -7,8 +7,6 @@ binding, equality, printing and the operators of the algebra.
 
 import html
 import inspect
-import math
-import numbers
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, wraps
 from typing import Any, NoReturn, Self, overload
@@ -17,6 +15,7 @@ import numpy as np
 import scipy.sparse
 
 from ..engine.arrays import is_array, namespace, same_kind
+from ..engine.checks import is_integer, is_number
 from ..engine.forms import Form
 from . import points as pts
 from .capabilities import Capabilities
@@ -411,20 +410,6 @@ def _combine(name, left, right):
     constant = NODES["Constant"](other)
     constant.check_parameters()
     return _node("Sum", [left, constant] if kernel is left else [constant, right])
-
-
-def require(condition, message):
-    if not condition:
-        raise ValueError(message)
-
-
-def is_number(value):
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)
-
-
-def is_integer(value):
-    """2 and 2.0, not 2.5, nan or inf."""
-    return is_number(value) and math.isfinite(value) and value == int(value)
 
 
 def _of_columns(explicit_dim):

@@ -6,14 +6,14 @@ import numpy as np
 import scipy.sparse
 
 from ..engine.arrays import as_numpy, is_array, namespace, on_device_of
-from .base import ALL, Kernel, require
-from .composite import Unary
+from ..engine.checks import require
+from .base import Kernel
+from .images import OnImages
 from .spectral import ColumnsForm, FourierForm
-from .texts import printed
-from .types import Array, Columns, Tensor, Tile
+from .types import Array, Columns, Tensor
 
 
-class OnColumns(Unary):
+class OnColumns(OnImages):
     """Apply a kernel to some of the columns only (rules 9 and 10 of [KERNELS]).
 
     Parameters
@@ -40,13 +40,6 @@ class OnColumns(Unary):
         self.kernel = kernel
         self.columns = columns
 
-    def __repr__(self) -> str:
-        return f"OnColumns({self.kernel!r}, {printed(self.columns)})"
-
-    @property
-    def is_psd(self) -> bool | None:
-        return self.kernel.is_psd
-
     def check_parameters(self) -> None:
         super().check_parameters()
         require(
@@ -59,7 +52,7 @@ class OnColumns(Unary):
         positions = self.positions(X.shape[1], names)
         inner_names = None if names is None else [names[i] for i in positions]
         placed = self.with_parameters(columns=positions[0] if _is_one(self.columns) else positions)
-        placed.kernel = self.kernel.bind_points(placed.select(X), inner_names)
+        placed.kernel = self.kernel.bind_points(placed.image(X), inner_names)
         return placed
 
     def positions(self, n_columns: int, names: list[str] | None = None) -> list[int]:
@@ -115,8 +108,7 @@ class OnColumns(Unary):
         require(not missing, f"OnColumns: no column named {missing[:1]} in {names}.")
         return [names.index(c) for c in columns]
 
-    def select(self, X: Array) -> Array:
-        """The points that the kernel sees."""
+    def image(self, X: Array) -> Array:
         positions = self.positions(X.shape[1])
         if scipy.sparse.issparse(X):
             return X[:, positions]
@@ -128,29 +120,10 @@ class OnColumns(Unary):
             return self.kernel.points(Z) if Z.dtype.kind == "O" else Z
         return xp.take(X, on_device_of(np.array(positions), X, dtype=xp.int64), axis=1)
 
-    def against(self, S: Array) -> Tile:
-        inner = self.kernel.against(self.select(S))
-        return lambda rows, columns=ALL: inner(self.select(rows), columns)
-
-    def landmarks(self, X: Array, indices: Array | None = None) -> Array:
-        return Kernel.landmarks(self, X, indices)
-
-    def diagonal(self, X: Array) -> Array:
-        return self.kernel.diagonal(self.select(X))
-
-    def magnitude(self, X: Array) -> Array:
-        return self.kernel.magnitude(self.select(X))
-
-    def features(self, X: Array) -> Array:
-        return self.kernel.features(self.select(X))
-
     def explicit_dim(self, n_features: int | None) -> int | None:
         if n_features is None:
             raise ValueError("OnColumns: n_features must be a number of columns, got None.")
         return self.kernel.explicit_dim(len(self.positions(n_features)))
-
-    def rounding(self, S: Array) -> float:
-        return self.kernel.rounding(self.select(S))
 
     def fourier_form(self) -> FourierForm | None:
         """Of a kernel that is bound to data: its columns are positions."""
@@ -160,18 +133,9 @@ class OnColumns(Unary):
         listed = [int(c) for c in columns]
         return ColumnsForm(form, listed)
 
-    def _onnx_selected(self, X):
+    def onnx_image(self, X: Tensor) -> Tensor:
         positions = self.positions(X.width)
         return X.columns(positions).of_width(len(positions))
-
-    def onnx_values(self, X: Tensor, S: Array) -> Tensor:
-        return self.kernel.onnx_values(self._onnx_selected(X), self.select(S))
-
-    def onnx_diagonal(self, X: Tensor) -> Tensor:
-        return self.kernel.onnx_diagonal(self._onnx_selected(X))
-
-    def onnx_features(self, X: Tensor) -> Tensor:
-        return self.kernel.onnx_features(self._onnx_selected(X))
 
 
 def _is_one(columns):

@@ -15,8 +15,9 @@ from ..engine.arrays import (
     on_device_of,
     row_norms,
 )
+from ..engine.checks import is_integer, is_number, require
 from ..engine.forms import Form
-from .base import ALL, Kernel, is_integer, is_number, require
+from .base import ALL, Kernel
 from .capabilities import NoOnnxForm
 from .geometry import inner_products
 from .monomials import (

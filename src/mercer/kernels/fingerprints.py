@@ -6,7 +6,8 @@ import numpy as np
 import scipy.sparse
 
 from ..engine.arrays import namespace
-from .base import ALL, Kernel, require
+from ..engine.checks import require
+from .base import ALL, Kernel
 from .geometry import inner_products, over_columns
 from .types import Array, Tensor, Tile
 
@@ -36,9 +37,7 @@ class Tanimoto(Kernel):
 
     non_negative_only = True
 
-    @property
-    def is_psd(self) -> bool | None:
-        return True
+    is_psd = True
 
     def against(self, S: Array) -> Tile:
         S = _checked(S)

@@ -4,7 +4,7 @@ import numpy as np
 import scipy.sparse
 import scipy.sparse.csgraph
 
-from .base import is_integer, require
+from ..engine.checks import is_integer, require
 from .graph_forms import Graphs, read_graphs
 from .hashing import MOST_COLUMNS, columns_of, counted, mixed
 from .sparse_map import SparseMap
@@ -171,7 +171,7 @@ class ShortestPaths(GraphKernel):
         ends = mixed(graphs.labels)
         keys, sizes = [], [0]
         for a, b in zip(graphs.starts[:-1], graphs.starts[1:]):
-            lengths = _hops(arcs[a:b, a:b])
+            lengths = hops(arcs[a:b, a:b])
             i, j = np.nonzero(np.triu(np.isfinite(lengths), k=1))
             # A sum, so that the order of the two ends does not matter.
             keys.append(mixed((ends[a + i] + ends[a + j]) ^ mixed(lengths[i, j].astype(np.uint64))))
@@ -179,7 +179,10 @@ class ShortestPaths(GraphKernel):
         return counted(columns_of(np.concatenate(keys)), np.cumsum(sizes), MOST_COLUMNS)
 
 
-def _hops(arcs):
+def hops(arcs):
+    """Edges on the shortest way between every two nodes; infinite where there is none."""
     if not arcs.shape[0]:
         return np.zeros((0, 0))
+    # SciPy before 1.15 reads indices of 32 bits only.
+    arcs.indices, arcs.indptr = arcs.indices.astype(np.int32), arcs.indptr.astype(np.int32)
     return scipy.sparse.csgraph.shortest_path(arcs, unweighted=True, directed=False)

@@ -1,7 +1,8 @@
 """Kernels between histograms: rows of non-negative counts or shares."""
 
 from ..engine.arrays import in_place, namespace
-from .base import ALL, Kernel, require
+from ..engine.checks import require
+from .base import ALL, Kernel
 from .geometry import dense_rows, ones_for, over_columns
 from .parameters import as_numbers, check_per_column, per_column_or_number
 from .types import Array, PerColumn, Tensor, Tile

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 import scipy.sparse
 
-from ..engine.arrays import as_numpy, is_array, namespace, on_device_of
-from .base import Kernel, require
+from ..engine.arrays import as_host, as_numpy, namespace, on_device_of
+from ..engine.checks import require
+from .base import Kernel
 from .points import take
 
 RULES = ("scale", "median")
@@ -39,7 +40,7 @@ def check_per_column(kernel, name, value, *, rules=(), positive=True):
 
 def as_numbers(value):
     """A parameter of any kind (number, list, array of any backend) as float64 of NumPy."""
-    return np.asarray(as_numpy(value) if is_array(value) else value, dtype=float)
+    return np.asarray(as_host(value), dtype=float)
 
 
 def per_column(X, weights):

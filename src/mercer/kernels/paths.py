@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ..engine.arrays import as_numpy, is_array
-from .base import is_integer, require
+from ..engine.arrays import as_host
+from ..engine.checks import is_integer, require
 from .hashing import squared_lengths
 from .map_products import map_products
 from .monomials import require_room
@@ -21,7 +21,7 @@ def read_paths(X: Array) -> list[np.ndarray]:
     paths: list[np.ndarray] = []
     for i, x in enumerate(X):
         try:
-            path = np.asarray(as_numpy(x) if is_array(x) else x, dtype=np.float64)
+            path = np.asarray(as_host(x), dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise type(error)(
                 f"X[{i}] is not a path, an array of points and channels ({error})."
@@ -74,6 +74,8 @@ class Signature(ObjectKernel):
     array([[1. , 1. , 1. , 0.5, 1. , 0. , 0.5]])
     """
 
+    is_psd = True
+
     def __init__(self, depth: int = 3, time: bool = True, length_scale: PerColumn = 1.0) -> None:
         self.depth = depth
         self.time = time
@@ -89,10 +91,6 @@ class Signature(ObjectKernel):
             f"Signature(time) must be True or False, got {self.time!r}.",
         )
         check_per_column("Signature", "length_scale", self.length_scale)
-
-    @property
-    def is_psd(self) -> bool | None:
-        return True
 
     # --- the map ----------------------------------------------------------------------------------
 

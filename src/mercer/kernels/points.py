@@ -260,10 +260,6 @@ def short(x):
     return text if len(text) <= 40 else text[:37] + "..."
 
 
-def _is_foreign(X):
-    return is_array(X) and not is_numpy(X)
-
-
 def as_fitted(X, S, dtype, *, keep_wider=False):
     """New rows in the precision of the fit, and sparse or dense as its points S are.
 
@@ -276,6 +272,8 @@ def as_fitted(X, S, dtype, *, keep_wider=False):
         X = scipy.sparse.csr_array(X)
     elif is_array(S) and scipy.sparse.issparse(X):
         X = X.toarray()
-    if X.dtype == dtype or (keep_wider and not _is_foreign(X) and X.dtype == np.float64):
+    # Of other backends a dtype is not compared with NumPy's.
+    wider = (is_numpy(X) or scipy.sparse.issparse(X)) and X.dtype == np.float64
+    if X.dtype == dtype or (keep_wider and wider):
         return X
     return X.astype(dtype) if scipy.sparse.issparse(X) else namespace(X).astype(X, dtype)

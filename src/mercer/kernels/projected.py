@@ -5,14 +5,14 @@ import scipy.sparse
 from numpy.typing import ArrayLike
 
 from ..engine.arrays import namespace, on_device_of
-from .base import ALL, Kernel, require
-from .composite import Unary
+from ..engine.checks import require
+from .base import ALL, Kernel
+from .images import OnImages
 from .parameters import as_numbers
-from .texts import printed
 from .types import Array, Tensor, Tile
 
 
-class Projected(Unary):
+class Projected(OnImages):
     """Apply a kernel to linear combinations of the columns: k(x A, z A), rule 7 of [KERNELS].
 
     With a kernel of the Euclidean distance this is that kernel under the metric M = A A': columns
@@ -37,13 +37,6 @@ class Projected(Unary):
         self.kernel = kernel
         self.A = A
 
-    def __repr__(self, N_CHAR_MAX=None):
-        return f"Projected({self.kernel!r}, {printed(self.A)})"
-
-    @property
-    def is_psd(self) -> bool | None:
-        return self.kernel.is_psd
-
     def check_parameters(self) -> None:
         super().check_parameters()
         require(
@@ -65,9 +58,9 @@ class Projected(Unary):
 
     def bind_points(self, X: Array, names: list[str] | None) -> "Projected":
         self.check_parameters()
-        return Projected(self.kernel.bind_points(self.project(X), None), self.A)
+        return Projected(self.kernel.bind_points(self.image(X), None), self.A)
 
-    def project(self, X: Array) -> Array:
+    def image(self, X: Array) -> Array:
         """The points x A that the kernel sees, in double precision whatever X is."""
         A = as_numbers(self.A)
         require(
@@ -80,27 +73,14 @@ class Projected(Unary):
         return xp.astype(X, xp.float64, copy=False) @ on_device_of(A, X, dtype=xp.float64)
 
     def against(self, S: Array) -> Tile:
-        dtype, inner = S.dtype, self.kernel.against(self.project(S))
-
-        def tile(rows, columns=ALL):
-            t = inner(self.project(rows), columns)
-            return t if t.dtype == dtype else namespace(t).astype(t, dtype)
-
-        return tile
-
-    def landmarks(self, X: Array, indices: Array | None = None) -> Array:
-        return Kernel.landmarks(self, X, indices)
+        inner = super().against(S)
+        return lambda rows, columns=ALL: _in_dtype_of(S, inner(rows, columns))
 
     def diagonal(self, X: Array) -> Array:
-        values = self.kernel.diagonal(self.project(X))
-        return values if values.dtype == X.dtype else namespace(values).astype(values, X.dtype)
-
-    def magnitude(self, X: Array) -> Array:
-        return self.kernel.magnitude(self.project(X))
+        return _in_dtype_of(X, super().diagonal(X))
 
     def features(self, X: Array) -> Array:
-        values = self.kernel.features(self.project(X))
-        return values if values.dtype == X.dtype else namespace(values).astype(values, X.dtype)
+        return _in_dtype_of(X, super().features(X))
 
     def explicit_dim(self, n_features: int | None) -> int | None:
         if n_features is None:
@@ -109,22 +89,17 @@ class Projected(Unary):
 
     def rounding(self, S: Array) -> float:
         """That of the kernel, more where x A cancels: columns far from zero, points close by."""
-        Z = self.project(S)
+        Z = self.image(S)
         xp = namespace(Z)
         A = np.sqrt((as_numbers(self.A) ** 2).sum(axis=1))
         reach = float(xp.max(abs(S) @ on_device_of(A, Z, dtype=S.dtype)))
         spread = float(xp.max(xp.abs(Z - xp.mean(Z, axis=0))))
         return self.kernel.rounding(Z) * (2 + (reach / spread if spread > 0 else 0.0))
 
-    def _onnx_projected(self, X):
+    def onnx_image(self, X: Tensor) -> Tensor:
         A = as_numbers(self.A)
         return (X @ A).of_width(A.shape[1])
 
-    def onnx_values(self, X: Tensor, S: Array) -> Tensor:
-        return self.kernel.onnx_values(self._onnx_projected(X), self.project(S))
 
-    def onnx_diagonal(self, X: Tensor) -> Tensor:
-        return self.kernel.onnx_diagonal(self._onnx_projected(X))
-
-    def onnx_features(self, X: Tensor) -> Tensor:
-        return self.kernel.onnx_features(self._onnx_projected(X))
+def _in_dtype_of(X, values):
+    return values if values.dtype == X.dtype else namespace(values).astype(values, X.dtype)

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from ..engine.checks import require
 from ..engine.tiles import TILE_VALUES
-from .base import ALL, Kernel, require
+from .base import ALL, Kernel
 from .composite import Unary
 from .hashing import rows_of_entries, scaled_rows, squared_lengths
 from .map_products import map_products
@@ -60,18 +61,13 @@ class SetOf(ObjectKernel, Unary):
             "matrix has none.",
         )
 
-    @property
-    def is_psd(self) -> bool | None:
-        return True if self.kernel.is_psd else None
-
     def bind_points(self, X: Array, names: list[str] | None) -> "SetOf":
         self.check_parameters()
         members, _ = self.pooled(X)
         # Without members there is nothing that a parameter could be taken from.
         return SetOf(self.kernel.bind_points(members, None) if len(members) else self.kernel)
 
-    def landmarks(self, X: Array, indices: Array | None = None) -> Array:
-        return X if indices is None else X[indices]
+    landmarks = Kernel.landmarks
 
     # --- members ----------------------------------------------------------------------------------
 

@@ -41,9 +41,7 @@ class SparseMap(ObjectKernel):
     Valid because it is an inner product.
     """
 
-    @property
-    def is_psd(self) -> bool | None:
-        return True
+    is_psd = True
 
     def features(self, X: Array) -> Array:
         raise NotImplementedError(f"{type(self).__name__} must define features(X).")

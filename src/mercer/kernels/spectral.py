@@ -131,14 +131,11 @@ class RadialForm(FourierForm):
 
     def _needed(self, period, target):
         """The fewest frequencies in one column, where the kernel has the density of one column."""
-        total, most = 1 + self.images(period, period, 1), 64
-        while most <= MOST_IN_A_COLUMN:
-            weights = self.density((np.arange(most + 1) / period) ** 2, 1) / period
-            outside = total - weights[0] - 2 * np.concatenate([[0.0], np.cumsum(weights[1:])])
-            if outside[-1] <= target:
-                return int(np.argmax(outside <= target))
-            most *= 4
-        raise TooManyModesError(f"more than {MOST_IN_A_COLUMN:.1e} frequencies per column")
+
+        def weights(most):
+            return self.density((np.arange(most + 1) / period) ** 2, 1) / period
+
+        return _fewest(weights, 1 + self.images(period, period, 1), target)
 
     def _scales(self, d):
         return np.broadcast_to(np.asarray(self.scale, dtype=float), (d,))
@@ -172,14 +169,19 @@ class PeriodicForm(FourierForm):
         return round(float(periods[0]) / self.period)
 
     def _needed(self, target):
-        most = 64
-        while most <= MOST_IN_A_COLUMN:
-            weights = ive(np.arange(most + 1), self.z)
-            outside = 1 - weights[0] - 2 * np.concatenate([[0.0], np.cumsum(weights[1:])])
-            if outside[-1] <= target:
-                return int(np.argmax(outside <= target))
-            most *= 4
-        raise TooManyModesError(f"more than {MOST_IN_A_COLUMN:.1e} frequencies per column")
+        return _fewest(lambda most: ive(np.arange(most + 1), self.z), 1.0, target)
+
+
+def _fewest(weights, total, target):
+    """The smallest m whose w_0 + 2 (w_1 + ... + w_m) is the total but for `target` at most."""
+    most = 64
+    while most <= MOST_IN_A_COLUMN:
+        w = weights(most)
+        outside = total - w[0] - 2 * np.concatenate([[0.0], np.cumsum(w[1:])])
+        if outside[-1] <= target:
+            return int(np.argmax(outside <= target))
+        most *= 4
+    raise TooManyModesError(f"more than {MOST_IN_A_COLUMN:.1e} frequencies per column")
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ import numpy as np
 from scipy.special import kv
 
 from ..engine.arrays import in_place, is_numpy, namespace
+from ..engine.checks import is_number, require
 from ..engine.forms import Form
-from .base import ALL, Kernel, is_number, require
+from .base import ALL, Kernel
 from .capabilities import NoOnnxForm
 from .densities import (
     gaussian_density,

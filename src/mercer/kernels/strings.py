@@ -6,7 +6,7 @@ from math import comb
 
 import numpy as np
 
-from .base import is_integer, require
+from ..engine.checks import is_integer, require
 from .hashing import MOST_COLUMNS, columns_of, counted, mixed, scaled_rows, squared_lengths, stacked
 from .sparse_map import SparseMap
 from .types import Array

@@ -1,4 +1,6 @@
-"""Parameters as text, and as something to compare by."""
+"""Parameters as text, and as something to compare by; names and facts as text."""
+
+from html import escape
 
 import numpy as np
 
@@ -44,3 +46,18 @@ def frozen(value):
     except TypeError:
         return id(value)
     return value
+
+
+def listed(names, most=6):
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def html_rows(facts):
+    """(name, text) pairs as rows of an HTML table."""
+    left = "style='text-align:left'"
+    return "".join(
+        f"<tr><th {left}>{escape(name)}</th><td {left}>{escape(text)}</td></tr>"
+        for name, text in facts
+    )

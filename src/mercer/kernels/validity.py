@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 
 from ..engine import tiles
-from ..engine.arrays import as_numpy
+from ..engine.arrays import as_numpy, eps_of
+from ..engine.checks import check_at_least
 from .adapters import as_kernel
 from .base import Kernel
 from .points import take
+from .texts import html_rows
 from .types import Data
 
 
@@ -97,13 +99,8 @@ class MercerReport:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        cells = "".join(
-            f"<tr><th style='text-align:left'>{html.escape(label)}</th>"
-            f"<td>{html.escape(text)}</td></tr>"
-            for label, text in self.rows()
-        )
         caption = f"<caption><code>{html.escape(repr(self.kernel))}</code></caption>"
-        return f"<table>{caption}{cells}</table>"
+        return f"<table>{caption}{html_rows(self.rows())}</table>"
 
 
 def check_mercer(
@@ -139,8 +136,7 @@ def check_mercer(
     >>> report.psd, bool(report.witness @ report.kernel(X) @ report.witness < 0)
     (False, True)
     """
-    if not isinstance(max_points, (int, np.integer)) or max_points < 2:
-        raise ValueError(f"max_points must be an integer of at least 2, got {max_points!r}.")
+    check_at_least("max_points", max_points, 2)
     kernel = as_kernel(kernel).bind(X)
     points = kernel.points(X)
     n_given = points.shape[0]
@@ -165,7 +161,7 @@ def _both_triangles(kernel, points, indices):
 def _report(kernel, points, indices, K, n_given):
     n = len(indices)
     size = np.abs(K).max()
-    eps = float(np.finfo(np.float32 if _is_single(points) else np.float64).eps)
+    eps = eps_of(points)
     asymmetry = float(np.abs(K - K.T).max())
     symmetric = asymmetry <= 1e3 * eps * size
     # Halved before the sum: no overflow at the top of the range.
@@ -250,9 +246,3 @@ def _claimant(kernel):
     """The class that a claim of validity rests on: one from elsewhere, or the kernel's own."""
     foreign = [p for p in kernel.parts() if p.is_psd is True and not p.is_proven]
     return type(foreign[-1] if foreign else kernel).__name__
-
-
-def _is_single(points):
-    return getattr(points, "dtype", None) == np.float32 or "float32" in str(
-        getattr(points, "dtype", "")
-    )

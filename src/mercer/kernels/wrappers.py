@@ -8,14 +8,16 @@ import scipy.sparse
 from numpy.typing import ArrayLike
 
 from ..engine.arrays import as_numpy, is_array, namespace, on_device_of
-from .base import ALL, Kernel, require
+from ..engine.checks import require
+from .base import ALL, Kernel
 from .composite import Unary
 from .hashing import scaled_rows
+from .images import OnImages
 from .texts import printed
 from .types import Array, Tensor, Tile
 
 
-class OnFeatures(Unary):
+class OnFeatures(OnImages):
     """Apply a kernel after a function g of the rows: k(g(x), g(z)), rule 7 of [KERNELS].
 
     Parameters
@@ -41,13 +43,6 @@ class OnFeatures(Unary):
         self.kernel = kernel
         self.g = g
 
-    def __repr__(self) -> str:
-        return f"OnFeatures({self.kernel!r}, {printed(self.g)})"
-
-    @property
-    def is_psd(self) -> bool | None:
-        return self.kernel.is_psd
-
     def check_parameters(self) -> None:
         super().check_parameters()
         require_callable("OnFeatures", "g", self.g)
@@ -65,9 +60,6 @@ class OnFeatures(Unary):
         )
         return Z
 
-    def landmarks(self, X: Array, indices: Array | None = None) -> Array:
-        return Kernel.landmarks(self, X, indices)
-
     def against(self, S: Array) -> Tile:
         inner = self.kernel.against(self.kernel.landmarks(self.image(S)))
         return lambda rows, columns=ALL: finite_values(self, inner, self.image(rows), columns)
@@ -75,18 +67,9 @@ class OnFeatures(Unary):
     def diagonal(self, X: Array) -> Array:
         return finite_values(self, self.kernel.diagonal, self.image(X))
 
-    def magnitude(self, X: Array) -> Array:
-        return self.kernel.magnitude(self.image(X))
-
-    def features(self, X: Array) -> Array:
-        return self.kernel.features(self.image(X))
-
     def explicit_dim(self, n_features: int | None) -> int | None:
         width = width_of(self.g, n_features)
         return None if width is None else self.kernel.explicit_dim(width)
-
-    def rounding(self, S: Array) -> float:
-        return self.kernel.rounding(self.image(S))
 
 
 class Rescaled(Unary):
@@ -114,10 +97,6 @@ class Rescaled(Unary):
 
     def __repr__(self) -> str:
         return f"Rescaled({self.kernel!r}, {printed(self.f)})"
-
-    @property
-    def is_psd(self) -> bool | None:
-        return self.kernel.is_psd if self.kernel.is_psd else None
 
     def check_parameters(self) -> None:
         super().check_parameters()
@@ -159,10 +138,7 @@ class Rescaled(Unary):
         return lambda rows, columns=ALL: finite_values(self, tile, rows, columns)
 
     def diagonal(self, X: Array) -> Array:
-        return finite_values(self, self._diagonal, X)
-
-    def _diagonal(self, X):
-        return self.kernel.diagonal(X) * self.factors(X) ** 2
+        return finite_values(self, lambda: self.kernel.diagonal(X) * self.factors(X) ** 2)
 
     def magnitude(self, X: Array) -> Array:
         return self.kernel.magnitude(X) * self.factors(X) ** 2
@@ -194,10 +170,6 @@ class Normalized(Unary):
 
     def __init__(self, kernel: Kernel | str) -> None:
         self.kernel = kernel
-
-    @property
-    def is_psd(self) -> bool | None:
-        return self.kernel.is_psd if self.kernel.is_psd else None
 
     def check_parameters(self) -> None:
         super().check_parameters()

@@ -3,9 +3,10 @@
 import numpy as np
 import scipy.sparse
 
-from ..engine.arrays import as_numpy, is_array
+from ..engine.arrays import as_host
 from ..engine.memory import MemoryLimitError, readable
 from .dask import Partitions, is_dask
+from .held import stacked
 from .in_step import is_stream, n_rows, refuse_iterator
 
 # Rows that a fit holds in any case: the sample from which landmarks are chosen. A larger one costs
@@ -44,7 +45,7 @@ def held_column(values, X, name="y", *, in_step=False):
         if in_step and is_stream(X):
             return values
         # Copies: a stream may fill one buffer again and again.
-        copies = [np.array(as_numpy(part) if is_array(part) else part) for part in values]
+        copies = [np.array(as_host(part)) for part in values]
         return np.concatenate(copies)
     if is_dask(values) and not is_dask(X):
         return values.compute()
@@ -89,30 +90,13 @@ def _copied(chunk):
 
 
 def _joined(chunks):
-    first = chunks[0]
     widths = {chunk.shape[1] for chunk in chunks if len(getattr(chunk, "shape", ())) == 2}
     if len(widths) > 1:
         raise ValueError(
             f"the chunks of X have {' and '.join(map(str, sorted(widths)))} features: all must "
             "have the same columns."
         )
-    if scipy.sparse.issparse(first):
-        return scipy.sparse.vstack(chunks, format="csr")
-    if hasattr(first, "iloc"):
-        import pandas as pd
-
-        return pd.concat(chunks)
-    if hasattr(first, "columns"):
-        import polars as pl
-
-        return pl.concat(chunks)
-    if isinstance(first, list):
-        return [item for chunk in chunks for item in chunk]
-    if isinstance(first, np.ndarray):
-        return np.concatenate(chunks)
-    from ..engine.arrays import namespace
-
-    return namespace(*chunks).concat(chunks, axis=0)
+    return stacked(*chunks)
 
 
 def _bytes(chunk):

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ..engine.arrays import is_numpy, namespace, rows_of
+from ..engine.arrays import namespace, rows_of
+from ..engine.tiles import cuts
 from ..kernels.points import take
 from .protocol import Sample, Worst, draw_positions, smallest, whole_column
 
@@ -33,16 +34,15 @@ class HeldRows:
     def fold(self, step, columns=()):
         n, total = self.points.shape[0], None
         arrays = self.held_columns(columns, n)
-        for a in range(0, n, CHUNK_ROWS):
-            b = min(a + CHUNK_ROWS, n)
+        for a, b in cuts(n, CHUNK_ROWS):
             part = step(rows_of(self.points, a, b), *sliced(arrays, a, b), start=a)
             total = part if total is None else total + part
         return total
 
     def filter(self, keep):
-        n, kept, worst = self.points.shape[0], [], Worst()
-        for a in range(0, n, CHUNK_ROWS):
-            mask, others = keep(rows_of(self.points, a, min(a + CHUNK_ROWS, n)))
+        kept, worst = [], Worst()
+        for a, b in cuts(self.points.shape[0], CHUNK_ROWS):
+            mask, others = keep(rows_of(self.points, a, b))
             kept.append(a + np.flatnonzero(mask))
             worst = worst + others
         return KeptHere(self.points, np.concatenate(kept), np.concatenate(kept), worst)
@@ -70,9 +70,8 @@ class KeptHere:
 
     def filter(self, keep):
         left, worst = [], Worst()
-        for a in range(0, self.count, CHUNK_ROWS):
-            rows = self.rows[a : a + CHUNK_ROWS]
-            mask, others = keep(take(self.points, rows))
+        for a, b in cuts(self.count, CHUNK_ROWS):
+            mask, others = keep(take(self.points, self.rows[a:b]))
             left.append(a + np.flatnonzero(mask))
             worst = worst + others
         here = np.concatenate(left) if left else np.empty(0, dtype=int)
@@ -83,10 +82,21 @@ def sliced(arrays, a, b):
     return [None if array is None else array[a:b] for array in arrays]
 
 
-def stacked(X, Y):
-    """Two sets of points, one below the other."""
-    if scipy.sparse.issparse(X):
-        return scipy.sparse.vstack([X, Y], format="csr")
-    if is_numpy(X):
-        return np.concatenate([X, Y])
-    return namespace(X, Y).concat([X, Y], axis=0)
+def stacked(first, *others):
+    """Several sets of points, or of rows as they were given, one below the other."""
+    parts = [first, *others]
+    if not others:
+        return first
+    if scipy.sparse.issparse(first):
+        return scipy.sparse.vstack(parts, format="csr")
+    if hasattr(first, "iloc"):
+        import pandas as pd
+
+        return pd.concat(parts)
+    if hasattr(first, "columns"):
+        import polars as pl
+
+        return pl.concat(parts, how="vertical_relaxed")
+    if isinstance(first, list):
+        return [item for part in parts for item in part]
+    return namespace(*parts).concat(parts, axis=0)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ..engine.arrays import as_numpy, is_array
+from ..engine.arrays import as_host, is_array
 from .protocol import Column
 
 
@@ -23,11 +23,11 @@ def is_stream(X):
     return hasattr(X, "__iter__")
 
 
-def refuse_iterator(stream, name="X"):
+def refuse_iterator(stream, name="X", reader="a fit"):
     if iter(stream) is stream:
         raise TypeError(
-            f"{name} is an iterator that can be read only once, and a fit reads the rows more than "
-            "once: pass a re-iterable, for example Chunks(lambda: open_the_chunks())."
+            f"{name} is an iterator that can be read only once, and {reader} reads the rows more "
+            "than once: pass a re-iterable, for example Chunks(lambda: open_the_chunks())."
         )
 
 
@@ -91,7 +91,7 @@ def _reader(column, source):
 
 
 def _made(column, values):
-    return column.make(as_numpy(values) if is_array(values) else values)
+    return column.make(as_host(values))
 
 
 class _Nothing:

@@ -8,7 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.arrays import as_numpy, gram, namespace, on_device_of, row_norms, transposed_product
+from ..engine.arrays import (
+    as_numpy,
+    gram,
+    namespace,
+    on_device_of,
+    positive_part,
+    row_norms,
+    transposed_product,
+)
 
 
 @dataclass
@@ -88,7 +96,7 @@ class Spread:
             float(xp.max(row_norms(Phi, xp))),
             None if T is None else transposed_product(centred, T),
             None if T is None else xp.sum(T, axis=0),
-            0.0 if rho2 is None else float(xp.sum(xp.where(rho2 > 0, rho2, 0 * rho2))),
+            0.0 if rho2 is None else float(xp.sum(positive_part(rho2))),
         )
 
     def __add__(self, other):

@@ -44,7 +44,7 @@ class PartitionedRows:
         drawn = self.parts.collect(tasks)
         self.fingerprints.update(enumerate(fingerprint for _, fingerprint in drawn))
         found = [part for part, _ in drawn if part is not None]
-        points = _stack([points for points, _, _ in found])
+        points = stacked(*[points for points, _, _ in found])
         positions, numbers = (np.concatenate([part[i] for part in found]) for i in (1, 2))
         best = smallest(numbers, size)
         return Sample(take(points, best), positions[best], n)
@@ -94,7 +94,7 @@ class KeptOnWorkers:
             if len(w)
         ]
         found = self.parts.collect(tasks)
-        return _stack([points for points, _ in found]), np.concatenate([p for _, p in found])
+        return stacked(*[points for points, _ in found]), np.concatenate([p for _, p in found])
 
     def filter(self, keep):
         shared = self.parts.share(keep)
@@ -200,12 +200,3 @@ def fingerprint_of_block(block):
     if not isinstance(block, np.ndarray) or block.dtype == object:
         return 0
     return checksum(block)
-
-
-def _stack(points):
-    total = points[0]
-    if isinstance(total, np.ndarray):
-        return np.concatenate(points)
-    for more in points[1:]:
-        total = stacked(total, more)
-    return total

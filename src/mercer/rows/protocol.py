@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..engine.arrays import as_numpy, is_array
+from ..engine.arrays import as_host
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def whole_column(column: Column, n: int) -> Any:
     values = column.values
     if values is None:
         return None
-    array = column.make(as_numpy(values) if is_array(values) else values)
+    array = column.make(as_host(values))
     if len(array) != n:
         raise ValueError(f"X has {n} rows and {column.name} has {len(array)}.")
     return array

@@ -14,14 +14,12 @@ import scipy.sparse
 
 from ..engine.arrays import as_numpy, is_array, is_cpu, namespace, rows_of, to_torch
 from ..engine.memory import coordinates
+from ..engine.tiles import cuts
 from ..kernels.points import take
 from ..kernels.types import Array
-from .held import KeptHere, stacked
+from .held import CHUNK_ROWS, KeptHere, stacked
 from .in_step import in_step, refuse_iterator
 from .protocol import Sample, Worst, smallest
-
-# Rows read at once from an array that is streamed.
-CHUNK_ROWS = 1 << 16
 
 
 class Chunks:
@@ -63,9 +61,8 @@ class Chunks:
         Chunks travel from page-locked memory, so that copying the next overlaps with the work on
         the last. For data larger than the device's memory.
         """
-        n = X.shape[0]
-        cuts = [(a, min(a + rows, n)) for a in range(0, n, rows)]
-        return cls(lambda: (to_torch(rows_of(X, a, b), device) for a, b in cuts))
+        blocks = cuts(X.shape[0], rows)
+        return cls(lambda: (to_torch(rows_of(X, a, b), device) for a, b in blocks))
 
 
 @dataclass

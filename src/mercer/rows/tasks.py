@@ -13,10 +13,9 @@ from uuid import uuid4
 from weakref import WeakSet
 
 from ..engine.threads import one_blas_thread, single_threaded
+from ..engine.tiles import panel_slices
 from ..kernels.base import Kernel
 
-# Values of coordinates that a task holds at once, whatever the size of its partition.
-PANEL_VALUES = 1 << 22
 # Clients whose workers were asked.
 _ASKED: WeakSet = WeakSet()
 
@@ -155,9 +154,8 @@ def current_worker():
 
 def panels(block, width):
     """Consecutive pieces of a block that are small enough to be mapped to `width` coordinates."""
-    n, rows = block.shape[0], max(256, PANEL_VALUES // max(1, width))
-    for a in range(0, n, rows):
-        yield slice(a, min(a + rows, n)), rows_at(block, slice(a, min(a + rows, n)))
+    for where in panel_slices(block, width):
+        yield where, rows_at(block, where)
 
 
 def rows_at(block, where):

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.arrays import cholesky, namespace, put, solve_triangular
+from ..engine.arrays import cholesky, eps_of, namespace, put, solve_triangular
 
 # Ten times the smallest alpha that works is tried next when an error message looks for one.
 STEP = 10.0
@@ -65,7 +65,7 @@ def _safe(A, B, alpha, noise):
     """An alpha with which the equations can be solved: tried, not guessed."""
     xp = namespace(A)
     trace = float(xp.sum(xp.linalg.diagonal(A)))
-    alpha = max(STEP * alpha, trace * float(xp.finfo(A.dtype).eps))
+    alpha = max(STEP * alpha, trace * eps_of(A))
     while _solution(A, B, alpha, noise)[1] is None and alpha < max(trace, 1.0):
         alpha *= STEP
     return alpha

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..engine.arrays import as_numpy, is_array
+from ..engine.arrays import as_host, evenly
 from ..engine.memory import MemoryLimitError, budget, coordinates, readable
 from ..kernels.points import take
 from ..space.indefinite import check_symmetric, value_eps
 from .refinement import Refinement, Step
-from .system import EPS, VECTORS, System, in_double
+from .system import EPS, VECTORS, System, in_double, vectors_of
 from .workers import Workers
 
 # Points on which a user's function is tested for symmetry.
@@ -140,14 +140,14 @@ def solve_iteratively(
     if center and weights is not None:
         raise ValueError("center=True does not take weights: use center=False.")
     if weights is not None:
-        weights = np.asarray(as_numpy(weights) if is_array(weights) else weights, dtype=np.float64)
+        weights = np.asarray(as_host(weights), dtype=np.float64)
         if not np.all(weights > 0):
             rows = np.flatnonzero(weights > 0)
             points, T, weights = _subset(kernel, points, rows), T[rows, :], weights[rows]
     _check_symmetry(kernel, points)
     X = in_double(kernel, points)
     limit = budget(memory_limit, X)
-    _check_memory(X.shape[0], T.shape[1], limit)
+    _check_memory(X, T.shape[1], limit)
     system = System(
         kernel,
         X,
@@ -216,8 +216,7 @@ def _check_symmetry(kernel, points):
         return
     K = points
     if kernel.kind != "gram":
-        some = np.linspace(0, points.shape[0] - 1, min(SAMPLE, points.shape[0])).astype(int)
-        some = take(points, np.unique(some))
+        some = take(points, evenly(points.shape[0], SAMPLE))
         K = kernel.against(kernel.landmarks(some))(some)
     check_symmetric(kernel, K, value_eps(K, EPS))
 
@@ -229,7 +228,7 @@ def _subset(kernel, points, rows):
 
 
 def _checked_alphas(alphas, n_targets):
-    alphas = as_numpy(alphas) if is_array(alphas) else alphas
+    alphas = as_host(alphas)
     alphas = np.broadcast_to(np.asarray(alphas, dtype=np.float64), (n_targets,))
     if not np.all((alphas > 0) & (alphas < np.inf)):
         raise ValueError(
@@ -248,8 +247,9 @@ def _check_numbers(tol, max_iter, rank):
         raise ValueError(f"rank must be a positive integer or None, got {rank!r}.")
 
 
-def _check_memory(n, m, limit):
-    needed = coordinates(n, VECTORS * m + 2)
+def _check_memory(X, m, limit):
+    n = X.shape[0]
+    needed = vectors_of(X, m) + coordinates(n, 2)
     if needed > limit:
         raise MemoryLimitError(
             f"the iterations hold {VECTORS} vectors for each of {m} target(s), {readable(needed)} "

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.arrays import as_numpy, namespace, on_device_of
+from ..engine.arrays import as_numpy, eps_of, namespace, on_device_of
 
 
 def leave_one_out_errors(Q, values, T, alphas, *, centred=False, intercept=False) -> np.ndarray:
@@ -69,7 +69,7 @@ class _Parts:
     @classmethod
     def of(cls, Q, values, alphas, centred):
         xp, n = namespace(Q), Q.shape[0]
-        eps = float(xp.finfo(values.dtype).eps)
+        eps = eps_of(values)
         # Smaller eigenvalues are rounding.
         floor = max(Q.shape) * eps * max(float(values[0]), 0.0)
         rank = int(xp.sum(xp.astype(values > floor, xp.int64)))

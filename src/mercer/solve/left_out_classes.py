@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.arrays import as_numpy, eigh, namespace, on_device_of
+from ..engine.arrays import as_numpy, eigh, eps_of, namespace, on_device_of, positive_part
 
 # Candidates: shrinkage as a share of the variance within classes, and the factor on distances that
 # calibrates probabilities (below one where the Gaussian model is too sure of itself).
@@ -62,7 +62,7 @@ class LeftOut:
     def from_sums(cls, within, means, counts, labels=None, priors=None) -> "LeftOut":
         xp = namespace(within)
         values, vectors = eigh(within)
-        values = xp.where(values > 0, values, xp.zeros_like(values))
+        values = positive_part(values)
         unit = float(xp.sum(values)) / (counts.sum() - len(counts))
         return cls(values, vectors, means @ vectors, counts, labels, priors, unit)
 
@@ -96,7 +96,7 @@ class LeftOut:
     def _distances(self, Y, codes, share):
         """Squared Mahalanobis distances of left-out rows to the class means without them."""
         xp, ridge = namespace(Y), share * self.unit
-        least = float(xp.finfo(Y.dtype).eps) * float(xp.max(self.values)) * self.values.shape[0]
+        least = eps_of(Y) * float(xp.max(self.values)) * self.values.shape[0]
         ridge = float(max(ridge, least, xp.finfo(Y.dtype).smallest_normal))
         gain = on_device_of(1 / (self.values + ridge), Y)
         means = on_device_of(self.means, Y)

@@ -15,6 +15,7 @@ import numpy as np
 from ..engine.arrays import (
     as_numpy,
     cholesky,
+    eps_of,
     gram,
     is_cpu,
     itemsize,
@@ -202,7 +203,7 @@ class Preconditioner:
             xp = namespace(second)
             eye = xp.astype(on_device_of(np.eye(self.rank), second), second.dtype, copy=False)
             # F'F is semi-definite to rounding: alpha, or that rounding, makes it definite.
-            noise = float(xp.linalg.trace(second)) * float(xp.finfo(second.dtype).eps)
+            noise = float(xp.linalg.trace(second)) * eps_of(second)
             self.factors.append(cholesky(second + max(alpha, noise) * eye))
 
     def __call__(self, S):

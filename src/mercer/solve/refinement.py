@@ -122,7 +122,7 @@ class Refinement:
             estimate = system.preconditioner.kappa * np.sqrt(squares)
             stopped = self._report(estimate)
             done = done | ~live | (estimate <= reduction * start)
-            done = done | self._reached(estimate / MARGIN, self._norms_with(x, r))
+            done = done | self._reached(estimate / MARGIN, system.function_norms(self.b + x, r))
             if stopped:
                 return "callback"
             # Rounding ends progress long before the recursion says so.
@@ -164,9 +164,6 @@ class Refinement:
             self._certify_direction()
         except KeyboardInterrupt:
             self.direction = None
-
-    def _norms_with(self, x, r):
-        return self.system.function_norms(self.b + x, r)
 
     def _reached(self, bounds, norms=None):
         return bounds <= self.tol * (self.norms if norms is None else norms)

@@ -3,9 +3,18 @@
 import numpy as np
 
 from ..engine import tiles
-from ..engine.arrays import as_numpy, is_array, namespace, on_device_of
+from ..engine.arrays import (
+    as_numpy,
+    evenly,
+    is_array,
+    is_cpu,
+    is_single,
+    namespace,
+    on_device_of,
+    positive_part,
+)
 from ..engine.memory import coordinates
-from ..engine.products import exact_product, quick_product
+from ..engine.products import FUSED_SUMS, exact_product, quick_product
 from ..kernels.points import take
 from .preconditioner import Preconditioner, centred, chosen_rank
 
@@ -49,7 +58,7 @@ class System:
         xp = namespace(like)
         diagonal = kernel.diagonal(X)
         self.alphas = alphas
-        self.single = "32" in str(getattr(points, "dtype", ""))
+        self.single = is_single(points)
         self.T = on_device_of(T, like) + 0.0
         self.roots = None if weights is None else on_device_of(np.sqrt(weights), like)
         self.center = center
@@ -57,7 +66,7 @@ class System:
             self.T = self.T * self.roots[:, None]
         if center:
             self.T = centred(self.T)
-        vectors = coordinates(n, VECTORS * T.shape[1])
+        vectors = vectors_of(X, T.shape[1])
         self.preconditioner = Preconditioner(
             kernel,
             X,
@@ -87,7 +96,7 @@ class System:
                 self.quick = quick_product(kernel, points, room, n_jobs=n_jobs)
             else:
                 self.quick = workers.quick_product(kernel, points)
-        lengths = xp.sqrt(xp.where(diagonal > 0, diagonal, xp.zeros_like(diagonal)))
+        lengths = xp.sqrt(positive_part(diagonal))
         self.lengths = lengths if self.roots is None else lengths * self.roots
         self.eta = EPS * (float(kernel.rounding(kernel.landmarks(X))) + np.log2(n + 1))
 
@@ -129,11 +138,17 @@ class System:
         return on_device_of(full, a)
 
 
+def vectors_of(X, n_targets):
+    """Bytes of the vectors that the iterations hold, and of the sums inside a fused product."""
+    sums = FUSED_SUMS if n_targets == 1 and not is_cpu(X) else 0
+    return coordinates(X.shape[0], VECTORS * n_targets + sums)
+
+
 def quick_error(kernel, points):
     """|E| for quick products with K + E: 2 sqrt(n) times the error of one kernel value, on a sample
     (errors of different values are independent, as a rule)."""
     n = points.shape[0]
-    some = np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(int))
+    some = evenly(n, SAMPLE)
     if kernel.kind == "gram":
         return np.inf  # exact products are as quick
     sample = take(points, some)

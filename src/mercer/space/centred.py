@@ -5,7 +5,7 @@ import numbers
 import scipy.linalg
 
 from ..engine import tiles
-from ..engine.arrays import eigh, is_numpy, namespace
+from ..engine.arrays import eigh, eps_of, is_numpy, namespace
 from .krylov import Eigenpairs
 
 
@@ -36,7 +36,7 @@ def _check_symmetric(kernel, K, size):
         return
     xp = namespace(K)
     worst = float(xp.max(xp.abs(K - K.T)))
-    if worst > 1e4 * float(xp.finfo(K.dtype).eps) * size:
+    if worst > 1e4 * eps_of(K) * size:
         raise ValueError(
             f"{kernel!r} is not symmetric: centred k(x, z) and k(z, x) differ by {worst:.3g} "
             f"(the largest value is {size:.3g}). Use (K + K.T) / 2 if that is what you mean."

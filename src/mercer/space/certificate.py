@@ -21,7 +21,15 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.arrays import TravelsAsNumPy, as_numpy, is_array, namespace, on_device_of
+from ..engine.arrays import (
+    TravelsAsNumPy,
+    as_numpy,
+    is_matrix,
+    is_single,
+    namespace,
+    on_device_of,
+    positive_part,
+)
 from ..kernels.validity import NotPSDError
 
 SINGLE_UNIT = float(np.finfo(np.float32).eps) / 2
@@ -115,8 +123,7 @@ def _size(x, eta, mean):
 
 def cast_unit(given, computed):
     """The roundoff of handing back float32 coordinates of a map that computes in float64."""
-    single = "float32" in str(getattr(given, "dtype", "")) and "float64" in str(computed)
-    return SINGLE_UNIT if single else 0.0
+    return SINGLE_UNIT if is_single(given) and not is_single(computed) else 0.0
 
 
 def refute_by_residuals(kernel, rho2, tau, length, eta):
@@ -143,7 +150,7 @@ def magnitudes(kernel, X, diagonal):
     if kernel.kind != "gram" and not kernel.runs_user_code:
         terms = kernel.magnitude(X)
         squares = xp.where(terms > diagonal, terms, diagonal)
-    return xp.sqrt(xp.where(squares > 0, squares, xp.zeros_like(squares)))
+    return xp.sqrt(positive_part(squares))
 
 
 def _pairs(x, z, eta):
@@ -173,12 +180,8 @@ def landmark_rows(X, S, like):
     """Which rows of X are landmarks, to the bit, as an array where `like` is; no rows where that
     cannot be told."""
     rows = np.zeros(X.shape[0], dtype=bool)
-    if _dense(X) and _dense(S) and X.dtype == S.dtype and X.shape[1] == S.shape[1]:
+    if is_matrix(X) and is_matrix(S) and X.dtype == S.dtype and X.shape[1] == S.shape[1]:
         x, s = (np.ascontiguousarray(as_numpy(P) + 0.0) for P in (X, S))  # -0.0 equals 0.0
         row = np.dtype((np.void, x.dtype.itemsize * x.shape[1]))
         rows = np.isin(x.view(row).ravel(), s.view(row).ravel())
     return on_device_of(rows, like, dtype=namespace(like).bool)
-
-
-def _dense(X):
-    return is_array(X) and X.ndim == 2 and X.dtype != object

@@ -14,6 +14,8 @@ from ..engine import tiles
 from ..engine.arrays import (
     as_numpy,
     cholesky,
+    eps_of,
+    evenly,
     is_cpu,
     is_numpy,
     itemsize,
@@ -78,7 +80,7 @@ def factorize(
     """
     n, diagonal = X.shape[0], kernel.diagonal(X)
     unsure = not kernel.is_proven
-    eps = float(namespace(diagonal).finfo(diagonal.dtype).eps)
+    eps = eps_of(diagonal)
     limit = budget(memory_limit, diagonal)
     fits = matrix_fits(kernel, diagonal, n, limit, copies)
     every_pivot = max_rank is None or max_rank >= n
@@ -136,7 +138,7 @@ def self_lengths(kernel, diagonal):
     least = float(xp.finfo(diagonal.dtype).smallest_normal)
     d = xp.where(diagonal >= least, diagonal, xp.zeros_like(diagonal))
     if not kernel.is_proven and d.shape[0]:
-        floor = float(xp.max(d)) * float(xp.finfo(d.dtype).eps)
+        floor = float(xp.max(d)) * eps_of(d)
         d = xp.where(d < floor, xp.ones_like(d) * floor, d)
     return xp.sqrt(d)
 
@@ -255,5 +257,5 @@ def _lower(A):
 
 def _sample(kernel, X):
     """Kernel values of a few points, and which."""
-    some = np.linspace(0, X.shape[0] - 1, min(SAMPLED_ROWS, X.shape[0])).astype(int)
+    some = evenly(X.shape[0], SAMPLED_ROWS)
     return some, as_numpy(kernel.against(kernel.landmarks(X, some))(take(X, some)))

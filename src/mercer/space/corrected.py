@@ -5,8 +5,9 @@ from typing import Any
 
 from ..engine import tiles
 from ..engine.arrays import rows_of
+from ..engine.tiles import panel_slices
 from .certificate import Radii
-from .protocol import Panel, Space, panel_slices
+from .protocol import Panel, Space
 
 
 class Corrected(Space):
@@ -30,7 +31,7 @@ class Corrected(Space):
         return tiles.multiply(self.kernel, X, self.S, self.W, n_jobs=n_jobs, verbose=verbose)
 
     def panels(self, X, *, n_jobs=None, verbose=False) -> Iterator[Panel]:
-        for where in panel_slices(X, X.shape[0], self.rank):
+        for where in panel_slices(X, self.rank):
             rows = rows_of(X, where.start, where.stop)
             yield Panel(self.coordinates(rows, n_jobs=n_jobs), where)
 

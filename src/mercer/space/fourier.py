@@ -17,10 +17,11 @@ import numpy as np
 import scipy.sparse
 
 from ..engine import nufft, tiles
-from ..engine.arrays import as_numpy, device, namespace, on_device_of, rows_of
+from ..engine.arrays import as_numpy, device, namespace, on_device_of, positive_part, rows_of
 from ..engine.memory import MemoryLimitError, budget, matrix, readable
+from ..engine.tiles import panel_slices
 from .certificate import Radii, magnitudes, radii_of_one
-from .protocol import Panel, Space, panel_slices
+from .protocol import Panel, Space
 
 # Transforms are this much more accurate than the map.
 FINER = 1e-3
@@ -148,7 +149,7 @@ class Fourier(Space):
     def panels(self, X, *, n_jobs=None, verbose=False) -> Iterator[Panel]:
         amplitudes, h = self.amplitudes, len(self.frequencies)
         turns = 2 * math.pi * self.frequencies.T
-        for where in panel_slices(X, X.shape[0], self.rank):
+        for where in panel_slices(X, self.rank):
             t = as_numpy(self.phases(rows_of(X, where.start, where.stop)))
             Phi = np.empty((t.shape[0], self.rank))
             Phi[:, 0] = amplitudes[0]
@@ -217,7 +218,7 @@ class Fourier(Space):
 
     def radii_of(self, Phi, diagonal, rho2) -> Radii:
         xp = namespace(diagonal)
-        return self._radii(diagonal, xp.sqrt(xp.where(diagonal > 0, diagonal, 0 * diagonal)))
+        return self._radii(diagonal, xp.sqrt(positive_part(diagonal)))
 
     def _radii(self, diagonal, length):
         """The error is the same for every pair: R(x) R(z) with R^2 = error."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..engine import tiles
-from ..engine.arrays import as_numpy, itemsize, namespace
+from ..engine.arrays import as_numpy, eps_of, itemsize, namespace
 from ..engine.memory import rows_that_fit
 from ..kernels.points import take
 from ..rows import gather
@@ -119,7 +119,7 @@ def extended(factor, X, positions, tol, max_rank, n_jobs=None, verbose=False):
     ([NPT] Lemma 5.) So landmarks stay in the order in which they came, and one with a tiny residual
     would amplify the rounding of all that come later: residuals below sqrt(eps) stay as they are.
     """
-    floor = float(namespace(factor.C).finfo(factor.C.dtype).eps) ** 0.5
+    floor = eps_of(factor.C) ** 0.5
     return _with_landmarks(factor, X, positions, max(tol, floor), max_rank, n_jobs, verbose)
 
 
@@ -154,6 +154,6 @@ def empty_factor(kernel, X):
     return Landmarks(kernel, kernel.landmarks(X, np.empty(0, dtype=int)), C, np.empty(0, dtype=int))
 
 
-def default_tol(dtype, tol):
-    eps = float(np.finfo(np.float32 if "32" in str(dtype) else np.float64).eps)
+def default_tol(like, tol):
+    eps = eps_of(like)
     return PARTIAL_TOL * eps if tol is None else max(tol, 4 * eps)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..engine import tiles
-from ..engine.arrays import is_cpu, is_numpy, itemsize, namespace, on_device_of
+from ..engine.arrays import as_numpy, eps_of, is_cpu, is_numpy, itemsize, namespace, on_device_of
 from ..engine.memory import MemoryLimitError, budget, coordinates, matrix, readable
 from ..engine.products import exact_product, quick_product
 
@@ -133,7 +133,7 @@ def krylov(product, n, k, like, *, center=True, tol=1e-7, start=None, verbose=Fa
             last = b
             size = max(size, float(xp.sum(image * image)) / max(b, 1))
             # Where the space is invariant the rest is the rounding of this product, no direction.
-            noise = 16 * _eps(image) * (m * size) ** 0.5
+            noise = 16 * eps_of(image) * (m * size) ** 0.5
             block, gram = _orthonormal(rest, Q, center, noise, size**0.5)
             if not block.shape[0] and m < k:  # the rank is less than k: any other directions
                 block = _fresh(n, k, like, m, Q, center)
@@ -226,7 +226,7 @@ def _orthonormal(V, Q, center, noise=0.0, size=0.0):
         return V, gram
     squares, U = np.linalg.eigh(gram)
     # V V' tells all directions from rounding, twice over: scale by it, and once more below.
-    if squares[0] > max(1e3 * _eps(V) * squares[-1], (1e-6 * size) ** 2, noise**2):
+    if squares[0] > max(1e3 * eps_of(V) * squares[-1], (1e-6 * size) ** 2, noise**2):
         V = on_device_of(U.T / np.sqrt(squares)[:, None], V) @ V
     else:
         V = _careful(V - (V @ Q.T) @ Q, noise)
@@ -248,15 +248,9 @@ def _careful(V, noise):
     """By QR and the singular values of R: V V' would not tell small directions from rounding."""
     U, R = namespace(V).linalg.qr(V.T)
     left, sizes, _ = np.linalg.svd(_host(R))
-    kept = sizes > max(sizes[0] * _eps(V) * len(sizes), noise, np.finfo(float).tiny)
+    kept = sizes > max(sizes[0] * eps_of(V) * len(sizes), noise, np.finfo(float).tiny)
     return on_device_of(np.ascontiguousarray(left[:, kept].T), V) @ U.T
 
 
-def _eps(A):
-    return float(np.finfo(np.float32 if "32" in str(A.dtype) else np.float64).eps)
-
-
 def _host(A):
-    from ..engine.arrays import as_numpy
-
     return as_numpy(A).astype(np.float64)

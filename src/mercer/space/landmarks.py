@@ -13,15 +13,18 @@ import scipy.linalg
 from ..engine import tiles
 from ..engine.arrays import (
     device,
+    eps_of,
     is_numpy,
     namespace,
     on_device_of,
+    positive_part,
     row_norms,
     rows_of,
     solve_triangular,
 )
+from ..engine.tiles import panel_slices
 from .certificate import Radii, landmark_rows, magnitudes, radii_of_one, refute_by_residuals
-from .protocol import Panel, Space, panel_slices
+from .protocol import Panel, Space
 
 
 class Landmarks(Space):
@@ -42,7 +45,7 @@ class Landmarks(Space):
         self.S = S
         self.C = np.asfortranarray(C) if is_numpy(C) else C
         self.indices = np.asarray(indices)
-        self.eps = float(namespace(C).finfo(C.dtype).eps) if eps is None else eps
+        self.eps = eps_of(C) if eps is None else eps
 
     def __setstate__(self, state):
         vars(self).update(state)
@@ -63,7 +66,7 @@ class Landmarks(Space):
             yield Panel(tiles.allocate(self.C, (n, 0)), slice(0, n))
             return
         tile = self.kernel.against(self.S)
-        for where in panel_slices(X, n, r):
+        for where in panel_slices(X, r):
             rows = rows_of(X, where.start, where.stop)
             panel = tiles.allocate(self.C, (where.stop - where.start, r))
 
@@ -107,10 +110,10 @@ class Landmarks(Space):
     def radii_of(self, Phi, diagonal, rho2):
         """The same for points whose coordinates and residuals are known already."""
         xp, lengths = namespace(self.C), self.rounding_lengths()
-        length = xp.sqrt(xp.where(diagonal > 0, diagonal, xp.zeros_like(diagonal)))
+        length = xp.sqrt(positive_part(diagonal))
         length = on_device_of(length, self.C)
         tau = length + 0
-        for where in panel_slices(Phi, Phi.shape[0], self.rank):
+        for where in panel_slices(Phi, self.rank):
             tau[where] += xp.abs(self.weights(Phi[where, :].T).T) @ lengths
         return Radii(rho2, tau, length, xp.zeros(tau.shape, dtype=xp.bool, device=device(tau)))
 
@@ -124,7 +127,7 @@ class Landmarks(Space):
         xp, length = namespace(self.C), float(namespace(second).linalg.trace(second) + rho2) ** 0.5
         half = solve_triangular(self.C, second, transpose=True)
         mean_a2 = xp.linalg.diagonal(solve_triangular(self.C, half.T, transpose=True))
-        mean_a2 = xp.where(mean_a2 > 0, mean_a2, xp.zeros_like(mean_a2))
+        mean_a2 = positive_part(mean_a2)
         return radii_of_one(
             rho2, length + float(xp.sqrt(mean_a2) @ self.rounding_lengths()), length, self.C
         )

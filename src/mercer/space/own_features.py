@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import scipy.sparse
 
-from ..engine.arrays import itemsize, namespace, rows_of
+from ..engine.arrays import eps_of, itemsize, namespace, positive_part, rows_of
 from ..engine.memory import MemoryLimitError, budget, coordinates, readable
+from ..engine.tiles import panel_slices
 from .certificate import Radii, magnitudes, radii_of_one
-from .protocol import Panel, Space, panel_slices
+from .protocol import Panel, Space
 
 
 class OwnFeatures(Space):
@@ -43,7 +43,7 @@ class OwnFeatures(Space):
         return features(self.kernel, X)
 
     def panels(self, X, *, n_jobs=None, verbose=False) -> Iterator[Panel]:
-        for where in panel_slices(X, X.shape[0], self.rank):
+        for where in panel_slices(X, self.rank):
             yield Panel(features(self.kernel, rows_of(X, where.start, where.stop)), where)
 
     def radii(self, X, diagonal, *, n_jobs=None):
@@ -52,7 +52,7 @@ class OwnFeatures(Space):
 
     def radii_of(self, Phi, diagonal, rho2) -> Radii:
         xp = namespace(diagonal)
-        length = xp.sqrt(xp.where(diagonal > 0, diagonal, xp.zeros_like(diagonal)))
+        length = xp.sqrt(positive_part(diagonal))
         return Radii(xp.zeros_like(diagonal), 2 * length, length, diagonal < 0)
 
     def radii_of_mean(self, second, rho2):
@@ -60,8 +60,7 @@ class OwnFeatures(Space):
         return radii_of_one(0.0, 2 * length, length, self.example)
 
     def roundoff(self):
-        eps = float(np.finfo(np.float32 if "32" in str(self.dtype) else np.float64).eps)
-        return 0.5 * eps * (self.rank**0.5 + self.kernel.rounding(self.point))
+        return 0.5 * eps_of(self.example) * (self.rank**0.5 + self.kernel.rounding(self.point))
 
     def weights(self, coef):
         raise ValueError(

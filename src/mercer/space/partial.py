@@ -73,7 +73,8 @@ def partial_cholesky(
     first = r
     wanted = min(n, max_rank) + first if max_rank is not None else n + first
     room = wanted if capacity is None else min(wanted, capacity)
-    F = _columns(lengths, n, room if _is_lazy(lengths) else min(room, r + FIRST_COLUMNS))
+    # On the CPU memory that is never written is never taken; a device takes it at once.
+    F = _columns(lengths, n, room if is_cpu(lengths) else min(room, r + FIRST_COLUMNS))
     residuals = np.where(as_numpy(lengths) > 0, 1.0, 0.0) if initial is None else initial
     if start is not None:
         F[:, :r] = start
@@ -134,11 +135,6 @@ def _too_large(n, r, residual, tol, F):
         f"max_rank={r}, or {tol_that_fits}float32 data for about twice the rank; else a larger "
         "memory_limit."
     )
-
-
-def _is_lazy(like):
-    """On the CPU memory that is never written is never taken; a device takes it at once."""
-    return is_cpu(like)
 
 
 def _widened(F, r, room):

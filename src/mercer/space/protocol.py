@@ -11,11 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..engine import tiles
-from ..engine.arrays import TravelsAsNumPy, is_cpu, namespace, row_norms
+from ..engine.arrays import TravelsAsNumPy, namespace, row_norms
 from .certificate import Radii
-
-# Values in one panel of kernel values that is solved at once: large enough for BLAS's threads.
-PANEL_VALUES = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -84,11 +81,3 @@ class Space(TravelsAsNumPy, ABC):
     @abstractmethod
     def roundoff(self) -> float:
         """eta: the relative error of one inner product of coordinates."""
-
-
-def panel_slices(X, n, width) -> list[slice]:
-    """Cuts n rows into panels that hold about PANEL_VALUES coordinates each."""
-    rows = max(256, PANEL_VALUES // max(1, width))
-    if not is_cpu(X):
-        rows = max(rows, tiles.row_blocks(X, width)[0][1])
-    return [slice(a, min(a + rows, n)) for a in range(0, n, rows)]

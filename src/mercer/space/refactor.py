@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg
 
 from ..engine import tiles
-from ..engine.arrays import as_numpy, cholesky, namespace, on_device_of
+from ..engine.arrays import as_numpy, cholesky, eps_of, namespace, on_device_of
 from ..kernels.points import take
 from .landmarks import Landmarks
 
@@ -81,7 +81,7 @@ def is_stable(C):
 def pivoted(K):
     """(order, C): the rows of K that are not rounding, largest residual first, and their factor."""
     A = as_numpy(K).astype(np.float64)
-    eps = float(namespace(K).finfo(K.dtype).eps)
+    eps = eps_of(K)
     tol = max(NOISE, len(A) ** 0.5) * eps
     A, piv, rank, _ = scipy.linalg.lapack.dpstrf(A, tol=tol, lower=1)
     return piv[:rank] - 1, on_device_of(np.tril(A[:rank, :rank]), K)

@@ -12,10 +12,11 @@ import numpy as np
 
 from ..engine.arrays import rows_of
 from ..engine.memory import MemoryLimitError, budget, coordinates, readable, sparse_coordinates
+from ..engine.tiles import panel_slices
 from ..kernels.hashing import distinct, numbered, squared_lengths
 from .certificate import Radii
 from .own_features import OwnFeatures
-from .protocol import Panel, panel_slices
+from .protocol import Panel
 
 
 class SparseFeatures(OwnFeatures):
@@ -58,7 +59,7 @@ class SparseFeatures(OwnFeatures):
 
     def panels(self, X, *, n_jobs=None, verbose=False) -> Iterator[Panel]:
         """Panels are dense: what reads them adds them up."""
-        for where in panel_slices(X, X.shape[0], self.rank):
+        for where in panel_slices(X, self.rank):
             rows = rows_of(X, where.start, where.stop)
             yield Panel(self.coordinates(rows).toarray(), where)
 

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.linalg import eigh_tridiagonal, get_lapack_funcs
 
-from ..engine.arrays import device, eigh, is_cpu, is_numpy, namespace, on_device_of
+from ..engine.arrays import device, eigh, is_cpu, is_numpy, namespace, on_device_of, positive_part
 
 
 def eigen_rotation(F):
@@ -14,16 +14,13 @@ def eigen_rotation(F):
     """
     with np.errstate(over="ignore"):  # refused by name below
         values, V = eigh(_in_range(F.T @ F))
-    xp = namespace(F)
-    values = xp.where(values > 0, values, xp.zeros_like(values))
-    return V * signs(F @ V)[None, :], values
+    return V * signs(F @ V)[None, :], positive_part(values)
 
 
 def rotation_from_scatter(scatter):
     """The same from sums over rows alone; signs by the vectors themselves."""
     values, V = eigh(_in_range(scatter))
-    xp = namespace(scatter)
-    return V * signs(V)[None, :], xp.where(values > 0, values, xp.zeros_like(values))
+    return V * signs(V)[None, :], positive_part(values)
 
 
 def _in_range(scatter):

@@ -16,6 +16,8 @@ import numpy as np
 import scipy.sparse
 from scipy.special import logsumexp
 
+from ..engine.checks import is_count, is_number
+
 # Units of the smaller sample: enough that more would not change the power.
 UNITS = 1024
 # The larger sample has at most this many times more; its other rows keep their label.
@@ -164,11 +166,10 @@ def _externally_standardised(v: np.ndarray) -> np.ndarray:
 
 def check_permutations(n_permutations, level) -> tuple[int, float]:
     """Enough permutations for the level."""
-    if isinstance(level, bool) or not isinstance(level, (int, float)) or not 0 < level < 1:
+    if not is_number(level) or not 0 < level < 1:
         raise ValueError(f"level must be a number between 0 and 1, such as 0.05, got {level!r}.")
-    whole = isinstance(n_permutations, (int, np.integer)) and not isinstance(n_permutations, bool)
     least = int(np.ceil(1 / level)) - 1
-    if not whole or not max(least, 2) <= n_permutations <= MOST_PERMUTATIONS:
+    if not is_count(n_permutations) or not max(least, 2) <= n_permutations <= MOST_PERMUTATIONS:
         raise ValueError(
             f"n_permutations must be an integer, at least {max(least, 2)} for a level of {level} "
             f"and at most {MOST_PERMUTATIONS}, got {n_permutations!r}."

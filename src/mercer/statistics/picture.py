@@ -10,28 +10,16 @@ MOST_BARS = 12
 SHOWN_ROWS = 2000
 
 
-def draw_two_samples(result: Any, axes: Any = None) -> Any:
+def draw_two_samples(result: Any, axes: Any) -> Any:
     """Permutations, columns, and the witness along the leading column."""
-    axes = _axes(axes)
-    _permutations(result, axes[0])
-    try:
-        columns = result.columns
-    except ValueError:  # objects have no columns
-        columns = {}
-    _columns(columns, axes[1])
+    axes, columns = _begun(result, axes, "difference")
     _along_column(result, next(iter(columns), None), axes[2])
     return axes
 
 
-def draw_dependence(result: Any, axes: Any = None) -> Any:
+def draw_dependence(result: Any, axes: Any) -> Any:
     """Permutations, columns, and the functions of X and Y that vary together most."""
-    axes = _axes(axes)
-    _permutations(result, axes[0])
-    try:
-        columns = result.columns
-    except ValueError:
-        columns = {}
-    _columns(columns, axes[1], "dependence")
+    axes, _ = _begun(result, axes, "dependence")
     f, g = result.witness
     x, y = (samples.some_points(0, SHOWN_ROWS) for samples in (result.x, result.y))
     axes[2].scatter(f(x), g(y), s=8, alpha=0.5, color=OF_X, linewidths=0)
@@ -39,6 +27,18 @@ def draw_dependence(result: Any, axes: Any = None) -> Any:
     axes[2].set_ylabel("g(y)")
     axes[2].set_title("Functions that vary together", loc="left")
     return axes
+
+
+def _begun(result, axes, what):
+    """Three axes, the first two drawn, and the shares of the columns."""
+    axes = _axes(axes)
+    _permutations(result, axes[0])
+    try:
+        columns = result.columns
+    except ValueError:  # objects have no columns
+        columns = {}
+    _columns(columns, axes[1], what)
+    return axes, columns
 
 
 def _axes(axes):
@@ -68,7 +68,7 @@ def _permutations(result, ax):
     ax.legend(fontsize="small", frameon=False)
 
 
-def _columns(columns, ax, of="difference"):
+def _columns(columns, ax, of):
     shown = list(columns.items())[:MOST_BARS][::-1]
     ax.barh([_plain(name) for name, _ in shown], [100 * share for _, share in shown], color=OF_X)
     ax.set_xlabel(f"share of the {of}, %")

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.arrays import as_numpy
+from ..engine.arrays import as_numpy, is_matrix
+from ..engine.checks import is_count
 from ..expansion import RKHSFunction
 from ..kernels import Kernel
 from ..kernels import points as pts
+from ..kernels.texts import html_rows, listed
 from .permutations import UnitSums, Verdict
-from .samples import Samples, is_dense
+from .samples import Samples
 from .spaces import Spaces
 from .witness import column_shares, extreme_rows
 
@@ -114,9 +116,7 @@ class TestResult(ABC):
         } | ({"columns": self._named_columns()} if self._has_columns else {})
 
     def _named_columns(self):
-        shown = [f"{name} {share:.0%}" for name, share in list(self.columns.items())[:NAMED]]
-        more = len(self.columns) - len(shown)
-        return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+        return listed([f"{name} {share:.0%}" for name, share in self.columns.items()], NAMED)
 
     @property
     def _has_columns(self) -> bool:
@@ -133,23 +133,19 @@ class TestResult(ABC):
         return f"<{type(self).__name__}: p = {self.p_value:.3g}, statistic {self.statistic:.3g}>"
 
     def _repr_html_(self) -> str:
-        cells = "".join(
-            f"<tr><th style='text-align:left'>{escape(name)}</th>"
-            f"<td style='text-align:left'>{escape(value)}</td></tr>"
-            for name, value in self.facts().items()
-        )
-        return f"<p><b>{escape(self.headline)}</b></p><table>{cells}</table>"
+        table = html_rows(self.facts().items())
+        return f"<p><b>{escape(self.headline)}</b></p><table>{table}</table>"
 
 
 def require_columns(points: Any) -> None:
     """Objects have no columns to speak of."""
-    if not is_dense(points):
+    if not is_matrix(points):
         raise ValueError("columns are known for rows of numbers and for data frames only.")
 
 
 def check_count(k: Any) -> int:
     """A number of rows."""
-    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
+    if not is_count(k) or k < 1:
         raise ValueError(f"k must be a positive integer, got {k!r}.")
     return int(k)
 
@@ -225,14 +221,9 @@ class TwoSampleResult(TestResult):
         Rows come as they were given (frames as frames), the most telling first: those where the
         witness is largest in X, and smallest in Y.
         """
-        if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
-            raise ValueError(f"k must be a positive integer, got {k!r}.")
-        of_x, _ = extreme_rows(
-            self.witness, self.samples.all[0], self.samples, int(k), largest=True
-        )
-        of_y, _ = extreme_rows(
-            self.witness, self.samples.all[1], self.samples, int(k), largest=False
-        )
+        k = check_count(k)
+        of_x, _ = extreme_rows(self.witness, self.samples.all[0], self.samples, k, largest=True)
+        of_y, _ = extreme_rows(self.witness, self.samples.all[1], self.samples, k, largest=False)
         return of_x, of_y
 
     def plot(self, axes: Sequence[Any] | np.ndarray | None = None) -> Sequence[Any] | np.ndarray:

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.arrays import as_numpy, is_array, rows_of
+from ..engine.arrays import as_numpy, evenly, is_matrix, rows_of
 from ..estimators.table import TableEncoder
 from ..kernels import Kernel
 from ..kernels import points as pts
 from ..rows.dask import is_dask, is_dask_frame
 from ..rows.held import stacked
-from ..rows.in_step import is_stream
+from ..rows.in_step import is_stream, refuse_iterator
 
 # Numbers in the coordinates of the rows that are mapped at once.
 CHUNK_VALUES = 1 << 23
@@ -28,11 +28,8 @@ class Sample:
     def __init__(self, X: Any, name: str, kernel: Kernel):
         self.name = name
         self.held = self.is_held(X)
-        if is_stream(X) and iter(X) is X:
-            raise TypeError(
-                f"{name} is an iterator that can be read only once, and a test reads the rows more "
-                "than once: pass a re-iterable, for example Chunks(lambda: open_the_chunks())."
-            )
+        if is_stream(X):
+            refuse_iterator(X, name, "a test")
         # What is wrong with rows in memory is said before any work.
         as_given = not self.held or pts.is_frame(X)
         self.source = X if as_given else kernel.points(X, name=name)
@@ -134,10 +131,10 @@ class Samples:
     def some_points(self, which: int, most: int) -> Any:
         """At most so many rows of one sample, evenly spaced, as points."""
         sample = self.all[which]
-        positions = np.unique(np.linspace(0, sample.n - 1, min(most, sample.n)).astype(int))
+        positions = evenly(sample.n, most)
         points = self.points(sample.take(positions), sample.name)
         points = points.toarray() if hasattr(points, "toarray") else points
-        return as_numpy(points) if is_dense(points) else points
+        return as_numpy(points) if is_matrix(points) else points
 
     def _check_widths(self, parts):
         widths = [part.shape[1] for part in parts if getattr(part, "ndim", 1) == 2]
@@ -176,11 +173,6 @@ class Samples:
 # --- rows of any kind -----------------------------------------------------------------------------
 
 
-def is_dense(points: Any) -> bool:
-    """Whether points are a plain array of numbers."""
-    return is_array(points) and points.ndim == 2 and getattr(points.dtype, "kind", "f") != "O"
-
-
 def slice_of(rows: Any, a: int, b: int) -> Any:
     if pts.is_frame(rows):
         return rows.iloc[a:b] if hasattr(rows, "iloc") else rows[a:b]
@@ -198,20 +190,8 @@ def taken(rows: Any, positions: np.ndarray) -> Any:
 
 def joined(parts: list[Any]) -> Any:
     """Several sets of rows, one below the other."""
-    first, *others = [pts.as_objects(p) if isinstance(p, (list, tuple)) else p for p in parts]
-    if not others:
-        return first
-    if pts.is_frame(first):
-        if hasattr(first, "iloc"):
-            import pandas as pd
-
-            return pd.concat([first, *others], ignore_index=True)
-        import polars as pl
-
-        return pl.concat([first, *others], how="vertical_relaxed")
-    for other in others:
-        first = stacked(first, other)
-    return first
+    whole = stacked(*(pts.as_objects(p) if isinstance(p, (list, tuple)) else p for p in parts))
+    return whole.reset_index(drop=True) if len(parts) > 1 and hasattr(whole, "iloc") else whole
 
 
 def _partitions(X):

@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..engine.arrays import is_matrix
 from ..engine.tiles import progress_bar
 from ..estimators.kernel_map import KernelMap
 from ..kernels import Kernel
 from ..kernels.types import Input
 from .permutations import Dealer, UnitSums, add_rows, check_permutations, judge, unit_size
 from .result import TestResult, TwoSampleResult
-from .samples import CHUNK_VALUES, Sample, Samples, is_dense
+from .samples import CHUNK_VALUES, Sample, Samples
 from .spaces import Spaces, generator, kernel_of, pool_size
 
 
@@ -146,7 +147,7 @@ def check_enough(n_x: int, n_y: int, level: float) -> None:
 
 def check_spread(pool: Any) -> None:
     """Rows that are all the same have nothing to tell."""
-    if is_dense(pool) and bool((pool == pool[:1, ...]).all()):
+    if is_matrix(pool) and bool((pool == pool[:1, ...]).all()):
         raise ValueError(
             "all rows of both samples are the same: every column is constant, so there is nothing "
             "to compare."

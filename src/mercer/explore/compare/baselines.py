@@ -40,11 +40,11 @@ ENTRIES_FOR_ONE_THREAD = 200_000
 class Baseline(Scored):
     """One ordinary model and its scores; `model` is None for a constant answer."""
 
-    name: str = ""
-    model: Any = None
+    name: str
+    model: Any
 
 
-def ordinary_models(sample, advance=lambda: None) -> list[Baseline]:
+def ordinary_models(sample) -> list[Baseline]:
     """Scores of a constant, a linear model and boosted trees.
 
     Texts get a linear model on their n-grams, and tables one on the n-grams and numbers in them.
@@ -66,7 +66,7 @@ def ordinary_models(sample, advance=lambda: None) -> list[Baseline]:
             "The points are neither numbers nor texts: the only model beside the kernels is a "
             "constant answer."
         )
-    return [_scored(name, model, sample, X, advance) for name, model in models.items()]
+    return [_scored(name, model, sample, X) for name, model in models.items()]
 
 
 def numbers(sample):
@@ -153,7 +153,7 @@ def _ordinary(sample):
     }
 
 
-def _scored(name, model, sample, X, advance):
+def _scored(name, model, sample, X):
     judge = Judge(sample)
     y = sample.codes if sample.task == CLASSES else sample.y
     threads = 1 if X is not None and np.size(X) <= ENTRIES_FOR_ONE_THREAD else None
@@ -170,6 +170,4 @@ def _scored(name, model, sample, X, advance):
             else:
                 predicted = model.fit(select(X, training), t).predict(select(X, new))
             judge.add(new, predicted)
-            advance()
-    found = judge.result()
-    return Baseline(found.scores, found.predicted, name, model)
+    return Baseline(name, model, **vars(judge.result()))

@@ -11,10 +11,10 @@ from sklearn.base import BaseEstimator
 from tqdm import tqdm
 
 from ...engine.arrays import as_numpy
+from ...engine.checks import is_integer
 from ...engine.threads import one_blas_thread
 from ...estimators.table import TableEncoder
 from ...kernels import RBF, Cosine, Kernel, Laplacian, Linear, Polynomial, as_kernel
-from ...kernels.base import is_integer
 from ...kernels.points import is_frame, n_points
 from ...kernels.types import Data
 from ..embeddings import Coordinates, available, embed
@@ -208,7 +208,7 @@ class _Work:
         if sample.folds:
             steps.say(f"{name}: folds")
             scored = kernel_scores(candidates, sample, self.n_neighbors, steps.advance)
-            found |= {"scores": scored.scores, "predicted": scored.predicted}
+            found |= vars(scored)
         space = KernelSpace(name=name, kernel=chosen, **vars(measures), **found)
         space.findings = verdict.findings(measures, len(sample), chosen)
         picture = _coordinates(chosen, sample) if self.embeddings else None

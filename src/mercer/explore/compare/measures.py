@@ -5,11 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...engine.arrays import as_numpy
+from ...engine.arrays import as_numpy, evenly
 from ...estimators.kernel_map import KernelMap
 from ...kernels import NotPSDError, check_mercer
-from ..embeddings import eigenvalues
-from .sampling import class_codes
+from ..embeddings import eigenvalues, smaller_product
 
 # Eigenvalues are taken on at most this many rows (they cost about 9 n^3 operations).
 SPECTRUM_ROWS = 2000
@@ -36,25 +35,22 @@ def measure(kernel, sample):
     """All measures of one kernel on the whole sample."""
     everyone = np.arange(len(sample))
     X = sample.take(everyone)
-    validity = _validity(kernel, X)
     start = time.perf_counter()
     kernel_map = space_of(kernel)
     F = as_numpy(kernel_map.fit_transform(X)).astype(float)
     seconds = time.perf_counter() - start
-    if kernel_map.correction_:
-        validity = REFUTED
     diagonal = np.einsum("ij,ij->i", F, F)
     Fc = F - F.mean(axis=0)
     # Dimension and alignment know no scale; fourth powers of the coordinates would overflow.
     unit = Fc / (np.abs(Fc).max(initial=0) or 1.0)
     values = eigenvalues(_rows_for_spectrum(Fc))
     return Measures(
-        validity=validity,
+        validity=validity_of(kernel, X, kernel_map.correction_),
         rank=int(kernel_map.rank_),
         effective_dimension=effective_dimension(unit),
         self_similarity=(float(diagonal.min()), float(diagonal.max())),
         condition=_condition(F, kernel_map.rank_),
-        alignment=None if sample.y is None else alignment(unit, sample.y, sample.task),
+        alignment=None if sample.y is None else alignment(unit, sample.ridge_targets(everyone)[0]),
         relative_variance=float((Fc**2).sum() / max(diagonal.sum(), np.finfo(float).tiny)),
         longest_share=longest_share(Fc),
         spectrum=values,
@@ -67,7 +63,10 @@ def space_of(kernel):
     return KernelMap(kernel, indefinite="clip")
 
 
-def _validity(kernel, X):
+def validity_of(kernel, X, correction):
+    """What construction, a sample, or the correction of a map says of a similarity."""
+    if correction:
+        return REFUTED
     if kernel.is_psd is True:
         return BY_CONSTRUCTION
     try:
@@ -89,38 +88,25 @@ def effective_dimension(Fc):
     The number of directions that share the variance: n - 1 where all points are equally far from
     each other, 1 where they lie on a line.
     """
-    C = Fc.T @ Fc if Fc.shape[1] <= Fc.shape[0] else Fc @ Fc.T
+    C = smaller_product(Fc)
     square = (C**2).sum()
     return float(np.trace(C) ** 2 / square) if square > 0 else 0.0
 
 
-def alignment(Fc, y, task):
-    """<K_c, T_c> / (|K_c| |T_c|) with T = 1 for equal classes, or the products of numbers."""
-    T = targets(y, task)
+def alignment(Fc, T):
+    """<K_c, T_c> / (|K_c| |T_c|) with T T' = 1 for equal classes, or the products of numbers."""
     T = T - T.mean(axis=0)
-    C = Fc.T @ Fc if Fc.shape[1] <= Fc.shape[0] else Fc @ Fc.T
-    size = np.linalg.norm(C) * np.linalg.norm(T.T @ T)
+    size = np.linalg.norm(smaller_product(Fc)) * np.linalg.norm(T.T @ T)
     return float(np.linalg.norm(Fc.T @ T) ** 2 / size) if size > 0 else 0.0
 
 
-def targets(y, task):
-    """One column for each class, or the numbers themselves."""
-    if task == "numbers":
-        return y[:, None].astype(float)
-    codes = class_codes(y)
-    return np.eye(codes.max() + 1)[codes]
-
-
 def _rows_for_spectrum(F):
-    n = F.shape[0]
-    return F if n <= SPECTRUM_ROWS else F[np.linspace(0, n - 1, SPECTRUM_ROWS).astype(int)]
+    return F if len(F) <= SPECTRUM_ROWS else F[evenly(len(F), SPECTRUM_ROWS)]
 
 
 def _condition(F, rank):
     """Largest over smallest eigenvalue of K among its `rank` nonzero ones, as far as seen."""
-    F = _rows_for_spectrum(F)
-    C = F.T @ F if F.shape[1] <= F.shape[0] else F @ F.T
-    values = np.linalg.eigvalsh(C)[::-1][:rank]
+    values = np.linalg.eigvalsh(smaller_product(_rows_for_spectrum(F)))[::-1][:rank]
     if not len(values):
         return 1.0  # all points at the origin
     floor = np.finfo(float).eps * max(values[0], np.finfo(float).tiny)

@@ -25,11 +25,7 @@ EXACT_ROWS, LANDMARKS = 5000, 1500
 
 def pipeline(space, task, encoder, n_rows, n_classes):
     """Unfitted: the encoder (if any), and the method in the kernel's space as it was chosen."""
-    kernel = space.kernel
-    if space.validity == REFUTED:
-        kernel = KernelMap(kernel, indefinite="clip")
-    elif n_rows > EXACT_ROWS and kernel.kind != "gram":
-        kernel = KernelMap(kernel, max_rank=LANDMARKS, pivots="random", random_state=0)
+    kernel = map_of(space.kernel, space.validity, n_rows)
     if task == CLASSES:
         priors = [1 / n_classes] * n_classes
         model = KernelDiscriminant(kernel=kernel, shrinkage=space.shrinkage, priors=priors)
@@ -39,6 +35,15 @@ def pipeline(space, task, encoder, n_rows, n_classes):
     return model if encoder is None else make_pipeline(clone(encoder), model)
 
 
+def map_of(kernel, validity, n_rows):
+    """What a method is given: the kernel, or its map where it was corrected or rows are many."""
+    if validity == REFUTED:
+        return KernelMap(kernel, indefinite="clip")
+    if n_rows > EXACT_ROWS and kernel.kind != "gram":
+        return KernelMap(kernel, max_rank=LANDMARKS, pivots="random", random_state=0)
+    return kernel
+
+
 def fit(space, task, encoder, X, y, rows):
     """The pipeline, fitted to these rows of the data as they were given."""
     n_classes = len(np.unique(y[rows].astype(str))) if task == CLASSES else 0
@@ -46,11 +51,6 @@ def fit(space, task, encoder, X, y, rows):
     if space.kernel.kind == "gram":
         return model.fit(np.asarray(X, dtype=float)[np.ix_(rows, rows)], y[rows])
     return model.fit(select(X, rows), y[rows])
-
-
-def fit_baseline(baseline, encoder, X, y, rows):
-    """An ordinary model of the comparison, fitted to these rows of the data as they were given."""
-    return baseline_pipeline(baseline, encoder, X).fit(select(X, rows), y[rows])
 
 
 def baseline_pipeline(baseline, encoder, X):
@@ -87,7 +87,7 @@ def baseline_code(baseline, encoder, X):
                 # sklearn.linear_model._logistic -> sklearn.linear_model; mercer's own -> mercer
                 module = re.sub(r"\._.*|(?<=^mercer)\..*", "", type(part).__module__)
                 used.setdefault(module, set()).add(type(part).__name__)
-    model = ", ".join(map(_one_line, steps))
+    model = ", ".join(map(one_line, steps))
     if len(steps) > 1:
         used.setdefault("sklearn.pipeline", set()).add("make_pipeline")
         model = f"make_pipeline({model})"
@@ -97,10 +97,8 @@ def baseline_code(baseline, encoder, X):
 
 def code(space, task, encoder, n_rows, n_classes):
     """A few lines that make and fit the same pipeline."""
-    from ... import __all__ as public
-
     model = pipeline(space, task, encoder, n_rows, n_classes)
-    kernel = _one_line((model if encoder is None else model[-1]).kernel)
+    kernel = one_line((model if encoder is None else model[-1]).kernel)
     lines = []
     if task == CLASSES:
         priors = f"[1 / {n_classes}] * {n_classes}"
@@ -112,16 +110,20 @@ def code(space, task, encoder, n_rows, n_classes):
         made = f"Kernelized(Ridge(alpha={space.alpha!r}), {kernel})"
     if encoder is not None:
         lines.append("from sklearn.pipeline import make_pipeline")
-        made = f"make_pipeline({_one_line(encoder)}, {made})"
-    used = {name for name in re.findall(r"\b[A-Z]\w*(?=\()", made) if name in public}
-    lines.append(f"from mercer import {', '.join(sorted(used, key=_import_order))}")
+        made = f"make_pipeline({one_line(encoder)}, {made})"
+    lines.append(imported(made))
     return "\n".join([*lines, f"model = {made}.fit(X, y)"])
 
 
-def _one_line(value):
+def imported(text):
+    """The line that imports what a piece of code calls from this library."""
+    from ... import __all__ as public
+
+    used = set(re.findall(r"\b\w+(?=\()", text)) & set(public)
+    # Constants first, then classes, as formatters sort them.
+    ordered = sorted(used, key=lambda name: (not name.isupper(), name))
+    return f"from mercer import {', '.join(ordered)}"
+
+
+def one_line(value):
     return re.sub(r"\s*\n\s*", " ", repr(value))
-
-
-def _import_order(name):
-    """Constants first, then classes, as formatters sort them."""
-    return (not name.isupper(), name)

@@ -9,8 +9,8 @@ import numpy as np
 
 from . import model, verdict
 from .measures import Measures
-from .sampling import CLASSES
-from .scores import BALANCED, MEANING, R2
+from .sampling import CLASSES, select
+from .scores import BALANCED, MEANING, R2, Scored
 from .statistics import INTERVAL, overlap_of
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class KernelSpace(Measures):
+class KernelSpace(Measures, Scored):
     """One kernel's feature space on the sample: its measures, scores and embeddings.
 
     Attributes
@@ -48,19 +48,8 @@ class KernelSpace(Measures):
     value: float | None = None
     curve: list[tuple[float, float]] = field(default_factory=list)
     penalties: list[tuple[float, float]] = field(default_factory=list)
-    scores: dict[str, np.ndarray] = field(default_factory=dict)
-    predicted: np.ndarray | None = None
     embeddings: dict[str, np.ndarray] = field(default_factory=dict)
     findings: list[str] = field(default_factory=list)
-
-    @property
-    def folds(self) -> np.ndarray:
-        """The deciding score, one per fold."""
-        return next(iter(self.scores.values()))
-
-    @property
-    def score(self) -> float | None:
-        return float(np.mean(self.folds)) if self.scores else None
 
     @property
     def tuned(self) -> str:
@@ -188,7 +177,8 @@ class KernelComparison:
         found = self._model(name)
         if isinstance(found, KernelSpace):
             return model.fit(found, self.task, self.encoder, *self._data)
-        return model.fit_baseline(found, self.encoder, *self._data)
+        X, y, rows = self._data
+        return model.baseline_pipeline(found, self.encoder, X).fit(select(X, rows), y[rows])
 
     def code(self, name: str | None = None) -> str:
         """Python that makes the same model: copy it into a script."""

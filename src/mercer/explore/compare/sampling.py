@@ -8,9 +8,10 @@ import scipy.sparse
 from sklearn.utils.multiclass import type_of_target
 
 from ...engine.arrays import as_numpy, is_array, is_numpy
+from ...engine.checks import check_at_least, is_count, is_integer
 from ...estimators.sklearn_compat import safe_indexing
-from ...kernels.base import is_integer
 from ...kernels.points import as_gram, is_frame, n_points
+from ...kernels.texts import listed
 
 CLASSES, NUMBERS = "classes", "numbers"
 # Integers with more different values than this are read as numbers, not as classes.
@@ -122,10 +123,9 @@ def select(X, rows):
 def _check_sizes(n, cv, repeats, max_points):
     if repeats != "auto" and (not is_integer(repeats) or repeats < 1):
         raise ValueError(f"repeats must be a positive integer or 'auto', got {repeats!r}.")
-    if not isinstance(cv, (int, np.integer)) or isinstance(cv, bool) or cv < 2:
+    if not is_count(cv) or cv < 2:
         raise ValueError(f"cv must be a number of folds of at least 2, got {cv!r}.")
-    if not isinstance(max_points, (int, np.integer)) or max_points < 10:
-        raise ValueError(f"max_points must be an integer of at least 10, got {max_points!r}.")
+    check_at_least("max_points", max_points, 10)
     if n < 4:
         raise ValueError(f"{n} sample(s) are too few to compare kernels on; at least 4 are needed.")
 
@@ -178,8 +178,7 @@ def _usable(y, task, notes):
         codes = class_codes(y[known])
         small = np.bincount(codes)[codes] < 2
         if small.any():
-            alone = sorted(set(map(str, y[known][small])))
-            shown = ", ".join(alone[:6]) + (f" and {len(alone) - 6} more" if len(alone) > 6 else "")
+            shown = listed(sorted(set(map(str, y[known][small]))))
             notes.append(
                 f"{small.sum()} rows that are alone in their class were left out: {shown}."
             )
@@ -227,10 +226,9 @@ def _note_rare(y, cv, notes):
     classes, sizes = np.unique(y.astype(str), return_counts=True)
     rare = [f"{c!r} ({n})" for c, n in zip(classes.tolist(), sizes.tolist()) if n < cv]
     if rare:
-        shown = ", ".join(rare[:6]) + (f" and {len(rare) - 6} more" if len(rare) > 6 else "")
         notes.append(
             f"these classes have fewer rows than folds, so their part of the score is rough: "
-            f"{shown}."
+            f"{listed(rare)}."
         )
 
 

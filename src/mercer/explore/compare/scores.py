@@ -19,7 +19,7 @@ MEANING = {
 }
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Scored:
     """Scores of one model, one per fold, the deciding one first.
 
@@ -60,7 +60,7 @@ class Judge:
 
     def result(self) -> Scored:
         scores = {name: np.array([g[name] for g in self.gains]) for name in self.gains[0]}
-        return Scored(scores, self.predicted if self._seen.all() else None)
+        return Scored(scores=scores, predicted=self.predicted if self._seen.all() else None)
 
     def _of_classes(self, new, predicted, neighbours):
         t = self.sample.codes[new]
@@ -82,7 +82,7 @@ class Judge:
         return gains
 
 
-def kernel_scores(candidates, sample, n_neighbors, advance=lambda: None) -> Scored:
+def kernel_scores(candidates, sample, n_neighbors, advance) -> Scored:
     """Of the method in the kernel's space; width and penalty are chosen in each training part."""
     judge = Judge(sample)
     for training, new in sample.folds:

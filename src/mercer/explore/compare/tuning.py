@@ -125,9 +125,9 @@ def _path(kernel, X, names):
     return kernels, values
 
 
-def rounded(value, digits=4):
-    """A number that can be written down: so many significant digits."""
-    return float(f"{float(value):.{digits}g}")
+def rounded(value):
+    """A number that can be written down: four significant digits."""
+    return float(f"{float(value):.4g}")
 
 
 def _suggested_gamma(X):

@@ -7,12 +7,10 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import Ridge, RidgeClassifier
 from sklearn.pipeline import make_pipeline
 
-from ...estimators.kernel_map import KernelMap
 from ...estimators.kernelized import Kernelized
 from ...estimators.pca import KernelPCA
 from ...kernels import Kernel, OnColumns, Projected
-from ..compare.measures import REFUTED
-from ..compare.model import EXACT_ROWS, LANDMARKS
+from ..compare.model import imported, map_of, one_line
 from ..compare.sampling import CLASSES
 from ..compare.tuning import rounded
 from .data import Explored
@@ -30,11 +28,7 @@ def model_of(kernel: Kernel, space: LiveSpace, data: Explored) -> BaseEstimator:
 
     Ridge with an intercept in the kernel's space; without a target, kernel PCA.
     """
-    used: Any = portable(kernel, data)
-    if space.validity == REFUTED:
-        used = KernelMap(used, indefinite="clip")
-    elif len(data.usable) > EXACT_ROWS:
-        used = KernelMap(used, max_rank=LANDMARKS, pivots="random", random_state=0)
+    used: Any = map_of(portable(kernel, data), space.validity, len(data.usable))
     if space.alpha is None:
         model: BaseEstimator = KernelPCA(2, used)
     else:
@@ -47,19 +41,17 @@ def code_of(
     kernel: Kernel, space: LiveSpace, data: Explored, learned_from: Kernel | None = None
 ) -> str:
     """Lines to copy into a script. `learned_from` is the kernel whose metric was learned."""
-    from ... import __all__ as public
-
     model = model_of(kernel, space, data)
     method: Any = model if data.encoder is None else model.steps[-1][1]
-    lines, made = [], _one_line(method)
+    lines, made = [], one_line(method)
     if isinstance(kernel, Projected) and learned_from is not None:
-        made = made.replace(_one_line(kernel), f"Projected({kernel.kernel!r}, A)")
+        made = made.replace(one_line(kernel), f"Projected({kernel.kernel!r}, A)")
         rows = "Z" if data.encoder is not None else "X"
         if data.encoder is not None:
-            lines.append(f"Z = {_one_line(data.encoder)}.fit_transform(X)")
+            lines.append(f"Z = {one_line(data.encoder)}.fit_transform(X)")
         lines.append(f"A = learn_kernel({rows}, y, {learned_from!r}, random_state=0).kernel.A")
     if data.encoder is not None:
-        made = f"make_pipeline({_one_line(data.encoder)}, {made})"
+        made = f"make_pipeline({one_line(data.encoder)}, {made})"
     given = "X, y" if space.alpha is not None else "X"
     lines.append(f"model = {made}.fit({given})")
     text = "\n".join(lines)
@@ -70,10 +62,4 @@ def code_of(
             imports.append(f"from sklearn.linear_model import {name}")
     if "make_pipeline" in names:
         imports.append("from sklearn.pipeline import make_pipeline")
-    used = sorted(names & set(public), key=lambda n: (not n.isupper(), n))
-    imports.append(f"from mercer import {', '.join(used)}")
-    return "\n".join([*imports, *lines])
-
-
-def _one_line(value):
-    return re.sub(r"\s*\n\s*", " ", repr(value))
+    return "\n".join([*imports, imported(text), *lines])

@@ -13,10 +13,8 @@ from ...kernels.points import column_names
 from ...kernels.types import Data
 from ..compare.comparison import encoded, shown_rows, target_as_given
 from ..compare.sampling import CLASSES, NUMBERS, draw, select
+from ..plots.style import as_text
 from ..report.samples import described
-
-# A column that is described by its mean; others (one-hot columns, say) by their share.
-MOST_NAMED = 200
 
 
 @dataclass
@@ -132,8 +130,3 @@ class Explored:
     def described(self) -> tuple[list[str] | None, list[str]]:
         """(thumbnails or None, texts), one per row."""
         return described(self)
-
-
-def as_text(value: Any) -> str:
-    """A value of the target as a person writes it."""
-    return f"{value:.4g}" if isinstance(value, (float, np.floating)) else str(value)

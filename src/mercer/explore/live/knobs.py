@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from ...engine.checks import is_number
 from ...kernels import RBF, Kernel
-from ...kernels.base import is_number
 from ...kernels.parameters import as_numbers
+from ..compare.tuning import rounded
 from .data import Explored
 
 # How far a knob turns to either side of its mark, as a factor.
@@ -78,9 +79,9 @@ def turned(kernel: Kernel, knob: Knob, value: float) -> Kernel:
     if not is_number(value) or not 0 < value < math.inf:
         raise ValueError(f"{knob.label} must be a positive number, got {value!r}.")
     present: Any = kernel.get_params(deep=True)[knob.name]
-    changed: Any = round(value) if knob.whole else float(f"{value:.4g}")
+    changed: Any = round(value) if knob.whole else rounded(value)
     if not isinstance(present, str) and np.ndim(present) == 1:
-        changed = [float(f"{v:.4g}") for v in as_numbers(present) * (value / knob.value)]
+        changed = [rounded(v) for v in as_numbers(present) * (value / knob.value)]
     return clone(kernel).set_params(**{knob.name: changed})
 
 

@@ -9,6 +9,7 @@ from sklearn.base import clone
 from ...kernels import Kernel, Projected
 from ...learn import learn_kernel
 from ...learn.gradients import has_gradient
+from ..compare.tuning import rounded
 from .data import Explored
 
 LEARNED_ROWS, LANDMARKS, ROUNDS = 1500, 300, 5
@@ -76,7 +77,7 @@ def learned_metric(kernel: Kernel, data: Explored) -> tuple[Kernel, LearnedMetri
 def _rounded(kernel):
     """Numbers that learning found, in four digits, so that they can be read."""
     changed = {
-        name: float(f"{value:.4g}")
+        name: rounded(value)
         for name, value in kernel.get_params(deep=True).items()
         if isinstance(value, float)
     }

@@ -14,6 +14,7 @@ from jinja2 import Environment, FileSystemLoader
 
 from ..plots.style import MOST_IN_LEGEND, looks
 from ..report.figures import IMAGE, TOOLTIP, WRONG, appearance
+from ..report.template import quiet
 from .kept import MOST_KEPT
 from .moving import Update
 from .session import Session
@@ -89,12 +90,10 @@ def picture(
         HoverTool(renderers=[points], tooltips=TOOLTIP.format(image=image), limit=2,
                   point_policy="follow_mouse")
     )  # fmt: skip
-    panel.toolbar.logo = None
+    quiet(panel, "#88888855")
     panel.toolbar.stylesheets = [":host(.bk-inner) { background-color: transparent; }"]
     panel.axis.visible = False
     panel.grid.visible = False
-    panel.background_fill_color = panel.border_fill_color = None
-    panel.outline_line_color = "#88888855"
     return panel
 
 

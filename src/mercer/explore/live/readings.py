@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ...engine.arrays import as_numpy
+from ...engine.arrays import as_numpy, evenly
 from ...kernels import Kernel
 from ..compare.measures import BY_CONSTRUCTION, REFUTED
 from ..compare.verdict import findings
@@ -82,7 +82,7 @@ def certificate(space: LiveSpace, data: Explored) -> dict[str, Any]:
     """A bound for the inner products of the coordinates, on some rows; None without one."""
     if space.validity == REFUTED or space.kernel_map.correction_:
         return {"bound": None, "proven": False, "rows": 0}
-    some = np.linspace(0, len(data) - 1, min(CERTIFIED, len(data))).astype(int)
+    some = evenly(len(data), CERTIFIED)
     bound = np.asarray(as_numpy(space.kernel_map.error_bound(data.take(some))))
     size = float(np.sqrt(space.diagonal[some].max(initial=0.0)) ** 2) or 1.0
     return {

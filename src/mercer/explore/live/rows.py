@@ -10,8 +10,9 @@ from ...engine.arrays import as_numpy
 from ...estimators.preimage import preimage
 from ...kernels.points import is_frame
 from ..embeddings import PCA
+from ..plots.style import as_text
 from ..report.samples import thumbnails
-from .data import Explored, as_text
+from .data import Explored
 from .pictures import Plane
 from .scores import Judged
 from .space import LiveSpace

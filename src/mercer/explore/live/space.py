@@ -12,9 +12,9 @@ import numpy as np
 
 from ...engine.arrays import as_numpy
 from ...estimators.kernel_map import KernelMap
-from ...kernels import Kernel, check_mercer
+from ...kernels import Kernel
 from ...learn.leave_one_out import RidgePath
-from ..compare.measures import BY_CONSTRUCTION, NOT_REFUTED, REFUTED, longest_share
+from ..compare.measures import longest_share, validity_of
 from .data import Explored
 
 # Landmarks of the picture that follows the hand, and of the one that follows it a moment later.
@@ -57,12 +57,7 @@ class LiveSpace:
     @cached_property
     def validity(self) -> str:
         """Whether this is a kernel: "by construction", "not refuted" or "refuted"."""
-        kernel = self.kernel_map.kernel_
-        if self.kernel_map.correction_:
-            return REFUTED
-        if kernel.is_psd is True:
-            return BY_CONSTRUCTION
-        return NOT_REFUTED if check_mercer(kernel, self.tested) else REFUTED
+        return validity_of(self.kernel_map.kernel_, self.tested, self.kernel_map.correction_)
 
     @property
     def rank(self) -> int:

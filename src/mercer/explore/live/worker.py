@@ -39,8 +39,8 @@ class Worker:
         """Put a request into the queue; one that is merged takes the place of an older one."""
         with self._wake:
             if request.get("do") in MERGED:
-                same = [r for r in self._waiting if _same(r, request)]
-                for old in same:
+                what = (request["do"], request.get("knob"))
+                for old in [r for r in self._waiting if (r.get("do"), r.get("knob")) == what]:
                     self._waiting.remove(old)
             self._waiting.append(request)
             self._wake.notify()
@@ -87,7 +87,3 @@ class Worker:
     def _tell(self, update):
         for listener in list(self.listeners):
             listener(update)
-
-
-def _same(a, b):
-    return a.get("do") == b.get("do") and a.get("knob") == b.get("knob")

@@ -8,9 +8,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from ...engine.arrays import as_numpy
+from ...engine.checks import is_integer, is_number
 from ...estimators.kernel_map import KernelMap
 from ...kernels.adapters import KernelLike
-from ...kernels.base import is_integer, is_number
 from ...kernels.points import naming
 from ...kernels.types import Data
 from ..embeddings import DISCRIMINANT, PCA, Coordinates, available, embed
@@ -27,6 +27,7 @@ from .style import (
     quiet,
     share_of,
     target_of,
+    titled,
     two_names,
 )
 
@@ -165,8 +166,7 @@ class FeatureSpaceDisplay:
         if two_names(self.names) is not None:
             ax.set_xlabel(literally(self.names[0]), color="#4a4a4a")
             ax.set_ylabel(literally(self.names[1]), color="#4a4a4a")
-        if self.title is not None:
-            ax.set_title(literally(self.title), loc="left")
+        titled(ax, self.title)
         return self
 
     def _plot_classes(self, Z, strong, size, alpha, legend):

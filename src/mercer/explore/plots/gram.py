@@ -8,9 +8,9 @@ from sklearn.base import BaseEstimator
 
 from ...engine import tiles
 from ...engine.arrays import as_numpy
+from ...engine.checks import is_integer
 from ...kernels import as_kernel
 from ...kernels.adapters import KernelLike
-from ...kernels.base import is_integer
 from ...kernels.points import naming, take
 from ...kernels.types import Data
 from .style import (
@@ -22,6 +22,7 @@ from .style import (
     literally,
     numbers_of,
     target_of,
+    titled,
 )
 
 if TYPE_CHECKING:
@@ -131,8 +132,7 @@ class GramDisplay:
         if colorbar:
             bar = self.figure_.colorbar(self.image_, ax=ax, shrink=0.8)
             bar.outline.set_visible(False)
-        if self.title is not None:
-            ax.set_title(literally(self.title), loc="left")
+        titled(ax, self.title)
         return self
 
     def _keys(self):

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...engine.arrays import as_numpy, is_array
+from ...engine.checks import is_integer
 from ...estimators.kernel_map import KernelMap
-from ...kernels.base import is_integer
 from ...kernels.points import naming
 from ...kernels.types import Data
 from .style import (
@@ -20,6 +20,7 @@ from .style import (
     numbers_of,
     quiet,
     share_of,
+    titled,
     two_names,
 )
 
@@ -157,6 +158,5 @@ class ResidualDisplay:
         ax.set_xlabel(literally(across))
         ax.set_ylabel(literally(up))
         quiet(ax)
-        if self.title is not None:
-            ax.set_title(literally(self.title), loc="left")
+        titled(ax, self.title)
         return self

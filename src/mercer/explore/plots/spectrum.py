@@ -7,13 +7,13 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from ...engine.arrays import as_numpy
+from ...engine.checks import is_number
 from ...estimators.kernel_map import KernelMap
 from ...kernels.adapters import KernelLike
-from ...kernels.base import is_number
 from ...kernels.points import naming
 from ...kernels.types import Data
 from ..embeddings import eigenvalues
-from .style import COLOURS, axes_for, literally, numbers_of, pyplot, quiet, share_of
+from .style import COLOURS, axes_for, numbers_of, pyplot, quiet, share_of, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -116,6 +116,5 @@ class SpectrumDisplay:
         ax.set_xlabel("component", color="#4a4a4a")
         ax.set_ylabel("variance, %", color="#4a4a4a")
         quiet(ax)
-        if self.title is not None:
-            ax.set_title(literally(self.title), loc="left")
+        titled(ax, self.title)
         return self

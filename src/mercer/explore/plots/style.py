@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...kernels.base import is_number
+from ...engine.checks import is_number
 from ...kernels.points import naming
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ COLOURS = (
 SHAPES = ("o", "^", "s", "D", "v", "P", "X", "*")
 SEQUENTIAL = "cividis"  # read alike with and without colour vision
 MOST_IN_LEGEND = 24
-LONG_NUMBER = re.compile(r"\d+\.\d{5,}(e-?\d+)?")
+LONG_NUMBER = re.compile(r"\d+\.\d{5,}(e[+-]?\d+)?")
 
 
 def pyplot():
@@ -131,8 +131,26 @@ def quiet(ax):
     ax.tick_params(colors="#6a6a6a", labelsize="small")
 
 
+def titled(ax, title):
+    """The title, where there is one, above the left edge."""
+    if title is not None:
+        ax.set_title(literally(title), loc="left")
+
+
 def literally(text, longest=60):
     """User text as it is ($ starts mathematics in matplotlib), long numbers shortened."""
-    text = LONG_NUMBER.sub(lambda found: f"{float(found[0]):.4g}", str(text))
-    text = text if len(text) <= longest else text[: longest - 1] + "…"
-    return text.replace("$", r"\$")
+    return shortened(short_numbers(str(text)), longest).replace("$", r"\$")
+
+
+def shortened(text, longest):
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def short_numbers(text):
+    """The numbers of a kernel with four digits."""
+    return LONG_NUMBER.sub(lambda found: f"{float(found[0]):.4g}", text)
+
+
+def as_text(value):
+    """A value of a table or target as a person writes it."""
+    return f"{value:.4g}" if isinstance(value, (float, np.floating)) else str(value)

@@ -1,6 +1,5 @@
 """The page of a two-sample test: the answer, the columns, the rows, the witness and the space."""
 
-import re
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -9,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ...estimators.pca import KernelPCA
-from ..plots.style import COLOURS
+from ..plots.style import COLOURS, short_numbers, shortened
+from .template import quiet, rendered, require_bokeh, write_page
 
-HERE = Path(__file__).parent
 # Columns whose pairs are drawn, points drawn of each sample, rows listed of each.
 LEADING, POINTS, LISTED = 3, 600, 8
 GRID = 60
@@ -19,32 +18,21 @@ GRID = 60
 
 def write_difference(result: Any, path: Any, *, names: tuple[str, str] = ("X", "Y")) -> str:
     """Write one self-contained page about the result of a two-sample test of data frames."""
-    path = Path(path)
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"no folder {str(path.parent)!r} to write {path.name} into.")
-    path.write_text(difference_page(result, names), encoding="utf-8")
-    return str(path)
+    return write_page(difference_page(result, names), Path(path))
 
 
 def difference_page(result: Any, names: tuple[str, str]) -> str:
     """The page as text."""
-    try:
-        from bokeh.embed import components
-        from bokeh.resources import Resources
-        from jinja2 import Environment, FileSystemLoader
-    except ImportError:
-        raise ImportError("the page needs Bokeh: pip install 'mercer[report]'.") from None
+    require_bokeh()
     points = [result.samples.some_points(which, POINTS) for which in (0, 1)]
     models = {"space": space_figure(result, points, names)}
     fields = [WitnessField.of(result, points, pair) for pair in leading_pairs(result, points)]
     most = max([float(np.abs(field.values).max()) for field in fields], default=0.0) or 1.0
     for number, field in enumerate(fields):
         models[f"pair{number}"] = witness_figure(field, points, names, most)
-    script, divs = components(models)
-    template = Environment(loader=FileSystemLoader(HERE), autoescape=True).get_template(
-        "difference.html"
-    )
-    return template.render(
+    return rendered(
+        "difference.html",
+        models,
         title=f"{names[0]} and {names[1]}",
         result=result,
         headline=result.headline.replace("The samples", "The files"),
@@ -52,12 +40,8 @@ def difference_page(result: Any, names: tuple[str, str]) -> str:
         colours=COLOURS[:2],
         columns=result.columns,
         tables=[_cells(rows) for rows in result.rows(LISTED)],
-        divs=divs,
         pairs=[field.names for field in fields],
-        kernel=_short_numbers(repr(result.kernel)),
-        css=(HERE / "page.css").read_text(encoding="utf-8"),
-        bokeh=Resources(mode="inline", components=["bokeh"], minified=True).render(),
-        script=script,
+        kernel=short_numbers(repr(result.kernel)),
     )
 
 
@@ -163,7 +147,7 @@ def witness_figure(
         )
     _quiet(panel)
     panel.xaxis.axis_label, panel.yaxis.axis_label = (
-        f"{_few_letters(name)} (standardised)" for name in field.names
+        f"{shortened(name, 40)} (standardised)" for name in field.names
     )
     return panel
 
@@ -178,16 +162,8 @@ def _shades(colour, end):
 
 
 def _quiet(panel):
-    """Colours that are read on a light page and on a dark one, which shines through."""
-    panel.toolbar.logo = None
+    quiet(panel, "#88888866")
     panel.grid.visible = False
-    panel.background_fill_color = panel.border_fill_color = None
-    panel.outline_line_color = "#88888866"
-    for axis in panel.axis:
-        axis.axis_label_text_font_style = "normal"
-        axis.axis_label_text_color = axis.major_label_text_color = "#808080"
-        axis.axis_line_color = axis.major_tick_line_color = "#999999"
-        axis.minor_tick_line_color = None
     # Above the frame, where it hides no point.
     panel.add_layout(panel.legend[0], "above")
     panel.legend.orientation = "horizontal"
@@ -195,10 +171,6 @@ def _quiet(panel):
     panel.legend.label_text_color = "#808080"
     panel.legend.padding = panel.legend.margin = 0
     panel.legend.click_policy = "hide"
-
-
-def _few_letters(text, most=40):
-    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _cells(rows):
@@ -212,12 +184,7 @@ def _cells(rows):
 
 def _text(value):
     if not isinstance(value, (float, np.floating)):
-        return _few_letters(str(value))
+        return shortened(str(value), 40)
     number = float(value)
     # A column of integers with gaps is read as floats.
     return f"{number:.0f}" if number.is_integer() and abs(number) < 1e15 else f"{number:.4g}"
-
-
-def _short_numbers(text):
-    """Numbers of a kernel with four digits."""
-    return re.sub(r"\d+\.\d{4,}(e[+-]?\d+)?", lambda found: f"{float(found[0]):.4g}", text)

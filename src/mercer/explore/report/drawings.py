@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-import scipy.sparse.csgraph
 
 from ...kernels import GlobalAlignment, Kernel, OnColumns, SetOf, Signature
-from ...kernels.graphs import GraphKernel
+from ...kernels.graphs import GraphKernel, hops
 from ...kernels.paths import read_paths
 from ...kernels.points import is_frame
 from ..plots.style import COLOURS
@@ -94,7 +93,7 @@ def _graph(n, u, v, colour):
 def _layout(n, u, v):
     """Nodes in a plane, as far apart as there are edges between them (least stress, [MDS])."""
     arcs = scipy.sparse.csr_array((np.ones(len(u)), (u, v)), shape=(n, n))
-    D = scipy.sparse.csgraph.shortest_path(arcs, directed=False, unweighted=True)
+    D = hops(arcs)
     known = D[np.isfinite(D)]
     D[~np.isfinite(D)] = known.max() + 2
     J = np.eye(n) - 1 / n

@@ -12,7 +12,8 @@ from bokeh.models import (
 )
 from bokeh.plotting import figure
 
-from ..plots.style import classes_of, is_numeric_target, looks
+from ..plots.style import as_text, classes_of, is_numeric_target, looks
+from .template import quiet
 
 # matplotlib's shapes in Bokeh's words.
 SHAPES = {
@@ -57,7 +58,7 @@ def data_source(comparison, images, texts):
         "size": np.where(fitted, size / 2, size).astype(np.float32),
         "alpha": np.where(fitted, 0.35, 0.85).astype(np.float32),
         "edge": edges(comparison),
-        "label": [""] * len(comparison) if target is None else [_label(v) for v in target],
+        "label": [""] * len(comparison) if target is None else [as_text(v) for v in target],
         "text": texts,
         "row": comparison.rows.astype(np.int32),
     }
@@ -127,21 +128,14 @@ def residuals(comparison):
     panel.line(ends, ends, color="#888888", line_dash="dashed")
     panel.xaxis.axis_label = f"{comparison.target_name}, predicted for unseen rows"
     panel.yaxis.axis_label = comparison.target_name
-    panel.toolbar.logo = None
     _quiet(panel)
     return panel
 
 
 def _quiet(panel):
-    panel.background_fill_color = panel.border_fill_color = None
+    quiet(panel)
     panel.xgrid.visible = False
     panel.ygrid.grid_line_color = "#88888833"
-    panel.outline_line_color = None
-    for axis in panel.axis:
-        axis.axis_label_text_font_style = "normal"
-        axis.axis_label_text_color = axis.major_label_text_color = "#777777"
-        axis.axis_line_color = axis.major_tick_line_color = "#aaaaaa"
-        axis.minor_tick_line_color = None
 
 
 def appearance(target, n):
@@ -205,17 +199,12 @@ def scatter(number, space, source, shared_filter):
             limit=MOST_TIPS,
         )
     )
-    panel.toolbar.logo = None
+    quiet(panel, "#88888866")  # seen on white and on black
     panel.axis.ticker = []  # units of these axes mean nothing
     panel.axis.axis_line_color = None
+    panel.axis.axis_label_text_font_size = "11px"
     panel.xaxis.axis_label, panel.yaxis.axis_label = AXES[next(iter(space.embeddings))]
-    for axis in panel.axis:
-        axis.axis_label_text_font_style = "normal"
-        axis.axis_label_text_color = "#777777"
-        axis.axis_label_text_font_size = "11px"
     panel.grid.visible = False
-    panel.background_fill_color = panel.border_fill_color = None
-    panel.outline_line_color = "#88888866"  # seen on white and on black
     panel.min_border = 4
     return panel
 
@@ -251,7 +240,3 @@ def spectrum(number, space, longest):
 def everyone():
     """A filter that lets all points through until the page gives it a mask."""
     return BooleanFilter(name="shown")
-
-
-def _label(value):
-    return f"{value:.4g}" if isinstance(value, (float, np.floating)) else str(value)

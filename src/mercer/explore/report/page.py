@@ -10,8 +10,8 @@ import numpy as np
 from ...kernels.points import naming
 from ..plots.style import MOST_IN_LEGEND, as_comparison, classes_of, is_numeric_target, looks
 from .samples import described, seen_by, values_of
+from .template import HERE, rendered, require_bokeh, write_page
 
-HERE = Path(__file__).parent
 MOST_IN_CONFUSION = 20
 
 
@@ -22,23 +22,11 @@ def write_report(comparison, path=None, *, title="Kernels compared"):
         with naming("path"):
             path = Path(os.fspath(path))
     html = page(comparison, title)
-    if path is None:
-        return html
-    if path.is_dir():
-        raise IsADirectoryError(f"path {str(path)!r} is a folder: name a file in it.")
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"no folder {str(path.parent)!r} to write {path.name} into.")
-    path.write_text(html, encoding="utf-8")
-    return str(path)
+    return html if path is None else write_page(html, path)
 
 
 def page(comparison, title):
-    try:
-        from bokeh.embed import components
-        from bokeh.resources import Resources
-        from jinja2 import Environment, FileSystemLoader
-    except ImportError:
-        raise ImportError("the page needs Bokeh: pip install 'mercer[report]'.") from None
+    require_bokeh()
     from . import figures
 
     images, texts = described(comparison, seen_by(comparison))
@@ -56,9 +44,9 @@ def page(comparison, title):
     unseen = comparison.task == "numbers" and comparison.spaces[0].predicted is not None
     if unseen:
         models["residuals"] = figures.residuals(comparison)
-    script, divs = components(models)
-    template = Environment(loader=FileSystemLoader(HERE), autoescape=True).get_template("page.html")
-    return template.render(
+    return rendered(
+        "page.html",
+        models,
         title=title,
         comparison=comparison,
         records=list(zip(comparison.spaces, comparison.records())),
@@ -72,11 +60,7 @@ def page(comparison, title):
         version=version("mercer"),
         legend=_legend(comparison),
         scale=_scale(comparison),
-        divs=divs,
         mean=lambda folds: float(np.mean(folds)),
-        css=(HERE / "page.css").read_text(encoding="utf-8"),
-        bokeh=Resources(mode="inline", components=["bokeh"], minified=True).render(),
-        script=script,
         settings=_in_script(_settings(comparison, figures)),
         javascript=(HERE / "page.js").read_text(encoding="utf-8"),
     )

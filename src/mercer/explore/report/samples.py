@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse
 
 from ...kernels.points import is_frame
+from ..plots.style import as_text, shortened
 from . import drawings
 
 # Longest side of a thumbnail in pixels; the page enlarges it.
@@ -41,7 +42,7 @@ def described(comparison, kernel=None):
         return thumbnails(shown), [""] * n
     if isinstance(shown, np.ndarray) and shown.ndim == 2:
         return None, _values(shown, [f"x{i}" for i in range(shown.shape[1])])
-    return None, [_short(str(item)) for item in shown]
+    return None, [shortened(str(item), LONGEST_TEXT) for item in shown]
 
 
 def seen_by(comparison):
@@ -76,7 +77,7 @@ def _plain(value):
         return float(f"{value:.6g}") if np.isfinite(value) else None
     if value is None or value is np.nan:
         return None
-    return value if isinstance(value, str) else _short(str(value))
+    return value if isinstance(value, str) else shortened(str(value), LONGEST_TEXT)
 
 
 def thumbnails(images):
@@ -106,11 +107,8 @@ def _pixels(shown, shape):
 def _values(rows, names):
     """ "name: value" for the first columns."""
     more = f"\n… {rows.shape[1] - MOST_VALUES} more" if rows.shape[1] > MOST_VALUES else ""
-    return [
-        "\n".join(f"{_short(name, 30)}: {_value(v)}" for name, v in zip(names, row[:MOST_VALUES]))
-        + more
-        for row in rows
-    ]
+    first = [shortened(name, 30) for name in names[:MOST_VALUES]]
+    return ["\n".join(f"{n}: {_value(v)}" for n, v in zip(first, row)) + more for row in rows]
 
 
 def _sparse_values(row):
@@ -121,8 +119,4 @@ def _sparse_values(row):
 
 
 def _value(value):
-    return f"{value:.4g}" if isinstance(value, (float, np.floating)) else _short(str(value), 60)
-
-
-def _short(text, longest=LONGEST_TEXT):
-    return text if len(text) <= longest else text[: longest - 1] + "…"
+    return shortened(as_text(value), 60)

@@ -11,7 +11,7 @@ from functools import singledispatch
 import numpy as np
 import scipy.sparse
 
-from ...engine.arrays import as_numpy, is_array, solve_triangular
+from ...engine.arrays import as_host, solve_triangular
 from ...estimators.discriminant import KernelDiscriminant
 from ...estimators.kernel_map import KernelMap
 from ...estimators.kernelized import Kernelized
@@ -232,7 +232,7 @@ def _proba(linear, binary):
 
 def host(value):
     """An array of any backend as NumPy's, numbers in double precision."""
-    array = np.asarray(as_numpy(value) if is_array(value) else value)
+    array = np.asarray(as_host(value))
     return array.astype(np.float64) if array.dtype == np.float32 else array
 
 

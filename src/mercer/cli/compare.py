@@ -1,0 +1,190 @@
+"""`mercer compare` and `mercer demo`: kernels on your data, or on handwritten digits."""
+
+import shlex
+import sys
+import webbrowser
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..explore.compare import compare_kernels
+from ..explore.compare.baselines import BOOSTING
+from ..export.files import save
+from . import demo as demo_data
+from . import files, output
+from .errors import BadInput
+from .options import (
+    TABLE,
+    Encoding,
+    ImageShape,
+    Json,
+    Kernels,
+    Matrix,
+    MaxPoints,
+    Scale,
+    Sep,
+    Target,
+    Task,
+    kernels_of,
+)
+
+DEMO_EPILOG = (
+    "Examples:\n\n  mercer demo\n\n  mercer demo --data mnist\n\n"
+    "  mercer demo --data mnist.npz -o out"
+)
+EPILOG = (
+    "Examples:\n\n"
+    "  mercer compare iris.csv --target species\n\n"
+    "  mercer compare data.parquet -t label -k 'RBF(0.1)' -k 'Polynomial(2) + Linear()'\n\n"
+    "  mercer compare dna.csv -t promoter -k 'Spectrum(3)' -k 'Spectrum(5)'\n\n"
+    "  mercer compare cities.csv --matrix distance\n\n"
+    "  mercer compare data.csv -t price --json > result.json"
+)
+
+
+def demo(
+    folder: Annotated[
+        Path, typer.Option("--out", "-o", help="Folder for the page and the picture.")
+    ] = Path("mercer-demo"),
+    data: Annotated[
+        str,
+        typer.Option(help="'digits' (bundled), 'mnist' (downloaded once) or a local mnist.npz."),
+    ] = "digits",
+    json: Json = False,
+):
+    """Show three kernels on handwritten 2, 4 and 7, and why one of them fails."""
+    X, y, shape = demo_data.digits() if data == "digits" else demo_data.mnist(data)
+    kernels = demo_data.kernels(X.shape[1])
+    # Learning from few shows what a space is worth; from many, all are good at small digits.
+    few: dict[str, Any] = {"cv": 8, "train_size": 60} if data == "digits" else {"cv": 3}
+    if not json:
+        output.say(f"{len(X)} handwritten digits 2, 4 and 7, {shape[0]} x {shape[1]} pixels.")
+        output.say("k1 = <x, z>^9 on pixels from 0 to 1;  k2 = ((<2x-1, 2z-1> + 1) / 2)^9;  RBF.\n")
+    with output.progress(json) as callback:
+        comparison = compare_kernels(X, y, kernels, image_shape=shape, callback=callback, **few)
+    folder.mkdir(parents=True, exist_ok=True)
+    written = _write(
+        comparison, folder / "report.html", folder / "report.png", None, "Digits 2, 4, 7"
+    )
+    _finish(comparison, written, [], json)
+
+
+def compare(
+    file: Annotated[Path, typer.Argument(help=TABLE)],
+    target: Target = None,
+    kernel: Kernels = None,
+    matrix: Matrix = None,
+    scale: Scale = "auto",
+    task: Task = "auto",
+    page: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path(
+        "report.html"
+    ),
+    png: Annotated[Path | None, typer.Option(help="Also write a picture.")] = None,
+    table: Annotated[
+        Path | None, typer.Option(help="Also write the table: .csv, .tsv or .parquet.")
+    ] = None,
+    image_shape: ImageShape = None,
+    cv: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
+    max_points: MaxPoints = 2000,
+    sep: Sep = None,
+    encoding: Encoding = None,
+    save_to: Annotated[
+        Path | None, typer.Option("--save", help="Also fit and save the best model: model.mercer.")
+    ] = None,
+    open_page: Annotated[bool, typer.Option("--open", help="Show the page in a browser.")] = False,
+    json: Json = False,
+):
+    """Compare kernels on your data: a ranked table, a verdict, a page and a model to use."""
+    kernels = kernels_of(kernel, matrix)
+    for path in filter(None, (page, png, table, save_to)):
+        files.check_folder(path)
+    if save_to is not None and target is None:
+        raise BadInput("--save needs --target: without one there is no model to save.")
+    data = files.read(
+        file,
+        target=target,
+        matrix=matrix,
+        scale=scale,
+        kernels=list((kernels or {}).values()),
+        image_shape=files.shape_of(image_shape),
+        sep=sep,
+        encoding=encoding,
+    )
+    if not json:
+        output.notes(data.notes)
+    with output.progress(json) as callback:
+        comparison = compare_kernels(
+            data.X,
+            data.y,
+            kernels or data.kernels,
+            task=task,
+            cv=cv,
+            samples=data.shown,
+            image_shape=data.image_shape,
+            max_points=max_points,
+            encoder=data.encoder,
+            target_name=target,
+            callback=callback,
+        )
+    comparison.notes[:0] = data.notes
+    comparison.command = _command()
+    title = "standard input" if str(file) == "-" else file.name
+    if save_to is not None:
+        _save(comparison, save_to)
+    written = _write(comparison, page, png, table, f"Kernels on {title}")
+    if save_to is not None:
+        written["model"] = str(save_to)
+    _finish(comparison, written, data.notes, json)
+    if open_page:
+        webbrowser.open(page.resolve().as_uri())
+
+
+def _write(comparison, page, png, table, title):
+    written = {"page": comparison.to_html(page, title=title)}
+    if png is not None:
+        import matplotlib
+
+        matplotlib.use("Agg")
+        display = comparison.plot()
+        display.figure_.savefig(png, dpi=110)
+        matplotlib.pyplot.close(display.figure_)
+        written["picture"] = str(png)
+    if table is not None:
+        files.write(comparison.table.reset_index(), table)
+        written["table"] = str(table)
+    return written
+
+
+def _save(comparison, path):
+    """The best model; the best kernel where that is a model of boosted trees."""
+    name = comparison.best
+    if name == BOOSTING:
+        name = comparison.spaces[0].name
+        comparison.notes.append(
+            f"{Path(path).name} contains {name}, the best kernel. {BOOSTING} predicts better here, "
+            "but mercer cannot save boosted trees; the code below makes that model."
+        )
+    save(comparison.best_model(name), path)
+
+
+def _finish(comparison, written, already_said, json):
+    if json:
+        output.as_json(output.summary(comparison, written))
+        return
+    output.notes([note for note in comparison.notes if note not in already_said])
+    output.report(comparison)
+    output.out.print()
+    if comparison.task is not None:
+        output.out.print("To use it in Python:", style="bold")
+        output.out.print(comparison.code(), markup=False, soft_wrap=True)
+        output.out.print()
+    for what, path in written.items():
+        output.out.print(
+            f"{what.capitalize()}: {Path(path).resolve()}", markup=False, soft_wrap=True
+        )
+
+
+def _command():
+    """The command as it was typed, for the page."""
+    return "mercer " + shlex.join(sys.argv[1:])

@@ -1,0 +1,118 @@
+"""`mercer map`: coordinates of a table, with a bound for their error."""
+
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import pandas as pd
+import typer
+
+from ..engine.arrays import evenly
+from ..estimators.kernel_map import KernelMap
+from . import files, output
+from .errors import BadInput
+from .options import TABLE, Encoding, Json, Matrix, Scale, Sep, kernels_of
+
+EPILOG = (
+    "Examples:\n\n"
+    "  mercer map data.csv -o coordinates.parquet -k 'RBF(0.1)'\n\n"
+    "  mercer map data.csv -o coordinates.csv -k 'Matern()' --max-rank 50"
+)
+# Rows that the certificate is evaluated on, all against all.
+CERTIFIED = 500
+
+
+def map_(
+    file: Annotated[Path, typer.Argument(help=TABLE)],
+    out: Annotated[
+        Path, typer.Option("--output", "-o", help="Coordinates: .parquet, .csv or .tsv.")
+    ],
+    kernel: Annotated[str, typer.Option("--kernel", "-k", help="The kernel.")] = "RBF()",
+    target: Annotated[
+        str | None,
+        typer.Option("--target", "-t", help="A column to copy into the result."),
+    ] = None,
+    matrix: Matrix = None,
+    scale: Scale = "auto",
+    max_rank: Annotated[
+        int | None, typer.Option(min=1, help="The largest number of coordinates.")
+    ] = None,
+    tol: Annotated[
+        float | None,
+        typer.Option(help="Largest relative residual of a row."),
+    ] = None,
+    basis: Annotated[
+        str, typer.Option(help="Kind of coordinates: cholesky, eigen, symmetric, closed or auto.")
+    ] = "cholesky",
+    indefinite: Annotated[
+        str, typer.Option(help="If the similarity is not a kernel: raise, clip, flip or shift.")
+    ] = "raise",
+    sep: Sep = None,
+    encoding: Encoding = None,
+    json: Json = False,
+):
+    """Write coordinates whose inner products are the kernel, with a bound for their error."""
+    kernels = kernels_of(
+        [kernel] if matrix is None else [kernel] if kernel != "RBF()" else None, matrix
+    )
+    (name, chosen), *_ = kernels.items()
+    files.check_folder(out)
+    if target is not None and re.fullmatch(r"phi\d+|residual", target):
+        raise BadInput(
+            f"--target {target} has the name of a column of coordinates; rename it in {file.name}."
+        )
+    data = files.read(
+        file,
+        target=target,
+        matrix=matrix,
+        scale=scale,
+        kernels=[chosen],
+        sep=sep,
+        encoding=encoding,
+    )
+    X = data.numbers()
+    options: dict[str, Any] = {"basis": basis, "indefinite": indefinite}  # fit checks them
+    kernel_map = KernelMap(chosen, max_rank=max_rank, tol=tol, **options)
+    with output.progress(json) as callback:
+        callback(0, 1, f"the map of {name}")
+        Phi = kernel_map.fit_transform(X)
+    frame = pd.DataFrame(Phi, columns=[f"phi{j}" for j in range(Phi.shape[1])])
+    residual, bound = _certificate(kernel_map, X, data.gram, Phi)
+    frame["residual"] = residual
+    if data.y is not None:
+        frame.insert(0, target or "target", data.y)
+    files.write(frame, out)
+    facts = {
+        "kernel": repr(kernel_map.kernel_),
+        "rows": len(frame),
+        "rank": int(kernel_map.rank_),
+        "max_residual": float(kernel_map.max_residual_),
+        "error_bound": bound,
+        "file": str(out),
+        "notes": data.notes,
+    }
+    if json:
+        output.as_json(facts)
+        return
+    output.notes(data.notes)
+    output.out.print(f"{len(frame)} rows, {kernel_map.rank_} coordinates: {out}", markup=False)
+    output.out.print(
+        f"Largest residual {kernel_map.max_residual_:.2g}; inner products of coordinates differ "
+        f"from the kernel by at most {bound:.2g} (certified on {min(len(frame), CERTIFIED)} rows).",
+        markup=False,
+    )
+
+
+def _certificate(kernel_map, X, gram, Phi):
+    """rho^2 of every row, and the largest certified error over pairs of at most CERTIFIED rows."""
+    n = len(Phi)
+    rows = evenly(n, CERTIFIED)
+    if gram:
+        diagonal = np.diagonal(X)
+        residual = kernel_map.residual(X, diag=diagonal)
+        bound = kernel_map.error_bound(X[rows], diag=diagonal[rows])
+    else:
+        residual = kernel_map.residual(X)
+        bound = kernel_map.error_bound(X.iloc[rows] if hasattr(X, "iloc") else X[rows])
+    return np.asarray(residual), float(np.max(bound))

@@ -1,0 +1,199 @@
+"""Which space: what the options ask for, what the kernel has, and what fits the memory.
+
+Held points are factored as a whole. Where their coordinates would not fit, landmarks of a sample
+are where passes over all rows begin.
+"""
+
+import numbers
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from ..engine import tiles
+from ..engine.arrays import as_numpy, eps_of, itemsize, namespace, on_device_of
+from ..engine.checks import check_one_of, is_count, is_number
+from ..engine.memory import MemoryLimitError, budget, columns_that_fit, matrix, readable
+from ..kernels import NotPSDError
+from ..kernels import points as pts
+from ..kernels.hashing import numbered
+from ..rows import gather
+from ..rows.held import HeldRows
+from .cholesky import factorize, matrix_fits
+from .corrected import Corrected
+from .grow import default_tol, sample_factor
+from .indefinite import OPTIONS, corrected, symmetrised, value_eps
+from .own_features import OwnFeatures
+from .sparse_features import SparseFeatures
+
+BASES = ("cholesky", "eigen", "symmetric", "closed", "fourier", "auto")
+PIVOTS = ("greedy", "random", "uniform")
+# Rows of the sample on which a kernel of unknown validity is tested.
+TESTED = 2000
+
+
+@dataclass(frozen=True)
+class MapOptions:
+    """How a map is fitted: the parameters of KernelMap other than the kernel."""
+
+    basis: str = "cholesky"
+    max_rank: int | None = None
+    tol: float | None = None
+    pivots: str = "greedy"
+    center: bool = False
+    append_residual: bool = False
+    indefinite: str = "raise"
+    n_jobs: int | None = None
+    seed: int | None = None  # None: a fixed one, where the choice does not matter
+    memory_limit: Any = None
+    verbose: bool = False
+    box: Any = None  # of Fourier coordinates; None: that of the rows, and a margin
+
+    def check(self) -> None:
+        """Refuse options that make no sense, before any work."""
+        for name, options in (("basis", BASES), ("pivots", PIVOTS), ("indefinite", OPTIONS)):
+            check_one_of(name, getattr(self, name), options)
+        if not isinstance(self.append_residual, (bool, np.bool_)):
+            raise ValueError(
+                f"append_residual must be True or False, got {pts.short(self.append_residual)}."
+            )
+        if self.max_rank is not None and not (is_count(self.max_rank) and self.max_rank >= 1):
+            raise ValueError(f"max_rank must be a positive integer or None, got {self.max_rank!r}.")
+        if self.n_jobs is not None and (
+            not isinstance(self.n_jobs, numbers.Integral) or self.n_jobs == 0
+        ):
+            raise ValueError(
+                f"n_jobs must be a number of threads (-1: all) or None, got {self.n_jobs!r}."
+            )
+        if self.tol is not None and not (is_number(self.tol) and 0 <= self.tol < 1):
+            raise ValueError(f"tol must be a number from 0 to below 1 or None, got {self.tol!r}.")
+        if self.box is not None and self.basis != "fourier":
+            raise ValueError(
+                f"box belongs to basis='fourier', got basis={self.basis!r}: leave it out, other "
+                "maps hold everywhere."
+            )
+
+    def rng(self) -> np.random.Generator:
+        return np.random.default_rng(0 if self.seed is None else self.seed)
+
+    @property
+    def copies(self) -> int:
+        """Arrays of coordinates that a fit holds at once: the factor's and the result's; to rotate
+        them takes centred and rotated ones, and the work space of LAPACK."""
+        return {"eigen": 8, "symmetric": 12}.get(self.basis, 2)
+
+    @property
+    def needs_sums(self) -> bool:
+        """Whether mean or eigenvectors are needed, which sums over all rows give."""
+        return self.basis == "eigen" or self.center
+
+    def needs_all_rows(self, kernel) -> bool:
+        """Whether the fit must hold all rows at once."""
+        corrects = self.indefinite != "raise" and not kernel.is_proven
+        return self.basis == "symmetric" or self.pivots != "greedy" or corrects
+
+
+def space_of(kernel, points, options):
+    """(space, coordinates, residuals rho^2, correction) of the training points."""
+    if _basis_for(kernel, points, options) == "closed":
+        return *_own_space(kernel, points, options), np.zeros(points.shape[0]), None
+    try:
+        fit = factorize(
+            kernel,
+            points,
+            tol=options.tol,
+            max_rank=options.max_rank,
+            pivots=options.pivots,
+            rng=options.rng(),
+            memory_limit=options.memory_limit,
+            copies=options.copies,
+            n_jobs=options.n_jobs,
+            verbose=options.verbose,
+        )
+    except NotPSDError:
+        if options.indefinite == "raise":
+            raise
+        return _corrected_space(kernel, points, options)
+    return fit.factor, fit.F, fit.residuals, None
+
+
+def _own_space(kernel, points, options):
+    """The kernel's own features, and the coordinates of the training points in them."""
+    own, n = OwnFeatures(kernel, points), points.shape[0]
+    if not scipy.sparse.issparse(own.example):
+        own.check_memory(n, options.memory_limit)
+        return own, own.coordinates(points)
+    F = kernel.features(points)
+    sparse = SparseFeatures(kernel, points, F)
+    sparse.check_memory(n, options.memory_limit, dense=options.needs_sums)
+    return sparse, numbered(F, sparse.columns)
+
+
+def _corrected_space(kernel, points, options):
+    n, limit = points.shape[0], budget(options.memory_limit, points)
+    needed = matrix(n, copies=6)
+    if needed > limit:
+        raise MemoryLimitError(
+            f"indefinite={options.indefinite!r} needs all eigenvalues of the {n} x {n} matrix, "
+            f"{readable(needed)}; memory_limit allows {readable(limit)}. Fit on fewer "
+            "points, or raise memory_limit."
+        )
+    K = tiles.evaluate(kernel, points, n_jobs=options.n_jobs)
+    values = as_numpy(K).astype(np.float64)
+    eps = value_eps(values, eps_of(K))
+    F, W, summary = corrected(symmetrised(kernel, values, eps), options.indefinite)
+    r = F.shape[1] if options.max_rank is None else options.max_rank
+    left = (F[:, r:] ** 2).sum(axis=1)
+    # In double precision whatever the data: weights of small eigenvalues cancel.
+    F, W = (on_device_of(A[:, :r], K, dtype=namespace(K).float64) for A in (F, W))
+    space = Corrected(kernel, kernel.landmarks(points, np.arange(n)), W, np.arange(n))
+    return space, F, left, summary
+
+
+def _basis_for(kernel, points, options):
+    if options.basis != "auto":
+        return options.basis
+    width = points.shape[1] if getattr(points, "ndim", 1) == 2 else None
+    dimension = kernel.explicit_dim(width)
+    most = points.shape[0] if options.max_rank is None else min(points.shape[0], options.max_rank)
+    return "closed" if dimension is not None and dimension < most else "cholesky"
+
+
+def sampled_space(kernel, points, options):
+    """Landmarks of a sample where the coordinates of all points would not fit; else None."""
+    n = points.shape[0]
+    if n <= 2 * gather.SAMPLE or options.needs_all_rows(kernel) or kernel.kind == "gram":
+        return None
+    if _basis_for(kernel, points, options) == "closed":
+        return None
+    like, limit = tiles.allocate(points, (1, 1)), budget(options.memory_limit, points)
+    most = columns_that_fit(n, limit, itemsize(like), options.copies)
+    whole = matrix_fits(kernel, like, n, limit, options.copies)
+    if whole or min(n, options.max_rank or n) <= most:
+        return None
+    sample = HeldRows(points).sample(gather.SAMPLE, options.rng())
+    refute_by_sample(kernel, sample.points)
+    space = space_of_sample(kernel, sample, options)
+    # All rows have a somewhat larger rank than the sample.
+    return None if 1.5 * space.rank <= most else space
+
+
+def refute_by_sample(kernel, points):
+    """A kernel of unknown validity is refuted here, if a sample can refute it."""
+    if not kernel.is_proven:
+        factorize(kernel, pts.take(points, np.arange(min(TESTED, points.shape[0]))))
+
+
+def space_of_sample(kernel, sample, options):
+    if _basis_for(kernel, sample.points, options) == "closed":
+        return OwnFeatures(kernel, sample.points)
+    return sample_factor(
+        kernel,
+        sample.points,
+        sample.positions,
+        tol=default_tol(sample.points, options.tol),
+        max_rank=options.max_rank,
+        n_jobs=options.n_jobs,
+        verbose=options.verbose,
+    )
