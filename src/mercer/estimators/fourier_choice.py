@@ -1,6 +1,7 @@
 """Whether "auto" takes form "fourier": where it is clearly cheapest, at the same accuracy."""
 
 import importlib.util
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,6 +19,10 @@ from .ridge_by_fourier import ByFourier, solve_by_fourier
 LEAST_ROWS, CLEARLY = 4000, 2.0
 # Frequencies, in all columns, up to which the better of two accuracies is aimed at.
 MOST_FOR_DIGITS = 2e6
+# Eight digits are planned with some to spare: outside of the rows, errors are larger.
+SPARE = 0.1
+# Products after which "auto" gives up: the plan was made for fewer.
+MOST_PRODUCTS = 200
 # Seconds of one core for one value of a kernel, and for one pair of rows in quick iterations.
 VALUE, PAIR = 5e-9, 4e-8
 # Rows whose rank says what a map would cost.
@@ -83,9 +88,10 @@ def _first(kernel, points, n_targets, alpha, aims, most_seconds=np.inf, most=np.
     """The plan of the first aim that takes no more seconds, frequencies and memory than it may."""
     extent = Extent.of(points)
     for aim in aims:
-        plan = plan_fourier(kernel, extent, points.shape[0], n_targets, alpha, aim, most_seconds)
+        finer = SPARE * aim if aim <= QUICK_TOL else aim
+        plan = plan_fourier(kernel, extent, points.shape[0], n_targets, alpha, finer, most_seconds)
         if plan is not None and plan.frequencies <= most and plan.bytes <= budget(None):
-            return plan
+            return replace(plan, aim=aim)
     return None
 
 

@@ -35,8 +35,9 @@ from .ridge_iterative import FEW, upper_variance
 
 # Rows at which the residual is computed with the kernel itself.
 CHECKED = 64
-# Corrections of the residual, each by this factor; and times that the map is refined.
-CORRECTIONS, REDUCTION, REFINEMENTS = 4, 1e-4, 2
+# The first solution is found to this accuracy, which rounding leaves room for; then the residual is
+# corrected, each time by the second factor. And how often the map is refined.
+FIRST, REDUCTION, CORRECTIONS, REFINEMENTS = 1e-7, 1e-4, 4, 2
 # The residual in Fourier coordinates is to be this share of what is aimed at.
 SHARE = 0.1
 # Coordinates of all solves together that standard deviations are worth.
@@ -103,7 +104,7 @@ def _solved(kernel, points, T, alphas, weights, extent, plan, max_iter):
         a,
         images,
         residuals / np.where(scales > 0, scales, 1.0),
-        system.error_norms(kernel, T, a, s),
+        system.error_norms(T, a, s),
         plan.aim,
         steps,
     )
@@ -129,7 +130,7 @@ class DualSystem:
                 self.equations,
                 B,
                 self.alphas,
-                tol=min(SHARE * tol, REDUCTION) if correction == 0 else REDUCTION,
+                tol=FIRST if correction == 0 else REDUCTION,
                 max_iter=self.max_iter,
             )
             steps += found.n_iter
@@ -142,11 +143,11 @@ class DualSystem:
                 np.where(better, mine, kept)
                 for mine, kept in ((new, a), (new_images, images), (left, s))
             )
-            if np.all(~better | (now <= SHARE * tol * scales)):
+            if not found.converged or np.all(~better | (now <= SHARE * tol * scales)):
                 break
         return a, images, s, steps
 
-    def error_norms(self, kernel, T, a, s) -> np.ndarray:
+    def error_norms(self, T, a, s) -> np.ndarray:
         """|f - f*| at most, from the residual s with Phi Phi' and the error of the map."""
         size = float(np.sum(self.space.amplitudes**2)) + self.space.unseen
         error = self.space.error + self.space.rounding(size)

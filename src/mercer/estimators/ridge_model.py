@@ -27,7 +27,13 @@ from ..solve.quick import solved_quickly
 from ..solve.system import double_like
 from ..space import Landmarks, factorize
 from .base import on_fitted, validated_points
-from .fourier_choice import by_fourier, cheaper_plan, may_be_cheapest, plan_asked_for
+from .fourier_choice import (
+    MOST_PRODUCTS,
+    by_fourier,
+    cheaper_plan,
+    may_be_cheapest,
+    plan_asked_for,
+)
 from .fourier_expansion import FourierExpansion
 from .kernel_map import KernelMap
 from .map_method import MapMethod, functions
@@ -210,7 +216,8 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
             return None
         alphas = self._alphas_of_sample(kernel, points, T, weights)
         try:
-            found = by_fourier(kernel, points, T, alphas, weights, plan, self.max_iter)
+            most = min(self.max_iter, MOST_PRODUCTS)
+            found = by_fourier(kernel, points, T, alphas, weights, plan, most)
         except MemoryLimitError:
             return None
         if not found.converged:
