@@ -61,7 +61,6 @@ ESTIMATORS = [
     Kernelized(KNeighborsClassifier()),
     Kernelized(Ridge(), KernelMap(RBF(0.1), basis="eigen", center=True)),
     KernelDiscriminant(),
-    KernelDiscriminant(kernel=KernelMap(basis="eigen")),
     KernelDiscriminant(kernel=RBF(0.1), form="iterative"),
     KernelRidge(kernel=RBF(0.1)),
     KernelRidge(kernel=RBF(0.1), form="primal"),

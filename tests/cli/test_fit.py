@@ -61,10 +61,13 @@ def test_classes_get_probabilities(houses, capsys):
         (["fit", "old.csv", "-t", "price", "--task", "guess"], "--task must be"),
         (["fit", "gone.csv", "-t", "price"], "does not exist"),
         (["predict", "gone.mercer", "new.csv"], "does not exist"),
+        (["fit", "flat.csv", "-t", "price"], "the target 'price' is 2.5 in all 20 rows"),
+        (["fit", "flat.csv", "-t", "town"], "the target 'town' is Oslo in all 20 rows"),
     ],
 )
 def test_bad_input_is_one_line(houses, capsys, monkeypatch, arguments, message):
     monkeypatch.chdir(houses)
+    pd.DataFrame({"size": range(20), "town": "Oslo", "price": 2.5}).to_csv("flat.csv", index=False)
     monkeypatch.setattr("sys.argv", ["mercer", *arguments])
     assert run() == 2
     assert message in " ".join(capsys.readouterr().err.split())

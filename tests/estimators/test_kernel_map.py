@@ -371,7 +371,7 @@ def gram_matrices(rng, n):
 
 
 @pytest.mark.parametrize("options", [{}, {"max_rank": 5}, {"max_rank": 40}, {"tol": 1e-6}])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_gram_matrix_is_never_refused(seed, options):
     rng = np.random.default_rng(seed)
     for n in (1, 2, 7, 50):

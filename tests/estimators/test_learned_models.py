@@ -82,6 +82,20 @@ def test_ranks_are_taken_where_they_help_and_nowhere_else(rng, tmp_path):
     assert given.encoder_.transform(X).shape == (250, 2)
 
 
+def test_single_values_are_taken_where_they_help_and_nowhere_else(rng, tmp_path):
+    X = np.column_stack([rng.integers(0, 8, size=400), rng.normal(size=400)])
+    jumps = rng.permutation(np.arange(8.0))[X[:, 0].astype(int)] + X[:, 1]
+    by_value = KernelRegressor(n_rounds=2).fit(X[:200], jumps[:200])
+    assert len(by_value.encoder_.level_outputs_) == 8
+    assert by_value.feature_importances_.shape == (2,)
+    assert by_value.score(X[200:], jumps[200:]) > 0.99
+    save(by_value, tmp_path / "model.mercer")
+    assert_array_equal(load(tmp_path / "model.mercer").predict(X), by_value.predict(X))
+    noise = 0.3 * rng.normal(size=200)
+    smooth = KernelRegressor(n_rounds=2).fit(X[:200], X[:200].sum(axis=1) + noise)
+    assert not len(smooth.encoder_.level_outputs_)
+
+
 def test_several_targets_are_scaled_each(friedman):
     X, y = friedman[0][:100], friedman[1][:100]
     both = np.column_stack([y, 1000 * y])

@@ -67,7 +67,7 @@ def test_arrays_that_hypothesis_makes(subject, tally):
     """Values of any kind, made smaller until the fault is plain."""
 
     @settings(
-        max_examples=25 * ROUNDS,
+        max_examples=16 * ROUNDS,
         derandomize=SEED == 0,
         suppress_health_check=list(HealthCheck),
         database=None,

@@ -113,6 +113,10 @@ def test_arrays_of_other_libraries_give_the_same_kernel(xp, rng):
         ({"alphas": [0.0, 1.0]}, "alphas"),
         ({"n_rounds": -1}, "n_rounds"),
         ({"max_landmarks": 0}, "max_landmarks"),
+        (
+            {"kernel": sum(RBF(1 + i) for i in range(1000))},
+            "expression of 2001 kernels.*at most 200",
+        ),
     ],
 )
 def test_bad_input_is_named(rng, change, message):

@@ -55,7 +55,8 @@ def test_level_by_a_small_simulation():
     for seed in range(100):
         rng = np.random.default_rng(seed)
         x, y = rng.normal(size=(20, 1)), rng.normal(size=(20, 2))
-        alarms += independence_test(x, y, n_permutations=19, random_state=seed, level=0.2).differs
+        options = {"scales": [0.5, 2.0], "n_permutations": 19, "level": 0.2}
+        alarms += independence_test(x, y, random_state=seed, **options).differs
     assert 6 <= alarms <= 36  # 20 are expected; 4 standard deviations
 
 

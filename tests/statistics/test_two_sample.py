@@ -90,7 +90,8 @@ def test_level_by_a_small_simulation():
     for seed in range(200):
         rng = np.random.default_rng(seed)
         X, Y = rng.normal(size=(20, 2)), rng.normal(size=(15, 2))
-        alarms += two_sample_test(X, Y, n_permutations=39, random_state=seed, level=0.2).differs
+        options = {"scales": [0.5, 2.0], "n_permutations": 39, "level": 0.2}
+        alarms += two_sample_test(X, Y, random_state=seed, **options).differs
     assert 20 <= alarms <= 62  # 40 are expected; 4 standard deviations
 
 

@@ -146,7 +146,11 @@ def _split(frame, target, notes):
     X = frame.drop(columns=target)
     if X.shape[1] == 0:
         raise BadInput(f"the table has no column besides the target {target!r}.")
-    return X, frame[target].to_numpy()
+    y = frame[target].to_numpy()
+    if (y == y[0]).all():
+        rows = "its only row" if len(y) == 1 else f"all {len(y)} rows"
+        raise BadInput(f"the target {target!r} is {y[0]} in {rows}: there is nothing to learn.")
+    return X, y
 
 
 def _task(y, task):

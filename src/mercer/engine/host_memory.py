@@ -47,7 +47,7 @@ def _groups(membership: str, groups: Path) -> list[tuple[Path, tuple[str, str, s
 
     Inside a container they are usually the root alone.
     """
-    found = []
+    found: list[tuple[Path, tuple[str, str, str]]] = []
     for line in membership.splitlines():
         _, controllers, path = line.split(":", 2)
         if controllers == "":

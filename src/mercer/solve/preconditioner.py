@@ -145,9 +145,11 @@ class Preconditioner:
         Where the rows of F are: landmarks then come from a sample of the points.
     like : array of shape (n, n_targets), for a kernel centred in feature space
         In the kind of the vectors; None: not centred.
+    landmarks : Fit or None
+        What `factorize` found for these points before; None: it is asked here.
     """
 
-    def __init__(self, kernel, X, alphas, roots, rank, work, like=None):
+    def __init__(self, kernel, X, alphas, roots, rank, work, like=None, landmarks=None):
         diagonal = as_numpy(kernel.diagonal(X)).astype(np.float64)
         if roots is not None:
             diagonal = diagonal * as_numpy(roots) ** 2
@@ -158,7 +160,7 @@ class Preconditioner:
             enough = SHARE_OF_ALPHA * smallest / self.trace if self.trace > 0 else 1.0
             tol = min(0.5, enough) if enough > NOISE else None
         rng = work.rng()
-        fit = factorize(
+        fit = landmarks or factorize(
             kernel,
             X if work.workers is None else HeldRows(X).sample(gather.SAMPLE, rng).points,
             tol=tol,

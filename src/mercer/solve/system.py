@@ -33,7 +33,20 @@ class System:
     With `center`, A = J K J + alpha I for J = I - 11'/n: the kernel centred in feature space.
     """
 
-    def __init__(self, kernel, X, points, T, alphas, weights, work, center=False):
+    def __init__(
+        self,
+        kernel,
+        X,
+        points,
+        T,
+        alphas,
+        weights,
+        work,
+        center=False,
+        *,
+        landmarks=None,
+        product=None,
+    ):
         n, workers = X.shape[0], work.workers
         if workers is not None:
             workers.give(kernel, X)
@@ -52,10 +65,12 @@ class System:
         vectors = vectors_of(X, T.shape[1])
         rank = chosen_rank(n, max(1, work.limit - vectors), X, work.rank, workers)
         self.preconditioner = Preconditioner(
-            kernel, X, alphas, self.roots, rank, work, like=self.T if center else None
+            kernel, X, alphas, self.roots, rank, work, self.T if center else None, landmarks
         )
         room = work.limit - 2 * self.preconditioner.bytes - vectors
-        if workers is None:
+        if product is not None:
+            self.exact = product
+        elif workers is None:
             self.exact = exact_product(kernel, X, room, n_jobs=work.n_jobs)
         else:
             self.exact = workers.exact_product()
