@@ -1,4 +1,4 @@
-"""The commands: demo, compare, explore, fit, predict, check, map, differ."""
+"""The commands: fit, predict, compare, explore, differ, check, map, demo."""
 
 import re
 import shlex
@@ -34,7 +34,8 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     help="Fit kernel models to tables, compare kernels, and look at their feature spaces.",
-    epilog="Start with: [bold]mercer demo[/bold]",
+    epilog="Start with: [bold]mercer fit data.csv --target column[/bold]\n\n"
+    "Without data of your own: [bold]mercer demo[/bold]",
 )
 # Rows that the certificate is evaluated on, all against all.
 CERTIFIED = 500
@@ -353,6 +354,11 @@ app.command(
 )(fitting.fit)
 app.command(epilog="Example:\n\n  mercer predict houses.mercer new.csv -o predictions.csv")(
     fitting.predict
+)
+# The order in which --help lists them: what a new user needs comes first.
+COMMANDS = ["fit", "predict", "compare", "explore", "differ", "check", "map_", "demo"]
+app.registered_commands.sort(
+    key=lambda command: COMMANDS.index(getattr(command.callback, "__name__", ""))
 )
 
 
