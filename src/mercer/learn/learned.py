@@ -94,8 +94,8 @@ class LearnedKernel:
         first = self.history[0]
         lines = [
             f"Learned kernel: leave-one-out error {self.error:.3g} of the target's spread "
-            f"(plain kernel: {first.error:.3g}), alpha {self.alpha:.2g}, "
-            f"{len(self.history)} steps.",
+            f"(plain kernel: {first.error:.3g}).",
+            f"  alpha {self.alpha:.2g}, {len(self.history)} steps",
             f"  {self.history[-1].kernel}"
             + (f" + {self.history[-1].linear:.2g} * Linear()" if self.history[-1].linear else ""),
         ]
@@ -128,6 +128,7 @@ class LearnedKernel:
         left.set(
             xlabel="step of the search", ylabel="leave-one-out error, relative", ylim=(0, None)
         )
+        left.xaxis.get_major_locator().set_params(integer=True)
         named = self._named()[::-1]
         right.barh([name for name, _ in named], [share for _, share in named], color="#2a6f97")
         right.set(xlabel="share of the metric")
