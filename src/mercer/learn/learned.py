@@ -47,7 +47,8 @@ class LearnedKernel:
     history : list of Round
         The search, round by round.
     importances : ndarray of shape (n_features,)
-        Share of each column in the metric, columns scaled to equal spread; sums to one.
+        Share of each column in the metric, columns scaled to equal spread; sums to one. Where no
+        metric was better than the plain one: share in the mean squared slopes of the function.
     directions : ndarray of shape (n_features, n_directions)
         What the kernel looks at: unit vectors in the scaled columns, most important first.
     direction_lengths : ndarray of shape (n_directions,)
@@ -74,9 +75,10 @@ class LearnedKernel:
         history: list[Round],
         B: np.ndarray,
         names: list[str] | None = None,
+        shares: np.ndarray | None = None,
     ) -> "LearnedKernel":
-        """From the metric B B' on scaled columns."""
-        share = (B**2).sum(axis=1)
+        """From the metric B B' on scaled columns; its diagonal tells importances without shares."""
+        share = (B**2).sum(axis=1) if shares is None else np.maximum(shares, 0.0)
         total = share.sum()
         importances = share / total if total > 0 else np.full(len(share), 1 / len(share))
         U, lengths, _ = np.linalg.svd(B, full_matrices=False)
