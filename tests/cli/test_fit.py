@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 pytest.importorskip("typer", reason="the command is an extra")
+from mercer import load
 from mercer.cli.app import app, run
 
 
@@ -80,3 +81,16 @@ def test_missing_columns_are_named(houses, capsys, monkeypatch):
     monkeypatch.setattr("sys.argv", ["mercer", "predict", "m.mercer", "less.csv"])
     assert run() == 2
     assert "lacks 1 of the 2 columns" in " ".join(capsys.readouterr().err.split())
+
+
+def test_the_code_that_it_prints_fits_the_same_model(houses, capsys, monkeypatch):
+    monkeypatch.chdir(houses)
+    pd.read_csv("old.csv")[:40].to_csv("old.tsv", sep="\t", index=False)
+    expression = "RBF(0.1) + Linear()"
+    call("fit", "old.tsv", "-t", "price", "-k", expression, "-o", "m.mercer", "--no-compare")
+    lines = capsys.readouterr().out.splitlines()
+    start = lines.index("The same in Python:") + 1
+    names = {"pandas": pd}
+    exec("\n".join(line.strip() for line in lines[start : start + 3]), names)
+    new = pd.read_csv("new.csv").drop(columns="price")
+    np.testing.assert_allclose(names["model"].predict(new), load("m.mercer").predict(new))

@@ -10,6 +10,7 @@ from sklearn.model_selection import cross_val_score
 
 from mercer import RBF, KernelClassifier, KernelRegressor, load, save
 from mercer.estimators.classifier import calibrated, expected_calibration_error
+from mercer.estimators.table import TableEncoder
 
 
 @pytest.fixture(scope="module")
@@ -236,6 +237,32 @@ def test_many_categories_and_all_missing_columns(rng):
     )
     model = KernelRegressor(n_rounds=1).fit(X, X["x"].to_numpy() ** 2)
     assert np.isfinite(model.predict(X)).all()
+
+
+def test_tens_of_thousands_of_categories_become_a_few_columns(rng):
+    codes = np.concatenate([np.arange(20_000), rng.integers(20_000, size=4_000)])
+    X = pd.DataFrame({"code": [f"item {i:05d}" for i in codes], "x": rng.normal(size=24_000)})
+    Z = TableEncoder().fit_transform(X)
+    assert Z.shape[1] < 30
+    assert np.isfinite(Z).all()
+
+
+HARD_TABLES = {
+    "more columns than rows": lambda rng, y: pd.DataFrame(rng.normal(size=(40, 60))),
+    "duplicated columns": lambda rng, y: pd.DataFrame(np.repeat(rng.normal(size=(40, 2)), 3, 1)),
+    "a column that is the target": lambda rng, y: pd.DataFrame({"a": y, "b": rng.normal(size=40)}),
+    "an empty column": lambda rng, y: pd.DataFrame({"a": np.nan, "b": rng.normal(size=40)}),
+}
+
+
+@pytest.mark.parametrize("hard", HARD_TABLES)
+def test_hard_tables_get_probabilities(hard, rng):
+    y = np.tile(["up", "down"], 20)
+    X = HARD_TABLES[hard](rng, y)
+    model = KernelClassifier(RBF(), n_rounds=1).fit(X, y)
+    assert np.isfinite(model.predict_proba(X)).all()
+    if hard == "a column that is the target":
+        assert model.leave_one_out_accuracy_ == 1
 
 
 def test_more_columns_than_rows_and_duplicates(rng):

@@ -332,7 +332,7 @@ class _Search:
                     best = self._with_linear(stage, best)
                     self._record(best, rows, landmarks, bar)
             last = (rows, landmarks)
-        return self._learned(best)
+        return self._learned(best, stage)
 
     def _stages(self, max_landmarks):
         n = self.rows.n
@@ -453,15 +453,19 @@ class _Search:
         bar.set_postfix(leave_one_out=f"{error:.4g}")
         bar.update()
 
-    def _learned(self, best):
+    def _learned(self, best, stage=None):
         scales = on_device_of(self.scales, self.X)[:, None]
         A = as_numpy(scales * best.B)
         kernel = Projected(best.kernel, A)
         if best.linear:
             kernel = kernel + best.linear * Projected(Linear(), np.diag(self.scales))
         error = math.sqrt(best.error / self.targets.variance)
+        shares = None
+        if stage is not None and best.B is self.plain and has_gradient(best.kernel):
+            # All columns weigh the same in this metric, and the function depends on some of them.
+            shares = as_numpy(stage.gradients(best)).diagonal()
         return LearnedKernel.of_metric(
-            kernel, best.alpha, error, self.history, as_numpy(best.B), self.names
+            kernel, best.alpha, error, self.history, as_numpy(best.B), self.names, shares
         )
 
 
