@@ -158,6 +158,7 @@ sphinx_gallery_conf = {
     "matplotlib_animations": False,
     "plot_gallery": "True",
     "write_computation_times": False,
+    "min_reported_time": 3600,  # times of a busy machine tell a reader nothing
 }
 
 # --- pages ----------------------------------------------------------------------------------------

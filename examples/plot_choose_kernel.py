@@ -22,7 +22,7 @@ means, worst = slice(0, 10), slice(20, 30)
 kernels = {
     "linear": Linear(),
     "RBF": RBF("scale"),
-    "means and worst, apart": OnColumns(RBF("scale"), means) + OnColumns(RBF("scale"), worst),
+    "two groups": OnColumns(RBF("scale"), means) + OnColumns(RBF("scale"), worst),
     "angles": Cosine(),
 }
 comparison = compare_kernels(X, y, kernels, cv=3, embeddings=["kernel PCA", "discriminant"])
@@ -39,5 +39,5 @@ plt.show()
 # The same for a file of your own: ``mercer compare data.csv --target diagnosis`` in a shell prints
 # this table and writes a page with the pictures.
 
-columns = ["kernel", "score", "within_noise_of_best", "alignment", "rank", "effective_dimension"]
-print(comparison.table[columns].round(3).to_string())
+columns = ["kernel", "model", "score", "within_noise_of_best", "alignment", "effective_dimension"]
+print(comparison.table[columns].round(3).to_string(na_rep=""))

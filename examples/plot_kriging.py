@@ -40,7 +40,7 @@ side = np.linspace(0, 1, 90)
 grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
 value, std = model.predict(grid, return_std=True)
 
-fig, axes = plt.subplots(2, 2, figsize=(8, 7), sharex=True, sharey=True, layout="constrained")
+fig, axes = plt.subplots(2, 2, figsize=(8, 7), sharex=True, sharey=True, layout="compressed")
 some = rng.permutation(len(X))[:6000]
 axes[0, 0].scatter(*X[some].T, c=y[some], s=2, cmap="RdBu_r", vmin=-20, vmax=20)
 axes[0, 0].set(title=f"6000 of {len(X):,} points", xlim=(0, 1), ylim=(0, 1), aspect="equal")
@@ -51,7 +51,7 @@ for ax, values, title, colours in (
 ):
     drawn = ax.imshow(values.reshape(90, 90), extent=(0, 1, 0, 1), origin="lower", **colours)
     ax.set_title(title)
-    fig.colorbar(drawn, ax=ax, shrink=0.85)
+    fig.colorbar(drawn, ax=ax, shrink=0.85).locator = plt.MaxNLocator(4)
 plt.show()
 
 # %%

@@ -21,6 +21,7 @@ print(learned)
 # The error falls from step to step, and in the end only two columns matter.
 
 learned.plot()
+plt.show()
 
 # %%
 # The target, drawn against one of the two columns and against the main direction of the learned

@@ -8,8 +8,6 @@ one eigendecomposition is enough for all rows and all alphas. Here are the curve
 widths and 60 alphas each. One by one, that would take 240 times 150 fits.
 """
 
-import time
-
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -20,10 +18,9 @@ x = np.sort(rng.uniform(0, 6, 150))[:, None]
 y = np.sin(2 * x[:, 0]) * np.exp(-x[:, 0] / 5) + 0.2 * rng.normal(size=150)
 alphas = np.logspace(-6, 2, 60)
 
-start = time.perf_counter()
 models = {gamma: KernelRidgeCV(alphas, RBF(gamma)).fit(x, y) for gamma in (0.01, 0.3, 3.0, 100.0)}
-elapsed = time.perf_counter() - start
-print("alpha by width:", {gamma: round(m.alpha_, 4) for gamma, m in models.items()})
+for gamma, chosen in models.items():
+    print(f"gamma {gamma:<6} alpha {chosen.alpha_:.1e}")
 
 # %%
 # The formula gives the same number as 150 separate fits. Here this is checked for one of the 240:

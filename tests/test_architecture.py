@@ -24,6 +24,7 @@ LAYERS = [
     {"export"},
     {"explore"},
     {"cli", "onnx"},
+    {"__main__"},
 ]
 LAYER = {part: i for i, parts in enumerate(LAYERS) for part in parts}
 FILES = sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py")

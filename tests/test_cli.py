@@ -382,7 +382,7 @@ def test_demo_with_a_local_mnist(tmp_path):
         (["map", "iris.csv"], "Missing option"),
         (["map", "iris.csv", "-t", "species", "-o", "c.xlsx"], "use .csv, .tsv or .parquet"),
         (["map", "iris.csv", "-t", "species", "-o", "c.csv", "-k", "Sigmoid(1, -1)"], "not pos"),
-        (["demo", "--data", "nowhere.npz"], "no file 'nowhere.npz'"),
+        (["demo", "--data", "nowhere.npz"], "the file 'nowhere.npz' does not exist"),
         (["compare", "one.csv", "-t", "y"], "one class only"),
         (["compare", "text.csv"], "nothing in this table distinguishes"),
         (["compare", "empty.csv"], "empty.csv"),
@@ -445,7 +445,7 @@ def test_a_missing_extra_is_named(monkeypatch, capsys):
 
 def test_as_a_process(table, tmp_path):
     """The real thing: stdout carries the answer, stderr the rest, the exit code the verdict."""
-    command = [sys.executable, "-m", "mercer.cli", "check", table, "-t", "species", "--json"]
+    command = [sys.executable, "-m", "mercer", "check", table, "-t", "species", "--json"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0
     assert done.stderr == ""

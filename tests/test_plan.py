@@ -3,12 +3,28 @@
 import numpy as np
 import pytest
 
-from mercer import RBF
+from mercer import RBF, Linear, Matern
 from mercer.engine.memory import columns_that_fit
 from mercer.plan import Rates, plan
 from mercer.space.cholesky import matrix_fits
 
 RATES = Rates(1e11, 1e9)
+
+
+def test_what_fourier_transforms_take():
+    """Rough kernels take more; those without a series are left out; the route is not changed."""
+    plain = plan(10**6, 2, 2000, rates=RATES)
+    smooth = plan(10**6, 2, 2000, rates=RATES, kernel=RBF(50.0))
+    rough = plan(10**6, 2, 2000, rates=RATES, kernel=Matern(3.5, 0.1), extent=[1.0, 2.0])
+    assert smooth.seconds["fourier"] < smooth.seconds["partial"] / 5
+    assert rough.memory["fourier"] > smooth.memory["fourier"]
+    assert smooth.route == plain.route
+    assert "fourier" in str(smooth)
+    assert "fourier" not in plan(10**6, 2, rates=RATES, kernel=Linear()).memory
+    with pytest.raises(ValueError, match="extent must hold"):
+        plan(10, 2, rates=RATES, kernel=RBF(1.0), extent=[-1.0, 1.0])
+    with pytest.raises(ValueError, match="alpha must be"):
+        plan(10, 2, rates=RATES, kernel=RBF(1.0), alpha=0.0)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

@@ -187,11 +187,13 @@ for number, kernel in enumerate(rules, 1):
 #
 # An expression that is not always a kernel is refused as soon as you write it, with the reason:
 
+from textwrap import fill
+
 for attempt in ("RBF(1.0) - Linear()", "-1.0 * RBF(1.0)", "Linear() ** 0.5"):
     try:
         eval(attempt)
     except (TypeError, ValueError) as reason:
-        print(f"{attempt:22} {reason}")
+        print(fill(f"{attempt}: {reason}", 90, subsequent_indent="    "))
 
 # %%
 # Polynomials grow

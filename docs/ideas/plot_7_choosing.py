@@ -87,8 +87,8 @@ plt.show()
 # The table is a data frame. ``comparison.to_html("report.html")`` writes a page in which you can
 # select points, and ``mercer compare data.csv --target column`` does all of this for a file.
 
-columns = ["kernel", "score", "within_noise_of_best", "alignment", "effective_dimension"]
-print(comparison.table[columns].round(3).to_string())
+columns = ["kernel", "model", "score", "within_noise_of_best", "alignment", "effective_dimension"]
+print(comparison.table[columns].round(3).to_string(na_rep=""))
 
 # %%
 # Then tune

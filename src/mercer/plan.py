@@ -8,7 +8,10 @@ import numpy as np
 from .engine.checks import is_integer, is_number
 from .engine.memory import budget, partial_fit, readable, stored_fit, streamed_fit
 from .engine.tiles import PANEL_VALUES
+from .kernels import as_kernel
 from .rows.gather import SAMPLE
+from .space.fourier_grid import Extent
+from .space.fourier_plan import plan_fourier
 
 __all__ = ["Plan", "Rates", "machine_rates", "plan"]
 
@@ -65,7 +68,18 @@ class Plan:
         return "\n".join(lines)
 
 
-def plan(n, d, rank=None, dtype="float64", *, memory_limit=None, rates=None):
+def plan(
+    n,
+    d,
+    rank=None,
+    dtype="float64",
+    *,
+    memory_limit=None,
+    rates=None,
+    kernel=None,
+    extent=1.0,
+    alpha=1.0,
+):
     """Predict memory and time of ``KernelMap(RBF()).fit`` on n rows with d columns.
 
     Parameters
@@ -78,6 +92,13 @@ def plan(n, d, rank=None, dtype="float64", *, memory_limit=None, rates=None):
     memory_limit : as in KernelMap
     rates : Rates or None
         Measured here, in a fraction of a second, when None.
+    kernel : Kernel or None
+        With one, "fourier" is what ``KernelRidge(alpha, kernel, form="fourier")`` would take, in
+        seconds of one core of a common machine; left out where the kernel has no such form.
+    extent : float or one per column, default=1.0
+        Largest minus smallest value in each column, for `kernel`.
+    alpha : float, default=1.0
+        For `kernel`: smaller ones need more digits.
 
     Returns
     -------
@@ -114,6 +135,10 @@ def plan(n, d, rank=None, dtype="float64", *, memory_limit=None, rates=None):
         "streamed": rank * column * 1.2 + solves * (1 + 40_000 / n),
     }
     fitting = [route for route in memory if memory[route] <= limit]
+    if kernel is not None:
+        found = _by_fourier(kernel, n, d, extent, alpha)
+        if found is not None:
+            memory["fourier"], seconds["fourier"] = found.bytes, found.seconds
     row = rank / rates.values + (2 * d * rank + rank**2) / rates.products
     return Plan(
         n=n,
@@ -126,6 +151,17 @@ def plan(n, d, rank=None, dtype="float64", *, memory_limit=None, rates=None):
         seconds_per_million_rows=1e6 * row,
         limit=limit,
     )
+
+
+def _by_fourier(kernel, n, d, extent, alpha):
+    """The FourierPlan of eight digits, or None."""
+    width = np.broadcast_to(np.asarray(extent, dtype=float), (d,))
+    if not (np.all(np.isfinite(width)) and np.all(width >= 0)):
+        raise ValueError(f"extent must hold non-negative numbers, got {extent!r}.")
+    if not is_number(alpha) or not 0 < alpha < np.inf:
+        raise ValueError(f"alpha must be a positive number, got {alpha!r}.")
+    ends = np.stack([0 * width, width])
+    return plan_fourier(as_kernel(kernel).bind(ends), Extent.of(ends), n, 1, alpha, 1e-8)
 
 
 def machine_rates(dtype="float64"):

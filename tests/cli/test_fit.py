@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 pytest.importorskip("typer", reason="the command is an extra")
+from mercer import load
 from mercer.cli.app import app, run
 
 
@@ -61,10 +62,13 @@ def test_classes_get_probabilities(houses, capsys):
         (["fit", "old.csv", "-t", "price", "--task", "guess"], "--task must be"),
         (["fit", "gone.csv", "-t", "price"], "does not exist"),
         (["predict", "gone.mercer", "new.csv"], "does not exist"),
+        (["fit", "flat.csv", "-t", "price"], "the target 'price' is 2.5 in all 20 rows"),
+        (["fit", "flat.csv", "-t", "town"], "the target 'town' is Oslo in all 20 rows"),
     ],
 )
 def test_bad_input_is_one_line(houses, capsys, monkeypatch, arguments, message):
     monkeypatch.chdir(houses)
+    pd.DataFrame({"size": range(20), "town": "Oslo", "price": 2.5}).to_csv("flat.csv", index=False)
     monkeypatch.setattr("sys.argv", ["mercer", *arguments])
     assert run() == 2
     assert message in " ".join(capsys.readouterr().err.split())
@@ -77,3 +81,16 @@ def test_missing_columns_are_named(houses, capsys, monkeypatch):
     monkeypatch.setattr("sys.argv", ["mercer", "predict", "m.mercer", "less.csv"])
     assert run() == 2
     assert "lacks 1 of the 2 columns" in " ".join(capsys.readouterr().err.split())
+
+
+def test_the_code_that_it_prints_fits_the_same_model(houses, capsys, monkeypatch):
+    monkeypatch.chdir(houses)
+    pd.read_csv("old.csv")[:40].to_csv("old.tsv", sep="\t", index=False)
+    expression = "RBF(0.1) + Linear()"
+    call("fit", "old.tsv", "-t", "price", "-k", expression, "-o", "m.mercer", "--no-compare")
+    lines = capsys.readouterr().out.splitlines()
+    start = lines.index("The same in Python:") + 1
+    names = {"pandas": pd}
+    exec("\n".join(line.strip() for line in lines[start : start + 3]), names)
+    new = pd.read_csv("new.csv").drop(columns="price")
+    np.testing.assert_allclose(names["model"].predict(new), load("m.mercer").predict(new))

@@ -10,6 +10,7 @@ from sklearn.model_selection import cross_val_score
 
 from mercer import RBF, KernelClassifier, KernelRegressor, load, save
 from mercer.estimators.classifier import calibrated, expected_calibration_error
+from mercer.estimators.table import TableEncoder
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +81,20 @@ def test_ranks_are_taken_where_they_help_and_nowhere_else(rng, tmp_path):
     assert not by_value.encoder_.ranks
     given = KernelRegressor(RBF([0.1, 0.1]), metric=None).fit(X[:50], noise[:50])
     assert given.encoder_.transform(X).shape == (250, 2)
+
+
+def test_single_values_are_taken_where_they_help_and_nowhere_else(rng, tmp_path):
+    X = np.column_stack([rng.integers(0, 8, size=400), rng.normal(size=400)])
+    jumps = rng.permutation(np.arange(8.0))[X[:, 0].astype(int)] + X[:, 1]
+    by_value = KernelRegressor(n_rounds=2).fit(X[:200], jumps[:200])
+    assert len(by_value.encoder_.level_outputs_) == 8
+    assert by_value.feature_importances_.shape == (2,)
+    assert by_value.score(X[200:], jumps[200:]) > 0.99
+    save(by_value, tmp_path / "model.mercer")
+    assert_array_equal(load(tmp_path / "model.mercer").predict(X), by_value.predict(X))
+    noise = 0.3 * rng.normal(size=200)
+    smooth = KernelRegressor(n_rounds=2).fit(X[:200], X[:200].sum(axis=1) + noise)
+    assert not len(smooth.encoder_.level_outputs_)
 
 
 def test_several_targets_are_scaled_each(friedman):
@@ -222,6 +237,32 @@ def test_many_categories_and_all_missing_columns(rng):
     )
     model = KernelRegressor(n_rounds=1).fit(X, X["x"].to_numpy() ** 2)
     assert np.isfinite(model.predict(X)).all()
+
+
+def test_tens_of_thousands_of_categories_become_a_few_columns(rng):
+    codes = np.concatenate([np.arange(20_000), rng.integers(20_000, size=4_000)])
+    X = pd.DataFrame({"code": [f"item {i:05d}" for i in codes], "x": rng.normal(size=24_000)})
+    Z = TableEncoder().fit_transform(X)
+    assert Z.shape[1] < 30
+    assert np.isfinite(Z).all()
+
+
+HARD_TABLES = {
+    "more columns than rows": lambda rng, y: pd.DataFrame(rng.normal(size=(40, 60))),
+    "duplicated columns": lambda rng, y: pd.DataFrame(np.repeat(rng.normal(size=(40, 2)), 3, 1)),
+    "a column that is the target": lambda rng, y: pd.DataFrame({"a": y, "b": rng.normal(size=40)}),
+    "an empty column": lambda rng, y: pd.DataFrame({"a": np.nan, "b": rng.normal(size=40)}),
+}
+
+
+@pytest.mark.parametrize("hard", HARD_TABLES)
+def test_hard_tables_get_probabilities(hard, rng):
+    y = np.tile(["up", "down"], 20)
+    X = HARD_TABLES[hard](rng, y)
+    model = KernelClassifier(RBF(), n_rounds=1).fit(X, y)
+    assert np.isfinite(model.predict_proba(X)).all()
+    if hard == "a column that is the target":
+        assert model.leave_one_out_accuracy_ == 1
 
 
 def test_more_columns_than_rows_and_duplicates(rng):

@@ -9,7 +9,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer import RBF, FromFunction, KernelMap, KernelRidge, KernelRidgeCV, Matern, Precomputed
-from mercer.estimators import ridge_cv, ridge_iterative, ridge_model
+from mercer.estimators import ridge_cv, ridge_model
+from mercer.solve import quick
 
 KERNEL = Matern(1.5, 2.0)
 
@@ -205,7 +206,7 @@ def test_what_makes_no_sense_is_refused(data, monkeypatch):
 
 
 def test_auto_iterates_where_that_is_faster_than_a_factorisation(monkeypatch, rng):
-    monkeypatch.setattr(ridge_iterative, "QUICK_ROWS", 200)
+    monkeypatch.setattr(quick, "QUICK_ROWS", 200)
     X, Z = rng.normal(size=(300, 4)), rng.normal(size=(50, 4))
     y = np.column_stack([np.sin(X[:, 0]), X[:, 1] ** 2])
     weights = rng.uniform(0.0, 2.0, size=300) * (rng.random(300) < 0.9)
@@ -213,7 +214,7 @@ def test_auto_iterates_where_that_is_faster_than_a_factorisation(monkeypatch, rn
         dual = KernelRidge(0.1, RBF(0.5), form="dual").fit(X, y, w)
         auto = KernelRidge(0.1, RBF(0.5)).fit(X, y, w)
         assert auto.form_ == "dual"
-        assert 1 < auto.n_iter_ <= ridge_iterative.QUICK_PRODUCTS
+        assert 1 < auto.n_iter_ <= quick.QUICK_PRODUCTS
         bound = auto.error_bound(Z)
         assert np.all(np.abs(auto.predict(Z) - dual.predict(Z)) <= bound + 1e-12)
         assert bound.max() <= 1e-7 * np.abs(y).max() * 300
@@ -222,9 +223,9 @@ def test_auto_iterates_where_that_is_faster_than_a_factorisation(monkeypatch, rn
 
 
 def test_auto_factors_where_iterations_would_be_slow(monkeypatch, rng):
-    monkeypatch.setattr(ridge_iterative, "QUICK_ROWS", 200)
-    monkeypatch.setattr(ridge_iterative, "JUDGED_AFTER", 3)
-    monkeypatch.setattr(ridge_iterative, "QUICK_PRODUCTS", 3)
+    monkeypatch.setattr(quick, "QUICK_ROWS", 200)
+    monkeypatch.setattr(quick, "JUDGED_AFTER", 3)
+    monkeypatch.setattr(quick, "QUICK_PRODUCTS", 3)
     X = rng.normal(size=(300, 4))
     model = KernelRidge(1e-4, Matern(0.5, 1.0)).fit(X, X[:, 0])
     assert (model.form_, model.n_iter_) == ("dual", 1)

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -302,7 +302,7 @@ def test_ranks_of_many_values_are_interpolated(rng):
 
 def test_without_ranks_is_the_plain_encoder(table):
     ranked = TableEncoder(ranks=True).fit(table)
-    plain, expected = ranked.without_ranks(), TableEncoder().fit(table)
+    plain, expected = ranked.keeping(), TableEncoder().fit(table)
     assert len(ranked.rank_outputs_)
     assert_allclose(plain.transform(table), expected.transform(table))
     assert plain.columns_ == expected.columns_
@@ -311,3 +311,44 @@ def test_without_ranks_is_the_plain_encoder(table):
     assert_allclose(values, expected.transform(table))
     with pytest.raises(ValueError, match="ranks must be"):
         TableEncoder(ranks="yes").fit(table)
+
+
+# --- numbers with few values ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def codes(rng):
+    frame = {"code": rng.permutation(np.repeat([1, 2, 7], 40)), "size": rng.lognormal(size=120)}
+    return pd.DataFrame(frame | {"flag": np.arange(120) % 2})
+
+
+def test_numbers_with_few_values_have_a_column_for_each(codes):
+    encoder = TableEncoder(levels=True).fit(codes)
+    names = ["code", "code=1", "code=2", "code=7", "size", "flag"]
+    assert list(encoder.get_feature_names_out()) == names
+    assert_array_equal(encoder.level_outputs_, [1, 2, 3])
+    Z = encoder.transform(codes)
+    assert_array_equal(Z[:, 1:4], codes[["code"]].to_numpy() == [1, 2, 7])
+    assert_allclose(Z[:, [0, 4, 5]], TableEncoder().fit_transform(codes))
+    unseen = pd.DataFrame({"code": [3], "size": [1.0], "flag": [1]})
+    assert_array_equal(encoder.transform(unseen)[0, 1:4], [0, 0, 0])
+    assert "1 column of numbers was standardised, and split by value as well: code." in (
+        encoder.notes()
+    )
+    few_rows = TableEncoder(levels=True).fit(codes[:20])
+    assert len(few_rows.level_outputs_) == 0
+    with pytest.raises(ValueError, match="levels must be"):
+        TableEncoder(levels=1).fit(codes)
+
+
+@pytest.mark.parametrize("ranks", [False, True])
+@pytest.mark.parametrize("levels", [False, True])
+def test_keeping_some_columns_is_the_encoder_that_makes_only_these(codes, ranks, levels):
+    kept = TableEncoder(ranks=True, levels=True).fit(codes).keeping(ranks=ranks, levels=levels)
+    expected = TableEncoder(ranks=ranks, levels=levels).fit(codes)
+    assert_allclose(kept.transform(codes), expected.transform(codes))
+    assert kept.columns_ == expected.columns_
+    assert kept.get_params() == expected.get_params()
+    assert list(kept.get_feature_names_out()) == list(expected.get_feature_names_out())
+    for name in ("rank_outputs_", "level_outputs_"):
+        assert_array_equal(getattr(kept, name), getattr(expected, name))

@@ -80,7 +80,11 @@ def test_five_thousand_images_stay_small():
         space.predicted = None
         for name in ("t-SNE", "kernel PCA", "discriminant"):
             space.embeddings[name] = rng.normal(size=(5000, 2))
-    assert len(few.to_html().encode()) < 15e6
+    html = few.to_html()
+    assert len(html.encode()) < 15e6
+    # Not WebGL, which shows nothing in a browser without a GPU, and needs 'unsafe-eval'.
+    assert '"output_backend":"webgl"' not in html
+    assert "unsafe-eval" not in html
 
 
 def test_a_page_works_without_embeddings():

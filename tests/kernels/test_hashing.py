@@ -77,3 +77,20 @@ def test_columns_that_a_map_does_not_have_are_left_out():
     F = scipy.sparse.csr_array(np.array([[1.0, 2.0, 0.0, 3.0], [0.0, 0.0, 4.0, 0.0]]))
     assert_array_equal(hashing.numbered(F, np.array([1, 3, 9])).toarray(), [[2, 3, 0], [0, 0, 0]])
     assert hashing.numbered(F, np.array([], dtype=int)).shape == (2, 0)
+
+
+@pytest.mark.parametrize("largest", [0, 1, 50, 2**40, hashing.MOST_COLUMNS - 1, 2**63 - 1])
+@pytest.mark.parametrize("n", [0, 1, 2, 1000])
+def test_places_among_the_distinct_numbers(largest, n, rng):
+    numbers = np.append(rng.integers(largest, size=n, endpoint=True), [largest])
+    numbers = np.concatenate([numbers, numbers[: n // 2]])
+    columns, places = hashing.distinct_places(numbers)
+    assert_array_equal(columns, np.unique(numbers))
+    assert_array_equal(columns[places], numbers)
+
+
+def test_numbers_that_differ_in_their_lowest_bits_alone(rng):
+    numbers = (2**60 + rng.permutation(1000))[::-1]
+    order, ordered = hashing.in_order(numbers)
+    assert_array_equal(ordered, np.sort(numbers))
+    assert_array_equal(numbers[order], ordered)

@@ -188,3 +188,12 @@ def test_nodes_made_by_hand_hold_what_they_were_given():
     assert isinstance(kernel.right.right, Kernel)
     with pytest.raises(TypeError, match="right must be a kernel, got int 3"):
         _ = Sum(leaf, 3)(X)
+
+
+def test_parameters_are_set_at_any_depth():
+    kernel = reduce(add, scales(MANY))
+    deepest = "left__" * (MANY - 1) + "gamma"
+    assert kernel.set_params(**{deepest: 7.0, "right__gamma": 8.0}).get_params()[deepest] == 7.0
+    assert kernel.right == RBF(8.0)
+    with pytest.raises(ValueError, match="Invalid parameter 'width' for estimator RBF"):
+        kernel.set_params(**{"left__" * (MANY - 1) + "width": 1.0})

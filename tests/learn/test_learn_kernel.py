@@ -57,7 +57,17 @@ def test_a_diagonal_metric_and_none(few_columns):
     A = np.asarray(diagonal.kernel.get_params()["A"])
     assert np.count_nonzero(A) <= 10
     plain = learn_kernel(X, y, RBF(), metric=None, random_state=0)
-    assert_allclose(plain.importances, 0.1)
+    A = np.asarray(plain.kernel.get_params()["A"])
+    assert_allclose(A * np.eye(10), A)
+    assert np.ptp(A.diagonal() * X.std(axis=0)) < 1e-6 * A.max()  # the same for every column
+
+
+def test_without_a_metric_slopes_tell_which_columns_matter(rng):
+    X = rng.normal(size=(300, 5))
+    learned = learn_kernel(X, np.sin(X[:, 3]), RBF(0.1), metric=None)
+    assert learned.importances.argmax() == 3
+    assert learned.importances[3] > 0.9
+    assert_allclose(learned.importances.sum(), 1)
 
 
 def test_an_expression_keeps_its_form_and_has_its_weights_tuned(rng):
@@ -113,6 +123,10 @@ def test_arrays_of_other_libraries_give_the_same_kernel(xp, rng):
         ({"alphas": [0.0, 1.0]}, "alphas"),
         ({"n_rounds": -1}, "n_rounds"),
         ({"max_landmarks": 0}, "max_landmarks"),
+        (
+            {"kernel": sum(RBF(1 + i) for i in range(1000))},
+            "expression of 2001 kernels.*at most 200",
+        ),
     ],
 )
 def test_bad_input_is_named(rng, change, message):

@@ -155,6 +155,7 @@ MODELS = [
     KernelRidge(0.1, KERNEL),
     KernelRidge(0.1, KERNEL, form="dual"),
     KernelRidge(0.1, KERNEL, form="iterative", tol=1e-7),
+    KernelRidge(0.1, KERNEL, form="fourier"),
     KernelRidge(0.1, KernelMap(KERNEL, center=True)),
     KernelRidge(0.1, Linear()),
     KernelRidge(0.1, KernelMap(KERNEL, basis="fourier", tol=1e-2)),
@@ -162,6 +163,7 @@ MODELS = [
     KernelPCA(3, KernelMap(KERNEL, basis="fourier", tol=1e-2)),
     KernelRidgeCV([0.01, 0.1], KERNEL),
     KernelRidgeCV([0.01, 0.1], KERNEL, form="iterative", tol=1e-7),
+    KernelRidgeCV([0.01, 0.1], KERNEL, form="fourier"),
     Kernelized(LogisticRegression(), KERNEL),
 ]
 

@@ -33,8 +33,17 @@ def test_products(problem):
     assert_allclose(np.sum(equations.diagonal), np.trace(A), rtol=1e-8)
 
 
+@pytest.fixture(params=[1, 9], ids=["diagonal", "nine written out"])
+def written_out(request, monkeypatch, problem):
+    """How many coordinates the preconditioner holds in full."""
+    monkeypatch.setattr("mercer.solve.toeplitz.WRITTEN_OUT", request.param)
+    vars(problem[0]).pop("heaviest", None)
+    yield request.param
+    vars(problem[0]).pop("heaviest", None)
+
+
 @pytest.mark.parametrize("alphas", [(0.1, 0.1), (1e-3, 10.0)], ids=str)
-def test_solutions_are_within_their_bound(problem, alphas):
+def test_solutions_are_within_their_bound(problem, alphas, written_out):
     equations, A, B = problem
     exact = np.column_stack(
         [np.linalg.solve(A + a * np.eye(len(A)), b) for a, b in zip(alphas, B.T)]
@@ -57,3 +66,27 @@ def test_nothing_to_solve(problem):
     found = solve_normal(equations, 0 * B, (1.0, 1.0), tol=1e-6, max_iter=10)
     assert found.converged
     assert_allclose(found.coef, 0.0)
+
+
+def test_the_heaviest_coordinates_are_solved_exactly(problem):
+    """Where all are written out, one step is enough."""
+    equations, A, B = problem
+    positions, block = equations.heaviest
+    assert_allclose(block, A[np.ix_(positions, positions)], atol=1e-12 * np.abs(A).max())
+    if len(block) == len(A):
+        found = solve_normal(equations, B, (1e-3, 10.0), tol=1e-8, max_iter=5)
+        assert found.converged
+        assert found.n_iter <= 2
+
+
+def test_fewer_products_with_more_written_out(monkeypatch):
+    X = np.random.default_rng(0).uniform(size=(2000, 1))
+    space = fourier_space(Matern(1.5, 0.1), Extent.of(X), None, 1e-4, None, None)
+    sums = FourierStep(space)(X, np.sin(9 * X))
+    steps = []
+    for size in (1, 101):
+        monkeypatch.setattr("mercer.solve.toeplitz.WRITTEN_OUT", size)
+        equations = NormalEquations(space, sums.generator)
+        B = sums.cross_of(space)
+        steps.append(solve_normal(equations, B, (0.1,), tol=1e-8, max_iter=2000).n_iter)
+    assert steps[1] < steps[0] / 5

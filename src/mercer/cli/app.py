@@ -16,7 +16,8 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     help="Fit kernel models to tables, compare kernels, and look at their feature spaces.",
-    epilog="Start with: [bold]mercer demo[/bold]",
+    epilog="Start with: [bold]mercer fit data.csv --target column[/bold]\n\n"
+    "Without data of your own: [bold]mercer demo[/bold]",
 )
 
 
@@ -54,14 +55,15 @@ def _common(
     pass
 
 
-app.command(epilog=compare.DEMO_EPILOG)(compare.demo)
-app.command(epilog=compare.EPILOG)(compare.compare)
-app.command(epilog=check.EPILOG)(check.check)
-app.command(epilog=map.EPILOG, name="map")(map.map_)
-app.command(epilog=differ.EPILOG)(differ.differ)
-app.command(epilog=explore.EPILOG)(explore.explore)
+# In the order in which --help lists them: what a new user needs comes first.
 app.command(epilog=fit.EPILOG)(fit.fit)
 app.command(epilog=fit.PREDICT_EPILOG)(fit.predict)
+app.command(epilog=compare.EPILOG)(compare.compare)
+app.command(epilog=explore.EPILOG)(explore.explore)
+app.command(epilog=differ.EPILOG)(differ.differ)
+app.command(epilog=check.EPILOG)(check.check)
+app.command(epilog=map.EPILOG, name="map")(map.map_)
+app.command(epilog=compare.DEMO_EPILOG)(compare.demo)
 
 if __name__ == "__main__":
     sys.exit(run())

@@ -69,7 +69,9 @@ def mnist(source):
 
 def _local(path):
     if not path.is_file():
-        raise BadInput(f"--data takes 'digits', 'mnist' or a .npz file; no file {str(path)!r}.")
+        raise BadInput(
+            f"the file {str(path)!r} does not exist. --data takes 'digits', 'mnist' or a .npz file."
+        )
     try:
         with np.load(path, allow_pickle=False) as arrays:
             return arrays["x_train"], arrays["y_train"]

@@ -12,7 +12,7 @@ from ..estimators.table import TableEncoder
 from . import texts
 from .errors import BadInput
 from .safe_text import harmless_text
-from .tables import read_table
+from .tables import first_line, read_table
 
 SCALES = ("auto", "standard", "unit", "none")
 
@@ -87,7 +87,7 @@ def _from_npz(path, target, matrix, image_shape):
         with np.load(path, allow_pickle=False) as arrays:
             found = {name: arrays[name] for name in arrays.files}
     except (ValueError, OSError) as error:
-        raise BadInput(f"cannot read {path.name}: {_first_line(error)}") from None
+        raise BadInput(f"cannot read {path.name}: {first_line(error)}") from None
     data = next((found[n] for n in ("X", "x", "x_train", "data", "K", "arr_0") if n in found), None)
     if data is None:
         raise BadInput(f"{path.name} holds {', '.join(found)}; expected an array named X.")
@@ -203,10 +203,6 @@ def _scale(scale, kernels, notes):
         notes.append("columns were left as they are: a kernel here needs counts")
         return "none"
     return "standard"
-
-
-def _first_line(error):
-    return str(error).strip().split("\n")[0][:200]
 
 
 # --- writing --------------------------------------------------------------------------------------

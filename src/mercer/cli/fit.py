@@ -29,6 +29,15 @@ NAMED = 8
 # Rows on which boosting is compared: a comparison, not a second model.
 COMPARED = 5000
 
+# How pandas reads a file with this ending, and the arguments that it needs.
+READERS = {
+    ".tsv": ("read_csv", ", sep='\\t'"),
+    ".xlsx": ("read_excel", ""),
+    ".json": ("read_json", ""),
+    ".jsonl": ("read_json", ", lines=True"),
+    ".parquet": ("read_parquet", ""),
+}
+
 
 def fit(
     file: Annotated[Path, typer.Argument(help="csv, tsv, xlsx, json or parquet.")],
@@ -66,7 +75,7 @@ def fit(
         output.as_json(facts)
         return
     output.notes(notes)
-    _print(facts, file)
+    _print(facts, made, file)
 
 
 def predict(
@@ -146,7 +155,11 @@ def _split(frame, target, notes):
     X = frame.drop(columns=target)
     if X.shape[1] == 0:
         raise BadInput(f"the table has no column besides the target {target!r}.")
-    return X, frame[target].to_numpy()
+    y = frame[target].to_numpy()
+    if (y == y[0]).all():
+        rows = "its only row" if len(y) == 1 else f"all {len(y)} rows"
+        raise BadInput(f"the target {target!r} is {y[0]} in {rows}: there is nothing to learn.")
+    return X, y
 
 
 def _task(y, task):
@@ -209,15 +222,16 @@ def _boosting(Z, y, task):
     return float(np.mean(p == y))
 
 
-def _print(facts, file):
+def _print(facts, made, file):
     def say(line):
         output.out.print(line, markup=False, soft_wrap=True)
 
     low, high = facts["interval"]
     constant = "mean" if facts["task"] == "regression" else "largest class"
+    validation = facts["validation"].replace("parts", "folds")  # the word of the next line
     say(
         f"{facts['measure']} {facts['error']:.4g} on rows left out "
-        f"(95 % interval {low:.4g} to {high:.4g}; {facts['validation']})."
+        f"(95 % interval {low:.4g} to {high:.4g}; {validation})."
     )
     if facts.get("boosting") is not None:
         say(f"  gradient boosting, 5 folds: {facts['boosting']:.4g}")
@@ -231,11 +245,20 @@ def _print(facts, file):
         for name, share in facts["importances"].items():
             say(f"  {share:6.1%}  {name}")
     say(f"Model: {Path(facts['model']).resolve()}")
-    made = "KernelRegressor" if facts["task"] == "regression" else "KernelClassifier"
     say("The same in Python:")
-    say(f"  frame = pandas.read_csv({file.name!r})")
-    say(
-        f"  model = mercer.{made}().fit(frame.drop(columns={facts['target']!r}), "
-        f"frame[{facts['target']!r}])"
-    )
+    for line in _code(made, facts["target"], file):
+        say(f"  {line}")
     say(f"Next: mercer predict {facts['model']} new.csv -o predictions.csv")
+
+
+def _code(made, target, file):
+    """The lines of Python that fit the same model."""
+    kernel, name = made.kernel, type(made).__name__
+    expression = "" if kernel is None else repr(kernel)
+    parts = [] if kernel is None else kernel.parts()
+    parts = {type(part).__name__ for part in parts if f"{type(part).__name__}(" in expression}
+    suffix = file.with_suffix("").suffix if file.suffix == ".gz" else file.suffix
+    read, options = READERS.get(suffix.lower(), ("read_csv", ""))
+    yield f"from mercer import {', '.join([name, *sorted(parts)])}"
+    yield f"frame = pandas.{read}({file.name!r}{options})"
+    yield (f"model = {name}({expression}).fit(frame.drop(columns={target!r}), frame[{target!r}])")

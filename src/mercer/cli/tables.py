@@ -53,7 +53,7 @@ def read_table(
     except ImportError as error:
         raise BadInput(f"{name}: {error}") from None
     except Exception as error:  # every reader has errors of its own for broken files
-        raise BadInput(f"cannot read {name}: {_first_line(error)}") from None
+        raise BadInput(f"cannot read {name}: {first_line(error)}") from None
     if frame.empty:
         raise BadInput(f"{name} has no rows.")
     return _cleaned(_renamed(frame, notes), notes), notes
@@ -79,7 +79,7 @@ def _content(path):
     try:
         content = _unpacked(path.read_bytes(), packing)
     except (OSError, EOFError, ValueError, lzma.LZMAError, zipfile.BadZipFile) as error:
-        raise BadInput(f"cannot unpack {path.name}: {_first_line(error)}") from None
+        raise BadInput(f"cannot unpack {path.name}: {first_line(error)}") from None
     if not content.strip():
         raise BadInput(f"{path.name} is empty.")
     return path.name, suffixes[-1] if suffixes else _kind_of(content), content
@@ -203,7 +203,7 @@ def _decoded(content, encoding, notes):
         except LookupError:
             raise BadInput(f"--encoding {encoding!r} is not known; try utf-8 or latin-1.") from None
         except UnicodeDecodeError as error:
-            raise BadInput(f"the file is not {encoding}: {_first_line(error)}.") from None
+            raise BadInput(f"the file is not {encoding}: {first_line(error)}.") from None
     if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
         notes.append("the text is UTF-16")
         return content.decode("utf-16")
@@ -325,5 +325,5 @@ def _examples(pairs, most=4):
     return shown + (f" and {len(pairs) - most} more columns" if len(pairs) > most else "")
 
 
-def _first_line(error):
+def first_line(error):
     return str(error).strip().split("\n")[0][:200]

@@ -76,6 +76,17 @@ def streamed_fit(r, sample, panel, size=8):
     return matrix(r, 2, size) + coordinates(sample, r, size=size) + 2 * panel * size
 
 
+def fourier_sums(frequencies, d):
+    """Sums over rows in Fourier coordinates of d columns: products of frequencies reach twice as
+    far in each column, and transforms work on grids of twice that length."""
+    return 16 * 2 ** max(d, 1) * (2 + 2 ** max(d, 1)) * frequencies
+
+
+def fourier_fit(n, d, frequencies, targets=1):
+    """Ridge by Fourier coordinates: sums, phases, and a few vectors for every target."""
+    return fourier_sums(frequencies, d) + coordinates(n, 2 * d + 8 * targets)
+
+
 # --- what fits ------------------------------------------------------------------------------------
 
 

@@ -21,6 +21,7 @@ from .shares import (
     RowShares,
     Shares,
     SingleValues,
+    StoredValues,
 )
 
 # Sums that are added up apart, and then together: as many tasks for threads. Their number follows
@@ -65,12 +66,17 @@ def exact_product(kernel, X, room=0, *, n_jobs=None):
 
             return Product(FusedProduct(form, X, exact=True, squares=FUSED_SUMS), "fused", True)
         return Product(_plain(kernel, X, n_jobs), "tiles", True)
-    if matrix(n) <= room:
+    halves = kernel.symmetric and is_numpy(tiles.allocate(X, (0, 0)))
+    fits = matrix(n, 0.5 if halves else 1) <= room
+    if halves:
+        shares = exact_shares(kernel, X)
+        if fits:
+            shares.values = _kept(shares, kernel, n_jobs)
+        return Product(_on_threads(shares, kernel, n_jobs), "stored" if fits else "tiles", True)
+    if fits:
         K = tiles.evaluate(kernel, X, n_jobs=n_jobs)
         return Product(lambda V: K @ V, "stored", True)
-    if not kernel.symmetric or not is_numpy(tiles.allocate(X, (0, 0))):
-        return Product(_plain(kernel, X, n_jobs), "tiles", True)
-    return Product(_on_threads(exact_shares(kernel, X), kernel, n_jobs), "tiles", True)
+    return Product(_plain(kernel, X, n_jobs), "tiles", True)
 
 
 def quick_product(kernel, X, room=0, *, n_jobs=None):
@@ -161,6 +167,18 @@ def _on_threads(shares, kernel, n_jobs):
         return sums.sum(axis=0)
 
     return times
+
+
+def _kept(shares, kernel, n_jobs):
+    """The tiles of shares, all evaluated: half of K is stored, and never mirrored."""
+    kept = {}
+
+    def work(a, b):
+        for c, d in shares.columns(a, b):
+            kept[a, c] = shares.values(a, b, c, d)
+
+    tiles.run(work, shares.blocks[::-1], kernel, np.empty(0), n_jobs=n_jobs)
+    return StoredValues(kept)
 
 
 def _stored(values, n, kernel, n_jobs):

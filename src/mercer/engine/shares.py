@@ -17,9 +17,18 @@ EXACT_TILE = (256, 512)
 QUICK_TILE = (256, 256)
 # The largest error in a squared distance that a quick product is worth.
 QUICK_ERROR = 1e-4
+# Columns from which on BLAS multiplies a tile by all of them at once.
+FEW_COLUMNS = 4
 EPS32 = float(np.finfo(np.float32).eps)
 # NumPy compares an array with another array four times faster than with a number.
 ZEROS = np.zeros(QUICK_TILE, dtype=np.float32)
+
+
+def _times(t, V):
+    """t @ V. BLAS is made for many columns: two or three are faster one by one."""
+    if not 1 < V.shape[1] < FEW_COLUMNS:
+        return t @ V
+    return np.stack([t @ V[:, j] for j in range(V.shape[1])], axis=1)
 
 
 class Shares:
@@ -40,13 +49,16 @@ class Shares:
 
     def add(self, right, first, step, total):
         """Add share `first` of `step` shares to an n x m array."""
-        values = self.values
         for a, b in self.blocks[first::step]:
-            total[a:b] += values(a, b, a, b) @ right[a:b]
-            for c, d in cuts(a, self.width):
-                t = values(a, b, c, d)
-                total[a:b] += t @ right[c:d]
-                total[c:d] += t.T @ right[a:b]
+            for c, d in self.columns(a, b):
+                t = self.values(a, b, c, d)
+                total[a:b] += _times(t, right[c:d])
+                if c < a:
+                    total[c:d] += _times(t.T, right[a:b])
+
+    def columns(self, a, b):
+        """(start, stop) of the columns of every tile of a block: those before it, and its own."""
+        return [*cuts(a, self.width), (a, b)]
 
 
 class RowShares(Shares):
@@ -75,6 +87,16 @@ class KernelValues:
 
     def __getstate__(self):
         return {"kernel": self.kernel, "X": self.X, "dtype": self.dtype}
+
+
+class StoredValues:
+    """Tiles that are computed once and kept: `tiles` by the first row and column of each."""
+
+    def __init__(self, tiles):
+        self.tiles = tiles
+
+    def __call__(self, a, b, c, d):
+        return self.tiles[a, c]
 
 
 class SingleValues:

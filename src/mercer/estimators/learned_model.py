@@ -28,6 +28,8 @@ from .table import TableEncoder, array_of_lists
 
 # Ranks are tried up to so many columns of values: the metric is a matrix with a row for each.
 MOST_RANKED = 100
+# Most columns for single values of numbers, for the same reason.
+MOST_LEVELS = 64
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,9 @@ class LearnedModel(BaseEstimator):
         self.alpha_, self.exact_, self.solver_ = fit.alpha, fit.exact, fit.solver
         self.error_norms_ = None if fit.error_norms is None else fit.error_norms * targets.scale
         landmarks = min(rows.n, self.max_landmarks)
-        self.uncertainty_ = LandmarkModel.fit(self.kernel_, rows, fit.alpha, rng, landmarks)
+        self.uncertainty_ = fit.uncertainty or LandmarkModel.fit(
+            self.kernel_, rows, fit.alpha, rng, landmarks
+        )
         self._offset, self._scale = targets.offset, targets.scale
         judged = rows.some(fit.judged)
         _, _, variances = self.uncertainty_.left_out(judged)
@@ -141,15 +145,11 @@ class LearnedModel(BaseEstimator):
     def _chosen(self, rows, targets, rng):
         """(rows, metric, predictions of unseen rows): what to learn, on which columns.
 
-        The encoder follows where the ranks of numbers are left out. Tables that are not small need
-        no such predictions: None.
+        The encoder follows where ranks, or columns for single values, are left out. Tables that are
+        not small need no such predictions: None.
         """
         columns, metric, predicted = np.arange(rows.X.shape[1]), self.metric, None
-        sets = [columns]
-        if self.encoder_ is not None and self.encoder_.ranks:
-            values = np.setdiff1d(columns, self.encoder_.rank_outputs_)
-            ranked = 0 < len(values) < len(columns) and len(values) <= MOST_RANKED
-            sets = [values, columns] if ranked else [values]
+        sets = self._sets_of_columns(columns)
         chosen, seed = sets[0], int(rng.integers(2**31))
         judged_by_parts = metric is not None and rows.n > 1 and is_small(rows, len(sets[0]))
         if not targets.constant and judged_by_parts:
@@ -163,9 +163,25 @@ class LearnedModel(BaseEstimator):
             )
         if len(chosen) < len(columns):
             assert self.encoder_ is not None
-            self.encoder_ = self.encoder_.without_ranks()
+            self.encoder_ = self.encoder_.keeping(
+                ranks=bool(np.isin(self.encoder_.rank_outputs_, chosen).any()),
+                levels=bool(np.isin(self.encoder_.level_outputs_, chosen).any()),
+            )
             rows = replace(rows, X=rows.X[:, chosen])
         return rows, metric, predicted
+
+    def _sets_of_columns(self, columns):
+        """The values alone; then with ranks, with columns for single values, and with both."""
+        if self.encoder_ is None:
+            return [columns]
+        ranks, levels = self.encoder_.rank_outputs_, self.encoder_.level_outputs_
+        values = np.setdiff1d(columns, np.union1d(ranks, levels))
+        if not 0 < len(values) <= MOST_RANKED:
+            return [values]
+        levels = levels[: len(levels) if len(levels) <= MOST_LEVELS else 0]
+        further = [a for a in (ranks, levels, np.union1d(ranks, levels)) if len(a)]
+        further = further if len(ranks) and len(levels) else further[:1]
+        return [values, *(np.union1d(values, a) for a in further)]
 
     def _encoded(self, X, reset, weighted=False):
         """The rows as a matrix of floats: through the encoder, or as they are on a device."""
@@ -190,7 +206,7 @@ class LearnedModel(BaseEstimator):
         validate_data(self, X, reset=reset, skip_check_array=True)
         if reset:
             # A kernel that was given may be made for the columns as they are.
-            encoder = TableEncoder(ranks=self.kernel is None)
+            encoder = TableEncoder(ranks=self.kernel is None, levels=self.kernel is None)
             self.encoder_ = encoder.fit(_distinct(X, weighted))
         assert self.encoder_ is not None
         return self.encoder_.transform(X)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..engine.arrays import eigh, namespace, on_device_of
-from ..engine.memory import MemoryLimitError
+from ..engine.memory import MemoryLimitError, budget, coordinates
 from ..kernels import points as pts
 from ..kernels.adapters import KernelLike
 from ..kernels.types import Input
@@ -21,6 +21,8 @@ from .targets import as_host, in_pieces, is_lazy
 
 # Rows that choose alpha where all of them are too many.
 ROWS_FOR_ALPHA = 3000
+# Coordinates that a map of very many rows has at least, where "auto" looks for a cheaper form.
+FEW_COORDINATES = 400
 
 
 class KernelRidgeCV(RidgeModel):
@@ -36,9 +38,11 @@ class KernelRidgeCV(RidgeModel):
     alphas : array of positive numbers, default=(0.1, 1.0, 10.0)
         To choose from.
     kernel : Kernel, str, callable or KernelMap, default="rbf"
-    form : {"auto", "primal", "dual", "iterative"}, default="auto"
-        As in KernelRidge: which of the two eigenproblems is solved. In the iterative form alpha is
-        chosen on a sample of the rows (`n_rows_for_alpha_`), then all rows are solved for it.
+    form : {"auto", "primal", "dual", "iterative", "fourier"}, default="auto"
+        As in KernelRidge: which of the two eigenproblems is solved. In the forms "iterative" and
+        "fourier" alpha is chosen on a sample of the rows (`n_rows_for_alpha_`), then all rows are
+        solved for it; "auto" takes "fourier" only where the leave-one-out errors of all rows do
+        not fit in memory.
     tol, max_iter, keep_partial : as in KernelRidge
 
     With Fourier coordinates (``kernel=KernelMap(kernel, basis="fourier")``) no row's own leverage
@@ -56,7 +60,7 @@ class KernelRidgeCV(RidgeModel):
     best_score_ : float
         Minus the smallest of them.
     n_rows_for_alpha_ : int
-        Rows whose leave-one-out errors chose alpha: all, but for the iterative form.
+        Rows whose leave-one-out errors chose alpha: all, but for "iterative" and "fourier".
     form_, kernel_map_, coef_, dual_coef_, function_ : as in KernelRidge
 
     Examples
@@ -78,7 +82,7 @@ class KernelRidgeCV(RidgeModel):
         alphas: ArrayLike = (0.1, 1.0, 10.0),
         kernel: KernelLike | KernelMap = "rbf",
         *,
-        form: Literal["auto", "primal", "dual", "iterative"] = "auto",
+        form: Literal["auto", "primal", "dual", "iterative", "fourier"] = "auto",
         tol: float = 1e-4,
         max_iter: int = 500,
         keep_partial: bool = False,
@@ -154,6 +158,11 @@ class KernelRidgeCV(RidgeModel):
         self.alpha_, self.best_score_ = float(candidates[best]), -float(errors[best])
         self.cv_errors_, self.n_rows_for_alpha_ = errors, equations.sums.rows
         return np.full(equations.n_targets, self.alpha_)
+
+    def _may_take_fourier(self, n):
+        """Where the leave-one-out errors of all rows do not fit the memory in any case."""
+        held = coordinates(n, FEW_COORDINATES, copies=4) <= budget(None)
+        return self.form_ == "iterative" or (self.form_ == "primal" and not held)
 
     def _smallest_alpha(self):
         return float(self._check_alphas().min())

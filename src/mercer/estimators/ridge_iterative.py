@@ -1,30 +1,25 @@
 """The iterative form: what estimators ask of solve/iterative.py."""
 
-import math
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from ..engine import tiles
 from ..engine.arrays import (
     as_numpy,
     cholesky,
-    is_array,
-    is_numpy,
     namespace,
     on_device_of,
     row_norms,
     solve_triangular,
 )
-from ..engine.memory import MemoryLimitError, budget
+from ..engine.memory import budget
 from ..kernels import points as pts
 from ..rows.dask import is_dask
 from ..rows.gather import held_whole
-from ..solve import IterativeSolution, solve_iteratively
+from ..solve import solve_iteratively
 from ..solve.system import double_like, in_double
 from ..solve.workers import Workers
 from .kernel_map import KernelMap
@@ -34,11 +29,6 @@ from .targets import in_pieces
 FEW = 64
 # Training rows that certify an upper value for all others.
 WITNESSES = 2000
-# Rows from which on iterations are tried before a factorisation, the certified error that they are
-# to reach, relative to the function, and the products in which they can be faster.
-QUICK_ROWS, QUICK_TOL, QUICK_PRODUCTS = 4000, 1e-8, 60
-# Products after which it is clear whether they will be.
-JUDGED_AFTER = 10
 
 
 @dataclass(frozen=True)
@@ -84,43 +74,6 @@ class SolverOptions:
         return solve_iteratively(kernel, points, T, alphas, weights, **options)
 
 
-def solved_quickly(kernel, points, T, alphas, weights) -> IterativeSolution | None:
-    """The solution to eight digits by iterations, where they are faster than a factorisation.
-
-    None where they are not: few rows, rows on a device, or equations so badly conditioned that the
-    first products bring little.
-    """
-    known = is_array(points) and is_numpy(points) and points.dtype == np.float64
-    if not known or len(points) < QUICK_ROWS or kernel.kind == "gram" or np.min(alphas) <= 0:
-        return None
-    first: list[float] = []
-
-    def hopeless(step):
-        now = max(*step.bounds, np.finfo(float).tiny)
-        first.append(now)
-        fallen = math.log(first[0] / now)
-        needed = -math.log(QUICK_TOL) * step.products / max(fallen, 1e-3)
-        return step.products >= JUDGED_AFTER and needed > QUICK_PRODUCTS
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            solution = solve_iteratively(
-                kernel,
-                points,
-                T,
-                alphas,
-                weights,
-                tol=QUICK_TOL,
-                max_iter=QUICK_PRODUCTS,
-                random_state=0,
-                callback=hopeless,
-            )
-    except MemoryLimitError:
-        return None
-    return solution if solution.converged else None
-
-
 def _refuse_what_changes_the_map(given):
     """The iterations solve with the kernel itself: a KernelMap gives them landmarks alone."""
     # "auto" leaves the basis to mercer, and "cholesky" are the landmarks themselves.
@@ -142,15 +95,17 @@ def _refuse_what_changes_the_map(given):
 
 
 def gathered_rows(model, X):
-    """(X, the workers of its cluster or None): the iterative form holds all rows here.
+    """(X, the workers of its cluster or None): these forms hold all rows here.
 
     Rows that come in pieces are gathered, n x d numbers. Those of a Dask collection are solved for
-    by the workers of its cluster.
+    by the workers of its cluster, in the iterative form.
     """
-    if model.form != "iterative" or not in_pieces(X):
+    if model.form not in ("iterative", "fourier") or not in_pieces(X):
         return X, None
-    limit = budget(SolverOptions.of(model).memory_limit)
-    return held_whole(X, limit, "form='iterative'"), Workers(X) if is_dask(X) else None
+    iterative = model.form == "iterative"
+    limit = budget(SolverOptions.of(model).memory_limit if iterative else None)
+    workers = Workers(X) if iterative and is_dask(X) else None
+    return held_whole(X, limit, f"form='{model.form}'"), workers
 
 
 def exact_variance(options, kernel, S, Z, diagonal, alpha, weights=None):

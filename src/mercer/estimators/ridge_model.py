@@ -1,4 +1,4 @@
-"""What ridge regressions share: three forms of one solution, predictions, their uncertainty."""
+"""What ridge regressions share: four forms of one solution, predictions, their uncertainty."""
 
 import warnings
 from dataclasses import replace
@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..engine import tiles
 from ..engine.arrays import as_numpy, namespace, on_device_of, row_norms, solve_triangular
-from ..engine.memory import budget, matrix
+from ..engine.memory import MemoryLimitError, budget, matrix
 from ..expansion import Expansion, RKHSFunction
 from ..fit import OfSpace, Statistic
 from ..kernels import points as pts
@@ -23,22 +23,32 @@ from ..kernels.types import Array, Data
 from ..rows.gather import held_column
 from ..rows.moments import Moments, Spread
 from ..solve.direct import Shifted, factor_shifted, solve_regularized
+from ..solve.quick import solved_quickly
+from ..solve.system import double_like
 from ..space import Landmarks, factorize
 from .base import on_fitted, validated_points
+from .fourier_choice import (
+    MOST_PRODUCTS,
+    by_fourier,
+    cheaper_plan,
+    may_be_cheapest,
+    plan_asked_for,
+)
+from .fourier_expansion import FourierExpansion
 from .kernel_map import KernelMap
 from .map_method import MapMethod, functions
+from .ridge_by_fourier import variances_by_fourier
 from .ridge_fourier import SumsFor, equations_of, fourier_variance
 from .ridge_iterative import (
     FEW,
     SolverOptions,
     exact_variance,
     points_in_double,
-    solved_quickly,
     upper_variance,
 )
 from .targets import as_host, in_pieces, is_lazy, n_targets, target_column, weight_column
 
-FORMS = ("auto", "primal", "dual", "iterative")
+FORMS = ("auto", "primal", "dual", "iterative", "fourier")
 # Rows from which "auto" judges whether the kernel matrix has full rank.
 SAMPLE = 400
 # Below this share of the kernel's trace, alpha shows the rounding of the map's coordinates at new
@@ -88,8 +98,11 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
             "dual": self._fit_dual,
             "primal": self._fit_primal,
             "iterative": partial(self._fit_iterative, workers=workers),
+            "fourier": self._fit_dual_by_fourier,
         }
-        dual = fits[self.form_](X, T, weights)
+        dual = self._fit_where_fourier_is_cheapest(X, T, weights)
+        if dual is None:
+            dual = fits[self.form_](X, T, weights)
         if dual is not None:  # one coefficient per sample would need another pass over the rows
             self.dual_coef_ = dual[:, 0] if self.single_target_ else dual
         return self
@@ -191,6 +204,65 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
         self.prediction_ = Expansion(kernel, S, W, namespace(W).zeros_like(W[0, :]))
         return solution.coef
 
+    def _fit_where_fourier_is_cheapest(self, X, T, weights):
+        """One coefficient per sample, or None where "auto" does better with the form it has."""
+        may = self.form == "auto" and not (in_pieces(X) or isinstance(self.kernel, KernelMap))
+        if not may or not may_be_cheapest(len(T)) or not self._may_take_fourier(len(T)):
+            return None
+        kernel, points = self._bound(X)
+        noise = self._smallest_noise(weights)
+        plan = cheaper_plan(self.form_, kernel, points, T.shape[1], noise, self.tol)
+        if plan is None:
+            return None
+        alphas = self._alphas_of_sample(kernel, points, T, weights)
+        try:
+            most = min(self.max_iter, MOST_PRODUCTS)
+            found = by_fourier(kernel, points, T, alphas, weights, plan, most)
+        except MemoryLimitError:
+            return None
+        if not found.converged:
+            return None
+        self.form_ = "fourier"
+        return self._with_fourier(found, kernel, points, weights, alphas)
+
+    def _fit_dual_by_fourier(self, X, T, weights):
+        """The same a from Fourier coordinates, where they are asked for."""
+        kernel, points = self._bound(X)
+        noise = self._smallest_noise(weights)
+        plan = plan_asked_for(kernel, points, T.shape[1], noise, self.tol)
+        alphas = self._alphas_of_sample(kernel, points, T, weights)
+        found = by_fourier(kernel, points, T, alphas, weights, plan, self.max_iter)
+        if not found.converged:
+            warnings.warn(
+                f"the residual is {float(found.residuals.max()):.2g} times the targets, more than "
+                f"{found.aim:g}: raise alpha, max_iter or tol, or use form='iterative'.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+        return self._with_fourier(found, kernel, points, weights, alphas)
+
+    def _with_fourier(self, found, kernel, points, weights, alphas):
+        """The prediction, and what is known of its error; returns one coefficient per sample."""
+        self.kernel_, self.alphas_ = kernel, tuple(map(float, alphas))
+        n, S = points.shape[0], points_in_double(kernel, points)
+        kept = np.arange(n) if weights is None else np.flatnonzero(weights > 0)
+        S = kernel.landmarks(S, kept) if len(kept) < n else kernel.landmarks(S)
+        W = on_device_of(found.coef, double_like(S))
+        self.error_norms_ = on_device_of(found.error_norms, W)
+        self.n_iter_, self.converged_ = found.n_iter, found.converged
+        self.residuals_ = found.residuals
+        self.noise_ = None if weights is None else on_device_of(1 / weights[kept], W)
+        b, images = namespace(W).zeros_like(W[0, :]), on_device_of(found.images, W)
+        self.prediction_ = FourierExpansion(kernel, S, W, b, found.space, images)
+        return _scattered(W, kept, n)
+
+    def _smallest_noise(self, weights):
+        return self._smallest_alpha() / (1.0 if weights is None else float(np.max(weights)))
+
+    def _may_take_fourier(self, n):
+        """Whether "auto" may use Fourier coordinates for n rows instead of `form_`."""
+        return self._smallest_alpha() > 0
+
     def _dual_of_primal(self, Phi, T, weights):
         """a = (t - Phi w) / alpha: the w of [KERNELS] (3) is Phi'a."""
         if min(self.alphas_) <= 0:
@@ -220,7 +292,9 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
         noise alpha: rho^2(z) + alpha phi' (Phi'Phi + alpha I)^-1 phi, rho^2 being what the map
         does not see of z. A precomputed kernel needs `diag`, the k(z, z), for it. In the iterative
         form it is exact for up to 64 points, by further solves; for more it is a certified upper
-        value, from 2000 of the training rows, and a warning says so.
+        value, from 2000 of the training rows, and a warning says so. Form "fourier" does the same
+        for points outside of the training rows' box, and for those inside it where there are more
+        than 3000 coordinates.
         """
         points = validated_points(self, X, self.kernel_, reset=False)
         if not return_std:
@@ -230,6 +304,7 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
             "dual": self._dual_variance,
             "primal": self._primal_variance,
             "iterative": self._iterative_variance,
+            "fourier": self._fourier_variance,
         }
         values, variance = variances[self.form_](points, diag)
         xp = namespace(values)
@@ -296,13 +371,29 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
         variance = namespace(own).stack([columns[alpha] for alpha in alphas], axis=1)
         return self.prediction_(points), variance
 
+    def _fourier_variance(self, points, diag):
+        """(values, variances): in Fourier coordinates, outside of their box by further solves."""
+        prediction = self.prediction_
+        Z = pts.as_fitted(points, prediction.S, prediction.W.dtype)
+        variance, upper = variances_by_fourier(self, Z)
+        if upper:
+            warnings.warn(
+                f"the standard deviations of {upper} points are certified upper values, from some "
+                f"of the training rows; for exact ones pass at most {FEW} points at a time.",
+                UserWarning,
+                stacklevel=4,
+            )
+        return prediction(Z), on_device_of(variance, prediction.W)
+
     @on_fitted
     def error_bound(self, X: Data, *, diag: ArrayLike | None = None) -> Array:
         """How far predictions at the rows of X can be from the exact solution's, certified.
 
         Iterative form, and more than 3000 Fourier coordinates: sqrt(k(z, z)) times the error of the
         function in the norm of the kernel's space, `error_norms_`. One number per row, or one per
-        row and target. A precomputed kernel needs `diag`, the k(z, z).
+        row and target. A precomputed kernel needs `diag`, the k(z, z). Form "fourier" adds the
+        largest error of its transforms; there the bound takes all errors to have the same sign, and
+        is thousands of times the error that is seen (`residuals_`).
         """
         if not hasattr(self, "error_norms_"):
             raise ValueError(
@@ -320,6 +411,10 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
         own = on_device_of(diag, W)
         lengths = namespace(own).sqrt(namespace(own).where(own > 0, own, 0 * own))
         bounds = lengths[:, None] * self.error_norms_[None, :]
+        if self.form_ == "fourier":  # what transforms add, where they are used
+            Z = pts.as_fitted(points, S, W.dtype)
+            inside = on_device_of(self.prediction_.space.contains(Z), W)
+            bounds = bounds + inside[:, None] * self.prediction_.difference()[None, :]
         return bounds[:, 0] if self.single_target_ else bounds
 
     def _sample_factors(self):
@@ -389,6 +484,11 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
                 raise ValueError(
                     "form='dual' solves with the kernel matrix and has no use for a KernelMap: "
                     "pass its kernel, or form='primal'."
+                )
+            if self.form == "fourier":
+                raise ValueError(
+                    "form='fourier' chooses its own coordinates and has no use for a KernelMap: "
+                    "pass its kernel, or KernelMap(kernel, basis='fourier') with form='auto'."
                 )
             return "iterative" if self.form == "iterative" else "primal"
         if in_pieces(X):

@@ -13,7 +13,16 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from ..engine.checks import check_at_least
 from ..kernels.points import is_frame, naming
 from ..kernels.texts import listed
-from .table_columns import Categories, Dates, Kept, Numbers, Texts, as_float, column_values
+from .table_columns import (
+    Categories,
+    Dates,
+    Kept,
+    Numbers,
+    Texts,
+    as_float,
+    column_values,
+    further_outputs,
+)
 from .table_notes import (
     BOOLEAN,
     CATEGORY,
@@ -24,10 +33,10 @@ from .table_notes import (
     KEPT,
     NUMBER,
     TEXT,
-    WITH_RANK,
     left_out,
     notes_on,
     record_of,
+    with_further,
 )
 from .written_values import as_dates, as_numbers
 
@@ -68,6 +77,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     ranks : bool, default=False
         Whether numbers also come as their rank among the rows of `fit`, in a column of its own.
         That helps where a column is skewed, has outliers, or matters by its order.
+    levels : bool, default=False
+        Whether numbers with three to twelve different values also come as one column of 0 and 1 for
+        each value. That helps where numbers stand for categories, or matter one by one.
     max_categories : int, default=20
         At most so many columns for one column of categories.
     text : {"ngrams", "drop"}, default="ngrams"
@@ -92,6 +104,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Names of the columns of the result.
     rank_outputs_ : ndarray of int
         Which columns of the result are ranks.
+    level_outputs_ : ndarray of int
+        Which columns of the result stand for single values of a number.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only for frames.
@@ -113,6 +127,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         *,
         scale: str = "standard",
         ranks: bool = False,
+        levels: bool = False,
         max_categories: int = 20,
         text: str = "ngrams",
         text_components: int = 10,
@@ -121,6 +136,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     ) -> None:
         self.scale = scale
         self.ranks = ranks
+        self.levels = levels
         self.max_categories = max_categories
         self.text = text
         self.text_components = text_components
@@ -152,9 +168,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 f"(n_samples={len(columns[0])}): " + " ".join(self.notes())
             )
         self.feature_names_out_ = np.array(outputs, dtype=object)
-        ends = np.cumsum([len(record["outputs"]) for record in self.columns_])
-        ranked = [e is not None and getattr(e, "ranks_", None) is not None for e in self.encoders_]
-        self.rank_outputs_ = ends[ranked] - 1  # the rank is the last output of its column
+        self.rank_outputs_, self.level_outputs_ = further_outputs(self.encoders_)
         return self
 
     def transform(self, X: ArrayLike) -> "np.ndarray | pd.DataFrame":
@@ -170,25 +184,24 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return self._frame(parts, getattr(X, "index", None))
         return np.hstack(parts).astype(float, copy=False)
 
-    def without_ranks(self) -> Self:
-        """The same fitted encoder without the columns of ranks."""
+    def keeping(self, *, ranks: bool = False, levels: bool = False) -> Self:
+        """The same fitted encoder, with ranks and columns for single values only if asked for."""
         check_is_fitted(self)
-        plain = copy(self).set_params(ranks=False)
-        plain.encoders_ = [
-            encoder.without_ranks() if isinstance(encoder, Numbers) else encoder
+        kept = copy(self).set_params(ranks=self.ranks and ranks, levels=self.levels and levels)
+        kept.encoders_ = [
+            encoder.keeping(ranks, levels) if isinstance(encoder, Numbers) else encoder
             for encoder in self.encoders_
         ]
-        plain.columns_ = [
-            record
-            | {
-                "action": record["action"].removesuffix(WITH_RANK),
-                "outputs": list(encoder.names_) if encoder is not None else [],
-            }
-            for record, encoder in zip(self.columns_, plain.encoders_)
+        kept.columns_ = [
+            record | {"action": with_further(record["action"], encoder), "outputs": encoder.names_}
+            if isinstance(encoder, Numbers)
+            else record
+            for record, encoder in zip(self.columns_, kept.encoders_)
         ]
-        plain.feature_names_out_ = np.delete(self.feature_names_out_, self.rank_outputs_)
-        plain.rank_outputs_ = self.rank_outputs_[:0]
-        return plain
+        outputs = [name for record in kept.columns_ for name in record["outputs"]]
+        kept.feature_names_out_ = np.array(outputs, dtype=object)
+        kept.rank_outputs_, kept.level_outputs_ = further_outputs(kept.encoders_)
+        return kept
 
     def _frame(self, parts, index):
         try:
@@ -235,8 +248,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _check_parameters(self):
         if self.scale not in ("standard", "unit", "none"):
             raise ValueError(f"scale must be 'standard', 'unit' or 'none', got {self.scale!r}.")
-        if not isinstance(self.ranks, (bool, np.bool_)):
-            raise ValueError(f"ranks must be True or False, got {self.ranks!r}.")
+        for name in ("ranks", "levels"):
+            value = getattr(self, name)
+            if not isinstance(value, (bool, np.bool_)):
+                raise ValueError(f"{name} must be True or False, got {value!r}.")
         if self.text not in ("ngrams", "drop"):
             raise ValueError(f"text must be 'ngrams' or 'drop', got {self.text!r}.")
         named = isinstance(self.keep, (list, tuple)) and all(isinstance(n, str) for n in self.keep)
@@ -321,9 +336,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if known.min() == known.max() and (kind == BOOLEAN or not _gaps_tell(x)):
             return left_out(name, CONSTANT, "the same in all rows")
         scale = "none" if kind == BOOLEAN else self.scale
-        encoder = Numbers(scale, self.ranks and kind != BOOLEAN).fit(values, name)
+        ranks, levels = (wanted and kind != BOOLEAN for wanted in (self.ranks, self.levels))
+        encoder = Numbers(scale, ranks, levels).fit(values, name)
         action = {"standard": "standardised", "unit": "scaled to 0 to 1", "none": "kept"}[scale]
-        action += WITH_RANK if encoder.ranks_ is not None else ""
+        action = with_further(action, encoder)
         record = record_of(name, kind, action, reason, encoder.names_, x, list(not_read))
         return encoder, record
 

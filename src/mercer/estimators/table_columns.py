@@ -23,6 +23,9 @@ YEAR = 365.2425 * DAY
 MARKED = 5
 # Most values whose ranks are stored; the ranks of values between them are interpolated.
 KNOTS = 1000
+# Columns with so many different values may be categories that were written as numbers; two values
+# say the same either way. There must be some rows for each value.
+FEWEST_LEVELS, MOST_LEVELS, ROWS_PER_LEVEL = 3, 12, 10
 # A rank that correlates with its value as closely as this differs from it by chance, as a rule: so
 # do ranks of uniform columns.
 SAME = 0.99
@@ -77,12 +80,13 @@ class Numbers(BaseEstimator):
     """Scaled, with the median where a value is missing and a column that says where.
 
     With `ranks` the standardised rank of the value is one more column, unless it is the same up to
-    a shift and a scale.
+    a shift and a scale. With `levels` a column with few values also has one of 0 and 1 for each.
     """
 
-    def __init__(self, scale="standard", ranks=False):
+    def __init__(self, scale="standard", ranks=False, levels=False):
         self.scale = scale
         self.ranks = ranks
+        self.levels = levels
 
     def fit(self, values, name):
         x = as_float(values)
@@ -103,8 +107,8 @@ class Numbers(BaseEstimator):
         self.n_missing_ = missing
         self.marks_missing_ = missing >= MARKED and len(known) >= MARKED
         self.ranks_ = Ranks.of(known) if self.ranks else None
-        self.names_ = [name] + ([f"{name} is missing"] if self.marks_missing_ else [])
-        self.names_ += [f"{name} (rank)"] if self.ranks_ is not None else []
+        self.levels_ = levels_of(known) if self.levels else None
+        self.names_ = _named(name, self)
         return self
 
     def transform(self, values):
@@ -114,14 +118,54 @@ class Numbers(BaseEstimator):
         parts = [(x - self.centre_) / self.spread_]
         parts += [missing] if self.marks_missing_ else []
         parts += [self.ranks_.transform(x)] if self.ranks_ is not None else []
+        parts += [x[:, None] == self.levels_] if self.levels_ is not None else []
         return np.column_stack(parts)
 
-    def without_ranks(self):
-        """The same encoder without the column of ranks."""
-        plain = copy(self).set_params(ranks=False)
-        if self.ranks_ is not None:
-            plain.ranks_, plain.names_ = None, self.names_[:-1]
-        return plain
+    @property
+    def n_ranks_(self):
+        """Outputs that are ranks; they come before those of single values."""
+        return 0 if self.ranks_ is None else 1
+
+    @property
+    def n_levels_(self):
+        """Outputs for single values, the last ones."""
+        return 0 if self.levels_ is None else len(self.levels_)
+
+    def keeping(self, ranks, levels):
+        """The same encoder with ranks, and columns for single values, only where asked for."""
+        kept = copy(self).set_params(ranks=self.ranks and ranks, levels=self.levels and levels)
+        kept.ranks_ = self.ranks_ if ranks else None
+        kept.levels_ = self.levels_ if levels else None
+        kept.names_ = _named(self.names_[0], kept)
+        return kept
+
+
+def _named(name, numbers):
+    """The names of what is made of a column of numbers, in its order."""
+    names = [name] + ([f"{name} is missing"] if numbers.marks_missing_ else [])
+    names += [f"{name} (rank)"] if numbers.ranks_ is not None else []
+    return names + ([] if numbers.levels_ is None else [f"{name}={v:g}" for v in numbers.levels_])
+
+
+def further_outputs(encoders):
+    """(ranks, columns for single values) among the outputs: the last ones of their column."""
+    ranks: list[int] = []
+    levels: list[int] = []
+    end = 0
+    for encoder in encoders:
+        end += 0 if encoder is None else len(encoder.names_)
+        if isinstance(encoder, Numbers):
+            first = end - encoder.n_levels_
+            ranks += range(first - encoder.n_ranks_, first)
+            levels += range(first, end)
+    return np.array(ranks, dtype=int), np.array(levels, dtype=int)
+
+
+def levels_of(known):
+    """The values of a column that has few and many rows for each; None elsewhere."""
+    levels = np.unique(known)
+    few = FEWEST_LEVELS <= len(levels) <= MOST_LEVELS
+    return levels if few and len(known) >= ROWS_PER_LEVEL * len(levels) else None
 
 
 class Ranks(BaseEstimator):

@@ -7,7 +7,7 @@ from ..kernels.texts import listed
 NUMBER, BOOLEAN, CATEGORY, DATE, TEXT = "number", "boolean", "category", "date", "text"
 IDENTIFIER, CONSTANT, EMPTY, KEPT = "identifier", "constant", "empty", "kept"
 LEFT_OUT = "left out"
-WITH_RANK = ", and ranked as well"
+AS_WELL = " as well"
 
 
 def record_of(name, kind, action, reason, outputs, values, not_read=()):
@@ -25,6 +25,13 @@ def record_of(name, kind, action, reason, outputs, values, not_read=()):
         "n_pooled": 0,
         "not_read": list(not_read)[:3],
     }
+
+
+def with_further(action, encoder):
+    """The action on a column of numbers, and what else its encoder makes of it."""
+    plain = action.split(", and ")[0] if action.endswith(AS_WELL) else action
+    further = ["ranked"] * encoder.n_ranks_ + ["split by value"] * (encoder.n_levels_ > 0)
+    return f"{plain}, and {' and '.join(further)}{AS_WELL}" if further else plain
 
 
 def left_out(name, kind, reason):

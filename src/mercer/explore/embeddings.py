@@ -28,13 +28,13 @@ class Coordinates:
     Phi_new: np.ndarray
 
     @classmethod
-    def scaled(cls, Phi, Phi_new=None, **more):
+    def scaled(cls, Phi, Phi_new=None):
         """In one common scale: the methods see no difference, and 1e-14 is not small any more."""
         Phi_new = Phi[:0] if Phi_new is None else Phi_new
         if not Phi.shape[1]:  # all points at the origin: methods want a column to look at
             Phi, Phi_new = (np.zeros((len(A), 1)) for A in (Phi, Phi_new))
         size = np.sqrt((Phi**2).sum(axis=1).mean()) or 1.0
-        return cls(Phi / size, Phi_new / size, **more)
+        return cls(Phi / size, Phi_new / size)
 
 
 def smaller_product(F):
@@ -59,25 +59,14 @@ def components(Phi):
         return KernelPCA(min(2, *Phi.shape), kernel="linear", random_state=0).fit(Phi).transform
 
 
-def discriminant(Phi, codes, n_components=None):
-    """Fisher's; where classes have no spread at all, its limit: the nearest class mean."""
+def discriminant(Phi, codes, n_components):
+    """A function giving scores on Fisher's axes; on the leading components where there are none:
+    classes without any spread, or one class alone."""
     classes, places = np.unique(codes, return_inverse=True)
     means = np.stack([Phi[codes == c].mean(axis=0) for c in classes])
     if len(classes) == 1 or np.array_equal(Phi, means[places]):
-        return NearestMean(Phi, classes, means)
-    return KernelDiscriminant(n_components, kernel="linear").fit(Phi, codes)
-
-
-class NearestMean:
-    """Classes that are points, or one class alone."""
-
-    def __init__(self, Phi, classes, means):
-        self.classes, self.means, self.transform = classes, means, components(Phi)
-
-    def predict(self, Phi):
-        # |phi - m|^2 less the |phi|^2 common to all classes
-        nearest = np.argmin((self.means**2).sum(axis=1) - 2 * Phi @ self.means.T, axis=1)
-        return self.classes[nearest]
+        return components(Phi)
+    return KernelDiscriminant(n_components, kernel="linear").fit(Phi, codes).transform
 
 
 # --- embeddings -----------------------------------------------------------------------------------
@@ -114,8 +103,7 @@ def _pca(coordinates):
 
 def _discriminant(coordinates, codes):
     """The two leading axes; of two classes there is one, and kernel PCA gives the other."""
-    model = discriminant(coordinates.Phi, codes, min(2, codes.max()))
-    axes = _both(model.transform, coordinates)
+    axes = _both(discriminant(coordinates.Phi, codes, min(2, codes.max())), coordinates)
     if axes.shape[1] < 2:
         axes = np.column_stack([axes[:, 0], _pca(coordinates)[:, 0]])
     return axes

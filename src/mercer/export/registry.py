@@ -14,6 +14,7 @@ from dataclasses import fields, is_dataclass
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from ..estimators.fourier_expansion import FourierExpansion
 from ..estimators.preimage import Ridge
 from ..expansion import Expansion, RKHSFunction
 from ..feature_map import FeatureMap, LinearOnMap
@@ -36,6 +37,7 @@ PARTS = (
     Expansion,
     FeatureMap,
     Fourier,
+    FourierExpansion,
     GramColumns,
     LandmarkModel,
     Landmarks,

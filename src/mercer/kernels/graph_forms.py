@@ -61,10 +61,10 @@ def _check_ends(pairs, sizes, lengths):
 
 
 def _node_keys(labels):
-    """Keys of all nodes; integers are not hashed yet, and are hashed here at once."""
-    if all(l.dtype == np.int64 for l in labels):
+    """Keys of all nodes; signed integers are not hashed yet, and are hashed here at once."""
+    if all(l.dtype.kind == "i" for l in labels):
         return label_keys(np.concatenate(labels))
-    return np.concatenate([label_keys(l) if l.dtype == np.int64 else l for l in labels])
+    return np.concatenate([label_keys(l) if l.dtype.kind == "i" else l for l in labels])
 
 
 def _edge_keys(edge_keys, lengths):
@@ -82,7 +82,8 @@ def _arcs(pairs, n, with_labels):
     both = np.concatenate([pairs[:, 0] * n + pairs[:, 1], pairs[:, 1] * n + pairs[:, 0]])
     if not with_labels:
         arcs = distinct(both)
-        return arcs // n, arcs % n, None
+        source = arcs // n
+        return source, arcs - source * n, None
     arcs, places = np.unique(both, return_index=True)
     return arcs // n, arcs % n, places % max(1, len(pairs))
 
@@ -91,7 +92,7 @@ def _read(graph, node_label, edge_label):
     """(node labels as _labels gives them, edges, edge keys or None) of one graph."""
     if type(graph) is tuple and len(graph) == 2 and _are_plain(*graph):
         edges, labels = graph  # the form that large samples come in, by the shortest way
-        return labels.astype(np.int64, copy=False), edges, None
+        return _labels(labels), edges, None
     if hasattr(graph, "adj") and hasattr(graph, "nodes"):
         return _from_networkx(graph, node_label, edge_label)
     if hasattr(graph, "edge_index"):
@@ -237,9 +238,9 @@ def _checked(edges, keys, edge_labels):
 
 
 def _labels(values):
-    """Integers as int64, to be hashed later with all others; keys (uint64) of anything else."""
-    if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "iub":
-        return values.astype(np.int64, copy=False)
+    """Signed integers, to be hashed later with all others; keys (unsigned) of anything else."""
+    if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind == "i":
+        return values
     return label_keys(values)
 
 

@@ -57,14 +57,36 @@ def distinct(numbers: np.ndarray) -> np.ndarray:
 
 
 def distinct_places(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Sorted, each once; and where each of the given numbers stands among them."""
-    order = np.argsort(numbers)
-    ordered = numbers[order]
+    """Sorted, each once; and where each of the given numbers (not negative) stands among them."""
+    order, ordered = in_order(numbers)
     first = np.ones(len(ordered), dtype=bool)
     first[1:] = ordered[1:] != ordered[:-1]
     places = np.empty(len(order), dtype=np.int64)
     places[order] = np.cumsum(first) - 1
     return ordered[first], places
+
+
+def in_order(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The order that sorts integers that are not negative, and the sorted integers.
+
+    Each number and its place are sorted as one integer: np.sort is several times as fast as
+    np.argsort. Where both do not fit in 63 bits, the lowest bits of the numbers are left out; in
+    the rare case that they matter, np.argsort decides.
+    """
+    n = len(numbers)
+    for_places = max(1, n - 1).bit_length()
+    for_numbers = int(numbers.max(initial=0)).bit_length()
+    left_out = max(0, for_numbers + for_places - 63)
+    both = numbers.astype(np.int64) >> left_out
+    both <<= for_places
+    both |= np.arange(n)
+    both.sort()
+    order = both & ((1 << for_places) - 1)
+    ordered = numbers[order]
+    if left_out and (ordered[1:] < ordered[:-1]).any():
+        order = np.argsort(numbers)
+        ordered = numbers[order]
+    return order, ordered
 
 
 def columns_of(keys: np.ndarray) -> np.ndarray:

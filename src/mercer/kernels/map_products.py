@@ -13,7 +13,7 @@ from .types import Tile
 
 # Columns that more than one point in so many has are multiplied as a dense matrix: single precision
 # multiplies twice as fast.
-FREQUENT = {np.float32: 24, np.float64: 16}
+FREQUENT = {np.float32: 12, np.float64: 8}
 # Values of that dense matrix.
 DENSE_VALUES = 1 << 25
 # Points that rare columns are multiplied with at a time.
@@ -76,8 +76,9 @@ class SparseProducts:
     """Inner products of sparse coordinates, by the columns that occur in S.
 
     A column belongs to one of three groups. Those that many points of S have are multiplied as a
-    dense matrix, those of a few points as a sparse one. What only one point has needs no product:
-    it is added where that point is. Counts are multiplied in single precision while it holds every
+    dense matrix, those of a few points as a sparse one. Columns that only one point has are merged:
+    all of them with the same owner become one column, in which the owner has a 1 and other rows
+    have their products with it. Counts are multiplied in single precision while it holds every
     inner product without error.
     """
 
@@ -92,21 +93,24 @@ class SparseProducts:
         dtype = _exact_type(F, rows)
         often = np.flatnonzero(frequency > max(8, self.n // FREQUENT[dtype]))
         often = often[np.argsort(-frequency[often])][: DENSE_VALUES // max(1, self.n)]
-        # Columns are numbered group by group: often, shared, alone.
-        group = np.where(frequency > 1, 1, 2).astype(np.int8)
-        group[often] = 0
-        self.n_often, self.n_shared, _ = np.bincount(group, minlength=3).tolist()
-        self.number = np.empty(width, dtype=np.int32)
-        self.number[np.argsort(group, kind="stable")] = np.arange(width)
-        numbers = self.number[places]
-        # For each column of the last group: which point has it, and its value there.
-        alone = numbers >= self.n_often + self.n_shared
-        which = numbers[alone] - (self.n_often + self.n_shared)
-        self.owner, self.value = np.zeros(width, dtype=np.int32), np.zeros(width)
-        self.owner[which], self.value[which] = rows[alone], F.data[alone]
-        of_S = self._parts(F, numbers, rows, dtype)
+        shared = frequency > 1
+        shared[often] = False
+        self.n_often, self.n_shared = len(often), int(np.count_nonzero(shared))
+        # Columns are numbered group by group: often, shared, and one per owner.
+        self.number = np.full(width, self.n_often + self.n_shared, dtype=np.int32)
+        self.number[often] = np.arange(self.n_often)
+        self.number[shared] = np.arange(self.n_often, self.n_often + self.n_shared)
+        alone = frequency[places] == 1
+        self.number[places[alone]] += rows[alone].astype(np.int32)
+        # What a value is multiplied by when columns are merged; 0 where no point has the column.
+        self.factor = (frequency > 1).astype(np.float64)
+        self.factor[places[alone]] = F.data[alone]
+        self.dtype = np.dtype(dtype)
+        of_S = self._parts(F, places, rows)
         self.rows = Remembered(self._of_rows, S, of_S)
-        self.chunks = [of_S[1][a : a + CHUNK].T.tocsr() for a in range(0, self.n, CHUNK)]
+        owner = scipy.sparse.eye_array(self.n, dtype=dtype, format="csr")
+        self.right = scipy.sparse.hstack([of_S[1][:, : self.n_shared], owner], format="csr")
+        self.chunks = [self.right[a : a + CHUNK].T.tocsr() for a in range(0, self.n, CHUNK)]
         self.kept = threading.local()
 
     def __call__(self, rows: Any, columns: slice = ALL) -> np.ndarray:
@@ -119,52 +123,46 @@ class SparseProducts:
         product = parts[0] @ self.rows.of_S[0][a:b].T
         for i in range(a // CHUNK, -(-b // CHUNK)):
             start, stop = max(a, i * CHUNK), min(b, (i + 1) * CHUNK)
-            product[:, start - a : stop - a] += self._rare(parts, i, start, stop)
+            product[:, start - a : stop - a] += self._rare(parts[1], i, start, stop)
         return product
 
-    def _rare(self, parts, i, start, stop):
+    def _rare(self, sparse, i, start, stop):
         """Products of rare columns with points of chunk i, which is kept until others are asked
         for: a loop over tiles asks for its parts one after the other."""
-        first, last = i * CHUNK, min(self.n, (i + 1) * CHUNK)
-        if 4 * (stop - start) < last - first:  # too few to compute the others with them
-            return _added(parts, self.rows.of_S[1][start:stop].T, start, stop)
-        kept = self.kept
-        if getattr(kept, "parts", None) is not parts or kept.chunk != i:
-            kept.values = _added(parts, self.chunks[i], first, last)
-            kept.parts, kept.chunk = parts, i
+        first, chunk, kept = i * CHUNK, self.chunks[i], self.kept
+        if getattr(kept, "sparse", None) is not sparse or kept.chunk != i:
+            if 4 * (stop - start) < chunk.shape[1]:  # too few to compute the others with them
+                return dense_product(self.right[start:stop], sparse.T.tocsr()).T
+            kept.values = dense_product(sparse, chunk)
+            kept.sparse, kept.chunk = sparse, i
         return kept.values[:, start - first : stop - first]
 
     def _of_rows(self, rows):
         F = self.features(rows)
         F = F if self.columns is None else numbered(F, self.columns)
-        places = row_numbers(F)
-        return self._parts(F, self.number[F.indices], places, _exact_type(F, places))
+        return self._parts(F, F.indices, row_numbers(F))
 
-    def _parts(self, F, numbers, rows, dtype):
-        """The rows in columns that S often has, in columns that it shares, and the products of the
-        rest with S."""
-        values = F.data.astype(dtype)
-        often, alone = numbers < self.n_often, numbers >= self.n_often + self.n_shared
+    def _parts(self, F, places, rows):
+        """The rows in columns that S often has, and in all others."""
+        dtype = np.promote_types(self.dtype, _exact_type(F, rows))
+        numbers, values = self.number[places], (F.data * self.factor[places]).astype(dtype)
+        is_often = numbers < self.n_often
+        often, rare = np.flatnonzero(is_often), np.flatnonzero(~is_often)
         dense = np.zeros((F.shape[0], self.n_often), dtype=dtype)
         dense[rows[often], numbers[often]] = values[often]
-        few = ~(often | alone)
-        shared = values[few], numbers[few] - self.n_often, _starts(F, few)
-        which = numbers[alone] - (self.n_often + self.n_shared)
-        rest = values[alone] * self.value[which], self.owner[which], _starts(F, alone)
-        return (
-            dense,
-            scipy.sparse.csr_array(shared, shape=(F.shape[0], self.n_shared)),
-            scipy.sparse.csr_array(rest, shape=(F.shape[0], self.n)),
-        )
+        starts = np.searchsorted(rare, F.indptr).astype(F.indptr.dtype)
+        entries = values[rare], numbers[rare] - self.n_often, starts
+        return dense, scipy.sparse.csr_array(entries, shape=(F.shape[0], self.n_shared + self.n))
 
 
-def _added(parts, right, first, last):
-    """Products of shared columns, and of those of one point, with the points from first to last."""
-    _, shared, alone = parts
-    values, alone = (shared @ right).toarray(), alone[:, first:last]
-    if alone.nnz:
-        values += alone.toarray()
-    return values
+def dense_product(A: Any, B: Any) -> np.ndarray:
+    """A @ B of two sparse matrices as a dense one, without a sparse product in between."""
+    try:
+        from sklearn.utils.sparsefuncs import sparse_matmul_to_dense
+    except ImportError:  # scikit-learn before 1.8
+        return (A @ B).toarray()
+    dtype = np.result_type(A, B)
+    return sparse_matmul_to_dense(A.astype(dtype, copy=False), B.astype(dtype, copy=False))
 
 
 def _exact_type(F, rows):
@@ -174,11 +172,6 @@ def _exact_type(F, rows):
     # No partial sum of an inner product is above the product of the lengths.
     squares = np.bincount(rows, weights=F.data**2)
     return np.float32 if squares.max(initial=0) <= MOST_EXACT else np.float64
-
-
-def _starts(F, kept):
-    """Where the rows begin when only some entries are kept."""
-    return np.concatenate([[0], np.cumsum(kept)])[F.indptr].astype(F.indptr.dtype)
 
 
 def _address(X):

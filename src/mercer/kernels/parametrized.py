@@ -37,21 +37,13 @@ class Parametrized:
 
     def set_params(self, **params: object) -> Self:
         """Set parameters by name, nested ones as in ``set_params(left__gamma=0.1)``."""
-        inside: dict[str, dict[str, object]] = {}
-        for name, value in params.items():
-            own, nested, rest = name.partition("__")
-            if own not in self._get_param_names():
-                raise ValueError(
-                    f"Invalid parameter {own!r} for estimator {self!r}. Valid parameters are: "
-                    f"{self._get_param_names()!r}."
-                )
-            if nested:
-                inside.setdefault(own, {})[rest] = value
+        todo: list[tuple[Any, dict[str, object]]] = [(self, params)]
+        while todo:
+            thing, values = todo.pop()
+            if isinstance(thing, Parametrized):
+                todo += _set_own(thing, values)
             else:
-                setattr(self, own, value)
-        # After whole parameters: a kernel that is replaced takes the values of its own.
-        for own, values in inside.items():
-            getattr(self, own).set_params(**values)
+                thing.set_params(**values)
         return self
 
     def with_parameters(self, **changed: object) -> Self:
@@ -70,3 +62,22 @@ def _to_name(prefix, thing):
     """Names, values and whether their own parameters are wanted; the first one last."""
     given = thing.get_params(deep=False)
     return [(prefix + name, given[name], True) for name in reversed(given)]
+
+
+def _set_own(thing, params):
+    """Set a thing's own parameters; returns what is left to set in those that it holds."""
+    names = list(thing.get_params(deep=False))
+    inside: dict[str, dict[str, object]] = {}
+    for name, value in params.items():
+        own, nested, rest = name.partition("__")
+        if own not in names:
+            raise ValueError(
+                f"Invalid parameter {own!r} for estimator {thing!r}. Valid parameters are: "
+                f"{names!r}."
+            )
+        if nested:
+            inside.setdefault(own, {})[rest] = value
+        else:
+            setattr(thing, own, value)
+    # After whole parameters: a kernel that is replaced takes the values of its own.
+    return [(getattr(thing, own), values) for own, values in reversed(inside.items())]

@@ -157,10 +157,6 @@ class SetOf(ObjectKernel, Unary):
             return False
         return dim <= SHORT or scipy.sparse.issparse(self.kernel.features(members[:1]))
 
-    def magnitude(self, X: Array) -> Array:
-        """The members' own magnitudes are not known here: k(A, A)."""
-        return self.diagonal(X)
-
     def diagonal(self, X: Array) -> Array:
         members, starts = self.pooled(X)
         if self._has_short_map(members):

@@ -284,10 +284,19 @@ class Matern(Stationary):
             return in_place(xp.exp, d)
         if self.nu == 1.5:
             d *= math.sqrt(3)
-            return (1 + d) * in_place(xp.exp, -d)
+            decay = in_place(xp.exp, -d)
+            d += 1
+            d *= decay
+            return d
         if self.nu == 2.5:
             d *= math.sqrt(5)
-            return (1 + d + d * d / 3) * in_place(xp.exp, -d)
+            decay = in_place(xp.exp, -d)
+            polynomial = d / 3
+            polynomial += 1
+            polynomial *= d
+            polynomial += 1
+            polynomial *= decay
+            return polynomial
         return self._general(d)
 
     def fused_form(self) -> Form | None:

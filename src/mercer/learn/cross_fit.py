@@ -16,7 +16,7 @@ from ..engine.arrays import as_numpy
 from ..kernels import Kernel
 from ..kernels.points import take
 from .exact import best_penalty, solved_directly
-from .learn_kernel import FAMILIES, learn_from
+from .learn_kernel import FIRST_FAMILY, learn_from
 from .observations import Observations
 from .targets import Targets
 
@@ -67,7 +67,7 @@ def chosen_metric(
     """The best of: no metric, a diagonal one, a full one; and then of the sets of columns."""
     metrics = {"full": [None, "diagonal", "full"], "diagonal": [None, "diagonal"]}
     allowed = metrics.get(metric or "", [None]) if rows.n >= LEAST_ROWS else [None]
-    kernel = FAMILIES[0] if kernel is None else kernel
+    kernel = FIRST_FAMILY if kernel is None else kernel
     order = np.random.default_rng(seed).permutation(rows.n)
     parts = [np.sort(order[i::FOLDS]) for i in range(min(FOLDS, rows.n))]
 

@@ -30,10 +30,11 @@ from .search import bracketed
 CHOICE_ROWS, JUDGED_ROWS = 4000, 1000
 
 
-def best_penalty(K: Any, rows: Observations, alpha: float) -> tuple[float, float]:
-    """(alpha, mean squared error) with the smallest exact leave-one-out error, from alpha on.
+def best_penalty(K: Any, rows: Observations, alpha: float) -> tuple[float, np.ndarray]:
+    """(alpha, squared errors of some rows) with the smallest exact leave-one-out error.
 
-    No penalty is tried below the rounding of K: eps times its trace.
+    The search begins with the alpha given; no penalty is tried below the rounding of K, eps times
+    its trace. The mean of the squared errors, each times its weight, is the error.
     """
     xp, n = namespace(K), rows.n
     least = float(xp.finfo(K.dtype).eps) * float(xp.sum(xp.linalg.diagonal(K)))
@@ -41,18 +42,18 @@ def best_penalty(K: Any, rows: Observations, alpha: float) -> tuple[float, float
     weights = np.ones(n) if rows.weights is None else as_numpy(rows.weights)
     spread = np.zeros(n) if rows.spread is None else as_numpy(rows.spread)
     weights, spread = weights[judged], spread[judged]
-    tried: dict[float, float] = {}
+    tried: dict[float, np.ndarray] = {}
 
     def error(x):
         shifted = max(alpha * math.exp(x), least)
         if shifted not in tried:
             solved = solved_directly(K + 0, rows, shifted, judged)
-            tried[shifted] = math.inf
+            tried[shifted] = np.full(len(judged), math.inf)
             if solved is not None:
                 _, _, residuals, left = solved
-                total = (weights[:, None] * residuals**2).sum() + (spread / left**2).sum()
-                tried[shifted] = float(total) / float(weights.sum())
-        return tried[shifted]
+                losses = weights * (residuals**2).sum(axis=1) + spread / left**2
+                tried[shifted] = losses / weights.mean()
+        return float(tried[shifted].mean())
 
     found = max(alpha * math.exp(bracketed(error, math.log(4))), least)
     return found, tried[found]

@@ -10,6 +10,7 @@ from ..engine.arrays import namespace, put, row_norms, solve_triangular
 from ..kernels import Kernel
 from ..kernels.points import take
 from .landmarks import factor
+from .leave_one_out import RidgePath
 from .observations import Observations
 
 # Values of coordinates computed at once.
@@ -63,6 +64,18 @@ class LandmarkModel:
         L = factor(put(second, index, index, xp.linalg.diagonal(second) + alpha))
         w = solve_triangular(L, solve_triangular(L, cross), transpose=True)
         return cls(kernel, S, C, mean, offset, L, w, alpha, n)
+
+    @classmethod
+    def of_path(
+        cls, kernel: Kernel, S: Any, C: Any, path: RidgePath, alpha: float
+    ) -> "LandmarkModel":
+        """From ridge on the coordinates of all rows, which is known for every penalty."""
+        second = path.V @ (path.values[:, None] * path.V.T)
+        index = np.arange(S.shape[0])
+        own = namespace(second).linalg.diagonal(second)
+        L = factor(put(second, index, index, own + alpha))
+        w, _ = path.coefficients(alpha)
+        return cls(kernel, S, C, path.mean, path.offset, L, w, alpha, path.n)
 
     def coordinates(self, Z):
         return solve_triangular(self.C, tiles.evaluate(self.kernel, Z, self.S).T).T

@@ -11,6 +11,9 @@ from ..kernels import Kernel
 # Added to k(S, S), relative to its mean diagonal: enough for smooth kernels, whose matrices are
 # singular to rounding, and far below any penalty that leave-one-out can tell from zero.
 FIRST_JITTER = 1e-12
+# Landmarks are as good as all rows where what they miss, trace(K - F F') / (n alpha), is at most
+# this: the mean leverage of a row in exact ridge is then larger by no more (learn/quick_fit.py).
+MISSED = 0.3
 
 
 def coordinates(kernel: Kernel, Z: Any, S: Any) -> tuple[Any, Any]:

@@ -7,12 +7,14 @@ import numpy as np
 from ..engine import tiles
 from ..engine.arrays import as_numpy, is_cpu, is_numpy, solve_triangular
 from ..engine.memory import budget, coordinates, matrix
+from ..engine.threads import one_blas_thread
 from ..kernels import Kernel
 from ..solve.system import VECTORS
 from .exact import CHOICE_ROWS, best_penalty, solved_directly
 from .iterative_fit import iterative_fit
 from .landmark_model import LandmarkModel
 from .observations import Observations
+from .quick_fit import quick_fit
 from .ridge_fit import LastFit
 
 SOLVERS = ("auto", "direct", "iterative", "landmarks")
@@ -44,6 +46,12 @@ def last_fit(
     judged = np.sort(rng.permutation(rows.n)[:JUDGED_ROWS])
     if chosen == "landmarks":
         return _through_landmarks(kernel, rows, alpha, judged, rng)
+    if solver == "auto" and chosen == "direct":
+        options: dict[str, Any] = {"limit": limit, "choose_alpha": choose_alpha}
+        with one_blas_thread():  # nothing in it is large enough for two
+            quick = quick_fit(kernel, rows, alpha, judged, rng=rng.spawn(1)[0], **options)
+        if quick is not None:
+            return quick
     if choose_alpha:
         alpha = exact_alpha(kernel, rows, alpha, rng)
     if chosen == "direct":

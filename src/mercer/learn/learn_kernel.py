@@ -1,6 +1,7 @@
 """learn_kernel: metric, lengths and penalty of a kernel from data (MATH.md section 9)."""
 
 import math
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -8,13 +9,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..engine import tiles
-from ..engine.arrays import as_numpy, is_array, namespace, on_device_of, solve_triangular
+from ..engine.arrays import (
+    as_numpy,
+    is_array,
+    namespace,
+    on_device_of,
+    row_norms,
+    solve_triangular,
+)
+from ..engine.threads import one_blas_thread
 from ..kernels import RBF, Kernel, Linear, Matern, Projected, as_kernel
 from ..kernels.parameters import as_numbers
 from ..kernels.points import as_vectors, column_names, take
 from .exact import CHOICE_ROWS, best_penalty
 from .gradients import average_outer_product, has_gradient
-from .landmarks import factor
+from .landmarks import MISSED, factor
 from .learned import LearnedKernel, Round
 from .leave_one_out import RidgePath
 from .metric import column_scales, damped, with_unit_median
@@ -23,18 +32,35 @@ from .search import bracketed, scaled, tunable, with_weights
 from .targets import Targets, as_generator, check_weights, checked_numbers, host
 
 METRICS = ("full", "diagonal", None)
-# Rows and landmarks of each stage of the search. The next stage is entered while it gains.
-STAGES = ((2000, 500), (5000, 1000), (12000, 1500))
+# Kernels in an expression whose length scales and weights are tuned: each takes many fits.
+MOST_PARTS = 200
+# Rows and landmarks of each stage of the search. The next stage is entered while it gains; it has
+# more landmarks only where those of the last one missed too much.
+STAGES = ((2000, 250), (2000, 500), (5000, 1000), (12000, 1500))
+# Where the lengths of the plain kernel are tuned.
+FIRST_STAGE = (1000, 125)
+# Up to here a second BLAS thread waits more than it works.
+FEW_LANDMARKS = 500
+# A table with at most so many rows has one stage, with all rows as landmarks.
+ONE_STAGE = 1000
 # A round or a family counts as better from this relative fall of the squared error on.
 GAIN = 0.01
-# While a round gains this much, its lengths are not tuned again.
+# While a round gains this much, its lengths are not tuned again; below, in every second round.
 LARGE_GAIN = 0.1
 # A stage with more rows and landmarks counts as better from this fall on.
 STAGE_GAIN = 0.04
-# Rounds without gain before a stage ends: where few columns matter, the first rounds gain nothing.
+# First rounds without gain before a stage ends: where few columns matter, they gain nothing. Once a
+# round has gained, the next one that does not is the last.
 PATIENCE = 2
-# Lengths are in units of the median distance.
-FAMILIES = (Matern(1.5), Matern(0.5), Matern(2.5), RBF(0.5))
+# From rough to smooth; lengths are in units of the median distance.
+FAMILIES = (Matern(0.5), Matern(1.5), Matern(2.5), RBF(0.5))
+FIRST_FAMILY = FAMILIES[1]
+# A family that loses by so many standard errors of the differences, row by row, on the first rows
+# is not tried on more of them.
+FIRST_ROWS, CLEARLY = 700, 3.0
+# Below this penalty, relative to k(x, x), rounding shows in the last fit: a shorter length with a
+# larger penalty is taken where the squared error grows by no more than this share.
+SMALL_ALPHA, EQUAL = 1e-6, 0.005
 # Rows whose gradients are averaged.
 GRADIENT_ROWS = 4000
 
@@ -143,21 +169,31 @@ def learn_from(
 ) -> LearnedKernel:
     """`learn_kernel` on rows that have been read."""
     _check(metric, n_rounds, max_landmarks, alphas)
+    start = _start(kernel)
     search = _Search(observations, targets, metric, alphas, rng)
     search.names = names
     with tiles.progress_bar(verbose, "learning the kernel") as bar:
-        return search.run(_start(kernel, metric), kernel is None, max_landmarks, n_rounds, bar)
+        return search.run(start, kernel is None, max_landmarks, n_rounds, bar)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Trial:
-    """A kernel on z = x B, the weight of a linear part on scaled columns, and what they gave."""
+    """A kernel on z = x B, the weight of a linear part on scaled columns, and what they gave.
+
+    missed : trace(K - F F') / (n alpha), what the landmarks left of the kernel
+    """
 
     kernel: Kernel
     B: Any
     linear: float = 0.0
     alpha: float = math.nan
     error: float = math.inf
+    missed: float = math.inf
+
+    @property
+    def close(self):
+        """Whether landmarks were as good as all rows."""
+        return self.missed <= MISSED
 
 
 class _Stage:
@@ -168,6 +204,7 @@ class _Stage:
         self.landmarks = landmarks
         self.B, self.Z = None, None
         self.best: tuple[float, Any] = (math.inf, None)  # of the present metric
+        self.known: dict[tuple[Trial, int], np.ndarray] = {}
 
     def projected(self, B):
         if self.B is not B:
@@ -175,40 +212,70 @@ class _Stage:
         return self.Z
 
     def ridge(self, trial):
-        """(path, C, Z, S) of the trial's kernel on this stage's rows."""
+        """(path, C, Z, S, missed) of the trial's kernel on this stage's rows."""
         Z = self.projected(trial.B)
         S = take(Z, self.landmarks)
         K = tiles.evaluate(trial.kernel, Z, S)
         if trial.linear:
             K = K + trial.linear * (self.X @ take(self.X, self.landmarks).T)
         C = factor(take(K, self.landmarks))
-        rows = self.rows
+        rows, xp = self.rows, namespace(K)
         F = solve_triangular(C, K.T).T
-        return RidgePath(F, rows.T, rows.weights, rows.share, rows.spread), C, Z, S
+        left = trial.kernel.diagonal(Z) - row_norms(F, xp)
+        if trial.linear:
+            left = left + trial.linear * row_norms(self.X, xp)
+        missed = max(float(xp.mean(left if rows.weights is None else left * rows.weights)), 0.0)
+        return RidgePath(F, rows.T, rows.weights, rows.share, rows.spread), C, Z, S, missed
 
     def judged(self, trial):
         ridge = self.ridge(trial)
         alpha, error = ridge[0].best(self.alphas)
-        trial = replace(trial, alpha=alpha, error=error)
+        trial = replace(trial, alpha=alpha, error=error, missed=ridge[-1] / alpha)
         if error < self.best[0]:
             self.best = (error, (trial, ridge))
         return trial
 
-    def exact_error(self, trial):
-        """The leave-one-out error without landmarks, on as many rows as is quick."""
-        if len(self.landmarks) == self.rows.n:
-            return trial.error
-        some = np.arange(min(self.rows.n, CHOICE_ROWS))
-        K = tiles.evaluate(trial.kernel, take(self.projected(trial.B), some))
-        if trial.linear:
-            X = take(self.X, some)
-            K = K + trial.linear * (X @ X.T)
-        return best_penalty(K, self.rows.some(some), trial.alpha)[1]
+    def smaller(self):
+        """The first of the rows and landmarks, where a large stage has many more."""
+        rows, landmarks = STAGES[1]
+        if self.rows.n <= rows or len(self.landmarks) <= landmarks:
+            return self
+        return self.first(rows, landmarks)
+
+    def first(self, rows, landmarks):
+        landmarks = min(landmarks, len(self.landmarks))
+        return _Stage(self.rows.some(np.arange(rows)), np.arange(landmarks), self.alphas)
+
+    def beats(self, new, old):
+        """Whether a trial is better by exact errors where landmarks are few, on more and more rows.
+
+        Both have the same metric. Landmarks tune lengths well, and favour smooth families: a family
+        that gains with them by what few functions can do loses with all rows.
+        """
+        if (new.close and old.close) or len(self.landmarks) == self.rows.n:
+            return new.error < (1 - GAIN) * old.error
+        for n in (FIRST_ROWS, CHOICE_ROWS):
+            losses, others = self.exact_losses(new, n), self.exact_losses(old, n)
+            lost = losses - others
+            if np.mean(lost) > CLEARLY * np.std(lost) / len(lost) ** 0.5:
+                return False
+        return float(losses.mean()) < (1 - GAIN) * float(others.mean())
+
+    def exact_losses(self, trial, n):
+        """Squared leave-one-out errors of some of the first n rows, without landmarks."""
+        if (trial, n) not in self.known:
+            some = np.arange(min(self.rows.n, n))
+            K = tiles.evaluate(trial.kernel, take(self.projected(trial.B), some))
+            if trial.linear:
+                X = take(self.X, some)
+                K = K + trial.linear * (X @ X.T)
+            self.known[trial, n] = best_penalty(K, self.rows.some(some), trial.alpha)[1]
+        return self.known[trial, n]
 
     def gradients(self, trial):
         """G in the coordinates of X: of the part of the function that depends on z = x B."""
         known = self.best[1] is not None and self.best[1][0] is trial
-        path, C, Z, S = self.best[1][1] if known else self.ridge(trial)
+        path, C, Z, S, _ = self.best[1][1] if known else self.ridge(trial)
         w, _ = path.coefficients(trial.alpha)
         a = solve_triangular(C, w, transpose=True)
         some = slice(0, min(GRADIENT_ROWS, Z.shape[0]))
@@ -239,41 +306,55 @@ class _Search:
             self._record(Trial(kernel, self.plain, alpha=1.0, error=0.0), 0, 0, bar)
             return self._learned(Trial(kernel, self.plain, alpha=1.0, error=0.0))
         stages = self._stages(max_landmarks)
-        best = None
-        for rows, landmarks in stages:
-            stage = self._stage(rows, landmarks)
-            before = best
-            if before is None:
-                best = self._tuned(stage, Trial(kernel, self.plain), math.log(2))
-            else:
-                best = stage.judged(before)
+        best, last = None, (0, 0)
+        for i, (rows, landmarks) in enumerate(stages):
+            if best is not None and best.close:
+                landmarks = last[1]  # more would not change anything
+                if rows == last[0]:
+                    continue
+            with one_blas_thread() if landmarks <= FEW_LANDMARKS else nullcontext():
+                stage = self._stage(rows, landmarks)
+                before = best
+                if before is None:
+                    best = self._first(stage, Trial(kernel, self.plain))
+                else:
+                    best = stage.judged(before)
+                    self._record(best, rows, landmarks, bar)
+                    if rows > last[0] and best.error > (1 - STAGE_GAIN) * before.error:
+                        break  # more rows and landmarks do not help: what is left is noise
+                    best = self._tuned(stage, best, math.log(1.5))
                 self._record(best, rows, landmarks, bar)
-                if best.error > (1 - STAGE_GAIN) * before.error:
-                    break  # more rows and landmarks do not help: what is left is noise
-                best = self._tuned(stage, best, math.log(1.5))
-            self._record(best, rows, landmarks, bar)
-            best = self._rounds(stage, best, n_rounds, rows, landmarks, bar)
-            if choose_family:
-                best = self._families(stage, best)
-                best = self._with_linear(stage, best)
-                self._record(best, rows, landmarks, bar)
-        return self._learned(best)
+                best = self._rounds(stage, best, n_rounds, rows, landmarks, bar)
+                # Where more landmarks on as many rows come next, they choose the family.
+                again = not best.close and i + 1 < len(stages) and stages[i + 1][0] == rows
+                if choose_family and not again:
+                    best = self._shorter(stage, self._families(stage, best))
+                    best = self._with_linear(stage, best)
+                    self._record(best, rows, landmarks, bar)
+            last = (rows, landmarks)
+        return self._learned(best, stage)
 
     def _stages(self, max_landmarks):
         n = self.rows.n
-        stages = []
-        for rows, landmarks in STAGES:
-            stage = (min(rows, n), min(landmarks, max_landmarks, n))
-            if n <= 2 * STAGES[0][1]:
-                return [(n, min(n, max_landmarks))]
-            if stage not in stages:
-                stages.append(stage)
-        return stages
+        if n <= ONE_STAGE:
+            return [(n, min(n, max_landmarks))]
+        stages = [(min(rows, n), min(landmarks, max_landmarks, n)) for rows, landmarks in STAGES]
+        return list(dict.fromkeys(stages))
 
     def _stage(self, rows, landmarks):
         chosen = self.rng.permutation(self.rows.n)[:rows]
         # The rows are in random order already: the first ones serve as landmarks.
         return _Stage(self.rows.some(chosen), np.arange(landmarks), self.alphas)
+
+    def _first(self, stage, trial):
+        """The plain kernel. Where rounds follow that tune its lengths again, few rows will do."""
+        rows, landmarks = FIRST_STAGE
+        if stage.rows.n < 2 * rows or not self._learns(trial.kernel):
+            return self._tuned(stage, trial, math.log(2))
+        return stage.judged(self._tuned(stage.first(rows, landmarks), trial, math.log(2)))
+
+    def _learns(self, kernel):
+        return self.metric is not None and has_gradient(kernel)
 
     def _tuned(self, stage, trial, step):
         """Every length, and every weight of a summand, by a bracketed search."""
@@ -304,38 +385,56 @@ class _Search:
 
     def _rounds(self, stage, best, n_rounds, rows, landmarks, bar):
         """The metric from gradients, again and again; the best round is kept."""
-        if self.metric is None or not has_gradient(best.kernel):
+        if not self._learns(best.kernel):
             return best
-        trial, idle = best, 0
+        trial, idle, patience, tuned = best, 0, PATIENCE, False
         for _ in range(n_rounds):
             B = damped(stage.gradients(trial), self.metric)
             B = with_unit_median(B, stage.X, self.rng)
             trial = stage.judged(replace(trial, B=B))
-            if trial.error > (1 - LARGE_GAIN) * best.error:
+            gain = 1 - trial.error / best.error
+            tuned = gain < GAIN or (gain < LARGE_GAIN and not tuned)
+            if tuned:
                 trial = self._tuned(stage, trial, math.log(1.5))
             self._record(trial, rows, landmarks, bar)
             gained = trial.error < (1 - GAIN) * best.error
-            idle = 0 if gained else idle + 1
             best = trial if trial.error < best.error else best
-            if idle >= PATIENCE:
+            idle, patience = (0, 1) if gained else (idle + 1, patience)
+            if idle >= patience:
                 break
         return best
 
     def _families(self, stage, best):
-        """The best family, each with lengths of its own, by exact errors where landmarks are few.
+        """The best family, each with lengths of its own: smoother ones, then rougher ones.
 
-        Landmarks tune lengths well, and favour smooth families: a family that gains with them by
-        what few functions can do loses with all rows.
+        A further step is taken while the last one gained. Few rows and landmarks tune the lengths.
         """
-        tuned = [best]
-        for family in FAMILIES:
-            if not _same_family(family, best.kernel):
-                family = _of_length(family, _length(best.kernel))
-                trial = replace(best, kernel=family, alpha=math.nan)
-                tuned.append(self._tuned(stage, trial, math.log(1.5)))
-        errors = [stage.exact_error(trial) for trial in tuned]
-        chosen = int(np.argmin(errors))
-        return tuned[chosen] if errors[chosen] < (1 - GAIN) * errors[0] else best
+        at = next(i for i, family in enumerate(FAMILIES) if _same_family(family, best.kernel))
+        small = stage.smaller()
+        for more in (FAMILIES[at + 1 :], FAMILIES[:at][::-1]):
+            found = best
+            for family in more:
+                family = _of_length(family, _length(found.kernel))
+                trial = replace(found, kernel=family, alpha=math.nan)
+                trial = self._tuned(small, trial, math.log(1.5))
+                trial = trial if small is stage else stage.judged(trial)
+                if not stage.beats(trial, found):
+                    break
+                found = trial
+            if found is not best:
+                return found if small is stage else self._tuned(stage, found, math.log(1.5))
+        return best
+
+    def _shorter(self, stage, best):
+        """A shorter length and a larger penalty, where they are as good: long ones cost digits."""
+        found = best
+        while found.close and found.alpha < SMALL_ALPHA:
+            half = _of_length(found.kernel, _length(found.kernel) / 2)
+            trial = stage.judged(replace(found, kernel=half))
+            if trial.error > (1 + EQUAL) * best.error or trial.alpha <= found.alpha:
+                break
+            found = trial
+        return found
 
     def _with_linear(self, stage, best):
         if best.linear:
@@ -354,22 +453,34 @@ class _Search:
         bar.set_postfix(leave_one_out=f"{error:.4g}")
         bar.update()
 
-    def _learned(self, best):
+    def _learned(self, best, stage=None):
         scales = on_device_of(self.scales, self.X)[:, None]
         A = as_numpy(scales * best.B)
         kernel = Projected(best.kernel, A)
         if best.linear:
             kernel = kernel + best.linear * Projected(Linear(), np.diag(self.scales))
         error = math.sqrt(best.error / self.targets.variance)
+        shares = None
+        if stage is not None and best.B is self.plain and has_gradient(best.kernel):
+            # All columns weigh the same in this metric, and the function depends on some of them.
+            shares = as_numpy(stage.gradients(best)).diagonal()
         return LearnedKernel.of_metric(
-            kernel, best.alpha, error, self.history, as_numpy(best.B), self.names
+            kernel, best.alpha, error, self.history, as_numpy(best.B), self.names, shares
         )
 
 
-def _start(kernel, metric):
+def _start(kernel):
     if kernel is None:
-        return FAMILIES[0]
-    kernel = with_weights(as_kernel(kernel))
+        return FIRST_FAMILY
+    kernel = as_kernel(kernel)
+    size = sum(1 for _ in kernel.parts())
+    if size > MOST_PARTS:
+        raise ValueError(
+            f"the kernel is an expression of {size} kernels, and learning tunes at most "
+            f"{MOST_PARTS}, since every length scale and weight is searched for. Give a shorter "
+            "expression, or use this one as it is in KernelRidge or KernelMap."
+        )
+    kernel = with_weights(kernel)
     kernel.check_parameters()
     return kernel
 

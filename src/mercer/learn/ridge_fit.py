@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..engine.arrays import as_numpy, namespace
+from .landmark_model import LandmarkModel
 from .observations import Observations
 
 
@@ -22,6 +23,7 @@ class LastFit:
     judged : rows whose leave-one-out errors are known
     residuals : these errors, t - f without one observation of the row: (judged, targets)
     left : 1 - leverage of one observation at these rows
+    uncertainty : ridge on the landmarks of the fit, where they explain nearly all of the kernel
     error_norms, intercept_errors : iterative only, one per target. For every z, f(z) differs from
         the exact solution by at most sqrt(k(z, z)) * error_norm + intercept_error
     """
@@ -36,6 +38,7 @@ class LastFit:
     left: np.ndarray
     error_norms: np.ndarray | None = None
     intercept_errors: np.ndarray | None = None
+    uncertainty: LandmarkModel | None = None
 
     @property
     def exact(self) -> bool:

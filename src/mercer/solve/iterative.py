@@ -16,8 +16,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..engine.arrays import as_host, evenly
 from ..engine.memory import MemoryLimitError, budget, coordinates, readable
+from ..engine.products import Product
 from ..kernels.points import take
+from ..space.cholesky import Fit
 from ..space.indefinite import check_symmetric, value_eps
+from .preconditioner import Work
 from .refinement import Refinement, Step
 from .system import EPS, VECTORS, System, in_double, vectors_of
 from .workers import Workers
@@ -79,6 +82,8 @@ def solve_iteratively(
     callback: Callable[[Step], Any] | None = None,
     workers: Workers | None = None,
     center: bool = False,
+    landmarks: Fit | None = None,
+    product: Product | None = None,
 ) -> IterativeSolution:
     """Solve kernel ridge regression to a certified accuracy without storing the kernel matrix.
 
@@ -115,6 +120,10 @@ def solve_iteratively(
         Centre the kernel in feature space and the targets: (J K J + alpha I) a = J t with
         J = I - 11'/n. Coefficients then sum to zero, and the bound is for
         sqrt(k(z, z)) of the centred kernel. Not with weights.
+    landmarks : Fit or None
+        Of the preconditioner, where they have been chosen before (`mercer.space.factorize`).
+    product : Product or None
+        Exact products with the kernel matrix, where the caller has them.
 
     Returns
     -------
@@ -148,22 +157,9 @@ def solve_iteratively(
     X = in_double(kernel, points)
     limit = budget(memory_limit, X)
     _check_memory(X, T.shape[1], limit)
+    work = Work(limit, rank, landmark_tol, pivots, n_jobs, random_state, verbose, workers)
     system = System(
-        kernel,
-        X,
-        points,
-        T,
-        alphas,
-        weights,
-        rank,
-        landmark_tol,
-        pivots,
-        limit,
-        n_jobs,
-        random_state,
-        verbose,
-        workers,
-        center,
+        kernel, X, points, T, alphas, weights, work, center, landmarks=landmarks, product=product
     )
     run = Refinement(system, tol, max_iter, verbose, keep_partial, callback)
     b = run.solve()

@@ -8,6 +8,7 @@ positive semi-definite, so P <= K + alpha I, and for the residual s of any appro
 The last form is what the code evaluates: whatever w rounding gives, it is an upper bound.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,23 @@ LEAST_RANK = 100
 SHARE_OF_ALPHA = 0.1
 # Below this residual the factorization stops by itself.
 NOISE = 1e-13
+
+
+@dataclass(frozen=True)
+class Work:
+    """What the work may take, how landmarks are chosen, on which threads or workers it is done."""
+
+    limit: int  # bytes
+    rank: int | None = None  # None: one that pays
+    landmark_tol: float | None = None  # None: a share of alpha
+    pivots: str = "random"
+    n_jobs: int | None = None
+    seed: Any = None
+    verbose: bool = False
+    workers: Any = None
+
+    def rng(self):
+        return np.random.default_rng(0 if self.seed is None else self.seed)
 
 
 def chosen_rank(n, limit, X, rank=None, workers=None):
@@ -127,49 +145,37 @@ class Preconditioner:
         Where the rows of F are: landmarks then come from a sample of the points.
     like : array of shape (n, n_targets), for a kernel centred in feature space
         In the kind of the vectors; None: not centred.
+    landmarks : Fit or None
+        What `factorize` found for these points before; None: it is asked here.
     """
 
-    def __init__(
-        self,
-        kernel,
-        X,
-        alphas,
-        roots=None,
-        *,
-        rank,
-        tol=None,
-        pivots,
-        rng,
-        limit,
-        n_jobs,
-        verbose,
-        workers=None,
-        like=None,
-    ):
+    def __init__(self, kernel, X, alphas, roots, rank, work, like=None, landmarks=None):
         diagonal = as_numpy(kernel.diagonal(X)).astype(np.float64)
         if roots is not None:
             diagonal = diagonal * as_numpy(roots) ** 2
         self.trace = float(np.maximum(diagonal, 0.0).sum())
         smallest = float(np.min(alphas))
+        tol = work.landmark_tol
         if tol is None:
             enough = SHARE_OF_ALPHA * smallest / self.trace if self.trace > 0 else 1.0
             tol = min(0.5, enough) if enough > NOISE else None
-        fit = factorize(
+        rng = work.rng()
+        fit = landmarks or factorize(
             kernel,
-            X if workers is None else HeldRows(X).sample(gather.SAMPLE, rng).points,
+            X if work.workers is None else HeldRows(X).sample(gather.SAMPLE, rng).points,
             tol=tol,
             max_rank=rank,
-            pivots=pivots,
+            pivots=work.pivots,
             rng=rng,
-            memory_limit=limit,
-            n_jobs=n_jobs,
-            verbose=verbose,
+            memory_limit=work.limit,
+            n_jobs=work.n_jobs,
+            verbose=work.verbose,
         )
         self.rank = fit.factor.rank
         self.F: Any = (
             HeldCoordinates(fit.F, roots)
-            if workers is None
-            else CoordinatesOnWorkers(workers, fit.factor, roots)
+            if work.workers is None
+            else CoordinatesOnWorkers(work.workers, fit.factor, roots)
         )
         if like is not None:
             self.F = CentredCoordinates(self.F, X.shape[0], like)

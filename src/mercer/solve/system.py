@@ -41,17 +41,13 @@ class System:
         T,
         alphas,
         weights,
-        rank,
-        landmark_tol,
-        pivots,
-        limit,
-        n_jobs,
-        seed,
-        verbose,
-        workers=None,
+        work,
         center=False,
+        *,
+        landmarks=None,
+        product=None,
     ):
-        n = X.shape[0]
+        n, workers = X.shape[0], work.workers
         if workers is not None:
             workers.give(kernel, X)
         like = double_like(X)
@@ -67,24 +63,15 @@ class System:
         if center:
             self.T = centred(self.T)
         vectors = vectors_of(X, T.shape[1])
+        rank = chosen_rank(n, max(1, work.limit - vectors), X, work.rank, workers)
         self.preconditioner = Preconditioner(
-            kernel,
-            X,
-            alphas,
-            self.roots,
-            rank=chosen_rank(n, max(1, limit - vectors), X, rank, workers),
-            tol=landmark_tol,
-            pivots=pivots,
-            rng=np.random.default_rng(0 if seed is None else seed),
-            limit=limit,
-            n_jobs=n_jobs,
-            verbose=verbose,
-            workers=workers,
-            like=self.T if center else None,
+            kernel, X, alphas, self.roots, rank, work, self.T if center else None, landmarks
         )
-        room = limit - 2 * self.preconditioner.bytes - vectors
-        if workers is None:
-            self.exact = exact_product(kernel, X, room, n_jobs=n_jobs)
+        room = work.limit - 2 * self.preconditioner.bytes - vectors
+        if product is not None:
+            self.exact = product
+        elif workers is None:
+            self.exact = exact_product(kernel, X, room, n_jobs=work.n_jobs)
         else:
             self.exact = workers.exact_product()
         self.quick = None
@@ -93,7 +80,7 @@ class System:
         # Stored in double precision, K gives exact products at the price of quick ones.
         if self.exact.way != "stored" and self.disturbance < WORTH:
             if workers is None:
-                self.quick = quick_product(kernel, points, room, n_jobs=n_jobs)
+                self.quick = quick_product(kernel, points, room, n_jobs=work.n_jobs)
             else:
                 self.quick = workers.quick_product(kernel, points)
         lengths = xp.sqrt(positive_part(diagonal))

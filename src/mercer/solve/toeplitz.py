@@ -2,18 +2,26 @@
 
 Phi'Phi is a convolution with the generator g (space/fourier_sums.py) between two diagonal scalings,
 so that a product costs two fast Fourier transforms of the size of g, however many rows there were.
+The coordinates with the largest weights are written out and factored: what is left beside them is
+small compared with alpha, so that a few dozen products are enough.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.fft
 
+from ..engine.arrays import solve_triangular
 from ..engine.threads import n_threads
+from ..space.fourier_sums import all_pairs
+from .direct import factor_shifted
 
 # Right-hand sides that are solved together.
 TOGETHER = 16
+# Coordinates whose pairs are written out, for the preconditioner.
+WRITTEN_OUT = 2000
 
 
 class NormalEquations:
@@ -21,6 +29,7 @@ class NormalEquations:
 
     def __init__(self, space, generator, n_jobs=None):
         self.h, self.amplitudes = len(space.frequencies), space.amplitudes
+        self.frequencies, self.generator = space.frequencies, generator
         self.shape = tuple(scipy.fft.next_fast_len(k, real=True) for k in generator.shape)
         self.workers = n_threads(n_jobs)
         m = tuple(k // 2 for k in generator.shape)
@@ -48,6 +57,15 @@ class NormalEquations:
         count, w = float(np.mean(self.density)), self.amplitudes**2 / 2
         return count * np.concatenate([2 * w[:1], w[1:], w[1:]])
 
+    @cached_property
+    def heaviest(self) -> tuple[np.ndarray, np.ndarray]:
+        """(positions, Phi'Phi among these) of the coordinates with the largest weights."""
+        order = np.argsort(-self.amplitudes[1:], kind="stable")
+        heaviest = order[: max(0, (WRITTEN_OUT - 1) // 2)]
+        positions = np.concatenate([[0], 1 + heaviest, 1 + self.h + heaviest])
+        amplitudes = np.concatenate([self.amplitudes[:1], self.amplitudes[1:][heaviest]])
+        return positions, all_pairs(self.frequencies[heaviest], amplitudes, self.generator)
+
     def __matmul__(self, W: np.ndarray) -> np.ndarray:
         """Phi'Phi W for a matrix W."""
         h, a, q = self.h, self.amplitudes, W.shape[1]
@@ -65,6 +83,29 @@ class NormalEquations:
         F = scipy.fft.rfftn(f, **options)
         found = F[every + self.places] * a[1:]
         return np.concatenate([F[zero].real[:, None] * a[0], found.real, -found.imag], axis=1).T
+
+
+class Preconditioner:
+    """(Phi'Phi + alpha I)^-1, with Phi'Phi as it is among the heaviest coordinates, diagonal else.
+
+    The eigenvalues of the rest are about n w_j: where that is below alpha, nothing is lost.
+    """
+
+    def __init__(self, equations: NormalEquations, alphas: np.ndarray):
+        self.inverses = 1 / (equations.diagonal[:, None] + alphas)
+        self.positions, A = equations.heaviest
+        self.factors = [
+            (np.flatnonzero(alphas == alpha), factor_shifted(A, alpha))
+            for alpha in np.unique(alphas)
+        ]
+
+    def __call__(self, R: np.ndarray) -> np.ndarray:
+        Z = self.inverses * R
+        for columns, C in self.factors:
+            if C is not None:  # singular to rounding: the diagonal will do
+                part = np.ix_(self.positions, columns)
+                Z[part] = solve_triangular(C, solve_triangular(C, R[part]), transpose=True)
+        return Z
 
 
 @dataclass(frozen=True)
@@ -100,15 +141,15 @@ def solve_normal(
 
 
 def _conjugate_gradients(equations, B, alphas, tol, max_iter):
-    """Preconditioned by the diagonal; columns run side by side, each with steps of its own."""
+    """Columns run side by side, each with steps of its own."""
     alphas = np.asarray(alphas, dtype=float)
-    P = 1 / (equations.diagonal[:, None] + alphas)
+    P = Preconditioner(equations, alphas)
 
     def residual(W):
         return B - (equations @ W) - alphas * W
 
     W, R = np.zeros_like(B), B.copy()
-    Z = P * R
+    Z = P(R)
     D, rho, steps = Z.copy(), np.sum(R * Z, axis=0), 0
     while steps < max_iter and not _small(R, W, alphas, tol).all():
         AD = (equations @ D) + alphas * D
@@ -119,7 +160,7 @@ def _conjugate_gradients(equations, B, alphas, tol, max_iter):
         steps += 1
         if steps % 50 == 0:  # the updated residual drifts away from the true one
             R = residual(W)
-        Z = P * R
+        Z = P(R)
         new = np.sum(R * Z, axis=0)
         D = Z + np.where(rho > 0, new / np.where(rho > 0, rho, 1.0), 0.0) * D
         rho = new

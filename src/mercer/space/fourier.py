@@ -103,6 +103,10 @@ class Fourier(Space):
         size = math.fsum(self.amplitudes**2)
         return max(nufft.FINEST, min(1e-9, FINER * self.error / size if size else 0.0))
 
+    def rounding(self, size: float) -> float:
+        """What transforms add to `error`: their own accuracy, and that of the angles."""
+        return (self.accuracy + self.roundoff()) * size
+
     # --- coordinates ------------------------------------------------------------------------------
 
     def phases(self, X):
@@ -122,6 +126,17 @@ class Fourier(Space):
             for a, column in enumerate(int(c) for c in own)
         ]
         return xp.stack(found, axis=0).T
+
+    def contains(self, X) -> np.ndarray:
+        """Whether each row lies in the box."""
+        rows, own = X, self.columns
+        if scipy.sparse.issparse(X):
+            rows, own = X[:, self.columns].toarray(), np.arange(len(self.columns))
+        inside = np.ones(X.shape[0], dtype=bool)
+        for a, column in enumerate(int(c) for c in own):
+            x = as_numpy(rows[:, column])
+            inside &= (x >= self.low[a]) & (x <= self.high[a])
+        return inside
 
     def _phase(self, x, a, xp):
         self._check_inside(x, a, xp)
@@ -168,16 +183,27 @@ class Fourier(Space):
 
     # --- linear functions -------------------------------------------------------------------------
 
-    def evaluate(self, X, coef, *, n_jobs=None):
-        """coordinates(X) @ coef for a matrix coef, by transforms."""
+    def evaluate(self, X, coef, *, n_jobs=None, eps=None):
+        """coordinates(X) @ coef for a matrix coef, by transforms of this accuracy."""
         C, n = self.coefficients(as_numpy(coef)), X.shape[0]
+        eps = self.accuracy if eps is None else eps
         if nufft.runs_on(X):
-            return nufft.values(self.phases(X), C, self.accuracy).T
+            return nufft.values(self.phases(X), C, eps).T
         f = np.empty((n, len(C)))
         for a in range(0, n, ROWS):
             t = self.phases(rows_of(X, a, min(a + ROWS, n)))
-            f[a : a + ROWS] = nufft.values(t, C, self.accuracy, n_jobs).T
+            f[a : a + ROWS] = nufft.values(t, C, eps, n_jobs).T
         return on_device_of(f, self.empty)
+
+    def images(self, X, V, *, n_jobs=None, eps=None) -> np.ndarray:
+        """coordinates(X).T @ V for a matrix V on the host, by transforms of this accuracy."""
+        total = np.zeros((self.rank, V.shape[1]))
+        for a in range(0, X.shape[0], ROWS):
+            b = min(a + ROWS, X.shape[0])
+            t, v = self.phases(rows_of(X, a, b)), np.ascontiguousarray(V[a:b].T)
+            used = self.accuracy if eps is None else eps
+            total += self.from_sums(nufft.sums(t, v, self.reach, used, n_jobs))
+        return total
 
     def coefficients(self, coef):
         """C with phi(x) . coef = sum_j C_j exp(2 pi i j . t), j = -m..m, per column of coef."""

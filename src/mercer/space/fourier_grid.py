@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse
 
 from ..engine.arrays import namespace, rows_of
-from ..engine.memory import MemoryLimitError, budget, readable
+from ..engine.memory import MemoryLimitError, budget, fourier_sums, readable
 from ..kernels.densities import TooManyModesError
 from ..kernels.spectral import common_periods
 from .fourier import Fourier
@@ -108,9 +108,8 @@ def fourier_space(kernel, extent: Extent, box, tol, max_rank, memory_limit) -> F
 
 
 def room(memory_limit, d):
-    """Frequencies that fit the memory: sums need 2^d times as many complex numbers, and work
-    space for transforms of twice their length."""
-    return budget(memory_limit) / (16 * 2 ** max(d, 1) * (2 + 2 ** max(d, 1)))
+    """Frequencies that fit the memory."""
+    return budget(memory_limit) / fourier_sums(1, d)
 
 
 def checked_box(box, extent):

@@ -51,22 +51,7 @@ class FourierSums:
 
     def second(self, space: Fourier) -> np.ndarray:
         """Phi'W Phi, written out."""
-        j, m = space.frequencies, tuple(2 * k for k in space.reach)
-        h, a = len(j), space.amplitudes
-        with_zero = np.concatenate([np.zeros((1, len(m)), dtype=int), j])
-        A = np.empty((1 + 2 * h, 1 + 2 * h))
-        flat = self.generator.ravel()
-        apart = flat[_pairs(with_zero, -with_zero, m)]  # g at j - l
-        along = flat[_pairs(with_zero, with_zero, m)]  # g at j + l
-        A[: 1 + h, : 1 + h] = (apart.real + along.real) / 2
-        A[1 + h :, 1 + h :] = (apart.real - along.real)[1:, 1:] / 2
-        # cos(j) sin(l) = (sin(l + j) + sin(l - j)) / 2, and the sum of sines is -Im g.
-        A[: 1 + h, 1 + h :] = (apart.imag - along.imag)[:, 1:] / 2
-        A[1 + h :, : 1 + h] = A[: 1 + h, 1 + h :].T
-        scale = np.concatenate([a, a[1:]])
-        A *= scale[:, None]
-        A *= scale[None, :]
-        return A
+        return all_pairs(space.frequencies, space.amplitudes, self.generator)
 
     def cross_of(self, space: Fourier) -> np.ndarray | None:
         """Phi'W T."""
@@ -125,6 +110,28 @@ class FourierStep:
         F = nufft.sums(t, v, double, eps, self.n_jobs)
         cross = np.stack([_middle(f, m) * s for f, s in zip(F[1:], scale)])
         return FourierSums(t.shape[0], n, F[0], cross, target, squares)
+
+
+def all_pairs(frequencies, amplitudes, generator) -> np.ndarray:
+    """Phi'W Phi in the coordinates of zero and of these frequencies, from g_k, k = -2m..2m.
+
+    `amplitudes` are those of zero and of the frequencies.
+    """
+    m, h = tuple(k // 2 for k in generator.shape), len(frequencies)
+    with_zero = np.concatenate([np.zeros((1, len(m)), dtype=int), frequencies])
+    A = np.empty((1 + 2 * h, 1 + 2 * h))
+    flat = generator.ravel()
+    apart = flat[_pairs(with_zero, -with_zero, m)]  # g at j - l
+    along = flat[_pairs(with_zero, with_zero, m)]  # g at j + l
+    A[: 1 + h, : 1 + h] = (apart.real + along.real) / 2
+    A[1 + h :, 1 + h :] = (apart.real - along.real)[1:, 1:] / 2
+    # cos(j) sin(l) = (sin(l + j) + sin(l - j)) / 2, and the sum of sines is -Im g.
+    A[: 1 + h, 1 + h :] = (apart.imag - along.imag)[:, 1:] / 2
+    A[1 + h :, : 1 + h] = A[: 1 + h, 1 + h :].T
+    scale = np.concatenate([amplitudes, amplitudes[1:]])
+    A *= scale[:, None]
+    A *= scale[None, :]
+    return A
 
 
 def _middle(F, m):

@@ -38,8 +38,6 @@ TOOLTIP = """
 IMAGE = """<img src="@image" alt="" style="width: 72px; height: 72px; flex: none;
  image-rendering: pixelated; object-fit: contain; border: 1px solid #ddd">"""
 MOST_TIPS = 2
-# Beyond so many points the browser draws them with WebGL.
-MANY = 2000
 AXES = {
     "t-SNE": ("t-SNE 1", "t-SNE 2"),
     "kernel PCA": ("first component", "second component"),
@@ -122,7 +120,7 @@ def residuals(comparison):
         width=420,
         match_aspect=True,
         tools="pan,wheel_zoom,reset",
-        output_backend="webgl" if len(comparison) > MANY else "canvas",
+        output_backend="canvas",  # WebGL draws nothing in browsers without a GPU
     )
     truth = np.asarray(comparison.target, dtype=float)
     panel.scatter(predicted, truth, size=5, alpha=0.6, color="#2C8FCE", line_color=None)
@@ -165,7 +163,6 @@ def scatter(number, space, source, shared_filter):
 
     One unit is as long across as it is up: distances in the picture are those of the embedding.
     """
-    many = len(source.data["row"]) > MANY
     panel = figure(
         name=f"panel {number}",
         height=400,
@@ -176,7 +173,7 @@ def scatter(number, space, source, shared_filter):
         tools="lasso_select,box_select,tap,pan,wheel_zoom,reset",
         active_drag="lasso_select",
         toolbar_location="right",
-        output_backend="webgl" if many else "canvas",
+        output_backend="canvas",
     )
     points = panel.scatter(
         f"x{number}",

@@ -47,7 +47,6 @@ def page(comparison, title):
     return rendered(
         "page.html",
         models,
-        webgl=len(comparison) > figures.MANY,
         title=title,
         comparison=comparison,
         records=list(zip(comparison.spaces, comparison.records())),

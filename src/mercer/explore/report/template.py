@@ -15,21 +15,19 @@ def require_bokeh() -> None:
         raise ImportError("the page needs Bokeh: pip install 'mercer[report]'.") from None
 
 
-def rendered(template: str, models: dict[str, Any], *, webgl: bool = False, **context: Any) -> str:
+def rendered(template: str, models: dict[str, Any], **context: Any) -> str:
     """The page as text; all that is not said to be safe is escaped."""
     from bokeh.embed import components
     from bokeh.resources import Resources
     from jinja2 import Environment, FileSystemLoader
 
-    parts: list[Any] = ["bokeh", "bokeh-gl"] if webgl else ["bokeh"]  # WebGL is a part of its own
     script, divs = components(models)
     pages = Environment(loader=FileSystemLoader(HERE), autoescape=True)
     return pages.get_template(template).render(
         divs=divs,
         script=script,
-        many=webgl,
         css=(HERE / "page.css").read_text(encoding="utf-8"),
-        bokeh=Resources(mode="inline", components=parts, minified=True).render(),
+        bokeh=Resources(mode="inline", components=["bokeh"], minified=True).render(),
         **context,
     )
 

@@ -1,0 +1,89 @@
+"""Stages of the search: few landmarks and few rows decide as many would."""
+
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from mercer import KernelRidge, Matern, learn_kernel
+from mercer.learn.observations import Observations
+
+module = sys.modules[learn_kernel.__module__]
+
+
+@pytest.fixture(scope="module")
+def smooth():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(1700, 5))
+    y = np.sin(3 * X[:, 0] * X[:, 1]) + X[:, 2] ** 2 + 0.5 * rng.normal(size=len(X))
+    return X[:1200], y[:1200], X[1200:], y[1200:]
+
+
+def error_of(learned, data):
+    X, y, Z, truth = data
+    model = KernelRidge(learned.alpha, learned.kernel, form="dual").fit(X, y - y.mean())
+    return np.sqrt(np.mean((model.predict(Z) + y.mean() - truth) ** 2))
+
+
+def test_few_landmarks_find_what_more_would_find(smooth, monkeypatch):
+    few = learn_kernel(*smooth[:2], max_landmarks=500, random_state=0)
+    assert {round.landmarks for round in few.history} == {250}
+    monkeypatch.setattr(module, "MISSED", -1.0)  # landmarks are never enough
+    more = learn_kernel(*smooth[:2], max_landmarks=500, random_state=0)
+    assert more.history[-1].landmarks == 500
+    assert_allclose(error_of(few, smooth), error_of(more, smooth), rtol=0.03)
+
+
+def test_a_stage_knows_what_its_landmarks_miss(smooth):
+    X, y = smooth[0][:300], smooth[1][:300]
+    stage = module._Stage(Observations.of(X, y[:, None]), np.arange(40), None)
+    trial = stage.judged(module.Trial(Matern(1.5, 2.0), np.eye(5), linear=0.1))
+    K = Matern(1.5, 2.0)(X) + 0.1 * X @ X.T
+    missed = np.trace(K - K[:, :40] @ np.linalg.solve(K[:40, :40], K[:40]))
+    assert_allclose(trial.missed, missed / (300 * trial.alpha), rtol=1e-6)
+    assert not trial.close
+    assert replace(trial, missed=0.2).close
+
+
+def exact_error(kernel, X, y):
+    """The smallest leave-one-out error over penalties, by inverting."""
+    errors = []
+    for alpha in np.geomspace(1e-4, 10, 16):
+        A = np.linalg.inv(kernel(X) + alpha * np.eye(len(X)))
+        u = A.sum(axis=1)
+        P = A - np.outer(u, u) / u.sum()
+        errors.append(np.mean((P @ y / np.diagonal(P)) ** 2))
+    return min(errors)
+
+
+@pytest.mark.parametrize("target", ["rough", "smooth"])
+def test_families_are_compared_by_exact_errors(target, smooth, rng, monkeypatch):
+    monkeypatch.setattr(module, "FIRST_ROWS", 150)
+    X = smooth[0][:400, :2]
+    y = np.sin(2 * X[:, 0]) if target == "smooth" else np.abs(np.sin(9 * X)).sum(axis=1)
+    y = y + 0.1 * rng.normal(size=400)
+    stage = module._Stage(Observations.of(X, y[:, None]), np.arange(20), None)
+    trials = [
+        replace(stage.judged(module.Trial(Matern(nu, 1.0), np.eye(2))), missed=9.0)
+        for nu in (0.5, 1.5, 2.5)
+    ]
+    exact = [exact_error(trial.kernel, X, y) for trial in trials]
+    for new, mine in zip(trials, exact):
+        for old, theirs in zip(trials, exact):
+            if abs(mine / theirs - 1 + module.GAIN) > 0.02:  # not a close call
+                assert stage.beats(new, old) == (mine < (1 - module.GAIN) * theirs)
+
+
+def test_long_lengths_are_shortened_where_that_costs_nothing(smooth, monkeypatch):
+    rows = Observations.of(smooth[0], smooth[1][:, None])
+    stage = module._Stage(rows, np.arange(250), None)
+    long = stage.judged(module.Trial(Matern(1.5, 1000.0), np.eye(5)))
+    search = object.__new__(module._Search)
+    assert long.alpha < module.SMALL_ALPHA
+    assert search._shorter(stage, replace(long, missed=9.0)).kernel == long.kernel
+    monkeypatch.setattr(module, "MISSED", 1.0)
+    found = search._shorter(stage, long)
+    assert found.alpha > 10 * long.alpha
+    assert found.error <= (1 + module.EQUAL) * long.error
