@@ -257,7 +257,7 @@ EXAMPLES = {
         SetOf(RBF(0.5)),
         DriftDetector(n_permutations=19, random_state=0),
         TableEncoder(),
-        KernelRegressor(RBF(0.5), n_rounds=1),  # learning takes rounds
-        KernelClassifier(RBF(0.5), n_rounds=1),
+        KernelRegressor(RBF(0.5), metric=None, n_rounds=1),  # learning a metric takes long
+        KernelClassifier(RBF(0.5), metric=None, n_rounds=1),
     ]
 }
