@@ -33,6 +33,11 @@ class KernelRidgeCV(RidgeModel):
     (t_i - f_i) / (1 - h_i) with h_i = sum_j Q_ij^2 / (D_j + alpha). On a centred map the mean
     counts as well: h_i + 1/n.
 
+    With Fourier coordinates (``kernel=KernelMap(kernel, basis="fourier")``) the leverage of a
+    single row is not known. There alpha is chosen by *generalised* cross-validation: the mean
+    squared residual divided by (1 - mean leverage)^2, from the same sums as the fit. Beyond 3000
+    coordinates the mean leverage is estimated with 16 random vectors.
+
     Parameters
     ----------
     alphas : array of positive numbers, default=(0.1, 1.0, 10.0)
@@ -44,11 +49,6 @@ class KernelRidgeCV(RidgeModel):
         solved for it; "auto" takes "fourier" only where the leave-one-out errors of all rows do
         not fit in memory.
     tol, max_iter, keep_partial : as in KernelRidge
-
-    With Fourier coordinates (``kernel=KernelMap(kernel, basis="fourier")``) no row's own leverage
-    is at hand, and alpha is chosen by *generalised* cross-validation instead: mean squared residual
-    / (1 - mean leverage)^2, from the same sums as the fit. Beyond 3000 coordinates the mean
-    leverage is estimated with 16 random vectors.
 
     Attributes
     ----------

@@ -173,7 +173,7 @@ class RationalQuadratic(Stationary):
     alpha : float
         a: small for heavy tails, large for RBF.
     length_scale : float or list of one per column
-        l.
+        The distance over which values change, l in the formula.
 
     Examples
     --------
@@ -235,7 +235,7 @@ class Matern(Stationary):
     nu : float
         Smoothness; inf is RBF(1 / (2 l^2)). 0.5, 1.5, 2.5 and all from 20 on run on any backend.
     length_scale : float or list of one per column
-        l.
+        The distance over which values change, l in the formula.
 
     Examples
     --------
@@ -356,9 +356,9 @@ class Periodic(Stationary):
     Parameters
     ----------
     length_scale : float or list of one per column
-        l.
+        The distance over which values change, l in the formula.
     period : float or list of one per column
-        p.
+        The length of one cycle, p in the formula.
 
     Examples
     --------
