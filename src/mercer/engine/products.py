@@ -16,6 +16,7 @@ from .arrays import is_cpu, is_matrix, is_numpy, namespace, rows_of
 from .memory import coordinates, matrix
 from .shares import (
     EXACT_TILE,
+    FEW_COLUMNS,
     QUICK_TILE,
     KernelValues,
     RowShares,
@@ -23,6 +24,7 @@ from .shares import (
     SingleValues,
     StoredValues,
 )
+from .threads import n_threads
 
 # Sums that are added up apart, and then together: as many tasks for threads. Their number follows
 # from sizes alone, so that the result does not depend on the number of threads.
@@ -163,7 +165,10 @@ def _on_threads(shares, kernel, n_jobs):
         def work(first, step):
             shares.add(right, first, step, sums[first])
 
-        tiles.run(work, [(g, apart) for g in range(apart)], kernel, right, n_jobs=n_jobs)
+        # A few columns times stored tiles: half of the cores can read all that memory gives.
+        waits = isinstance(shares.values, StoredValues) and m < FEW_COLUMNS
+        jobs = max(1, n_threads(n_jobs) // 2) if waits else n_jobs
+        tiles.run(work, [(g, apart) for g in range(apart)], kernel, right, n_jobs=jobs)
         return sums.sum(axis=0)
 
     return times

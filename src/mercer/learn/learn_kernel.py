@@ -45,12 +45,13 @@ FEW_LANDMARKS = 500
 ONE_STAGE = 1000
 # A round or a family counts as better from this relative fall of the squared error on.
 GAIN = 0.01
-# While a round gains this much, its lengths are not tuned again; below, in every second round.
+# While a round gains this much, its lengths are not tuned again; below, with many rows, in every
+# second round.
 LARGE_GAIN = 0.1
 # A stage with more rows and landmarks counts as better from this fall on.
 STAGE_GAIN = 0.04
-# First rounds without gain before a stage ends: where few columns matter, they gain nothing. Once a
-# round has gained, the next one that does not is the last.
+# Rounds without gain before a stage ends: where few columns matter, the first rounds gain nothing.
+# With many rows, once a round has gained, the next one that does not is the last.
 PATIENCE = 2
 # From rough to smooth; lengths are in units of the median distance.
 FAMILIES = (Matern(0.5), Matern(1.5), Matern(2.5), RBF(0.5))
@@ -387,19 +388,20 @@ class _Search:
         """The metric from gradients, again and again; the best round is kept."""
         if not self._learns(best.kernel):
             return best
-        trial, idle, patience, tuned = best, 0, PATIENCE, False
+        trial, idle, patience, tuned, many = best, 0, PATIENCE, False, rows > ONE_STAGE
         for _ in range(n_rounds):
             B = damped(stage.gradients(trial), self.metric)
             B = with_unit_median(B, stage.X, self.rng)
             trial = stage.judged(replace(trial, B=B))
             gain = 1 - trial.error / best.error
-            tuned = gain < GAIN or (gain < LARGE_GAIN and not tuned)
+            tuned = gain < GAIN or (gain < LARGE_GAIN and not (tuned and many))
             if tuned:
                 trial = self._tuned(stage, trial, math.log(1.5))
             self._record(trial, rows, landmarks, bar)
             gained = trial.error < (1 - GAIN) * best.error
             best = trial if trial.error < best.error else best
-            idle, patience = (0, 1) if gained else (idle + 1, patience)
+            idle = 0 if gained else idle + 1
+            patience = 1 if gained and many else patience
             if idle >= patience:
                 break
         return best

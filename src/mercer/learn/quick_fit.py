@@ -57,7 +57,7 @@ def quick_fit(
         return None
     path = RidgePath(found.F + 0.0, rows.T)
     if choose_alpha:
-        alpha, _ = path.best()
+        alpha = _best_near(path, alpha)
         if missed.mean() > MISSED * alpha:
             return None
     product = exact_product(kernel, rows.X, limit)
@@ -95,6 +95,13 @@ def quick_fit(
         intercept_errors=of_mean * solution.error_norms,
         uncertainty=uncertainty,
     )
+
+
+def _best_near(path, alpha):
+    """The penalty with the smallest error, within a decade of the search's where it lies there."""
+    near = alpha * 10.0 ** np.linspace(-1, 1, 11)
+    best, _ = path.best(near)
+    return best if near[0] < best < near[-1] else path.best()[0]
 
 
 def unexplained(
