@@ -159,7 +159,7 @@ def dense_product(A: Any, B: Any) -> np.ndarray:
     """A @ B of two sparse matrices as a dense one, without a sparse product in between."""
     try:
         from sklearn.utils.sparsefuncs import sparse_matmul_to_dense
-    except ImportError:  # scikit-learn before 1.8
+    except ImportError:  # an older scikit-learn
         return (A @ B).toarray()
     dtype = np.result_type(A, B)
     return sparse_matmul_to_dense(A.astype(dtype, copy=False), B.astype(dtype, copy=False))
