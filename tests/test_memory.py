@@ -57,7 +57,7 @@ def test_over_the_limit_the_partial_algorithm_takes_over(rng, stored_calls):
 @pytest.mark.parametrize("kernel", [RBF(1.0), RBF(50.0), Linear()], ids=repr)
 @pytest.mark.parametrize("share", [1.02, 0.5], ids=["fits", "partial"])
 def test_the_limit_holds(rng, kernel, basis, share, monkeypatch):
-    monkeypatch.setattr("mercer.space.protocol.PANEL_VALUES", 1 << 18)  # or n had to be larger
+    monkeypatch.setattr("mercer.engine.tiles.PANEL_VALUES", 1 << 18)  # or n had to be larger
     n = 1200
     X = rng.normal(size=(n, 2))
     copies = {"cholesky": 3, "eigen": 8, "symmetric": 12}[basis]
