@@ -31,6 +31,7 @@ def evaluate(kernel, X, Y=None, *, n_jobs=None, verbose=False):
     """The kernel matrix k(X, Y), stored; half is evaluated and mirrored where k is symmetric."""
     S = kernel.landmarks(X if Y is None else Y)
     tile = kernel.against(S)
+    alone = getattr(tile, "holds_lock", False)
     tile = getattr(tile, "stored", tile)  # what need not be in double precision before it is in K
     half = Y is None and kernel.symmetric
     K = allocate(X, (X.shape[0], S.shape[0]))
@@ -55,7 +56,7 @@ def evaluate(kernel, X, Y=None, *, n_jobs=None, verbose=False):
         # both clear a page that both touch. The shortest blocks last, so that threads end together.
         short = len(blocks) // 4
         blocks = blocks[short:] + blocks[:short][::-1]
-    run(work, blocks, kernel, X, n_jobs=n_jobs, verbose=verbose)
+    run(work, blocks, kernel, X, alone=alone, n_jobs=n_jobs, verbose=verbose)
     return K
 
 
@@ -129,9 +130,11 @@ def _tile_values(X):
     return int(TILE_VALUES * min(max(d / 128, 1.0), 4.0))
 
 
-def run(work, blocks, kernel, X, *, n_jobs=None, verbose=False, description="kernel tiles"):
-    """work(a, b) for every block, on threads where that is safe and worth it."""
-    if kernel is not None and kernel.runs_user_code:
+def run(
+    work, blocks, kernel, X, *, alone=False, n_jobs=None, verbose=False, description="kernel tiles"
+):
+    """work(a, b) for every block, on threads where that is safe and worth it; `alone`: on one."""
+    if alone or (kernel is not None and kernel.runs_user_code):
         threads = 1
     else:
         threads = n_threads(n_jobs) if is_numpy(X) or not hasattr(X, "device") else 1
@@ -139,7 +142,7 @@ def run(work, blocks, kernel, X, *, n_jobs=None, verbose=False, description="ker
         if threads == 1 or len(blocks) == 1:
             # Explicit n_jobs: one BLAS thread here too, so that its number does not change a byte.
             alike = n_jobs is not None and is_cpu(X) and not (kernel and kernel.runs_user_code)
-            with one_blas_thread() if alike else nullcontext():
+            with one_blas_thread() if alike or alone else nullcontext():
                 for a, b in blocks:
                     work(a, b)
                     progress.update()

@@ -82,6 +82,9 @@ class SparseProducts:
     inner product without error.
     """
 
+    # Most of the work holds Python's lock: a second thread would wait, and clear memory twice.
+    holds_lock = True
+
     def __init__(self, features: Callable, S: Any, F: Any):
         self.features, self.n = features, F.shape[0]
         self.columns, places = None, F.indices
