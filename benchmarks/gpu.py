@@ -72,13 +72,16 @@ def main(argv=None):
     parser.add_argument("--skip-cpu", action="store_true", help="leave out the CPU peer")
     parser.add_argument("--only-ridge", action="store_true", help="only ridge beyond memory")
     parser.add_argument("--only-pca", action="store_true", help="only PCA beyond memory")
+    parser.add_argument(
+        "--only-fourier", action="store_true", help="only points in the plane, by cufinufft"
+    )
     options = parser.parse_args(argv)
     if options.output:
         options.output.mkdir(parents=True, exist_ok=True)  # fails before the work, not after it
     device = torch.device("cuda")
     table = Table()
     print(torch.cuda.get_device_name(), "torch", torch.__version__)
-    everything = not (options.only_ridge or options.only_pca)
+    everything = not (options.only_ridge or options.only_pca or options.only_fourier)
     if everything:
         X, y, Z, labels = digits(options.mnist, options.n)
         floor = floors(table, torch, device, X)
@@ -91,6 +94,8 @@ def main(argv=None):
         leading_beyond_memory(table, torch, device)
     if everything or options.only_ridge:
         beyond_memory(table, torch, device)
+    if options.only_fourier:  # needs the extra fourier-gpu
+        points_in_the_plane(table, torch, device)
     if options.output:
         (options.output / "gpu.json").write_text(json.dumps(table.lines, indent=1))
 
@@ -273,6 +278,30 @@ def beyond_memory(table, torch, device):
         best, median, predicted = timed(truncated, 1)
         rmse = float(np.sqrt(np.mean((predicted - f) ** 2)))
         table.add("  2000 landmarks alone", best, median, f"RMSE {rmse:.4f}")
+
+
+def points_in_the_plane(table, torch, device):
+    """Ridge in Fourier coordinates and a prediction for every row, points on the device."""
+    from mercer import RBF, KernelMap, KernelRidge
+
+    def model():
+        return KernelRidge(1.0, KernelMap(RBF(50.0), basis="fourier", tol=1e-8))
+
+    def draw(n):
+        X = torch.rand(n, 2, device=device, dtype=torch.float64)
+        noise = torch.randn(n, device=device, dtype=torch.float64)
+        return X, (torch.sin(8 * X[:, 0]) * torch.cos(6 * X[:, 1]) + noise).cpu().numpy()
+
+    X, y = draw(3000)
+    exact = KernelRidge(1.0, RBF(50.0), form="dual").fit(X.cpu().numpy(), y)
+    apart = model().fit(X, y).predict(X).cpu().numpy() - exact.predict(X.cpu().numpy())
+    print(f"3000 points: {np.abs(apart).max():.1e} from the exact answer")
+    for n in (10**6, 10**7, 10**8):
+        X, y = draw(n)
+        best, median, fitted = timed(lambda X=X, y=y: model().fit(X, y), 2)
+        table.add(f"fit of {n:.0e} points in the plane", best, median)
+        best, median, _ = timed(lambda X=X, fitted=fitted: fitted.predict(X), 2)
+        table.add("  as many predictions", best, median)
 
 
 def residual(torch, kernel, model, X, y):
