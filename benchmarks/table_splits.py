@@ -28,7 +28,10 @@ from sklearn.model_selection import train_test_split
 from . import tables
 
 REGRESSION = ("concrete", "airfoil", "energy", "diabetes")
-CLASSES = ("ionosphere", "sonar", "vowel", "wine", "breast_cancer", "digits")
+CLASSES = (
+    *("ionosphere", "sonar", "vowel", "vehicle", "glass", "pima", "satellite"),
+    *("wine", "breast_cancer", "digits"),
+)
 BUNDLED = {
     "diabetes": datasets.load_diabetes,
     "wine": datasets.load_wine,
