@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -92,9 +91,9 @@ class SparseProducts:
 
     # Most of the work holds Python's lock: a second thread would wait, and clear memory twice.
     holds_lock = True
-    # Rows and columns of the tiles that suit it: tall, since each tile reads all entries of its
-    # points of S. Not powers of two, of which a transposed copy would use few lines of the cache.
-    shape = (700, 2000)
+    # Rows and columns of the tiles that suit it: many rows, for each tile transposes its part of S.
+    # Not powers of two, of which a transposed copy would use few lines of the cache.
+    shape = (500, 3000)
 
     def __init__(self, features: Callable, S: Any, F: Any):
         self.features, self.n = features, F.shape[0]
@@ -123,6 +122,7 @@ class SparseProducts:
         kept = np.flatnonzero(is_chosen[places])
         starts = np.searchsorted(kept, F.indptr)
         self.right = self._parts(F.data[kept], places[kept], starts, self.dtype)
+        self.last: tuple[Any, Any] = (None, None)
         dense, sparse = self.right
         summed = sparse.copy()
         summed.data *= times[self.n_often + sparse.indices]
@@ -135,16 +135,20 @@ class SparseProducts:
         """The same values, in single precision where that is exact: to be stored."""
         dense, sparse = self.rows(rows)
         a, b, _ = columns.indices(self.n)
-        if (a, b) == (0, self.n):
-            product = dense_product(sparse, self.turned)
-            return plus_product(product.T, self.right[0], dense).T
-        product = dense_product(self.right[1][a:b], sparse.T.tocsr())
-        return plus_product(product.T, dense, self.right[0][a:b])
+        if b - a <= len(rows):
+            product = dense_product(self.right[1][a:b], sparse.T.tocsr())
+            return plus_product(product.T, dense, self.right[0][a:b])
+        # The longer side is transposed: its columns are then added up in longer runs.
+        product = dense_product(sparse, self._transposed(a, b))
+        return plus_product(product.T, self.right[0][a:b], dense).T
 
-    @cached_property
-    def turned(self) -> Any:
-        """The sparse columns of S as rows."""
-        return self.right[1].T.tocsr()
+    def _transposed(self, a, b):
+        """The sparse columns of points a to b, kept until others are asked for."""
+        where, part = self.last
+        if where != (a, b):
+            part = self.right[1][a:b].T.tocsr()
+            self.last = (a, b), part
+        return part
 
     def _of_rows(self, rows):
         F = self.features(rows)
@@ -164,7 +168,8 @@ class SparseProducts:
 def equal_columns(F: Any, places: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
     """Numbers for the columns of F, the same for equal columns, and one column for each number.
 
-    `places` are the columns of F's entries. Columns are compared by 64-bit hashes of their entries.
+    `places` are the columns of F's entries. Columns are compared by hashes of their entries: two of
+    m different columns are taken for equal with a probability of at most m^2 / 2^62.
     """
     bits = F.data.astype(np.float64, copy=False).view(np.uint64)
     entries = mixed(np.arange(F.shape[0]))[row_numbers(F)] ^ bits
