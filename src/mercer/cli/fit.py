@@ -228,10 +228,9 @@ def _print(facts, made, file):
 
     low, high = facts["interval"]
     constant = "mean" if facts["task"] == "regression" else "largest class"
-    validation = facts["validation"].replace("parts", "folds")  # the word of the next line
     say(
         f"{facts['measure']} {facts['error']:.4g} on rows left out "
-        f"(95 % interval {low:.4g} to {high:.4g}; {validation})."
+        f"(95 % interval {low:.4g} to {high:.4g}; {facts['validation']})."
     )
     if facts.get("boosting") is not None:
         say(f"  gradient boosting, 5 folds: {facts['boosting']:.4g}")
