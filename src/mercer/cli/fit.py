@@ -50,7 +50,7 @@ def fit(
     ] = "auto",
     kernel: Annotated[
         str | None,
-        typer.Option("--kernel", "-k", help="A kernel to tune; without it, one is chosen."),
+        typer.Option("--kernel", "-k", help="A kernel to tune, such as 'RBF()'. Without it, one is chosen."),
     ] = None,
     compare: Annotated[
         bool, typer.Option(help="Also fit gradient boosting, for comparison.")
@@ -258,6 +258,7 @@ def _code(made, target, file):
     parts = {type(part).__name__ for part in parts if f"{type(part).__name__}(" in expression}
     suffix = file.with_suffix("").suffix if file.suffix == ".gz" else file.suffix
     read, options = READERS.get(suffix.lower(), ("read_csv", ""))
+    yield "import pandas"
     yield f"from mercer import {', '.join([name, *sorted(parts)])}"
     yield f"frame = pandas.{read}({file.name!r}{options})"
     yield (f"model = {name}({expression}).fit(frame.drop(columns={target!r}), frame[{target!r}])")
