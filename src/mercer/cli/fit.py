@@ -50,7 +50,9 @@ def fit(
     ] = "auto",
     kernel: Annotated[
         str | None,
-        typer.Option("--kernel", "-k", help="A kernel to tune, such as 'RBF()'. Without it, one is chosen."),
+        typer.Option(
+            "--kernel", "-k", help="A kernel to tune, such as 'RBF()'. Without it, one is chosen."
+        ),
     ] = None,
     compare: Annotated[
         bool, typer.Option(help="Also fit gradient boosting, for comparison.")
@@ -238,7 +240,7 @@ def _print(facts, made, file):
     if "calibration_error" in facts:
         say(f"  calibration error of the probabilities: {facts['calibration_error']:.3f}")
     if facts["metric"] is None:
-        say("All columns count alike: weights for them did not help at rows left out.")
+        say("All columns count alike: weighting them did not lower the error on rows left out.")
     else:
         say("Columns that matter most:")
         for name, share in facts["importances"].items():
