@@ -90,7 +90,7 @@ def test_the_code_that_it_prints_fits_the_same_model(houses, capsys, monkeypatch
     call("fit", "old.tsv", "-t", "price", "-k", expression, "-o", "m.mercer", "--no-compare")
     lines = capsys.readouterr().out.splitlines()
     start = lines.index("The same in Python:") + 1
-    names = {"pandas": pd}
-    exec("\n".join(line.strip() for line in lines[start : start + 3]), names)
+    names = {}
+    exec("\n".join(line.strip() for line in lines[start : start + 4]), names)
     new = pd.read_csv("new.csv").drop(columns="price")
     np.testing.assert_allclose(names["model"].predict(new), load("m.mercer").predict(new))
