@@ -16,7 +16,7 @@ from ..kernels.expressions import parse_kernel
 from ..learn.targets import MOST_CLASSES
 from . import files, output
 from .errors import BadInput
-from .options import Json
+from .options import Encoding, Json, Sep
 from .tables import read_table
 
 EPILOG = (
@@ -57,11 +57,14 @@ def fit(
     compare: Annotated[
         bool, typer.Option(help="Also fit gradient boosting, for comparison.")
     ] = True,
+    sep: Sep = None,
+    encoding: Encoding = None,
     json: Json = False,
 ):
     """Learn a model from a table with nothing to tune, estimate its error, and save it."""
     files.check_folder(model)
-    frame, notes = read_table(file)
+    frame, notes = read_table(file, sep=sep, encoding=encoding)
+    plain = not notes or file.suffix.lower() in READERS  # pandas reads it by itself
     X, y = _split(frame, target, notes)
     task = _task(y, task)
     chosen = parse_kernel(kernel) if kernel else None
@@ -77,7 +80,7 @@ def fit(
         output.as_json(facts)
         return
     output.notes(notes)
-    _print(facts, made, file)
+    _print(facts, made, file, plain)
 
 
 def predict(
@@ -88,6 +91,8 @@ def predict(
     out: Annotated[
         Path, typer.Option("--output", "-o", help="Predictions: .csv, .tsv or .parquet.")
     ] = Path("predictions.csv"),
+    sep: Sep = None,
+    encoding: Encoding = None,
     json: Json = False,
 ):
     """Predict new rows with a saved model, with uncertainty or probabilities."""
@@ -100,7 +105,7 @@ def predict(
             f"{model} holds a {type(fitted).__name__}, not a model of a table: mercer fit and "
             "mercer compare --save write those."
         )
-    frame, notes = read_table(file)
+    frame, notes = read_table(file, sep=sep, encoding=encoding)
     wanted = [str(name) for name in fitted.feature_names_in_]
     missing = [name for name in wanted if name not in frame.columns]
     if missing:
@@ -224,7 +229,7 @@ def _boosting(Z, y, task):
     return float(np.mean(p == y))
 
 
-def _print(facts, made, file):
+def _print(facts, made, file, plain):
     def say(line):
         output.out.print(line, markup=False, soft_wrap=True)
 
@@ -246,7 +251,8 @@ def _print(facts, made, file):
         for name, share in facts["importances"].items():
             say(f"  {share:6.1%}  {name}")
     say(f"Model: {Path(facts['model']).resolve()}")
-    say("The same in Python:")
+    hint = "" if plain else " (read_csv needs the options that the notes suggest)"
+    say(f"The same in Python{hint}:")
     for line in _code(made, facts["target"], file):
         say(f"  {line}")
     say(f"Next: mercer predict {facts['model']} new.csv -o predictions.csv")
