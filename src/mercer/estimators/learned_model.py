@@ -133,7 +133,7 @@ class LearnedModel(BaseEstimator):
         which, place, weights = rows.given_rows(fit.judged)
         T = targets.columns[which]
         self.left_out_ = used[which]
-        self.validation_ = "leave-one-out" if unseen is None else f"{min(FOLDS, rows.n)} parts"
+        self.validation_ = "leave-one-out" if unseen is None else f"{min(FOLDS, rows.n)} folds"
         if unseen is not None:
             errors = T - unseen[fit.judged][place]
         else:
