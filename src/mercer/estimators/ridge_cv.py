@@ -12,7 +12,7 @@ from ..kernels.adapters import KernelLike
 from ..kernels.types import Input
 from ..rows.gather import held_if_few
 from ..rows.in_step import split_pairs
-from ..solve.leave_one_out import best_alpha, leave_one_out_errors
+from ..solve.leave_one_out import LeaveOneOut, best_alpha
 from .base import all_or_nothing
 from .kernel_map import KernelMap
 from .ridge_iterative import gathered_rows
@@ -168,9 +168,17 @@ class KernelRidgeCV(RidgeModel):
         return float(self._check_alphas().min())
 
     def _chosen(self, Q, values, T, weights, centred=False):
-        candidates = self._check_alphas()
-        errors = leave_one_out_errors(Q, values, T, candidates, centred=centred)
-        errors /= T.shape[1] * (T.shape[0] if weights is None else float(namespace(Q).sum(weights)))
+        candidates, xp, n = self._check_alphas(), namespace(Q), T.shape[0]
+        in_mean, offsets = None, None
+        if centred:
+            # Predictions do not add the mean of the targets: of the other rows' mean they see
+            # nothing, and it is added to the errors around it.
+            mean = xp.mean(T, axis=0)[None, :]
+            in_mean, offsets = xp.full_like(Q[:, 0], 1 / n), (n * mean - T) / (n - 1)
+            T = T - mean
+        left_out = LeaveOneOut(Q, values, T, in_mean=in_mean, offsets=offsets)
+        errors = left_out.squared_errors(candidates)
+        errors /= T.shape[1] * (n if weights is None else float(xp.sum(weights)))
         best = best_alpha(candidates, errors)
         self.alpha_, self.best_score_ = float(candidates[best]), -float(errors[best])
         self.cv_errors_ = on_device_of(errors, Q)

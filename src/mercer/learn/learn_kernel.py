@@ -21,11 +21,11 @@ from ..engine.threads import one_blas_thread
 from ..kernels import RBF, Kernel, Linear, Matern, Projected, as_kernel
 from ..kernels.parameters import as_numbers
 from ..kernels.points import as_vectors, column_names, take
+from ..solve.ridge_path import RidgePath
 from .exact import CHOICE_ROWS, best_penalty
 from .gradients import average_outer_product, has_gradient
 from .landmarks import MISSED, factor
 from .learned import LearnedKernel, Round
-from .leave_one_out import RidgePath
 from .metric import column_scales, damped, with_unit_median
 from .observations import Observations
 from .search import bracketed, scaled, tunable, with_weights
