@@ -64,12 +64,14 @@ class LeaveOneOut:
         rank = min(most, int(xp.sum(xp.astype(values > floor, xp.int64))))
         self._Q, self._values = Q[:, :rank], values[:rank]
         self._squares = self._Q * self._Q
-        self._own = xp.sum(self._squares, axis=1)[:, None]
+        each = xp.stack([xp.ones_like(self._values), 1 / self._values], axis=1)
+        sums = self._squares @ each  # one pass over the squares
+        self._own = sums[:, :1]
         free = xp.ones_like(self._own) if in_mean is None else 1 - in_mean[:, None]
         self._free = xp.where(free > eps, free, eps * xp.ones_like(free))
         self._unseen, self._unseen_targets = None, None
         if rank < most:
-            self._unseen = free - (self._squares @ (1 / self._values))[:, None]
+            self._unseen = free - sums[:, 1:]
             self._unseen_targets = T - self._Q @ (self.projected[:rank] / self._values[:, None])
 
     def squared_errors(self, alphas: Any, importance: Any = None) -> np.ndarray:
