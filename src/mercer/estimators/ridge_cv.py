@@ -17,6 +17,7 @@ from .base import all_or_nothing
 from .kernel_map import KernelMap
 from .ridge_iterative import gathered_rows
 from .ridge_model import RidgeModel
+from .ridge_targets import read_targets
 from .targets import as_host, in_pieces, is_lazy
 
 # Rows that choose alpha where all of them are too many.
@@ -104,7 +105,8 @@ class KernelRidgeCV(RidgeModel):
                 "KernelRidgeCV needs the errors of all rows at once; for rows that come in pieces "
                 "use form='iterative', or choose alpha on a sample, and fit KernelRidge."
             )
-        T, weights, _ = self._read_targets(X, y, sample_weight)
+        name = type(self).__name__
+        T, weights, _, self.single_target_ = read_targets(X, y, sample_weight, name)
         self._check_alphas()
         if not is_lazy(T):
             self._refuse_overflow(float(np.abs(T).max()))
