@@ -42,6 +42,7 @@ from .ridge_variance import (
     dual_variance,
     fourier_form_variance,
     iterative_variance,
+    own_similarities,
     primal_variance,
 )
 from .targets import as_host, in_pieces, target_column, weight_column
@@ -328,13 +329,9 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
                 "kernel_map_.error_bound(X)."
             )
         points = validated_points(self, X, self.kernel_, reset=False)
-        if diag is None and self.kernel_.kind == "gram":
-            raise ValueError("a precomputed kernel does not know k(z, z): pass it as diag=.")
         primal = self.form_ == "primal"
         W, S = (self.coef_, None) if primal else (self.prediction_.W, self.prediction_.S)
-        if diag is None:
-            diag = self.kernel_.diagonal(pts.as_fitted(points, S, W.dtype))
-        own = on_device_of(diag, W)
+        own = own_similarities(self.kernel_, pts.as_fitted(points, S, W.dtype), diag, W)
         lengths = namespace(own).sqrt(namespace(own).where(own > 0, own, 0 * own))
         bounds = lengths[:, None] * self.error_norms_[None, :]
         if self.form_ == "fourier":  # what transforms add, where they are used
@@ -399,7 +396,8 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
         form = form_for(self.form, self.kernel, X)
         if form != "auto":
             return form
-        return cheapest_form(*self._bound(X), self._smallest_alpha, self._matrices)
+        kernel, points = self._bound(X)
+        return cheapest_form(kernel, points, self._smallest_alpha, self._matrices)
 
 
 def _scattered(W, rows, n):

@@ -14,6 +14,13 @@ from .ridge_by_fourier import variances_by_fourier
 from .ridge_iterative import FEW, SolverOptions, exact_variance, upper_variance
 
 
+def own_similarities(kernel, points, diag, reference):
+    """k(z, z) of each point, given as `diag` where the kernel does not know them."""
+    if diag is None and kernel.kind == "gram":
+        raise ValueError("a precomputed kernel does not know k(z, z): pass it as diag=.")
+    return kernel.diagonal(points) if diag is None else on_device_of(diag, reference)
+
+
 def primal_variance(model, factors, points, diag):
     """One evaluation of the kernel against the landmarks serves both."""
     feature_map = model.prediction_.map
@@ -33,9 +40,7 @@ def dual_variance(model, factors, points, diag):
     """|C^-1 k_z|^2 is what the samples explain of k(z, z); `factors` makes the C of samples."""
     kernel, W = model.kernel_, model.prediction_.W
     points = pts.as_fitted(points, model.prediction_.S, W.dtype)
-    if diag is None and kernel.kind == "gram":
-        raise ValueError("a precomputed kernel does not know k(z, z): pass it as diag=.")
-    own = kernel.diagonal(points) if diag is None else on_device_of(diag, W)
+    own = own_similarities(kernel, points, diag, W)
     explained = _per_target(factors(), lambda f: f.C.squared_norms(points))
     return model.prediction_(points), own[:, None] - explained
 

@@ -5,7 +5,7 @@ import scipy.sparse
 
 from ..engine.arrays import as_host
 from ..engine.memory import MemoryLimitError, readable
-from .dask import Partitions, is_dask
+from .dask import Partitions, check_unchanged, is_dask
 from .held import stacked
 from .in_step import is_stream, n_rows, refuse_iterator
 
@@ -55,17 +55,10 @@ def held_column(values, X, name="y", *, in_step=False):
 def _gathered(X, most, limit):
     if is_dask(X):
         parts = Partitions(X)
-        n = int(parts.lengths.sum())
-        if n == 0:
-            raise ValueError("Found array with 0 sample(s): all partitions of X are empty.")
-        if n > most or (limit and parts.bytes() > limit):
+        if parts.n > most or (limit and parts.bytes() > limit):
             return X
         whole = parts.X.compute()
-        if len(whole) != n:
-            raise RuntimeError(
-                f"{len(whole)} rows were read where {n} had been counted: X changes each time it "
-                "is computed. Write it to files, or X.persist() it."
-            )
+        check_unchanged(len(whole), parts.n)
         return whole
     refuse_iterator(X)
     chunks, rows, size = [], 0, 0
