@@ -5,9 +5,9 @@ import numpy as np
 from ..engine.arrays import namespace
 from ..engine.memory import budget, matrix
 from ..kernels import points as pts
+from ..rows.gather import in_pieces
 from ..space import factorize
 from .kernel_map import KernelMap
-from .targets import in_pieces
 
 FORMS = ("auto", "primal", "dual", "iterative", "fourier")
 # Rows from which "auto" judges whether the kernel matrix has full rank.

@@ -10,7 +10,7 @@ from ..engine.memory import MemoryLimitError, budget, coordinates
 from ..kernels import points as pts
 from ..kernels.adapters import KernelLike
 from ..kernels.types import Input
-from ..rows.gather import held_if_few
+from ..rows.gather import held_if_few, in_pieces
 from ..rows.in_step import split_pairs
 from ..solve.leave_one_out import LeaveOneOut, best_alpha
 from .base import all_or_nothing
@@ -18,7 +18,7 @@ from .kernel_map import KernelMap
 from .ridge_iterative import gathered_rows
 from .ridge_model import RidgeModel
 from .ridge_targets import read_targets
-from .targets import as_host, in_pieces, is_lazy
+from .targets import as_host
 
 # Rows that choose alpha where all of them are too many.
 ROWS_FOR_ALPHA = 3000
@@ -108,7 +108,7 @@ class KernelRidgeCV(RidgeModel):
         name = type(self).__name__
         T, weights, _, self.single_target_ = read_targets(X, y, sample_weight, name)
         self._check_alphas()
-        if not is_lazy(T):
+        if not in_pieces(T):
             self._refuse_overflow(float(np.abs(T).max()))
         return self._fit(X, T, weights, workers)
 

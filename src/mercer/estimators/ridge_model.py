@@ -19,6 +19,7 @@ from ..expansion import Expansion, RKHSFunction
 from ..fit import OfSpace, Statistic
 from ..kernels import points as pts
 from ..kernels.types import Array, Data
+from ..rows.gather import in_pieces
 from ..rows.moments import Moments, Spread
 from ..solve.direct import Shifted, factor_shifted, solve_regularized
 from ..solve.quick import solved_quickly
@@ -45,7 +46,7 @@ from .ridge_variance import (
     own_similarities,
     primal_variance,
 )
-from .targets import as_host, in_pieces, target_column, weight_column
+from .targets import as_host, target_column, weight_column
 
 
 class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):

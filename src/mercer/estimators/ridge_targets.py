@@ -5,8 +5,8 @@ from sklearn.utils import check_array, check_consistent_length
 
 from ..engine.arrays import as_host
 from ..kernels import points as pts
-from ..rows.gather import held_column
-from .targets import in_pieces, is_lazy, n_targets
+from ..rows.gather import held_column, in_pieces
+from .targets import n_targets
 
 
 def read_targets(X, y, sample_weight, name):
@@ -16,8 +16,8 @@ def read_targets(X, y, sample_weight, name):
     the estimator's.
     """
     y = held_column(y, X, in_step=True)
-    sample_weight = held_column(sample_weight, X, "sample_weight", in_step=is_lazy(y))
-    if is_lazy(y):
+    sample_weight = held_column(sample_weight, X, "sample_weight", in_step=in_pieces(y))
+    if in_pieces(y):
         columns = n_targets(y)
         return y, sample_weight, columns or 1, columns is None
     if y is None:

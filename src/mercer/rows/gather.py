@@ -14,9 +14,14 @@ from .in_step import is_stream, n_rows, refuse_iterator
 SAMPLE = 20_000
 
 
+def in_pieces(X):
+    """Whether rows, targets or weights come in pieces: a Dask collection or a stream."""
+    return is_dask(X) or is_stream(X)
+
+
 def held_if_few(X):
     """A stream or Dask collection of at most SAMPLE rows as one array or frame; else X itself."""
-    return _gathered(X, SAMPLE, None) if is_dask(X) or is_stream(X) else X
+    return _gathered(X, SAMPLE, None) if in_pieces(X) else X
 
 
 def held_whole(X, limit, reason):
@@ -24,7 +29,7 @@ def held_whole(X, limit, reason):
 
     `reason` says which options ask for it.
     """
-    if not (is_dask(X) or is_stream(X)):
+    if not in_pieces(X):
         return X
     whole = _gathered(X, np.inf, limit)
     if whole is X:
