@@ -76,18 +76,23 @@ class LeaveOneOut:
 
     def squared_errors(self, alphas: Any, importance: Any = None) -> np.ndarray:
         """Sums over rows and targets of squared errors, one per alpha; `importance` per row."""
+        losses = self._losses(on_device_of(alphas, self.Q))
+        total = namespace(losses).sum(losses, axis=0) if importance is None else importance @ losses
+        return as_numpy(total).copy()
+
+    def losses(self, alpha: float) -> Any:
+        """Squared error of each row, times its weight, summed over targets."""
+        return self._losses(on_device_of([alpha], self.Q))[:, 0]
+
+    def _losses(self, alphas):
         xp, t = namespace(self.Q), self.T.shape[1]
-        alphas = on_device_of(alphas, self.Q)
         left = self._left(alphas)
-        rows = xp.zeros_like(left)
-        if self.spread is not None:
-            rows = self.spread / (left * left)
+        losses = xp.zeros_like(left) if self.spread is None else self.spread / (left * left)
         together = max(1, HELD_VALUES // (self.n * alphas.shape[0]))
         for a in range(0, t, together):
             errors = self._errors(alphas, left, a, min(a + together, t))
-            rows = rows + xp.sum(errors * errors, axis=1)
-        total = xp.sum(rows, axis=0) if importance is None else importance @ rows
-        return as_numpy(total).copy()
+            losses = losses + xp.sum(errors * errors, axis=1)
+        return losses
 
     def residuals(self, alpha: float) -> tuple[Any, Any]:
         """(errors t_i - f_i as n x t, 1 - h_i), the errors times the roots of the weights."""
