@@ -16,7 +16,8 @@ from ..engine.arrays import as_numpy
 from ..kernels import Kernel
 from ..kernels.points import take
 from .exact import best_penalty, solved_directly
-from .learn_kernel import FIRST_FAMILY, learn_from
+from .families import FIRST_FAMILY
+from .learn_kernel import learn_from
 from .observations import Observations
 from .targets import Targets
 

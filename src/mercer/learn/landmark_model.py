@@ -9,8 +9,8 @@ from ..engine import tiles
 from ..engine.arrays import namespace, put, row_norms, solve_triangular
 from ..kernels import Kernel
 from ..kernels.points import take
+from ..solve.ridge_path import RidgePath
 from .landmarks import factor
-from .leave_one_out import RidgePath
 from .observations import Observations
 
 # Values of coordinates computed at once.
