@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from ..engine.checks import check_at_least
 from ..kernels.points import is_frame, naming
 from ..kernels.texts import listed
+from .level_means import MOST_MEANS, LevelMeans, WithMeans
 from .table_columns import (
     Categories,
     Dates,
@@ -28,6 +29,7 @@ from .table_notes import (
     CATEGORY,
     CONSTANT,
     DATE,
+    EFFECT,
     EMPTY,
     IDENTIFIER,
     KEPT,
@@ -161,15 +163,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             ]
         self.encoders_ = [encoder for encoder, _ in found]
         self.columns_ = [record for _, record in found]
-        outputs = [name for record in self.columns_ for name in record["outputs"]]
-        if not outputs:
+        if not any(self.encoders_):
             raise ValueError(
                 f"nothing in this table distinguishes its {len(columns[0])} rows "
                 f"(n_samples={len(columns[0])}): " + " ".join(self.notes())
             )
-        self.feature_names_out_ = np.array(outputs, dtype=object)
-        self.rank_outputs_, self.level_outputs_ = further_outputs(self.encoders_)
-        return self
+        return _named_outputs(self)
 
     def transform(self, X: ArrayLike) -> "np.ndarray | pd.DataFrame":
         """The columns of `X` as floats, (n, number of outputs); a frame where columns are kept."""
@@ -198,10 +197,47 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             else record
             for record, encoder in zip(self.columns_, kept.encoders_)
         ]
-        outputs = [name for record in kept.columns_ for name in record["outputs"]]
-        kept.feature_names_out_ = np.array(outputs, dtype=object)
-        kept.rank_outputs_, kept.level_outputs_ = further_outputs(kept.encoders_)
-        return kept
+        return _named_outputs(kept)
+
+    def with_means(
+        self, X: ArrayLike, targets: np.ndarray, weights: np.ndarray | None = None
+    ) -> Self:
+        """The same fitted encoder, with the effect of each frequent value on the targets.
+
+        That is for columns of categories and text with many values, where the effects are larger
+        than chance. `targets` has one column of numbers per target.
+        """
+        check_is_fitted(self)
+        names, columns = self._columns(X, reset=False)
+        made = copy(self)
+        made.encoders_, made.columns_ = list(self.encoders_), list(self.columns_)
+        for j, (name, record) in enumerate(zip(names, self.columns_)):
+            many = record["kind"] == TEXT or record["n_pooled"]
+            if not many or targets.shape[1] > MOST_MEANS:
+                continue
+            beside = [
+                (encoder, values)
+                for i, (encoder, values) in enumerate(zip(self.encoders_, columns))
+                if encoder is not None and not isinstance(encoder, Kept | Texts) and i != j
+            ]
+
+            def others(beside=beside):
+                return np.hstack([encoder.transform(values) for encoder, values in beside])
+
+            means = LevelMeans().fit(
+                columns[j], name, targets, others if beside else None, weights, self.random_state
+            )
+            if not means.tells_:
+                continue
+            keeps = record["kind"] == CATEGORY or means.are_words_
+            made.encoders_[j] = WithMeans(self.encoders_[j], means) if keeps else means
+            made.columns_[j] = record | {
+                "kind": record["kind"] if keeps else CATEGORY,
+                "action": record["action"] if keeps else EFFECT,
+                "outputs": made.encoders_[j].names_,
+                "has_means": True,
+            }
+        return _named_outputs(made)
 
     def _frame(self, parts, index):
         try:
@@ -319,7 +355,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         named = (words < 2 and (unique or nearly)) or (unique and patterns <= 0.1 * len(known))
         sequences = named and _are_sequences(known)
         if named and not sequences:
-            return left_out(name, IDENTIFIER, "unique per row")
+            return left_out(name, IDENTIFIER, _uniqueness(n_values, len(known)))
         few = n_values <= self.max_categories or _covered(known, self.max_categories - 1) >= 0.5
         if few and not sequences:
             return self._categories(name, texts)
@@ -363,9 +399,23 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return encoder, record
 
 
+def _named_outputs(encoder):
+    """The encoder, with what its columns say about its outputs."""
+    outputs = [name for record in encoder.columns_ for name in record["outputs"]]
+    encoder.feature_names_out_ = np.array(outputs, dtype=object)
+    encoder.rank_outputs_, encoder.level_outputs_ = further_outputs(encoder.encoders_)
+    return encoder
+
+
 def _check_finite(name, values):
     if values.dtype.kind == "f" and np.isinf(values).any():
         raise ValueError(f"column {name!r} holds infinity: replace it or leave the row out.")
+
+
+def _uniqueness(n_values, n):
+    if n_values == n:
+        return "unique per row"
+    return f"{n_values} different values in {n} rows: nearly every row has its own"
 
 
 def _gaps_tell(x):

@@ -65,6 +65,12 @@ def _series_values(column):
     return np.array([np.nan if is_missing(v) else float(v) for v in values])
 
 
+def texts_of(values):
+    """A column as texts, with one for values that are missing."""
+    texts = as_texts(values.tolist()) if values.dtype.kind != "O" else values
+    return ["(missing)" if text is None else text for text in texts]
+
+
 def as_float(values):
     """A column as floats, whatever it is: what cannot be read as a number is missing."""
     if values.dtype.kind in "fiub":
@@ -215,8 +221,8 @@ class Categories(BaseEstimator):
         ).fit(texts)
         infrequent = self.encoder_.infrequent_categories_[0]
         self.n_pooled_ = 0 if infrequent is None else len(infrequent)
-        kept = [c for c in self.encoder_.categories_[0] if self.n_pooled_ == 0
-                or c not in set(infrequent)]  # fmt: skip
+        rare_ones = set() if infrequent is None else set(infrequent)
+        kept = [c for c in self.encoder_.categories_[0] if c not in rare_ones]
         self.names_ = [f"{name}={c}" for c in kept]
         self.names_ += [f"{name}=(other)"] if self.n_pooled_ else []
         return self
@@ -226,9 +232,7 @@ class Categories(BaseEstimator):
 
     @staticmethod
     def _texts(values):
-        texts = as_texts(values.tolist()) if values.dtype.kind != "O" else values
-        shown = ["(missing)" if t is None else t for t in texts]
-        return np.array(shown, dtype=object)[:, None]
+        return np.array(texts_of(values), dtype=object)[:, None]
 
 
 class Dates(BaseEstimator):

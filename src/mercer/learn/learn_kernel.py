@@ -26,6 +26,7 @@ from .gradients import average_outer_product, has_gradient
 from .landmarks import MISSED, factor
 from .learned import LearnedKernel, Round
 from .leave_one_out import RidgePath
+from .many_targets import in_few_columns
 from .metric import column_scales, damped, with_unit_median
 from .observations import Observations
 from .search import bracketed, scaled, tunable, with_weights
@@ -171,6 +172,7 @@ def learn_from(
     """`learn_kernel` on rows that have been read."""
     _check(metric, n_rounds, max_landmarks, alphas)
     start = _start(kernel)
+    observations, targets = in_few_columns(observations, targets, rng)
     search = _Search(observations, targets, metric, alphas, rng)
     search.names = names
     with tiles.progress_bar(verbose, "learning the kernel") as bar:
