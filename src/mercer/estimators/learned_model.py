@@ -16,7 +16,7 @@ from ..engine.arrays import (
     same_kind,
 )
 from ..kernels import Kernel
-from ..kernels.points import as_vectors, take
+from ..kernels.points import as_vectors, is_frame, take
 from ..learn.choose_columns import choose_columns
 from ..learn.cross_fit import FOLDS, chosen_metric, is_small
 from ..learn.landmark_model import LandmarkModel
@@ -24,7 +24,7 @@ from ..learn.last_fit import SOLVERS, last_fit
 from ..learn.learn_kernel import learn_from
 from ..learn.observations import Observations, by_value, has_copies
 from ..learn.targets import Targets, as_generator, check_weights
-from .table import TableEncoder, array_of_lists
+from .table import TableEncoder, array_of_lists, check_names
 
 # Ranks are tried up to so many columns of values: the metric is a matrix with a row for each.
 MOST_RANKED = 100
@@ -208,6 +208,8 @@ class LearnedModel(BaseEstimator):
             return as_vectors(X).astype(np.float64)
         if is_array(X) and X.ndim != 2:
             X = as_vectors(X)  # says how to reshape
+        if is_frame(X):
+            check_names(X)
         validate_data(self, X, reset=reset, skip_check_array=True)
         if reset:
             # A kernel that was given may be made for the columns as they are.

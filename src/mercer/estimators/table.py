@@ -1,6 +1,7 @@
 """TableEncoder: a table as people keep it, turned into a matrix that a kernel can use."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Self
@@ -165,8 +166,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.columns_ = [record for _, record in found]
         if not any(self.encoders_):
             raise ValueError(
-                f"nothing in this table distinguishes its {len(columns[0])} rows "
-                f"(n_samples={len(columns[0])}): " + " ".join(self.notes())
+                f"nothing in this table tells its rows apart (n_samples={len(columns[0])}): "
+                + " ".join(self.notes())
+                + " At least one column with different values is needed."
             )
         return _named_outputs(self)
 
@@ -251,7 +253,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             {j: c if c.dtype.kind == "O" else c.astype(float) for j, c in enumerate(columns)},
             index=index if isinstance(index, pd.Index) else None,
         )
-        return frame.set_axis(self.feature_names_out_, axis=1)  # names may occur twice
+        return frame.set_axis(self.feature_names_out_, axis=1)
 
     def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
         """Names of the columns of the result, such as "age", "town=Rome", "day (weekday, sine)"."""
@@ -298,6 +300,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _columns(self, X, reset):
         if is_frame(X):
+            check_names(X)
             validate_data(self, X, reset=reset, skip_check_array=True)
             names = [str(name) for name in X.columns]
             if not names or not len(X):
@@ -307,14 +310,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 )
             # By position: two columns may have the same name.
             by_place = (X.iloc[:, j] if hasattr(X, "iloc") else X[:, j] for j in range(len(names)))
-            return names, [column_values(column) for column in by_place]
+            return names, [column_values(column, name) for column, name in zip(by_place, names)]
         if not hasattr(X, "shape"):
             X = array_of_lists(X)
         with naming("X"):
             X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
         if X.dtype.kind in "fiubc":
             X = check_array(X, ensure_all_finite="allow-nan", dtype=None)
-        return [f"x{j}" for j in range(X.shape[1])], [column_values(column) for column in X.T]
+        names = [f"x{j}" for j in range(X.shape[1])]
+        return names, [column_values(column, name) for column, name in zip(X.T, names)]
 
     # --- the decisions ----------------------------------------------------------------------------
 
@@ -448,8 +452,18 @@ def _are_sequences(known):
 
 def _covered(known, size):
     """Share of the rows that the most frequent values account for."""
-    _, counts = np.unique(np.array(known, dtype=object).astype(str), return_counts=True)
-    return np.sort(counts)[::-1][:size].sum() / len(known)
+    return sum(count for _, count in Counter(known).most_common(size)) / len(known)
+
+
+def check_names(X):
+    """Refuse a frame with two columns of one name: nothing could say which of them is meant."""
+    names = [str(name) for name in X.columns]
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise ValueError(
+            f"the table has {names.count(repeated[0])} columns called {repeated[0]!r}: give each a "
+            "name of its own, or leave the copies out (X.loc[:, ~X.columns.duplicated()])."
+        )
 
 
 def array_of_lists(X):

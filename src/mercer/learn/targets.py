@@ -140,14 +140,22 @@ def check_classes(y: np.ndarray) -> None:
     """Refuse classes that cannot be told apart: missing ones, and texts beside numbers."""
     if y.dtype.kind != "O":
         return
-    missing = sum(value is None for value in y)
+    missing = [value for value in y if value is None or _is_nan(value)]
     if missing:
-        raise ValueError(f"y has no class in {missing} of {len(y)} rows (None): leave them out.")
+        raise ValueError(
+            f"y has no class in {len(missing)} of {len(y)} rows ({missing[0]}): leave them out."
+        )
     if any(isinstance(value, str) for value in y) and not all(isinstance(v, str) for v in y):
         kinds = ", ".join(sorted({type(value).__name__ for value in y}))
         raise ValueError(
             f"y holds classes of several types ({kinds}): write all of them in one, such as str."
         )
+
+
+def _is_nan(value):
+    return type(value).__name__ in ("NAType", "NaTType") or (
+        isinstance(value, float) and value != value
+    )
 
 
 def _check_rows_per_class(y, classes, weights):
@@ -157,7 +165,7 @@ def _check_rows_per_class(y, classes, weights):
         return
     remedy = "Merge rare classes, or leave out rows whose class occurs once."
     if y.dtype.kind in "fiu":
-        remedy = f"If y holds numbers, predict them with KernelRegressor. Otherwise: {remedy}"
+        remedy += " If y holds numbers, predict them with KernelRegressor."
     raise ValueError(
         f"y has {len(classes)} classes in {len(y)} rows (the first is {classes.tolist()[0]!r}): "
         f"with fewer than two rows per class nothing can be learned about other rows. {remedy}"
