@@ -167,8 +167,8 @@ def _split(frame, target, notes):
         rows = "its only row" if len(y) == 1 else f"all {len(y)} rows"
         value = repr(y[0]) if isinstance(y[0], str) else y[0]
         raise BadInput(
-            f"the target {target!r} is {value} in {rows}: there is nothing to learn. Choose another "
-            "column with --target."
+            f"the target {target!r} is {value} in {rows}: there is nothing to learn. "
+            "Choose another column with --target."
         )
     return X, y
 
@@ -258,9 +258,7 @@ def _print(facts, made, file):
             say(f"  {share:6.1%}  {name}")
     column, share = next(iter(facts["importances"].items()))
     if facts["measure"] == "RMSE" and share > 0.9 and facts["error"] < LEAK * facts["mean_only"]:
-        say(
-            f"{column} tells the target almost exactly. Leave it out if it is not known for new rows."
-        )
+        say(f"{column} tells the target almost exactly: will it be known for new rows?")
     say(f"Model: {Path(facts['model']).resolve()}")
     say("The same in Python:")
     for line in _code(made, facts["target"], file):

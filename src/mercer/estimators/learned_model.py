@@ -30,6 +30,8 @@ from .table import TableEncoder, array_of_lists, check_names
 MOST_RANKED = 100
 # Most columns for single values of numbers, for the same reason.
 MOST_LEVELS = 64
+# With more columns than this a full metric becomes a diagonal one: it has the square of the number.
+MOST_FULL = 500
 
 
 @dataclass(frozen=True)
@@ -151,6 +153,8 @@ class LearnedModel(BaseEstimator):
         """
         columns, metric, predicted = np.arange(rows.X.shape[1]), self.metric, None
         sets = self._sets_of_columns(columns)
+        if metric == "full" and len(sets[0]) > MOST_FULL:
+            metric = "diagonal"
         chosen, seed = sets[0], int(rng.integers(2**31))
         judged_by_parts = metric is not None and rows.n > 1 and is_small(rows, len(sets[0]))
         if not targets.constant and judged_by_parts:
