@@ -210,11 +210,11 @@ def _facts(made, X, y, task, compare):
         facts["mean_only"] = float(np.unique(y, return_counts=True)[1].max() / len(y))
         facts["calibration_error"] = made.calibration_error_
     if compare:
-        facts["boosting"] = _boosting(made.encoder_.transform(X), y, task)
+        facts["boosting"] = boosting(made.encoder_.transform(X), y, task)
     return facts
 
 
-def _boosting(Z, y, task):
+def boosting(Z, y, task):
     """Gradient boosting with its defaults, by 5-fold cross-validation on at most COMPARED rows."""
     some = np.sort(np.random.default_rng(0).permutation(len(y))[:COMPARED])
     Z, y = Z[some], y[some]
