@@ -9,6 +9,8 @@ import pytest
 pytest.importorskip("typer", reason="the command is an extra")
 from mercer import load
 from mercer.cli.app import app, run
+from mercer.cli.errors import BadInput
+from mercer.cli.fit import boosting
 
 
 @pytest.fixture
@@ -108,3 +110,24 @@ def test_separator_and_encoding_can_be_given(houses, capsys):
     assert "not used: price" in " ".join(capsys.readouterr().err.split())
     assert len(pd.read_csv(houses / "p.csv")) == 40
     assert "größe" in load(houses / "m.mercer").feature_names_in_
+
+
+def test_a_bad_target_is_named_with_the_remedy(tmp_path, rng):
+    frame = pd.DataFrame({"x": rng.normal(size=40), "name": [f"n{i}" for i in range(40)]})
+    frame.assign(kind="same").to_csv(tmp_path / "bad.csv", index=False)
+    with pytest.raises(BadInput, match="the target 'name': y has 40 classes in 40 rows"):
+        call("fit", tmp_path / "bad.csv", "--target", "name", "-o", tmp_path / "m.mercer")
+    with pytest.raises(BadInput, match=r"the target 'kind' is 'same' in all 40 rows.*--target"):
+        call("fit", tmp_path / "bad.csv", "--target", "kind", "-o", tmp_path / "m.mercer")
+
+
+def test_a_column_that_is_the_target_is_asked_about(houses, capsys):
+    frame = pd.read_csv(houses / "old.csv")
+    frame.assign(copy=frame["price"]).to_csv(houses / "leak.csv", index=False)
+    call("fit", houses / "leak.csv", "-t", "price", "-o", houses / "m.mercer", "--no-compare")
+    assert "copy tells the target almost exactly" in " ".join(capsys.readouterr().out.split())
+
+
+def test_boosting_is_not_compared_on_very_many_classes(rng):
+    y = np.repeat([f"c{i}" for i in range(40)], 3)
+    assert boosting(rng.normal(size=(120, 2)), y, "classification") is None

@@ -26,8 +26,11 @@ EPILOG = (
 PREDICT_EPILOG = "Example:\n\n  mercer predict houses.mercer new.csv -o predictions.csv"
 # Columns named in the list of importances.
 NAMED = 8
-# Rows on which boosting is compared: a comparison, not a second model.
-COMPARED = 5000
+# Rows on which boosting is compared: a comparison, not a second model. It grows a tree per class in
+# every round, so that many classes take too long.
+COMPARED, COMPARED_CLASSES = 5000, 30
+# Where one column explains the target this well, it may be the target in another form.
+LEAK = 0.01
 
 # How pandas reads a file with this ending, and the arguments that it needs.
 READERS = {
@@ -71,7 +74,11 @@ def fit(
     made: Any = (KernelRegressor if task == "regression" else KernelClassifier)(
         chosen, verbose=not json and output.err.is_terminal
     )
-    made.fit(X, y)
+    try:
+        made.fit(X, y)
+    except ValueError as error:
+        about_target = str(error).startswith(("y ", "y:", "Input y"))
+        raise BadInput(f"the target {target!r}: {error}" if about_target else str(error)) from None
     save(made, model)
     facts = _facts(made, X, y, task, compare)
     notes += made.encoder_.notes()
@@ -165,7 +172,11 @@ def _split(frame, target, notes):
     y = frame[target].to_numpy()
     if (y == y[0]).all():
         rows = "its only row" if len(y) == 1 else f"all {len(y)} rows"
-        raise BadInput(f"the target {target!r} is {y[0]} in {rows}: there is nothing to learn.")
+        value = repr(y[0]) if isinstance(y[0], str) else y[0]
+        raise BadInput(
+            f"the target {target!r} is {value} in {rows}: there is nothing to learn. "
+            "Choose another column with --target."
+        )
     return X, y
 
 
@@ -206,11 +217,11 @@ def _facts(made, X, y, task, compare):
         facts["mean_only"] = float(np.unique(y, return_counts=True)[1].max() / len(y))
         facts["calibration_error"] = made.calibration_error_
     if compare:
-        facts["boosting"] = _boosting(made.encoder_.transform(X), y, task)
+        facts["boosting"] = boosting(made.encoder_.transform(X), y, task)
     return facts
 
 
-def _boosting(Z, y, task):
+def boosting(Z, y, task):
     """Gradient boosting with its defaults, by 5-fold cross-validation on at most COMPARED rows."""
     some = np.sort(np.random.default_rng(0).permutation(len(y))[:COMPARED])
     Z, y = Z[some], y[some]
@@ -221,8 +232,9 @@ def _boosting(Z, y, task):
         splits = KFold(folds, shuffle=True, random_state=0)
         p = cross_val_predict(HistGradientBoostingRegressor(random_state=0), Z, y, cv=splits)
         return float(np.sqrt(np.mean((p - y) ** 2)))
-    folds = min(folds, int(np.unique(y, return_counts=True)[1].min()))
-    if folds < 2:
+    counts = np.unique(y, return_counts=True)[1]
+    folds = min(folds, int(counts.min()))
+    if folds < 2 or len(counts) > COMPARED_CLASSES:
         return None
     splits = StratifiedKFold(folds, shuffle=True, random_state=0)
     p = cross_val_predict(HistGradientBoostingClassifier(random_state=0), Z, y, cv=splits)
@@ -250,6 +262,9 @@ def _print(facts, made, file, plain):
         say("Columns that matter most:")
         for name, share in facts["importances"].items():
             say(f"  {share:6.1%}  {name}")
+    column, share = next(iter(facts["importances"].items()))
+    if facts["measure"] == "RMSE" and share > 0.9 and facts["error"] < LEAK * facts["mean_only"]:
+        say(f"{column} tells the target almost exactly: will it be known for new rows?")
     say(f"Model: {Path(facts['model']).resolve()}")
     hint = "" if plain else " (read_csv needs the options that the notes suggest)"
     say(f"The same in Python{hint}:")

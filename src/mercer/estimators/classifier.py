@@ -1,5 +1,6 @@
 """KernelClassifier: the model to try first on a table with classes to predict."""
 
+import warnings
 from typing import Self
 
 import numpy as np
@@ -102,7 +103,10 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         check_classes(labels)
         if len(labels) and labels.dtype.kind in "fiuOc":
             assert_all_finite(labels, input_name="y")
-        check_classification_targets(labels)
+        with warnings.catch_warnings():
+            # It warns of more classes than half of the rows: Targets.of refuses them.
+            warnings.simplefilter("ignore", UserWarning)
+            check_classification_targets(labels)
         X, labels, weights, used = self._used(X, labels, sample_weight)
         targets = Targets.of(labels, "classification", weights)
         assert targets.classes is not None

@@ -27,7 +27,8 @@ from .families import FAMILIES, length_of, of_length, same_family
 from .gradients import average_outer_product, has_gradient
 from .landmarks import MISSED, factor
 from .learned import LearnedKernel, Round
-from .metric import column_scales, damped, with_unit_median
+from .many_targets import in_few_columns
+from .metric import applied, column_scales, congruent, damped, with_unit_median
 from .observations import Observations
 from .search import bracketed, scaled, tunable
 from .targets import Targets, as_generator, check_weights, host
@@ -166,6 +167,7 @@ def learn_from(
     """`learn_kernel` on rows that have been read."""
     check_options(metric, n_rounds, max_landmarks, alphas)
     start = first_kernel(kernel)
+    observations, targets = in_few_columns(observations, targets, rng)
     search = _Search(observations, targets, metric, alphas, rng)
     search.names = names
     with tiles.progress_bar(verbose, "learning the kernel") as bar:
@@ -204,7 +206,7 @@ class _Stage:
 
     def projected(self, B):
         if self.B is not B:
-            self.B, self.Z, self.best = B, self.X @ B, (math.inf, None)
+            self.B, self.Z, self.best = B, applied(self.X, B), (math.inf, None)
         return self.Z
 
     def ridge(self, trial):
@@ -277,7 +279,7 @@ class _Stage:
         some = slice(0, min(GRADIENT_ROWS, Z.shape[0]))
         weights = None if self.rows.weights is None else self.rows.weights[some]
         G = average_outer_product(trial.kernel, Z[some, :], S, a, weights)
-        return trial.B @ G @ trial.B.T
+        return congruent(trial.B, G)
 
 
 class _Search:
@@ -297,7 +299,7 @@ class _Search:
     def run(self, kernel, choose_family, max_landmarks, n_rounds, bar):
         self.plain = with_unit_median(self.plain, self.X, self.rng)
         # Rules such as gamma="scale" become numbers once; lengths are tuned from there.
-        kernel = kernel.bind_points(self.X @ self.plain, None)
+        kernel = kernel.bind_points(applied(self.X, self.plain), None)
         if self.targets.constant:
             self._record(Trial(kernel, self.plain, alpha=1.0, error=0.0), 0, 0, bar)
             return self._learned(Trial(kernel, self.plain, alpha=1.0, error=0.0))
