@@ -13,11 +13,11 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from ..engine.arrays import as_numpy, on_device_of
+from ..engine.arrays import as_host, as_numpy, on_device_of
 from ..kernels.types import Array
 from ..learn.targets import Targets, check_classes
 from .base import all_or_nothing
-from .learned_model import LearnedModel, host
+from .learned_model import LearnedModel
 
 # Bins of the expected calibration error.
 BINS = 15
@@ -100,7 +100,7 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         """
         if y is None:
             raise ValueError("KernelClassifier requires y to be passed, but the target y is None.")
-        labels: np.ndarray = column_or_1d(host(y), warn=True)
+        labels: np.ndarray = column_or_1d(as_host(y), warn=True)
         check_classes(labels)
         if len(labels) and labels.dtype.kind in "fiuOc":
             assert_all_finite(labels, input_name="y")
@@ -139,7 +139,7 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy."""
-        return accuracy_score(host(y), self.predict(X), sample_weight=sample_weight)
+        return accuracy_score(as_host(y), self.predict(X), sample_weight=sample_weight)
 
 
 def calibrated(

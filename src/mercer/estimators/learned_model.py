@@ -260,10 +260,6 @@ class LearnedModel(BaseEstimator):
         return tags
 
 
-def host(y):
-    return as_numpy(y) if is_array(y) else y
-
-
 def _rows(X, rows):
     if hasattr(X, "iloc"):
         return X.iloc[rows]
