@@ -1,4 +1,4 @@
-"""A column of categories with many values: error and time beside boosting, which splits by value."""
+"""A column of categories with many values: error and time beside boosting that splits by value."""
 
 import numpy as np
 
