@@ -92,10 +92,24 @@ def test_the_code_that_it_prints_fits_the_same_model(houses, capsys, monkeypatch
     call("fit", "old.tsv", "-t", "price", "-k", expression, "-o", "m.mercer", "--no-compare")
     lines = capsys.readouterr().out.splitlines()
     start = lines.index("The same in Python:") + 1
-    names = {"pandas": pd}
-    exec("\n".join(line.strip() for line in lines[start : start + 3]), names)
+    names = {}
+    exec("\n".join(line.strip() for line in lines[start : start + 4]), names)
     new = pd.read_csv("new.csv").drop(columns="price")
     np.testing.assert_allclose(names["model"].predict(new), load("m.mercer").predict(new))
+
+
+def test_separator_and_encoding_can_be_given(houses, capsys):
+    frame = pd.read_csv(houses / "old.csv")[:40].rename(columns={"size": "größe"})
+    frame.to_csv(houses / "old.txt", sep="~", index=False, encoding="cp437")
+    given = ["--sep", "~", "--encoding", "cp437"]
+    call(
+        "fit", houses / "old.txt", "-t", "price", "-o", houses / "m.mercer", "--no-compare", *given
+    )
+    capsys.readouterr()
+    call("predict", houses / "m.mercer", houses / "old.txt", "-o", houses / "p.csv", *given)
+    assert "not used: price" in " ".join(capsys.readouterr().err.split())
+    assert len(pd.read_csv(houses / "p.csv")) == 40
+    assert "größe" in load(houses / "m.mercer").feature_names_in_
 
 
 def test_a_bad_target_is_named_with_the_remedy(tmp_path, rng):

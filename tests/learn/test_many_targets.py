@@ -8,11 +8,11 @@ from mercer import RBF, Matern
 from mercer.learn.landmark_model import LandmarkModel
 from mercer.learn.last_fit import LEAST_LANDMARKS, MOST_LANDMARKS, landmarks_within
 from mercer.learn.learned import LearnedKernel
-from mercer.learn.leave_one_out import RidgePath
 from mercer.learn.many_targets import MOST_COLUMNS, in_few_columns
 from mercer.learn.metric import applied, congruent, diagonal_of
 from mercer.learn.observations import Observations
 from mercer.learn.targets import Targets
+from mercer.solve.ridge_path import RidgePath
 
 
 def test_combined_targets_have_the_leave_one_out_errors_of_all_of_them(rng):

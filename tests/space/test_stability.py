@@ -5,6 +5,7 @@ import pytest
 
 from mercer import RBF, Chunks, KernelMap
 from mercer.space.cholesky import factorize
+from mercer.space.partial import partial_cholesky
 from mercer.space.refactor import is_stable, pivoted
 
 
@@ -30,6 +31,19 @@ def test_pivots_in_any_order_keep_the_certificate(pivots, max_rank, dtype):
             error = np.abs(P @ Q.T - kernel(A.astype(float), B.astype(float)))
             assert np.all(error <= kernel_map.error_bound(A, B))
         assert kernel_map.max_residual_ >= 0.1 * kernel_map.residual(X).max() or max_rank is None
+
+
+@pytest.mark.parametrize("gamma", [0.1, 1.0])
+@pytest.mark.parametrize("pivots", ["uniform", "random"])
+def test_blocks_of_pivots_lose_no_digits(pivots, gamma):
+    """Blocks in the order of drawing left 5 times the tolerance; one inverse for a block, 16."""
+    kernel, tol = RBF(gamma), 256 * np.finfo(float).eps
+    for seed in range(12):
+        X, _ = plane(seed)
+        options = {"tol": tol, "max_rank": None, "pivots": pivots, "rng": np.random.default_rng(0)}
+        F = partial_cholesky(kernel, X, np.ones(len(X)), **options).F
+        # The tolerance, and as much again for the rounding of up to 300 columns.
+        assert np.abs(kernel(X) - F @ F.T).max() <= 2 * tol
 
 
 def test_uniform_landmarks_are_nearly_as_good_as_their_number_allows():

@@ -16,7 +16,7 @@ from ..kernels.expressions import parse_kernel
 from ..learn.targets import MOST_CLASSES
 from . import files, output
 from .errors import BadInput
-from .options import Json
+from .options import Encoding, Json, Sep
 from .tables import read_table
 
 EPILOG = (
@@ -53,16 +53,21 @@ def fit(
     ] = "auto",
     kernel: Annotated[
         str | None,
-        typer.Option("--kernel", "-k", help="A kernel to tune; without it, one is chosen."),
+        typer.Option(
+            "--kernel", "-k", help="A kernel to tune, such as 'RBF()'. Without it, one is chosen."
+        ),
     ] = None,
     compare: Annotated[
         bool, typer.Option(help="Also fit gradient boosting, for comparison.")
     ] = True,
+    sep: Sep = None,
+    encoding: Encoding = None,
     json: Json = False,
 ):
     """Learn a model from a table with nothing to tune, estimate its error, and save it."""
     files.check_folder(model)
-    frame, notes = read_table(file)
+    frame, notes = read_table(file, sep=sep, encoding=encoding)
+    plain = not notes or file.suffix.lower() in READERS  # pandas reads it by itself
     X, y = _split(frame, target, notes)
     task = _task(y, task)
     chosen = parse_kernel(kernel) if kernel else None
@@ -82,7 +87,7 @@ def fit(
         output.as_json(facts)
         return
     output.notes(notes)
-    _print(facts, made, file)
+    _print(facts, made, file, plain)
 
 
 def predict(
@@ -93,6 +98,8 @@ def predict(
     out: Annotated[
         Path, typer.Option("--output", "-o", help="Predictions: .csv, .tsv or .parquet.")
     ] = Path("predictions.csv"),
+    sep: Sep = None,
+    encoding: Encoding = None,
     json: Json = False,
 ):
     """Predict new rows with a saved model, with uncertainty or probabilities."""
@@ -105,7 +112,7 @@ def predict(
             f"{model} holds a {type(fitted).__name__}, not a model of a table: mercer fit and "
             "mercer compare --save write those."
         )
-    frame, notes = read_table(file)
+    frame, notes = read_table(file, sep=sep, encoding=encoding)
     wanted = [str(name) for name in fitted.feature_names_in_]
     missing = [name for name in wanted if name not in frame.columns]
     if missing:
@@ -234,16 +241,15 @@ def boosting(Z, y, task):
     return float(np.mean(p == y))
 
 
-def _print(facts, made, file):
+def _print(facts, made, file, plain):
     def say(line):
         output.out.print(line, markup=False, soft_wrap=True)
 
     low, high = facts["interval"]
     constant = "mean" if facts["task"] == "regression" else "largest class"
-    validation = facts["validation"].replace("parts", "folds")  # the word of the next line
     say(
         f"{facts['measure']} {facts['error']:.4g} on rows left out "
-        f"(95 % interval {low:.4g} to {high:.4g}; {validation})."
+        f"(95 % interval {low:.4g} to {high:.4g}; {facts['validation']})."
     )
     if facts.get("boosting") is not None:
         say(f"  gradient boosting, 5 folds: {facts['boosting']:.4g}")
@@ -251,7 +257,7 @@ def _print(facts, made, file):
     if "calibration_error" in facts:
         say(f"  calibration error of the probabilities: {facts['calibration_error']:.3f}")
     if facts["metric"] is None:
-        say("All columns count alike: weights for them did not help at rows left out.")
+        say("All columns count alike: weighting them did not lower the error on rows left out.")
     else:
         say("Columns that matter most:")
         for name, share in facts["importances"].items():
@@ -260,7 +266,8 @@ def _print(facts, made, file):
     if facts["measure"] == "RMSE" and share > 0.9 and facts["error"] < LEAK * facts["mean_only"]:
         say(f"{column} tells the target almost exactly: will it be known for new rows?")
     say(f"Model: {Path(facts['model']).resolve()}")
-    say("The same in Python:")
+    hint = "" if plain else " (read_csv needs the options that the notes suggest)"
+    say(f"The same in Python{hint}:")
     for line in _code(made, facts["target"], file):
         say(f"  {line}")
     say(f"Next: mercer predict {facts['model']} new.csv -o predictions.csv")
@@ -274,6 +281,7 @@ def _code(made, target, file):
     parts = {type(part).__name__ for part in parts if f"{type(part).__name__}(" in expression}
     suffix = file.with_suffix("").suffix if file.suffix == ".gz" else file.suffix
     read, options = READERS.get(suffix.lower(), ("read_csv", ""))
+    yield "import pandas"
     yield f"from mercer import {', '.join([name, *sorted(parts)])}"
     yield f"frame = pandas.{read}({file.name!r}{options})"
     yield (f"model = {name}({expression}).fit(frame.drop(columns={target!r}), frame[{target!r}])")

@@ -16,8 +16,8 @@ from ..engine.arrays import (
 )
 from ..kernels import Kernel
 from ..kernels.points import take
+from ..solve.ridge_path import RidgePath
 from .landmarks import factor
-from .leave_one_out import RidgePath
 from .observations import Observations
 
 # Values of coordinates computed at once.

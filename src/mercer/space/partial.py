@@ -6,9 +6,9 @@ coordinates that a factor already gives (certify and grow, partial_fit).
 """
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
+import scipy.linalg
 
 from ..engine import tiles
 from ..engine.arrays import (
@@ -20,14 +20,14 @@ from ..engine.arrays import (
     on_device_of,
     row_norms,
     rows_of,
-    solve_triangular,
 )
 from ..engine.memory import MemoryLimitError, coordinates, readable
 from ..engine.threads import one_blas_thread
 from ..kernels.points import take
 from .pivots import rule
 
-# Pivots of one block within this range are divided out by the inverse of their small factor.
+# Pivots within this range are divided out together, by the inverse of their small factor; across a
+# wider one an inverse would lose digits.
 MOST_RANGE = 10.0
 # Columns to begin with where memory is taken when asked for; doubled as needed.
 FIRST_COLUMNS = 512
@@ -163,18 +163,27 @@ def _residual_gram(kernel, X, F, r, proposed, inverse_lengths):
     return as_numpy(G).astype(np.float64) * np.outer(s, s) - P @ P.T
 
 
+def _runs(pivots):
+    """Slices of decreasing pivots, each within MOST_RANGE."""
+    start = 0
+    for stop in range(1, len(pivots) + 1):
+        if stop == len(pivots) or pivots[start] > MOST_RANGE * pivots[stop]:
+            yield slice(start, stop)
+            start = stop
+
+
 def _append(kernel, X, F, r, chosen, L, inverse_lengths, residuals, n_jobs):
     """Columns of the chosen pivots: (K[:, chosen] - F F[chosen]') L^-T, and lower residuals."""
     xp = namespace(F)
     b = len(chosen)
     where = on_device_of(chosen, F, dtype=xp.int64)
     tile = kernel.against(kernel.landmarks(X, chosen))
-    finish = None
-    if L.diagonal().max() <= MOST_RANGE * L.diagonal().min():
-        inverse = on_device_of(np.linalg.inv(L).T, F)
-    else:  # an inverse would lose digits that a triangular solve keeps
-        inverse, lower = on_device_of(np.eye(b), F), on_device_of(L, F)
-        finish = partial(solve_triangular, lower)
+    # L = D (I + N) with D its diagonal blocks: pivots of a run are close to each other, so that the
+    # inverse of D is harmless, and N is divided out by substitution.
+    runs = list(_runs(L.diagonal()))
+    D_inverse = scipy.linalg.block_diag(*(np.linalg.inv(L[run, run]) for run in runs))
+    N = on_device_of(D_inverse @ L, F)
+    inverse = on_device_of(D_inverse.T, F)
     # Transposed, b x rows: BLAS is a third faster with few rows on the left than with few columns
     # on the right.
     known = (_rows(F, where, r).T @ inverse).T
@@ -184,7 +193,8 @@ def _append(kernel, X, F, r, chosen, L, inverse_lengths, residuals, n_jobs):
         t = scales @ tile(rows_of(X, a, c)).T
         t *= inverse_lengths[a:c][None, :]
         t -= known @ F[a:c, :r].T
-        t = t if finish is None else finish(t)
+        for run in runs[1:]:
+            t[run, :] -= N[run, : run.start] @ t[: run.start, :]
         F[a:c, r : r + b] = t.T
         residuals[a:c] -= as_numpy(row_norms(t.T, xp))
 

@@ -63,7 +63,9 @@ class Random:
         draws = self.rng.random(len(G))
         # A proposal was drawn by its residual before the block; it stays with the share that is
         # left after the accepted ones.
-        return eliminate(G, lambda g, i: draws[i] * before[i] < g[i] and g[i] > floor, most)
+        drawn, _ = eliminate(G, lambda g, i: draws[i] * before[i] < g[i] and g[i] > floor, most)
+        order, L = _largest_first(G[np.ix_(drawn, drawn)], floor, most)
+        return drawn[order], L
 
 
 class Uniform:
@@ -89,14 +91,18 @@ class Uniform:
         return chosen
 
     def accept(self, G, floor, most):
-        # Largest first: the order within a block is free, and this one is stable.
-        return eliminate(G, lambda g, i: g[i] > floor, most, largest_first=True)
+        return _largest_first(G, floor, most)
 
 
 def rule(name, rng):
     if name == "greedy":
         return Greedy()
     return Random(rng) if name == "random" else Uniform(rng)
+
+
+def _largest_first(G, floor, most):
+    """The order within a block is free, and this one is stable."""
+    return eliminate(G, lambda g, i: g[i] > floor, most, largest_first=True)
 
 
 def eliminate(G, keeps, most, largest_first=False):

@@ -1,4 +1,4 @@
-"""Closed forms against fitting again without each row."""
+"""The exact fit and its leave-one-out errors; ridge on landmarks and its uncertainty."""
 
 import numpy as np
 import pytest
@@ -7,54 +7,8 @@ from numpy.testing import assert_allclose
 from mercer import RBF, Matern
 from mercer.learn.landmark_model import LandmarkModel
 from mercer.learn.last_fit import last_fit
-from mercer.learn.leave_one_out import RidgePath
 from mercer.learn.observations import Observations
-
-
-def refitted_without(F, T, alpha, weights):
-    """Errors of each row, predicted by a ridge with intercept fitted on the others."""
-    n = len(F)
-    scale = weights / weights.mean()
-    errors = np.empty_like(T)
-    for i in range(n):
-        keep = np.arange(n) != i
-        w, f, t = scale[keep], F[keep], T[keep]
-        mean, offset = w @ f / w.sum(), w @ t / w.sum()
-        f, t = f - mean, t - offset
-        coef = np.linalg.solve(
-            f.T @ (f * w[:, None]) + alpha * np.eye(F.shape[1]), f.T @ (t * w[:, None])
-        )
-        errors[i] = T[i] - (F[i] - mean) @ coef - offset
-    return errors, scale
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("alpha", [1e-6, 0.1, 10.0])
-def test_all_penalties_at_once_are_refits(rng, weighted, alpha):
-    F, T = rng.normal(size=(25, 6)), rng.normal(size=(25, 2))
-    weights = rng.uniform(0.2, 3.0, size=25) if weighted else np.ones(25)
-    path = RidgePath(F.copy(), T, weights if weighted else None)
-    errors, scale = refitted_without(F, T, alpha, weights)
-    assert_allclose(path.residuals(alpha)[0], errors, rtol=1e-8, atol=1e-10)
-    total = (scale[:, None] * errors**2).sum() / 25
-    assert_allclose(path.errors(np.array([alpha])), [total], rtol=1e-8)
-
-
-def test_the_intercept_keeps_a_full_rank_kernel_honest(rng):
-    """Without the 1/n of the intercept the smallest penalty always wins: MATH.md section 9."""
-    x = rng.normal(size=(40, 3))
-    F = np.linalg.cholesky(RBF(0.2)(x) + 1e-10 * np.eye(40))
-    alpha, error = RidgePath(F, rng.normal(size=(40, 1))).best()
-    assert alpha > 1.0
-    assert error > 0.5
-
-
-def test_the_penalty_is_never_at_the_end_of_the_grid(rng):
-    F = rng.normal(size=(60, 3))
-    noise = RidgePath(F.copy(), rng.normal(size=(60, 1)))
-    alpha, error = noise.best()
-    assert error <= noise.errors(alpha * np.array([0.5, 2.0])).min() * (1 + 1e-6)
-    assert RidgePath(F.copy(), F[:, :1]).best()[0] < 1e-6
+from oracles import ridge_without_each_row
 
 
 @pytest.mark.parametrize("alpha", [1e-4, 0.3])
@@ -71,7 +25,7 @@ def test_the_exact_fit_and_its_leave_one_out_are_refits(rng, alpha):
     assert_allclose(fit.coef, solved[:30], rtol=1e-7, atol=1e-9)
     assert_allclose(fit.intercept, solved[30], rtol=1e-7, atol=1e-9)
     C = np.linalg.cholesky(K)
-    errors, _ = refitted_without(C, T, alpha, np.ones(30))
+    errors = ridge_without_each_row(C, T, alpha)
     assert_allclose(fit.residuals, errors[fit.judged], rtol=1e-6, atol=1e-8)
 
 
