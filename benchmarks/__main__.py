@@ -7,7 +7,7 @@ import platform
 import sys
 from pathlib import Path
 
-from . import fourier, objects, ridge_rows, rows, statistics, tables  # noqa: F401  register
+from . import categories, fourier, objects, ridge_rows, rows, statistics, tables  # noqa: F401  register
 from .harness import ROWS, lines_of, measure, run_row
 
 

@@ -65,7 +65,7 @@ def test_classes_get_probabilities(houses, capsys):
         (["fit", "gone.csv", "-t", "price"], "does not exist"),
         (["predict", "gone.mercer", "new.csv"], "does not exist"),
         (["fit", "flat.csv", "-t", "price"], "the target 'price' is 2.5 in all 20 rows"),
-        (["fit", "flat.csv", "-t", "town"], "the target 'town' is Oslo in all 20 rows"),
+        (["fit", "flat.csv", "-t", "town"], "the target 'town' is 'Oslo' in all 20 rows"),
     ],
 )
 def test_bad_input_is_one_line(houses, capsys, monkeypatch, arguments, message):
