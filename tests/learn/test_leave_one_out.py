@@ -36,8 +36,18 @@ def test_all_penalties_at_once_are_refits(rng, weighted, alpha):
     path = RidgePath(F.copy(), T, weights if weighted else None)
     errors, scale = refitted_without(F, T, alpha, weights)
     assert_allclose(path.residuals(alpha)[0], errors, rtol=1e-8, atol=1e-10)
-    total = (scale[:, None] * errors**2).sum() / 25
+    losses = (scale[:, None] * errors**2).sum(axis=1)
+    assert_allclose(path.losses(alpha), losses, rtol=1e-8)
+    total = losses.sum() / 25
     assert_allclose(path.errors(np.array([alpha])), [total], rtol=1e-8)
+
+
+def test_losses_with_copies_have_the_error_as_their_mean(rng):
+    X = np.repeat(rng.normal(size=(20, 3)), rng.integers(1, 4, size=20), axis=0)
+    rows = Observations.of(X, rng.normal(size=(len(X), 2)))
+    path = RidgePath(rows.X + 0.0, rows.T, rows.weights, rows.share, rows.spread)
+    assert rows.spread is not None
+    assert_allclose(path.losses(0.1).mean(), path.errors(np.array([0.1]))[0], rtol=1e-12)
 
 
 def test_the_intercept_keeps_a_full_rank_kernel_honest(rng):

@@ -112,6 +112,13 @@ class RidgePath:
         misses = (self.T - self.Q @ (self.projected * gain[:, None])) / left
         return misses if self.root is None else misses / self.root, left[:, 0]
 
+    def losses(self, alpha: float) -> Any:
+        """Squared leave-one-out error of each row, times its weight: `errors` is their mean."""
+        residuals, left = self.residuals(alpha)
+        losses = self.xp.sum(residuals * residuals, axis=1)
+        losses = losses if self.weights is None else losses * self.weights
+        return losses if self.spread is None else losses + self.spread[:, 0] / left**2
+
     def coefficients(self, alpha: float) -> tuple[Any, Any]:
         """(w, b) with f = F w + b."""
         w = self.V @ (self.projected / (self.values + alpha)[:, None])
