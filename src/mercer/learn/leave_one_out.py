@@ -49,8 +49,9 @@ class RidgePath:
         if self.root is not None:
             F, T = F * self.root, T * self.root
         self.T = T
-        self.scale = float(xp.sum(F * F)) / self.n
-        values, self.V = eigh(gram(F))
+        second = gram(F)
+        self.scale = float(xp.linalg.trace(second)) / self.n
+        values, self.V = eigh(second)
         self.values = xp.where(values > 0, values, xp.zeros_like(values))
         self.Q = F @ self.V
         self.squares = self.Q * self.Q
