@@ -282,3 +282,17 @@ FORMULAS = {
     kernels.FromFunction: from_function,
     kernels.FromFeatures: lambda k, x, z: dot(one(k.g, x), one(k.g, z)),
 }
+
+
+def ridge_without_each_row(F, T, alpha, weights=None):
+    """t_i minus the prediction of ridge with an intercept that is fitted to all other rows."""
+    n, errors = len(F), np.empty_like(T)
+    w = np.ones(n) if weights is None else weights / weights.mean()
+    for i in range(n):
+        others = np.arange(n) != i
+        mean, offset = np.average(F[others], 0, w[others]), np.average(T[others], 0, w[others])
+        f, t, root = F[others] - mean, T[others] - offset, np.sqrt(w[others])[:, None]
+        stacked = np.vstack([f * root, alpha**0.5 * np.eye(F.shape[1])])
+        targets = np.vstack([t * root, np.zeros((F.shape[1], T.shape[1]))])
+        errors[i] = T[i] - offset - (F[i] - mean) @ np.linalg.lstsq(stacked, targets)[0]
+    return errors

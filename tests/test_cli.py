@@ -384,7 +384,7 @@ def test_demo_with_a_local_mnist(tmp_path):
         (["map", "iris.csv", "-t", "species", "-o", "c.csv", "-k", "Sigmoid(1, -1)"], "not pos"),
         (["demo", "--data", "nowhere.npz"], "the file 'nowhere.npz' does not exist"),
         (["compare", "one.csv", "-t", "y"], "one class only"),
-        (["compare", "text.csv"], "nothing in this table distinguishes"),
+        (["compare", "text.csv"], "nothing in this table tells its rows apart"),
         (["compare", "empty.csv"], "empty.csv"),
         (["compare", "rows.csv"], "no rows"),
         (["compare", "broken.parquet"], "cannot read broken.parquet"),

@@ -1,7 +1,7 @@
 """mercer differ: answers, exit codes, pages."""
 
 import json
-import sys
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -10,23 +10,13 @@ import pytest
 pytest.importorskip("typer", reason="typer is not installed: mercer[cli]")
 pytest.importorskip("bokeh", reason="bokeh is not installed: mercer[report]")
 
-from mercer.cli import main
 
 FEW = ["--permutations", "99"]
 
 
 @pytest.fixture
-def run(monkeypatch, capfd, tmp_path):
-    monkeypatch.chdir(tmp_path)
-
-    def command(*arguments):
-        monkeypatch.setattr(sys, "argv", ["mercer", "differ", *map(str, arguments)])
-        code = main()
-        out, err = capfd.readouterr()
-        assert "Traceback" not in err
-        return code, out, err
-
-    return command
+def run(run):
+    return partial(run, "differ")
 
 
 @pytest.fixture

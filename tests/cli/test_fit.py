@@ -9,6 +9,8 @@ import pytest
 pytest.importorskip("typer", reason="the command is an extra")
 from mercer import load
 from mercer.cli.app import app, run
+from mercer.cli.errors import BadInput
+from mercer.cli.fit import boosting
 
 
 @pytest.fixture
@@ -90,7 +92,42 @@ def test_the_code_that_it_prints_fits_the_same_model(houses, capsys, monkeypatch
     call("fit", "old.tsv", "-t", "price", "-k", expression, "-o", "m.mercer", "--no-compare")
     lines = capsys.readouterr().out.splitlines()
     start = lines.index("The same in Python:") + 1
-    names = {"pandas": pd}
-    exec("\n".join(line.strip() for line in lines[start : start + 3]), names)
+    names = {}
+    exec("\n".join(line.strip() for line in lines[start : start + 4]), names)
     new = pd.read_csv("new.csv").drop(columns="price")
     np.testing.assert_allclose(names["model"].predict(new), load("m.mercer").predict(new))
+
+
+def test_separator_and_encoding_can_be_given(houses, capsys):
+    frame = pd.read_csv(houses / "old.csv")[:40].rename(columns={"size": "größe"})
+    frame.to_csv(houses / "old.txt", sep="~", index=False, encoding="cp437")
+    given = ["--sep", "~", "--encoding", "cp437"]
+    call(
+        "fit", houses / "old.txt", "-t", "price", "-o", houses / "m.mercer", "--no-compare", *given
+    )
+    capsys.readouterr()
+    call("predict", houses / "m.mercer", houses / "old.txt", "-o", houses / "p.csv", *given)
+    assert "not used: price" in " ".join(capsys.readouterr().err.split())
+    assert len(pd.read_csv(houses / "p.csv")) == 40
+    assert "größe" in load(houses / "m.mercer").feature_names_in_
+
+
+def test_a_bad_target_is_named_with_the_remedy(tmp_path, rng):
+    frame = pd.DataFrame({"x": rng.normal(size=40), "name": [f"n{i}" for i in range(40)]})
+    frame.assign(kind="same").to_csv(tmp_path / "bad.csv", index=False)
+    with pytest.raises(BadInput, match="the target 'name': y has 40 classes in 40 rows"):
+        call("fit", tmp_path / "bad.csv", "--target", "name", "-o", tmp_path / "m.mercer")
+    with pytest.raises(BadInput, match=r"the target 'kind' is 'same' in all 40 rows.*--target"):
+        call("fit", tmp_path / "bad.csv", "--target", "kind", "-o", tmp_path / "m.mercer")
+
+
+def test_a_column_that_is_the_target_is_asked_about(houses, capsys):
+    frame = pd.read_csv(houses / "old.csv")
+    frame.assign(copy=frame["price"]).to_csv(houses / "leak.csv", index=False)
+    call("fit", houses / "leak.csv", "-t", "price", "-o", houses / "m.mercer", "--no-compare")
+    assert "copy tells the target almost exactly" in " ".join(capsys.readouterr().out.split())
+
+
+def test_boosting_is_not_compared_on_very_many_classes(rng):
+    y = np.repeat([f"c{i}" for i in range(40)], 3)
+    assert boosting(rng.normal(size=(120, 2)), y, "classification") is None

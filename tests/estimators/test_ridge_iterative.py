@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer import RBF, FromFunction, KernelMap, KernelRidge, KernelRidgeCV, Matern, Precomputed
-from mercer.estimators import ridge_cv, ridge_model
+from mercer.estimators import ridge_choice, ridge_cv
 from mercer.solve import quick
 
 KERNEL = Matern(1.5, 2.0)
@@ -85,7 +85,7 @@ def test_standard_deviations_of_many_points_are_upper_values(data, monkeypatch):
 def test_auto_takes_it_where_the_matrix_does_not_fit(data, monkeypatch):
     X, y, _ = data
     assert KernelRidge(0.01, KERNEL).fit(X, y).form_ == "dual"
-    monkeypatch.setattr(ridge_model, "budget", lambda limit, X: 8 * 250 * 250)
+    monkeypatch.setattr(ridge_choice, "budget", lambda limit, X: 8 * 250 * 250)
     model = KernelRidge(0.01, KERNEL).fit(X, y)
     assert model.form_ == "iterative"
     assert KernelRidge(0.0, KERNEL).fit(X, y).form_ == "primal"

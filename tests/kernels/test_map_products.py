@@ -7,19 +7,25 @@ import sklearn.utils.sparsefuncs
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import Signature, Spectrum
+from mercer.engine import tiles
 from mercer.kernels import hashing, map_products
 from mercer.kernels.map_products import DenseProducts, Remembered, SparseProducts
 
-WIDTHS = [400, hashing.MOST_COLUMNS]
+WIDTHS = [1200, hashing.MOST_COLUMNS]
 # Columns of the test's maps: a few that most rows have, some that several have, many that one has.
 SHARES = np.concatenate([np.full(10, 0.7), np.full(40, 0.05), np.full(300, 0.004)])
 
 
-def sample(rng, n, width, largest=4):
+def sample(rng, n, width, values=(1, 2, 3, 4)):
     """Numbered rows as points, the map that looks them up, and the same map as a dense matrix."""
-    dense = (rng.random((n, len(SHARES))) < SHARES) * rng.integers(1, largest + 1, (n, len(SHARES)))
+    dense = (rng.random((n, len(SHARES))) < SHARES) * rng.choice(values, (n, len(SHARES)))
+    dense = dense[:, rng.permutation(np.arange(3 * len(SHARES)) % len(SHARES))]  # each three times
+    # In the last third of the rows columns differ that are equal in all others.
+    later = slice(2 * n // 3, n)
+    dense[later] *= rng.random(dense[later].shape) < 0.7
     dense[n // 2] = 0
-    columns = np.sort(rng.choice(min(width, 2**40), size=len(SHARES), replace=False))
+    dense[:, 7] = 0
+    columns = np.sort(rng.choice(min(width, 2**40), size=dense.shape[1], replace=False))
     row, place = np.nonzero(dense)
     starts = np.searchsorted(row, np.arange(n + 1))
     F = hashing.rows_of_entries(dense[row, place].astype(float), columns[place], starts, width)
@@ -27,23 +33,48 @@ def sample(rng, n, width, largest=4):
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_three_groups_of_columns_make_one_product(rng, width, monkeypatch):
-    monkeypatch.setattr(map_products, "CHUNK", 64)
-    X, features, dense = sample(rng, 300, width)
+@pytest.mark.parametrize("values", [(1, 2, 3, 4), (-3, 1, 2), (-0.25, 0.5, 1.75)], ids=str)
+def test_merged_columns_frequent_and_rare_make_one_product(rng, width, values):
+    X, features, dense = sample(rng, 300, width, values)
     S, others, K = X[:200], X[200:], dense @ dense.T
     tile = map_products.map_products(features, S)
-    merged = np.unique(tile.number[tile.number >= tile.n_often + tile.n_shared])
-    assert min(tile.n_often, tile.n_shared, len(merged)) > 5
-    for columns in (slice(None), slice(0, 64), slice(50, 51), slice(60, 199), slice(128, 200)):
+    # Quarters are multiplied without error too, in double precision.
+    assert 5 < tile.n_often < tile.n_columns - 5
+    assert tile.n_columns <= np.unique(dense[:200], axis=1).shape[1]
+    for columns in (slice(None), slice(0, 64), slice(50, 51), slice(60, 199), slice(9, 9)):
         assert_array_equal(tile(S[20:90], columns), K[20:90, :200][:, columns])
         assert_array_equal(tile(others, columns), K[200:, :200][:, columns])
+        assert_array_equal(tile(S[:0], columns), np.zeros((0, len(S[columns]))))
         assert tile(others, columns).dtype == np.float64
-        assert tile.stored(others, columns).dtype == np.float32
+        single = np.float32 if np.array(values).dtype.kind == "i" else np.float64
+        assert tile.stored(others, columns).dtype == single
+
+
+def test_equal_columns_have_one_number(rng):
+    X, features, _ = sample(rng, 90, WIDTHS[0])
+    F = features(X)
+    G = F.toarray()
+    merged, chosen = map_products.equal_columns(F, F.indices, F.shape[1])
+    assert_array_equal(G[:, chosen[merged]], G)
+    assert len(chosen) == np.unique(G, axis=1).shape[1]
+
+
+def test_tiles_of_its_own_shape(rng, monkeypatch):
+    words = ["".join(rng.choice(list("abcd"), size=9)) for _ in range(120)]
+    kernel, others = Spectrum([1, 2, 4]), words[:70]
+    F = kernel.explicit(words)
+    K = (F @ F.T).toarray()
+    monkeypatch.setattr(SparseProducts, "shape", (32, 25))
+    assert_array_equal(kernel(words), K)
+    assert_array_equal(kernel(words, others), K[:, :70])
+    bound = kernel.bind(words)
+    X, S, W = bound.points(words), bound.points(others), rng.integers(9, size=(70, 2)).astype(float)
+    assert_array_equal(tiles.multiply(bound, X, S, W), K[:, :70] @ W)
 
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_counts_too_large_for_single_precision_are_multiplied_in_double(rng, width):
-    X, features, dense = sample(rng, 60, width, largest=1_000_003)
+    X, features, dense = sample(rng, 60, width, values=(1, 5, 1_000_003))
     tile = SparseProducts(features, X, features(X))
     assert tile.stored(X).dtype == np.float64
     assert_array_equal(tile(X), dense @ dense.T)

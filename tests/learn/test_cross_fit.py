@@ -74,7 +74,7 @@ def test_classes_are_judged_by_wrong_rows_and_more_must_win_clearly(rng):
 
 def test_two_rows_are_left_out_one_by_one_and_one_row_cannot_be():
     model = KernelRegressor().fit([[1.0], [2.0]], [1.0, 3.0])
-    assert (model.validation_, model.leave_one_out_rmse_) == ("2 parts", 2.0)
+    assert (model.validation_, model.leave_one_out_rmse_) == ("2 folds", 2.0)
     torch = pytest.importorskip("torch", reason="rows that need no encoder are tensors")
     same = torch.ones((2, 1), dtype=torch.float64)  # one distinct row, two targets
     assert KernelRegressor().fit(same, np.array([1.0, 3.0])).validation_ == "leave-one-out"

@@ -7,8 +7,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from mercer import RBF, learn_kernel
 from mercer.learn.landmark_model import LandmarkModel
 from mercer.learn.last_fit import last_fit
-from mercer.learn.leave_one_out import RidgePath
 from mercer.learn.observations import Observations
+from mercer.solve.ridge_path import RidgePath
 
 KERNEL = RBF(0.3)
 

@@ -11,10 +11,10 @@ from mercer.learn.exact import best_penalty, solved_directly
 from mercer.learn.landmark_model import LandmarkModel
 from mercer.learn.landmarks import coordinates
 from mercer.learn.last_fit import last_fit
-from mercer.learn.leave_one_out import RidgePath
 from mercer.learn.observations import Observations
 from mercer.learn.quick_fit import leverage_gap, quick_fit, unexplained
 from mercer.solve import quick
+from mercer.solve.ridge_path import RidgePath
 from mercer.space import factorize
 
 KERNEL, ALPHA, N = Matern(1.5, 3.0), 0.1, 500

@@ -90,7 +90,7 @@ def compare(
     sep: Sep = None,
     encoding: Encoding = None,
     save_to: Annotated[
-        Path | None, typer.Option("--save", help="Also fit and save the best model: model.mercer.")
+        Path | None, typer.Option("--save", help="Also fit the best model and save it here.")
     ] = None,
     open_page: Annotated[bool, typer.Option("--open", help="Show the page in a browser.")] = False,
     json: Json = False,

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from ..estimators.table import TableEncoder
+from ..export.safe_text import harmless_value
 from . import texts
 from .errors import BadInput
-from .safe_text import harmless_text
 from .tables import first_line, read_table
 
 SCALES = ("auto", "standard", "unit", "none")
@@ -211,12 +211,9 @@ def _scale(scale, kernels, notes):
 def harmless(frame):
     """Texts that a spreadsheet would run as a formula get an apostrophe in front."""
 
-    def safe(value):
-        return harmless_text(value) if isinstance(value, str) else value
-
-    frame = frame.rename(columns=safe)
+    frame = frame.rename(columns=harmless_value)
     texts = [c for c in frame.columns if not pd.api.types.is_numeric_dtype(frame[c])]
-    return frame.assign(**{c: frame[c].map(safe) for c in texts}) if texts else frame
+    return frame.assign(**{c: frame[c].map(harmless_value) for c in texts}) if texts else frame
 
 
 def check_folder(path):

@@ -16,7 +16,7 @@ from ..kernels.expressions import parse_kernel
 from ..learn.targets import MOST_CLASSES
 from . import files, output
 from .errors import BadInput
-from .options import Json
+from .options import Encoding, Json, Sep
 from .tables import read_table
 
 EPILOG = (
@@ -26,8 +26,11 @@ EPILOG = (
 PREDICT_EPILOG = "Example:\n\n  mercer predict houses.mercer new.csv -o predictions.csv"
 # Columns named in the list of importances.
 NAMED = 8
-# Rows on which boosting is compared: a comparison, not a second model.
-COMPARED = 5000
+# Rows on which boosting is compared: a comparison, not a second model. It grows a tree per class in
+# every round, so that many classes take too long.
+COMPARED, COMPARED_CLASSES = 5000, 30
+# Where one column explains the target this well, it may be the target in another form.
+LEAK = 0.01
 
 # How pandas reads a file with this ending, and the arguments that it needs.
 READERS = {
@@ -50,23 +53,32 @@ def fit(
     ] = "auto",
     kernel: Annotated[
         str | None,
-        typer.Option("--kernel", "-k", help="A kernel to tune; without it, one is chosen."),
+        typer.Option(
+            "--kernel", "-k", help="A kernel to tune, such as 'RBF()'. Without it, one is chosen."
+        ),
     ] = None,
     compare: Annotated[
         bool, typer.Option(help="Also fit gradient boosting, for comparison.")
     ] = True,
+    sep: Sep = None,
+    encoding: Encoding = None,
     json: Json = False,
 ):
     """Learn a model from a table with nothing to tune, estimate its error, and save it."""
     files.check_folder(model)
-    frame, notes = read_table(file)
+    frame, notes = read_table(file, sep=sep, encoding=encoding)
+    plain = not notes or file.suffix.lower() in READERS  # pandas reads it by itself
     X, y = _split(frame, target, notes)
     task = _task(y, task)
     chosen = parse_kernel(kernel) if kernel else None
     made: Any = (KernelRegressor if task == "regression" else KernelClassifier)(
         chosen, verbose=not json and output.err.is_terminal
     )
-    made.fit(X, y)
+    try:
+        made.fit(X, y)
+    except ValueError as error:
+        about_target = str(error).startswith(("y ", "y:", "Input y"))
+        raise BadInput(f"the target {target!r}: {error}" if about_target else str(error)) from None
     save(made, model)
     facts = _facts(made, X, y, task, compare)
     notes += made.encoder_.notes()
@@ -75,7 +87,7 @@ def fit(
         output.as_json(facts)
         return
     output.notes(notes)
-    _print(facts, made, file)
+    _print(facts, made, file, plain)
 
 
 def predict(
@@ -86,6 +98,8 @@ def predict(
     out: Annotated[
         Path, typer.Option("--output", "-o", help="Predictions: .csv, .tsv or .parquet.")
     ] = Path("predictions.csv"),
+    sep: Sep = None,
+    encoding: Encoding = None,
     json: Json = False,
 ):
     """Predict new rows with a saved model, with uncertainty or probabilities."""
@@ -98,7 +112,7 @@ def predict(
             f"{model} holds a {type(fitted).__name__}, not a model of a table: mercer fit and "
             "mercer compare --save write those."
         )
-    frame, notes = read_table(file)
+    frame, notes = read_table(file, sep=sep, encoding=encoding)
     wanted = [str(name) for name in fitted.feature_names_in_]
     missing = [name for name in wanted if name not in frame.columns]
     if missing:
@@ -158,7 +172,11 @@ def _split(frame, target, notes):
     y = frame[target].to_numpy()
     if (y == y[0]).all():
         rows = "its only row" if len(y) == 1 else f"all {len(y)} rows"
-        raise BadInput(f"the target {target!r} is {y[0]} in {rows}: there is nothing to learn.")
+        value = repr(y[0]) if isinstance(y[0], str) else y[0]
+        raise BadInput(
+            f"the target {target!r} is {value} in {rows}: there is nothing to learn. "
+            "Choose another column with --target."
+        )
     return X, y
 
 
@@ -199,11 +217,11 @@ def _facts(made, X, y, task, compare):
         facts["mean_only"] = float(np.unique(y, return_counts=True)[1].max() / len(y))
         facts["calibration_error"] = made.calibration_error_
     if compare:
-        facts["boosting"] = _boosting(made.encoder_.transform(X), y, task)
+        facts["boosting"] = boosting(made.encoder_.transform(X), y, task)
     return facts
 
 
-def _boosting(Z, y, task):
+def boosting(Z, y, task):
     """Gradient boosting with its defaults, by 5-fold cross-validation on at most COMPARED rows."""
     some = np.sort(np.random.default_rng(0).permutation(len(y))[:COMPARED])
     Z, y = Z[some], y[some]
@@ -214,24 +232,24 @@ def _boosting(Z, y, task):
         splits = KFold(folds, shuffle=True, random_state=0)
         p = cross_val_predict(HistGradientBoostingRegressor(random_state=0), Z, y, cv=splits)
         return float(np.sqrt(np.mean((p - y) ** 2)))
-    folds = min(folds, int(np.unique(y, return_counts=True)[1].min()))
-    if folds < 2:
+    counts = np.unique(y, return_counts=True)[1]
+    folds = min(folds, int(counts.min()))
+    if folds < 2 or len(counts) > COMPARED_CLASSES:
         return None
     splits = StratifiedKFold(folds, shuffle=True, random_state=0)
     p = cross_val_predict(HistGradientBoostingClassifier(random_state=0), Z, y, cv=splits)
     return float(np.mean(p == y))
 
 
-def _print(facts, made, file):
+def _print(facts, made, file, plain):
     def say(line):
         output.out.print(line, markup=False, soft_wrap=True)
 
     low, high = facts["interval"]
     constant = "mean" if facts["task"] == "regression" else "largest class"
-    validation = facts["validation"].replace("parts", "folds")  # the word of the next line
     say(
         f"{facts['measure']} {facts['error']:.4g} on rows left out "
-        f"(95 % interval {low:.4g} to {high:.4g}; {validation})."
+        f"(95 % interval {low:.4g} to {high:.4g}; {facts['validation']})."
     )
     if facts.get("boosting") is not None:
         say(f"  gradient boosting, 5 folds: {facts['boosting']:.4g}")
@@ -239,13 +257,17 @@ def _print(facts, made, file):
     if "calibration_error" in facts:
         say(f"  calibration error of the probabilities: {facts['calibration_error']:.3f}")
     if facts["metric"] is None:
-        say("All columns count alike: weights for them did not help at rows left out.")
+        say("All columns count alike: weighting them did not lower the error on rows left out.")
     else:
         say("Columns that matter most:")
         for name, share in facts["importances"].items():
             say(f"  {share:6.1%}  {name}")
+    column, share = next(iter(facts["importances"].items()))
+    if facts["measure"] == "RMSE" and share > 0.9 and facts["error"] < LEAK * facts["mean_only"]:
+        say(f"{column} tells the target almost exactly: will it be known for new rows?")
     say(f"Model: {Path(facts['model']).resolve()}")
-    say("The same in Python:")
+    hint = "" if plain else " (read_csv needs the options that the notes suggest)"
+    say(f"The same in Python{hint}:")
     for line in _code(made, facts["target"], file):
         say(f"  {line}")
     say(f"Next: mercer predict {facts['model']} new.csv -o predictions.csv")
@@ -259,6 +281,7 @@ def _code(made, target, file):
     parts = {type(part).__name__ for part in parts if f"{type(part).__name__}(" in expression}
     suffix = file.with_suffix("").suffix if file.suffix == ".gz" else file.suffix
     read, options = READERS.get(suffix.lower(), ("read_csv", ""))
+    yield "import pandas"
     yield f"from mercer import {', '.join([name, *sorted(parts)])}"
     yield f"frame = pandas.{read}({file.name!r}{options})"
     yield (f"model = {name}({expression}).fit(frame.drop(columns={target!r}), frame[{target!r}])")

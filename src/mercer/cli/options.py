@@ -15,7 +15,9 @@ Target = Annotated[
 Kernels = Annotated[
     list[str] | None,
     typer.Option(
-        "--kernel", "-k", help="A kernel, such as 'RBF(0.1)' or 'Polynomial(2) + Linear()'."
+        "--kernel",
+        "-k",
+        help="A kernel, such as 'RBF(0.1)' or 'Polynomial(2) + Linear()'; may be repeated.",
     ),
 ]
 Matrix = Annotated[
@@ -38,7 +40,7 @@ Encoding = Annotated[
 ]
 TABLE = "csv, tsv, xlsx, jsonl, parquet (also gz), npz; - reads standard input."
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for scripts.")]
-MaxPoints = Annotated[int, typer.Option(min=10, help="Of more rows, a sample is used.")]
+MaxPoints = Annotated[int, typer.Option(min=10, help="If there are more rows, a sample is used.")]
 ImageShape = Annotated[
     str | None, typer.Option("--image-shape", help="Show rows as images, for example 28x28.")
 ]

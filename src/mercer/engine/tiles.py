@@ -8,6 +8,7 @@ device they run one after the other, as large as its memory allows.
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from functools import partial
 
 import numpy as np
 
@@ -32,23 +33,23 @@ def evaluate(kernel, X, Y=None, *, n_jobs=None, verbose=False):
     S = kernel.landmarks(X if Y is None else Y)
     tile = kernel.against(S)
     alone = getattr(tile, "holds_lock", False)
-    tile = getattr(tile, "stored", tile)  # what need not be in double precision before it is in K
+    values = getattr(tile, "stored", tile)  # need not be in double precision before they are in K
     half = Y is None and kernel.symmetric
     K = allocate(X, (X.shape[0], S.shape[0]))
-    blocks = row_blocks(X, S.shape[0])
+    blocks, columns_of = _cut(tile, X, S.shape[0])
     xp = namespace(K)
     size = blocks[0][1] if half else 0
     lower = xp.tril(xp.ones((size, size), dtype=xp.bool, device=device(K)))
 
     def work(a, b):
         # Half of a symmetric matrix: columns before this block's rows, then the diagonal square.
-        for c, d in column_blocks(X, a if half else S.shape[0], b - a):
-            t = tile(rows_of(X, a, b), slice(c, d))
+        for c, d in columns_of(a if half else S.shape[0], b - a):
+            t = values(rows_of(X, a, b), slice(c, d))
             K[a:b, c:d] = t
             if half:
                 K[c:d, a:b] = t.T
         if half:
-            t = tile(rows_of(X, a, b), slice(a, b))
+            t = values(rows_of(X, a, b), slice(a, b))
             K[a:b, a:b] = xp.where(lower[: b - a, : b - a], t, t.T)  # one half decides, to the bit
 
     if half:
@@ -63,18 +64,28 @@ def evaluate(kernel, X, Y=None, *, n_jobs=None, verbose=False):
 def multiply(kernel, X, S, W, *, n_jobs=None, verbose=False):
     """k(X, S) @ W without ever storing k(X, S)."""
     tile = kernel.against(S)
+    blocks, columns_of = _cut(tile, X, S.shape[0])
     product = allocate(W, (X.shape[0], W.shape[1]))
 
     def work(a, b):
-        for c, d in column_blocks(X, S.shape[0], b - a):
+        for c, d in columns_of(S.shape[0], b - a):
             part = _as_dtype(tile(rows_of(X, a, b), slice(c, d)), W) @ W[c:d, :]
             if c == 0:
                 product[a:b, :] = part
             else:
                 product[a:b, :] += part
 
-    run(work, row_blocks(X, S.shape[0]), kernel, X, n_jobs=n_jobs, verbose=verbose)
+    run(work, blocks, kernel, X, n_jobs=n_jobs, verbose=verbose)
     return product
+
+
+def _cut(tile, X, n_columns):
+    """Blocks of rows, and what cuts so many columns of so many rows: as the tile says, or so that
+    tiles fit the cache."""
+    if not hasattr(tile, "shape"):
+        return row_blocks(X, n_columns), partial(column_blocks, X)
+    height, width = tile.shape
+    return cuts(X.shape[0], height), lambda n, rows: cuts(n, width)
 
 
 def allocate(like, shape):

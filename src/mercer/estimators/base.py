@@ -112,8 +112,7 @@ class KernelEstimator(BaseEstimator):
 
     def leaf_kernel(self) -> Kernel:
         """The kernel itself, also where it is given inside a map."""
-        inside_map = isinstance(self.kernel, KernelEstimator)
-        return as_kernel(self.kernel.kernel if inside_map else self.kernel)
+        return kernel_of(self.kernel)
 
     def _points(self, X):
         """New rows as points of the fitted kernel."""
@@ -133,6 +132,11 @@ class KernelEstimator(BaseEstimator):
         if tags.transformer_tags is not None:
             tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def kernel_of(kernel: Any) -> Kernel:
+    """The kernel itself, also where it is given inside a map."""
+    return as_kernel(kernel.kernel if isinstance(kernel, KernelEstimator) else kernel)
 
 
 def validated_points(estimator, X, kernel, *, reset, in_range=True):

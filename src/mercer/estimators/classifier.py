@@ -1,5 +1,6 @@
 """KernelClassifier: the model to try first on a table with classes to predict."""
 
+import warnings
 from typing import Self
 
 import numpy as np
@@ -65,9 +66,9 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
     alpha_ : float
     solver_ : str
     exact_ : bool
-    validation_ : str, "leave-one-out" or "5 parts"
-        How rows were left out for the figures below. With fewer than 100 rows, or 20 per column,
-        the kernel too is learned without them, in five parts; otherwise it has seen all rows.
+    validation_ : str, "leave-one-out" or "5 folds"
+        How rows were left out for the figures below. With at most 100 rows, or 20 per column,
+        the kernel too is learned without them, in five folds; otherwise it has seen all rows.
     leave_one_out_accuracy_ : float
         At rows predicted without themselves (at most 1000 of them).
     leave_one_out_log_loss_ : float
@@ -102,7 +103,10 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         check_classes(labels)
         if len(labels) and labels.dtype.kind in "fiuOc":
             assert_all_finite(labels, input_name="y")
-        check_classification_targets(labels)
+        with warnings.catch_warnings():
+            # It warns of more classes than half of the rows: Targets.of refuses them.
+            warnings.simplefilter("ignore", UserWarning)
+            check_classification_targets(labels)
         X, labels, weights, used = self._used(X, labels, sample_weight)
         targets = Targets.of(labels, "classification", weights)
         assert targets.classes is not None

@@ -29,7 +29,7 @@ from ..kernels.adapters import KernelLike
 from ..kernels.points import column_names, naming
 from ..kernels.types import Array, Data, Input
 from ..rows.dask import is_dask
-from ..rows.gather import held_column, held_if_few
+from ..rows.gather import held_column, held_if_few, in_pieces
 from ..rows.in_step import split_pairs
 from ..rows.moments import ByClass, Spread
 from ..rows.protocol import Column
@@ -42,7 +42,7 @@ from .discriminant_iterative import regularisation_of_sample, solve_classes
 from .kernel_map import KernelMap
 from .map_method import MapMethod, functions
 from .ridge_iterative import SolverOptions, gathered_rows
-from .targets import in_pieces, labels_of
+from .targets import labels_of
 
 
 class KernelDiscriminant(

@@ -19,7 +19,7 @@ from ..kernels.adapters import KernelLike
 from ..kernels.points import naming
 from ..kernels.types import Array, Data, Input, RandomState
 from ..rows.dask import is_dask
-from ..rows.gather import held_if_few, held_whole
+from ..rows.gather import held_if_few, held_whole, in_pieces
 from ..rows.lazy import lazily
 from ..space.choice import MapOptions
 from .base import (
@@ -31,7 +31,6 @@ from .base import (
     take_input_names,
 )
 from .preimage import WayBack, has_points, preimage, way_back_of_map
-from .targets import in_pieces
 
 
 def _can_grow(kernel_map):

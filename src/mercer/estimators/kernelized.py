@@ -25,7 +25,7 @@ from ..kernels.adapters import KernelLike
 from ..kernels.points import naming
 from ..kernels.types import Array, Data, Input
 from ..rows.dask import is_dask
-from ..rows.gather import held_column, held_if_few
+from ..rows.gather import held_column, held_if_few, in_pieces
 from ..rows.in_step import split_pairs
 from .base import all_or_nothing, on_fitted
 from .in_parts import fit_in_parts, require_parts
@@ -33,7 +33,6 @@ from .kernel_map import KernelMap
 from .map_method import MapMethod, functions
 from .preimage import has_points
 from .sklearn_compat import routing_enabled, visual_block
-from .targets import in_pieces
 from .whitening import safe_tol, whitens
 
 # Methods that scikit-learn routes metadata to (sample_weight and the like).

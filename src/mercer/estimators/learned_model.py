@@ -16,7 +16,7 @@ from ..engine.arrays import (
     same_kind,
 )
 from ..kernels import Kernel
-from ..kernels.points import as_vectors, take
+from ..kernels.points import as_vectors, is_frame, take
 from ..learn.choose_columns import choose_columns
 from ..learn.cross_fit import FOLDS, chosen_metric, is_small
 from ..learn.landmark_model import LandmarkModel
@@ -24,12 +24,14 @@ from ..learn.last_fit import SOLVERS, last_fit
 from ..learn.learn_kernel import learn_from
 from ..learn.observations import Observations, by_value, has_copies
 from ..learn.targets import Targets, as_generator, check_weights
-from .table import TableEncoder, array_of_lists
+from .table import TableEncoder, array_of_lists, check_names
 
 # Ranks are tried up to so many columns of values: the metric is a matrix with a row for each.
 MOST_RANKED = 100
 # Most columns for single values of numbers, for the same reason.
 MOST_LEVELS = 64
+# With more columns than this a full metric becomes a diagonal one: it has the square of the number.
+MOST_FULL = 500
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ class LearnedModel(BaseEstimator):
 
     def _fit_targets(self, X, targets: Targets, used: np.ndarray) -> LeftOut:
         """Everything but the reading of y; `used` says which of the rows that were given X has."""
-        Z = self._encoded(X, reset=True, weighted=targets.weights is not None)
+        Z = self._encoded(X, targets)
         if Z.shape[0] != targets.columns.shape[0]:
             raise ValueError(_inconsistent(Z.shape[0], targets.columns.shape[0]))
         rng = as_generator(self.random_state)
@@ -124,16 +126,17 @@ class LearnedModel(BaseEstimator):
         self.alpha_, self.exact_, self.solver_ = fit.alpha, fit.exact, fit.solver
         self.error_norms_ = None if fit.error_norms is None else fit.error_norms * targets.scale
         landmarks = min(rows.n, self.max_landmarks)
-        self.uncertainty_ = fit.uncertainty or LandmarkModel.fit(
+        uncertainty = fit.uncertainty or LandmarkModel.fit(
             self.kernel_, rows, fit.alpha, rng, landmarks
         )
+        self.uncertainty_ = uncertainty.first(landmarks)
         self._offset, self._scale = targets.offset, targets.scale
         judged = rows.some(fit.judged)
         _, _, variances = self.uncertainty_.left_out(judged)
         which, place, weights = rows.given_rows(fit.judged)
         T = targets.columns[which]
         self.left_out_ = used[which]
-        self.validation_ = "leave-one-out" if unseen is None else f"{min(FOLDS, rows.n)} parts"
+        self.validation_ = "leave-one-out" if unseen is None else f"{min(FOLDS, rows.n)} folds"
         if unseen is not None:
             errors = T - unseen[fit.judged][place]
         else:
@@ -150,6 +153,8 @@ class LearnedModel(BaseEstimator):
         """
         columns, metric, predicted = np.arange(rows.X.shape[1]), self.metric, None
         sets = self._sets_of_columns(columns)
+        if metric == "full" and len(sets[0]) > MOST_FULL:
+            metric = "diagonal"
         chosen, seed = sets[0], int(rng.integers(2**31))
         judged_by_parts = metric is not None and rows.n > 1 and is_small(rows, len(sets[0]))
         if not targets.constant and judged_by_parts:
@@ -183,8 +188,12 @@ class LearnedModel(BaseEstimator):
         further = further if len(ranks) and len(levels) else further[:1]
         return [values, *(np.union1d(values, a) for a in further)]
 
-    def _encoded(self, X, reset, weighted=False):
-        """The rows as a matrix of floats: through the encoder, or as they are on a device."""
+    def _encoded(self, X, targets=None):
+        """The rows as a matrix of floats: through the encoder, or as they are on a device.
+
+        With targets the encoder is fitted.
+        """
+        reset = targets is not None
         if not hasattr(X, "shape"):
             X = array_of_lists(X)
         if not reset:
@@ -203,11 +212,17 @@ class LearnedModel(BaseEstimator):
             return as_vectors(X).astype(np.float64)
         if is_array(X) and X.ndim != 2:
             X = as_vectors(X)  # says how to reshape
+        if is_frame(X):
+            check_names(X)
         validate_data(self, X, reset=reset, skip_check_array=True)
         if reset:
             # A kernel that was given may be made for the columns as they are.
             encoder = TableEncoder(ranks=self.kernel is None, levels=self.kernel is None)
-            self.encoder_ = encoder.fit(_distinct(X, weighted))
+            self.encoder_ = encoder.fit(_distinct(X, targets.weights is not None))
+            if self.kernel is None and X.shape[0] == targets.columns.shape[0]:
+                # The shares of all classes sum to one: the last says nothing new.
+                T = targets.columns if targets.classes is None else targets.columns[:, :-1]
+                self.encoder_ = self.encoder_.with_means(X, T, targets.weights)
         assert self.encoder_ is not None
         return self.encoder_.transform(X)
 
@@ -222,7 +237,7 @@ class LearnedModel(BaseEstimator):
     def _values(self, X) -> tuple[Any, Any]:
         """(f, encoded rows): f on the scale of the columns that were fitted."""
         check_is_fitted(self)
-        Z = self._encoded(X, reset=False)
+        Z = self._encoded(X)
         return tiles.multiply(self.kernel_, Z, self.points_, self.dual_coef_) + self.intercept_, Z
 
     @property

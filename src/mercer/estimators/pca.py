@@ -32,7 +32,7 @@ from ..kernels import points as pts
 from ..kernels.adapters import KernelLike, require_square
 from ..kernels.types import Array, Data, Input, RandomState
 from ..rows.dask import is_dask
-from ..rows.gather import held_if_few
+from ..rows.gather import held_if_few, in_pieces
 from ..rows.lazy import lazily
 from ..rows.moments import Extremes, Spread
 from ..space.centred import FORMS as SCORE_FORMS
@@ -44,7 +44,6 @@ from .columns import as_points, copy, inverse_root, on_host, support, wide
 from .kernel_map import KernelMap
 from .map_method import MapMethod
 from .preimage import WayBack, has_points, on_scores, preimage, way_back_of_scores
-from .targets import in_pieces
 
 FORMS = ("combined", "dual", "primal", "classical")
 SOLVERS = ("auto", "dense", "factor", "krylov")

@@ -71,9 +71,9 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
     error_norms_ : ndarray of shape (n_targets,) or None
         Iterative solver: predictions differ from those of the exact solution by at most this times
         sqrt(k(z, z)), beside the intercept, in units of y.
-    validation_ : str, "leave-one-out" or "5 parts"
-        How rows were left out for the figures below. With fewer than 100 rows, or 20 per column,
-        the kernel too is learned without them, in five parts; otherwise it has seen all rows.
+    validation_ : str, "leave-one-out" or "5 folds"
+        How rows were left out for the figures below. With at most 100 rows, or 20 per column,
+        the kernel too is learned without them, in five folds; otherwise it has seen all rows.
     leave_one_out_rmse_ : float or ndarray
         Root mean squared error of rows predicted without themselves (at most 1000 of them), in
         units of y.
@@ -103,8 +103,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         """
         if y is None:
             raise ValueError("KernelRegressor requires y to be passed, but the target y is None.")
-        with naming("y"):
-            values: np.ndarray = check_array(host(y), ensure_2d=False, dtype=float, input_name="y")
+        values = _numbers(host(y))
         self._flat = values.ndim == 1
         X, values, weights, used = self._used(X, values, sample_weight)
         targets = Targets.of(values, "regression", weights)
@@ -145,6 +144,21 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """R^2 of the predictions."""
         return r2_score(host(y), as_numpy(self.predict(X)), sample_weight=sample_weight)
+
+
+def _numbers(y) -> np.ndarray:
+    """The targets as floats; what is wrong with them is told with the remedy."""
+    try:
+        with naming("y"):
+            return check_array(y, ensure_2d=False, dtype=float, input_name="y")
+    except ValueError as error:
+        if "could not convert" in str(error):
+            raise ValueError(f"{error}. Use KernelClassifier to predict classes.") from None
+        if "contains" in str(error):
+            bad = ~np.isfinite(np.asarray(y, dtype=float))
+            rows = int(bad.reshape(len(bad), -1).any(axis=1).sum())
+            raise ValueError(f"{error} Leave out such rows ({rows} of {len(bad)}).") from None
+        raise
 
 
 def weighted_quantile(values: np.ndarray, share: float, weights: np.ndarray) -> np.ndarray:

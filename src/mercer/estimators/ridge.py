@@ -14,6 +14,7 @@ from .base import all_or_nothing
 from .kernel_map import KernelMap
 from .ridge_iterative import gathered_rows
 from .ridge_model import RidgeModel
+from .ridge_targets import read_targets
 from .targets import as_host
 
 
@@ -123,7 +124,8 @@ class KernelRidge(RidgeModel):
         """
         X, y = split_pairs(X, y)
         X, workers = gathered_rows(self, held_if_few(X))
-        T, weights, columns = self._read_targets(X, y, sample_weight)
+        name = type(self).__name__
+        T, weights, columns, self.single_target_ = read_targets(X, y, sample_weight, name)
         self._check_alpha(columns)
         return self._fit(X, T, weights, workers)
 

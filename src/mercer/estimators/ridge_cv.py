@@ -10,14 +10,15 @@ from ..engine.memory import MemoryLimitError, budget, coordinates
 from ..kernels import points as pts
 from ..kernels.adapters import KernelLike
 from ..kernels.types import Input
-from ..rows.gather import held_if_few
+from ..rows.gather import held_if_few, in_pieces
 from ..rows.in_step import split_pairs
-from ..solve.leave_one_out import best_alpha, leave_one_out_errors
+from ..solve.leave_one_out import LeaveOneOut, best_alpha
 from .base import all_or_nothing
 from .kernel_map import KernelMap
 from .ridge_iterative import gathered_rows
 from .ridge_model import RidgeModel
-from .targets import as_host, in_pieces, is_lazy
+from .ridge_targets import read_targets
+from .targets import as_host
 
 # Rows that choose alpha where all of them are too many.
 ROWS_FOR_ALPHA = 3000
@@ -104,9 +105,10 @@ class KernelRidgeCV(RidgeModel):
                 "KernelRidgeCV needs the errors of all rows at once; for rows that come in pieces "
                 "use form='iterative', or choose alpha on a sample, and fit KernelRidge."
             )
-        T, weights, _ = self._read_targets(X, y, sample_weight)
+        name = type(self).__name__
+        T, weights, _, self.single_target_ = read_targets(X, y, sample_weight, name)
         self._check_alphas()
-        if not is_lazy(T):
+        if not in_pieces(T):
             self._refuse_overflow(float(np.abs(T).max()))
         return self._fit(X, T, weights, workers)
 
@@ -168,9 +170,17 @@ class KernelRidgeCV(RidgeModel):
         return float(self._check_alphas().min())
 
     def _chosen(self, Q, values, T, weights, centred=False):
-        candidates = self._check_alphas()
-        errors = leave_one_out_errors(Q, values, T, candidates, centred=centred)
-        errors /= T.shape[1] * (T.shape[0] if weights is None else float(namespace(Q).sum(weights)))
+        candidates, xp, n = self._check_alphas(), namespace(Q), T.shape[0]
+        in_mean, offsets = None, None
+        if centred:
+            # Predictions do not add the mean of the targets: of the other rows' mean they see
+            # nothing, and it is added to the errors around it.
+            mean = xp.mean(T, axis=0)[None, :]
+            in_mean, offsets = xp.full_like(Q[:, 0], 1 / n), (n * mean - T) / (n - 1)
+            T = T - mean
+        left_out = LeaveOneOut(Q, values, T, in_mean=in_mean, offsets=offsets)
+        errors = left_out.squared_errors(candidates)
+        errors /= T.shape[1] * (n if weights is None else float(xp.sum(weights)))
         best = best_alpha(candidates, errors)
         self.alpha_, self.best_score_ = float(candidates[best]), -float(errors[best])
         self.cv_errors_ = on_device_of(errors, Q)

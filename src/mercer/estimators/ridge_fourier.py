@@ -68,7 +68,7 @@ class Equations:
     def n_targets(self) -> int:
         return self.cross.shape[1]
 
-    def _errors(self, alphas, explained, leverage):
+    def _errors(self, explained, leverage):
         """Generalised cross-validation: n RSS / (n - df)^2, mean over targets."""
         rows, squares = self.sums.rows, np.sum(self.sums.squares)
         left = np.maximum(squares - explained, np.finfo(float).eps * squares)
@@ -91,7 +91,7 @@ class Direct(Equations):
         shifted = values[None, :] + np.asarray(alphas)[:, None]
         # RSS = t't - 2 w'Phi't + w'Phi'Phi w with w = V q / (values + alpha)
         explained = (q2 * (2 / shifted - values / shifted**2)).sum(axis=1)
-        return self._errors(alphas, explained, (values / shifted).sum(axis=1))
+        return self._errors(explained, (values / shifted).sum(axis=1))
 
 
 class Iterated(Equations):
@@ -121,7 +121,7 @@ class Iterated(Equations):
             z = solve_normal(products, signs, given, tol=PROBE_TOL, max_iter=max_iter).coef
             explained.append(2 * np.sum(w * B) - np.sum(w * (products @ w)))
             leverage.append(self.space.rank - alpha * float(np.sum(z * signs)) / PROBES)
-        return self._errors(alphas, np.array(explained), np.array(leverage))
+        return self._errors(np.array(explained), np.array(leverage))
 
     @property
     def _products(self):

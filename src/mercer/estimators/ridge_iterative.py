@@ -18,12 +18,11 @@ from ..engine.arrays import (
 from ..engine.memory import budget
 from ..kernels import points as pts
 from ..rows.dask import is_dask
-from ..rows.gather import held_whole
+from ..rows.gather import held_whole, in_pieces
 from ..solve import solve_iteratively
 from ..solve.system import double_like, in_double
 from ..solve.workers import Workers
 from .kernel_map import KernelMap
-from .targets import in_pieces
 
 # Points whose standard deviation is worth a solve of its own.
 FEW = 64

@@ -10,22 +10,21 @@ from numpy.typing import ArrayLike
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import r2_score
-from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from ..engine import tiles
-from ..engine.arrays import as_numpy, namespace, on_device_of, row_norms, solve_triangular
-from ..engine.memory import MemoryLimitError, budget, matrix
+from ..engine.arrays import as_numpy, namespace, on_device_of
+from ..engine.memory import MemoryLimitError
 from ..expansion import Expansion, RKHSFunction
 from ..fit import OfSpace, Statistic
 from ..kernels import points as pts
 from ..kernels.types import Array, Data
-from ..rows.gather import held_column
+from ..rows.gather import in_pieces
 from ..rows.moments import Moments, Spread
 from ..solve.direct import Shifted, factor_shifted, solve_regularized
 from ..solve.quick import solved_quickly
 from ..solve.system import double_like
-from ..space import Landmarks, factorize
+from ..space import Landmarks
 from .base import on_fitted, validated_points
 from .fourier_choice import (
     MOST_PRODUCTS,
@@ -37,23 +36,17 @@ from .fourier_choice import (
 from .fourier_expansion import FourierExpansion
 from .kernel_map import KernelMap
 from .map_method import MapMethod, functions
-from .ridge_by_fourier import variances_by_fourier
+from .ridge_choice import cheapest_form, form_for
 from .ridge_fourier import SumsFor, equations_of, fourier_variance
-from .ridge_iterative import (
-    FEW,
-    SolverOptions,
-    exact_variance,
-    points_in_double,
-    upper_variance,
+from .ridge_iterative import SolverOptions, points_in_double
+from .ridge_variance import (
+    dual_variance,
+    fourier_form_variance,
+    iterative_variance,
+    own_similarities,
+    primal_variance,
 )
-from .targets import as_host, in_pieces, is_lazy, n_targets, target_column, weight_column
-
-FORMS = ("auto", "primal", "dual", "iterative", "fourier")
-# Rows from which "auto" judges whether the kernel matrix has full rank.
-SAMPLE = 400
-# Below this share of the kernel's trace, alpha shows the rounding of the map's coordinates at new
-# points, about sqrt(eps) times |w|: the dual form does not.
-SMALL_ALPHA = 1e-6
+from .targets import as_host, target_column, weight_column
 
 
 class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
@@ -300,11 +293,11 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
         if not return_std:
             values = self.prediction_(points)
             return values[:, 0] if self.single_target_ else values
-        variances = {
-            "dual": self._dual_variance,
+        variances: dict[str, Any] = {
+            "dual": partial(dual_variance, self, self._sample_factors),
             "primal": self._primal_variance,
-            "iterative": self._iterative_variance,
-            "fourier": self._fourier_variance,
+            "iterative": partial(iterative_variance, self),
+            "fourier": partial(fourier_form_variance, self),
         }
         values, variance = variances[self.form_](points, diag)
         xp = namespace(values)
@@ -314,76 +307,11 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
         return values, xp.sqrt(variance[:, 0] if one else variance)
 
     def _primal_variance(self, points, diag):
-        """(values, variances): one evaluation of the kernel against the landmarks serves both."""
-        feature_map = self.prediction_.map
-        if self.kernel_map_.is_plain_fourier:
-            solved = self._factors, self._generator
-            variance = fourier_variance(feature_map, points, self, *solved)
-            return self.prediction_(points), on_device_of(variance, self.coef_)
-        rows = feature_map.fitted(points)
-        Phi = feature_map.space.coordinates(rows)
-        xp = namespace(Phi)
-        rho2 = feature_map.diagonal(rows, diag) - row_norms(Phi, xp)
-        rho2 = xp.where(rho2 > 0, rho2, xp.zeros_like(rho2))
-        Phi = feature_map.finished(Phi, rho2, rows)
-        seen = _per_target(
-            self._factors, lambda f: f.alpha * row_norms(solve_triangular(f.C, Phi.T).T, xp)
-        )
-        # The residual may be a coordinate already.
-        unseen = 0.0 if feature_map.append_residual else rho2[:, None]
-        return Phi @ self.coef_, seen + unseen
-
-    def _dual_variance(self, points, diag):
-        """(values, variances): |C^-1 k_z|^2 is what the samples explain of k(z, z)."""
-        W = self.prediction_.W
-        points = pts.as_fitted(points, self.prediction_.S, W.dtype)
-        if diag is None and self.kernel_.kind == "gram":
-            raise ValueError("a precomputed kernel does not know k(z, z): pass it as diag=.")
-        own = self.kernel_.diagonal(points) if diag is None else on_device_of(diag, W)
-        explained = _per_target(self._sample_factors(), lambda f: f.C.squared_norms(points))
-        return self.prediction_(points), own[:, None] - explained
-
-    def _iterative_variance(self, points, diag):
-        """(values, variances): further solves for few points, an upper value for many."""
-        if self.kernel_.kind == "gram":
-            raise ValueError(
-                "form='iterative' has no standard deviations for a precomputed kernel: use 'dual'."
-            )
-        S = self.prediction_.S
-        Z = pts.as_fitted(points, S, self.prediction_.W.dtype)
-        own = self.kernel_.diagonal(Z)
-        weights = None if self.noise_ is None else 1 / self.noise_
-        few = Z.shape[0] <= FEW
-        if not few:
-            warnings.warn(
-                f"the standard deviations of {Z.shape[0]} points are certified upper values, from "
-                f"some of the training rows; for exact ones pass at most {FEW} points at a time.",
-                UserWarning,
-                stacklevel=4,
-            )
-        columns, alphas = {}, as_numpy(self.alphas_)
-        for alpha in np.unique(alphas):
-            if few:
-                options = SolverOptions.of(self)
-                columns[alpha] = exact_variance(options, self.kernel_, S, Z, own, alpha, weights)
-            else:
-                columns[alpha] = upper_variance(self.kernel_, S, Z, own, alpha, weights)
-        variance = namespace(own).stack([columns[alpha] for alpha in alphas], axis=1)
-        return self.prediction_(points), variance
-
-    def _fourier_variance(self, points, diag):
-        """(values, variances): in Fourier coordinates, outside of their box by further solves."""
-        prediction = self.prediction_
-        Z = pts.as_fitted(points, prediction.S, prediction.W.dtype)
-        variance, upper = variances_by_fourier(self, Z)
-        if upper:
-            warnings.warn(
-                f"the standard deviations of {upper} points are certified upper values, from some "
-                f"of the training rows; for exact ones pass at most {FEW} points at a time.",
-                UserWarning,
-                stacklevel=4,
-            )
-        return prediction(Z), on_device_of(variance, prediction.W)
+        if not self.kernel_map_.is_plain_fourier:
+            return primal_variance(self, self._factors, points, diag)
+        solved = self._factors, self._generator
+        variance = fourier_variance(self.prediction_.map, points, self, *solved)
+        return self.prediction_(points), on_device_of(variance, self.coef_)
 
     @on_fitted
     def error_bound(self, X: Data, *, diag: ArrayLike | None = None) -> Array:
@@ -402,13 +330,9 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
                 "kernel_map_.error_bound(X)."
             )
         points = validated_points(self, X, self.kernel_, reset=False)
-        if diag is None and self.kernel_.kind == "gram":
-            raise ValueError("a precomputed kernel does not know k(z, z): pass it as diag=.")
         primal = self.form_ == "primal"
         W, S = (self.coef_, None) if primal else (self.prediction_.W, self.prediction_.S)
-        if diag is None:
-            diag = self.kernel_.diagonal(pts.as_fitted(points, S, W.dtype))
-        own = on_device_of(diag, W)
+        own = own_similarities(self.kernel_, pts.as_fitted(points, S, W.dtype), diag, W)
         lengths = namespace(own).sqrt(namespace(own).where(own > 0, own, 0 * own))
         bounds = lengths[:, None] * self.error_norms_[None, :]
         if self.form_ == "fourier":  # what transforms add, where they are used
@@ -459,8 +383,6 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
                 sample_weight = np.asarray(as_host(sample_weight), dtype=float)
         return r2_score(as_host(y), as_numpy(self.predict(X)), sample_weight=sample_weight)
 
-    # --- which form -------------------------------------------------------------------------------
-
     def _bound(self, X):
         """The kernel bound to X, and X as its points."""
         kernel = self.leaf_kernel()
@@ -472,93 +394,11 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
         return kernel, points
 
     def _chosen_form(self, X):
-        if self.form not in FORMS:
-            raise ValueError(f"form must be one of {', '.join(FORMS)}, got {self.form!r}.")
-        if in_pieces(X) and self.form == "dual":
-            raise ValueError(
-                "form='dual' stores the kernel matrix, too large for rows that come in pieces: use "
-                "form='iterative', which gathers the rows alone, or form='primal'."
-            )
-        if isinstance(self.kernel, KernelMap):
-            if self.form == "dual":
-                raise ValueError(
-                    "form='dual' solves with the kernel matrix and has no use for a KernelMap: "
-                    "pass its kernel, or form='primal'."
-                )
-            if self.form == "fourier":
-                raise ValueError(
-                    "form='fourier' chooses its own coordinates and has no use for a KernelMap: "
-                    "pass its kernel, or KernelMap(kernel, basis='fourier') with form='auto'."
-                )
-            return "iterative" if self.form == "iterative" else "primal"
-        if in_pieces(X):
-            return "primal"
-        if self.form != "auto":
-            return self.form
+        form = form_for(self.form, self.kernel, X)
+        if form != "auto":
+            return form
         kernel, points = self._bound(X)
-        n = points.shape[0]
-        if not kernel.is_proven:
-            return "primal"  # the map tests validity
-        fits = matrix(n, self._matrices) <= budget(None, points)
-        trace = float(namespace(points).sum(kernel.diagonal(points)))
-        if fits and 0 < self._smallest_alpha() < SMALL_ALPHA * trace:
-            return "dual"
-        spread = np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(int))
-        rank = factorize(kernel, pts.take(points, spread)).factor.rank
-        if rank < len(spread):
-            return "primal"
-        if fits:
-            return "dual"
-        return "iterative" if self._smallest_alpha() > 0 else "primal"
-
-    # --- checks -----------------------------------------------------------------------------------
-
-    def _read_targets(self, X, y, sample_weight):
-        """(targets, weights, number of targets); as arrays, unless they are read with the rows."""
-        y = held_column(y, X, in_step=True)
-        sample_weight = held_column(sample_weight, X, "sample_weight", in_step=is_lazy(y))
-        if is_lazy(y):
-            columns = n_targets(y)
-            self.single_target_ = columns is None
-            return y, sample_weight, columns or 1
-        T, weights = self._check_targets(X, y, sample_weight)
-        return T, weights, T.shape[1]
-
-    def _check_targets(self, X, y, sample_weight):
-        """(targets as columns, weights or None), refused early where they make no sense."""
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None."
-            )
-        with pts.naming("y"):
-            T = check_array(
-                as_host(y), ensure_2d=False, dtype=[np.float64, np.float32], input_name="y"
-            )
-        if not in_pieces(X):
-            check_consistent_length(X, T)
-        self.single_target_ = T.ndim == 1
-        T = T[:, None] if self.single_target_ else T
-        if sample_weight is None:
-            return T, None
-        with pts.naming("sample_weight"):
-            weights = np.asarray(as_host(sample_weight), dtype=float)
-        weights = np.full(T.shape[0], weights) if weights.ndim == 0 else weights
-        weights = check_array(weights, ensure_2d=False, dtype=float, input_name="sample_weight")
-        if weights.shape != (T.shape[0],) or np.any(weights < 0) or not np.any(weights > 0):
-            raise ValueError(
-                f"sample_weight must hold one non-negative number for each of the {T.shape[0]} "
-                f"rows, not all zero, got {pts.short(sample_weight)}."
-            )
-        return T, weights
-
-
-def _per_target(factors, variance):
-    """variance(factor), evaluated once per alpha, as one column per target."""
-    columns: dict[int, Any] = {}
-    for factor in factors:
-        columns |= dict.fromkeys(factor.targets.tolist(), variance(factor))
-    ordered = [columns[j] for j in sorted(columns)]
-    return namespace(ordered[0]).stack(ordered, axis=1)
+        return cheapest_form(kernel, points, self._smallest_alpha, self._matrices)
 
 
 def _scattered(W, rows, n):

@@ -1,6 +1,7 @@
 """TableEncoder: a table as people keep it, turned into a matrix that a kernel can use."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Self
@@ -13,6 +14,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from ..engine.checks import check_at_least
 from ..kernels.points import is_frame, naming
 from ..kernels.texts import listed
+from .level_means import MOST_MEANS, LevelMeans, WithMeans
 from .table_columns import (
     Categories,
     Dates,
@@ -28,6 +30,7 @@ from .table_notes import (
     CATEGORY,
     CONSTANT,
     DATE,
+    EFFECT,
     EMPTY,
     IDENTIFIER,
     KEPT,
@@ -161,15 +164,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             ]
         self.encoders_ = [encoder for encoder, _ in found]
         self.columns_ = [record for _, record in found]
-        outputs = [name for record in self.columns_ for name in record["outputs"]]
-        if not outputs:
+        if not any(self.encoders_):
             raise ValueError(
-                f"nothing in this table distinguishes its {len(columns[0])} rows "
-                f"(n_samples={len(columns[0])}): " + " ".join(self.notes())
+                f"nothing in this table tells its rows apart (n_samples={len(columns[0])}): "
+                + " ".join(self.notes())
+                + " At least one column with different values is needed."
             )
-        self.feature_names_out_ = np.array(outputs, dtype=object)
-        self.rank_outputs_, self.level_outputs_ = further_outputs(self.encoders_)
-        return self
+        return _named_outputs(self)
 
     def transform(self, X: ArrayLike) -> "np.ndarray | pd.DataFrame":
         """The columns of `X` as floats, (n, number of outputs); a frame where columns are kept."""
@@ -198,10 +199,47 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             else record
             for record, encoder in zip(self.columns_, kept.encoders_)
         ]
-        outputs = [name for record in kept.columns_ for name in record["outputs"]]
-        kept.feature_names_out_ = np.array(outputs, dtype=object)
-        kept.rank_outputs_, kept.level_outputs_ = further_outputs(kept.encoders_)
-        return kept
+        return _named_outputs(kept)
+
+    def with_means(
+        self, X: ArrayLike, targets: np.ndarray, weights: np.ndarray | None = None
+    ) -> Self:
+        """The same fitted encoder, with the effect of each frequent value on the targets.
+
+        That is for columns of categories and text with many values, where the effects are larger
+        than chance. `targets` has one column of numbers per target.
+        """
+        check_is_fitted(self)
+        names, columns = self._columns(X, reset=False)
+        made = copy(self)
+        made.encoders_, made.columns_ = list(self.encoders_), list(self.columns_)
+        for j, (name, record) in enumerate(zip(names, self.columns_)):
+            many = record["kind"] == TEXT or record["n_pooled"]
+            if not many or targets.shape[1] > MOST_MEANS:
+                continue
+            beside = [
+                (encoder, values)
+                for i, (encoder, values) in enumerate(zip(self.encoders_, columns))
+                if encoder is not None and not isinstance(encoder, Kept | Texts) and i != j
+            ]
+
+            def others(beside=beside):
+                return np.hstack([encoder.transform(values) for encoder, values in beside])
+
+            means = LevelMeans().fit(
+                columns[j], name, targets, others if beside else None, weights, self.random_state
+            )
+            if not means.tells_:
+                continue
+            keeps = record["kind"] == CATEGORY or means.are_words_
+            made.encoders_[j] = WithMeans(self.encoders_[j], means) if keeps else means
+            made.columns_[j] = record | {
+                "kind": record["kind"] if keeps else CATEGORY,
+                "action": record["action"] if keeps else EFFECT,
+                "outputs": made.encoders_[j].names_,
+                "has_means": True,
+            }
+        return _named_outputs(made)
 
     def _frame(self, parts, index):
         try:
@@ -215,7 +253,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             {j: c if c.dtype.kind == "O" else c.astype(float) for j, c in enumerate(columns)},
             index=index if isinstance(index, pd.Index) else None,
         )
-        return frame.set_axis(self.feature_names_out_, axis=1)  # names may occur twice
+        return frame.set_axis(self.feature_names_out_, axis=1)
 
     def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
         """Names of the columns of the result, such as "age", "town=Rome", "day (weekday, sine)"."""
@@ -262,6 +300,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _columns(self, X, reset):
         if is_frame(X):
+            check_names(X)
             validate_data(self, X, reset=reset, skip_check_array=True)
             names = [str(name) for name in X.columns]
             if not names or not len(X):
@@ -271,14 +310,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 )
             # By position: two columns may have the same name.
             by_place = (X.iloc[:, j] if hasattr(X, "iloc") else X[:, j] for j in range(len(names)))
-            return names, [column_values(column) for column in by_place]
+            return names, [column_values(column, name) for column, name in zip(by_place, names)]
         if not hasattr(X, "shape"):
             X = array_of_lists(X)
         with naming("X"):
             X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
         if X.dtype.kind in "fiubc":
             X = check_array(X, ensure_all_finite="allow-nan", dtype=None)
-        return [f"x{j}" for j in range(X.shape[1])], [column_values(column) for column in X.T]
+        names = [f"x{j}" for j in range(X.shape[1])]
+        return names, [column_values(column, name) for column, name in zip(X.T, names)]
 
     # --- the decisions ----------------------------------------------------------------------------
 
@@ -319,7 +359,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         named = (words < 2 and (unique or nearly)) or (unique and patterns <= 0.1 * len(known))
         sequences = named and _are_sequences(known)
         if named and not sequences:
-            return left_out(name, IDENTIFIER, "unique per row")
+            return left_out(name, IDENTIFIER, _uniqueness(n_values, len(known)))
         few = n_values <= self.max_categories or _covered(known, self.max_categories - 1) >= 0.5
         if few and not sequences:
             return self._categories(name, texts)
@@ -363,9 +403,23 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return encoder, record
 
 
+def _named_outputs(encoder):
+    """The encoder, with what its columns say about its outputs."""
+    outputs = [name for record in encoder.columns_ for name in record["outputs"]]
+    encoder.feature_names_out_ = np.array(outputs, dtype=object)
+    encoder.rank_outputs_, encoder.level_outputs_ = further_outputs(encoder.encoders_)
+    return encoder
+
+
 def _check_finite(name, values):
     if values.dtype.kind == "f" and np.isinf(values).any():
         raise ValueError(f"column {name!r} holds infinity: replace it or leave the row out.")
+
+
+def _uniqueness(n_values, n):
+    if n_values == n:
+        return "unique per row"
+    return f"{n_values} different values in {n} rows: nearly every row has its own"
 
 
 def _gaps_tell(x):
@@ -398,8 +452,18 @@ def _are_sequences(known):
 
 def _covered(known, size):
     """Share of the rows that the most frequent values account for."""
-    _, counts = np.unique(np.array(known, dtype=object).astype(str), return_counts=True)
-    return np.sort(counts)[::-1][:size].sum() / len(known)
+    return sum(count for _, count in Counter(known).most_common(size)) / len(known)
+
+
+def check_names(X):
+    """Refuse a frame with two columns of one name: nothing could say which of them is meant."""
+    names = [str(name) for name in X.columns]
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise ValueError(
+            f"the table has {names.count(repeated[0])} columns called {repeated[0]!r}: give each a "
+            "name of its own, or leave the copies out (X.loc[:, ~X.columns.duplicated()])."
+        )
 
 
 def array_of_lists(X):

@@ -8,6 +8,7 @@ weighs more in a kernel only because of its kind.
 from copy import copy
 
 import numpy as np
+import scipy.sparse
 from sklearn.base import BaseEstimator
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
@@ -29,9 +30,14 @@ FEWEST_LEVELS, MOST_LEVELS, ROWS_PER_LEVEL = 3, 12, 10
 # A rank that correlates with its value as closely as this differs from it by chance, as a rule: so
 # do ranks of uniform columns.
 SAME = 0.99
+# Texts from which the directions of n-grams are found, and texts transformed at once.
+FITTED_TEXTS, BLOCK = 10_000, 4096
+HASHED = HashingVectorizer(
+    analyzer="char_wb", ngram_range=(2, 4), n_features=2**14, norm=None, alternate_sign=False
+)
 
 
-def column_values(column):
+def column_values(column, name):
     """A column of a frame or array as a float, bool, datetime64[s] or object array.
 
     Objects are stripped texts, None where a value is missing.
@@ -41,7 +47,10 @@ def column_values(column):
         values = _series_values(column)
     values = np.asarray(values)
     if values.dtype.kind == "c":
-        raise ValueError(f"Complex data not supported: a column has dtype {values.dtype}.")
+        raise ValueError(
+            f"Complex data not supported: column {name!r} has dtype {values.dtype}. Give real and "
+            "imaginary parts as two columns."
+        )
     if values.dtype.kind in "fiub":
         return values
     if values.dtype.kind == "M":
@@ -56,6 +65,8 @@ def _series_values(column):
     kind = str(column.dtype).lower()
     if getattr(column.dtype, "tz", None) is not None:  # pandas: one clock for all rows
         column = column.dt.tz_convert("UTC").dt.tz_localize(None)
+    if kind.startswith("period"):  # pandas: when it begins
+        column = column.dt.to_timestamp()
     if not kind.startswith(("int", "uint", "float", "bool")):
         return column.to_numpy()
     values = column.to_numpy()
@@ -63,6 +74,12 @@ def _series_values(column):
         return values
     # Numbers and booleans with gaps, in the types of pandas or polars.
     return np.array([np.nan if is_missing(v) else float(v) for v in values])
+
+
+def texts_of(values):
+    """A column as texts, with one for values that are missing."""
+    texts = as_texts(values.tolist()) if values.dtype.kind != "O" else values
+    return ["(missing)" if text is None else text for text in texts]
 
 
 def as_float(values):
@@ -215,8 +232,8 @@ class Categories(BaseEstimator):
         ).fit(texts)
         infrequent = self.encoder_.infrequent_categories_[0]
         self.n_pooled_ = 0 if infrequent is None else len(infrequent)
-        kept = [c for c in self.encoder_.categories_[0] if self.n_pooled_ == 0
-                or c not in set(infrequent)]  # fmt: skip
+        rare_ones = set() if infrequent is None else set(infrequent)
+        kept = [c for c in self.encoder_.categories_[0] if c not in rare_ones]
         self.names_ = [f"{name}={c}" for c in kept]
         self.names_ += [f"{name}=(other)"] if self.n_pooled_ else []
         return self
@@ -226,9 +243,7 @@ class Categories(BaseEstimator):
 
     @staticmethod
     def _texts(values):
-        texts = as_texts(values.tolist()) if values.dtype.kind != "O" else values
-        shown = ["(missing)" if t is None else t for t in texts]
-        return np.array(shown, dtype=object)[:, None]
+        return np.array(texts_of(values), dtype=object)[:, None]
 
 
 class Dates(BaseEstimator):
@@ -279,7 +294,9 @@ class Texts(BaseEstimator):
         self.random_state = random_state
 
     def fit(self, values, name):
-        counts = self._counts(values)
+        texts = _plain_texts(values)
+        some = np.unique(np.linspace(0, len(texts) - 1, min(len(texts), FITTED_TEXTS)).astype(int))
+        counts = ngram_counts([texts[i] for i in some])
         self.weights_ = TfidfTransformer(sublinear_tf=True).fit(counts)
         weighted = self.weights_.transform(counts)
         size = max(1, min(self.n_components, min(weighted.shape) - 1))
@@ -291,17 +308,32 @@ class Texts(BaseEstimator):
         return self
 
     def transform(self, values):
-        Z = self.directions_.transform(self.weights_.transform(self._counts(values)))
-        return (Z - self.mean_) / self.spread_
+        texts = _plain_texts(values)
+        parts = [
+            self.directions_.transform(self.weights_.transform(ngram_counts(texts[i : i + BLOCK])))
+            for i in range(0, len(texts), BLOCK)
+        ]
+        return (np.vstack(parts) - self.mean_) / self.spread_
 
-    @staticmethod
-    def _counts(values):
-        texts = as_texts(values.tolist()) if values.dtype.kind != "O" else values
-        hashed = HashingVectorizer(
-            analyzer="char_wb", ngram_range=(2, 4), n_features=2**14, norm=None,
-            alternate_sign=False,
-        )  # fmt: skip
-        return hashed.transform(["" if t is None else t for t in texts])
+
+def _plain_texts(values):
+    texts = as_texts(values.tolist()) if values.dtype.kind != "O" else values
+    return ["" if text is None else text for text in texts]
+
+
+def ngram_counts(texts):
+    """Hashed character n-grams of each text, words padded by spaces: the sums over its words.
+
+    The n-grams of each different word are counted once.
+    """
+    number: dict[str, int] = {}
+    words, ends = [], [0]
+    for text in texts:
+        words += [number.setdefault(word, len(number)) for word in text.lower().split()]
+        ends.append(len(words))
+    of_words = HASHED.transform(list(number) or [""])
+    shape = (len(texts), of_words.shape[0])
+    return scipy.sparse.csr_matrix((np.ones(len(words)), words, ends), shape=shape) @ of_words
 
 
 class Kept(BaseEstimator):

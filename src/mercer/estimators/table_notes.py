@@ -8,6 +8,7 @@ NUMBER, BOOLEAN, CATEGORY, DATE, TEXT = "number", "boolean", "category", "date",
 IDENTIFIER, CONSTANT, EMPTY, KEPT = "identifier", "constant", "empty", "kept"
 LEFT_OUT = "left out"
 AS_WELL = " as well"
+EFFECT = "the effect of each value"
 
 
 def record_of(name, kind, action, reason, outputs, values, not_read=()):
@@ -52,6 +53,9 @@ def notes_on(columns):
         marked = any(name.endswith(" is missing") for name in outputs)
         also = "; columns of 0 and 1 say where" if marked else ""
         lines.append(f"Missing values became the median in {listed(filled)}{also}.")
+    effects = [r["name"] for r in columns if r.get("has_means") and r["action"] != EFFECT]
+    if effects:
+        lines.append(f"The effect of each frequent value is a further column in {listed(effects)}.")
     strange = [r for r in columns if r["not_read"]]
     if strange:
         shown = ", ".join(f"{r['not_read'][0]!r} in {r['name']}" for r in strange[:4])
@@ -69,6 +73,9 @@ def _note(action, reason, records):
         why = f" ({reason})" if records[0]["kind"] != TEXT else ""
         return f"{columns}{what} {was} left out{why}: {names}."
     n_outputs = sum(len(record["outputs"]) for record in records)
+    if action == EFFECT:
+        became = "became the effect of each frequent value on the target"
+        return f"{columns} of categories with many values {became}: {names}."
     if kinds == {CATEGORY}:
         pooled = [record["name"] for record in records if record["n_pooled"]]
         rare = f"; rare values share one column in {listed(pooled)}" if pooled else ""

@@ -4,14 +4,8 @@ import numpy as np
 from sklearn.utils import assert_all_finite, check_array
 
 from ..engine.arrays import as_host
-from ..rows.dask import is_dask
 from ..rows.in_step import is_stream
 from ..rows.protocol import Column
-
-
-def in_pieces(X):
-    """Whether the rows come in pieces: a Dask collection or a stream."""
-    return is_dask(X) or is_stream(X)
 
 
 def target_column(y) -> Column:
@@ -46,11 +40,6 @@ def n_targets(y):
     if is_stream(y):
         y = next((np.asarray(as_host(block)) for block in y), np.empty(0))
     return None if y.ndim == 1 else y.shape[1]
-
-
-def is_lazy(y):
-    """Whether targets are read block by block: each is checked when it comes."""
-    return is_dask(y) or is_stream(y)
 
 
 def labels_of(block):

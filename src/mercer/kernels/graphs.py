@@ -108,7 +108,7 @@ class WeisfeilerLehman(GraphKernel):
         rounds = int(self.rounds)
         keys = np.empty((len(graphs.labels), rounds + 1), dtype=np.int64)
         labels = graphs.labels
-        arcs = np.searchsorted(graphs.source, np.arange(len(labels) + 1))
+        arcs = np.cumsum(np.bincount(graphs.source + 1, minlength=len(labels) + 1))
         keys[:, 0] = columns_of(labels)
         for r in range(1, rounds + 1):
             labels = _refined(labels, graphs, arcs)

@@ -5,10 +5,19 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.linalg.blas
 import scipy.sparse
 
 from .base import ALL
-from .hashing import FEW_COLUMNS, distinct_places, numbered, row_numbers
+from .hashing import (
+    FEW_COLUMNS,
+    columns_of,
+    distinct_places,
+    mixed,
+    numbered,
+    row_numbers,
+    squared_lengths,
+)
 from .types import Tile
 
 # Columns that more than one point in so many has are multiplied as a dense matrix: single precision
@@ -16,8 +25,6 @@ from .types import Tile
 FREQUENT = {np.float32: 12, np.float64: 8}
 # Values of that dense matrix.
 DENSE_VALUES = 1 << 25
-# Points that rare columns are multiplied with at a time.
-CHUNK = 1024
 # Whole numbers up to this one are exact in single precision.
 MOST_EXACT = 1 << 24
 
@@ -75,15 +82,18 @@ class DenseProducts:
 class SparseProducts:
     """Inner products of sparse coordinates, by the columns that occur in S.
 
-    A column belongs to one of three groups. Those that many points of S have are multiplied as a
-    dense matrix, those of a few points as a sparse one. Columns that only one point has are merged:
-    all of them with the same owner become one column, in which the owner has a 1 and other rows
-    have their products with it. Counts are multiplied in single precision while it holds every
-    inner product without error.
+    Columns that are equal in S are merged: what a row has in them is added up and multiplied once.
+    These are most columns of a large map: features that only one point has, and features that
+    always occur together. Of the merged columns those that many points have are multiplied as a
+    dense matrix, all others as a sparse one. Counts are multiplied in single precision while it
+    holds every inner product without error.
     """
 
     # Most of the work holds Python's lock: a second thread would wait, and clear memory twice.
     holds_lock = True
+    # Rows and columns of the tiles that suit it: many rows, for each tile transposes its part of S.
+    # Not powers of two, of which a transposed copy would use few lines of the cache.
+    shape = (500, 3000)
 
     def __init__(self, features: Callable, S: Any, F: Any):
         self.features, self.n = features, F.shape[0]
@@ -91,71 +101,92 @@ class SparseProducts:
         if F.shape[1] > FEW_COLUMNS:
             self.columns, places = distinct_places(F.indices)
         width = F.shape[1] if self.columns is None else len(self.columns)
-        frequency = np.bincount(places, minlength=width)
-        rows = row_numbers(F)
-        dtype = _exact_type(F, rows)
-        often = np.flatnonzero(frequency > max(8, self.n // FREQUENT[dtype]))
+        self.dtype = np.dtype(_exact_type(F))
+        merged, chosen = equal_columns(F, places, width)
+        frequency = np.bincount(places, minlength=width)[chosen]
+        often = np.flatnonzero(frequency > max(8, self.n // FREQUENT[self.dtype.type]))
         often = often[np.argsort(-frequency[often])][: DENSE_VALUES // max(1, self.n)]
-        shared = frequency > 1
-        shared[often] = False
-        self.n_often, self.n_shared = len(often), int(np.count_nonzero(shared))
-        # Columns are numbered group by group: often, shared, and one per owner.
-        self.number = np.full(width, self.n_often + self.n_shared, dtype=np.int32)
-        self.number[often] = np.arange(self.n_often)
-        self.number[shared] = np.arange(self.n_often, self.n_often + self.n_shared)
-        alone = frequency[places] == 1
-        self.number[places[alone]] += rows[alone].astype(np.int32)
-        # What a value is multiplied by when columns are merged; 0 where no point has the column.
-        self.factor = (frequency > 1).astype(np.float64)
-        self.factor[places[alone]] = F.data[alone]
-        self.dtype = np.dtype(dtype)
-        of_S = self._parts(F, places, rows)
-        self.rows = Remembered(self._of_rows, S, of_S)
-        owner = scipy.sparse.eye_array(self.n, dtype=dtype, format="csr")
-        self.right = scipy.sparse.hstack([of_S[1][:, : self.n_shared], owner], format="csr")
-        self.chunks = [self.right[a : a + CHUNK].T.tocsr() for a in range(0, self.n, CHUNK)]
-        self.kept = threading.local()
+        # Merged columns are numbered anew, those of the dense matrix first.
+        self.n_often = len(often)
+        first = np.zeros(len(chosen), dtype=bool)
+        first[often] = True
+        number = np.empty(len(chosen), dtype=np.int32)
+        number[first] = np.arange(self.n_often)
+        number[~first] = np.arange(self.n_often, len(chosen))
+        self.number, self.n_columns = number[merged], len(chosen)
+        times = np.empty(len(chosen), dtype=self.dtype)
+        times[number] = np.bincount(merged, minlength=len(chosen))
+        # Points of S have the same value in all columns that are merged, so that one is enough.
+        is_chosen = np.zeros(width, dtype=bool)
+        is_chosen[chosen] = True
+        kept = np.flatnonzero(is_chosen[places])
+        starts = np.searchsorted(kept, F.indptr)
+        self.right = self._parts(F.data[kept], places[kept], starts, self.dtype)
+        self.last: tuple[Any, Any] = (None, None)
+        dense, sparse = self.right
+        summed = sparse.copy()
+        summed.data *= times[self.n_often + sparse.indices]
+        self.rows = Remembered(self._of_rows, S, (dense * times[: self.n_often], summed))
 
     def __call__(self, rows: Any, columns: slice = ALL) -> np.ndarray:
         return self.stored(rows, columns).astype(np.float64, copy=False)
 
     def stored(self, rows: Any, columns: slice = ALL) -> np.ndarray:
         """The same values, in single precision where that is exact: to be stored."""
-        parts = self.rows(rows)
+        dense, sparse = self.rows(rows)
         a, b, _ = columns.indices(self.n)
-        product = parts[0] @ self.rows.of_S[0][a:b].T
-        for i in range(a // CHUNK, -(-b // CHUNK)):
-            start, stop = max(a, i * CHUNK), min(b, (i + 1) * CHUNK)
-            product[:, start - a : stop - a] += self._rare(parts[1], i, start, stop)
-        return product
+        if b - a <= len(rows):
+            product = dense_product(self.right[1][a:b], sparse.T.tocsr())
+            return plus_product(product.T, dense, self.right[0][a:b])
+        # The longer side is transposed: its columns are then added up in longer runs.
+        product = dense_product(sparse, self._transposed(a, b))
+        return plus_product(product.T, self.right[0][a:b], dense).T
 
-    def _rare(self, sparse, i, start, stop):
-        """Products of rare columns with points of chunk i, which is kept until others are asked
-        for: a loop over tiles asks for its parts one after the other."""
-        first, chunk, kept = i * CHUNK, self.chunks[i], self.kept
-        if getattr(kept, "sparse", None) is not sparse or kept.chunk != i:
-            if 4 * (stop - start) < chunk.shape[1]:  # too few to compute the others with them
-                return dense_product(self.right[start:stop], sparse.T.tocsr()).T
-            kept.values = dense_product(sparse, chunk)
-            kept.sparse, kept.chunk = sparse, i
-        return kept.values[:, start - first : stop - first]
+    def _transposed(self, a, b):
+        """The sparse columns of points a to b, kept until others are asked for."""
+        where, part = self.last
+        if where != (a, b):
+            part = self.right[1][a:b].T.tocsr()
+            self.last = (a, b), part
+        return part
 
     def _of_rows(self, rows):
         F = self.features(rows)
         F = F if self.columns is None else numbered(F, self.columns)
-        return self._parts(F, F.indices, row_numbers(F))
+        return self._parts(
+            F.data, F.indices, F.indptr, np.promote_types(self.dtype, _exact_type(F))
+        )
 
-    def _parts(self, F, places, rows):
-        """The rows in columns that S often has, and in all others."""
-        dtype = np.promote_types(self.dtype, _exact_type(F, rows))
-        numbers, values = self.number[places], (F.data * self.factor[places]).astype(dtype)
-        is_often = numbers < self.n_often
-        often, rare = np.flatnonzero(is_often), np.flatnonzero(~is_often)
-        dense = np.zeros((F.shape[0], self.n_often), dtype=dtype)
-        dense[rows[often], numbers[often]] = values[often]
-        starts = np.searchsorted(rare, F.indptr).astype(F.indptr.dtype)
-        entries = values[rare], numbers[rare] - self.n_often, starts
-        return dense, scipy.sparse.csr_array(entries, shape=(F.shape[0], self.n_shared + self.n))
+    def _parts(self, values, places, starts, dtype):
+        """Rows in the columns that S often has, and in all others; values of one merged column need
+        not be added up before they are multiplied."""
+        entries = values.astype(dtype), self.number[places], starts
+        F = scipy.sparse.csr_array(entries, shape=(len(starts) - 1, self.n_columns))
+        return F[:, : self.n_often].toarray(), F[:, self.n_often :]
+
+
+def equal_columns(F: Any, places: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers for the columns of F, the same for equal columns, and one column for each number.
+
+    `places` are the columns of F's entries. Columns are compared by hashes of their entries: two of
+    m different columns are taken for equal with a probability of at most m^2 / 2^62.
+    """
+    bits = F.data.astype(np.float64, copy=False).view(np.uint64)
+    entries = mixed(np.arange(F.shape[0]))[row_numbers(F)] ^ bits
+    hashes = np.zeros(width, dtype=np.uint64)
+    np.add.at(hashes, places, mixed(entries))
+    distinct_hashes, merged = distinct_places(columns_of(hashes))
+    chosen = np.empty(len(distinct_hashes), dtype=np.int64)
+    chosen[merged] = np.arange(width)
+    return merged, chosen
+
+
+def plus_product(C: np.ndarray, A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """C + A B', written over C where C is in the order of Fortran."""
+    if not A.size or not B.size:
+        return C
+    gemm = scipy.linalg.blas.get_blas_funcs("gemm", (C,))
+    return gemm(1.0, A.T, B.T, beta=1.0, c=C, trans_a=True, overwrite_c=True)
 
 
 def dense_product(A: Any, B: Any) -> np.ndarray:
@@ -168,12 +199,12 @@ def dense_product(A: Any, B: Any) -> np.ndarray:
     return sparse_matmul_to_dense(A.astype(dtype, copy=False), B.astype(dtype, copy=False))
 
 
-def _exact_type(F, rows):
+def _exact_type(F):
     """Single precision where inner products of such rows are whole numbers that it can hold."""
     if not (F.data == np.rint(F.data)).all():
         return np.float64
     # No partial sum of an inner product is above the product of the lengths.
-    squares = np.bincount(rows, weights=F.data**2)
+    squares = squared_lengths(F)
     return np.float32 if squares.max(initial=0) <= MOST_EXACT else np.float64
 
 

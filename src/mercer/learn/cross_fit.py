@@ -2,7 +2,7 @@
 
 A metric has d (d + 1) / 2 numbers. On a small table it adapts to the very rows whose leave-one-out
 errors judge it, and these errors come out too small. So there the kernel is learned again without
-each of five parts, and the rows of the part are predicted: these errors choose how much is learned,
+each of five folds, and the rows of the fold are predicted: these errors choose how much is learned,
 and say how good the model is.
 """
 
@@ -16,7 +16,8 @@ from ..engine.arrays import as_numpy
 from ..kernels import Kernel
 from ..kernels.points import take
 from .exact import best_penalty, solved_directly
-from .learn_kernel import FIRST_FAMILY, learn_from
+from .families import FIRST_FAMILY
+from .learn_kernel import learn_from
 from .observations import Observations
 from .targets import Targets
 

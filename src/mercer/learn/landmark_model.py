@@ -1,16 +1,23 @@
 """LandmarkModel: ridge on the coordinates of some landmarks, with its uncertainty."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ..engine import tiles
-from ..engine.arrays import namespace, put, row_norms, solve_triangular
+from ..engine.arrays import (
+    gram,
+    namespace,
+    put,
+    row_norms,
+    solve_triangular,
+    transposed_product,
+)
 from ..kernels import Kernel
 from ..kernels.points import take
+from ..solve.ridge_path import RidgePath
 from .landmarks import factor
-from .leave_one_out import RidgePath
 from .observations import Observations
 
 # Values of coordinates computed at once.
@@ -39,24 +46,32 @@ class LandmarkModel:
         alpha: float,
         rng: np.random.Generator,
         n_landmarks: int,
+        *,
+        verbose: bool = False,
     ) -> "LandmarkModel":
-        """Some rows at random are the landmarks; all rows are fitted."""
+        """Some rows at random, in random order, are the landmarks; all rows are fitted."""
         X, T, weights = rows.X, rows.T, rows.weights
         xp, n = namespace(X), rows.n
-        S = take(X, np.sort(rng.permutation(n)[:n_landmarks]))
+        S = take(X, rng.permutation(n)[:n_landmarks])
         C = factor(tiles.evaluate(kernel, S))
         second: Any = 0.0
         cross: Any = 0.0
         mean: Any = 0.0
         offset: Any = 0.0
         panel = max(256, PANEL_VALUES // n_landmarks)
-        for a in range(0, n, panel):
-            b = min(a + panel, n)
-            x, t = X[a:b, :], T[a:b, :]
-            F = solve_triangular(C, tiles.evaluate(kernel, x, S).T).T
-            w = xp.ones_like(t[:, :1]) if weights is None else weights[a:b][:, None]
-            second, cross = second + F.T @ (F * w), cross + F.T @ (t * w)
-            mean, offset = mean + xp.sum(F * w, axis=0), offset + xp.sum(t * w, axis=0)
+        with tiles.progress_bar(verbose, "fitting through landmarks", n) as bar:
+            for a in range(0, n, panel):
+                b = min(a + panel, n)
+                x, t = X[a:b, :], T[a:b, :]
+                F = solve_triangular(C, tiles.evaluate(kernel, x, S).T).T
+                if weights is not None:
+                    root = xp.sqrt(weights[a:b])[:, None]
+                    F, t = F * root, t * root
+                ones = xp.ones_like(t[:, :1]) if weights is None else root
+                second, cross = second + gram(F), cross + transposed_product(F, t)
+                mean = mean + transposed_product(F, ones)[:, 0]
+                offset = offset + xp.sum(t * ones, axis=0)
+                bar.update(b - a)
         mean, offset = mean / n, offset / n  # the weights sum to n
         second = second - n * mean[:, None] * mean[None, :]
         cross = cross - n * mean[:, None] * offset[None, :]
@@ -76,6 +91,17 @@ class LandmarkModel:
         L = factor(put(second, index, index, own + alpha))
         w, _ = path.coefficients(alpha)
         return cls(kernel, S, C, path.mean, path.offset, L, w, alpha, path.n)
+
+    def first(self, n_landmarks: int) -> "LandmarkModel":
+        """The same ridge on the first landmarks only: leading blocks of both factors."""
+        m = n_landmarks
+        if m >= self.S.shape[0]:
+            return self
+        C, L = self.C[:m, :m] + 0.0, self.L[:m, :m] + 0.0
+        cross = (self.L @ (self.L.T @ self.w))[:m, :]
+        w = solve_triangular(L, solve_triangular(L, cross), transpose=True)
+        S, mean = self.S[:m, :] + 0.0, self.mean[:m] + 0.0
+        return replace(self, S=S, C=C, mean=mean, L=L, w=w)
 
     def coordinates(self, Z):
         return solve_triangular(self.C, tiles.evaluate(self.kernel, Z, self.S).T).T

@@ -12,7 +12,7 @@ from ..kernels import Kernel
 from ..solve.system import VECTORS
 from .exact import CHOICE_ROWS, best_penalty, solved_directly
 from .iterative_fit import iterative_fit
-from .landmark_model import LandmarkModel
+from .landmark_model import PANEL_VALUES, LandmarkModel
 from .observations import Observations
 from .quick_fit import quick_fit
 from .ridge_fit import LastFit
@@ -20,8 +20,8 @@ from .ridge_fit import LastFit
 SOLVERS = ("auto", "direct", "iterative", "landmarks")
 # Rows at which leave-one-out errors are computed: enough to calibrate on.
 JUDGED_ROWS = 1000
-# Landmarks where no exact solution is possible.
-MOST_LANDMARKS = 4000
+# Landmarks where no exact solution is possible; fewer where memory is short.
+MOST_LANDMARKS, LEAST_LANDMARKS = 4000, 500
 # Rows up to which products with a matrix that is not stored end in reasonable time.
 ITERATIVE_ROWS = {"cpu": 100_000, "device": 2_000_000}
 
@@ -45,7 +45,7 @@ def last_fit(
     chosen = chosen_solver(rows, limit) if solver == "auto" else solver
     judged = np.sort(rng.permutation(rows.n)[:JUDGED_ROWS])
     if chosen == "landmarks":
-        return _through_landmarks(kernel, rows, alpha, judged, rng)
+        return _through_landmarks(kernel, rows, alpha, judged, rng, limit, verbose)
     if solver == "auto" and chosen == "direct":
         options: dict[str, Any] = {"limit": limit, "choose_alpha": choose_alpha}
         with one_blas_thread():  # nothing in it is large enough for two
@@ -57,7 +57,9 @@ def last_fit(
     if chosen == "direct":
         return _direct(kernel, rows, alpha, judged)
     fit = iterative_fit(kernel, rows, alpha, judged, rng=rng, limit=limit, verbose=verbose)
-    return _through_landmarks(kernel, rows, alpha, judged, rng) if fit is None else fit
+    if fit is None:
+        return _through_landmarks(kernel, rows, alpha, judged, rng, limit, verbose)
+    return fit
 
 
 def chosen_solver(rows: Observations, limit: int) -> str:
@@ -88,12 +90,32 @@ def _direct(kernel, rows, alpha, judged):
         alpha *= 10  # singular to rounding: the next penalty that is not
 
 
-def _through_landmarks(kernel, rows, alpha, judged, rng):
+def landmarks_within(n: int, limit: int) -> int:
+    """As many landmarks as the memory allows: a few matrices of that size, and a panel of rows."""
+    m = MOST_LANDMARKS
+    while m > LEAST_LANDMARKS:
+        panel = min(n, max(256, PANEL_VALUES // m))
+        if matrix(m, 6) + coordinates(panel, m, 3) <= limit:
+            break
+        m = max(LEAST_LANDMARKS, int(0.8 * m))
+    return min(n, m)
+
+
+def _through_landmarks(kernel, rows, alpha, judged, rng, limit, verbose):
     """The same ridge restricted to functions of landmarks, from sums over panels of rows."""
-    model = LandmarkModel.fit(kernel, rows, alpha, rng, min(rows.n, MOST_LANDMARKS))
+    m = landmarks_within(rows.n, limit)
+    model = LandmarkModel.fit(kernel, rows, alpha, rng, m, verbose=verbose)
     residuals, left, _ = model.left_out(rows.some(judged))
     a = solve_triangular(model.C, model.w, transpose=True)
     intercept = model.offset - model.mean @ model.w
     return LastFit(
-        model.S, a, intercept, alpha, "landmarks", judged, as_numpy(residuals), as_numpy(left)
+        model.S,
+        a,
+        intercept,
+        alpha,
+        "landmarks",
+        judged,
+        as_numpy(residuals),
+        as_numpy(left),
+        uncertainty=model,
     )

@@ -18,22 +18,21 @@ from ..engine.arrays import (
     solve_triangular,
 )
 from ..engine.threads import one_blas_thread
-from ..kernels import RBF, Kernel, Linear, Matern, Projected, as_kernel
-from ..kernels.parameters import as_numbers
+from ..kernels import Kernel, Linear, Projected
 from ..kernels.points import as_vectors, column_names, take
+from ..solve.ridge_path import RidgePath
+from .arguments import check_lengths, check_options, first_kernel
 from .exact import CHOICE_ROWS, best_penalty
+from .families import FAMILIES, length_of, of_length, same_family
 from .gradients import average_outer_product, has_gradient
 from .landmarks import MISSED, factor
 from .learned import LearnedKernel, Round
-from .leave_one_out import RidgePath
-from .metric import column_scales, damped, with_unit_median
+from .many_targets import in_few_columns
+from .metric import applied, column_scales, congruent, damped, with_unit_median
 from .observations import Observations
-from .search import bracketed, scaled, tunable, with_weights
-from .targets import Targets, as_generator, check_weights, checked_numbers, host
+from .search import bracketed, scaled, tunable
+from .targets import Targets, as_generator, check_weights, host
 
-METRICS = ("full", "diagonal", None)
-# Kernels in an expression whose length scales and weights are tuned: each takes many fits.
-MOST_PARTS = 200
 # Rows and landmarks of each stage of the search. The next stage is entered while it gains; it has
 # more landmarks only where those of the last one missed too much.
 STAGES = ((2000, 250), (2000, 500), (5000, 1000), (12000, 1500))
@@ -53,9 +52,6 @@ STAGE_GAIN = 0.05
 # Rounds without gain before a stage ends: where few columns matter, the first rounds gain nothing.
 # With many rows, once a round has gained, the next one that does not is the last.
 PATIENCE = 2
-# From rough to smooth; lengths are in units of the median distance.
-FAMILIES = (Matern(0.5), Matern(1.5), Matern(2.5), RBF(0.5))
-FIRST_FAMILY = FAMILIES[1]
 # A family that loses by so many standard errors of the differences, row by row, on the first rows
 # is not tried on more of them.
 FIRST_ROWS, CLEARLY = 700, 3.0
@@ -134,7 +130,7 @@ def learn_kernel(
         points = points.toarray()  # sparse rows: the metric is dense anyway
     weights = check_weights(sample_weight, points.shape[0])
     targets = Targets.of(y, task, weights)
-    _check_lengths(points, targets)
+    check_lengths(points, targets)
     xp = namespace(points)
     points = xp.astype(points, xp.float64)
     if weights is not None:
@@ -169,8 +165,9 @@ def learn_from(
     names: list[str] | None = None,
 ) -> LearnedKernel:
     """`learn_kernel` on rows that have been read."""
-    _check(metric, n_rounds, max_landmarks, alphas)
-    start = _start(kernel)
+    check_options(metric, n_rounds, max_landmarks, alphas)
+    start = first_kernel(kernel)
+    observations, targets = in_few_columns(observations, targets, rng)
     search = _Search(observations, targets, metric, alphas, rng)
     search.names = names
     with tiles.progress_bar(verbose, "learning the kernel") as bar:
@@ -209,7 +206,7 @@ class _Stage:
 
     def projected(self, B):
         if self.B is not B:
-            self.B, self.Z, self.best = B, self.X @ B, (math.inf, None)
+            self.B, self.Z, self.best = B, applied(self.X, B), (math.inf, None)
         return self.Z
 
     def ridge(self, trial):
@@ -306,7 +303,7 @@ class _Stage:
         some = slice(0, min(GRADIENT_ROWS, Z.shape[0]))
         weights = None if self.rows.weights is None else self.rows.weights[some]
         G = average_outer_product(trial.kernel, Z[some, :], S, a, weights)
-        return trial.B @ G @ trial.B.T
+        return congruent(trial.B, G)
 
 
 class _Search:
@@ -326,7 +323,7 @@ class _Search:
     def run(self, kernel, choose_family, max_landmarks, n_rounds, bar):
         self.plain = with_unit_median(self.plain, self.X, self.rng)
         # Rules such as gamma="scale" become numbers once; lengths are tuned from there.
-        kernel = kernel.bind_points(self.X @ self.plain, None)
+        kernel = kernel.bind_points(applied(self.X, self.plain), None)
         if self.targets.constant:
             self._record(Trial(kernel, self.plain, alpha=1.0, error=0.0), 0, 0, bar)
             return self._learned(Trial(kernel, self.plain, alpha=1.0, error=0.0))
@@ -445,12 +442,12 @@ class _Search:
 
         A further step is taken while the last one gained. Few rows and landmarks tune the lengths.
         """
-        at = next(i for i, family in enumerate(FAMILIES) if _same_family(family, best.kernel))
+        at = next(i for i, family in enumerate(FAMILIES) if same_family(family, best.kernel))
         small = stage.smaller()
         for more in (FAMILIES[at + 1 :], FAMILIES[:at][::-1]):
             found = best
             for family in more:
-                family = _of_length(family, _length(found.kernel))
+                family = of_length(family, length_of(found.kernel))
                 trial = replace(found, kernel=family, alpha=math.nan)
                 trial = self._tuned(small, trial, math.log(1.5))
                 trial = trial if small is stage else stage.judged(trial)
@@ -466,7 +463,7 @@ class _Search:
         """A shorter length and a larger penalty, where they are as good: long ones cost digits."""
         found = best
         while found.close and found.alpha < SMALL_ALPHA:
-            half = _of_length(found.kernel, _length(found.kernel) / 2)
+            half = of_length(found.kernel, length_of(found.kernel) / 2)
             trial = stage.judged(replace(found, kernel=half))
             if trial.error > (1 + EQUAL) * best.error or trial.alpha <= found.alpha:
                 break
@@ -504,55 +501,3 @@ class _Search:
         return LearnedKernel.of_metric(
             kernel, best.alpha, error, self.history, as_numpy(best.B), self.names, shares
         )
-
-
-def _start(kernel):
-    if kernel is None:
-        return FIRST_FAMILY
-    kernel = as_kernel(kernel)
-    size = sum(1 for _ in kernel.parts())
-    if size > MOST_PARTS:
-        raise ValueError(
-            f"the kernel is an expression of {size} kernels, and learning tunes at most "
-            f"{MOST_PARTS}, since every length scale and weight is searched for. Give a shorter "
-            "expression, or use this one as it is in KernelRidge or KernelMap."
-        )
-    kernel = with_weights(kernel)
-    kernel.check_parameters()
-    return kernel
-
-
-def _same_family(a, b):
-    return type(a) is type(b) and getattr(a, "nu", None) == getattr(b, "nu", None)
-
-
-def _length(kernel):
-    if isinstance(kernel, RBF):
-        return (2 * float(as_numbers(kernel.gamma))) ** -0.5
-    return kernel.length_scale
-
-
-def _of_length(family, length):
-    if isinstance(family, RBF):
-        return RBF(0.5 / length**2)
-    return Matern(family.nu, length)
-
-
-def _check_lengths(X, targets):
-    if targets.columns.shape[0] != X.shape[0]:
-        raise ValueError(
-            f"X has {X.shape[0]} rows and y has {targets.columns.shape[0]}: Found input variables "
-            "with inconsistent numbers of samples."
-        )
-
-
-def _check(metric, n_rounds, max_landmarks, alphas):
-    if not isinstance(metric, str | None) or metric not in METRICS:
-        raise ValueError(f"metric must be 'full', 'diagonal' or None, got {metric!r}.")
-    for name, value, least in (("n_rounds", n_rounds, 0), ("max_landmarks", max_landmarks, 1)):
-        if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
-            raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")
-    if alphas is not None:
-        given = checked_numbers("alphas", alphas)
-        if given.ndim != 1 or not len(given) or not np.all((given > 0) & (given < np.inf)):
-            raise ValueError(f"alphas must be a list of positive numbers, got {alphas!r}.")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels import Kernel
+from .metric import diagonal_of
 
 # Columns named in the text form.
 NAMED = 10
@@ -81,7 +82,12 @@ class LearnedKernel:
         share = (B**2).sum(axis=1) if shares is None else np.maximum(shares, 0.0)
         total = share.sum()
         importances = share / total if total > 0 else np.full(len(share), 1 / len(share))
-        U, lengths, _ = np.linalg.svd(B, full_matrices=False)
+        weights = diagonal_of(B)
+        if weights is None:
+            U, lengths, _ = np.linalg.svd(B, full_matrices=False)
+        else:
+            order = np.argsort(-np.abs(weights), kind="stable")
+            U, lengths = np.eye(len(order))[:, order], np.abs(weights)[order]
         # A direction has no sign of its own: its largest entry is positive.
         U = U * np.sign(U[np.abs(U).argmax(axis=0), np.arange(U.shape[1])])[None, :]
         lengths = lengths / lengths[0] if lengths[0] > 0 else lengths

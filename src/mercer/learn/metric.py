@@ -28,13 +28,35 @@ def column_scales(X: np.ndarray) -> np.ndarray:
     return np.where(varies, 1 / np.where(varies, spread, 1.0), 0.0)
 
 
+def diagonal_of(B: Any) -> Any:
+    """The diagonal of a diagonal matrix, whose products are cheap; None for others."""
+    xp = namespace(B)
+    if B.shape[0] != B.shape[1]:
+        return None
+    b = xp.linalg.diagonal(B)
+    elsewhere = xp.sum(xp.astype(B != 0, xp.int64)) - xp.sum(xp.astype(b != 0, xp.int64))
+    return b if int(elsewhere) == 0 else None
+
+
+def applied(X: Any, B: Any) -> Any:
+    """X B."""
+    b = diagonal_of(B)
+    return X @ B if b is None else X * b[None, :]
+
+
+def congruent(B: Any, G: Any) -> Any:
+    """B G B'."""
+    b = diagonal_of(B)
+    return B @ G @ B.T if b is None else b[:, None] * G * b[None, :]
+
+
 def with_unit_median(B: Any, X: Any, rng: np.random.Generator) -> Any:
     """B scaled so that the median distance between rows of X B is 1: lengths then compare."""
     n = X.shape[0]
     i = rng.integers(n, size=PAIRS)
     j = (i + rng.integers(1, max(n, 2), size=PAIRS)) % n
     xp = namespace(X)
-    difference = (take(X, i) - take(X, j)) @ B
+    difference = applied(take(X, i) - take(X, j), B)
     distances = np.sqrt(as_numpy(xp.sum(difference * difference, axis=1)))
     distances = distances[distances > 0]
     return B / float(np.median(distances)) if len(distances) else B

@@ -19,10 +19,10 @@ from ..kernels import Kernel
 from ..kernels.points import take
 from ..solve.preconditioner import centred
 from ..solve.quick import may_be_quick, solved_quickly
+from ..solve.ridge_path import RidgePath
 from ..space import factorize
 from .landmark_model import LandmarkModel
 from .landmarks import MISSED
-from .leave_one_out import RidgePath
 from .observations import Observations
 from .ridge_fit import LastFit
 

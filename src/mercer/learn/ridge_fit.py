@@ -23,7 +23,7 @@ class LastFit:
     judged : rows whose leave-one-out errors are known
     residuals : these errors, t - f without one observation of the row: (judged, targets)
     left : 1 - leverage of one observation at these rows
-    uncertainty : ridge on the landmarks of the fit, where they explain nearly all of the kernel
+    uncertainty : ridge on the landmarks of the fit, where it has landmarks
     error_norms, intercept_errors : iterative only, one per target. For every z, f(z) differs from
         the exact solution by at most sqrt(k(z, z)) * error_norm + intercept_error
     """

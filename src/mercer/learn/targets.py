@@ -10,6 +10,8 @@ from ..engine.arrays import as_numpy, is_array
 TASKS = ("auto", "regression", "classification")
 # Integers with at most this many values are taken for classes when the task is "auto".
 MOST_CLASSES = 20
+# From so many rows on, more classes than half of them are refused.
+FEW_ROWS = 20
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ class Targets:
                 f"y holds 1 class only, {classes.tolist()[0]!r}: there is nothing to predict. At "
                 "least 2 classes are needed."
             )
+        _check_rows_per_class(y, classes, weights)
         columns = np.zeros((len(y), len(classes)))
         columns[np.arange(len(y)), position] = 1.0
         t = len(classes)
@@ -137,14 +140,36 @@ def check_classes(y: np.ndarray) -> None:
     """Refuse classes that cannot be told apart: missing ones, and texts beside numbers."""
     if y.dtype.kind != "O":
         return
-    missing = sum(value is None for value in y)
+    missing = [value for value in y if value is None or _is_nan(value)]
     if missing:
-        raise ValueError(f"y has no class in {missing} of {len(y)} rows (None): leave them out.")
+        raise ValueError(
+            f"y has no class in {len(missing)} of {len(y)} rows ({missing[0]}): leave them out."
+        )
     if any(isinstance(value, str) for value in y) and not all(isinstance(v, str) for v in y):
         kinds = ", ".join(sorted({type(value).__name__ for value in y}))
         raise ValueError(
             f"y holds classes of several types ({kinds}): write all of them in one, such as str."
         )
+
+
+def _is_nan(value):
+    return type(value).__name__ in ("NAType", "NaTType") or (
+        isinstance(value, float) and value != value
+    )
+
+
+def _check_rows_per_class(y, classes, weights):
+    """Refuse classes of one row each: nothing can be learned from them about other rows."""
+    n = len(y) if weights is None else max(len(y), round(float(weights.sum())))
+    if n < FEW_ROWS or len(classes) <= n / 2:
+        return
+    remedy = "Merge rare classes, or leave out rows whose class occurs once."
+    if y.dtype.kind in "fiu":
+        remedy += " If y holds numbers, predict them with KernelRegressor."
+    raise ValueError(
+        f"y has {len(classes)} classes in {len(y)} rows (the first is {classes.tolist()[0]!r}): "
+        f"with fewer than two rows per class nothing can be learned about other rows. {remedy}"
+    )
 
 
 def _looks_like_classes(y):

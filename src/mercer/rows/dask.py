@@ -26,6 +26,15 @@ def is_dask_frame(X):
     return is_dask(X) and hasattr(X, "npartitions") and hasattr(X, "map_partitions")
 
 
+def check_unchanged(seen, expected):
+    """Refuse a collection whose rows are others each time it is computed."""
+    if seen != expected:
+        raise RuntimeError(
+            f"{seen} rows were read where {expected} had been counted: X changes each time it is "
+            "computed. Write it to files, or X.persist() it."
+        )
+
+
 class Partitions:
     """The blocks of rows of a Dask array or DataFrame, as delayed objects."""
 
@@ -50,6 +59,14 @@ class Partitions:
         if self._lengths is None:
             self._lengths = _counted_once(self.given, lambda: _lengths(self.X, self.blocks))
         return self._lengths
+
+    @property
+    def n(self):
+        """Rows of all partitions; none at all are refused."""
+        n = int(self.lengths.sum())
+        if n == 0:
+            raise ValueError("Found array with 0 sample(s): all partitions of X are empty.")
+        return n
 
     def bytes(self):
         """About how much all rows take, as numbers."""

@@ -5,7 +5,7 @@ import scipy.sparse
 
 from ..engine.arrays import as_host
 from ..engine.memory import MemoryLimitError, readable
-from .dask import Partitions, is_dask
+from .dask import Partitions, check_unchanged, is_dask
 from .held import stacked
 from .in_step import is_stream, n_rows, refuse_iterator
 
@@ -14,9 +14,14 @@ from .in_step import is_stream, n_rows, refuse_iterator
 SAMPLE = 20_000
 
 
+def in_pieces(X):
+    """Whether rows, targets or weights come in pieces: a Dask collection or a stream."""
+    return is_dask(X) or is_stream(X)
+
+
 def held_if_few(X):
     """A stream or Dask collection of at most SAMPLE rows as one array or frame; else X itself."""
-    return _gathered(X, SAMPLE, None) if is_dask(X) or is_stream(X) else X
+    return _gathered(X, SAMPLE, None) if in_pieces(X) else X
 
 
 def held_whole(X, limit, reason):
@@ -24,7 +29,7 @@ def held_whole(X, limit, reason):
 
     `reason` says which options ask for it.
     """
-    if not (is_dask(X) or is_stream(X)):
+    if not in_pieces(X):
         return X
     whole = _gathered(X, np.inf, limit)
     if whole is X:
@@ -55,17 +60,10 @@ def held_column(values, X, name="y", *, in_step=False):
 def _gathered(X, most, limit):
     if is_dask(X):
         parts = Partitions(X)
-        n = int(parts.lengths.sum())
-        if n == 0:
-            raise ValueError("Found array with 0 sample(s): all partitions of X are empty.")
-        if n > most or (limit and parts.bytes() > limit):
+        if parts.n > most or (limit and parts.bytes() > limit):
             return X
         whole = parts.X.compute()
-        if len(whole) != n:
-            raise RuntimeError(
-                f"{len(whole)} rows were read where {n} had been counted: X changes each time it "
-                "is computed. Write it to files, or X.persist() it."
-            )
+        check_unchanged(len(whole), parts.n)
         return whole
     refuse_iterator(X)
     chunks, rows, size = [], 0, 0

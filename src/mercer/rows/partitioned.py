@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels.points import take
-from .dask import Partitions
+from .dask import Partitions, check_unchanged
 from .held import sliced, stacked
 from .protocol import Sample, Worst, draw_positions, smallest
 from .streamed import checksum
@@ -34,9 +34,7 @@ class PartitionedRows:
 
     def sample(self, size, rng):
         starts = np.concatenate([[0], self.parts.lengths.cumsum()])
-        n = int(starts[-1])
-        if n == 0:
-            raise ValueError("Found array with 0 sample(s): all partitions of X are empty.")
+        n = self.parts.n
         # Almost surely enough of them: ten standard deviations.
         below = 1.0 if n <= size else min(1.0, (size + 10 * size**0.5) / n)
         shared = self.parts.share((self.check, rng, below))
@@ -71,12 +69,7 @@ class KeptOnWorkers:
     def __init__(self, parts, kept, expected):
         self.parts, self.kept = parts, kept
         told = parts.collect([parts.delayed(_summary, part) for part in kept])
-        seen = sum(rows for _, _, rows in told)
-        if seen != expected:
-            raise RuntimeError(
-                f"{seen} rows were read where {expected} had been counted: X changes each time it "
-                "is computed. Write it to files, or X.persist() it."
-            )
+        check_unchanged(sum(rows for _, _, rows in told), expected)
         self.counts = np.array([count for count, _, _ in told])
         self.worst = sum((worst for _, worst, _ in told), Worst())
 

@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..engine.arrays import as_host, evenly
+from ..engine.checks import is_integer
 from ..engine.memory import MemoryLimitError, budget, coordinates, readable
 from ..engine.products import Product
 from ..kernels.points import take
@@ -237,9 +238,9 @@ def _checked_alphas(alphas, n_targets):
 def _check_numbers(tol, max_iter, rank):
     if not isinstance(tol, (int, float)) or not 0 < tol < 1:
         raise ValueError(f"tol must be a number between 0 and 1, got {tol!r}.")
-    if isinstance(max_iter, bool) or max_iter != int(max_iter) or max_iter < 2:
+    if not is_integer(max_iter) or max_iter < 2:
         raise ValueError(f"max_iter must be an integer of at least 2, got {max_iter!r}.")
-    if rank is not None and (isinstance(rank, bool) or rank != int(rank) or rank < 1):
+    if rank is not None and (not is_integer(rank) or rank < 1):
         raise ValueError(f"rank must be a positive integer or None, got {rank!r}.")
 
 

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..engine.arrays import as_numpy
-from ..estimators.base import KernelEstimator, all_or_nothing, validated_points
+from ..estimators.base import KernelEstimator, all_or_nothing, kernel_of, validated_points
 from ..estimators.kernel_map import KernelMap
 from ..estimators.table import TableEncoder
 from ..kernels import Kernel
@@ -16,7 +16,7 @@ from ..kernels.types import Input
 from .permutations import Dealer, UnitSums, add_rows, check_permutations, unit_size
 from .result import TestResult
 from .samples import CHUNK_VALUES, Sample, Samples, taken
-from .spaces import POOL, Spaces, generator, kernel_of
+from .spaces import POOL, Spaces, generator
 from .two_sample import check_enough, check_spread, compare_sums, unit_sums
 
 

@@ -7,13 +7,14 @@ import numpy as np
 from sklearn.base import clone
 
 from ..engine.arrays import as_numpy
+from ..estimators.base import kernel_of
 from ..estimators.kernel_map import KernelMap
 from ..expansion import RKHSFunction
 from ..kernels import Kernel
 from ..kernels.points import n_points
 from ..kernels.types import Input
 from .samples import Sample, Samples, slice_of
-from .spaces import as_map, generator, kernel_of, pool_size
+from .spaces import as_map, generator, pool_size
 
 # Rows whose certificates are computed together: the bound is a matrix, and its diagonal is needed.
 CERTIFIED_ROWS = 64

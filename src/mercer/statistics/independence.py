@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from ..engine.arrays import as_numpy
 from ..engine.tiles import progress_bar
+from ..estimators.base import kernel_of
 from ..estimators.kernel_map import KernelMap
 from ..expansion import RKHSFunction
 from ..kernels import Kernel
@@ -17,7 +18,7 @@ from .permutations import check_permutations, judge
 from .result import SHOWN_ROWS, TestResult, check_count, require_columns
 from .samples import Samples
 from .scales import USUAL
-from .spaces import Spaces, generator, kernel_of, pool_size, usual_map
+from .spaces import Spaces, generator, pool_size, usual_map
 from .two_sample import check_spread
 from .witness import shares_of
 

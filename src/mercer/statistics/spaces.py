@@ -8,8 +8,8 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from ..engine.arrays import as_numpy
+from ..estimators.base import kernel_of
 from ..estimators.kernel_map import KernelMap
-from ..kernels import Kernel, as_kernel
 from ..kernels.points import n_points
 from .scales import at_scale, checked_scales
 
@@ -25,12 +25,6 @@ WORK = 2e11
 def as_map(kernel: Any) -> KernelMap | None:
     """The map where one was given in place of a kernel."""
     return kernel if isinstance(kernel, KernelMap) else None
-
-
-def kernel_of(kernel: Any) -> Kernel:
-    """The kernel itself, also where it is given inside a map."""
-    given = as_map(kernel)
-    return as_kernel(kernel if given is None else given.kernel)
 
 
 def generator(random_state: Any) -> np.random.Generator:

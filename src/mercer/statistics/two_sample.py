@@ -8,13 +8,14 @@ from numpy.typing import ArrayLike
 
 from ..engine.arrays import is_matrix
 from ..engine.tiles import progress_bar
+from ..estimators.base import kernel_of
 from ..estimators.kernel_map import KernelMap
 from ..kernels import Kernel
 from ..kernels.types import Input
 from .permutations import Dealer, UnitSums, add_rows, check_permutations, judge, unit_size
 from .result import TestResult, TwoSampleResult
 from .samples import CHUNK_VALUES, Sample, Samples
-from .spaces import Spaces, generator, kernel_of, pool_size
+from .spaces import Spaces, generator, pool_size
 
 
 def two_sample_test(

@@ -343,15 +343,16 @@ def test_a_click_finds_the_row_or_asks_what_would_be_there(rng):
 
 def test_a_selection_is_described_and_exported(tmp_path):
     frame = pd.DataFrame({"length": np.r_[np.zeros(20), np.ones(20)], "=cmd": np.arange(40.0)})
-    y = np.repeat(["=a", "b"], 20)
+    y = np.repeat(["=a", "\ufeff\uff1db"], 20)  # a formula behind a mark, with a full-width sign
     session = Session(Explored.of(frame, y, RBF(), target_name="kind"), RBF())
     found = answers(session, do="select", indices=[0, 1, 2, 39])["selection"]
     assert found["size"] == 4
-    assert found["classes"] == [["=a", 3], ["b", 1]]
+    assert found["classes"] == [["=a", 3], [y[-1], 1]]
     assert {name for name, *_ in found["telling"]} == {"length", "=cmd"}
     lines = answers(session, do="export")["csv"].splitlines()
     assert lines[0] == "row,kind,length,'=cmd"
     assert lines[1] == "0,'=a,0.0,0.0"
+    assert lines[4] == f"39,'{y[-1]},1.0,39.0"
     assert len(lines) == 5
     assert answers(session, do="select", indices=[])["selection"] is None
     assert "not one of" in refused(session, do="select", indices=[400])

@@ -6,19 +6,20 @@ sum_i (y_i - f(x_i) - b)^2 + alpha |f|^2.
 """
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
-import scipy.linalg
+
+from ...engine.arrays import eigh
+from ...solve.leave_one_out import LeaveOneOut, best_alpha
 
 # Penalties relative to the mean variance of the rows in feature space: far beyond both ends of
 # what is useful, so that the best one does not lie at an end.
 PENALTIES = np.logspace(-8, 4, 37)
-# A row that determines its own fitted value leaves nothing to judge.
-LEAST_GAP = 1e-12
 
 
 @dataclass
-class RidgePath:
+class KernelRidgePath:
     """A kernel matrix of training rows, decomposed.
 
     Attributes
@@ -41,42 +42,32 @@ class RidgePath:
     projected: np.ndarray  # centred targets along the eigenvectors
 
     @classmethod
-    def fit(cls, K: np.ndarray, Y: np.ndarray, importance: np.ndarray | None = None) -> "RidgePath":
+    def fit(cls, K: np.ndarray, Y: np.ndarray, importance: np.ndarray | None = None) -> Self:
         """From k(x_i, x_j) and targets (n, m); `importance` weighs the rows in the mean error."""
         n = len(K)
         row_mean = K.mean(axis=0)
         Kc = K - row_mean[None, :] - row_mean[:, None] + row_mean.mean()
-        values, U = scipy.linalg.eigh((Kc + Kc.T) / 2, check_finite=False, driver="evd")
+        values, U = eigh((Kc + Kc.T) / 2)
         # What is not a kernel has negative eigenvalues: they are set to zero, as its map does.
         values = np.maximum(values, 0.0)
         mean = Y.mean(axis=0)
-        projected = U.T @ (Y - mean)
         alphas = PENALTIES * (float(values.sum() / n) or 1.0)
-        shrunk = values[:, None] / (values[:, None] + alphas)
-        # Leverage of the ridge, and 1/n for the intercept (MATH.md section 9).
-        gap = np.maximum(1.0 - (U**2 @ shrunk + 1 / n), LEAST_GAP)
-        share = np.full(n, 1 / n) if importance is None else importance / importance.sum()
-        errors = np.zeros(len(alphas))
-        for j in range(Y.shape[1]):
-            fitted = U @ (shrunk * projected[:, j : j + 1])
-            errors += share @ (((Y[:, j] - mean[j])[:, None] - fitted) / gap) ** 2
-        return cls(alphas, errors, Y, mean, row_mean, values, U, projected)
+        importance = np.ones(n) if importance is None else importance
+        Q, in_mean = U * np.sqrt(values), np.full(n, 1 / n)
+        left_out = LeaveOneOut(Q, values, Y - mean, in_mean=in_mean)
+        errors = left_out.squared_errors(alphas, importance) / importance.sum()
+        return cls(alphas, errors, Y, mean, row_mean, values, U, U.T @ (Y - mean))
 
     @property
     def alpha(self) -> float:
         """The penalty with the smallest leave-one-out error."""
-        return float(self.alphas[int(np.argmin(self.errors))])
+        return float(self.alphas[best_alpha(self.alphas, self.errors)])
 
     def fitted(self, alpha: float | None = None) -> np.ndarray:
         """Values of the fit at the training rows, (n, m)."""
-        shrunk = self._shrunk(alpha)
+        alpha = self.alpha if alpha is None else alpha
+        shrunk = self.values / (self.values + alpha)
         return self.mean + self.vectors @ (shrunk[:, None] * self.projected)
-
-    def left_out(self, alpha: float | None = None) -> np.ndarray:
-        """Prediction of each row by the fit to all others, (n, m)."""
-        leverage = self.vectors**2 @ self._shrunk(alpha) + 1 / len(self.targets)
-        gap = np.maximum(1.0 - leverage, LEAST_GAP)[:, None]
-        return self.targets - (self.targets - self.fitted(alpha)) / gap
 
     def predict(self, K_new: np.ndarray, alpha: float | None = None) -> np.ndarray:
         """Of new rows, from k(z, x_i): (number of new rows, m)."""
@@ -85,10 +76,6 @@ class RidgePath:
         dual = self.vectors @ (inverse[:, None] * self.projected)
         dual = dual - dual.mean(axis=0)
         return (K_new - self.row_mean) @ dual + self.mean
-
-    def _shrunk(self, alpha):
-        alpha = self.alpha if alpha is None else alpha
-        return self.values / (self.values + alpha)
 
 
 class ClassRule:
@@ -102,7 +89,7 @@ class ClassRule:
     are taken as equally probable.
     """
 
-    def __init__(self, path: RidgePath, alpha: float | None = None):
+    def __init__(self, path: KernelRidgePath, alpha: float | None = None):
         self.path, self.alpha = path, alpha
         Y = path.targets
         sizes = Y.sum(axis=0)

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from ...engine.arrays import as_numpy
 from ...kernels import RBF
 from ...kernels.parameters import RULES, as_numbers
-from .ridge_path import RidgePath
+from .ridge_path import KernelRidgePath
 
 # Widths tried, as factors of gamma around the value that the data suggest.
 FACTORS = tuple(4.0**j for j in range(-4, 3))
@@ -25,7 +25,7 @@ class Tuned:
     """One candidate of a kernel, fitted to some rows."""
 
     number: int
-    path: RidgePath
+    path: KernelRidgePath
     errors: list[float]  # leave-one-out error of every candidate; empty where there is one
 
 
@@ -72,9 +72,11 @@ class Candidates:
                 few = np.random.default_rng(0).permutation(len(rows))[:TUNED_ON]
             part = Y[few], None if importance is None else importance[few]
             for j in range(len(self.kernels)):
-                errors.append(float(RidgePath.fit(self.matrix(j, rows[few]), *part).errors.min()))
+                errors.append(
+                    float(KernelRidgePath.fit(self.matrix(j, rows[few]), *part).errors.min())
+                )
             number = int(np.argmin(errors))
-        return Tuned(number, RidgePath.fit(self.matrix(number, rows), Y, importance), errors)
+        return Tuned(number, KernelRidgePath.fit(self.matrix(number, rows), Y, importance), errors)
 
 
 def tunable(kernel) -> list[str]:

@@ -163,7 +163,8 @@ def reasons(contest, score_name, n_training, n_folds):
             f"rows it has not seen (mean of {n_folds} folds, each trained on {n_training} rows)."
         )
         if len(contest.group) > 1 and contest.useful and contest.better_baseline is None:
-            lines.append("This does not prove that they are equal.")
+            names = _listed([space.name for space in contest.group])
+            lines.append(f"{names} may still differ: more rows could show which is better.")
         lines += [_against(contest, best, b, baseline=True) for b in contest.baselines]
         others = [space for space in contest.spaces if space is not best]
         lines += [_against(contest, best, other) for other in others]

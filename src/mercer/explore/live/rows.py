@@ -8,6 +8,7 @@ import numpy as np
 
 from ...engine.arrays import as_numpy
 from ...estimators.preimage import preimage
+from ...export.safe_text import harmless_value
 from ...kernels.points import is_frame
 from ..embeddings import PCA
 from ..plots.style import as_text
@@ -147,19 +148,12 @@ def as_csv(indices: np.ndarray, data: Explored) -> str:
     else:
         names, table = ["text"], [[str(item)] for item in (shown if shown is not None else [])]
     target = [] if data.target is None else [data.target_name]
-    writer.writerow([_harmless(name) for name in ["row", *target, *names]])
+    writer.writerow([harmless_value(name) for name in ["row", *target, *names]])
     for i in np.asarray(indices, dtype=int):
         values = list(table[i]) if len(table) else []
         label = [] if data.target is None else [data.target[i]]
-        writer.writerow([int(data.rows[i]), *(_harmless(v) for v in [*label, *values])])
+        writer.writerow([int(data.rows[i]), *(harmless_value(v) for v in [*label, *values])])
     return file.getvalue()
-
-
-def _harmless(value):
-    """Texts that a spreadsheet would run as a formula get an apostrophe in front."""
-    if not isinstance(value, str):
-        return value
-    return "'" + value if value.lstrip()[:1] in ("=", "+", "-", "@", "\u2212") else value
 
 
 def _values(data, i):

@@ -13,7 +13,7 @@ import numpy as np
 from ...engine.arrays import as_numpy
 from ...estimators.kernel_map import KernelMap
 from ...kernels import Kernel
-from ...learn.leave_one_out import RidgePath
+from ...solve.ridge_path import RidgePath
 from ..compare.measures import longest_share, validity_of
 from .data import Explored
 

@@ -194,9 +194,9 @@ class FeatureSpaceDisplay:
             )
             self.points_.append(drawn)
         if legend and self.y is not None:
-            self._legend(len(labels), size)
+            self._legend(len(labels))
 
-    def _legend(self, n_classes, size):
+    def _legend(self, n_classes):
         columns = 1 if n_classes <= 12 else 2
         shown = self.points_[:MOST_IN_LEGEND]
         legend = self.ax_.legend(

@@ -18,6 +18,11 @@ def harmless_text(text):
     return "'" + text if next(shown, "").startswith(SIGNS) else text
 
 
+def harmless_value(value):
+    """A text made harmless; anything else as it is."""
+    return harmless_text(value) if isinstance(value, str) else value
+
+
 def _is_shown(character):
     """Not a space, a line break, a control or a format character."""
     return unicodedata.category(character)[0] not in "ZC"

@@ -1,0 +1,116 @@
+"""Categories with many values: the effect of each value on the target, as a column of its own.
+
+One column of 0 and 1 for each of hundreds of values would need a landmark at each of them. Here the
+effect of a value is one number: the mean, over its rows, of what a smooth function of the other
+columns leaves of the target. It is shrunk towards zero as far as chance explains it (empirical
+Bayes): by m / (m + k) for m rows, with k = variance within values / variance between them. A row
+takes part in the mean of its own value with a share of 1 / (m + k), and leave-one-out errors come
+out too small by about this share: so values with fewer than LEAST_ROWS rows are pooled.
+"""
+
+import numpy as np
+from scipy.stats import f as f_distribution
+from sklearn.base import BaseEstimator
+
+from ..learn.within_groups import unexplained_within
+from .table_columns import texts_of
+
+# Rows that a value needs for a mean of its own, and the share of rows that must have such a value.
+LEAST_ROWS, LEAST_SHARE = 10, 0.5
+# Means are used where differences as large as theirs arise by chance with at most this probability.
+CHANCE = 1e-3
+# Most columns of means for one column of a table: one per target, or per class but the last.
+MOST_MEANS = 10
+# Words per value from which on its n-grams are kept beside the means.
+WORDS = 1.5
+
+
+class LevelMeans(BaseEstimator):
+    """The shrunk effect of each frequent value; rare values share one, unseen ones have it too.
+
+    `others` is called for the columns beside it, as a matrix; None where there are none.
+    """
+
+    def fit(self, values, name, T, others=None, weights=None, seed=0):
+        levels, place = _levels(values)
+        w = _counts(weights, len(place))
+        counts = np.bincount(place, w)
+        frequent = np.flatnonzero(counts >= LEAST_ROWS)
+        self.levels_ = np.array([levels[j] for j in frequent], dtype=str)
+        self.share_ = float(counts[frequent].sum() / counts.sum())
+        several = T.shape[1] > 1
+        self.names_ = [
+            f"{name} (effect on target{f' {j + 1}' if several else ''})" for j in range(T.shape[1])
+        ]
+        self.chance_ = 1.0
+        if self.share_ < LEAST_SHARE:
+            return self
+        groups = np.full(len(levels), len(frequent))
+        groups[frequent] = np.arange(len(frequent))
+        group = groups[place]
+        if others is not None:
+            T = unexplained_within(others(), T, group, seed)
+        self.means_, self.chance_ = _shrunk_means(T, w, group, len(frequent) + 1)
+        return self
+
+    @property
+    def tells_(self):
+        """Whether the values differ by more than chance, for enough of the rows."""
+        return self.chance_ <= CHANCE
+
+    @property
+    def are_words_(self):
+        return np.mean([len(level.split()) for level in self.levels_]) >= WORDS
+
+    def transform(self, values):
+        place = {level: i for i, level in enumerate(self.levels_.tolist())}
+        return self.means_[[place.get(text, len(place)) for text in texts_of(values)]]
+
+
+class WithMeans(BaseEstimator):
+    """What a column became without the target, and then the effects of its values."""
+
+    def __init__(self, plain=None, means=None):
+        self.plain = plain
+        self.means = means
+
+    @property
+    def names_(self):
+        return [*self.plain.names_, *self.means.names_]
+
+    def transform(self, values):
+        return np.hstack([self.plain.transform(values), self.means.transform(values)])
+
+
+def _counts(weights, n):
+    """Whole numbers count observations; others say how much a row counts, and have the mean one."""
+    if weights is None:
+        return np.ones(n)
+    return weights if np.all(weights == np.round(weights)) else weights / weights.mean()
+
+
+def _levels(values):
+    """(different texts, which of them each row has)."""
+    number: dict[str, int] = {}
+    place = np.array([number.setdefault(text, len(number)) for text in texts_of(values)])
+    return list(number), place
+
+
+def _shrunk_means(T, w, group, size):
+    """(means of the groups, of total variance one; probability of their differences by chance)."""
+    n, overall = w.sum(), w @ T / w.sum()
+    counts = np.bincount(group, w, minlength=size)[:, None]
+    sums = np.column_stack([np.bincount(group, w * t, minlength=size) for t in (T - overall).T])
+    shifts = sums / np.maximum(counts, 1e-300)
+    m = int((counts > 0).sum())
+    if m < 2 or n <= m:
+        return np.zeros_like(shifts), 1.0
+    within = w @ (T - overall - shifts[group]) ** 2 / (n - m)
+    outer = (counts * shifts**2).sum(axis=0) / (m - 1)
+    typical = (n - (counts**2).sum() / n) / (m - 1)
+    between = np.maximum(outer - within, 0.0) / typical
+    within = np.maximum(within, 1e-300)
+    chance = f_distribution.sf(outer / within, m - 1, n - m)
+    shifts = shifts * (counts * between / np.maximum(counts * between + within, 1e-300))
+    spread = np.sqrt((w @ shifts[group] ** 2).sum() / n)
+    return shifts / (spread or 1.0), float(chance.min())

@@ -1,0 +1,50 @@
+"""What a smooth function of some columns explains within groups of rows.
+
+Differences between groups stay in what is left: coordinates and targets are centred within each
+group before the ridge regression, as fixed effects are taken out of a linear model.
+"""
+
+import numpy as np
+
+from ..engine import tiles
+from ..engine.arrays import solve_triangular
+from ..kernels import Matern
+from .landmarks import coordinates
+from .leave_one_out import RidgePath
+from .metric import column_scales, with_unit_median
+
+# Rows of the regression, and landmarks among them.
+ROWS, LANDMARKS = 4000, 300
+# Lengths to choose from, in units of the median distance.
+LENGTHS = (1.0, 2.0, 4.0)
+# Penalties, relative to k(x, x): a column that hardly varies within groups explains nothing there.
+ALPHAS = 10.0 ** np.arange(-4, 3)
+
+
+def unexplained_within(X: np.ndarray, T: np.ndarray, group: np.ndarray, seed: int) -> np.ndarray:
+    """T less a smooth function of X, fitted to the differences within groups."""
+    rng = np.random.default_rng(seed)
+    X = X * column_scales(X)
+    if not X.any():
+        return T
+    X = with_unit_median(np.eye(X.shape[1]), X, rng)[0, 0] * X
+    some = rng.permutation(len(X))[:ROWS]
+    S, own = X[some[:LANDMARKS]], np.unique(group[some], return_inverse=True)[1]
+    best = None
+    for length in LENGTHS:
+        kernel = Matern(2.5, length)
+        F, C = coordinates(kernel, X[some], S)
+        path = RidgePath(_centred(F, own), _centred(T[some], own))
+        alpha, error = path.best(ALPHAS)
+        if best is None or error < best[0]:
+            best = (error, kernel, solve_triangular(C, path.coefficients(alpha)[0], transpose=True))
+    assert best is not None
+    return T - tiles.multiply(best[1], X, S, best[2])
+
+
+def _centred(values, group):
+    """Values less the mean of their group."""
+    counts = np.bincount(group)[:, None]
+    sums = np.zeros((len(counts), values.shape[1]))
+    np.add.at(sums, group, values)
+    return values - (sums / counts)[group]

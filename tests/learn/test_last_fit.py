@@ -1,0 +1,61 @@
+"""The exact fit and its leave-one-out errors; ridge on landmarks and its uncertainty."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from mercer import RBF, Matern
+from mercer.learn.landmark_model import LandmarkModel
+from mercer.learn.last_fit import last_fit
+from mercer.learn.observations import Observations
+from oracles import ridge_without_each_row
+
+
+@pytest.mark.parametrize("alpha", [1e-4, 0.3])
+def test_the_exact_fit_and_its_leave_one_out_are_refits(rng, alpha):
+    X, T = rng.normal(size=(30, 2)), rng.normal(size=(30, 2))
+    kernel = Matern(1.5, 2.0)
+    fit = last_fit(kernel, Observations.of(X, T), alpha, rng=rng, choose_alpha=False)
+    assert fit.exact
+    K = kernel(X)
+    system = np.block(
+        [[K + alpha * np.eye(30), np.ones((30, 1))], [np.ones((1, 30)), np.zeros((1, 1))]]
+    )
+    solved = np.linalg.solve(system, np.vstack([T, np.zeros((1, 2))]))
+    assert_allclose(fit.coef, solved[:30], rtol=1e-7, atol=1e-9)
+    assert_allclose(fit.intercept, solved[30], rtol=1e-7, atol=1e-9)
+    C = np.linalg.cholesky(K)
+    errors = ridge_without_each_row(C, T, alpha)
+    assert_allclose(fit.residuals, errors[fit.judged], rtol=1e-6, atol=1e-8)
+
+
+def test_landmarks_at_all_rows_are_the_exact_fit(rng):
+    X, T = rng.normal(size=(40, 2)), rng.normal(size=(40, 1))
+    kernel = Matern(0.5)
+    rows = Observations.of(X, T)
+    exact = last_fit(kernel, rows, 0.1, rng=rng, choose_alpha=False)
+    few = last_fit(kernel, rows, 0.1, rng=rng, memory_limit=1000, choose_alpha=False)
+    assert exact.exact
+    assert not few.exact
+    Z = rng.normal(size=(6, 2))
+    assert_allclose(
+        kernel(Z, few.S) @ few.coef + few.intercept,
+        kernel(Z, exact.S) @ exact.coef + exact.intercept,
+        rtol=1e-6,
+        atol=1e-8,
+    )
+    assert_allclose(few.residuals, exact.residuals, rtol=1e-6, atol=1e-8)
+
+
+def test_variance_is_that_of_a_gaussian_process_with_unknown_mean(rng):
+    """k(z, z) - k_z'A^-1 k_z + (1 - 1'A^-1 k_z)^2 / (1'A^-1 1) + noise, to O(1 / n)."""
+    X, T = rng.normal(size=(300, 1)), rng.normal(size=(300, 1))
+    kernel, alpha, Z = RBF(0.5), 0.3, np.array([[0.0], [1.0], [6.0]])
+    model = LandmarkModel.fit(kernel, Observations.of(X, T), alpha, rng, 300)
+    A = kernel(X) + alpha * np.eye(300)
+    k = kernel(X, Z)
+    plain = 1 - (k * np.linalg.solve(A, k)).sum(axis=0) + alpha
+    u = np.linalg.solve(A, np.ones(300))
+    expected = plain + (1 - u @ k) ** 2 / u.sum()
+    assert_allclose(model.variance(Z)[:2], expected[:2], rtol=0.05)
+    assert model.variance(Z)[2] > 0.9

@@ -1,0 +1,90 @@
+"""Closed forms against fitting again without each row."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from mercer import RBF, Laplacian
+from mercer.learn.observations import Observations
+from mercer.solve.leave_one_out import LeaveOneOut, best_alpha
+from mercer.solve.ridge_path import RidgePath
+from oracles import ridge_without_each_row
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("alpha", [1e-6, 0.1, 10.0])
+def test_all_penalties_at_once_are_refits(rng, weighted, alpha):
+    F, T = rng.normal(size=(25, 6)), rng.normal(size=(25, 2)) + 5
+    weights = rng.uniform(0.2, 3.0, size=25) if weighted else None
+    path = RidgePath(F.copy(), T, weights)
+    errors = ridge_without_each_row(F, T, alpha, weights)
+    assert_allclose(path.residuals(alpha)[0], errors, rtol=1e-8, atol=1e-10)
+    losses = (errors**2).sum(axis=1)
+    scale = 1.0 if weights is None else weights / weights.mean()
+    assert_allclose(path.losses(alpha), scale * losses, rtol=1e-8)
+    total = np.average(losses, weights=weights)
+    assert_allclose(path.errors(np.array([1.0, alpha]))[1], total, rtol=1e-8)
+
+
+def test_losses_with_copies_have_the_error_as_their_mean(rng):
+    X = np.repeat(rng.normal(size=(20, 3)), rng.integers(1, 4, size=20), axis=0)
+    rows = Observations.of(X, rng.normal(size=(len(X), 2)))
+    path = RidgePath(rows.X + 0.0, rows.T, rows.weights, rows.share, rows.spread)
+    assert rows.spread is not None
+    assert_allclose(path.losses(0.1).mean(), path.errors(np.array([0.1]))[0], rtol=1e-12)
+
+
+def test_many_targets_are_taken_in_parts(rng, monkeypatch):
+    F, T, alphas = rng.normal(size=(25, 6)), rng.normal(size=(25, 5)), np.array([0.1, 1.0])
+    expected = RidgePath(F.copy(), T).errors(alphas)
+    monkeypatch.setattr("mercer.solve.leave_one_out.HELD_VALUES", 120)
+    assert_allclose(RidgePath(F.copy(), T).errors(alphas), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", [RBF(0.3), Laplacian(1e-5), Laplacian(50.0)], ids=repr)
+def test_a_kernel_matrix_and_small_penalties(rng, kernel):
+    """The centred matrix has a null vector whose eigenvalue may be above rounding: 1 - h stays."""
+    X, T = rng.normal(size=(30, 3)), rng.normal(size=(30, 1))
+    K = kernel(X)
+    centred = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
+    values, U = np.linalg.eigh(centred)
+    values, U = np.maximum(values[::-1], 0.0), U[:, ::-1]
+    Q, scale = U * np.sqrt(values), values.sum() / 30
+    left_out = LeaveOneOut(Q, values, T - T.mean(axis=0), in_mean=np.full(30, 1 / 30))
+    alphas = scale * np.array([1e-8, 1e-4, 1.0])
+    expected = [(ridge_without_each_row(Q, T, alpha) ** 2).sum() for alpha in alphas]
+    assert_allclose(left_out.squared_errors(alphas), expected, rtol=1e-4)
+    importance = rng.uniform(size=30)
+    expected = [importance @ ridge_without_each_row(Q, T, a)[:, 0] ** 2 for a in alphas]
+    assert_allclose(left_out.squared_errors(alphas, importance), expected, rtol=1e-4)
+
+
+def test_it_never_divides_by_rounding(rng):
+    x = np.sort(rng.uniform(0, 4, size=60))[:, None]
+    values, U = np.linalg.eigh(RBF(0.5)(x))
+    values, U = values[::-1], U[:, ::-1]
+    Q = U * np.sqrt(np.maximum(values, 0.0))
+    errors = LeaveOneOut(Q, values, np.sin(x)).squared_errors([1e-300, 1e-14])
+    assert np.all(np.isfinite(errors))
+
+
+def test_the_intercept_keeps_a_full_rank_kernel_honest(rng):
+    """Without the 1/n of the intercept the smallest penalty always wins: MATH.md section 9."""
+    x = rng.normal(size=(40, 3))
+    F = np.linalg.cholesky(RBF(0.2)(x) + 1e-10 * np.eye(40))
+    alpha, error = RidgePath(F, rng.normal(size=(40, 1))).best()
+    assert alpha > 1.0
+    assert error > 0.5
+
+
+def test_the_penalty_is_never_at_the_end_of_the_grid(rng):
+    F = rng.normal(size=(60, 3))
+    noise = RidgePath(F.copy(), rng.normal(size=(60, 1)))
+    alpha, error = noise.best()
+    assert error <= noise.errors(alpha * np.array([0.5, 2.0])).min() * (1 + 1e-6)
+    assert RidgePath(F.copy(), F[:, :1]).best()[0] < 1e-6
+
+
+def test_of_equal_errors_the_largest_penalty_is_taken():
+    assert best_alpha([0.1, 10.0, 1.0], np.array([1.0, 1.0, 1.0])) == 1
+    assert best_alpha([0.1, 10.0, 1.0], np.array([0.5, 1.0, 1.0])) == 0
