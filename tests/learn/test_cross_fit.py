@@ -9,7 +9,7 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import PredefinedSplit, cross_val_predict
 
 from mercer import KernelRegressor, Linear, learn_kernel
-from mercer.learn.cross_fit import FOLDS, better, chosen_metric, is_small
+from mercer.learn.cross_fit import FOLDS, CrossFit, better, is_flattered, is_small
 from mercer.learn.observations import Observations
 from mercer.learn.targets import Targets
 
@@ -24,7 +24,7 @@ def test_predictions_are_those_of_the_same_folds_by_another_library(rng):
     X = rng.normal(size=(60, 3))
     y = X @ [1.0, 2.0, -1.0] + 0.5 * rng.normal(size=60)
     rows, targets = rows_of(X, y)
-    best = chosen_metric(rows, targets, Linear(), None, [np.arange(3)], n_rounds=0, seed=4)
+    best = CrossFit(rows, targets, Linear(), 0, 4).best(None, [np.arange(3)])
     part = np.empty(60, dtype=int)
     order = np.random.default_rng(4).permutation(60)
     for i in range(FOLDS):
@@ -58,12 +58,24 @@ def test_small_is_a_matter_of_rows_per_column(n, d, small, rng):
     assert is_small(rows, d) == small
 
 
+def test_the_error_that_is_printed_is_of_rows_that_the_metric_has_not_seen(rng):
+    """Tables that are not quite small: chosen by leave-one-out, judged by folds."""
+    X, y = rng.normal(size=(260, 12)), rng.normal(size=260)
+    model = KernelRegressor().fit(X, y)
+    rows, _ = rows_of(X, y)
+    assert not is_small(rows, 12)
+    assert is_flattered(rows, 12)
+    assert model.validation_ == "5 folds"
+    flattered = model.learn_report_.error * y.std()
+    assert flattered < 0.96 * y.std() < model.leave_one_out_rmse_
+
+
 def test_classes_are_judged_by_wrong_rows_and_more_must_win_clearly(rng):
     X = rng.normal(size=(80, 4))
     y = np.where(X[:, 0] > 0, "a", "b")
     targets = Targets.of(y, "classification")
     rows = Observations.of(X, targets.columns)
-    best = chosen_metric(rows, targets, None, "diagonal", [np.arange(4)], n_rounds=1, seed=0)
+    best = CrossFit(rows, targets, None, 1, 0).best("diagonal", [np.arange(4)])
     wrong = best.predicted.argmax(axis=1) != targets.columns.argmax(axis=1)
     assert_allclose(best.error, wrong.mean())
     # Equal losses: the simpler candidate stays.

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from mercer.learn.leave_one_out import RidgePath
 from numpy.testing import assert_allclose
 
 from mercer import RBF, Matern
@@ -13,6 +12,7 @@ from mercer.learn.many_targets import MOST_COLUMNS, in_few_columns
 from mercer.learn.metric import applied, congruent, diagonal_of
 from mercer.learn.observations import Observations
 from mercer.learn.targets import Targets
+from mercer.solve.ridge_path import RidgePath
 
 
 def test_combined_targets_have_the_leave_one_out_errors_of_all_of_them(rng):

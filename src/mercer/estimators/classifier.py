@@ -13,11 +13,11 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from ..engine.arrays import as_numpy, on_device_of
+from ..engine.arrays import as_host, as_numpy, on_device_of
 from ..kernels.types import Array
 from ..learn.targets import Targets, check_classes
 from .base import all_or_nothing
-from .learned_model import LearnedModel, host
+from .learned_model import LearnedModel
 
 # Bins of the expected calibration error.
 BINS = 15
@@ -67,8 +67,9 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
     solver_ : str
     exact_ : bool
     validation_ : str, "leave-one-out" or "5 folds"
-        How rows were left out for the figures below. With at most 100 rows, or 20 per column,
-        the kernel too is learned without them, in five folds; otherwise it has seen all rows.
+        How rows were left out for the figures below. With at most 50 rows per column (and at
+        most 3000), the kernel too is learned without them, in five folds; otherwise it has seen all
+        rows.
     leave_one_out_accuracy_ : float
         At rows predicted without themselves (at most 1000 of them).
     leave_one_out_log_loss_ : float
@@ -99,7 +100,7 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         """
         if y is None:
             raise ValueError("KernelClassifier requires y to be passed, but the target y is None.")
-        labels: np.ndarray = column_or_1d(host(y), warn=True)
+        labels: np.ndarray = column_or_1d(as_host(y), warn=True)
         check_classes(labels)
         if len(labels) and labels.dtype.kind in "fiuOc":
             assert_all_finite(labels, input_name="y")
@@ -138,7 +139,7 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy."""
-        return accuracy_score(host(y), self.predict(X), sample_weight=sample_weight)
+        return accuracy_score(as_host(y), self.predict(X), sample_weight=sample_weight)
 
 
 def calibrated(

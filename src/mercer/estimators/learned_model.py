@@ -18,7 +18,7 @@ from ..engine.arrays import (
 from ..kernels import Kernel
 from ..kernels.points import as_vectors, is_frame, take
 from ..learn.choose_columns import choose_columns
-from ..learn.cross_fit import FOLDS, chosen_metric, is_small
+from ..learn.cross_fit import FOLDS, CrossFit, is_flattered, is_small
 from ..learn.landmark_model import LandmarkModel
 from ..learn.last_fit import SOLVERS, last_fit
 from ..learn.learn_kernel import learn_from
@@ -156,16 +156,17 @@ class LearnedModel(BaseEstimator):
         if metric == "full" and len(sets[0]) > MOST_FULL:
             metric = "diagonal"
         chosen, seed = sets[0], int(rng.integers(2**31))
-        judged_by_parts = metric is not None and rows.n > 1 and is_small(rows, len(sets[0]))
-        if not targets.constant and judged_by_parts:
-            best = chosen_metric(
-                rows, targets, self.kernel, metric, sets, n_rounds=self.n_rounds, seed=seed
-            )
+        learns = not targets.constant and metric is not None and rows.n > 1
+        folds = CrossFit(rows, targets, self.kernel, self.n_rounds, seed)
+        if learns and is_small(rows, len(sets[0])):
+            best = folds.best(metric, sets)
             chosen, metric, predicted = best.columns, best.metric, best.predicted
         elif not targets.constant and len(sets) > 1:
             chosen = choose_columns(
                 rows, targets, sets, metric=metric, n_rounds=self.n_rounds, rng=rng
             )
+        if learns and predicted is None and is_flattered(rows, len(chosen)):
+            predicted = folds.candidate(metric, chosen).predicted
         if len(chosen) < len(columns):
             assert self.encoder_ is not None
             self.encoder_ = self.encoder_.keeping(
@@ -257,10 +258,6 @@ class LearnedModel(BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
-
-
-def host(y):
-    return as_numpy(y) if is_array(y) else y
 
 
 def _rows(X, rows):

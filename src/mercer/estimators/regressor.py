@@ -8,12 +8,12 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils import check_array
 
-from ..engine.arrays import as_numpy, namespace, on_device_of
+from ..engine.arrays import as_host, as_numpy, namespace, on_device_of
 from ..kernels.points import naming
 from ..kernels.types import Array
 from ..learn.targets import Targets
 from .base import all_or_nothing
-from .learned_model import LearnedModel, host
+from .learned_model import LearnedModel
 
 # Intervals of +- 1.645 standard deviations are calibrated to hold 90 % of left-out rows.
 COVERAGE, DEVIATIONS = 0.9, 1.6448536269514722
@@ -72,8 +72,9 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         Iterative solver: predictions differ from those of the exact solution by at most this times
         sqrt(k(z, z)), beside the intercept, in units of y.
     validation_ : str, "leave-one-out" or "5 folds"
-        How rows were left out for the figures below. With at most 100 rows, or 20 per column,
-        the kernel too is learned without them, in five folds; otherwise it has seen all rows.
+        How rows were left out for the figures below. With at most 50 rows per column (and at
+        most 3000), the kernel too is learned without them, in five folds; otherwise it has seen all
+        rows.
     leave_one_out_rmse_ : float or ndarray
         Root mean squared error of rows predicted without themselves (at most 1000 of them), in
         units of y.
@@ -103,7 +104,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         """
         if y is None:
             raise ValueError("KernelRegressor requires y to be passed, but the target y is None.")
-        values = _numbers(host(y))
+        values = _numbers(as_host(y))
         self._flat = values.ndim == 1
         X, values, weights, used = self._used(X, values, sample_weight)
         targets = Targets.of(values, "regression", weights)
@@ -143,7 +144,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """R^2 of the predictions."""
-        return r2_score(host(y), as_numpy(self.predict(X)), sample_weight=sample_weight)
+        return r2_score(as_host(y), as_numpy(self.predict(X)), sample_weight=sample_weight)
 
 
 def _numbers(y) -> np.ndarray:

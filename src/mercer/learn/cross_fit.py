@@ -7,7 +7,6 @@ and say how good the model is.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -25,6 +24,8 @@ FOLDS = 5
 # Tables with at most so many rows, or rows per column, are small. With more than MOST_ROWS the
 # searches take too long.
 SMALL_ROWS, SMALL_RATIO, MOST_ROWS = 100, 20, 3000
+# Up to so many rows per column leave-one-out errors still choose well, but come out too small.
+HONEST_RATIO = 50
 # Rows from which on a metric is learned, and rows per column from which on more columns are tried.
 LEAST_ROWS, LEAST_RATIO = 50, 10
 # Landmarks of the searches without a part.
@@ -51,41 +52,69 @@ class Candidate:
 
 
 def is_small(rows: Observations, n_columns: int) -> bool:
-    """Whether leave-one-out errors of a learned metric on so many columns would be too small."""
+    """Whether leave-one-out errors of a learned metric on so many columns would mislead."""
     return rows.n <= min(max(SMALL_ROWS, SMALL_RATIO * n_columns), MOST_ROWS)
 
 
-def chosen_metric(
-    rows: Observations,
-    targets: Targets,
-    kernel: Kernel | str | None,
-    metric: str | None,
-    column_sets: list[np.ndarray],
-    *,
-    n_rounds: int,
-    seed: int,
-) -> Candidate:
-    """The best of: no metric, a diagonal one, a full one; and then of the sets of columns."""
-    metrics = {"full": [None, "diagonal", "full"], "diagonal": [None, "diagonal"]}
-    allowed = metrics.get(metric or "", [None]) if rows.n >= LEAST_ROWS else [None]
-    kernel = FIRST_FAMILY if kernel is None else kernel
-    order = np.random.default_rng(seed).permutation(rows.n)
-    parts = [np.sort(order[i::FOLDS]) for i in range(min(FOLDS, rows.n))]
+def is_flattered(rows: Observations, n_columns: int) -> bool:
+    """Whether leave-one-out errors of a learned metric on so many columns would be too small."""
+    return rows.n <= min(HONEST_RATIO * n_columns, MOST_ROWS)
 
-    def candidate(metric, columns):
+
+@dataclass(frozen=True)
+class CrossFit:
+    """Learns without each of five folds, and predicts its rows."""
+
+    rows: Observations
+    targets: Targets
+    kernel: Kernel | str | None
+    n_rounds: int
+    seed: int
+
+    def best(self, metric: str | None, column_sets: list[np.ndarray]) -> Candidate:
+        """The best of: no metric, a diagonal one, a full one; and then of the sets of columns."""
+        metrics = {"full": [None, "diagonal", "full"], "diagonal": [None, "diagonal"]}
+        allowed = metrics.get(metric or "", [None]) if self.rows.n >= LEAST_ROWS else [None]
+        best = self.candidate(allowed[0], column_sets[0])
+        for more in allowed[1:]:
+            best = better(self.candidate(more, column_sets[0]), best)
+        enough = self.rows.n >= LEAST_RATIO * len(column_sets[0])
+        for columns in column_sets[1:] if enough else []:
+            best = better(self.candidate(best.metric, columns), best)
+        return best
+
+    def candidate(self, metric: str | None, columns: np.ndarray) -> Candidate:
+        """The metric on these columns, with its predictions."""
+        rows, n = self.rows, self.rows.n
+        order = np.random.default_rng(self.seed).permutation(n)
         predicted = np.empty(rows.T.shape)
         some = _of_columns(rows, columns)
-        for part in parts:
-            rest = np.setdiff1d(np.arange(rows.n), part)
-            predicted[part] = _predicted(some, rest, part, targets, kernel, metric, n_rounds, seed)
-        return Candidate(metric, columns, predicted, _losses(rows, predicted, targets))
+        for i in range(min(FOLDS, n)):
+            fold = np.sort(order[i::FOLDS])
+            rest = np.setdiff1d(np.arange(n), fold)
+            predicted[fold] = self._predicted(some, rest, fold, metric)
+        return Candidate(metric, columns, predicted, _losses(rows, predicted, self.targets))
 
-    best = candidate(allowed[0], column_sets[0])
-    for more in allowed[1:]:
-        best = better(candidate(more, column_sets[0]), best)
-    for columns in column_sets[1:] if rows.n >= LEAST_RATIO * len(column_sets[0]) else []:
-        best = better(candidate(best.metric, columns), best)
-    return best
+    def _predicted(self, rows, rest, fold, metric):
+        """Rows of a fold, predicted by a kernel learned from the rest and an exact fit to it."""
+        known, asked = rows.some(rest), rows.some(fold).X
+        learned = learn_from(
+            known,
+            self.targets,
+            FIRST_FAMILY if self.kernel is None else self.kernel,
+            metric=metric,
+            max_landmarks=LANDMARKS,
+            n_rounds=self.n_rounds,
+            rng=np.random.default_rng(self.seed),
+            verbose=False,
+        )
+        bound = learned.kernel.bind(known.X)
+        K = tiles.evaluate(bound, known.X)
+        alpha, _ = best_penalty(K, known, learned.alpha)
+        while (solved := solved_directly(K + 0, known, alpha, np.arange(0))) is None:
+            alpha *= 10  # singular to rounding: the next penalty that is not
+        a, intercept, _, _ = solved
+        return as_numpy(tiles.evaluate(bound, asked, known.X) @ a + intercept)
 
 
 def _losses(rows, predicted, targets):
@@ -106,34 +135,3 @@ def better(new: Candidate, best: Candidate) -> Candidate:
 
 def _of_columns(rows, columns):
     return replace(rows, X=take(rows.X.T, columns).T)
-
-
-def _predicted(
-    rows: Observations,
-    rest: np.ndarray,
-    part: np.ndarray,
-    targets: Targets,
-    kernel: Kernel | str,
-    metric: str | None,
-    n_rounds: int,
-    seed: int,
-) -> Any:
-    """Rows of a part, predicted by a kernel learned from the rest and an exact fit to it."""
-    known, asked = rows.some(rest), rows.some(part).X
-    learned = learn_from(
-        known,
-        targets,
-        kernel,
-        metric=metric,
-        max_landmarks=LANDMARKS,
-        n_rounds=n_rounds,
-        rng=np.random.default_rng(seed),
-        verbose=False,
-    )
-    bound = learned.kernel.bind(known.X)
-    K = tiles.evaluate(bound, known.X)
-    alpha, _ = best_penalty(K, known, learned.alpha)
-    while (solved := solved_directly(K + 0, known, alpha, np.arange(0))) is None:
-        alpha *= 10  # singular to rounding: the next penalty that is not
-    a, intercept, _, _ = solved
-    return as_numpy(tiles.evaluate(bound, asked, known.X) @ a + intercept)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.arrays import as_numpy, is_array
+from ..engine.arrays import as_host
 
 TASKS = ("auto", "regression", "classification")
 # Integers with at most this many values are taken for classes when the task is "auto".
@@ -98,14 +98,14 @@ class Targets:
 
 def host(y: Any) -> np.ndarray:
     """A user's y as an array of NumPy."""
-    return np.asarray(as_numpy(y) if is_array(y) else y)
+    return np.asarray(as_host(y))
 
 
 def check_weights(weights: Any, n: int) -> np.ndarray | None:
     """One non-negative number per row, not all zero; None for equal weights."""
     if weights is None:
         return None
-    w = checked_numbers("sample_weight", as_numpy(weights) if is_array(weights) else weights)
+    w = checked_numbers("sample_weight", as_host(weights))
     w = np.full(n, w) if w.ndim == 0 else w
     if w.shape != (n,) or not np.isfinite(w).all() or (w < 0).any() or not (w > 0).any():
         raise ValueError(

@@ -9,8 +9,8 @@ import numpy as np
 from ..engine import tiles
 from ..engine.arrays import solve_triangular
 from ..kernels import Matern
+from ..solve.ridge_path import RidgePath
 from .landmarks import coordinates
-from .leave_one_out import RidgePath
 from .metric import column_scales, with_unit_median
 
 # Rows of the regression, and landmarks among them.
