@@ -87,3 +87,30 @@ def test_long_lengths_are_shortened_where_that_costs_nothing(smooth, monkeypatch
     found = search._shorter(stage, long)
     assert found.alpha > 10 * long.alpha
     assert found.error <= (1 + module.EQUAL) * long.error
+
+
+def test_lengths_tuned_on_few_rows_are_kept_only_where_the_stage_agrees(rng, monkeypatch):
+    X = rng.uniform(-1, 1, size=(2000, 3))
+    rows = Observations.of(X, np.sin(3 * X[:, :1]) + 0.3 * rng.normal(size=(2000, 1)))
+    stage = module._Stage(rows, np.arange(250), None)
+    assert stage.smaller().rows.n == module.FIRST_STAGE[0]
+    search = object.__new__(module._Search)
+    far = stage.judged(module.Trial(Matern(1.5, 0.05), np.eye(3)))
+    found = search._retuned(stage, far)
+    assert found.error < 0.9 * far.error
+    worse = stage.judged(module.Trial(Matern(1.5, 0.01), np.eye(3)))
+    monkeypatch.setattr(search, "_tuned", lambda small, trial, step: worse)
+    assert search._retuned(stage, found) is found
+
+
+def test_stages_are_compared_on_the_same_rows(smooth, rng):
+    X, trial = smooth[0], module.Trial(Matern(1.5, 2.0), np.eye(5))
+    noise = rng.normal(size=(1200, 1)) * np.where(np.arange(1200) < 600, 1.0, 0.1)[:, None]
+    stage = module._Stage(Observations.of(X, noise), np.arange(200), None)
+    before, now = stage.first(600, 200).judged(trial), stage.judged(trial)
+    assert now.error < 0.7 * before.error  # the further rows are the easier ones
+    assert not stage.gains(now, before, (600, 200))
+    stage = module._Stage(Observations.of(X, smooth[1][:, None]), np.arange(200), None)
+    before, now = stage.first(600, 3).judged(trial), stage.judged(trial)
+    assert stage.gains(now, before, (600, 3))
+    assert not stage.gains(now, now, (600, 3))

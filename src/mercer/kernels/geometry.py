@@ -9,7 +9,7 @@ differences: identical rows are at distance exactly zero.
 import numpy as np
 import scipy.sparse
 
-from ..engine.arrays import device, in_place, namespace, put, row_norms
+from ..engine.arrays import device, in_place, is_numpy, namespace, put, row_norms
 from ..engine.tiles import row_blocks
 from .points import require_same_storage
 
@@ -196,6 +196,11 @@ def over_columns(term, rows, S, weights=1.0):
 
 def square_root(d2, xp):
     return in_place(xp.sqrt, d2)
+
+
+def at_most(d, largest, xp):
+    """min(d, largest) for distances, over d where it is NumPy's."""
+    return np.clip(d, 0.0, largest, out=d) if is_numpy(d) else xp.clip(d, 0.0, largest)
 
 
 def dense_rows(X, kernel):

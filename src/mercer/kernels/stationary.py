@@ -19,7 +19,7 @@ from .densities import (
     rational_density,
     rational_images,
 )
-from .geometry import EuclideanFrame, dense_rows, ones_for, square_root
+from .geometry import EuclideanFrame, at_most, dense_rows, ones_for, square_root
 from .matern import MANY_DERIVATIVES, matern_of_large_nu
 from .parameters import (
     RULES,
@@ -278,24 +278,22 @@ class Matern(Stationary):
         if self.nu >= MANY_DERIVATIVES:
             return matern_of_large_nu(float(self.nu), d2, xp)
         # Far away the exponential is 0; an infinite factor beside it would make 0 * inf.
-        d = xp.clip(square_root(d2, xp), 0.0, 1e18)
+        d = at_most(square_root(d2, xp), 1e18, xp)
         if self.nu == 0.5:
             d *= -1.0
             return in_place(xp.exp, d)
         if self.nu == 1.5:
-            d *= math.sqrt(3)
-            decay = in_place(xp.exp, -d)
-            d += 1
-            d *= decay
-            return d
+            d *= -math.sqrt(3)
+            polynomial = 1 - d
+            polynomial *= in_place(xp.exp, d)
+            return polynomial
         if self.nu == 2.5:
-            d *= math.sqrt(5)
-            decay = in_place(xp.exp, -d)
-            polynomial = d / 3
-            polynomial += 1
+            d *= -math.sqrt(5)
+            polynomial = d * (1 / 3)
+            polynomial -= 1
             polynomial *= d
             polynomial += 1
-            polynomial *= decay
+            polynomial *= in_place(xp.exp, d)
             return polynomial
         return self._general(d)
 

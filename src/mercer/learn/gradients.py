@@ -88,9 +88,11 @@ def _of_distance(kernel, d2, xp):
         return value, xp.where(d > 0, -0.5 * value / xp.where(d > 0, d, 1 + d), 0 * d)
     if kernel.nu == 1.5:
         t = math.sqrt(3) * d
-        return (1 + t) * xp.exp(-t), -1.5 * xp.exp(-t)
+        decay = xp.exp(-t)
+        return (1 + t) * decay, -1.5 * decay
     t = math.sqrt(5) * d
-    return (1 + t + t * t / 3) * xp.exp(-t), -(5 / 6) * (1 + t) * xp.exp(-t)
+    decay = xp.exp(-t)
+    return (1 + t + t * t / 3) * decay, -(5 / 6) * (1 + t) * decay
 
 
 @slopes.register

@@ -108,7 +108,7 @@ class LandmarkModel:
 
     def variance(self, Z):
         """Of a new observation: unseen part, what the noise leaves open, and the noise itself."""
-        unseen, open_part = self._parts(Z)
+        unseen, open_part, _ = self._parts(Z)
         return unseen + self.alpha * (1 + open_part + 1 / self.n)
 
     def left_out(self, rows: Observations) -> tuple[Any, Any, Any]:
@@ -118,11 +118,11 @@ class LandmarkModel:
         """
         xp, Z = namespace(rows.X), rows.X
         removed = left_weight(rows)
-        unseen, open_part = self._parts(Z)
+        unseen, open_part, F = self._parts(Z)
         leverage = open_part + 1 / self.n
         left = 1 - removed * leverage
         left = xp.where(left > 1e-6, left, xp.full_like(left, 1e-6))
-        fitted = (self.coordinates(Z) - self.mean) @ self.w + self.offset
+        fitted = (F - self.mean) @ self.w + self.offset
         return (rows.T - fitted) / left[:, None], left, unseen + self.alpha * (1 + leverage / left)
 
     def _parts(self, Z):
@@ -130,7 +130,7 @@ class LandmarkModel:
         F = self.coordinates(Z)
         unseen = self.kernel.diagonal(Z) - row_norms(F, xp)
         open_part = row_norms(solve_triangular(self.L, (F - self.mean).T).T, xp)
-        return xp.where(unseen > 0, unseen, xp.zeros_like(unseen)), open_part
+        return xp.where(unseen > 0, unseen, xp.zeros_like(unseen)), open_part, F
 
 
 def left_weight(rows: Observations) -> Any:

@@ -48,7 +48,7 @@ GAIN = 0.01
 # second round.
 LARGE_GAIN = 0.1
 # A stage with more rows and landmarks counts as better from this fall on.
-STAGE_GAIN = 0.04
+STAGE_GAIN = 0.05
 # Rounds without gain before a stage ends: where few columns matter, the first rounds gain nothing.
 # With many rows, once a round has gained, the next one that does not is the last.
 PATIENCE = 2
@@ -233,10 +233,15 @@ class _Stage:
             self.best = (error, (trial, ridge))
         return trial
 
+    @property
+    def few(self):
+        """Whether a further stage has more landmarks, if these are too few."""
+        return len(self.landmarks) <= STAGES[0][1]
+
     def smaller(self):
-        """The first of the rows and landmarks, where a large stage has many more."""
-        rows, landmarks = STAGES[1]
-        if self.rows.n <= rows or len(self.landmarks) <= landmarks:
+        """The first of the rows and landmarks, where there are many more than lengths need."""
+        rows, landmarks = FIRST_STAGE if self.few else STAGES[1]
+        if self.rows.n < 2 * rows or len(self.landmarks) < 2 * landmarks:
             return self
         return self.first(rows, landmarks)
 
@@ -270,10 +275,29 @@ class _Stage:
             self.known[trial, n] = best_penalty(K, self.rows.some(some), trial.alpha)[1]
         return self.known[trial, n]
 
+    def gains(self, trial, before, size):
+        """Whether a trial has a smaller error here than with fewer rows and landmarks.
+
+        Errors of other rows differ by chance: where they are smaller, the rows that a stage of that
+        size would have here decide.
+        """
+        if trial.error > (1 - STAGE_GAIN) * before.error:
+            return False
+        small = self.first(*size)
+        old, new = small.losses(small.judged(before)), self.losses(trial)[: size[0]]
+        return float(new.mean()) <= (1 - STAGE_GAIN) * float(old.mean())
+
+    def losses(self, trial):
+        """Squared leave-one-out error of each row, times its weight."""
+        return self._ridge_of(trial)[0].losses(trial.alpha)
+
+    def _ridge_of(self, trial):
+        known = self.best[1] is not None and self.best[1][0] is trial
+        return self.best[1][1] if known else self.ridge(trial)
+
     def gradients(self, trial):
         """G in the coordinates of X: of the part of the function that depends on z = x B."""
-        known = self.best[1] is not None and self.best[1][0] is trial
-        path, C, Z, S, _ = self.best[1][1] if known else self.ridge(trial)
+        path, C, Z, S, _ = self._ridge_of(trial)
         w, _ = path.coefficients(trial.alpha)
         a = solve_triangular(C, w, transpose=True)
         some = slice(0, min(GRADIENT_ROWS, Z.shape[0]))
@@ -318,7 +342,7 @@ class _Search:
                 else:
                     best = stage.judged(before)
                     self._record(best, rows, landmarks, bar)
-                    if rows > last[0] and best.error > (1 - STAGE_GAIN) * before.error:
+                    if rows > last[0] and not stage.gains(best, before, last):
                         break  # more rows and landmarks do not help: what is left is noise
                     best = self._tuned(stage, best, math.log(1.5))
                 self._record(best, rows, landmarks, bar)
@@ -346,10 +370,10 @@ class _Search:
 
     def _first(self, stage, trial):
         """The plain kernel. Where rounds follow that tune its lengths again, few rows will do."""
-        rows, landmarks = FIRST_STAGE
-        if stage.rows.n < 2 * rows or not self._learns(trial.kernel):
+        small = stage.smaller()
+        if small is stage or not self._learns(trial.kernel):
             return self._tuned(stage, trial, math.log(2))
-        return stage.judged(self._tuned(stage.first(rows, landmarks), trial, math.log(2)))
+        return stage.judged(self._tuned(small, trial, math.log(2)))
 
     def _learns(self, kernel):
         return self.metric is not None and has_gradient(kernel)
@@ -369,6 +393,16 @@ class _Search:
                 stage, trial, 2 * step, lambda t, x: replace(t, linear=t.linear * math.exp(x))
             )
         return trial
+
+    def _retuned(self, stage, trial):
+        """Lengths near those of a trial; fewer rows tune them where landmarks are few."""
+        small = stage.smaller() if stage.few else stage
+        if small is stage:
+            return self._tuned(stage, trial, math.log(1.5))
+        found = self._tuned(small, replace(trial, alpha=math.nan), math.log(1.5))
+        if found.kernel is trial.kernel and found.linear == trial.linear:
+            return trial
+        return min(trial, stage.judged(found), key=lambda t: t.error)
 
     def _along(self, stage, trial, step, change):
         seen = {0.0: trial}
@@ -393,7 +427,7 @@ class _Search:
             gain = 1 - trial.error / best.error
             tuned = gain < GAIN or (gain < LARGE_GAIN and not (tuned and many))
             if tuned:
-                trial = self._tuned(stage, trial, math.log(1.5))
+                trial = self._retuned(stage, trial)
             self._record(trial, rows, landmarks, bar)
             gained = trial.error < (1 - GAIN) * best.error
             best = trial if trial.error < best.error else best
@@ -421,7 +455,8 @@ class _Search:
                     break
                 found = trial
             if found is not best:
-                return found if small is stage else self._tuned(stage, found, math.log(1.5))
+                tuned = stage.few or small is stage
+                return found if tuned else self._tuned(stage, found, math.log(1.5))
         return best
 
     def _shorter(self, stage, best):

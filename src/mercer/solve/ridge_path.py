@@ -35,8 +35,9 @@ class RidgePath(LeaveOneOut):
         self.root = None if weights is None else xp.sqrt(w)[:, None]
         if self.root is not None:
             F, T = F * self.root, T * self.root
-        self.scale = float(xp.sum(F * F)) / n
-        values, self.V = eigh(gram(F))
+        second = gram(F)
+        self.scale = float(xp.linalg.trace(second)) / n
+        values, self.V = eigh(second)
         values = xp.where(values > 0, values, xp.zeros_like(values))
         self.least = 100 * float(xp.finfo(F.dtype).eps) * float(xp.max(values))
         spread = None if spread is None else spread / xp.mean(weights)
