@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import PredefinedSplit, cross_val_predict
 
-from mercer import KernelRegressor, Linear, learn_kernel
+from mercer import KernelClassifier, KernelRegressor, Linear, learn_kernel
 from mercer.learn.cross_fit import FOLDS, CrossFit, better, is_flattered, is_small
 from mercer.learn.observations import Observations
 from mercer.learn.targets import Targets
@@ -58,16 +58,17 @@ def test_small_is_a_matter_of_rows_per_column(n, d, small, rng):
     assert is_small(rows, d) == small
 
 
-def test_the_error_that_is_printed_is_of_rows_that_the_metric_has_not_seen(rng):
+def test_the_accuracy_that_is_printed_is_of_rows_that_the_metric_has_not_seen(rng):
     """Tables that are not quite small: chosen by leave-one-out, judged by folds."""
-    X, y = rng.normal(size=(260, 12)), rng.normal(size=260)
-    model = KernelRegressor().fit(X, y)
-    rows, _ = rows_of(X, y)
+    X, y = rng.normal(size=(260, 12)), rng.choice(["a", "b"], size=260)
+    targets = Targets.of(y, "classification")
+    rows = Observations.of(X, targets.columns)
     assert not is_small(rows, 12)
-    assert is_flattered(rows, 12)
+    assert is_flattered(rows, targets, 12)
+    model = KernelClassifier().fit(X, y)
     assert model.validation_ == "5 folds"
-    flattered = model.learn_report_.error * y.std()
-    assert flattered < 0.96 * y.std() < model.leave_one_out_rmse_
+    assert abs(model.leave_one_out_accuracy_ - 0.5) < 0.1  # three standard errors
+    assert not is_flattered(rows, replace(targets, classes=None), 12)
 
 
 def test_classes_are_judged_by_wrong_rows_and_more_must_win_clearly(rng):

@@ -67,9 +67,8 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
     solver_ : str
     exact_ : bool
     validation_ : str, "leave-one-out" or "5 folds"
-        How rows were left out for the figures below. With at most 50 rows per column (and at
-        most 3000), the kernel too is learned without them, in five folds; otherwise it has seen all
-        rows.
+        How rows were left out for the figures below. With at most 100 rows, or 50 per column,
+        the kernel too is learned without them, in five folds; otherwise it has seen all rows.
     leave_one_out_accuracy_ : float
         At rows predicted without themselves (at most 1000 of them).
     leave_one_out_log_loss_ : float

@@ -165,7 +165,7 @@ class LearnedModel(BaseEstimator):
             chosen = choose_columns(
                 rows, targets, sets, metric=metric, n_rounds=self.n_rounds, rng=rng
             )
-        if learns and predicted is None and is_flattered(rows, len(chosen)):
+        if learns and predicted is None and is_flattered(rows, targets, len(chosen)):
             predicted = folds.candidate(metric, chosen).predicted
         if len(chosen) < len(columns):
             assert self.encoder_ is not None

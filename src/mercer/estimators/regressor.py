@@ -72,9 +72,8 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         Iterative solver: predictions differ from those of the exact solution by at most this times
         sqrt(k(z, z)), beside the intercept, in units of y.
     validation_ : str, "leave-one-out" or "5 folds"
-        How rows were left out for the figures below. With at most 50 rows per column (and at
-        most 3000), the kernel too is learned without them, in five folds; otherwise it has seen all
-        rows.
+        How rows were left out for the figures below. With at most 100 rows, or 20 per column,
+        the kernel too is learned without them, in five folds; otherwise it has seen all rows.
     leave_one_out_rmse_ : float or ndarray
         Root mean squared error of rows predicted without themselves (at most 1000 of them), in
         units of y.
@@ -156,7 +155,7 @@ def _numbers(y) -> np.ndarray:
         if "could not convert" in str(error):
             raise ValueError(f"{error}. Use KernelClassifier to predict classes.") from None
         if "contains" in str(error):
-            bad = ~np.isfinite(np.asarray(y, dtype=float))
+            bad = ~np.isfinite(np.atleast_1d(np.asarray(y, dtype=float)))
             rows = int(bad.reshape(len(bad), -1).any(axis=1).sum())
             raise ValueError(f"{error} Leave out such rows ({rows} of {len(bad)}).") from None
         raise
