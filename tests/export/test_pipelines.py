@@ -1,5 +1,6 @@
 """Everyday pipelines are saved and load without `trusted`, and answer to the bit."""
 
+import pickle
 import re
 
 import numpy as np
@@ -295,7 +296,16 @@ def assert_comes_back(model, data, path):
     assert pairs
     for ours, theirs in pairs:
         assert ours.dtype == theirs.dtype
-        assert np.array_equal(ours, theirs)
+        if not np.array_equal(ours, theirs):
+            # On some processors BLAS rounds a slice of a longer array (IncrementalPCA keeps one)
+            # in another way than its copy. A pickle, which copies too, changes as well.
+            assert not all(map(np.array_equal, answers(model, data), answers(pickled(model), data)))
+            largest = np.abs(ours).max()
+            np.testing.assert_allclose(theirs, ours, rtol=1e-14, atol=1e-14 * largest)
+
+
+def pickled(model):
+    return pickle.loads(pickle.dumps(model))
 
 
 def name(value):
