@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from .hashing import distinct, label_keys, mixed
+from .hashing import label_keys, mixed
 from .points import short
 
 
@@ -36,8 +36,8 @@ def read_graphs(X: Any, node_label: str | None, edge_label: str | None) -> Graph
     starts = np.concatenate([[0], np.cumsum(sizes)])
     marked = _edge_keys(edge_keys, lengths)
     pairs += np.repeat(starts[:-1], lengths)[:, None]
-    source, target, places = _arcs(pairs, starts[-1], marked is not None)
-    arc_labels = None if marked is None else marked[places]
+    source, target, edge = _arcs(pairs, starts[-1])
+    arc_labels = None if marked is None else marked[edge]
     return Graphs(starts, _node_keys(labels), source, target, arc_labels)
 
 
@@ -95,16 +95,23 @@ def _edge_keys(edge_keys, lengths):
     return np.concatenate([keys for keys in edge_keys if keys is not None])
 
 
-def _arcs(pairs, n, with_labels):
-    """Both directions of every edge, each once and sorted; and, if asked, which edge it was."""
-    n = max(1, int(n))
-    both = np.concatenate([pairs[:, 0] * n + pairs[:, 1], pairs[:, 1] * n + pairs[:, 0]])
-    if not with_labels:
-        arcs = distinct(both)
-        source = arcs // n
-        return source, arcs - source * n, None
-    arcs, places = np.unique(both, return_index=True)
-    return arcs // n, arcs % n, places % max(1, len(pairs))
+def _arcs(pairs, n):
+    """Both directions of every edge, each once and sorted by its ends; and which edge it was.
+
+    A sparse matrix whose rows and columns are the ends sorts them by counting.
+    """
+    n, m = int(n), len(pairs)
+    ends = np.concatenate([pairs, pairs[:, ::-1]])
+    edge = np.concatenate([np.arange(m), np.arange(m)])
+    arcs = scipy.sparse.coo_array((edge, (ends[:, 0], ends[:, 1])), shape=(n, n))
+    arcs.has_canonical_format = True  # an edge that is given twice must not be added up
+    arcs = arcs.tocsc().tocsr()
+    source, target = np.repeat(np.arange(n), np.diff(arcs.indptr)), arcs.indices
+    again = (source[1:] == source[:-1]) & (target[1:] == target[:-1])
+    if again.any():
+        first = np.concatenate([[True], ~again])
+        return source[first], target[first], arcs.data[first]
+    return source, target, arcs.data
 
 
 def _read(graph, node_label, edge_label):

@@ -16,6 +16,8 @@ import scipy.sparse
 MOST_COLUMNS = 1 << 61
 # Matrices with fewer columns multiply as they are; wider ones would fill the memory with zeros.
 FEW_COLUMNS = 1 << 22
+# Slots of the table of `distinct_places`: a power of two that fits in the cache.
+SLOTS = 1 << 19
 
 
 class WideRows(scipy.sparse.csr_array):
@@ -57,7 +59,27 @@ def distinct(numbers: np.ndarray) -> np.ndarray:
 
 
 def distinct_places(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Sorted, each once; and where each of the given numbers (not negative) stands among them."""
+    """Sorted, each once; and where each of the given numbers (not negative) stands among them.
+
+    In long arrays most repeated numbers are found in a table with one slot for each value of the
+    last bits, and only the rest is sorted.
+    """
+    if len(numbers) < SLOTS // 4:
+        return _sorted_places(numbers)
+    slots = numbers & (SLOTS - 1)
+    table = np.full(SLOTS, -1, dtype=np.int64)
+    table[slots] = numbers
+    rest = np.flatnonzero(table[slots] != numbers)  # another number has their slot
+    used = np.flatnonzero(table >= 0)
+    ordered, found = _sorted_places(np.concatenate([table[used], numbers[rest]]))
+    of_slot = np.empty(SLOTS, dtype=np.int64)
+    of_slot[used] = found[: len(used)]
+    places = of_slot[slots]
+    places[rest] = found[len(used) :]
+    return ordered, places
+
+
+def _sorted_places(numbers):
     order, ordered = in_order(numbers)
     first = np.ones(len(ordered), dtype=bool)
     first[1:] = ordered[1:] != ordered[:-1]
