@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mercer.space.pivots import eliminate, rule
+from mercer.space.pivots import in_order, largest_first, rule
 
 
 def residual_matrix(rng, n=30, r=8):
@@ -57,8 +57,27 @@ def test_random_acceptance_follows_the_residual(rng):
     assert np.mean(np.array(taken) == 2) == pytest.approx(1 - 0.99**2, abs=0.03)
 
 
-def test_eliminate_stops_at_what_is_not_kept():
-    G = np.diag([3.0, 2.0, 1.0])
-    accepted, L = eliminate(G, lambda g, i: g[i] > 1.5, 10, largest_first=True)
-    np.testing.assert_array_equal(accepted, [0, 1])
-    np.testing.assert_allclose(L, np.diag(np.sqrt([3.0, 2.0])))
+@pytest.mark.parametrize("threshold", [1e-9, 0.05, 0.5, 2.0])
+@pytest.mark.parametrize("most", [1, 7, 100])
+def test_largest_first_takes_the_largest_residuals(threshold, most, rng):
+    """Against a plain loop, one pivot at a time."""
+    X = rng.normal(size=(40, 3))
+    G = np.exp(-0.5 * ((X[:, None] - X) ** 2).sum(axis=2))
+    order, L = largest_first(G.copy(), threshold, most)
+    left, expected = G.copy(), []
+    while len(expected) < most and left.diagonal().max() > threshold:
+        i = int(left.diagonal().argmax())
+        expected.append(i)
+        left -= np.outer(left[:, i], left[i]) / left[i, i]
+        left[i, :] = left[:, i] = 0
+    if threshold > 0.01:
+        np.testing.assert_array_equal(order, expected)
+    np.testing.assert_allclose(L @ L.T, G[np.ix_(order, order)], atol=1e-14)
+    np.testing.assert_array_equal(L, np.tril(L))
+    assert len(order) <= most
+
+
+def test_pivots_in_order_are_those_kept():
+    G = np.array([[3.0, 3.0, 0.0], [3.0, 3.1, 0.0], [0.0, 0.0, 1.0]])
+    np.testing.assert_array_equal(in_order(G, lambda g, i: g[i] > 0.5, 10), [0, 2])
+    np.testing.assert_array_equal(in_order(G, lambda g, i: g[i] > 0.5, 1), [0])

@@ -5,15 +5,13 @@ path (no import of any other backend), and operations that the array API leaves 
 solves, in-place functions, scattered writes, free memory) are found here under one name each.
 """
 
-from contextlib import nullcontext
-
 import numpy as np
 import scipy.linalg
 import scipy.sparse
 from array_api_compat import array_namespace, device, is_cupy_array, is_torch_array
 
 from .host_memory import free_host_memory
-from .threads import one_blas_thread
+from .threads import blas_threads_for
 
 __all__ = [
     "as_host",
@@ -43,9 +41,6 @@ __all__ = [
     "solve_triangular",
     "transposed_product",
 ]
-
-# Matrices that one thread factors as fast as several.
-SMALL = 1000
 
 
 def is_numpy(x):
@@ -240,8 +235,7 @@ def cholesky(K):
     """The lower Cholesky factor, or None where K is not positive definite to rounding."""
     if is_numpy(K):
         potrf = scipy.linalg.lapack.get_lapack_funcs("potrf", (K,))
-        # Waking SciPy's threads while NumPy's still spin costs more than they save on small ones.
-        with one_blas_thread() if len(K) <= SMALL else nullcontext():
+        with blas_threads_for(len(K)):
             # K = K', and LAPACK copies faster what is in its own order.
             C, info = potrf(K.T, lower=True, clean=True, overwrite_a=False)
         return C if info == 0 else None

@@ -14,12 +14,15 @@ import _thread
 import os
 import threading
 import weakref
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from typing import Any
 
 import joblib
 from threadpoolctl import ThreadpoolController
+
+# Matrices that one thread factors as fast as several.
+SMALL = 1000
 
 
 @cache
@@ -102,6 +105,14 @@ def one_blas_thread():
         block = None  # a traceback keeps this frame, and would keep the block alive
         _limit.settle()
         raise
+
+
+def blas_threads_for(n: int):
+    """A block for factors of n x n matrices: one BLAS thread for small ones, all for others.
+
+    Waking SciPy's threads while NumPy's still spin costs more than they save on small ones.
+    """
+    return one_blas_thread() if n <= SMALL else nullcontext()
 
 
 def _ended(reference):

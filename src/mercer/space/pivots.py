@@ -6,6 +6,7 @@ block is small, wherever the data live.
 """
 
 import numpy as np
+import scipy.linalg
 
 from ..engine.arrays import evenly
 
@@ -38,7 +39,7 @@ class Greedy:
 
     def accept(self, G, floor, most):
         threshold = max(SHARE * float(G.diagonal().max()), floor)
-        return eliminate(G, lambda g, i: threshold < g[i], most, largest_first=True)
+        return largest_first(G, threshold, most)
 
 
 class Random:
@@ -63,8 +64,9 @@ class Random:
         draws = self.rng.random(len(G))
         # A proposal was drawn by its residual before the block; it stays with the share that is
         # left after the accepted ones.
-        drawn, _ = eliminate(G, lambda g, i: draws[i] * before[i] < g[i] and g[i] > floor, most)
-        order, L = _largest_first(G[np.ix_(drawn, drawn)], floor, most)
+        drawn = in_order(G, lambda g, i: draws[i] * before[i] < g[i] and g[i] > floor, most)
+        # The order within a block is free, and this one is stable.
+        order, L = largest_first(G[np.ix_(drawn, drawn)], floor, most)
         return drawn[order], L
 
 
@@ -91,7 +93,7 @@ class Uniform:
         return chosen
 
     def accept(self, G, floor, most):
-        return _largest_first(G, floor, most)
+        return largest_first(G, floor, most)
 
 
 def rule(name, rng):
@@ -100,36 +102,32 @@ def rule(name, rng):
     return Random(rng) if name == "random" else Uniform(rng)
 
 
-def _largest_first(G, floor, most):
-    """The order within a block is free, and this one is stable."""
-    return eliminate(G, lambda g, i: g[i] > floor, most, largest_first=True)
+def largest_first(G, threshold, most):
+    """Cholesky on G, the largest residual first while it is above the threshold.
 
-
-def eliminate(G, keeps, most, largest_first=False):
-    """Cholesky on G taking the pivots that `keeps` accepts; their positions and their factor.
-
-    Returns (accepted, L) with L lower triangular, L L' = G[accepted, accepted].
+    Returns (order, L) with L lower triangular, L L' = G[order, order].
     """
-    G = np.array(G, dtype=np.float64)
-    m = len(G)
+    if G.diagonal().max(initial=0) <= threshold:  # LAPACK takes the first pivot without a look
+        return np.empty(0, dtype=int), np.empty((0, 0))
+    A, order, rank, _ = scipy.linalg.lapack.dpstrf(G, tol=threshold, lower=1)
+    rank = min(rank, most)
+    return order[:rank] - 1, np.tril(A[:rank, :rank])
+
+
+def in_order(G, keeps, most):
+    """The pivots that `keeps(residuals, i)` accepts when they are asked one after the other."""
     residual = G.diagonal().copy()
-    L = np.zeros((m, m))
+    L = np.zeros_like(G)
     accepted: list[int] = []
-    waiting = list(range(m))
-    while waiting and len(accepted) < most:
-        i = max(waiting, key=lambda j: residual[j]) if largest_first else waiting[0]
-        waiting.remove(i)
-        if not keeps(residual, i):
-            if largest_first:
-                break
-            continue
-        q = len(accepted)
-        column = (G[:, i] - L[:, :q] @ L[i, :q]) / np.sqrt(residual[i])
-        L[:, q] = column
-        residual -= column * column
-        accepted.append(i)
-    order = np.array(accepted, dtype=int)
-    return order, np.tril(L[order][:, : len(order)])
+    for i in range(len(G)):
+        if len(accepted) == most:
+            break
+        if keeps(residual, i):
+            q = len(accepted)
+            L[:, q] = (G[:, i] - L[:, :q] @ L[i, :q]) / np.sqrt(residual[i])
+            residual -= L[:, q] ** 2
+            accepted.append(i)
+    return np.array(accepted, dtype=int)
 
 
 def _first_occurrences(chosen):

@@ -9,7 +9,8 @@ import numpy as np
 import scipy.linalg
 
 from ..engine import tiles
-from ..engine.arrays import as_numpy, cholesky, eps_of, namespace, on_device_of
+from ..engine.arrays import as_numpy, cholesky, eps_of, evenly, namespace, on_device_of
+from ..engine.threads import blas_threads_for
 from ..kernels.points import take
 from .landmarks import Landmarks
 
@@ -24,35 +25,44 @@ LOOKED_AT = 64
 
 def refactorized(kernel, X, part, lengths, eps=None):
     """The factor of the landmarks that `part` chose among X, and how much the two disagree."""
-    xp, indices = namespace(lengths), part.indices
+    indices = part.indices
     if len(indices) == 0:
         return Landmarks(kernel, kernel.landmarks(X, indices), part.F[:0, :], indices, eps), 0.0
+    with blas_threads_for(len(indices)):
+        return _refactorized(kernel, X, part, lengths, eps)
+
+
+def _refactorized(kernel, X, part, lengths, eps):
+    xp, indices = namespace(lengths), part.indices
     S, l = kernel.landmarks(X, indices), take(lengths, indices)
     K = normalised_matrix(kernel, S, take(X, indices), l)
     C = cholesky(K)
-    found = xp.tril(take(part.F, indices) / l[:, None])
     if C is None and part.ordered:
         # Singular to rounding: the factor that chose the pivots is what there is.
-        C = found
+        C = xp.tril(take(part.F, indices) / l[:, None])
     if C is None or not (part.ordered or is_stable(C)):
         order, C = pivoted(K)
         indices, l = indices[order], take(l, order)
         return Landmarks(kernel, kernel.landmarks(X, indices), C * l[:, None], indices, eps), 0.0
     factor = Landmarks(kernel, S, C * l[:, None], indices, eps)
-    return factor, 0.0 if part.ordered else _disagreement(found, C, K) / (8 * factor.roundoff())
+    if part.ordered:
+        return factor, 0.0
+    return factor, _disagreement(part.F, indices, l, C, K) / (8 * factor.roundoff())
 
 
-def _disagreement(found, C, K):
-    """How far the inner products of two factors of K are from it.
+def _disagreement(F, indices, lengths, C, K):
+    """How far the inner products of two factors of K, C and the rows of F, are from it.
 
-    Looked at for the landmarks with the smallest pivots, where rounding shows. (8 eta is what the
-    certificate allows between landmarks.)
+    Looked at for the landmarks with the smallest pivots, where rounding shows, and for others
+    spread over all. (8 eta is what the certificate allows between landmarks.)
     """
     xp = namespace(C)
     pivots = as_numpy(xp.linalg.diagonal(C))
-    some = np.argsort(pivots, kind="stable")[:LOOKED_AT]
-    columns = on_device_of(some, C, dtype=xp.int64)
-    difference = found @ take(C, some).T - xp.take(K, columns, axis=1)
+    small = np.argsort(pivots, kind="stable")[:LOOKED_AT]
+    some = np.union1d(small, evenly(len(pivots), 4 * LOOKED_AT))
+    found = take(F, indices[some]) / take(lengths, some)[:, None]
+    columns = on_device_of(small, C, dtype=xp.int64)
+    difference = found @ take(C, small).T - xp.take(take(K, some), columns, axis=1)
     return float(xp.max(xp.abs(difference)))
 
 
@@ -71,11 +81,13 @@ def is_stable(C):
     Row j of C^-1, times its pivot, is (-a, 1): the weights of the earlier landmarks in what
     landmark j adds. An error in their kernel values enters with the sum of |a|.
     """
-    C = as_numpy(C).astype(np.float64)
-    pivots = C.diagonal()
+    C = np.ascontiguousarray(as_numpy(C), dtype=np.float64)
     trtri = scipy.linalg.lapack.get_lapack_funcs("trtri", (C,))
-    inverse, info = trtri(C, lower=1)
-    return info == 0 and bool((np.abs(np.tril(inverse)).sum(axis=1) * pivots).max() <= MOST_GROWTH)
+    inverse, info = trtri(C.T, lower=0)  # transposed: LAPACK's order, so that nothing is reordered
+    if info:
+        return False
+    np.abs(inverse, out=inverse)
+    return bool((inverse.sum(axis=0) * C.diagonal()).max() <= MOST_GROWTH)
 
 
 def pivoted(K):
