@@ -4,15 +4,8 @@ from importlib import import_module as _import_module
 from importlib.metadata import version as _version
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from .estimators.discriminant import KernelDiscriminant
 from .estimators.kernel_map import KernelMap
 from .estimators.kernelized import Kernelized
-from .estimators.mds import ClassicalMDS
-from .estimators.pca import KernelPCA
-from .estimators.pca_l1 import KernelPCAL1
-from .estimators.preimage import preimage
-from .estimators.ridge import KernelRidge
-from .estimators.ridge_cv import KernelRidgeCV
 from .expansion import RKHSFunction
 from .kernels import (
     RBF,
@@ -53,7 +46,14 @@ from .rows.streamed import Chunks
 
 if _TYPE_CHECKING:
     from .estimators.classifier import KernelClassifier
+    from .estimators.discriminant import KernelDiscriminant
+    from .estimators.mds import ClassicalMDS
+    from .estimators.pca import KernelPCA
+    from .estimators.pca_l1 import KernelPCAL1
+    from .estimators.preimage import preimage
     from .estimators.regressor import KernelRegressor
+    from .estimators.ridge import KernelRidge
+    from .estimators.ridge_cv import KernelRidgeCV
     from .estimators.table import TableEncoder
     from .explore.compare import KernelComparison, compare_kernels
     from .explore.plots import FeatureSpaceDisplay, GramDisplay, ResidualDisplay, SpectrumDisplay
@@ -68,8 +68,16 @@ if _TYPE_CHECKING:
 
 __version__ = _version("mercer")
 
-# Learning, comparing, drawing and exporting load much of scikit-learn: imported when first used.
+# Kernels and their maps are imported at once, each method when it is first used: learning,
+# comparing, drawing and exporting load much of scikit-learn.
 _WHERE = {
+    "ClassicalMDS": "estimators.mds",
+    "KernelDiscriminant": "estimators.discriminant",
+    "KernelPCA": "estimators.pca",
+    "KernelPCAL1": "estimators.pca_l1",
+    "KernelRidge": "estimators.ridge",
+    "KernelRidgeCV": "estimators.ridge_cv",
+    "preimage": "estimators.preimage",
     "KernelClassifier": "estimators.classifier",
     "KernelRegressor": "estimators.regressor",
     "LearnedKernel": "learn",
