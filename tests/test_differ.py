@@ -55,6 +55,16 @@ def test_files_that_do_not(run, files):
     assert not (files / "differ.html").exists()
 
 
+def test_separator_and_encoding_of_both_files(run, files):
+    for name in ("old", "new"):
+        text = (files / f"{name}.csv").read_text().replace(",", "|").replace("Rome", "Zürich")
+        (files / f"{name}.csv").write_bytes(text.encode("latin-1"))
+    options = ("--sep", "|", "--encoding", "latin-1", "--no-page", "--json", *FEW)
+    code, out, _ = run("old.csv", "new.csv", *options)
+    assert code == 1
+    assert set(json.loads(out)["columns"]) == {"age", "income", "town"}
+
+
 def test_for_scripts(run, files):
     code, out, err = run("old.csv", "new.csv", "--json", "--no-page", "--ignore", "town", *FEW)
     assert code == 1

@@ -130,4 +130,11 @@ def test_a_column_that_is_the_target_is_asked_about(houses, capsys):
 
 def test_boosting_is_not_compared_on_very_many_classes(rng):
     y = np.repeat([f"c{i}" for i in range(40)], 3)
-    assert boosting(rng.normal(size=(120, 2)), y, "classification") is None
+    assert boosting(rng.normal(size=(120, 2)), y, "classification")[0] is None
+
+
+def test_boosting_says_how_many_folds_the_rows_allowed(rng):
+    Z = rng.normal(size=(40, 2))
+    assert boosting(Z, rng.normal(size=40), "regression")[1] == 5
+    assert boosting(Z[:3], np.array([1.0, 2.0, 4.0]), "regression")[1] == 3
+    assert boosting(Z, np.arange(40) % 13, "classification")[1] == 3

@@ -12,7 +12,7 @@ from ..kernels.texts import listed
 from ..statistics.two_sample import two_sample_test
 from . import files, output
 from .errors import BadInput
-from .options import Json
+from .options import Encoding, Json, Sep
 from .tables import read_table
 
 EPILOG = (
@@ -42,13 +42,15 @@ def differ(
         "differ.html"
     ),
     no_page: Annotated[bool, typer.Option("--no-page", help="Write no page.")] = False,
+    sep: Sep = None,
+    encoding: Encoding = None,
     json: Json = False,
 ):
     """Test whether two tables differ, and show the columns and rows in which they do."""
     page = None if no_page else page
     if page is not None:
         files.check_folder(page)
-    frames, notes = _read(old, new, ignore or [])
+    frames, notes = _read(old, new, ignore or [], sep, encoding)
     with output.progress(json) as callback:
         callback(0, 1, "comparing")
         result: Any = two_sample_test(
@@ -72,10 +74,10 @@ def differ(
     raise typer.Exit(1 if result.differs else 0)
 
 
-def _read(old, new, ignore):
+def _read(old, new, ignore, sep, encoding):
     frames, notes = [], []
     for path in (old, new):
-        frame, read = read_table(path)
+        frame, read = read_table(path, sep=sep, encoding=encoding)
         unknown = [name for name in ignore if name not in frame.columns]
         if unknown:
             raise BadInput(f"{path.name} has no column {unknown[0]!r} to ignore.")

@@ -217,28 +217,32 @@ def _facts(made, X, y, task, compare):
         facts["mean_only"] = float(np.unique(y, return_counts=True)[1].max() / len(y))
         facts["calibration_error"] = made.calibration_error_
     if compare:
-        facts["boosting"] = boosting(made.encoder_.transform(X), y, task)
+        score, folds = boosting(made.encoder_.transform(X), y, task)
+        facts |= {"boosting": score, "boosting_folds": folds}
     return facts
 
 
 def boosting(Z, y, task):
-    """Gradient boosting with its defaults, by 5-fold cross-validation on at most COMPARED rows."""
+    """Gradient boosting with its defaults, cross-validated on at most COMPARED rows.
+
+    Returns the score and the number of folds: 5, or as many as the rows of each class allow.
+    """
     some = np.sort(np.random.default_rng(0).permutation(len(y))[:COMPARED])
     Z, y = Z[some], y[some]
     folds = min(5, len(y))
     if folds < 2:
-        return None
+        return None, folds
     if task == "regression":
         splits = KFold(folds, shuffle=True, random_state=0)
         p = cross_val_predict(HistGradientBoostingRegressor(random_state=0), Z, y, cv=splits)
-        return float(np.sqrt(np.mean((p - y) ** 2)))
+        return float(np.sqrt(np.mean((p - y) ** 2))), folds
     counts = np.unique(y, return_counts=True)[1]
     folds = min(folds, int(counts.min()))
     if folds < 2 or len(counts) > COMPARED_CLASSES:
-        return None
+        return None, folds
     splits = StratifiedKFold(folds, shuffle=True, random_state=0)
     p = cross_val_predict(HistGradientBoostingClassifier(random_state=0), Z, y, cv=splits)
-    return float(np.mean(p == y))
+    return float(np.mean(p == y)), folds
 
 
 def _print(facts, made, file, plain):
@@ -252,7 +256,8 @@ def _print(facts, made, file, plain):
         f"(95 % interval {low:.4g} to {high:.4g}; {facts['validation']})."
     )
     if facts.get("boosting") is not None:
-        say(f"  gradient boosting, 5 folds: {facts['boosting']:.4g}")
+        folds = facts["boosting_folds"]
+        say(f"  gradient boosting, {folds} folds: {facts['boosting']:.4g}")
     say(f"  predicting the {constant}: {facts['mean_only']:.4g}")
     if "calibration_error" in facts:
         say(f"  calibration error of the probabilities: {facts['calibration_error']:.3f}")
