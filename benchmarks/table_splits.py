@@ -172,8 +172,9 @@ def coverage(found):
     for name in dict.fromkeys(n for n, _, _ in found):
         shares = [r["covered"] for (n, _, _), r in found.items() if n == name and "covered" in r]
         if shares:
-            error = np.std(shares, ddof=1) / len(shares) ** 0.5 if len(shares) > 1 else np.nan
-            share = f"{np.mean(shares):.1%} ± {error:.1%}"
+            share = f"{np.mean(shares):.1%}"
+            if len(shares) > 1:
+                share += f" ± {np.std(shares, ddof=1) / len(shares) ** 0.5:.1%}"
             yield f"{name}: 90 % intervals hold {share} of the test rows"
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer import RBF, Matern
+from mercer import RBF, KernelRegressor, Matern
 from mercer.learn.landmark_model import LandmarkModel
 from mercer.learn.last_fit import last_fit
 from mercer.learn.observations import Observations
@@ -59,3 +59,35 @@ def test_variance_is_that_of_a_gaussian_process_with_unknown_mean(rng):
     expected = plain + (1 - u @ k) ** 2 / u.sum()
     assert_allclose(model.variance(Z)[:2], expected[:2], rtol=0.05)
     assert model.variance(Z)[2] > 0.9
+
+
+@pytest.mark.parametrize("n_landmarks", [2, 20, 39, 40])
+def test_rows_that_are_landmarks_are_left_out_as_landmarks(rng, n_landmarks):
+    """Against ridge on the other rows, by the coordinates of the other landmarks."""
+    X, T = rng.normal(size=(40, 2)), rng.normal(size=(40, 2))
+    kernel, alpha, rows = RBF(0.5), 0.02, Observations.of(X, T)
+    model = LandmarkModel.fit(kernel, rows, alpha, rng, n_landmarks)
+    errors, _, variances = model.left_out(rows, np.arange(40))
+    for j in range(40):
+        kept, S = np.delete(np.arange(40), j), X[model.indices[model.indices != j]]
+        C = np.linalg.cholesky(kernel(S) + 1e-14 * np.eye(len(S)))
+        F, f = np.linalg.solve(C, kernel(S, X[kept])).T, np.linalg.solve(C, kernel(S, X[[j]]))[:, 0]
+        M = (F - F.mean(axis=0)).T @ (F - F.mean(axis=0)) + alpha * np.eye(len(S))
+        w = np.linalg.solve(M, (F - F.mean(axis=0)).T @ T[kept])
+        f_centred = f - F.mean(axis=0)
+        assert_allclose(
+            errors[j], T[j] - f_centred @ w - T[kept].mean(axis=0), rtol=1e-5, atol=1e-6
+        )
+        open_part = f_centred @ np.linalg.solve(M, f_centred)
+        expected = 1 - f @ f + alpha * (1 + open_part + 1 / 39)
+        assert_allclose(variances[j], expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("max_landmarks", [150, 600, 1200])
+def test_intervals_hold_their_share_however_many_rows_are_landmarks(rng, max_landmarks):
+    X, Z = rng.normal(size=(1200, 3)), rng.normal(size=(2000, 3))
+    y, truth = (np.sin(2 * A).sum(axis=1) for A in (X, Z))
+    options = {"kernel": RBF(), "metric": None, "solver": "direct", "random_state": 0}
+    model = KernelRegressor(max_landmarks=max_landmarks, **options).fit(X, y)
+    value, std = model.predict(Z, return_std=True)
+    assert np.mean(np.abs(value - truth) <= 1.645 * std) == pytest.approx(0.9, abs=0.03)

@@ -132,7 +132,7 @@ class LearnedModel(BaseEstimator):
         self.uncertainty_ = uncertainty.first(landmarks)
         self._offset, self._scale = targets.offset, targets.scale
         judged = rows.some(fit.judged)
-        _, _, variances = self.uncertainty_.left_out(judged)
+        _, _, variances = self.uncertainty_.left_out(judged, fit.judged)
         which, place, weights = rows.given_rows(fit.judged)
         T = targets.columns[which]
         self.left_out_ = used[which]

@@ -7,9 +7,11 @@ import numpy as np
 
 from ..engine import tiles
 from ..engine.arrays import (
+    as_numpy,
     gram,
     namespace,
     put,
+    put_rows,
     row_norms,
     solve_triangular,
     transposed_product,
@@ -26,7 +28,10 @@ PANEL_VALUES = 1 << 23
 
 @dataclass
 class LandmarkModel:
-    """Ridge on coordinates phi(z) = C^-1 k(S, z), fitted in one pass over panels of rows."""
+    """Ridge on coordinates phi(z) = C^-1 k(S, z), fitted in one pass over panels of rows.
+
+    indices : which of the rows are the landmarks S
+    """
 
     kernel: Kernel
     S: Any
@@ -37,6 +42,7 @@ class LandmarkModel:
     w: Any
     alpha: float
     n: int
+    indices: np.ndarray | None = None
 
     @classmethod
     def fit(
@@ -52,7 +58,8 @@ class LandmarkModel:
         """Some rows at random, in random order, are the landmarks; all rows are fitted."""
         X, T, weights = rows.X, rows.T, rows.weights
         xp, n = namespace(X), rows.n
-        S = take(X, rng.permutation(n)[:n_landmarks])
+        indices = rng.permutation(n)[:n_landmarks]
+        S = take(X, indices)
         C = factor(tiles.evaluate(kernel, S))
         second: Any = 0.0
         cross: Any = 0.0
@@ -78,19 +85,19 @@ class LandmarkModel:
         index = np.arange(S.shape[0])
         L = factor(put(second, index, index, xp.linalg.diagonal(second) + alpha))
         w = solve_triangular(L, solve_triangular(L, cross), transpose=True)
-        return cls(kernel, S, C, mean, offset, L, w, alpha, n)
+        return cls(kernel, S, C, mean, offset, L, w, alpha, n, indices)
 
     @classmethod
     def of_path(
-        cls, kernel: Kernel, S: Any, C: Any, path: RidgePath, alpha: float
+        cls, kernel: Kernel, X: Any, indices: np.ndarray, C: Any, path: RidgePath, alpha: float
     ) -> "LandmarkModel":
         """From ridge on the coordinates of all rows, which is known for every penalty."""
         second = path.V @ (path.values[:, None] * path.V.T)
-        index = np.arange(S.shape[0])
+        S, index = take(X, indices), np.arange(len(indices))
         own = namespace(second).linalg.diagonal(second)
         L = factor(put(second, index, index, own + alpha))
         w, _ = path.coefficients(alpha)
-        return cls(kernel, S, C, path.mean, path.offset, L, w, alpha, path.n)
+        return cls(kernel, S, C, path.mean, path.offset, L, w, alpha, path.n, indices)
 
     def first(self, n_landmarks: int) -> "LandmarkModel":
         """The same ridge on the first landmarks only: leading blocks of both factors."""
@@ -101,7 +108,8 @@ class LandmarkModel:
         cross = (self.L @ (self.L.T @ self.w))[:m, :]
         w = solve_triangular(L, solve_triangular(L, cross), transpose=True)
         S, mean = self.S[:m, :] + 0.0, self.mean[:m] + 0.0
-        return replace(self, S=S, C=C, mean=mean, L=L, w=w)
+        indices = None if self.indices is None else self.indices[:m]
+        return replace(self, S=S, C=C, mean=mean, L=L, w=w, indices=indices)
 
     def coordinates(self, Z):
         return solve_triangular(self.C, tiles.evaluate(self.kernel, Z, self.S).T).T
@@ -111,19 +119,56 @@ class LandmarkModel:
         unseen, open_part, _ = self._parts(Z)
         return unseen + self.alpha * (1 + open_part + 1 / self.n)
 
-    def left_out(self, rows: Observations) -> tuple[Any, Any, Any]:
+    def left_out(self, rows: Observations, which: np.ndarray) -> tuple[Any, Any, Any]:
         """(errors, 1 - leverages, variances) of training rows, predicted without one observation.
 
-        The variance is that of a new observation of weight one.
+        `which` are the numbers of these rows: where one is a landmark, it is left out as a landmark
+        too. The variance is that of a new observation of weight one.
         """
-        xp, Z = namespace(rows.X), rows.X
-        removed = left_weight(rows)
-        unseen, open_part, F = self._parts(Z)
+        xp = namespace(rows.X)
+        unseen, open_part, F = self._parts(rows.X)
+        F = F - self.mean
+        answers = xp.concat([unseen[:, None], open_part[:, None], F @ self.w + self.offset], axis=1)
+        places, landmarks = self._landmarks_among(rows, which)
+        if len(places):
+            others = self._without(landmarks, take(answers, places), take(F, places))
+            answers = put_rows(answers, places, others)
+        unseen, open_part, fitted = answers[:, 0], answers[:, 1], answers[:, 2:]
         leverage = open_part + 1 / self.n
-        left = 1 - removed * leverage
+        left = 1 - left_weight(rows) * leverage
         left = xp.where(left > 1e-6, left, xp.full_like(left, 1e-6))
-        fitted = (F - self.mean) @ self.w + self.offset
         return (rows.T - fitted) / left[:, None], left, unseen + self.alpha * (1 + leverage / left)
+
+    def _landmarks_among(self, rows, which):
+        """(places, landmarks): rows that are landmarks and have no copies, which would stay."""
+        number = np.full(self.n, -1)
+        if self.indices is not None:
+            number[self.indices] = np.arange(len(self.indices))
+        number = number[which]
+        if rows.share is not None:
+            number[as_numpy(rows.share) < 1] = -1
+        places = np.flatnonzero(number >= 0)
+        return places, number[places]
+
+    def _without(self, landmarks, answers, F):
+        """Unseen part, open part and fitted value of landmarks by all other landmarks.
+
+        u = C^-1 e_j / |C^-1 e_j| is the direction that the others do not span: they miss
+        1 / |C^-1 e_j|^2 of k(s_j, s_j). With M = L L', leaving the coordinate along u out takes
+        (u' M^-1 f)^2 / u' M^-1 u from f' M^-1 f, and (u' M^-1 f) (u' w) / u' M^-1 u from f' w.
+        """
+        xp = namespace(F)
+        q = len(landmarks)
+        E = put(xp.zeros_like(F.T), landmarks, np.arange(q), xp.ones_like(F[:, 0]))
+        U = solve_triangular(self.C, E)
+        squares = row_norms(U.T, xp)
+        U = U / xp.sqrt(squares)[None, :]
+        A, B = solve_triangular(self.L, U), solve_triangular(self.L, F.T)
+        across, along = xp.sum(A * B, axis=0), row_norms(A.T, xp)
+        open_part = answers[:, 1] - across**2 / along
+        open_part = xp.where(open_part > 0, open_part, xp.zeros_like(open_part))
+        fitted = answers[:, 2:] - (across / along)[:, None] * (U.T @ self.w)
+        return xp.concat([(1 / squares)[:, None], open_part[:, None], fitted], axis=1)
 
     def _parts(self, Z):
         xp = namespace(Z)

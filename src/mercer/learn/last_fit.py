@@ -105,7 +105,7 @@ def _through_landmarks(kernel, rows, alpha, judged, rng, limit, verbose):
     """The same ridge restricted to functions of landmarks, from sums over panels of rows."""
     m = landmarks_within(rows.n, limit)
     model = LandmarkModel.fit(kernel, rows, alpha, rng, m, verbose=verbose)
-    residuals, left, _ = model.left_out(rows.some(judged))
+    residuals, left, _ = model.left_out(rows.some(judged), judged)
     a = solve_triangular(model.C, model.w, transpose=True)
     intercept = model.offset - model.mean @ model.w
     return LastFit(

@@ -16,7 +16,6 @@ from ..engine.arrays import as_numpy
 from ..engine.memory import coordinates, matrix
 from ..engine.products import Product, exact_product
 from ..kernels import Kernel
-from ..kernels.points import take
 from ..solve.preconditioner import centred
 from ..solve.quick import may_be_quick, solved_quickly
 from ..solve.ridge_path import RidgePath
@@ -77,7 +76,7 @@ def quick_fit(
     coef = solution.coef
     left = unexplained(path, missed, alpha, product, rng)[judged]
     uncertainty = LandmarkModel.of_path(
-        kernel, take(rows.X, found.factor.indices), found.factor.C, path, alpha
+        kernel, rows.X, found.factor.indices, found.factor.C, path, alpha
     )
     # Centred, f differs from the exact solution by sqrt of the centred k(z, z) times the error:
     # at most sqrt k(z, z), and the norm of the mean.
