@@ -157,7 +157,7 @@ def summary(found, name):
         against = ""
         if contender != "mercer" and len(paired) > 1:
             against = f"{paired.mean():+.4f} ± {paired.std(ddof=1) / len(paired) ** 0.5:.4f}"
-        yield f"| {name} ({len(runs)} splits) | {contender} | {mean:.4f} | {against} | {cpu:.1f} |"
+        yield f"| {name} ({len(runs)} split{'s' * (len(runs) > 1)}) | {contender} | {mean:.4f} | {against} | {cpu:.1f} |"
 
 
 def table(found):
