@@ -157,7 +157,8 @@ def summary(found, name):
         against = ""
         if contender != "mercer" and len(paired) > 1:
             against = f"{paired.mean():+.4f} ± {paired.std(ddof=1) / len(paired) ** 0.5:.4f}"
-        yield f"| {name} ({len(runs)} split{'s' * (len(runs) > 1)}) | {contender} | {mean:.4f} | {against} | {cpu:.1f} |"
+        splits = f"{len(runs)} splits" if len(runs) > 1 else "1 split"
+        yield f"| {name} ({splits}) | {contender} | {mean:.4f} | {against} | {cpu:.1f} |"
 
 
 def table(found):
