@@ -159,7 +159,7 @@ class TravelsAsNumPy:
 
 def evenly(n, most):
     """Positions among n, evenly spaced from the first to the last: all, or `most` of them."""
-    return np.linspace(0, n - 1, min(n, most)).astype(int)
+    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(int))
 
 
 def rows_of(X, a, b):

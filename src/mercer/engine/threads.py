@@ -107,12 +107,13 @@ def one_blas_thread():
         raise
 
 
-def blas_threads_for(n: int):
-    """A block for factors of n x n matrices: one BLAS thread for small ones, all for others.
+def blas_threads_for(n: int, small: int = SMALL):
+    """A block for work on n x n matrices: one BLAS thread up to a small size, all above it.
 
-    Waking SciPy's threads while NumPy's still spin costs more than they save on small ones.
+    In small products threads wait for each other longer than they work, and waking SciPy's threads
+    while NumPy's still spin costs more than they save.
     """
-    return one_blas_thread() if n <= SMALL else nullcontext()
+    return one_blas_thread() if n <= small else nullcontext()
 
 
 def _ended(reference):

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..engine.arrays import is_array, is_numpy
+from ..engine.arrays import evenly, is_array, is_numpy
 from ..engine.memory import budget, readable
 from ..kernels import points as pts
 from ..solve.quick import QUICK_TOL
@@ -101,7 +101,7 @@ def _seconds(form, kernel, points):
     if form != "primal":
         direct = n**3 / 3 * OPERATION + VALUE * n**2 / 2
         return min(direct, PAIR * n**2)
-    spread = np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(int))
+    spread = evenly(n, SAMPLE)
     rank = factorize(kernel, pts.take(points, spread)).factor.rank
     rank *= 2 if 2 * rank > len(spread) else 1  # more rows have a larger rank
     return n * (2 * VALUE * rank + 2 * OPERATION * rank**2)

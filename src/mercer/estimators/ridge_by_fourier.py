@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..engine import tiles
-from ..engine.arrays import as_numpy, on_device_of
+from ..engine.arrays import as_numpy, evenly, on_device_of
 from ..engine.nufft import FINEST
 from ..feature_map import FeatureMap
 from ..kernels import points as pts
@@ -167,7 +167,7 @@ class DualSystem:
 def _checked(kernel, points, T, alphas, weights, a) -> Any:
     """The largest residual at some rows, with kernel values instead of coordinates."""
     n = points.shape[0]
-    some = np.unique(np.linspace(0, n - 1, min(n, CHECKED)).astype(int))
+    some = evenly(n, CHECKED)
     W = on_device_of(a, double_like(points))
     K_a = tiles.multiply(kernel, pts.take(points, some), kernel.landmarks(points), W)
     noise = np.asarray(alphas) / (1.0 if weights is None else weights[some, None])

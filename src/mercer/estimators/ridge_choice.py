@@ -1,8 +1,6 @@
 """Which form of ridge regression costs least, and which forms an input cannot have."""
 
-import numpy as np
-
-from ..engine.arrays import namespace
+from ..engine.arrays import evenly, namespace
 from ..engine.memory import budget, matrix
 from ..kernels import points as pts
 from ..rows.gather import in_pieces
@@ -51,7 +49,7 @@ def cheapest_form(kernel, points, smallest_alpha, matrices):
     alpha = smallest_alpha()
     if fits and 0 < alpha < SMALL_ALPHA * trace:
         return "dual"
-    spread = np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(int))
+    spread = evenly(n, SAMPLE)
     rank = factorize(kernel, pts.take(points, spread)).factor.rank
     if rank < len(spread):
         return "primal"

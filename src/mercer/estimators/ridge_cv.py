@@ -5,7 +5,7 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..engine.arrays import eigh, namespace, on_device_of
+from ..engine.arrays import eigh, evenly, namespace, on_device_of
 from ..engine.memory import MemoryLimitError, budget, coordinates
 from ..kernels import points as pts
 from ..kernels.adapters import KernelLike
@@ -125,7 +125,7 @@ class KernelRidgeCV(RidgeModel):
     def _alphas_of_sample(self, kernel, points, T, weights):
         """On as many rows as their kernel matrix is quickly decomposed, spread over all."""
         kept = np.arange(len(T)) if weights is None else np.flatnonzero(weights > 0)
-        spread = np.linspace(0, len(kept) - 1, min(len(kept), ROWS_FOR_ALPHA)).astype(int)
+        spread = evenly(len(kept), ROWS_FOR_ALPHA)
         some = kept[np.unique(spread)]
         rows = pts.take(points, some)
         K = kernel.against(kernel.landmarks(points, some))(rows)

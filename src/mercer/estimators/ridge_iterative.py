@@ -10,6 +10,7 @@ from ..engine import tiles
 from ..engine.arrays import (
     as_numpy,
     cholesky,
+    evenly,
     namespace,
     on_device_of,
     row_norms,
@@ -117,7 +118,7 @@ def exact_variance(options, kernel, S, Z, diagonal, alpha, weights=None):
 
 def upper_variance(kernel, S, Z, diagonal, alpha, weights=None):
     """At least that: the variance given some of the rows, which know less than all of them."""
-    some = np.unique(np.linspace(0, S.shape[0] - 1, min(S.shape[0], WITNESSES)).astype(int))
+    some = evenly(S.shape[0], WITNESSES)
     witnesses = pts.take(S, some)
     K = tiles.evaluate(kernel, witnesses)
     noise = alpha * (np.ones(len(some)) if weights is None else 1 / as_numpy(weights)[some])

@@ -14,6 +14,7 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 from sklearn.preprocessing import OneHotEncoder
 
+from ..engine.arrays import evenly
 from .written_values import as_dates, as_numbers, as_texts, is_missing
 
 DAY = 86400.0
@@ -295,7 +296,7 @@ class Texts(BaseEstimator):
 
     def fit(self, values, name):
         texts = _plain_texts(values)
-        some = np.unique(np.linspace(0, len(texts) - 1, min(len(texts), FITTED_TEXTS)).astype(int))
+        some = evenly(len(texts), FITTED_TEXTS)
         counts = ngram_counts([texts[i] for i in some])
         self.weights_ = TfidfTransformer(sublinear_tf=True).fit(counts)
         weighted = self.weights_.transform(counts)

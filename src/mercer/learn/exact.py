@@ -13,6 +13,7 @@ import numpy as np
 from ..engine.arrays import (
     as_numpy,
     cholesky,
+    evenly,
     is_numpy,
     namespace,
     on_device_of,
@@ -38,7 +39,7 @@ def best_penalty(K: Any, rows: Observations, alpha: float) -> tuple[float, np.nd
     """
     xp, n = namespace(K), rows.n
     least = float(xp.finfo(K.dtype).eps) * float(xp.sum(xp.linalg.diagonal(K)))
-    judged = np.unique(np.linspace(0, n - 1, min(n, JUDGED_ROWS)).astype(int))
+    judged = evenly(n, JUDGED_ROWS)
     weights = np.ones(n) if rows.weights is None else as_numpy(rows.weights)
     spread = np.zeros(n) if rows.spread is None else as_numpy(rows.spread)
     weights, spread = weights[judged], spread[judged]

@@ -1,7 +1,6 @@
 """learn_kernel: metric, lengths and penalty of a kernel from data (MATH.md section 9)."""
 
 import math
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +16,7 @@ from ..engine.arrays import (
     row_norms,
     solve_triangular,
 )
-from ..engine.threads import one_blas_thread
+from ..engine.threads import blas_threads_for
 from ..kernels import Kernel, Linear, Projected
 from ..kernels.points import as_vectors, column_names, take
 from ..solve.ridge_path import RidgePath
@@ -334,7 +333,7 @@ class _Search:
                 landmarks = last[1]  # more would not change anything
                 if rows == last[0]:
                     continue
-            with one_blas_thread() if landmarks <= FEW_LANDMARKS else nullcontext():
+            with blas_threads_for(landmarks, FEW_LANDMARKS):
                 stage = self._stage(rows, landmarks)
                 before = best
                 if before is None:

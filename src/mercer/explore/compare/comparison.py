@@ -1,7 +1,6 @@
 """compare_kernels: the work from data to a KernelComparison."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +11,7 @@ from tqdm import tqdm
 
 from ...engine.arrays import as_numpy
 from ...engine.checks import is_integer
-from ...engine.threads import one_blas_thread
+from ...engine.threads import blas_threads_for
 from ...estimators.table import TableEncoder
 from ...kernels import RBF, Cosine, Kernel, Laplacian, Linear, Polynomial, as_kernel
 from ...kernels.points import is_frame, n_points
@@ -151,8 +150,7 @@ def compare_kernels(
         sample.notes.append(f"Spectra are those of {SPECTRUM_ROWS} of the points.")
     work = _Work(sample, names, n_neighbors, bool(tune), random_state)
     steps = _Progress(len(by_name) * (1 + len(sample.folds) + len(names)), verbose, callback)
-    # In small matrix products threads of BLAS wait for each other longer than they work.
-    with steps, one_blas_thread() if len(sample) <= FEW_ROWS else nullcontext():
+    with steps, blas_threads_for(len(sample), FEW_ROWS):
         spaces = [work.space(name, kernel, steps) for name, kernel in by_name.items()]
         ordinary: list[Baseline] = []
         if sample.folds and baselines:
