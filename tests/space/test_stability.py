@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from mercer import RBF, Chunks, KernelMap
-from mercer.space.cholesky import factorize
+from mercer.space.cholesky import MOST_DISAGREEMENT, factorize
 from mercer.space.partial import partial_cholesky
-from mercer.space.refactor import is_stable, pivoted
+from mercer.space.refactor import is_stable, pivoted, refactorized
 
 
 def plane(seed, n=500, m=150):
@@ -99,3 +99,23 @@ def test_a_stable_order_is_recognised():
     order, C = pivoted(K[::-1, ::-1])
     np.testing.assert_allclose(C @ C.T, K[::-1, ::-1][np.ix_(order, order)], atol=1e-13)
     assert is_stable(C)
+
+
+@pytest.mark.parametrize("weights", [(900.0,), (3.0,) * 300, (1100.0,), (3.0,) * 400, (1e9,)])
+def test_growth_is_the_sum_of_weights_in_one_row(weights):
+    """Spread over many landmarks or on one: random products alone see lengths, not sums."""
+    n = 500
+    C = np.eye(n)
+    C[n - 1, : len(weights)] = weights
+    for pivots in (np.ones(n), np.geomspace(1, 1e-5, n)):  # weights are relative to the pivot
+        assert is_stable(C * pivots) == (sum(weights) + 1 <= 1e3)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_rounding_on_the_way_is_measured(dtype):
+    X = plane(6)[0].astype(dtype)
+    lengths, rng = np.ones(len(X), dtype=dtype), np.random.default_rng(0)
+    part = partial_cholesky(RBF(1.0), X, lengths, tol=1e-3, max_rank=100, pivots="random", rng=rng)
+    assert refactorized(RBF(1.0), X, part, lengths)[1] <= 1
+    part.F += 1e3 * np.finfo(dtype).eps
+    assert refactorized(RBF(1.0), X, part, lengths)[1] > MOST_DISAGREEMENT

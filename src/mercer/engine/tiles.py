@@ -115,10 +115,10 @@ def panel_slices(X, width):
     return [slice(a, b) for a, b in cuts(X.shape[0], rows)]
 
 
-def row_blocks(X, n_columns):
+def row_blocks(X, n_columns, most=MOST_ROWS):
     """(start, stop) pairs that cut the rows of X; they depend on sizes alone, never on threads."""
     if is_cpu(X):
-        rows = max(LEAST_ROWS, min(MOST_ROWS, TILE_VALUES // max(1, n_columns)))
+        rows = max(LEAST_ROWS, min(most, TILE_VALUES // max(1, n_columns)))
     else:
         rows = max(1024, rows_that_fit(n_columns, DEVICE_TILE_SHARE * free_memory(X)))
     return cuts(X.shape[0], rows)
