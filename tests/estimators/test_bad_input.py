@@ -5,8 +5,15 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.metrics import accuracy_score, r2_score
 
-from mercer import KernelClassifier, KernelRegressor, TableEncoder
+from mercer import (
+    KernelClassifier,
+    KernelDiscriminant,
+    KernelRegressor,
+    KernelRidge,
+    TableEncoder,
+)
 from mercer.estimators import learned_model, table_columns
 from mercer.estimators.table_columns import Texts, ngram_counts
 
@@ -107,3 +114,18 @@ def test_one_very_long_text_does_not_take_the_memory_of_all(X):
     texts = [f"some words {i % 30} here" for i in range(60)]
     texts[0] = "x" * 10**6
     assert np.isfinite(TableEncoder().fit_transform(X.assign(t=texts))).all()
+
+
+@pytest.mark.parametrize(
+    "model", [KernelRidge(), KernelRegressor(), KernelClassifier(), KernelDiscriminant()]
+)
+def test_weights_of_a_score(model):
+    rng = np.random.default_rng(0)
+    X, w = rng.normal(size=(60, 2)), rng.uniform(size=60)
+    y = (X[:, 0] + rng.normal(size=60) > 0).astype(int)
+    model.fit(X, y)
+    metric = accuracy_score if hasattr(model, "classes_") else r2_score
+    assert model.score(X, y, sample_weight=w) == metric(y, model.predict(X), sample_weight=w)
+    for bad in ({}, ["a"] * 60):
+        with pytest.raises((TypeError, ValueError), match="sample_weight"):
+            model.score(X, y, sample_weight=bad)

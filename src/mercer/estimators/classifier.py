@@ -18,6 +18,7 @@ from ..kernels.types import Array
 from ..learn.targets import Targets, check_classes
 from .base import all_or_nothing
 from .learned_model import LearnedModel
+from .targets import score_weights
 
 # Bins of the expected calibration error.
 BINS = 15
@@ -138,7 +139,8 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy."""
-        return accuracy_score(as_host(y), self.predict(X), sample_weight=sample_weight)
+        weights = score_weights(sample_weight)
+        return accuracy_score(as_host(y), self.predict(X), sample_weight=weights)
 
 
 def calibrated(

@@ -42,7 +42,7 @@ from .discriminant_iterative import regularisation_of_sample, solve_classes
 from .kernel_map import KernelMap
 from .map_method import MapMethod, functions
 from .ridge_iterative import SolverOptions, gathered_rows
-from .targets import labels_of
+from .targets import labels_of, score_weights
 
 
 class KernelDiscriminant(
@@ -317,8 +317,8 @@ class KernelDiscriminant(
 
     def score(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Share of rows whose class is predicted."""
-        predicted = as_numpy(self.predict(X))
-        return accuracy_score(as_host(y), predicted, sample_weight=sample_weight)
+        predicted, weights = as_numpy(self.predict(X)), score_weights(sample_weight)
+        return accuracy_score(as_host(y), predicted, sample_weight=weights)
 
     @property
     def function_(self) -> RKHSFunction | list[RKHSFunction]:

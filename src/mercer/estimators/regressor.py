@@ -14,6 +14,7 @@ from ..kernels.types import Array
 from ..learn.targets import Targets
 from .base import all_or_nothing
 from .learned_model import LearnedModel
+from .targets import score_weights
 
 # Intervals of +- 1.645 standard deviations are calibrated to hold 90 % of left-out rows.
 COVERAGE, DEVIATIONS = 0.9, 1.6448536269514722
@@ -143,7 +144,8 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """R^2 of the predictions."""
-        return r2_score(as_host(y), as_numpy(self.predict(X)), sample_weight=sample_weight)
+        weights = score_weights(sample_weight)
+        return r2_score(as_host(y), as_numpy(self.predict(X)), sample_weight=weights)
 
 
 def _numbers(y) -> np.ndarray:

@@ -46,7 +46,7 @@ from .ridge_variance import (
     own_similarities,
     primal_variance,
 )
-from .targets import as_host, target_column, weight_column
+from .targets import as_host, score_weights, target_column, weight_column
 
 
 class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
@@ -378,10 +378,8 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
 
     def score(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """R^2 of the predictions."""
-        if sample_weight is not None:
-            with pts.naming("sample_weight"):
-                sample_weight = np.asarray(as_host(sample_weight), dtype=float)
-        return r2_score(as_host(y), as_numpy(self.predict(X)), sample_weight=sample_weight)
+        weights = score_weights(sample_weight)
+        return r2_score(as_host(y), as_numpy(self.predict(X)), sample_weight=weights)
 
     def _bound(self, X):
         """The kernel bound to X, and X as its points."""

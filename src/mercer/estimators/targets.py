@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.utils import assert_all_finite, check_array
 
 from ..engine.arrays import as_host
+from ..kernels.points import naming
 from ..rows.in_step import is_stream
 from ..rows.protocol import Column
 
@@ -33,6 +34,14 @@ def as_weights(block):
     if w.ndim != 1 or not np.all(np.isfinite(w) & (w >= 0)):
         raise ValueError("sample_weight must hold one finite, non-negative number per row.")
     return w
+
+
+def score_weights(sample_weight):
+    """The weights of a score, as scikit-learn's metrics take them."""
+    if sample_weight is None:
+        return None
+    with naming("sample_weight"):
+        return np.asarray(as_host(sample_weight), dtype=float)
 
 
 def n_targets(y):
