@@ -44,15 +44,20 @@ class _Limit:
 
     def settle(self):
         """One thread if any block wants it, else what was before; may be interrupted and redone."""
+        # One call and nothing else: Python 3.13 does not count a jump back to the top of a loop as
+        # part of the `with` around it, and Ctrl-C there would leave the lock taken.
         with self.lock:
-            for key, block in list(self.blocks.items()):
-                if block() is None:
-                    self.blocks.pop(key, None)
-            if self.blocks:
-                self._hold()
-            elif self.before is not None:
-                self._release(self.before)
-                self.before = None
+            self._settle()
+
+    def _settle(self):
+        for key, block in list(self.blocks.items()):
+            if block() is None:
+                self.blocks.pop(key, None)
+        if self.blocks:
+            self._hold()
+        elif self.before is not None:
+            self._release(self.before)
+            self.before = None
 
     def _hold(self):
         if self.before is None:
