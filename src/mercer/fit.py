@@ -20,7 +20,7 @@ from .kernels.parameters import rules_in
 from .rows import gather
 from .rows.held import HeldRows
 from .rows.moments import Moments, Spread
-from .rows.protocol import Column, Rows
+from .rows.protocol import Check, Column, Rows
 from .space.choice import MapOptions, refute_by_sample, sampled_space, space_of, space_of_sample
 from .space.fourier import Fourier
 from .space.fourier_grid import Extent, fourier_space
@@ -95,7 +95,7 @@ def fit_map(
     options: MapOptions,
     sums: Statistic | OfSpace | None = None,
     *,
-    bound_check: Callable[[Any], Callable[[Any], Any]] | None = None,
+    bound_check: Callable[[Any], Check] | None = None,
 ) -> MapFit:
     """Fit a map of the kernel to the rows.
 

@@ -46,7 +46,7 @@ def test_objects_that_are_no_numbers():
     bad = np.array([[1.0, {}]], dtype=object)
     with pytest.raises(TypeError, match=r"not numbers.*FromFunction"):
         RBF()(bad)
-    with pytest.raises(ValueError, match=r"column\(s\) word hold other values"):
+    with pytest.raises(ValueError, match=r"column .word. holds other values"):
         RBF()(pd.DataFrame({"x": [1.0], "word": ["a"]}))
 
 

@@ -97,7 +97,7 @@ def test_columns_of_several_types(kind):
     assert_allclose(mixed.diag(frame), np.diagonal(mixed(frame)))
     rows = OnColumns(FromFunction(lambda x, z: same_word(x[0], z[0])), ["word"])
     assert_allclose(rows(frame), same)
-    with pytest.raises(ValueError, match=r"column\(s\) word hold other values.*OnColumns"):
+    with pytest.raises(ValueError, match=r"column .word. holds other values.*OnColumns"):
         (RBF() + numbers)(frame)
     with pytest.raises(ValueError, match="not numbers"):
         OnColumns(RBF(), ["x", "word"])(frame)

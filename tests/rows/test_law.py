@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, SGDClassifier
 
 from mercer import (
     RBF,
@@ -251,3 +251,57 @@ def test_who_predicts_during_a_refit_sees_a_whole_model(X, y):
     thread.join()
     assert seen
     assert all(outcome is np.True_ or outcome is True for outcome in seen)
+
+
+def test_words_in_a_frame_are_refused_alike(X):
+    pd = pytest.importorskip("pandas")
+    dd = pytest.importorskip("dask.dataframe")
+    frame = pd.DataFrame({"a": X[:, 0], "word": np.where(X[:, 1] > 0, "u", "v")})
+    sources = (frame, streamed(frame), dd.from_pandas(frame, npartitions=3))
+    refusals = {str(outcome(lambda r=rows: KernelMap(KERNEL).fit(r))[1]) for rows in sources}
+    assert len(refusals) == 1
+    assert "column 'word' holds other values" in refusals.pop()
+
+
+@pytest.mark.parametrize("model", [KernelMap(KERNEL), KernelPCA(2, KERNEL), KernelPCAL1(2, KERNEL)])
+def test_scores_of_a_stream_are_not_held(model, X):
+    with pytest.raises(TypeError, match="then transform each chunk"):
+        model.fit_transform(streamed(X))
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_growing_takes_one_array_at_a_time(source, X):
+    with pytest.raises(TypeError, match="one array of rows at a time"):
+        KernelMap(KERNEL).partial_fit(SOURCES[source](X))
+
+
+def dask_column(y):
+    return da.from_array(y, chunks=150)
+
+
+@pytest.mark.parametrize("words", [False, True], ids=["numbers", "words"])
+@pytest.mark.parametrize("source", SOURCES)
+def test_labels_come_as_the_rows_do(source, words, size, X, y):
+    y = np.array(["no", "yes"])[y] if words else y
+    there = {"stream": streamed, "dask": dask_column}[source](y)
+    here = KernelDiscriminant(kernel=KERNEL).fit(X, y)
+    model = KernelDiscriminant(kernel=KERNEL).fit(SOURCES[source](X), there)
+    assert_array_equal(model.classes_, here.classes_)
+    assert_allclose(model.predict_proba(X[:50]), here.predict_proba(X[:50]), atol=1e-5)
+
+
+@pytest.mark.parametrize("given", ["array", "pieces"])
+@pytest.mark.parametrize("source", SOURCES)
+def test_learning_piece_by_piece(source, given, X, y, monkeypatch):
+    """Streams and collections go through the same lessons, wherever the labels are."""
+    monkeypatch.setattr("mercer.rows.gather.SAMPLE", 120)
+    words = np.array(["no", "yes"])[y]
+    labels = words if given == "array" else {"stream": streamed, "dask": dask_column}[source](words)
+    model = Kernelized(SGDClassifier(random_state=0), KernelMap(KERNEL, tol=1e-4))
+    there = clone(model).fit(SOURCES[source](X), labels)
+    step = {"stream": 70, "dask": 150}[source]
+    here, seen = SGDClassifier(random_state=0), there.kernel_map_
+    for a in range(0, N, step):
+        here.partial_fit(seen.transform(X[a : a + step]), words[a : a + step], ["no", "yes"])
+    assert_array_equal(there.classes_, ["no", "yes"])
+    assert_allclose(there.estimator_.coef_, here.coef_, rtol=1e-9)

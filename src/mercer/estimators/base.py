@@ -1,25 +1,22 @@
 """What every estimator shares: a `kernel` parameter, points, all-or-nothing fits."""
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..engine.arrays import device, is_array, is_matrix, is_numpy, namespace, to_host
 from ..kernels import Kernel, as_kernel
 from ..kernels import points as pts
-from ..kernels.points import naming
-from ..rows.dask import Partitions, is_dask
-from ..rows.held import HeldRows
-from ..rows.in_step import is_stream
-from ..rows.lazy import apply
-from ..rows.partitioned import PartitionedRows
-from ..rows.streamed import StreamedRows
+from ..kernels.points import naming, naming_columns
+from ..rows.lazy import lazily
+from ..rows.source import rows_of
 from .arguments import shows_new_spelling
 from .sklearn_compat import check_feature_names, check_n_features
 
@@ -73,11 +70,14 @@ def on_fitted(method: Method) -> Method:
     def wrapped(self, X, *args, **kwargs):
         check_is_fitted(self)
         _refuse_masked((X, *args), kwargs)
-        if is_dask(X) and method.__name__ != "score":
-            return apply(self, method.__name__, X, args, kwargs)
+        return answer(self, X, *args, **kwargs)
+
+    @wraps(method)
+    def here(self, X, *args, **kwargs):
         _check_kind(self, X, method.__name__)
         return method(self, X, *args, **kwargs)
 
+    answer = here if method.__name__ == "score" else lazily(here)
     return cast(Method, wrapped)
 
 
@@ -165,7 +165,8 @@ def validated_points(estimator, X, kernel, *, reset, in_range=True):
     else:
         pts.refuse_masked(X)
         pts.refuse_dates(X)
-        with naming("X"), np.errstate(invalid="ignore"):  # inf - inf, before it is refused
+        # inf - inf, before it is refused
+        with naming("X"), naming_columns(X), np.errstate(invalid="ignore"):
             X = validate_data(
                 estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32]
             )
@@ -213,39 +214,17 @@ class PointCheck:
 
 
 def rows_of_input(estimator, X, kernel, room=1 << 30):
-    """(the rows of X, which may be held, streamed or partitioned; a check of blocks read again).
+    """(the rows of X, the check of their blocks).
 
-    n_features_in_ and feature_names_in_ are set on the estimator.
+    The check's own estimator learns about the input: take_input_names has it from there.
     """
-    if is_dask(X):
-        parts = Partitions(X)
-        if parts.frame:
-            _refuse_categories(kernel, parts.X)
-        validated_points(estimator, parts.example(), kernel, reset=True)
-        check = PointCheck(_bare(estimator), kernel)
-        return PartitionedRows(X, check, parts), check
-    if is_stream(X):
-        bare = _bare(estimator)
-        check = PointCheck(bare, kernel, first=True)
-        return StreamedRows(X, check, room=room), check
-    points = validated_points(estimator, X, kernel, reset=True)
-    return HeldRows(points, pts.column_names(X)), None
+    check = PointCheck(_bare(estimator), kernel, first=True)
+    return rows_of(X, check, room), check
 
 
 def new_rows(estimator, X, kernel):
     """The rows of X for a fitted estimator and a bound kernel."""
-    if is_dask(X):
-        return PartitionedRows(X, PointCheck(_bare(estimator), kernel, bound=True))
-    if is_stream(X):
-        return StreamedRows(X, PointCheck(_bare(estimator), kernel, bound=True))
-    return HeldRows(validated_points(estimator, X, kernel, reset=False))
-
-
-def refuse_stream(X):
-    if is_stream(X):
-        raise TypeError(
-            "a stream is fitted, not held in memory: call fit(X), then transform each chunk."
-        )
+    return rows_of(X, PointCheck(_bare(estimator), kernel, bound=True))
 
 
 def take_input_names(estimator, fitted):
@@ -258,22 +237,10 @@ def take_input_names(estimator, fitted):
 
 def _bare(estimator):
     """What checking needs of an estimator, without its fitted parts: it travels to workers."""
-    bare = clone(estimator)
+    bare = copy(estimator)
+    bare.__dict__ = {k: v for k, v in vars(estimator).items() if not k.endswith("_")}
     take_input_names(bare, estimator)
     return bare
-
-
-def _refuse_categories(kernel, X):
-    if kernel.kind not in ("vectors", "any"):
-        return
-    other = [str(c) for c, t in X.dtypes.items() if getattr(t, "kind", "O") not in "fiub"]
-    if other:
-        raise ValueError(
-            f"could not convert X to numbers: column(s) {', '.join(other[:5])} hold other values "
-            f"({', '.join(sorted({str(X.dtypes[c]) for c in X.columns if str(c) in other})[:3])}). "
-            "Encode them (dask.dataframe.get_dummies), drop them, or name the numeric columns: "
-            "OnColumns(kernel, columns)."
-        )
 
 
 def follow(values, X):

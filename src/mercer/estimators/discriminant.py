@@ -28,11 +28,11 @@ from ..fit import OnPanels, Statistic
 from ..kernels.adapters import KernelLike
 from ..kernels.points import column_names, naming
 from ..kernels.types import Array, Data, Input
-from ..rows.dask import is_dask
-from ..rows.gather import held_column, held_if_few, in_pieces
+from ..rows.gather import held_column, held_if_few
 from ..rows.in_step import split_pairs
 from ..rows.moments import ByClass, Spread
 from ..rows.protocol import Column
+from ..rows.source import in_pieces
 from ..solve.left_out_classes import LeftOut
 from ..solve.system import in_double
 from ..space.spectral import signs
@@ -151,7 +151,7 @@ class KernelDiscriminant(
     def fit_transform(self, X: Data, y: ArrayLike) -> Array:
         """Fit, and return the scores of the training points."""
         Phi = self._fit(X, y)
-        if Phi is None or is_dask(X):
+        if Phi is None or in_pieces(X):
             return self.transform(X)
         return Phi @ self.projection_.coef + self.projection_.b[None, :]
 
@@ -160,14 +160,14 @@ class KernelDiscriminant(
         X, y = split_pairs(X, y)
         self._check_given(y)
         X, workers = gathered_rows(self, held_if_few(X))
-        y = labels_of(held_column(y, X)) if is_dask(y) and not is_dask(X) else held_column(y, X)
+        y = held_column(y, X, in_step=True)
         self._check_shrinkage()
         self._check_form()
         self.form_, self.n_iter_ = self.form, 1  # a direct solve is one step
         if self.form == "iterative":
             self._fit_iterative(X, self._check(X, y), workers)
             return None
-        if is_dask(y):  # labels are known only after the pass that adds up their coordinates
+        if in_pieces(y):  # labels are known only after the pass that adds up their coordinates
             sums = self._fit_map(X, Statistic(ByClass.of, [Column(y, "y", labels_of)]), center=True)
             found, Phi = sums.sums, None
             self.classes_, sums = found.labels, found.spread
@@ -256,7 +256,7 @@ class KernelDiscriminant(
         if self.shrinkage != "auto":
             return float(self.shrinkage), 1.0
         counts = np.rint(as_numpy(sums.target).astype(np.float64))
-        in_classes = self.classes_ if is_dask(labels.values) else None
+        in_classes = self.classes_ if in_pieces(labels.values) else None
         left_out = LeftOut.from_sums(within, self.means_, counts, in_classes, self.priors)
         if Phi is not None:
             return left_out(Phi, labels.values).best()

@@ -1,13 +1,14 @@
 """Estimators that learn one piece of the rows after the other, by partial_fit."""
 
 import inspect
-from copy import deepcopy
+from dataclasses import dataclass
 
-import numpy as np
 from sklearn.base import is_classifier
 
-from ..rows.dask import Partitions, is_dask
-from ..rows.tasks import panels, share, task
+from ..feature_map import FeatureMap
+from ..rows.distinct import distinct
+from ..rows.protocol import Column
+from .base import new_rows
 from .targets import labels_of
 
 
@@ -25,61 +26,23 @@ def fit_in_parts(estimator, kernel_map, X, y, params):
     """estimator.partial_fit on the coordinates of one piece of the rows after the other."""
     takes = inspect.signature(estimator.partial_fit).parameters
     if is_classifier(estimator) and "classes" in takes:
-        params = {"classes": _labels(X, y)} | params
-    if is_dask(X):
-        return _chained(estimator, kernel_map, X, y, params)
-    start = 0
-    for chunk in X:
-        rows = chunk.shape[0] if hasattr(chunk, "shape") else len(chunk)
-        if rows:
-            targets = None if y is None else y[start : start + rows]
-            estimator = _taught(estimator, kernel_map, params, chunk, targets)
-            start += rows
-    return estimator
+        params = {"classes": distinct(y, labels_of)} | params
+    rows = new_rows(kernel_map, X, kernel_map.kernel_)
+    return rows.chain(
+        Lesson(kernel_map.map_, params, kernel_map.n_jobs), estimator, [Column(y, "y")]
+    )
 
 
-def _chained(estimator, kernel_map, X, y, params):
-    """The estimator goes to the rows: a chain of tasks, one per partition."""
-    parts = Partitions(X)
-    shared, learned = share((kernel_map, params), parts.client), share(estimator, parts.client)
-    for row in parts.aligned_columns((y, "y")):
-        learned = parts.delayed(_partial_fit, learned, shared, row)
-    return parts.collect([learned])[0]
+@dataclass(frozen=True)
+class Lesson:
+    """The estimator after one more block of rows, mapped in panels."""
 
+    map: FeatureMap
+    params: dict
+    n_jobs: int | None
 
-@task
-def _partial_fit(estimator, shared, row):
-    (kernel_map, params), (block, targets) = shared, row
-    # A task may run again: it must not change what it was given.
-    return _taught(deepcopy(estimator), kernel_map, params, block, targets)
-
-
-def _taught(estimator, kernel_map, params, block, targets):
-    """The estimator after one more block, mapped in panels."""
-    targets = None if targets is None else np.asarray(targets)
-    for where, rows in panels(block, kernel_map.rank_) if block.shape[0] else ():
-        y = None if targets is None else targets[where]
-        estimator.partial_fit(kernel_map.transform(rows), y, **params)
-    return estimator
-
-
-def _labels(X, y):
-    """The sorted labels in y."""
-    if not is_dask(y):
-        return np.unique(np.asarray(y))
-    parts = Partitions(X)
-    found = parts.total(parts.each(_labels_of_block, None, blocks=parts.blocks_of(y, "y")))
-    return np.array(sorted(found.labels))
-
-
-class _Labels:
-    def __init__(self, labels):
-        self.labels = labels
-
-    def __add__(self, other):
-        return _Labels(self.labels | other.labels)
-
-
-@task
-def _labels_of_block(_, block):
-    return _Labels(set(np.unique(labels_of(block)).tolist())) if len(block) else None
+    def __call__(self, estimator, points, targets=None):
+        for panel in self.map.panels(points, n_jobs=self.n_jobs):
+            y = None if targets is None else targets[panel.where]
+            estimator.partial_fit(panel.coordinates, y, **self.params)
+        return estimator

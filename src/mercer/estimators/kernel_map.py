@@ -18,15 +18,14 @@ from ..kernels import as_kernel
 from ..kernels.adapters import KernelLike
 from ..kernels.points import naming
 from ..kernels.types import Array, Data, Input, RandomState
-from ..rows.dask import is_dask
-from ..rows.gather import held_if_few, held_whole, in_pieces
+from ..rows.gather import held_if_few, held_whole
 from ..rows.lazy import lazily
+from ..rows.source import in_pieces, refuse_stream
 from ..space.choice import MapOptions
 from .base import (
     KernelEstimator,
     all_or_nothing,
     all_or_nothing_more,
-    refuse_stream,
     rows_of_input,
     take_input_names,
 )
@@ -177,7 +176,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         """Fit, and return the coordinates of the training points."""
         refuse_stream(X)
         Phi = self.fit_rows(held_if_few(X)).coordinates(sparse=True)
-        return self.transform(X) if Phi is None or is_dask(X) else Phi
+        return self.transform(X) if Phi is None or in_pieces(X) else Phi
 
     def fit_rows(
         self,
@@ -195,10 +194,8 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         X = self._held_if_needed(X, kernel, options)
         named = self if owner is None else owner
         rows, check = rows_of_input(named, X, kernel, room=budget(self.memory_limit) // 6)
-        fit = fit_map(rows, kernel, options, sums, bound_check=check.of_bound if check else None)
-        informed = named if check is None else check.estimator
-        if informed is not self:
-            take_input_names(self, informed)
+        fit = fit_map(rows, kernel, options, sums, bound_check=check.of_bound)
+        take_input_names(self, check.estimator)
         self._keep(fit)
         return fit
 
@@ -238,12 +235,19 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         kernel parameters are fixed at the first call. Basis "cholesky", uncentred.
         """
         self.check_parameters()
+        if in_pieces(X):
+            raise TypeError(
+                "partial_fit takes one array of rows at a time; fit(X) reads all pieces of a "
+                "stream or a Dask collection."
+            )
         if hasattr(self, "map_"):
             points = self._points(X)
             before = MapFit(self.map_, self.n_samples_seen_, self.max_residual_)
         else:
-            rows, _ = rows_of_input(self, X, as_kernel(self.kernel))
-            points, before = rows.points, first_map(rows, as_kernel(self.kernel))
+            kernel = as_kernel(self.kernel)
+            rows, check = rows_of_input(self, X, kernel)
+            take_input_names(self, check.estimator)
+            points, before = rows.points, first_map(rows, kernel)
         self._keep(extend_map(before, points, self._options(self._seed())))
         self.__dict__.pop("preimage_ridge_", None)  # it knows the old landmarks only
         return self

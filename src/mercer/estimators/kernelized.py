@@ -24,9 +24,9 @@ from ..kernels import as_kernel
 from ..kernels.adapters import KernelLike
 from ..kernels.points import naming
 from ..kernels.types import Array, Data, Input
-from ..rows.dask import is_dask
-from ..rows.gather import held_column, held_if_few, in_pieces
+from ..rows.gather import held_column, held_if_few
 from ..rows.in_step import split_pairs
+from ..rows.source import in_pieces
 from .base import all_or_nothing, on_fitted
 from .in_parts import fit_in_parts, require_parts
 from .kernel_map import KernelMap
@@ -82,7 +82,7 @@ def delegated(name: str, text: str) -> Callable[..., Any]:
 
 def _check_weights(sample_weight):
     """Refused here, by name: what the estimator inside says of weights names no argument."""
-    if is_dask(sample_weight):
+    if in_pieces(sample_weight):
         return
     with naming("sample_weight"):
         weights = np.asarray(as_host(sample_weight))
@@ -189,7 +189,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
         """
         X, y = split_pairs(X, y)
         X = held_if_few(X)
-        y = held_column(y, X)
+        y = held_column(y, X, in_step=True)
         if in_pieces(X):
             return self._fit_pieces(X, y, self._routed("fit", params))
         Phi, params = self._begin(X, y, "fit", params)

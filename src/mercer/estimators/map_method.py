@@ -5,11 +5,15 @@ rows, Phi'1, Phi'Phi and Phi'T for some targets T. So they fit in one pass over 
 from a stream, or on a cluster.
 """
 
-from sklearn.base import clone
+from typing import Any, Self
+
+from sklearn.base import TransformerMixin, clone
 
 from ..expansion import Expansion
 from ..fit import MapFit, OfSpace, Statistic
-from .base import KernelEstimator, take_input_names
+from ..kernels.types import Array, Data, Input
+from ..rows.source import in_pieces, refuse_stream
+from .base import KernelEstimator, all_or_nothing, take_input_names
 from .kernel_map import KernelMap
 
 
@@ -29,6 +33,31 @@ class MapMethod(KernelEstimator):
         self.kernel_map_, self.kernel_ = kernel_map, kernel_map.kernel_
         take_input_names(self, kernel_map)
         return fit
+
+
+class Projection(TransformerMixin, MapMethod):
+    """A method that gives every row its scores, and learns from rows alone."""
+
+    @all_or_nothing
+    def fit(self, X: Input, y: object = None) -> Self:
+        """Find the directions on the training points."""
+        self._fit(X)
+        return self
+
+    @all_or_nothing
+    def fit_transform(self, X: Data, y: object = None) -> Array:
+        """Fit, and return the scores of the training points (lazy, for a Dask collection)."""
+        refuse_stream(X)
+        scores = self._fit(X)
+        return self.transform(X) if scores is None or in_pieces(X) else scores
+
+    def _fit(self, X: Input) -> Any:
+        """Scores of the training points, or None where they are not at hand."""
+        raise NotImplementedError
+
+    def transform(self, X: Data) -> Array:
+        """Scores of every row."""
+        raise NotImplementedError
 
 
 def functions(linear):

@@ -3,11 +3,11 @@
 import numbers
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
@@ -30,19 +30,19 @@ from ..fit import Statistic
 from ..kernels import NotPSDError
 from ..kernels import points as pts
 from ..kernels.adapters import KernelLike, require_square
-from ..kernels.types import Array, Data, Input, RandomState
-from ..rows.dask import is_dask
-from ..rows.gather import held_if_few, in_pieces
+from ..kernels.types import Array, Data, RandomState
+from ..rows.gather import held_if_few
 from ..rows.lazy import lazily
 from ..rows.moments import Extremes, Spread
+from ..rows.source import in_pieces
 from ..space.centred import FORMS as SCORE_FORMS
 from ..space.centred import all_eigenpairs
 from ..space.krylov import leading_eigenpairs
 from ..space.spectral import signs
-from .base import all_or_nothing, new_rows, refuse_stream, take_input_names, validated_points
+from .base import new_rows, take_input_names, validated_points
 from .columns import as_points, copy, inverse_root, on_host, support, wide
 from .kernel_map import KernelMap
-from .map_method import MapMethod
+from .map_method import Projection
 from .preimage import WayBack, has_points, on_scores, preimage, way_back_of_scores
 
 FORMS = ("combined", "dual", "primal", "classical")
@@ -64,7 +64,7 @@ class ScoreExtremes:
         return Extremes.of(self.linear(points), start)
 
 
-class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
+class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
     """Find the directions in which data vary most in the feature space of a kernel.
 
     Principal component analysis there: [EXACT] section 3, [NPT] IV-A. Given the same kernel,
@@ -134,19 +134,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
         self.random_state = random_state
 
     # --- fitting --------------------------------------------------------------------------------
-
-    @all_or_nothing
-    def fit(self, X: Input, y: object = None) -> Self:
-        """Find the principal components of the training points."""
-        self._fit(X)
-        return self
-
-    @all_or_nothing
-    def fit_transform(self, X: Data, y: object = None) -> Array:
-        """Fit, and return the scores of the training points (lazy, for a Dask collection)."""
-        refuse_stream(X)
-        scores = self._fit(X)
-        return self.transform(X) if scores is None or is_dask(X) else scores
 
     def _fit(self, X):
         """Scores of the training points, where they are at hand."""

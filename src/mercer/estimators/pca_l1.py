@@ -1,11 +1,10 @@
 """KernelPCAL1: directions of largest L1 dispersion in the feature space ([NPT] IV-D)."""
 
 import warnings
-from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
@@ -15,23 +14,21 @@ from ..engine.arrays import eigh, eps_of, namespace, on_device_of, row_norms
 from ..engine.checks import check_at_least
 from ..engine.memory import MemoryLimitError
 from ..kernels.adapters import KernelLike
-from ..kernels.types import Array, Data, Input, RandomState
-from ..rows.dask import is_dask
+from ..kernels.types import Array, Data, RandomState
 from ..rows.gather import held_if_few
 from ..rows.lazy import lazily
 from ..rows.moments import Moments
 from ..space.spectral import signs
-from .base import all_or_nothing
 from .columns import as_points
 from .kernel_map import KernelMap
-from .map_method import MapMethod
+from .map_method import Projection
 from .preimage import WayBack, has_points, preimage, way_back_of_scores
 
 # Each start is a column of signs.
 MOST_STARTS = 10**6
 
 
-class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
+class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, Projection):
     """Find principal components that a few outliers cannot turn.
 
     Maximises sum_i |<w, y_i>| instead of the sum of squares ([NPT] IV-D): a far-away point counts
@@ -99,18 +96,6 @@ class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
         self.n_init = n_init
         self.max_iter = max_iter
         self.random_state = random_state
-
-    @all_or_nothing
-    def fit(self, X: Input, y: object = None) -> Self:
-        """Find the directions on the training points."""
-        self._fit(X)
-        return self
-
-    @all_or_nothing
-    def fit_transform(self, X: Data, y: object = None) -> Array:
-        """Fit, and return the scores of the training points."""
-        scores = self._fit(X)
-        return self.transform(X) if is_dask(X) else scores
 
     def _fit(self, X):
         self._check_parameters()

@@ -3,7 +3,7 @@
 from ..engine.arrays import evenly, namespace
 from ..engine.memory import budget, matrix
 from ..kernels import points as pts
-from ..rows.gather import in_pieces
+from ..rows.source import in_pieces
 from ..space import factorize
 from .kernel_map import KernelMap
 

@@ -10,8 +10,9 @@ from ..engine.memory import MemoryLimitError, budget, coordinates
 from ..kernels import points as pts
 from ..kernels.adapters import KernelLike
 from ..kernels.types import Input
-from ..rows.gather import held_if_few, in_pieces
+from ..rows.gather import held_if_few
 from ..rows.in_step import split_pairs
+from ..rows.source import in_pieces
 from ..solve.leave_one_out import LeaveOneOut, best_alpha
 from .base import all_or_nothing
 from .kernel_map import KernelMap

@@ -18,8 +18,8 @@ from ..engine.arrays import (
 )
 from ..engine.memory import budget
 from ..kernels import points as pts
-from ..rows.dask import is_dask
-from ..rows.gather import held_whole, in_pieces
+from ..rows.gather import held_whole
+from ..rows.source import in_pieces
 from ..solve import solve_iteratively
 from ..solve.system import double_like, in_double
 from ..solve.workers import Workers
@@ -104,7 +104,7 @@ def gathered_rows(model, X):
         return X, None
     iterative = model.form == "iterative"
     limit = budget(SolverOptions.of(model).memory_limit if iterative else None)
-    workers = Workers(X) if iterative and is_dask(X) else None
+    workers = Workers.of(X) if iterative else None
     return held_whole(X, limit, f"form='{model.form}'"), workers
 
 

@@ -19,8 +19,8 @@ from ..expansion import Expansion, RKHSFunction
 from ..fit import OfSpace, Statistic
 from ..kernels import points as pts
 from ..kernels.types import Array, Data
-from ..rows.gather import in_pieces
 from ..rows.moments import Moments, Spread
+from ..rows.source import in_pieces
 from ..solve.direct import Shifted, factor_shifted, solve_regularized
 from ..solve.quick import solved_quickly
 from ..solve.system import double_like

@@ -5,7 +5,8 @@ from sklearn.utils import check_array, check_consistent_length
 
 from ..engine.arrays import as_host
 from ..kernels import points as pts
-from ..rows.gather import held_column, in_pieces
+from ..rows.gather import held_column
+from ..rows.source import in_pieces
 from .targets import n_targets
 
 

@@ -5,8 +5,8 @@ from sklearn.utils import assert_all_finite, check_array
 
 from ..engine.arrays import as_host
 from ..kernels.points import naming
-from ..rows.in_step import is_stream
 from ..rows.protocol import Column
+from ..rows.source import shape_of_one
 
 
 def target_column(y) -> Column:
@@ -46,9 +46,7 @@ def score_weights(sample_weight):
 
 def n_targets(y):
     """Columns of y (None where it is one-dimensional), from no more than its first chunk."""
-    if is_stream(y):
-        y = next((np.asarray(as_host(block)) for block in y), np.empty(0))
-    return None if y.ndim == 1 else y.shape[1]
+    return next(iter(shape_of_one(y)), None)
 
 
 def labels_of(block):

@@ -157,11 +157,40 @@ def _frame_values(X, name, mixed):
     if not bad:
         return np.column_stack([v.astype(np.float64) for v in columns])
     if not mixed:
-        raise ValueError(
-            f"could not convert {name} to numbers: column(s) {', '.join(bad[:5])} hold other "
-            "values. Encode or drop them, or name the numeric columns: OnColumns(kernel, columns)."
-        )
+        raise ValueError(_not_numbers(bad, name))
     return values
+
+
+def _not_numbers(columns, name):
+    several = len(columns) > 1
+    listed = ", ".join(map(repr, columns[:5])) + (" and more" if columns[5:] else "")
+    return (
+        f"could not convert {name} to numbers: column{'s' if several else ''} {listed} "
+        f"hold{'' if several else 's'} other values. Encode them (TableEncoder() makes numbers of "
+        "a table), drop them, or name the numeric columns: OnColumns(kernel, columns)."
+    )
+
+
+@contextmanager
+def naming_columns(X, name="X"):
+    """Where a frame could not be turned into numbers, say which columns hold something else."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        bad = [str(c) for c in X.columns if not _converts(X[c])] if is_frame(X) else []
+        if not bad:
+            raise
+        raise ValueError(_not_numbers(bad, name)) from error
+
+
+def _converts(column):
+    if column.ndim != 1:  # several columns of one name
+        return True
+    try:
+        column.to_numpy().astype(np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _array_from_lists(X, name):

@@ -48,7 +48,7 @@ class Partitions:
             )
         self.given = X
         self.X = X if self.frame else _whole_rows(X)
-        self.blocks = _blocks(self.X)
+        self.blocks = delayed_blocks(self.X)
         self.client = client_of(X)
         require_on_workers(self.client)
         self._lengths = None
@@ -94,10 +94,6 @@ class Partitions:
         parts = np.split(values, self.lengths.cumsum()[:-1])
         return [share(part, self.client) for part in parts]
 
-    def blocks_of(self, values, name):
-        values = self.aligned(values, name)
-        return _blocks(values) if is_dask(values) else values
-
     def aligned_columns(self, *columns):
         """(block of X, block of each (values, name) or None), as delayed objects.
 
@@ -112,7 +108,7 @@ class Partitions:
         if read and all(v[0] is None for v in rest) and all(map(self._alike, read.values())):
             return _read_together(self.X, list(read.values()), list(read), len(values))
         pack, every = delayed(_pack, pure=False, traverse=False), range(len(values))
-        blocks = [_blocks(v) if is_dask(v) else v for v in values]
+        blocks = [delayed_blocks(v) if is_dask(v) else v for v in values]
         return [
             pack(*row, places=every, n=len(every)) for row in zip(self.blocks, *blocks, strict=True)
         ]
@@ -178,7 +174,7 @@ def _whole_rows(X):
     return X if X.numblocks[1] == 1 else X.rechunk({1: -1})
 
 
-def _blocks(X):
+def delayed_blocks(X):
     blocks = X.to_delayed()
     return list(blocks.ravel()) if hasattr(blocks, "ravel") else list(blocks)
 
@@ -198,7 +194,7 @@ def _read_together(X, values, places, n):
         made = X.map_partitions(
             _pack, *values, meta=meta, enforce_metadata=False, align_dataframes=False, **where
         )
-        return _blocks(made)
+        return delayed_blocks(made)
     import dask.array as da
 
     letters = ["i" if v.ndim == 1 else f"i{'jkl'[k]}" for k, v in enumerate(values)]
@@ -214,7 +210,7 @@ def _read_together(X, values, places, n):
         concatenate=True,
         **where,
     )
-    return _blocks(packed)
+    return delayed_blocks(packed)
 
 
 # Of collections whose lengths Dask does not know, while they live: id -> (collection, lengths).

@@ -8,15 +8,11 @@ from ..engine.memory import MemoryLimitError, readable
 from .dask import Partitions, check_unchanged, is_dask
 from .held import stacked
 from .in_step import is_stream, n_rows, refuse_iterator
+from .source import in_pieces
 
 # Rows that a fit holds in any case: the sample from which landmarks are chosen. A larger one costs
 # a longer start and saves rank.
 SAMPLE = 20_000
-
-
-def in_pieces(X):
-    """Whether rows, targets or weights come in pieces: a Dask collection or a stream."""
-    return is_dask(X) or is_stream(X)
 
 
 def held_if_few(X):

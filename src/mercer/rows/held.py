@@ -1,6 +1,6 @@
 """HeldRows: rows of an array in memory."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,8 +23,8 @@ class HeldRows:
     names: list | None = None
 
     def checked(self, check):
-        """The points are checked already; `check` may look at them once more."""
-        return replace(self, points=check(self.points))
+        """No block is read again."""
+        return self
 
     def sample(self, size, rng):
         n = self.points.shape[0]
@@ -38,6 +38,13 @@ class HeldRows:
             part = step(rows_of(self.points, a, b), *sliced(arrays, a, b), start=a)
             total = part if total is None else total + part
         return total
+
+    def chain(self, step, state, columns=()):
+        n = self.points.shape[0]
+        arrays = self.held_columns(columns, n)
+        for a, b in cuts(n, CHUNK_ROWS):
+            state = step(state, rows_of(self.points, a, b), *sliced(arrays, a, b))
+        return state
 
     def filter(self, keep):
         kept, worst = [], Worst()

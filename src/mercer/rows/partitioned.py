@@ -11,10 +11,10 @@ import numpy as np
 
 from ..kernels.points import take
 from .dask import Partitions, check_unchanged
-from .held import sliced, stacked
+from .held import stacked
 from .protocol import Sample, Worst, draw_positions, smallest
 from .streamed import checksum
-from .tasks import rows_at, task
+from .tasks import rows_at, share, task
 
 
 class PartitionedRows:
@@ -48,10 +48,22 @@ class PartitionedRows:
         return Sample(take(points, best), positions[best], n)
 
     def fold(self, step, columns=()):
-        shared = self.parts.share((self.check, step, [(c.name, c.make) for c in columns]))
-        blocks = self.parts.aligned_columns(*[(c.values, c.name) for c in columns])
+        shared, blocks = self._shared(step, columns)
         tasks = self.parts.each(_step, shared, *self._starts(), blocks=blocks)
         return self.parts.total(tasks)
+
+    def chain(self, step, state, columns=()):
+        """The state goes to the rows: a chain of tasks, one per partition."""
+        shared, blocks = self._shared(step, columns)
+        state = share(state, self.parts.client)
+        for block, fingerprint in zip(blocks, self._starts()[1], strict=True):
+            state = self.parts.delayed(_link, state, shared, block, fingerprint)
+        return self.parts.collect([state])[0]
+
+    def _shared(self, step, columns):
+        """What every task of a pass needs, and the blocks of rows with those of the columns."""
+        shared = self.parts.share((self.check, step, [(c.name, c.make) for c in columns]))
+        return shared, self.parts.aligned_columns(*[(c.values, c.name) for c in columns])
 
     def filter(self, keep):
         shared = self.parts.share((self.check, keep))
@@ -133,7 +145,22 @@ def _smallest(shared, block, start):
 
 @task
 def _step(shared, row, start, fingerprint):
-    (check, step, made), (block, *values) = shared, row
+    check, step, made = shared
+    block, arrays = _unpacked(row, made, fingerprint)
+    return step(check(block), *arrays, start=start) if block.shape[0] else None
+
+
+@task
+def _link(state, shared, row, fingerprint):
+    check, step, made = shared
+    block, arrays = _unpacked(row, made, fingerprint)
+    # A task may run again: it must not change what it was given.
+    return step(deepcopy(state), check(block), *arrays) if block.shape[0] else state
+
+
+def _unpacked(row, made, fingerprint):
+    """A block of rows, and the arrays of its columns."""
+    block, *values = row
     _compare(block, fingerprint)
     n, arrays = block.shape[0], []
     for column, (name, make) in zip(values, made):
@@ -144,9 +171,7 @@ def _step(shared, row, start, fingerprint):
                 "at the same rows."
             )
         arrays.append(array)
-    if n == 0:
-        return None
-    return step(check(block), *sliced(arrays, 0, n), start=start)
+    return block, arrays
 
 
 @task

@@ -47,11 +47,27 @@ class Worst:
 Keep = Callable[[Any], tuple[np.ndarray, Worst]]
 
 
+class Check(Protocol):
+    """Turns a block of rows into points, or says what is wrong with it."""
+
+    first: bool  # whether the next block decides the columns
+
+    @property
+    def names(self) -> list | None:
+        """Of the columns, once a block has told them."""
+
+    def __call__(self, block: Any) -> Any: ...
+
+
 class Kept(Protocol):
     """Rows that a filter kept, wherever they are."""
 
-    count: int
-    worst: Worst  # of the rows that were not kept
+    @property
+    def count(self) -> int: ...
+
+    @property
+    def worst(self) -> Worst:
+        """Of the rows that were not kept."""
 
     def draw(self, size: int, rng: np.random.Generator) -> tuple[Any, np.ndarray]:
         """At most `size` of the rows, drawn evenly, and their positions among all rows."""
@@ -62,16 +78,21 @@ class Kept(Protocol):
 class Rows(Protocol):
     """All rows of a data set, in their order."""
 
-    names: list | None  # of the columns
+    @property
+    def names(self) -> list | None:
+        """Of the columns."""
 
-    def checked(self, check: Callable[[Any], Any]) -> "Rows":
-        """The same rows, with another function that turns a block into points."""
+    def checked(self, check: Check) -> "Rows":
+        """The same rows, with another check of the blocks that are read from now on."""
 
     def sample(self, size: int, rng: np.random.Generator) -> Sample:
         """`size` rows drawn evenly: the same rows however they are cut or stored."""
 
     def fold(self, step: Callable[..., Any], columns: Sequence[Column] = ()) -> Any:
         """The sum of step(points, *blocks of the columns, start=...) over all blocks of rows."""
+
+    def chain(self, step: Callable[..., Any], state: Any, columns: Sequence[Column] = ()) -> Any:
+        """state = step(state, points, *blocks of the columns) for one block after the other."""
 
     def filter(self, keep: Keep) -> Kept:
         """The rows that `keep` keeps, left where they are."""

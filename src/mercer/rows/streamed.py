@@ -86,7 +86,7 @@ class StreamedRows:
 
     @property
     def names(self):
-        return getattr(self.check, "names", None)
+        return self.check.names
 
     def checked(self, check):
         return replace(self, check=check)
@@ -138,6 +138,11 @@ class StreamedRows:
             part = step(points, *blocks, start=start)
             total = part if total is None else total + part
         return total
+
+    def chain(self, step, state, columns=()):
+        for _, points, blocks in self._with(columns):
+            state = step(state, points, *blocks)
+        return state
 
     def filter(self, keep):
         kept, positions, worst, count = None, [], Worst(), 0

@@ -11,7 +11,7 @@ import numpy as np
 from ..engine.arrays import gram, rows_of
 from ..engine.memory import MemoryLimitError, coordinates, readable
 from ..engine.products import Product, exact_shares, quick_shares
-from ..rows.dask import Partitions
+from ..rows.dask import Partitions, is_dask
 from ..rows.tasks import bytes_of, task
 
 # Shares of a product for every thread of the cluster, so that all end at about the same time.
@@ -31,6 +31,11 @@ class Workers:
     X : Dask collection
         Says where tasks run, and in how many pieces at least.
     """
+
+    @classmethod
+    def of(cls, X):
+        """Those of the cluster where the rows of X are; None for rows that are elsewhere."""
+        return cls(X) if is_dask(X) else None
 
     def __init__(self, X):
         self.parts = Partitions(X)

@@ -13,9 +13,10 @@ from ..estimators.table import TableEncoder
 from ..kernels import Kernel
 from ..kernels.points import is_frame, n_points
 from ..kernels.types import Input
+from ..rows.source import in_pieces
 from .permutations import Dealer, UnitSums, add_rows, check_permutations, unit_size
 from .result import TestResult
-from .samples import CHUNK_VALUES, Sample, Samples, taken
+from .samples import CHUNK_VALUES, Samples, taken
 from .spaces import POOL, Spaces, generator
 from .two_sample import check_enough, check_spread, compare_sums, unit_sums
 
@@ -121,9 +122,9 @@ class DriftDetector(KernelEstimator):
 
     def _validated(self, X, kernel):
         """Rows in memory with scikit-learn's checks; streams and collections as they are."""
-        if Sample.is_held(X) and is_frame(X):
+        if is_frame(X) and not in_pieces(X):
             validate_data(self, X, skip_check_array=True, reset=True)
-        elif Sample.is_held(X):
+        elif not in_pieces(X):
             return validated_points(self, X, kernel, reset=True)
         return X
 
@@ -187,7 +188,7 @@ class DriftDetector(KernelEstimator):
             import pandas as pd
 
             reference = pd.DataFrame(reference, columns=self.columns_).infer_objects()
-        X = X if not Sample.is_held(X) or is_frame(X) else self._points(X)
+        X = X if in_pieces(X) or is_frame(X) else self._points(X)
         samples = Samples(kernel, encode=False, X=reference, Y=X)
         samples.encoder = self.encoder_
         return samples

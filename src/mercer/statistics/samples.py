@@ -13,9 +13,8 @@ from ..engine.arrays import as_numpy, evenly, is_matrix, rows_of
 from ..estimators.table import TableEncoder
 from ..kernels import Kernel
 from ..kernels import points as pts
-from ..rows.dask import is_dask, is_dask_frame
 from ..rows.held import stacked
-from ..rows.in_step import is_stream, refuse_iterator
+from ..rows.source import check_readable, in_pieces, names_of_columns, pieces
 
 # Numbers in the coordinates of the rows that are mapped at once.
 CHUNK_VALUES = 1 << 23
@@ -27,18 +26,12 @@ class Sample:
 
     def __init__(self, X: Any, name: str, kernel: Kernel):
         self.name = name
-        self.held = self.is_held(X)
-        if is_stream(X):
-            refuse_iterator(X, name, "a test")
+        self.held = not in_pieces(X)
+        check_readable(X, name, "a test")
         # What is wrong with rows in memory is said before any work.
         as_given = not self.held or pts.is_frame(X)
         self.source = X if as_given else kernel.points(X, name=name)
         self._n: int | None = pts.n_points(self.source) if self.held else None
-
-    @staticmethod
-    def is_held(X: Any) -> bool:
-        """Whether rows are in memory."""
-        return not is_stream(X) and not is_dask(X)
 
     @property
     def n(self) -> int:
@@ -49,14 +42,11 @@ class Sample:
 
     def chunks(self, rows: int = CHUNK_ROWS) -> Iterator[Any]:
         """All rows in order, as they were given; at most `rows` at once where they are held."""
-        if self.held:
-            for start in range(0, self.n, rows):
-                yield slice_of(self.source, start, min(start + rows, self.n))
+        if not self.held:
+            yield from pieces(self.source)
             return
-        blocks = _partitions(self.source) if is_dask(self.source) else self.source
-        for chunk in blocks:
-            if pts.n_points(chunk):
-                yield chunk
+        for start in range(0, self.n, rows):
+            yield slice_of(self.source, start, min(start + rows, self.n))
 
     def take(self, positions: np.ndarray) -> Any:
         """The rows at these positions, which must increase."""
@@ -194,14 +184,6 @@ def joined(parts: list[Any]) -> Any:
     return whole.reset_index(drop=True) if len(parts) > 1 and hasattr(whole, "iloc") else whole
 
 
-def _partitions(X):
-    """The partitions of a Dask collection, computed one after the other."""
-    blocks = X.partitions if is_dask_frame(X) else X.blocks
-    count = X.npartitions if is_dask_frame(X) else X.numblocks[0]
-    for i in range(count):
-        yield blocks[i].compute()
-
-
 def _identifiers(frames):
     """Columns that number or name the rows of each sample; together they repeat, and so would
     look like numbers, and differ for no good reason."""
@@ -217,7 +199,7 @@ def _identifiers(frames):
 
 def _common_columns(samples):
     """Column names of frames, which must be the same up to their order; None for other rows."""
-    names = [_column_names(sample) for sample in samples]
+    names: list[Any] = [names_of_columns(sample.source) for sample in samples]
     if all(columns is None for columns in names):
         return None
     if any(columns is None for columns in names):
@@ -245,12 +227,3 @@ def _common_columns(samples):
                 "both have."
             )
     return first
-
-
-def _column_names(sample):
-    source = sample.source
-    if is_dask(source):
-        return list(source.columns) if hasattr(source, "columns") else None
-    if sample.held:
-        return pts.column_names(source)
-    return pts.column_names(next(iter(sample.chunks())))

@@ -1,0 +1,82 @@
+"""Where rows come from: an array, a stream of chunks, or a Dask collection.
+
+Nobody outside this folder asks which of the three it is. Others ask for `Rows`, or whether the rows
+come in pieces, and for one piece after the other.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..engine.arrays import as_host
+from ..kernels.points import column_names
+from .dask import Partitions, is_dask, is_dask_frame
+from .held import HeldRows
+from .in_step import is_stream, n_rows, refuse_iterator
+from .partitioned import PartitionedRows
+from .protocol import Check, Rows
+from .streamed import StreamedRows
+
+
+def rows_of(X: Any, check: Check, room: int = 1 << 30) -> Rows:
+    """The rows of X, as points that are checked when they are read.
+
+    room : bytes of rows that a filter of a stream may keep in memory
+    """
+    if is_dask(X):
+        parts = Partitions(X)
+        if check.first:  # what is wrong with the columns is said before any work
+            check(parts.example())
+        return PartitionedRows(X, check, parts)
+    if is_stream(X):
+        return StreamedRows(X, check, room=room)
+    return HeldRows(check(X), column_names(X))
+
+
+def in_pieces(X: Any) -> bool:
+    """Whether rows, targets or weights come in pieces: a Dask collection or a stream."""
+    return is_dask(X) or is_stream(X)
+
+
+def pieces(X: Any) -> Iterator[Any]:
+    """The chunks of a stream, or the partitions of a Dask collection, which are not empty."""
+    for piece in _computed(X) if is_dask(X) else X:
+        if n_rows(piece):
+            yield piece
+
+
+def names_of_columns(X: Any) -> list | None:
+    """Names of the columns, from no more than the first piece; None where they have none."""
+    if is_dask(X):
+        return list(X.columns) if hasattr(X, "columns") else None
+    return column_names(next(pieces(X)) if is_stream(X) else X)
+
+
+def shape_of_one(values: Any) -> tuple[int, ...]:
+    """The shape of one row's targets, from no more than the first chunk."""
+    if is_stream(values):
+        values = next((np.asarray(as_host(block)) for block in values), np.empty(0))
+    return tuple(values.shape[1:])
+
+
+def refuse_stream(X: Any) -> None:
+    """For methods whose answer is as long as X, and held."""
+    if is_stream(X):
+        raise TypeError(
+            "a stream is fitted, not held in memory: call fit(X), then transform each chunk."
+        )
+
+
+def check_readable(X: Any, name: str = "X", reader: str = "a fit") -> None:
+    """Refuse what can be read only once."""
+    if is_stream(X):
+        refuse_iterator(X, name, reader)
+
+
+def _computed(X):
+    """The partitions of a Dask collection, one after the other."""
+    blocks = X.partitions if is_dask_frame(X) else X.blocks
+    count = X.npartitions if is_dask_frame(X) else X.numblocks[0]
+    for i in range(count):
+        yield blocks[i].compute()
