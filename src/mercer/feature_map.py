@@ -18,7 +18,6 @@ from .kernels.hashing import squared_lengths
 from .space import certificate
 from .space.certificate import Radii
 from .space.fourier import Fourier
-from .space.own_features import OwnFeatures
 from .space.protocol import Panel, Space
 
 
@@ -29,7 +28,7 @@ class FeatureMap(TravelsAsNumPy):
     Attributes
     ----------
     space : Space
-        Landmarks, OwnFeatures or Corrected.
+        Landmarks, OwnFeatures, SparseFeatures, Corrected or Fourier.
     rotation : array of shape (rank, width) or None
     mean : array of shape (width,) or None
         Of the training coordinates, after the rotation.
@@ -66,7 +65,7 @@ class FeatureMap(TravelsAsNumPy):
         points = self.fitted(X)
         Phi = self.space.coordinates(points, n_jobs=n_jobs, verbose=verbose)
         # A kernel's own features may be its input itself.
-        return self.finished(Phi, self._residuals_of(Phi, points), X, shared=self._may_share)
+        return self.finished(Phi, self._residuals_of(Phi, points), X, shared=self.space.may_share)
 
     def panels(self, X, *, n_jobs=None, verbose=False) -> Iterator[Panel]:
         """The same, panel after panel."""
@@ -76,7 +75,7 @@ class FeatureMap(TravelsAsNumPy):
             Phi, rho2 = panel.coordinates, None
             if own is not None:
                 rho2 = own[panel.where] - row_norms(Phi, namespace(Phi))
-            yield Panel(self.finished(Phi, rho2, X, shared=self._may_share), panel.where)
+            yield Panel(self.finished(Phi, rho2, X, shared=self.space.may_share), panel.where)
 
     def finished(self, Phi, rho2, points, shared=False) -> Any:
         """Coordinates of the space, rotated, centred, with the residual, in the points' dtype.
@@ -111,10 +110,6 @@ class FeatureMap(TravelsAsNumPy):
     def fitted(self, X) -> Any:
         """Rows in the precision of the fit, or their own higher one: a lower one means nothing."""
         return pts.as_fitted(X, self.space.S, self.space.dtype, keep_wider=True)
-
-    @property
-    def _may_share(self):
-        return isinstance(self.space, OwnFeatures)
 
     def _residuals_of(self, Phi, points):
         if not self.append_residual:

@@ -27,7 +27,6 @@ from .space.fourier_grid import Extent, fourier_space
 from .space.fourier_sums import FourierStep
 from .space.grow import certify_and_grow, default_tol, empty_factor, extended
 from .space.indefinite import check_symmetric, value_eps
-from .space.own_features import OwnFeatures
 from .space.spectral import eigen_rotation, rotation_from_scatter, symmetric_rotation
 
 # Fourier coordinates that are held although sums over them would need none.
@@ -85,7 +84,7 @@ class MapFit:
             return Phi.toarray() if scipy.sparse.issparse(Phi) and not sparse else Phi
         rho2 = on_device_of(self.residuals, self.F) if self.map.append_residual else None
         # A square F is the factor itself; a kernel's own features may be its input.
-        shared = self.F.shape[0] == self.F.shape[1] or isinstance(self.map.space, OwnFeatures)
+        shared = self.F.shape[0] == self.F.shape[1] or self.map.space.may_share
         return self.map.finished(self.F, rho2, self.points, shared)
 
 
@@ -186,7 +185,7 @@ def _fit_held(kernel, rows, options, sums, known=None):
         mean = _mean(F if rotation is None else F @ rotation)
         if correction is None:
             own = kernel.diagonal(points)
-            if isinstance(space, (OwnFeatures, Fourier)):
+            if space.is_closed:
                 mean_radii = space.radii(points, own).mean()
             else:
                 mean_radii = space.radii_of(F, own, on_device_of(residuals, F)).mean()
@@ -212,8 +211,8 @@ def _fit_held(kernel, rows, options, sums, known=None):
 
 def _fit_passes(rows, n, space, options, sums):
     """Certify every row, growing the landmarks; then mean, eigenvectors and sums over all rows."""
-    largest = space.error if isinstance(space, Fourier) else 0.0
-    if not isinstance(space, (OwnFeatures, Fourier)):
+    largest = space.error
+    if not space.is_closed:
         certified = certify_and_grow(
             space,
             rows,

@@ -45,6 +45,8 @@ class Fourier(Space):
     corners : two rows of all columns between which the training rows lie
     """
 
+    is_closed = True
+
     def __init__(
         self, kernel, columns, low, high, periods, frequencies, weights, error, corners, like=None
     ):

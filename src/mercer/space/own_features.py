@@ -15,6 +15,9 @@ from .protocol import Panel, Space
 class OwnFeatures(Space):
     """The kernel's own feature map: no landmarks, no training data."""
 
+    is_closed = True
+    may_share = True
+
     def __init__(self, kernel, X):
         self.kernel = kernel
         self.point = rows_of(X, 0, 1)  # rounding depends on its columns

@@ -29,6 +29,9 @@ class Space(TravelsAsNumPy, ABC):
     kernel: Any  # bound to its data
     S: Any = None  # the landmarks, in the form that kernel.against takes; None without any
     indices: Any = None  # positions of the landmarks among the training points
+    is_closed: bool = False  # coordinates by a formula: no row of the data can be missing from it
+    error: float = 0.0  # the largest error that such a formula has
+    may_share: bool = False  # coordinates may be the points themselves, which belong to the user
 
     @property
     @abstractmethod
