@@ -466,6 +466,17 @@ def test_categories_are_refused_or_left_out(X):
     assert_allclose(Phi[:20] @ Phi[:20].T, KERNEL(X[:20]), atol=1e-3)
 
 
+def test_predicted_words_can_be_written(X, tmp_path):
+    """Labels that came as objects: Parquet has to know that they are words."""
+    frame = frame_of(X)
+    words = pd.Series(np.where(X[:, 0] > 0, "up", "down"), dtype=object)
+    model = KernelDiscriminant(kernel=KernelMap(KERNEL, max_rank=30)).fit(frame, words)
+    D = dd.from_pandas(frame, npartitions=2)
+    D.assign(side=model.predict(D)).to_parquet(tmp_path / "predicted")
+    back = dd.read_parquet(tmp_path / "predicted").compute()
+    assert list(back["side"]) == list(model.predict(frame))
+
+
 def test_numbers_of_several_types(X):
     frame = frame_of(X, d=np.arange(N) % 3, e=X[:, 0] > 0)
     kernel_map = KernelMap(KERNEL, tol=1e-4).fit(dd.from_pandas(frame, npartitions=2))

@@ -184,7 +184,7 @@ def naming_columns(X, name="X"):
 
 
 def _converts(column):
-    if column.ndim != 1:  # several columns of one name
+    if len(column.shape) != 1:  # several columns of one name
         return True
     try:
         column.to_numpy().astype(np.float64)

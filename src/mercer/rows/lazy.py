@@ -10,7 +10,6 @@ import numpy as np
 
 from ..engine.memory import MemoryLimitError, coordinates, readable
 from .dask import Partitions, example_row, is_dask, is_dask_frame
-from .dask_compat import empty_frame
 from .tasks import client_of, current_worker, panels, share, task
 
 # Models up to this size stay in the graph of a lazy result, which can then be computed anywhere and
@@ -56,7 +55,8 @@ def _mapped(X, shared, answer, names, part):
     """The lazy collection; `part` says which of several answers it holds."""
     answer = np.asarray(answer)
     if is_dask_frame(X):
-        meta = _as_frame(answer[:0], names, empty_frame(X).index[:0])
+        # One row tells the types: pandas sees words among objects, but not among none.
+        meta = _as_frame(answer, names, example_row(X).index).iloc[:0]
         return X.map_partitions(_apply, shared=shared, part=part, empty=meta, meta=meta)
     width = answer.shape[1] if answer.ndim == 2 else 1
     X = _split_rows(X, width * answer.dtype.itemsize)
