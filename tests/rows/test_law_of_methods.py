@@ -1,0 +1,49 @@
+"""The law over sources, for what follows a fit: answers about streams and Dask collections, and
+clear refusals where there can be none."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_iris
+from sklearn.decomposition import PCA
+
+from mercer import RBF, Kernelized
+
+da = pytest.importorskip("dask.array", reason="dask is not installed: pip install mercer[dask]")
+dd = pytest.importorskip("dask.dataframe", reason="dask is not installed: pip install mercer[dask]")
+
+KERNEL = RBF(0.3)
+
+
+@pytest.fixture(scope="module")
+def X():
+    return load_iris().data[::2]
+
+
+@pytest.fixture
+def many_rows(monkeypatch):
+    """Rows that are passed over, not held."""
+    monkeypatch.setattr("mercer.rows.gather.SAMPLE", 30)
+
+
+def partitioned(X, size=40):
+    return da.from_array(X, chunks=(size,) + (-1,) * (X.ndim - 1))
+
+
+def framed(X):
+    return pd.DataFrame(X, columns=list("abcd"))
+
+
+@pytest.mark.parametrize("rows", [partitioned, lambda X: dd.from_pandas(framed(X), npartitions=2)])
+def test_kernelized_answers_about_a_few_rows_of_a_collection(rows, X):
+    clusters = Kernelized(KMeans(3, n_init=1, random_state=0), KERNEL)
+    assert_array_equal(clusters.fit_predict(rows(X)), clusters.fit_predict(X))
+    components = Kernelized(PCA(2), KERNEL)
+    assert_allclose(components.fit_transform(rows(X)), components.fit_transform(X), atol=1e-10)
+
+
+def test_kernelized_says_what_to_call_for_many_rows(X, many_rows):
+    with pytest.raises(TypeError, match=r"call fit\(X\), then predict\(X\)"):
+        Kernelized(KMeans(3), KERNEL).fit_predict(partitioned(X))
