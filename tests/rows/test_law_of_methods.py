@@ -8,8 +8,19 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
+from sklearn.linear_model import LogisticRegression
 
-from mercer import RBF, Kernelized
+from mercer import (
+    RBF,
+    Chunks,
+    ClassicalMDS,
+    KernelDiscriminant,
+    Kernelized,
+    KernelMap,
+    KernelPCA,
+    KernelPCAL1,
+    KernelRidge,
+)
 
 da = pytest.importorskip("dask.array", reason="dask is not installed: pip install mercer[dask]")
 dd = pytest.importorskip("dask.dataframe", reason="dask is not installed: pip install mercer[dask]")
@@ -22,10 +33,22 @@ def X():
     return load_iris().data[::2]
 
 
+@pytest.fixture(scope="module")
+def y():
+    return load_iris().target[::2]
+
+
 @pytest.fixture
 def many_rows(monkeypatch):
     """Rows that are passed over, not held."""
     monkeypatch.setattr("mercer.rows.gather.SAMPLE", 30)
+
+
+def streamed(X, size=17):
+    def take(a):
+        return X.iloc[a : a + size] if hasattr(X, "iloc") else X[a : a + size]
+
+    return Chunks(lambda: (take(a) for a in range(0, len(X), size)))
 
 
 def partitioned(X, size=40):
@@ -34,6 +57,28 @@ def partitioned(X, size=40):
 
 def framed(X):
     return pd.DataFrame(X, columns=list("abcd"))
+
+
+METHODS = [
+    (KernelMap(KERNEL), "transform residual error_bound distances fit_transform"),
+    (KernelPCA(2, KERNEL), "transform fit_transform"),
+    (KernelPCAL1(2, KERNEL, random_state=0), "transform fit_transform"),
+    (KernelDiscriminant(kernel=KERNEL), "transform predict predict_proba fit_transform"),
+    (KernelRidge(0.1, KERNEL), "predict"),
+    (Kernelized(LogisticRegression(), KERNEL), "predict predict_proba"),
+    (Kernelized(PCA(2), KERNEL), "transform fit_transform"),
+    (Kernelized(KMeans(2, n_init=1, random_state=0), KERNEL), "predict fit_predict"),
+    (ClassicalMDS(2), "transform fit_transform"),
+]
+
+
+@pytest.mark.parametrize(("model", "names"), METHODS, ids=lambda value: str(value)[:40])
+def test_a_stream_is_refused_by_all_but_fit(model, names, X, y):
+    model.fit(X, y)
+    for name in names.split():
+        given = (streamed(X), y) if name.startswith("fit_") else (streamed(X),)
+        with pytest.raises(TypeError, match="then transform each chunk"):
+            getattr(model, name)(*given)
 
 
 @pytest.mark.parametrize("rows", [partitioned, lambda X: dd.from_pandas(framed(X), npartitions=2)])

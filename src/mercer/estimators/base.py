@@ -144,6 +144,7 @@ def validated_points(estimator, X, kernel, *, reset, in_range=True):
 
     New points must also be `in_range` of the kernel, which has to be bound for that.
     """
+    refuse_stream(X)
     if reset:
         for name in ("n_features_in_", "feature_names_in_"):
             estimator.__dict__.pop(name, None)
@@ -244,7 +245,8 @@ def new_rows(estimator, X, kernel):
 def refuse_stream(X):
     if is_stream(X):
         raise TypeError(
-            "a stream is fitted, not held in memory: call fit(X), then transform each chunk."
+            "a stream is fitted, not held in memory: call fit(X), then transform each chunk (or "
+            "predict it)."
         )
 
 

@@ -36,7 +36,14 @@ from ..rows.protocol import Column
 from ..solve.left_out_classes import LeftOut
 from ..solve.system import in_double
 from ..space.spectral import signs
-from .base import all_or_nothing, follow, new_rows, on_fitted, validated_points
+from .base import (
+    all_or_nothing,
+    follow,
+    new_rows,
+    on_fitted,
+    refuse_stream,
+    validated_points,
+)
 from .columns import as_points
 from .discriminant_iterative import regularisation_of_sample, solve_classes
 from .kernel_map import KernelMap
@@ -150,6 +157,7 @@ class KernelDiscriminant(
     @all_or_nothing
     def fit_transform(self, X: Data, y: ArrayLike) -> Array:
         """Fit, and return the scores of the training points."""
+        refuse_stream(X)
         Phi = self._fit(X, y)
         if Phi is None or is_dask(X):
             return self.transform(X)

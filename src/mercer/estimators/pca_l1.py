@@ -21,7 +21,7 @@ from ..rows.gather import held_if_few
 from ..rows.lazy import lazily
 from ..rows.moments import Moments
 from ..space.spectral import signs
-from .base import all_or_nothing
+from .base import all_or_nothing, refuse_stream
 from .columns import as_points
 from .kernel_map import KernelMap
 from .map_method import MapMethod
@@ -109,6 +109,7 @@ class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapMethod):
     @all_or_nothing
     def fit_transform(self, X: Data, y: object = None) -> Array:
         """Fit, and return the scores of the training points."""
+        refuse_stream(X)
         scores = self._fit(X)
         return self.transform(X) if is_dask(X) else scores
 
