@@ -1,7 +1,6 @@
 """The law over sources, for what follows a fit: answers about streams and Dask collections, and
 clear refusals where there can be none."""
 
-import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -92,3 +91,13 @@ def test_kernelized_answers_about_a_few_rows_of_a_collection(rows, X):
 def test_kernelized_says_what_to_call_for_many_rows(X, many_rows):
     with pytest.raises(TypeError, match=r"call fit\(X\), then predict\(X\)"):
         Kernelized(KMeans(3), KERNEL).fit_predict(partitioned(X))
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cityblock"])
+@pytest.mark.parametrize("rows", [streamed, partitioned, lambda X: streamed(framed(X))])
+def test_classical_mds_gathers_rows(rows, metric, X, many_rows):
+    here, there = ClassicalMDS(2, metric).fit(X), ClassicalMDS(2, metric).fit(rows(X))
+    assert_allclose(there.embedding_, here.embedding_, atol=1e-12)
+    lazy = here.transform(partitioned(X))
+    assert isinstance(lazy, da.Array)
+    assert_allclose(lazy, here.transform(X), atol=1e-12)
