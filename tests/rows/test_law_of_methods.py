@@ -101,3 +101,13 @@ def test_classical_mds_gathers_rows(rows, metric, X, many_rows):
     lazy = here.transform(partitioned(X))
     assert isinstance(lazy, da.Array)
     assert_allclose(lazy, here.transform(X), atol=1e-12)
+
+
+@pytest.mark.parametrize("rows", [streamed, partitioned, lambda X: streamed(framed(X))])
+def test_a_map_grows_by_rows_in_pieces(rows, X, many_rows):
+    here, there = KernelMap(KERNEL, tol=1e-4), KernelMap(KERNEL, tol=1e-4)
+    for part in (X[:50], X[50:]):
+        here.partial_fit(part)
+        there.partial_fit(rows(part))
+    assert there.n_samples_seen_ == len(X)
+    assert_array_equal(there.landmark_indices_, here.landmark_indices_)

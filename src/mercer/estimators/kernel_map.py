@@ -235,9 +235,11 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         Coordinates of earlier points keep their values and gain columns (zero for them, up to
         tol). Points cannot be put in the order that rounding asks for, so residuals below
         sqrt(eps) (1.5e-8 in double precision) of k(x, x) are left, whatever tol is. Data-dependent
-        kernel parameters are fixed at the first call. Basis "cholesky", uncentred.
+        kernel parameters are fixed at the first call. Basis "cholesky", uncentred. Rows of a stream
+        or a Dask collection are gathered.
         """
         self.check_parameters()
+        X = held_whole(X, budget(self.memory_limit), "partial_fit")
         if hasattr(self, "map_"):
             points = self._points(X)
             before = MapFit(self.map_, self.n_samples_seen_, self.max_residual_)
