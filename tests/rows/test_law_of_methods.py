@@ -1,9 +1,11 @@
 """The law over sources, for what follows a fit: answers about streams and Dask collections, and
 clear refusals where there can be none."""
 
+import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
@@ -13,11 +15,13 @@ from mercer import (
     RBF,
     Chunks,
     ClassicalMDS,
+    KernelClassifier,
     KernelDiscriminant,
     Kernelized,
     KernelMap,
     KernelPCA,
     KernelPCAL1,
+    KernelRegressor,
     KernelRidge,
 )
 
@@ -111,3 +115,19 @@ def test_a_map_grows_by_rows_in_pieces(rows, X, many_rows):
         there.partial_fit(rows(part))
     assert there.n_samples_seen_ == len(X)
     assert_array_equal(there.landmark_indices_, here.landmark_indices_)
+
+
+FRAMES = {"stream": streamed, "dask": lambda F: dd.from_pandas(F, npartitions=3, sort=False)}
+
+
+@pytest.mark.parametrize("source", FRAMES)
+def test_learned_models_gather_tables_with_words(source, X, y):
+    give = FRAMES[source]
+    table = framed(X).assign(e=np.array(["left", "right"])[y % 2])
+    words, size = pd.Series(np.array(["a", "b", "c"])[y]), pd.Series(X[:, 0] + y)
+    weights = pd.Series(1.0 + y % 2)
+    quick = {"n_rounds": 1, "max_landmarks": 40}
+    for model, target in ((KernelClassifier(**quick), words), (KernelRegressor(**quick), size)):
+        expected = clone(model).fit(table, target, weights).predict(table)
+        got = clone(model).fit(give(table), give(target), give(weights)).predict(table)
+        assert_array_equal(got, expected)
