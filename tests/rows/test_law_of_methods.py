@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, SGDClassifier
 
 from mercer import (
     RBF,
@@ -23,6 +23,7 @@ from mercer import (
     KernelPCAL1,
     KernelRegressor,
     KernelRidge,
+    Spectrum,
 )
 
 da = pytest.importorskip("dask.array", reason="dask is not installed: pip install mercer[dask]")
@@ -131,3 +132,32 @@ def test_learned_models_gather_tables_with_words(source, X, y):
         expected = clone(model).fit(table, target, weights).predict(table)
         got = clone(model).fit(give(table), give(target), give(weights)).predict(table)
         assert_array_equal(got, expected)
+
+
+def learner(kernel=KERNEL):
+    """It learns one piece after the other; weights of zero leave rows out."""
+    return Kernelized(SGDClassifier(random_state=0, shuffle=False), KernelMap(kernel, max_rank=5))
+
+
+@pytest.mark.parametrize("rows", [streamed, partitioned])
+@pytest.mark.parametrize("column", [streamed, partitioned, np.asarray, pd.Series])
+def test_weights_go_along_with_pieces(rows, column, X, y, many_rows):
+    weights = (y < 2).astype(float)
+    model = learner().fit(rows(X), y, sample_weight=column(weights))
+    assert 2 not in model.predict(X)
+    assert_array_equal(model.classes_, [0, 1, 2])
+
+
+@pytest.mark.parametrize("rows", [streamed, partitioned, lambda X: dd.from_pandas(framed(X), 1)])
+@pytest.mark.parametrize("more", [-1, 1])
+def test_labels_of_other_rows_are_refused(rows, more, X, y, many_rows):
+    y = np.resize(y, len(y) + more)
+    for labels in (y, dd.from_pandas(pd.Series(y), 1)):
+        with pytest.raises(ValueError, match="rows"):
+            learner().fit(rows(X), labels)
+
+
+def test_pieces_of_objects_are_learned_from(many_rows):
+    words = ["abab", "baba", "cdcd", "dcdc"] * 20
+    model = learner(Spectrum(2)).fit(streamed(words), [0, 0, 1, 1] * 20)
+    assert_array_equal(model.predict(words[:4]), [0, 0, 1, 1])

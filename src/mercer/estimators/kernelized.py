@@ -105,6 +105,7 @@ class fit_as_inner_does:
         # Named `fit`, so that its bound method pickles as one.
         def fit(self, X, y=None, sample_weight=None, **params):
             if sample_weight is not None:
+                sample_weight = held_column(sample_weight, X, "sample_weight")
                 _check_weights(sample_weight)
                 params["sample_weight"] = sample_weight
             return plain(self, X, y, **params)
