@@ -161,3 +161,21 @@ def test_pieces_of_objects_are_learned_from(many_rows):
     words = ["abab", "baba", "cdcd", "dcdc"] * 20
     model = learner(Spectrum(2)).fit(streamed(words), [0, 0, 1, 1] * 20)
     assert_array_equal(model.predict(words[:4]), [0, 0, 1, 1])
+
+
+@pytest.mark.parametrize("rows", [streamed, partitioned])
+def test_one_weight_for_all_rows(rows, X, many_rows):
+    here = KernelRidge(0.1, KernelMap(KERNEL, tol=1e-6)).fit(X, X[:, 0], 2.0)
+    there = KernelRidge(0.1, KernelMap(KERNEL, tol=1e-6)).fit(rows(X), rows(X[:, 0]), 2.0)
+    assert_allclose(there.predict(X), here.predict(X), atol=1e-4)
+
+
+@pytest.mark.parametrize("rows", [streamed, partitioned])
+def test_refusals_of_columns_name_them(rows, X, many_rows):
+    words = np.repeat("word", len(X))
+    with pytest.raises(ValueError, match="y: could not convert string"):
+        KernelRidge(0.1, KERNEL).fit(rows(X), rows(words))
+    with pytest.raises(ValueError, match="sample_weight: could not convert string"):
+        KernelRidge(0.1, KERNEL).fit(rows(X), rows(X[:, 0]), rows(words))
+    with pytest.raises(ValueError, match="sample_weight"):
+        KernelRidge(0.1, KERNEL).fit(rows(X), rows(X[:, 0]), rows(X[1:, 0]))

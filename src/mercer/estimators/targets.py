@@ -19,18 +19,20 @@ def weight_column(weights) -> Column:
 
 def as_columns(block):
     """Targets as columns of numbers."""
-    T = check_array(
-        np.asarray(block),
-        ensure_2d=False,
-        dtype=[np.float64, np.float32],
-        input_name="y",
-        ensure_min_samples=0,
-    )
+    with naming("y"):
+        T = check_array(
+            np.asarray(block),
+            ensure_2d=False,
+            dtype=[np.float64, np.float32],
+            input_name="y",
+            ensure_min_samples=0,
+        )
     return T[:, None] if T.ndim == 1 else T
 
 
 def as_weights(block):
-    w = np.asarray(block, dtype=float)
+    with naming("sample_weight"):
+        w = np.asarray(block, dtype=float)
     if w.ndim != 1 or not np.all(np.isfinite(w) & (w >= 0)):
         raise ValueError("sample_weight must hold one finite, non-negative number per row.")
     return w

@@ -19,6 +19,11 @@ def in_pieces(X):
     return is_dask(X) or is_stream(X)
 
 
+def count_rows(X):
+    """All rows of a stream, which is read for it, or of a Dask collection."""
+    return Partitions(X).n if is_dask(X) else sum(map(n_rows, X))
+
+
 def held_if_few(X):
     """A stream or Dask collection of at most SAMPLE rows as one array or frame; else X itself."""
     return _gathered(X, SAMPLE, None) if in_pieces(X) else X
