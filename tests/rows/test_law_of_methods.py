@@ -4,6 +4,7 @@ clear refusals where there can be none."""
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.cluster import KMeans
@@ -179,3 +180,62 @@ def test_refusals_of_columns_name_them(rows, X, many_rows):
         KernelRidge(0.1, KERNEL).fit(rows(X), rows(X[:, 0]), rows(words))
     with pytest.raises(ValueError, match="sample_weight"):
         KernelRidge(0.1, KERNEL).fit(rows(X), rows(X[:, 0]), rows(X[1:, 0]))
+
+
+# --- chunks of several kinds ----------------------------------------------------------------------
+
+
+@pytest.fixture(params=["few rows", "many rows"])
+def size(request, monkeypatch):
+    if request.param == "many rows":
+        monkeypatch.setattr("mercer.rows.gather.SAMPLE", 30)
+
+
+KINDS = {"list": lambda X: X.tolist(), "array": np.asarray, "frame": framed}
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+@pytest.mark.filterwarnings("ignore:X has feature names")
+@pytest.mark.parametrize("last", KINDS)
+@pytest.mark.parametrize("first", KINDS)
+def test_lists_arrays_and_frames_may_follow_each_other(first, last, X, size):
+    chunks = [KINDS[first](X[:50]), KINDS[last](X[50:])]
+    there = KernelMap(KERNEL).fit(Chunks(lambda: iter(chunks)))
+    P, Q = there.transform(KINDS[first](X)), KernelMap(KERNEL).fit(X).transform(X)
+    assert_allclose(P @ P.T, Q @ Q.T, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("last", "message"),
+    [
+        (lambda X: framed(X)[list("dcba")], "same order"),
+        (lambda X: framed(X).rename(columns={"a": "z"}), "columns|names"),
+        (lambda X: scipy.sparse.csr_array(X), "sparse"),
+        (lambda X: X[0], "shape|1D"),
+        (lambda X: np.ma.masked_array(X, X > 6), "masked"),
+    ],
+)
+def test_other_chunks_are_refused(last, message, X, size):
+    """Whether the rows are few or many, and before an array library says something of its own."""
+    rest = last(X[50:])
+    first = framed(X[:50]) if hasattr(rest, "iloc") else X[:50]
+    with pytest.raises((TypeError, ValueError), match=message):
+        KernelMap(KERNEL).fit(Chunks(lambda: iter([first, rest])))
+
+
+def test_arrays_and_lists_of_objects_may_follow_each_other(size):
+    words = ["abab", "baba", "cdcd", "dcdc"] * 20
+    chunks = [words[:40], np.array(words[40:], dtype=object)]
+    for order in (chunks, chunks[::-1]):
+        there = KernelMap(Spectrum(2)).fit(Chunks(lambda order=order: iter(order)))
+        assert there.n_samples_seen_ == 80
+
+
+def test_pairs_are_for_fits_without_y(X, y, size):
+    pairs = Chunks(lambda: ((X[a : a + 20], y[a : a + 20]) for a in range(0, len(X), 20)))
+    assert KernelRidge(0.1, KERNEL).fit(pairs).score(X, y) > 0.8
+    for fit in (KernelMap(KERNEL).fit, KernelPCA(2, KERNEL).fit):
+        with pytest.raises(TypeError, match="takes rows alone"):
+            fit(pairs)
+    with pytest.raises(TypeError, match="leave y out"):
+        KernelRidge(0.1, KERNEL).fit(pairs, y)
