@@ -239,3 +239,26 @@ def test_pairs_are_for_fits_without_y(X, y, size):
             fit(pairs)
     with pytest.raises(TypeError, match="leave y out"):
         KernelRidge(0.1, KERNEL).fit(pairs, y)
+
+
+# --- names of columns -----------------------------------------------------------------------------
+
+NAMED = [
+    (KernelMap(KERNEL), "error_bound distances pair_residual transform residual"),
+    (KernelRegressor(n_rounds=1), "predict"),
+    (KernelClassifier(n_rounds=1), "predict predict_proba"),
+    (ClassicalMDS(2), "transform"),
+]
+
+
+@pytest.mark.parametrize(("model", "names"), NAMED, ids=lambda value: str(value)[:20])
+def test_columns_of_a_collection_must_be_those_of_the_fit(model, names, X, y):
+    table = framed(X)
+    model.fit(table, y)
+    rows = dd.from_pandas(table, npartitions=2)
+    for name in names.split():
+        expected = getattr(model, name)(table)
+        assert_allclose(np.asarray(getattr(model, name)(rows)), expected, atol=1e-8)
+        for other in (rows[list("dcba")], rows.rename(columns={"a": "z"})):
+            with pytest.raises(ValueError, match="names"):
+                np.asarray(getattr(model, name)(other))

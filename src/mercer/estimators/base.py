@@ -145,6 +145,8 @@ def validated_points(estimator, X, kernel, *, reset, in_range=True):
     New points must also be `in_range` of the kernel, which has to be bound for that.
     """
     refuse_stream(X)
+    if is_dask(X):  # scikit-learn would not see the names of its columns
+        X = Partitions(X).X.compute()
     if reset:
         for name in ("n_features_in_", "feature_names_in_"):
             estimator.__dict__.pop(name, None)

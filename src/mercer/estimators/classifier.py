@@ -16,6 +16,7 @@ from sklearn.utils.validation import column_or_1d
 from ..engine.arrays import as_host, as_numpy, on_device_of
 from ..kernels.types import Array, Input
 from ..learn.targets import Targets, check_classes
+from ..rows.lazy import lazily
 from .base import all_or_nothing
 from .learned_model import LearnedModel
 from .targets import score_weights
@@ -127,12 +128,14 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:
         return softmax(scores / self.temperature_ + self.bias_, axis=1)
 
+    @lazily
     def predict_proba(self, X: ArrayLike) -> Array:
         """Probability of each class, in the order of `classes_`."""
         f, _ = self._values(X)
         P = self._probabilities(as_numpy(f))
         return on_device_of(P, f)
 
+    @lazily
     def predict(self, X: ArrayLike) -> Array:
         """The most probable class of every row."""
         best = as_numpy(self.predict_proba(X)).argmax(axis=1)
