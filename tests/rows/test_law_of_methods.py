@@ -131,8 +131,13 @@ def test_learned_models_gather_tables_with_words(source, X, y):
     quick = {"n_rounds": 1, "max_landmarks": 40}
     for model, target in ((KernelClassifier(**quick), words), (KernelRegressor(**quick), size)):
         expected = clone(model).fit(table, target, weights).predict(table)
-        got = clone(model).fit(give(table), give(target), give(weights)).predict(table)
-        assert_array_equal(got, expected)
+        fitted = clone(model).fit(give(table), give(target), give(weights))
+        assert_array_equal(fitted.predict(table), expected)
+        lazy = fitted.predict(FRAMES["dask"](table)).compute()
+        if target is size:
+            assert_allclose(lazy, expected, rtol=1e-9)
+        else:
+            assert_array_equal(lazy, expected)
 
 
 def learner(kernel=KERNEL):
