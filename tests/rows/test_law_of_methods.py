@@ -16,6 +16,7 @@ from mercer import (
     RBF,
     Chunks,
     ClassicalMDS,
+    DriftDetector,
     KernelClassifier,
     KernelDiscriminant,
     Kernelized,
@@ -25,6 +26,7 @@ from mercer import (
     KernelRegressor,
     KernelRidge,
     Spectrum,
+    two_sample_test,
 )
 
 da = pytest.importorskip("dask.array", reason="dask is not installed: pip install mercer[dask]")
@@ -267,3 +269,46 @@ def test_columns_of_a_collection_must_be_those_of_the_fit(model, names, X, y):
         for other in (rows[list("dcba")], rows.rename(columns={"a": "z"})):
             with pytest.raises(ValueError, match="names"):
                 np.asarray(getattr(model, name)(other))
+
+
+# --- statistics -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tables(X, y):
+    """Two samples with words, and a number of each row that is left out of a comparison."""
+    words = np.array(["left", "right"])[y % 2]
+    table = framed(X).assign(e=words, number=np.tile(np.arange(38), 2)[: len(X)])
+    return table[:38].reset_index(drop=True), table[37:].reset_index(drop=True)
+
+
+@pytest.mark.parametrize("source", FRAMES)
+def test_samples_of_few_rows_are_held(source, tables):
+    give, options = FRAMES[source], {"n_permutations": 99, "random_state": 0}
+    here = two_sample_test(*tables, **options)
+    for pair in (map(give, tables), (tables[0], give(tables[1]))):
+        there = two_sample_test(*pair, **options)
+        assert (there.statistic, there.p_value) == (here.statistic, here.p_value)
+    detector, reference = DriftDetector(random_state=0), DriftDetector(random_state=0)
+    reference.fit(tables[0])
+    detector.fit(give(tables[0]))
+    assert list(detector.feature_names_in_) == list(reference.feature_names_in_)
+    assert detector.score(give(tables[1])) == reference.score(tables[1])
+
+
+def test_a_drift_detector_reads_columns_by_name(tables):
+    detector = DriftDetector(random_state=0).fit(tables[0])
+    rows = FRAMES["dask"](tables[1])
+    assert_array_equal(detector.predict(rows).compute(), detector.predict(tables[1]))
+    with pytest.raises(ValueError, match="names"):
+        detector.predict(rows[rows.columns[::-1]])
+    with pytest.raises(TypeError, match="each chunk"):
+        detector.predict(streamed(tables[1]))
+
+
+@pytest.mark.parametrize(
+    "empty", [Chunks(lambda: iter([])), da.zeros((0, 4))], ids=["stream", "dask"]
+)
+def test_samples_without_rows_are_refused(empty, X):
+    with pytest.raises(ValueError, match="0 sample"):
+        two_sample_test(empty, X)

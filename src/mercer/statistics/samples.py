@@ -14,6 +14,7 @@ from ..estimators.table import TableEncoder
 from ..kernels import Kernel
 from ..kernels import points as pts
 from ..rows.dask import is_dask, is_dask_frame
+from ..rows.gather import held_if_few
 from ..rows.held import stacked
 from ..rows.in_step import is_stream, refuse_iterator
 
@@ -27,9 +28,10 @@ class Sample:
 
     def __init__(self, X: Any, name: str, kernel: Kernel):
         self.name = name
-        self.held = self.is_held(X)
         if is_stream(X):
             refuse_iterator(X, name, "a test")
+        X = held_if_few(X)  # then a test sees what it sees of an array
+        self.held = self.is_held(X)
         # What is wrong with rows in memory is said before any work.
         as_given = not self.held or pts.is_frame(X)
         self.source = X if as_given else kernel.points(X, name=name)
