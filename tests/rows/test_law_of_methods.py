@@ -25,6 +25,8 @@ from mercer import (
     KernelPCAL1,
     KernelRegressor,
     KernelRidge,
+    KernelRidgeCV,
+    Sigmoid,
     Spectrum,
     two_sample_test,
 )
@@ -187,6 +189,26 @@ def test_refusals_of_columns_name_them(rows, X, many_rows):
         KernelRidge(0.1, KERNEL).fit(rows(X), rows(X[:, 0]), rows(words))
     with pytest.raises(ValueError, match="sample_weight"):
         KernelRidge(0.1, KERNEL).fit(rows(X), rows(X[:, 0]), rows(X[1:, 0]))
+
+
+MAPS = [
+    KernelMap(KERNEL, basis="symmetric"),
+    KernelMap(KERNEL, pivots="random", random_state=0, center=True),
+    KernelMap(Sigmoid(0.05, -1.0), indefinite="clip"),
+]
+
+
+@pytest.mark.parametrize("rows", [streamed, partitioned])
+@pytest.mark.parametrize("kernel_map", MAPS, ids=lambda value: repr(value)[10:40])
+def test_maps_that_need_all_rows_take_targets_in_pieces(kernel_map, rows, X, y, many_rows):
+    """Held with their rows: one-dimensional targets of a collection gave wrong coefficients."""
+    for model in (KernelRidge(0.1, kernel_map), KernelRidgeCV([0.1, 1.0], kernel_map)):
+        here, there = clone(model).fit(X, X[:, 0]), clone(model).fit(rows(X), rows(X[:, 0]))
+        assert_allclose(there.dual_coef_, here.dual_coef_, atol=1e-8)
+        assert_allclose(there.predict(X), here.predict(X), atol=1e-8)
+    model = KernelDiscriminant(kernel=kernel_map)
+    expected = clone(model).fit(X, y).predict(X)
+    assert_array_equal(clone(model).fit(rows(X), rows(y)).predict(X), expected)
 
 
 # --- chunks of several kinds ----------------------------------------------------------------------

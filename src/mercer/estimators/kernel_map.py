@@ -1,7 +1,7 @@
 """KernelMap: the exact, explicit, finite-dimensional feature map of a kernel on the data."""
 
 from dataclasses import fields
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -192,7 +192,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         """
         self.check_parameters()
         kernel, options = as_kernel(self.kernel), self._options(self._seed())
-        X = self._held_if_needed(X, kernel, options)
+        X = self.held_if_needed(X)
         named = self if owner is None else owner
         rows, check = rows_of_input(named, X, kernel, room=budget(self.memory_limit) // 6)
         fit = fit_map(rows, kernel, options, sums, bound_check=check.of_bound if check else None)
@@ -202,9 +202,10 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         self._keep(fit)
         return fit
 
-    def _held_if_needed(self, X, kernel, options):
+    def held_if_needed(self, X: Input) -> Any:
         """Rows that come in pieces are held where an option needs all of them."""
-        if options.needs_all_rows(kernel):
+        kernel = as_kernel(self.kernel)
+        if self._options().needs_all_rows(kernel):
             used = ("basis", "pivots", "indefinite")
             reason = "KernelMap with " + ", ".join(f"{n}={getattr(self, n)!r}" for n in used)
             X = held_whole(X, budget(self.memory_limit), reason)
