@@ -26,6 +26,7 @@ from mercer import (
     KernelRegressor,
     KernelRidge,
     KernelRidgeCV,
+    Polynomial,
     Sigmoid,
     Spectrum,
     two_sample_test,
@@ -209,6 +210,14 @@ def test_maps_that_need_all_rows_take_targets_in_pieces(kernel_map, rows, X, y, 
     model = KernelDiscriminant(kernel=kernel_map)
     expected = clone(model).fit(X, y).predict(X)
     assert_array_equal(clone(model).fit(rows(X), rows(y)).predict(X), expected)
+
+
+@pytest.mark.parametrize("options", [{"basis": "closed"}, {"append_residual": True}], ids=str)
+@pytest.mark.parametrize("rows", [np.asarray, streamed, partitioned])
+def test_no_penalty_on_maps_without_sums_of_kernels(rows, options, X, many_rows):
+    model = KernelRidge(0.0, KernelMap(Polynomial(2), **options)).fit(rows(X), X[:, 0] ** 2)
+    assert_allclose(model.predict(X), X[:, 0] ** 2, rtol=1e-6)
+    assert not hasattr(model, "dual_coef_")
 
 
 # --- chunks of several kinds ----------------------------------------------------------------------
