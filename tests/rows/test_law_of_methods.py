@@ -279,6 +279,24 @@ def test_pairs_are_for_fits_without_y(X, y, size):
         KernelRidge(0.1, KERNEL).fit(pairs, y)
 
 
+def test_empty_chunks_of_targets_say_nothing(X, size):
+    targets = X[:, :2]
+    chunks = Chunks(lambda: iter([[], targets[:10], [], targets[10:]]))
+    model = KernelRidge(0.1, KERNEL, form="primal").fit(streamed(X), chunks)
+    assert model.predict(X).shape == targets.shape
+    with pytest.raises(ValueError, match="y"):
+        KernelRidge(0.1, KERNEL).fit(streamed(X), Chunks(lambda: iter([[]])))
+
+
+def test_missing_labels_are_refused_by_name(X, y, size):
+    words = pd.Series(np.array(["a", "b", None], dtype=object)[y])
+    rows = dd.from_pandas(framed(X), npartitions=3)
+    for labels in (dd.from_pandas(words, npartitions=3), partitioned(words.to_numpy(), 25)):
+        given = partitioned(X, 25) if hasattr(labels, "chunks") else rows
+        with pytest.raises(ValueError, match="y contains missing labels"):
+            KernelDiscriminant(kernel=KERNEL).fit(given, labels)
+
+
 # --- names of columns -----------------------------------------------------------------------------
 
 NAMED = [

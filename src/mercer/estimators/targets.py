@@ -47,9 +47,9 @@ def score_weights(sample_weight):
 
 
 def n_targets(y):
-    """Columns of y (None where it is one-dimensional), from no more than its first chunk."""
+    """Columns of y (None where it is one-dimensional), from its first chunk that is not empty."""
     if is_stream(y):
-        y = next((np.asarray(as_host(block)) for block in y), np.empty(0))
+        y = next((np.asarray(as_host(block)) for block in y if len(block)), np.empty(0))
     return None if y.ndim == 1 else y.shape[1]
 
 
@@ -59,7 +59,16 @@ def labels_of(block):
     labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
     if labels.ndim != 1:
         raise ValueError(f"y must hold one label per row, got shape {labels.shape}.")
+    if labels.dtype.kind == "O" and any(map(_is_missing, labels)):
+        raise ValueError("Input y contains missing labels: leave out those rows.")
     if labels.dtype.kind == "O" and all(isinstance(v, str) for v in labels):
         labels = labels.astype(str)
     assert_all_finite(labels, input_name="y")
     return labels
+
+
+def _is_missing(label):
+    try:
+        return label is None or bool(label != label)
+    except TypeError:  # pandas' NA is neither equal nor unequal
+        return True

@@ -56,7 +56,9 @@ def held_column(values, X, name="y", *, in_step=False):
         if in_step and is_stream(X):
             return values
         # Copies: a stream may fill one buffer again and again.
-        copies = [np.array(as_host(part)) for part in values]
+        copies = [np.array(as_host(part)) for part in values if len(part)]
+        if not copies:
+            raise ValueError(f"{name} is a stream without values.")
         return np.concatenate(copies)
     if is_dask(values) and not is_dask(X):
         return values.compute()
