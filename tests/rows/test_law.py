@@ -269,12 +269,6 @@ def test_scores_of_a_stream_are_not_held(model, X):
         model.fit_transform(streamed(X))
 
 
-@pytest.mark.parametrize("source", SOURCES)
-def test_growing_takes_one_array_at_a_time(source, X):
-    with pytest.raises(TypeError, match="one array of rows at a time"):
-        KernelMap(KERNEL).partial_fit(SOURCES[source](X))
-
-
 def dask_column(y):
     return da.from_array(y, chunks=150)
 

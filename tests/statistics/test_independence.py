@@ -66,10 +66,20 @@ def test_bad_input(pair):
         independence_test(x, y[1:])
     with pytest.raises(ValueError, match="at least 6"):
         independence_test(x[:5], y[:5])
-    with pytest.raises(TypeError, match="held in memory"):
-        independence_test(Chunks(lambda: iter([x])), y)
     with pytest.raises(ValueError, match="constant"):
         independence_test(x, np.ones((150, 1)))
+
+
+def test_rows_in_pieces(pair, monkeypatch):
+    """Few rows are held; many cannot be exchanged."""
+    x, y = pair
+    here = independence_test(x, y, **FEW)
+    there = independence_test(Chunks(lambda: iter([x[:70], x[70:]])), y, **FEW)
+    assert there.statistic == here.statistic
+    assert there.p_value == here.p_value
+    monkeypatch.setattr("mercer.rows.gather.SAMPLE", 100)
+    with pytest.raises(TypeError, match="held in memory"):
+        independence_test(Chunks(lambda: iter([x[:70], x[70:]])), y)
 
 
 def test_the_picture(pair):

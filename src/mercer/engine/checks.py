@@ -32,3 +32,25 @@ def check_at_least(name, value, least):
 
 def check_one_of(name, value, options):
     require(value in options, f"{name} must be one of {', '.join(options)}, got {value!r}.")
+
+
+def check_classes(y):
+    """Refuse classes that cannot be told apart: missing ones, and texts beside numbers."""
+    if y.dtype.kind != "O":
+        return
+    missing = [value for value in y if value is None or _is_nan(value)]
+    if missing:
+        raise ValueError(
+            f"y has no class in {len(missing)} of {len(y)} rows ({missing[0]}): leave them out."
+        )
+    if any(isinstance(value, str) for value in y) and not all(isinstance(v, str) for v in y):
+        kinds = ", ".join(sorted({type(value).__name__ for value in y}))
+        raise ValueError(
+            f"y holds classes of several types ({kinds}): write all of them in one, such as str."
+        )
+
+
+def _is_nan(value):
+    return type(value).__name__ in ("NAType", "NaTType") or (
+        isinstance(value, float) and value != value
+    )

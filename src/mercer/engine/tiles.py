@@ -112,7 +112,8 @@ def panel_slices(X, width):
     rows = max(256, PANEL_VALUES // max(1, width))
     if not is_cpu(X):
         rows = max(rows, row_blocks(X, width)[0][1])
-    return [slice(a, b) for a, b in cuts(X.shape[0], rows)]
+    n = X.shape[0] if hasattr(X, "shape") else len(X)  # a list of objects
+    return [slice(a, b) for a, b in cuts(n, rows)]
 
 
 def row_blocks(X, n_columns, most=MOST_ROWS):

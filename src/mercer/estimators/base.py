@@ -16,7 +16,7 @@ from ..kernels import Kernel, as_kernel
 from ..kernels import points as pts
 from ..kernels.points import naming, naming_columns
 from ..rows.lazy import lazily
-from ..rows.source import rows_of
+from ..rows.source import in_memory, rows_of
 from .arguments import shows_new_spelling
 from .sklearn_compat import check_feature_names, check_n_features
 
@@ -144,6 +144,7 @@ def validated_points(estimator, X, kernel, *, reset, in_range=True):
 
     New points must also be `in_range` of the kernel, which has to be bound for that.
     """
+    X = in_memory(X)
     if reset:
         for name in ("n_features_in_", "feature_names_in_"):
             estimator.__dict__.pop(name, None)

@@ -14,8 +14,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from ..engine.arrays import as_host, as_numpy, on_device_of
-from ..kernels.types import Array
-from ..learn.targets import Targets, check_classes
+from ..engine.checks import check_classes
+from ..kernels.types import Array, Input
+from ..learn.targets import Targets
+from ..rows.lazy import lazily
 from .base import all_or_nothing
 from .learned_model import LearnedModel
 from .targets import score_weights
@@ -93,13 +95,14 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
     _task = "classification"
 
     @all_or_nothing
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Input, y: Input, sample_weight: Input | None = None) -> Self:
         """Learn the kernel, fit all rows and calibrate the probabilities.
 
         Weights are used everywhere, as in :class:`mercer.KernelRegressor`.
         """
         if y is None:
             raise ValueError("KernelClassifier requires y to be passed, but the target y is None.")
+        X, y, sample_weight = self._gathered(X, y, sample_weight)
         labels: np.ndarray = column_or_1d(as_host(y), warn=True)
         check_classes(labels)
         if len(labels) and labels.dtype.kind in "fiuOc":
@@ -126,12 +129,14 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:
         return softmax(scores / self.temperature_ + self.bias_, axis=1)
 
+    @lazily
     def predict_proba(self, X: ArrayLike) -> Array:
         """Probability of each class, in the order of `classes_`."""
         f, _ = self._values(X)
         P = self._probabilities(as_numpy(f))
         return on_device_of(P, f)
 
+    @lazily
     def predict(self, X: ArrayLike) -> Array:
         """The most probable class of every row."""
         best = as_numpy(self.predict_proba(X)).argmax(axis=1)

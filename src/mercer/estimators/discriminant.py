@@ -23,6 +23,7 @@ from ..engine.arrays import (
     put,
     solve_triangular,
 )
+from ..engine.checks import check_classes
 from ..expansion import Expansion, RKHSFunction
 from ..fit import OnPanels, Statistic
 from ..kernels.adapters import KernelLike
@@ -32,11 +33,17 @@ from ..rows.gather import held_column, held_if_few
 from ..rows.in_step import split_pairs
 from ..rows.moments import ByClass, Spread
 from ..rows.protocol import Column
-from ..rows.source import in_pieces
+from ..rows.source import in_pieces, refuse_stream
 from ..solve.left_out_classes import LeftOut
 from ..solve.system import in_double
 from ..space.spectral import signs
-from .base import all_or_nothing, follow, new_rows, on_fitted, validated_points
+from .base import (
+    all_or_nothing,
+    follow,
+    new_rows,
+    on_fitted,
+    validated_points,
+)
 from .columns import as_points
 from .discriminant_iterative import regularisation_of_sample, solve_classes
 from .kernel_map import KernelMap
@@ -150,6 +157,7 @@ class KernelDiscriminant(
     @all_or_nothing
     def fit_transform(self, X: Data, y: ArrayLike) -> Array:
         """Fit, and return the scores of the training points."""
+        refuse_stream(X)
         Phi = self._fit(X, y)
         if Phi is None or in_pieces(X):
             return self.transform(X)
@@ -337,6 +345,7 @@ class KernelDiscriminant(
     def _check(self, X, y):
         """Class numbers of the rows; what makes no sense is refused before any long computation."""
         y = column_or_1d(as_host(y), warn=True)
+        check_classes(y)
         assert_all_finite(y, input_name="y")
         with np.errstate(invalid="ignore"):  # scikit-learn tries y as integers
             check_classification_targets(y)

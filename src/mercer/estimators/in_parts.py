@@ -3,6 +3,7 @@
 import inspect
 from dataclasses import dataclass
 
+import numpy as np
 from sklearn.base import is_classifier
 
 from ..feature_map import FeatureMap
@@ -27,10 +28,11 @@ def fit_in_parts(estimator, kernel_map, X, y, params):
     takes = inspect.signature(estimator.partial_fit).parameters
     if is_classifier(estimator) and "classes" in takes:
         params = {"classes": distinct(y, labels_of)} | params
+    columns, params = [Column(y, "y")], dict(params)
+    if np.ndim(params.get("sample_weight", 1.0)):  # one number goes along as it is
+        columns.append(Column(params.pop("sample_weight"), "sample_weight"))
     rows = new_rows(kernel_map, X, kernel_map.kernel_)
-    return rows.chain(
-        Lesson(kernel_map.map_, params, kernel_map.n_jobs), estimator, [Column(y, "y")]
-    )
+    return rows.chain(Lesson(kernel_map.map_, params, kernel_map.n_jobs), estimator, columns)
 
 
 @dataclass(frozen=True)
@@ -41,8 +43,13 @@ class Lesson:
     params: dict
     n_jobs: int | None
 
-    def __call__(self, estimator, points, targets=None):
+    def __call__(self, estimator, points, y=None, weights=None):
         for panel in self.map.panels(points, n_jobs=self.n_jobs):
-            y = None if targets is None else targets[panel.where]
-            estimator.partial_fit(panel.coordinates, y, **self.params)
+            targets, params = None if y is None else y[panel.where], self.params
+            if weights is not None:
+                own = weights[panel.where]
+                if not np.any(own):
+                    continue  # scikit-learn refuses weights that are all zero
+                params = params | {"sample_weight": own}
+            estimator.partial_fit(panel.coordinates, targets, **params)
         return estimator

@@ -1,7 +1,7 @@
 """KernelMap: the exact, explicit, finite-dimensional feature map of a kernel on the data."""
 
 from dataclasses import fields
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -191,7 +191,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         """
         self.check_parameters()
         kernel, options = as_kernel(self.kernel), self._options(self._seed())
-        X = self._held_if_needed(X, kernel, options)
+        X = self.held_if_needed(X)
         named = self if owner is None else owner
         rows, check = rows_of_input(named, X, kernel, room=budget(self.memory_limit) // 6)
         fit = fit_map(rows, kernel, options, sums, bound_check=check.of_bound)
@@ -199,9 +199,10 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         self._keep(fit)
         return fit
 
-    def _held_if_needed(self, X, kernel, options):
+    def held_if_needed(self, X: Input) -> Any:
         """Rows that come in pieces are held where an option needs all of them."""
-        if options.needs_all_rows(kernel):
+        kernel = as_kernel(self.kernel)
+        if self._options().needs_all_rows(kernel):
             used = ("basis", "pivots", "indefinite")
             reason = "KernelMap with " + ", ".join(f"{n}={getattr(self, n)!r}" for n in used)
             X = held_whole(X, budget(self.memory_limit), reason)
@@ -232,14 +233,11 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         Coordinates of earlier points keep their values and gain columns (zero for them, up to
         tol). Points cannot be put in the order that rounding asks for, so residuals below
         sqrt(eps) (1.5e-8 in double precision) of k(x, x) are left, whatever tol is. Data-dependent
-        kernel parameters are fixed at the first call. Basis "cholesky", uncentred.
+        kernel parameters are fixed at the first call. Basis "cholesky", uncentred. Rows of a stream
+        or a Dask collection are gathered.
         """
         self.check_parameters()
-        if in_pieces(X):
-            raise TypeError(
-                "partial_fit takes one array of rows at a time; fit(X) reads all pieces of a "
-                "stream or a Dask collection."
-            )
+        X = held_whole(X, budget(self.memory_limit), "partial_fit")
         if hasattr(self, "map_"):
             points = self._points(X)
             before = MapFit(self.map_, self.n_samples_seen_, self.max_residual_)

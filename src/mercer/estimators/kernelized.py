@@ -26,7 +26,7 @@ from ..kernels.points import naming
 from ..kernels.types import Array, Data, Input
 from ..rows.gather import held_column, held_if_few
 from ..rows.in_step import split_pairs
-from ..rows.source import in_pieces
+from ..rows.source import in_pieces, refuse_stream
 from .base import all_or_nothing, on_fitted
 from .in_parts import fit_in_parts, require_parts
 from .kernel_map import KernelMap
@@ -105,6 +105,7 @@ class fit_as_inner_does:
         # Named `fit`, so that its bound method pickles as one.
         def fit(self, X, y=None, sample_weight=None, **params):
             if sample_weight is not None:
+                sample_weight = held_column(sample_weight, X, "sample_weight")
                 _check_weights(sample_weight)
                 params["sample_weight"] = sample_weight
             return plain(self, X, y, **params)
@@ -200,16 +201,29 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
     @all_or_nothing
     def fit_predict(self, X: Data, y: ArrayLike | None = None, **params: object) -> Array:
         """Fit, and return the estimator's labels of the training points."""
+        X, y = self._at_once(X, y, "fit_predict")
         Phi, params = self._begin(X, y, "fit_predict", params)
         return self.estimator_.fit_predict(Phi, y, **params)
 
     @all_or_nothing
     def fit_transform(self, X: Data, y: ArrayLike | None = None, **params: object) -> Array:
         """Fit, and return the estimator's transform of the training points."""
+        X, y = self._at_once(X, y, "fit_transform")
         Phi, params = self._begin(X, y, "fit_transform", params)
         if hasattr(self.estimator_, "fit_transform"):
             return self.estimator_.fit_transform(Phi, y, **params)
         return self.estimator_.fit(Phi, y, **params).transform(Phi)
+
+    def _at_once(self, X, y, caller):
+        """(X, y) as arrays, for an answer about all training rows at once."""
+        refuse_stream(X)
+        X = held_if_few(X)
+        if in_pieces(X):
+            raise TypeError(
+                f"{caller} needs the coordinates of all rows at once: for rows that come in pieces "
+                f"call fit(X), then {caller.removeprefix('fit_')}(X)."
+            )
+        return X, held_column(y, X)
 
     def _begin(self, X, y, caller, params):
         """Coordinates of the training points, a fresh estimator, and what is passed on to it."""

@@ -15,6 +15,7 @@ from ..engine.arrays import (
     namespace,
     same_kind,
 )
+from ..engine.memory import budget
 from ..kernels import Kernel
 from ..kernels.points import as_vectors, is_frame, take
 from ..learn.choose_columns import choose_columns
@@ -24,6 +25,7 @@ from ..learn.last_fit import SOLVERS, last_fit
 from ..learn.learn_kernel import learn_from
 from ..learn.observations import Observations, by_value, has_copies
 from ..learn.targets import Targets, as_generator, check_weights
+from ..rows.gather import held_column, held_whole
 from .table import TableEncoder, array_of_lists, check_names
 
 # Ranks are tried up to so many columns of values: the metric is a matrix with a row for each.
@@ -76,6 +78,11 @@ class LearnedModel(BaseEstimator):
         self.memory_limit = memory_limit
         self.random_state = random_state
         self.verbose = verbose
+
+    def _gathered(self, X, y, sample_weight):
+        """Rows, targets and weights of a stream or a Dask collection in memory: all are needed."""
+        X = held_whole(X, budget(self.memory_limit), type(self).__name__)
+        return X, held_column(y, X), held_column(sample_weight, X, "sample_weight")
 
     def _used(self, X, y, sample_weight):
         """(X, y, weights, which rows) without the rows of weight zero."""

@@ -15,9 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..engine.arrays import as_numpy, eps_of, namespace, on_device_of, positive_part
 from ..engine.checks import is_count
+from ..engine.memory import budget
 from ..kernels import Linear
 from ..kernels.points import naming
-from ..kernels.types import Array, Data
+from ..kernels.types import Array, Data, Input
+from ..rows.gather import held_whole
+from ..rows.lazy import lazily
+from ..rows.source import refuse_stream
 from ..space.spectral import signs, spectrum
 from .arguments import shows_new_spelling
 from .base import all_or_nothing, validated_points
@@ -120,20 +124,21 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     # --- fitting --------------------------------------------------------------------------------
 
     @all_or_nothing
-    def fit(self, X: Data, y: object = None) -> Self:
-        """Place the training points."""
+    def fit(self, X: Input, y: object = None) -> Self:
+        """Place the training points; rows of a stream or a Dask collection are gathered."""
         self._fit(X)
         return self
 
     @all_or_nothing
     def fit_transform(self, X: Data, y: object = None) -> Array:
         """Place the training points, and return the embedding."""
+        refuse_stream(X)
         self._fit(X)
         return self.embedding_
 
     def _fit(self, X):
         self._check_parameters()
-        points = self._points(X, reset=True)
+        points = self._points(held_whole(X, budget(None), "ClassicalMDS"), reset=True)
         self.correction_constant_, self._n_features_out = 0.0, self.n_components
         if self._is_euclidean():
             embedding = self._fit_vectors(points)
@@ -223,6 +228,7 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     # --- new points -----------------------------------------------------------------------------
 
+    @lazily
     def transform(self, X: Data) -> Array:
         """Coordinates of new points, each on its own: Gower's formula.
 

@@ -10,8 +10,9 @@ from sklearn.utils import check_array
 
 from ..engine.arrays import as_host, as_numpy, namespace, on_device_of
 from ..kernels.points import naming
-from ..kernels.types import Array
+from ..kernels.types import Array, Input
 from ..learn.targets import Targets
+from ..rows.lazy import lazily
 from .base import all_or_nothing
 from .learned_model import LearnedModel
 from .targets import score_weights
@@ -96,7 +97,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
     _task = "regression"
 
     @all_or_nothing
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Input, y: Input, sample_weight: Input | None = None) -> Self:
         """Learn the kernel and fit all rows.
 
         Whole numbers as weights count repeated observations, and the fit equals that on the rows
@@ -104,6 +105,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         """
         if y is None:
             raise ValueError("KernelRegressor requires y to be passed, but the target y is None.")
+        X, y, sample_weight = self._gathered(X, y, sample_weight)
         values = _numbers(as_host(y))
         self._flat = values.ndim == 1
         X, values, weights, used = self._used(X, values, sample_weight)
@@ -125,6 +127,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
     @overload
     def predict(self, X: ArrayLike, return_std: Literal[True]) -> tuple[Array, Array]: ...
 
+    @lazily
     def predict(self, X, return_std=False):
         """The value of every row; with return_std also a standard deviation.
 

@@ -95,13 +95,17 @@ def _refuse_what_changes_the_map(given):
 
 
 def gathered_rows(model, X):
-    """(X, the workers of its cluster or None): these forms hold all rows here.
+    """(X, the workers of its cluster or None): some forms, and some maps, hold all rows here.
 
     Rows that come in pieces are gathered, n x d numbers. Those of a Dask collection are solved for
     by the workers of its cluster, in the iterative form.
     """
-    if model.form not in ("iterative", "fourier") or not in_pieces(X):
+    if not in_pieces(X):
         return X, None
+    if model.form not in ("iterative", "fourier"):
+        # Before targets are read: those of rows that are held are arrays.
+        given = model.kernel if isinstance(model.kernel, KernelMap) else KernelMap(model.kernel)
+        return given.held_if_needed(X), None
     iterative = model.form == "iterative"
     limit = budget(SolverOptions.of(model).memory_limit if iterative else None)
     workers = Workers.of(X) if iterative else None

@@ -259,7 +259,10 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
     def _dual_of_primal(self, Phi, T, weights):
         """a = (t - Phi w) / alpha: the w of [KERNELS] (3) is Phi'a."""
         if min(self.alphas_) <= 0:
-            W = self.kernel_map_.landmark_weights(self.coef_)[0]
+            try:
+                W = self.kernel_map_.landmark_weights(self.coef_)[0]
+            except ValueError:  # a closed map, or the residual coordinate: no sum of kernels
+                return None
             return _scattered(W, self.kernel_map_.landmark_indices_, Phi.shape[0])
         left = T - Phi @ self.coef_
         left = left if weights is None else left * weights[:, None]

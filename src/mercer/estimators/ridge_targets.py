@@ -6,7 +6,7 @@ from sklearn.utils import check_array, check_consistent_length
 from ..engine.arrays import as_host
 from ..kernels import points as pts
 from ..rows.gather import held_column
-from ..rows.source import in_pieces
+from ..rows.source import count_rows, in_pieces
 from .targets import n_targets
 
 
@@ -19,6 +19,8 @@ def read_targets(X, y, sample_weight, name):
     y = held_column(y, X, in_step=True)
     sample_weight = held_column(sample_weight, X, "sample_weight", in_step=in_pieces(y))
     if in_pieces(y):
+        if np.isscalar(sample_weight):  # arrays have one per row
+            sample_weight = _weights(sample_weight, count_rows(X))
         columns = n_targets(y)
         return y, sample_weight, columns or 1, columns is None
     if y is None:

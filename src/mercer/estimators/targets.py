@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.utils import assert_all_finite, check_array
 
 from ..engine.arrays import as_host
+from ..engine.checks import check_classes
 from ..kernels.points import naming
 from ..rows.protocol import Column
 from ..rows.source import shape_of_one
@@ -19,18 +20,20 @@ def weight_column(weights) -> Column:
 
 def as_columns(block):
     """Targets as columns of numbers."""
-    T = check_array(
-        np.asarray(block),
-        ensure_2d=False,
-        dtype=[np.float64, np.float32],
-        input_name="y",
-        ensure_min_samples=0,
-    )
+    with naming("y"):
+        T = check_array(
+            np.asarray(block),
+            ensure_2d=False,
+            dtype=[np.float64, np.float32],
+            input_name="y",
+            ensure_min_samples=0,
+        )
     return T[:, None] if T.ndim == 1 else T
 
 
 def as_weights(block):
-    w = np.asarray(block, dtype=float)
+    with naming("sample_weight"):
+        w = np.asarray(block, dtype=float)
     if w.ndim != 1 or not np.all(np.isfinite(w) & (w >= 0)):
         raise ValueError("sample_weight must hold one finite, non-negative number per row.")
     return w
@@ -55,6 +58,7 @@ def labels_of(block):
     labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
     if labels.ndim != 1:
         raise ValueError(f"y must hold one label per row, got shape {labels.shape}.")
+    check_classes(labels)
     if labels.dtype.kind == "O" and all(isinstance(v, str) for v in labels):
         labels = labels.astype(str)
     assert_all_finite(labels, input_name="y")

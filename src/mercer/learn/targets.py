@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..engine.arrays import as_host
+from ..engine.checks import check_classes
 
 TASKS = ("auto", "regression", "classification")
 # Integers with at most this many values are taken for classes when the task is "auto".
@@ -134,28 +135,6 @@ def as_generator(random_state: Any) -> np.random.Generator:
         raise ValueError(
             f"random_state must be a non-negative integer or None, got {random_state!r}."
         ) from None
-
-
-def check_classes(y: np.ndarray) -> None:
-    """Refuse classes that cannot be told apart: missing ones, and texts beside numbers."""
-    if y.dtype.kind != "O":
-        return
-    missing = [value for value in y if value is None or _is_nan(value)]
-    if missing:
-        raise ValueError(
-            f"y has no class in {len(missing)} of {len(y)} rows ({missing[0]}): leave them out."
-        )
-    if any(isinstance(value, str) for value in y) and not all(isinstance(v, str) for v in y):
-        kinds = ", ".join(sorted({type(value).__name__ for value in y}))
-        raise ValueError(
-            f"y holds classes of several types ({kinds}): write all of them in one, such as str."
-        )
-
-
-def _is_nan(value):
-    return type(value).__name__ in ("NAType", "NaTType") or (
-        isinstance(value, float) and value != value
-    )
 
 
 def _check_rows_per_class(y, classes, weights):

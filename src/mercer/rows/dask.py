@@ -81,7 +81,7 @@ class Partitions:
         if values is None:
             return [None] * len(self.blocks)
         if is_dask(values):
-            values = _one_chunk_per_row(values, self)
+            values = _one_chunk_per_row(values, self, name)
             if values.npartitions == self.X.npartitions:
                 return values
             raise ValueError(
@@ -241,7 +241,7 @@ def _count(block):
     return block.shape[0]
 
 
-def _one_chunk_per_row(values, parts):
+def _one_chunk_per_row(values, parts, name):
     """y with whole rows, cut where X is cut where both know where that is."""
     if not hasattr(values, "chunks"):
         return values
@@ -252,5 +252,5 @@ def _one_chunk_per_row(values, parts):
     if np.isnan(parts.X.shape[0]) or values.chunks[0] == parts.X.chunks[0]:
         return values
     if values.shape[0] != parts.X.shape[0]:
-        raise ValueError(f"X has {parts.X.shape[0]} rows, and y has {values.shape[0]}.")
+        raise ValueError(f"X has {parts.X.shape[0]} rows, and {name} has {values.shape[0]}.")
     return values.rechunk({0: parts.X.chunks[0]})

@@ -3,8 +3,9 @@
 import numpy as np
 import scipy.sparse
 
-from ..engine.arrays import as_host
+from ..engine.arrays import as_host, is_array, is_numpy, same_kind
 from ..engine.memory import MemoryLimitError, readable
+from ..kernels.points import as_objects, refuse_masked
 from .dask import Partitions, check_unchanged, is_dask
 from .held import stacked
 from .in_step import is_stream, n_rows, refuse_iterator
@@ -46,7 +47,9 @@ def held_column(values, X, name="y", *, in_step=False):
         if in_step and is_stream(X):
             return values
         # Copies: a stream may fill one buffer again and again.
-        copies = [np.array(as_host(part)) for part in values]
+        copies = [np.array(as_host(part)) for part in values if len(part)]
+        if not copies:
+            raise ValueError(f"{name} is a stream without values.")
         return np.concatenate(copies)
     if is_dask(values) and not is_dask(X):
         return values.compute()
@@ -64,6 +67,7 @@ def _gathered(X, most, limit):
     refuse_iterator(X)
     chunks, rows, size = [], 0, 0
     for chunk in X:
+        _refuse_pair(chunk)
         count = n_rows(chunk)
         if count == 0:
             continue
@@ -84,13 +88,59 @@ def _copied(chunk):
 
 
 def _joined(chunks):
-    widths = {chunk.shape[1] for chunk in chunks if len(getattr(chunk, "shape", ())) == 2}
+    shapes = [chunk.shape for chunk in chunks if hasattr(chunk, "shape")]
+    flat = [shape for shape in shapes if len(shape) == 1]
+    widths = {shape[1] for shape in shapes if len(shape) == 2}
+    if flat and widths:
+        raise ValueError(
+            f"a chunk of X has shape {tuple(flat[0])}, and others have two dimensions: give one "
+            "row as chunk.reshape(1, -1)."
+        )
     if len(widths) > 1:
         raise ValueError(
             f"the chunks of X have {' and '.join(map(str, sorted(widths)))} features: all must "
             "have the same columns."
         )
-    return stacked(*chunks)
+    return stacked(*[_like_first(chunk, chunks[0]) for chunk in chunks])
+
+
+def _refuse_pair(chunk):
+    if isinstance(chunk, tuple):
+        raise TypeError(
+            f"a chunk of X is a tuple of {len(chunk)}, and a fit without targets, or with y, takes "
+            "rows alone. Pairs (rows, targets) are for methods with targets; leave y out there."
+        )
+
+
+def _like_first(chunk, first):
+    """Lists, arrays and frames may follow each other; others are refused as more rows would be."""
+    if hasattr(first, "columns") and hasattr(chunk, "columns"):
+        if list(chunk.columns) != list(first.columns):
+            raise ValueError(
+                f"the chunks of X have different columns, {_named(first)} and {_named(chunk)}: "
+                "all must have the same columns in the same order."
+            )
+    elif scipy.sparse.issparse(chunk):
+        return chunk
+    elif is_array(chunk) and is_array(first) and not same_kind(chunk, first):
+        raise TypeError(
+            f"the chunks of X are of different kinds, {type(first).__name__} and "
+            f"{type(chunk).__name__}: give all of one kind, on one device."
+        )
+    elif hasattr(first, "iloc"):
+        refuse_masked(chunk)
+        return type(first)(np.asarray(chunk), columns=first.columns)
+    elif is_array(chunk):  # a masked one is refused by name later
+        return chunk
+    elif is_numpy(first) and first.ndim == 1:
+        return as_objects(chunk)
+    elif hasattr(chunk, "columns") or is_numpy(first):
+        return np.asarray(chunk)
+    return chunk
+
+
+def _named(chunk):
+    return ", ".join(map(str, chunk.columns[:5]))
 
 
 def _bytes(chunk):

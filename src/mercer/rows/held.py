@@ -94,7 +94,13 @@ def stacked(first, *others):
     parts = [first, *others]
     if not others:
         return first
-    if scipy.sparse.issparse(first):
+    sparse = [scipy.sparse.issparse(part) for part in parts]
+    if any(sparse) and not all(sparse):
+        raise TypeError(
+            "some rows are sparse and others dense: give all of one kind (X.toarray() or "
+            "scipy.sparse.csr_array(X))."
+        )
+    if sparse[0]:
         return scipy.sparse.vstack(parts, format="csr")
     if hasattr(first, "iloc"):
         import pandas as pd

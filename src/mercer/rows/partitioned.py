@@ -162,16 +162,21 @@ def _unpacked(row, made, fingerprint):
     """A block of rows, and the arrays of its columns."""
     block, *values = row
     _compare(block, fingerprint)
-    n, arrays = block.shape[0], []
+    arrays = []
     for column, (name, make) in zip(values, made):
         array = None if column is None else make(column)
-        if array is not None and len(array) != n:
-            raise ValueError(
-                f"a partition of X has {n} rows and that of {name} {len(array)}: both must be cut "
-                "at the same rows."
-            )
+        check_cut(block, array, name)
         arrays.append(array)
     return block, arrays
+
+
+def check_cut(block, values, name):
+    """Refuse values of the rows that are cut elsewhere than the rows are."""
+    if values is not None and len(values) != block.shape[0]:
+        raise ValueError(
+            f"a partition of X has {block.shape[0]} rows and that of {name} {len(values)}: both "
+            "must be cut at the same rows."
+        )
 
 
 @task

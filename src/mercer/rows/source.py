@@ -54,9 +54,9 @@ def names_of_columns(X: Any) -> list | None:
 
 
 def shape_of_one(values: Any) -> tuple[int, ...]:
-    """The shape of one row's targets, from no more than the first chunk."""
+    """The shape of one row's targets, from the first chunk that is not empty."""
     if is_stream(values):
-        values = next((np.asarray(as_host(block)) for block in values), np.empty(0))
+        values = next(map(np.asarray, map(as_host, pieces(values))), np.empty(0))
     return tuple(values.shape[1:])
 
 
@@ -64,8 +64,21 @@ def refuse_stream(X: Any) -> None:
     """For methods whose answer is as long as X, and held."""
     if is_stream(X):
         raise TypeError(
-            "a stream is fitted, not held in memory: call fit(X), then transform each chunk."
+            "a stream is fitted, not held in memory: call fit(X), then transform each chunk (or "
+            "predict it)."
         )
+
+
+def in_memory(X: Any) -> Any:
+    """X itself, or the rows of a Dask collection; a stream is refused."""
+    refuse_stream(X)
+    # scikit-learn would not see the names of the columns of a collection.
+    return Partitions(X).X.compute() if is_dask(X) else X
+
+
+def count_rows(X: Any) -> int:
+    """All rows of a stream, which is read for it, or of a Dask collection."""
+    return Partitions(X).n if is_dask(X) else sum(map(n_rows, X))
 
 
 def check_readable(X: Any, name: str = "X", reader: str = "a fit") -> None:

@@ -9,6 +9,7 @@ import threading
 from contextlib import suppress
 from functools import wraps
 from importlib.util import find_spec
+from numbers import Integral
 from uuid import uuid4
 from weakref import WeakSet
 
@@ -121,8 +122,9 @@ def opened(thing):
 
 def bytes_of(thing):
     """Bytes of all arrays in a thing."""
-    if hasattr(thing, "nbytes"):
-        return int(thing.nbytes)
+    size = getattr(thing, "nbytes", None)
+    if isinstance(size, Integral):  # that of a class, or of a lazy array, is no number
+        return int(size)
     if isinstance(thing, dict):
         return 64 + sum(map(bytes_of, thing.values()))
     if isinstance(thing, (list, tuple)):

@@ -7,13 +7,20 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..engine.arrays import as_numpy
-from ..estimators.base import KernelEstimator, all_or_nothing, kernel_of, validated_points
+from ..estimators.base import (
+    KernelEstimator,
+    all_or_nothing,
+    kernel_of,
+    validated_points,
+)
 from ..estimators.kernel_map import KernelMap
 from ..estimators.table import TableEncoder
 from ..kernels import Kernel
 from ..kernels.points import is_frame, n_points
 from ..kernels.types import Input
-from ..rows.source import in_pieces
+from ..rows.gather import held_if_few
+from ..rows.lazy import lazily
+from ..rows.source import in_pieces, refuse_stream
 from .permutations import Dealer, UnitSums, add_rows, check_permutations, unit_size
 from .result import TestResult
 from .samples import CHUNK_VALUES, Samples, taken
@@ -97,6 +104,7 @@ class DriftDetector(KernelEstimator):
         """Choose the space and add up the reference rows; `y` is not used."""
         check_permutations(self.n_permutations, self.level)
         kernel, rng = kernel_of(self.kernel), generator(self.random_state)
+        X = held_if_few(X)
         samples = Samples(kernel, encode=False, X=self._validated(X, kernel))
         (reference,) = samples.all
         if reference.n < 4:
@@ -182,7 +190,7 @@ class DriftDetector(KernelEstimator):
 
     def _samples(self, X):
         """The rows set aside and a batch."""
-        kernel = kernel_of(self.kernel)
+        kernel, X = kernel_of(self.kernel), held_if_few(X)
         reference: Any = self.reference_
         if self.columns_ is not None:
             import pandas as pd
@@ -195,6 +203,7 @@ class DriftDetector(KernelEstimator):
 
     # --- rows -----------------------------------------------------------------------------------
 
+    @lazily
     def score_samples(self, X: ArrayLike) -> np.ndarray:
         """How typical each row is of the reference: minus its squared distance in feature space
         from the mean of the reference."""
@@ -207,10 +216,12 @@ class DriftDetector(KernelEstimator):
         """The map at the kernel's own scale, in which single rows are judged."""
         return self.maps_[self._own_scale(self.scales_)]
 
+    @lazily
     def decision_function(self, X: ArrayLike) -> np.ndarray:
         """score_samples(X) - offset_: negative for rows unlike the reference."""
         return self.score_samples(X) - self.offset_
 
+    @lazily
     def predict(self, X: ArrayLike) -> np.ndarray:
         """-1 for rows unlike the reference, 1 for all others.
 
@@ -219,6 +230,7 @@ class DriftDetector(KernelEstimator):
         return np.where(self.decision_function(X) < 0, -1, 1)
 
     def _points(self, X):
+        refuse_stream(X)
         if self.encoder_ is not None:
             validate_data(self, X, skip_check_array=True, reset=False)
             return self.encoder_.transform(X)

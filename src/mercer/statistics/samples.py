@@ -13,6 +13,7 @@ from ..engine.arrays import as_numpy, evenly, is_matrix, rows_of
 from ..estimators.table import TableEncoder
 from ..kernels import Kernel
 from ..kernels import points as pts
+from ..rows.gather import held_if_few
 from ..rows.held import stacked
 from ..rows.source import check_readable, in_pieces, names_of_columns, pieces
 
@@ -26,8 +27,9 @@ class Sample:
 
     def __init__(self, X: Any, name: str, kernel: Kernel):
         self.name = name
-        self.held = not in_pieces(X)
         check_readable(X, name, "a test")
+        X = held_if_few(X)  # then a test sees what it sees of an array
+        self.held = not in_pieces(X)
         # What is wrong with rows in memory is said before any work.
         as_given = not self.held or pts.is_frame(X)
         self.source = X if as_given else kernel.points(X, name=name)
