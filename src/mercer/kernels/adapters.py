@@ -286,6 +286,21 @@ class FromFeatures(Kernel):
         return width_of(self.g, n_features)
 
 
+GP_KERNELS = "sklearn.gaussian_process.kernels"
+# Valid for every number of columns. ExpSineSquared is valid for one alone: it takes the sine of the
+# distance over all columns. Others depend on their parameters, and a class defined elsewhere is
+# tested on the data.
+VALID_THERE = (
+    "ConstantKernel",
+    "DotProduct",
+    "Matern",
+    "Product",
+    "RBF",
+    "RationalQuadratic",
+    "Sum",
+)
+
+
 class FromSklearn(Kernel):
     """A scikit-learn Gaussian-process kernel, hyperparameters as they are."""
 
@@ -308,11 +323,25 @@ class FromSklearn(Kernel):
             "WhiteKernel is noise, not similarity (it is zero between different arrays): leave it "
             "out and give its level to KernelRidge(alpha=...).",
         )
+        require(
+            not any(type(p).__name__ == "CompoundKernel" for p in self._parts()),
+            "CompoundKernel holds several kernels side by side and has no single value: add or "
+            "multiply them instead.",
+        )
 
     @property
     def is_psd(self) -> bool | None:
-        unsure = ("PairwiseKernel", "CompoundKernel", "Exponentiation")
-        return None if any(type(p).__name__ in unsure for p in self._parts()) else True
+        known = all(
+            type(p).__module__ == GP_KERNELS and type(p).__name__ in VALID_THERE
+            for p in self._parts()
+        )
+        return True if known and self._no_parameter_is_negative() else None
+
+    def _no_parameter_is_negative(self):
+        """ConstantKernel(-1) and RationalQuadratic(alpha=-1) can be made, and are not valid."""
+        named = self.kernel.get_params(deep=True).items()
+        values = [v for name, v in named if not (name.endswith("bounds") or hasattr(v, "diag"))]
+        return all(np.all(np.asarray(v) >= 0) for v in values)
 
     def against(self, S: Array) -> Tile:
         def tile(rows, columns=ALL):
