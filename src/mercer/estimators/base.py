@@ -86,6 +86,8 @@ class KernelEstimator(BaseEstimator):
 
     kernel: Any
     kernel_: Any  # bound to the training rows
+    # Whether methods take it for their kernel=; another method is not a kernel.
+    is_map = False
 
     def __init_subclass__(cls, **kwargs):
         """Calls in scikit-learn's spelling are answered with the one used here."""
@@ -136,7 +138,8 @@ class KernelEstimator(BaseEstimator):
 
 def kernel_of(kernel: Any) -> Kernel:
     """The kernel itself, also where it is given inside a map."""
-    return as_kernel(kernel.kernel if isinstance(kernel, KernelEstimator) else kernel)
+    inside = isinstance(kernel, KernelEstimator) and kernel.is_map
+    return as_kernel(kernel.kernel if inside else kernel)
 
 
 def validated_points(estimator, X, kernel, *, reset, in_range=True):
