@@ -7,7 +7,7 @@ from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..engine.arrays import device, is_array, is_matrix, is_numpy, namespace, to_host
@@ -20,7 +20,7 @@ from ..rows.in_step import is_stream
 from ..rows.lazy import apply
 from ..rows.partitioned import PartitionedRows
 from ..rows.streamed import StreamedRows
-from .arguments import shows_new_spelling
+from .arguments import NewSpelling
 from .sklearn_compat import check_feature_names, check_n_features
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -81,21 +81,13 @@ def on_fitted(method: Method) -> Method:
     return cast(Method, wrapped)
 
 
-class KernelEstimator(BaseEstimator):
+class KernelEstimator(NewSpelling):
     """An estimator with a parameter `kernel`: a kernel, its name, or (for methods) a KernelMap."""
 
     kernel: Any
     kernel_: Any  # bound to the training rows
     # Whether methods take it for their kernel=; another method is not a kernel.
     is_map = False
-
-    def __init_subclass__(cls, **kwargs):
-        """Calls in scikit-learn's spelling are answered with the one used here."""
-        super().__init_subclass__(**kwargs)
-        if "__init__" in vars(cls):
-            cls.__init__ = shows_new_spelling(  # type: ignore[method-assign]
-                cls.__init__, cls.__name__
-            )
 
     def set_params(self, **params: object) -> Self:
         """Set parameters; a kernel given by name becomes an object when one of its own is set."""

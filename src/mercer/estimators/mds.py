@@ -2,14 +2,13 @@
 
 import warnings
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse
 import scipy.sparse.linalg
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics import pairwise_distances
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,7 +18,7 @@ from ..kernels import Linear
 from ..kernels.points import naming
 from ..kernels.types import Array, Data
 from ..space.spectral import signs, spectrum
-from .arguments import shows_new_spelling
+from .arguments import NewSpelling
 from .base import all_or_nothing, validated_points
 from .columns import as_points, copy, inverse_root, wide
 
@@ -29,7 +28,7 @@ CORRECTIONS = (None, "lingoes", "cailliez")
 MOST_COMPONENTS = 10**6
 
 
-class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NewSpelling):
     """Draw a map of points from the distances between them.
 
     Classical multidimensional scaling, also called Torgerson's, or principal coordinates.
@@ -95,7 +94,6 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     (1, 0.011)
     """
 
-    @partial(shows_new_spelling, class_name="ClassicalMDS")
     def __init__(
         self,
         n_components: int = 2,
