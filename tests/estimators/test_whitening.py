@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.covariance import EllipticEnvelope
+from sklearn.cross_decomposition import CCA, PLSSVD, PLSCanonical, PLSRegression
+from sklearn.datasets import make_moons
 from sklearn.decomposition import PCA, FastICA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import BaggingClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
@@ -71,6 +74,33 @@ def test_whitened_scores_are_wrong_by_percents_without_it(data):
     assert change(chosen, Z, moved, scores) < 1e-5
 
 
+def test_scaled_rounding_costs_accuracy():
+    """PLS scales columns: on the exact map its R^2 is below -100 here."""
+    X, y = make_moons(400, noise=0.3, random_state=0)
+    chosen, exact = (
+        Kernelized(PLSRegression(3), kernel).fit(X[:300], y[:300]).score(X[300:], y[300:])
+        for kernel in (RBF(0.3), KernelMap(RBF(0.3)))
+    )
+    assert chosen > 0 > exact
+
+
+@pytest.mark.parametrize("shrinkage", [None, "auto"])
+def test_discriminants_without_a_number_as_shrinkage(data, shrinkage):
+    X, Z, moved = data
+    y = np.hypot(*X.T) > 1.2
+    estimator = LinearDiscriminantAnalysis(solver="lsqr", shrinkage=shrinkage)
+    chosen, exact = (
+        Kernelized(clone(estimator), kernel).fit(X, y) for kernel in (RBF(0.5), KernelMap(RBF(0.5)))
+    )
+
+    def scale_free(model, Z):
+        values = model.decision_function(Z)
+        return values + np.sign(values) * np.median(np.abs(values))  # away from zero
+
+    assert change(chosen, Z, moved, scale_free) < 1e-4
+    assert change(exact, Z, moved, scale_free) > 20 * change(chosen, Z, moved, scale_free)
+
+
 def test_in_single_precision(data):
     X, _, _ = data
     model = Kernelized(PCA(whiten=True), RBF(0.5)).fit(X.astype(np.float32))
@@ -92,6 +122,15 @@ def test_in_single_precision(data):
         (FastICA(2), False),
         (BaggingClassifier(make_pipeline(StandardScaler(), SVC())), True),
         (EllipticEnvelope(), True),
+        (PLSRegression(), True),
+        (PLSRegression(scale=False), False),
+        (PLSCanonical(), True),
+        (PLSSVD(), True),
+        (CCA(), True),
+        (LinearDiscriminantAnalysis(), True),
+        (LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"), True),
+        (LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0), True),
+        (LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.1), False),
         (Ridge(), False),
         (LogisticRegression(), False),
         (SVC(), False),

@@ -5,6 +5,7 @@ Inner products and distances do not notice. An estimator that scales every direc
 spread makes noise of them as large as everything else.
 """
 
+from numbers import Real
 from typing import Any
 
 from ..engine.arrays import eps_of
@@ -18,6 +19,8 @@ SCALE_COLUMNS = (
     "RobustScaler",
     "StandardScaler",
 )
+# The same, where their argument `scale` asks for it.
+SCALE_BY_CHOICE = ("CCA", "PLSCanonical", "PLSRegression", "PLSSVD")
 INVERT_COVARIANCE = (
     "EllipticEnvelope",
     "EmpiricalCovariance",
@@ -43,6 +46,13 @@ def _whitens_itself(estimator: Any) -> bool:
     names = {cls.__name__ for cls in type(estimator).__mro__}
     if names & {"StandardScaler", "RobustScaler"}:
         return bool(getattr(estimator, "with_std", getattr(estimator, "with_scaling", True)))
+    if names & set(SCALE_BY_CHOICE):
+        return bool(estimator.scale)
+    if "LinearDiscriminantAnalysis" in names:
+        # A number shrinks towards the mean spread; "auto" standardises columns first.
+        return estimator.covariance_estimator is None and not (
+            isinstance(estimator.shrinkage, Real) and float(estimator.shrinkage) > 0
+        )
     if names & {*SCALE_COLUMNS, *INVERT_COVARIANCE}:
         return True
     return bool(getattr(estimator, "whiten", False)) and (
