@@ -142,6 +142,7 @@ def validated_points(estimator, X, kernel, *, reset, in_range=True):
     if reset:
         for name in ("n_features_in_", "feature_names_in_"):
             estimator.__dict__.pop(name, None)
+    refuse_stream(X)
     objects = kernel.kind == "objects" or (kernel.kind == "any" and not is_array(X))
     if objects and not (scipy.sparse.issparse(X) or pts.is_frame(X) or is_matrix(X)):
         estimator.array_kind_ = ("numpy", "cpu")
@@ -236,11 +237,9 @@ def new_rows(estimator, X, kernel):
     return HeldRows(validated_points(estimator, X, kernel, reset=False))
 
 
-def refuse_stream(X):
+def refuse_stream(X, instead="call fit(X), then transform or predict one chunk at a time"):
     if is_stream(X):
-        raise TypeError(
-            "a stream is fitted, not held in memory: call fit(X), then transform each chunk."
-        )
+        raise TypeError(f"X is a stream, which is never held as a whole: {instead}.")
 
 
 def take_input_names(estimator, fitted):

@@ -19,7 +19,7 @@ from ..kernels.points import naming
 from ..kernels.types import Array, Data
 from ..space.spectral import signs, spectrum
 from .arguments import NewSpelling
-from .base import all_or_nothing, validated_points
+from .base import all_or_nothing, refuse_stream, validated_points
 from .columns import as_points, copy, inverse_root, wide
 
 CORRECTIONS = (None, "lingoes", "cailliez")
@@ -248,6 +248,8 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NewSpellin
             raise TypeError(
                 "Sparse data was passed for X, but ClassicalMDS needs dense data: pass X.toarray()."
             )
+        if reset:
+            refuse_stream(X, "ClassicalMDS needs all points at once, pass an array")
         points = validated_points(self, X, Linear(), reset=reset)
         Linear().check_range(points)  # squares of what overflows here would be infinite
         return points
