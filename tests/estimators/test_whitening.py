@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from mercer import RBF, Kernelized, KernelMap
+from mercer import RBF, Chunks, Kernelized, KernelMap
 from mercer.estimators.whitening import safe_tol, whitens
 
 SAFE = np.sqrt(np.finfo(np.float64).eps)
@@ -107,6 +107,25 @@ def test_in_single_precision(data):
     assert model.kernel_map_.tol == pytest.approx(np.sqrt(np.finfo(np.float32).eps))
     assert safe_tol(X.astype(np.float32)) > 1e-4 > safe_tol(X)
     assert safe_tol([[1.0, 2.0]]) == pytest.approx(SAFE)
+
+
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+@pytest.mark.parametrize("source", ["stream", "pandas", "polars", "dask array", "dask frame"])
+def test_the_same_tolerance_wherever_the_rows_are(data, precision, source, monkeypatch):
+    monkeypatch.setattr("mercer.rows.gather.SAMPLE", 50)
+    X = data[0].astype(precision)
+    expected = Kernelized(StandardScaler(), RBF(0.5)).fit(X).kernel_map_.tol
+    if source == "stream":
+        rows = Chunks(lambda: (X[a : a + 40] for a in range(0, 200, 40)))
+    elif source == "dask array":
+        rows = pytest.importorskip("dask.array").from_array(X, chunks=(40, 2))
+    elif source == "dask frame":
+        frame = pytest.importorskip("dask.dataframe").from_pandas
+        rows = frame(pytest.importorskip("pandas").DataFrame(X, columns=["a", "b"]), npartitions=4)
+    else:
+        rows = pytest.importorskip(source).DataFrame({"a": X[:, 0], "b": X[:, 1]})
+    assert Kernelized(StandardScaler(), RBF(0.5)).fit(rows).kernel_map_.tol == expected
+    assert expected == pytest.approx(np.finfo(precision).eps ** 0.5)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,10 @@ spread makes noise of them as large as everything else.
 from numbers import Real
 from typing import Any
 
+import numpy as np
+
 from ..engine.arrays import eps_of
+from ..rows.gather import first_block
 
 # Scale every column, or every direction, to the same spread.
 SCALE_COLUMNS = (
@@ -39,7 +42,11 @@ def whitens(estimator: Any) -> bool:
 
 def safe_tol(X: Any) -> float:
     """The root of the rounding unit: a direction that small still has half of its digits."""
-    return eps_of(X) ** 0.5
+    block = first_block(X)
+    dtypes = getattr(block, "dtypes", None)  # a frame's, also Dask's
+    if dtypes is not None and all(str(dtype).lower() == "float32" for dtype in dtypes):
+        block = np.float32(0)  # frames become arrays in the precision of their columns
+    return eps_of(block) ** 0.5
 
 
 def _whitens_itself(estimator: Any) -> bool:

@@ -19,6 +19,11 @@ def in_pieces(X):
     return is_dask(X) or is_stream(X)
 
 
+def first_block(X):
+    """Rows that show the columns and the precision of X: the first chunk of a stream, else X."""
+    return next(iter(X), X) if is_stream(X) else X
+
+
 def held_if_few(X):
     """A stream or Dask collection of at most SAMPLE rows as one array or frame; else X itself."""
     return _gathered(X, SAMPLE, None) if in_pieces(X) else X
