@@ -183,6 +183,17 @@ def test_coordinates_of_a_combination_of_samples(rng, there):
     assert_allclose(kernel_map.coordinates(f), kernel_map.transform(X).T @ a, atol=1e-12)
 
 
+@pytest.mark.parametrize("center", [False, True])
+def test_functions_of_an_expansion(center, rng):
+    """(k(z, S) W + b) A: the constant takes part."""
+    X, Z = rng.normal(size=(30, 5)), rng.normal(size=(8, 5))
+    feature_map = KernelMap(RBF(0.4), center=center).fit(X).map_
+    expansion = feature_map.expand(rng.normal(size=(feature_map.width, 3)), rng.normal(size=3))
+    A = rng.normal(size=(3, 2))
+    assert np.abs(expansion.b).min() > 0
+    assert_allclose((expansion @ A)(Z), expansion(Z) @ A, atol=1e-11)
+
+
 def test_projection_onto_a_vector(rng, there):
     """b b'/(b'b) phi(z) is the nearest multiple of w: [NPT] Corollary 7, (4)."""
     X, Z = rng.normal(size=(20, 5)), rng.normal(size=(1, 5))

@@ -12,12 +12,15 @@ from sklearn.metrics.pairwise import pairwise_kernels
 
 import mercer
 from mercer import (
+    RBF,
     ClassicalMDS,
+    KernelClassifier,
     KernelDiscriminant,
     Kernelized,
     KernelMap,
     KernelPCA,
     KernelPCAL1,
+    KernelRegressor,
     KernelRidge,
     KernelRidgeCV,
 )
@@ -145,9 +148,53 @@ def test_two_unknown_arguments_are_answered_in_order():
     assert "eigen_solver" in answer(KernelPCA, eigen_solver="arpack", copy_X=True)
 
 
-@pytest.mark.parametrize("make", [*ESTIMATORS, ClassicalMDS], ids=str)
+@pytest.mark.parametrize(
+    "make", [*ESTIMATORS, ClassicalMDS, KernelRegressor, KernelClassifier], ids=str
+)
 def test_unknown_arguments_are_python_errors(make):
-    assert "unexpected keyword argument 'banana'" in answer(make, banana=1)
+    name = getattr(make, "__name__", "Kernelized")
+    assert (
+        answer(make, banana=1) == f"{name}.__init__() got an unexpected keyword argument 'banana'"
+    )
+
+
+@pytest.mark.parametrize("make", [KernelRegressor, KernelClassifier])
+@pytest.mark.parametrize("old", ["gamma", "degree", "coef0", "kernel_params", "alpha"])
+def test_learned_models_have_no_kernel_parameters(make, old):
+    text = answer(make, **{old: 1.0})
+    assert text.startswith(f"{make.__name__} has no argument {old}: the kernel, its parameters")
+    assert "KernelRidge" in text
+    with pytest.raises(ValueError, match=f"{make.__name__} has no parameter {old}: the kernel"):
+        make().set_params(**{old: 1.0})
+
+
+# --- set_params, as a search over the old names uses it ---------------------------------------
+
+
+@pytest.mark.parametrize("make", ESTIMATORS, ids=lambda e: getattr(e, "__name__", "Kernelized"))
+@pytest.mark.parametrize("old", ["gamma", "degree", "coef0"])
+def test_parameters_of_the_kernel_are_set_on_the_kernel(make, old):
+    model = make()
+    with pytest.raises(ValueError, match=rf"has no parameter {old}: .* Write kernel__{old}="):
+        model.set_params(**{old: 2})
+    model.set_params(kernel="poly", **{f"kernel__{old}": 2})
+    assert getattr(model.kernel, old) == 2
+
+
+def test_parameters_inside_a_map_are_set_inside_it():
+    model = KernelRidge(kernel=KernelMap(RBF(1.0)))
+    with pytest.raises(ValueError, match=r"Write kernel__kernel__gamma=\.\.\."):
+        model.set_params(gamma=0.1)
+    assert model.set_params(kernel__kernel__gamma=0.1).kernel.kernel == RBF(0.1)
+
+
+def test_other_names_in_set_params():
+    with pytest.raises(ValueError, match="KernelMap has no parameter n_components: write max_rank"):
+        KernelMap().set_params(n_components=5)
+    with pytest.raises(ValueError, match=r"ClassicalMDS has no parameter dissimilarity: .*metric="):
+        ClassicalMDS().set_params(dissimilarity="precomputed")
+    with pytest.raises(ValueError, match="Invalid parameter 'banana' for estimator KernelMap"):
+        KernelMap().set_params(banana=1)
 
 
 def test_a_class_of_ones_own_decides_for_itself():

@@ -4,11 +4,13 @@ import pickle
 
 import numpy as np
 import pytest
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
 from mercer import (
     RBF,
+    ClassicalMDS,
     KernelDiscriminant,
     Kernelized,
     KernelMap,
@@ -41,6 +43,36 @@ def test_nothing_of_an_earlier_fit_is_kept(model):
     fresh = clone(model).fit(X[:12], Y[:12])
     assert vars(again).keys() == vars(fresh).keys()
     assert len(pickle.dumps(again)) == len(pickle.dumps(fresh))
+
+
+@pytest.mark.parametrize(
+    ("model", "then"),
+    [
+        (KernelRidge(form="primal"), {"form": "dual"}),
+        (KernelRidge(form="dual"), {"form": "primal"}),
+        (KernelRidge(kernel="precomputed", form="dual"), {"kernel": RBF(1.0)}),
+        (KernelPCA(2, solver="factor"), {"solver": "dense"}),
+        (ClassicalMDS(2, metric="cityblock"), {"metric": "euclidean"}),
+        (ClassicalMDS(2), {"metric": "cityblock"}),
+    ],
+    ids=str,
+)
+def test_nor_where_another_way_is_taken(model, then):
+    """The factor of an earlier fit stayed in the model, and in its file."""
+    K = X @ X.T if model.get_params().get("kernel") == "precomputed" else X
+    again = clone(model).fit(K, Y).set_params(**then).fit(X[:12], Y[:12])
+    fresh = clone(model).set_params(**then).fit(X[:12], Y[:12])
+    assert vars(again).keys() == vars(fresh).keys()
+    assert len(pickle.dumps(again)) == len(pickle.dumps(fresh))
+
+
+def test_what_scikit_learn_keeps_outlives_a_fit():
+    with config_context(enable_metadata_routing=True):
+        model = KernelRidge().set_fit_request(sample_weight=True).fit(X, Y)
+        assert model.get_metadata_routing().fit.requests == {"sample_weight": True}
+    pandas = pytest.importorskip("pandas")
+    scores = KernelPCA(2).set_output(transform="pandas").fit(X).transform(X)
+    assert isinstance(scores, pandas.DataFrame)
 
 
 @every_model

@@ -5,15 +5,18 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.decomposition import KernelPCA as Reference
 from sklearn.gaussian_process import kernels as gp
+from sklearn.linear_model import Ridge
 
 from mercer import (
     KernelDiscriminant,
+    Kernelized,
     KernelMap,
     KernelPCA,
     KernelPCAL1,
     KernelRidge,
     KernelRidgeCV,
     Polynomial,
+    two_sample_test,
 )
 
 CUBIC = gp.Exponentiation(gp.DotProduct(sigma_0=1.0), 3)
@@ -78,3 +81,20 @@ def test_only_a_map_is_looked_into(data):
         KernelPCA(2, k, solver="dense").fit(X).eigenvalues_ for k in ("linear", Doubled())
     )
     assert_allclose(twice, 2 * once, rtol=1e-10)
+
+
+@pytest.mark.parametrize("other", [KernelRidge(), KernelPCA(2, CUBIC), Kernelized(Ridge())])
+@pytest.mark.parametrize("method", [KernelPCA, KernelPCAL1, KernelRidge, KernelRidgeCV, KernelMap])
+def test_another_method_is_not_a_kernel(data, method, other):
+    """It has a kernel, which would be used without its method."""
+    X, y, _ = data
+    with pytest.raises(TypeError, match=f"must be a kernel.*got {type(other).__name__}"):
+        method(kernel=other).fit(X, y)
+
+
+def test_statistics_take_maps_and_no_other_method(data):
+    X, _, Z = data
+    plain = two_sample_test(X, Z, CUBIC, random_state=0)
+    assert two_sample_test(X, Z, KernelMap(CUBIC), random_state=0).p_value == plain.p_value
+    with pytest.raises(TypeError, match="got KernelRidge"):
+        two_sample_test(X, Z, KernelRidge(kernel=CUBIC))

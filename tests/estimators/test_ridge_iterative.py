@@ -232,3 +232,15 @@ def test_auto_factors_where_iterations_would_be_slow(monkeypatch, rng):
     assert not hasattr(model, "error_norms_")
     exact = KernelRidge(1e-4, Matern(0.5, 1.0), form="dual").fit(X, X[:, 0])
     assert_array_equal(model.dual_coef_, exact.dual_coef_)
+
+
+def test_upper_values_know_the_weights(data, rng):
+    """With all rows as witnesses they are the exact ones."""
+    X, y, Z = data
+    weights = rng.uniform(0.05, 0.5, size=len(X))
+    many = np.concatenate([Z, Z + 0.1])
+    iterative = KernelRidge(0.1, KERNEL, form="iterative").fit(X, y, weights)
+    with pytest.warns(UserWarning, match="upper values"):
+        _, upper = iterative.predict(many, return_std=True)
+    exact = KernelRidge(0.1, KERNEL, form="dual").fit(X, y, weights)
+    assert_allclose(upper, exact.predict(many, return_std=True)[1], rtol=1e-8)

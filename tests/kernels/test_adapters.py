@@ -11,8 +11,10 @@ from mercer import (
     Cosine,
     FromFeatures,
     FromFunction,
+    KernelMap,
     Laplacian,
     Linear,
+    NotPSDError,
     Polynomial,
     Precomputed,
     Sigmoid,
@@ -92,9 +94,52 @@ def test_noise_is_not_similarity():
         as_kernel(gp.RBF() + gp.WhiteKernel())(X)
 
 
-@pytest.mark.parametrize("peer", [gp.PairwiseKernel(metric="sigmoid"), gp.RBF() ** 0.5])
+class Negated(gp.RBF):
+    """A class of one's own, which inherits nothing that would make it valid."""
+
+    def __call__(self, X, Y=None, eval_gradient=False):
+        return -super().__call__(X, Y)
+
+    def diag(self, X):
+        return -super().diag(X)
+
+
+def test_compound_gp_kernels_are_refused():
+    with pytest.raises(ValueError, match="CompoundKernel holds several kernels"):
+        as_kernel(gp.CompoundKernel([gp.RBF()]))(X)
+
+
+@pytest.mark.parametrize(
+    "peer", [gp.PairwiseKernel(metric="sigmoid"), gp.RBF() ** 0.5, gp.ExpSineSquared(), Negated()]
+)
 def test_gp_kernels_of_unknown_validity(peer):
     assert as_kernel(peer).is_psd is None
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # printing ConstantKernel(-1)
+@pytest.mark.parametrize(
+    "peer",
+    [
+        gp.ExpSineSquared(),
+        gp.RBF() + 3.0 * gp.ExpSineSquared(),
+        gp.ConstantKernel(-1.0) * gp.RBF(),
+        gp.RationalQuadratic(alpha=-1.0),
+        Negated(),
+    ],
+    ids=["periodic", "inside a sum", "negative constant", "negative alpha", "own class"],
+)
+def test_invalid_gp_kernels_are_refused(peer):
+    """ExpSineSquared takes the sine of one distance over three columns."""
+    points = np.random.default_rng(0).normal(size=(30, 3))
+    assert np.linalg.eigvalsh(peer(points)).min() < -0.1
+    with pytest.raises(NotPSDError):
+        KernelMap(peer).fit(points)
+
+
+def test_a_periodic_gp_kernel_of_one_column_is_tested_and_used():
+    points = np.random.default_rng(0).normal(size=(30, 1))
+    Phi = KernelMap(gp.ExpSineSquared()).fit_transform(points)
+    assert_allclose(Phi @ Phi.T, gp.ExpSineSquared()(points), atol=1e-7)
 
 
 def test_gp_kernels_need_numpy():

@@ -10,6 +10,7 @@ from mercer import (
     KernelMap,
     KernelPCA,
     KernelRidge,
+    KernelRidgeCV,
     Normalized,
     OnFeatures,
     check_mercer,
@@ -105,7 +106,8 @@ def test_inside_other_kernels_too(words, around):
 
 
 def test_methods_ask_as_little(words):
-    for method in (KernelPCA(2, solver="dense"), KernelPCA(2), KernelRidge()):
+    methods = (KernelPCA(2, solver="dense"), KernelPCA(2), KernelRidge())
+    for method in (*methods, KernelRidge(form="iterative"), KernelRidgeCV([0.1, 1.0])):
         f = Counting(shared_letters)
         method.set_params(kernel=FromFunction(f)).fit(words, np.arange(N, dtype=float))
         assert f.calls <= N * (N + 1) / 2 + N + 2 * 16, method
@@ -118,6 +120,21 @@ def test_nothing_is_remembered_after_a_fit(words):
     f.calls = 0
     fitted.transform(words[:7])
     assert f.calls == 7 * RANK
+
+
+def test_an_inner_memory_is_the_outer_one(words):
+    f = Counting(shared_letters)
+    kernel = FromFunction(f, symmetric=True)
+    points = kernel.points(words)
+    with calls.remembering(kernel):
+        tiles.evaluate(kernel, points)
+        known = kernel.known
+        with calls.remembering(kernel):
+            assert kernel.known is known
+        assert kernel.known is known
+        tiles.evaluate(kernel, points)
+    assert kernel.known is None
+    assert f.calls == N * (N + 1) / 2
 
 
 def test_objects_that_come_and_go_are_not_confused():

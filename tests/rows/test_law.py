@@ -265,7 +265,7 @@ def test_words_in_a_frame_are_refused_alike(X):
 
 @pytest.mark.parametrize("model", [KernelMap(KERNEL), KernelPCA(2, KERNEL), KernelPCAL1(2, KERNEL)])
 def test_scores_of_a_stream_are_not_held(model, X):
-    with pytest.raises(TypeError, match="then transform each chunk"):
+    with pytest.raises(TypeError, match="one chunk at a time"):
         model.fit_transform(streamed(X))
 
 

@@ -5,7 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer import RBF, KernelMap, Polynomial
-from mercer.rows.moments import Moments, Spread
+from mercer.rows.moments import Extremes, Moments, Spread
+from mercer.space.spectral import signs
 
 
 @pytest.fixture
@@ -50,12 +51,14 @@ def test_sums_in_another_basis_and_about_another_point(Phi, T, rng):
 
 
 @pytest.mark.parametrize("kernel", [RBF(0.3), Polynomial(2)], ids=repr)
-@pytest.mark.parametrize("basis", ["cholesky", "closed"])
-def test_radii_of_the_mean_from_sums_bound_those_of_the_rows(kernel, basis, rng):
+@pytest.mark.parametrize(
+    ("basis", "tol"), [("cholesky", 1e-6), ("cholesky", 0.1), ("closed", 1e-6)]
+)
+def test_radii_of_the_mean_from_sums_bound_those_of_the_rows(kernel, basis, tol, rng):
     if basis == "closed" and kernel.explicit_dim(2) is None:
         kernel = Polynomial(3)
     X = rng.normal(size=(400, 2))
-    kernel_map = KernelMap(kernel, tol=1e-6, basis=basis).fit(X)
+    kernel_map = KernelMap(kernel, tol=tol, basis=basis).fit(X)
     space, Phi = kernel_map.map_.space, kernel_map.transform(X)
     rows = space.radii(X, kernel.diag(X))
     exact, rho2 = rows.mean(), float(np.mean(rows.rho2))
@@ -66,3 +69,45 @@ def test_radii_of_the_mean_from_sums_bound_those_of_the_rows(kernel, basis, rng)
     assert got.tau >= exact.tau * (1 - 1e-9)
     assert got.tau <= exact.tau * space.rank**0.5
     assert not got.landmark.any()
+
+
+def test_residuals_of_parts_are_added(Phi, rng):
+    rho2 = rng.uniform(-0.1, 1.0, size=900)  # below zero is rounding, and counts as zero
+    parts = [Spread.of(Phi[a:b], None, rho2[a:b]) for a, b in ((0, 300), (300, 310), (310, 900))]
+    assert sum(parts[1:], parts[0]).rho2 == pytest.approx(np.maximum(rho2, 0).sum())
+
+
+def test_weighted_sums(Phi, T, rng):
+    w = rng.uniform(0.1, 2.0, size=900)
+    sums = Moments.of(Phi, T, w)
+    assert sums.n == pytest.approx(w.sum())
+    assert_allclose(sums.first, Phi.T @ w, atol=1e-10)
+    assert_allclose(sums.second, Phi.T @ (w[:, None] * Phi), atol=1e-10)
+    assert_allclose(sums.cross, Phi.T @ (w[:, None] * T), atol=1e-10)
+    assert_allclose(sums.target, w @ T, atol=1e-10)
+
+
+@pytest.mark.parametrize("cut", range(1, 8))
+def test_signs_do_not_depend_on_the_cut(cut):
+    """Ties, within 1e-6, go to the first row: between parts, and between the two signs."""
+    values = np.array(
+        [
+            [0.1, 0.1, -1.0, 1.0],
+            [-1.0, 1.0, 0.3, 0.2],
+            [0.2, 0.3, 1.0 + 1e-9, -1.0 - 1e-9],
+            [1.0 + 1e-9, -1.0 - 1e-9, 0.1, 0.0],
+            [0.5, 0.2, 0.4, 0.1],
+            [-1.0 - 1e-8, 1.0 + 1e-8, -0.2, 0.9],
+            [0.0, 0.4, -1.0, 1.0 + 1e-8],
+            [0.3, 0.0, 0.2, -0.5],
+        ]
+    )
+    expected = signs(values)
+    assert_allclose(expected, [-1, 1, -1, 1])
+    both = Extremes.of(values[:cut]) + Extremes.of(values[cut:], start=cut)
+    assert_allclose(both.signs(), expected)
+    assert_allclose(
+        (Extremes.of(values[cut:], start=cut) + Extremes.of(values[:cut])).signs(), expected
+    )
+    assert_allclose(both.largest_at, Extremes.of(values).largest_at)
+    assert_allclose(both.smallest_at, Extremes.of(values).smallest_at)

@@ -4,12 +4,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.linear_model import SGDClassifier
 
 from mercer import (
     RBF,
     Chunks,
+    ClassicalMDS,
     FromFunction,
     KernelDiscriminant,
+    Kernelized,
     KernelMap,
     KernelPCA,
     KernelRidge,
@@ -161,7 +164,7 @@ def test_bad_chunks_are_named(X):
 
 
 def test_what_a_stream_cannot_have(X):
-    with pytest.raises(TypeError, match="each chunk"):
+    with pytest.raises(TypeError, match="one chunk at a time"):
         KernelMap(KERNEL).fit_transform(chunks_of(X))
     with pytest.raises(MemoryLimitError, match="symmetric"):
         KernelMap(KERNEL, basis="symmetric", memory_limit=10_000).fit(chunks_of(X))
@@ -171,6 +174,29 @@ def test_what_a_stream_cannot_have(X):
         KernelRidgeCV(kernel=KERNEL).fit(chunks_of(X), X[:, 0])
     with pytest.raises(ValueError, match="dual"):
         KernelRidge(kernel=KERNEL, form="dual").fit(chunks_of(X), X[:, 0])
+
+
+@pytest.mark.parametrize("small", [False, True], ids=["many rows", "few rows"])
+@pytest.mark.parametrize(
+    ("make", "method"),
+    [
+        (KernelMap, "transform"),
+        (KernelMap, "fit_transform"),
+        (KernelMap, "residual"),
+        (KernelPCA, "transform"),
+        (KernelPCA, "fit_transform"),
+        (KernelDiscriminant, "predict"),
+        (KernelRidge, "predict"),
+        (lambda kernel: Kernelized(SGDClassifier(), kernel), "predict"),
+        (lambda kernel: ClassicalMDS(), "transform"),
+    ],
+)
+def test_only_fit_reads_a_stream(X, make, method, small):
+    """Other methods say so, and do not speak of float()."""
+    X = X[:100] if small else X[:400]
+    model = make(kernel=KERNEL).fit(X, X[:, 0] > 0)
+    with pytest.raises(TypeError, match=r"X is a stream.*one chunk at a time"):
+        getattr(model, method)(chunks_of(X, 50))
 
 
 def test_arrays_lists_and_frames_are_no_streams(X):

@@ -85,6 +85,20 @@ def test_the_bound_is_not_idle(X, T):
     assert np.all(solution.error_norms <= 20 * errors)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("alpha", [1e-12, 1e-9])
+def test_what_is_certified_never_gets_worse(alpha, rng):
+    """Where rounding ends the progress, a step that does not improve a target is not taken."""
+    X = rng.normal(size=(300, 2))
+    T = np.column_stack([np.sin(X[:, 0]), rng.normal(size=300), 1e-6 * X[:, 1]])
+    solution = solve_iteratively(
+        Matern(1.5), X, T, [alpha] * 3, tol=1e-13, rank=20, max_iter=80, random_state=0
+    )
+    certified = np.array([step.bounds for step in solution.history if step.certified])
+    assert len(certified) > 1
+    assert np.all(np.diff(certified, axis=0) <= 0)
+
+
 def test_every_step_of_the_history_is_a_bound(X, T):
     kernel, seen = Matern(1.5, 2.0), []
     K = kernel(X)

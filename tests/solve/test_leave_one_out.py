@@ -88,3 +88,14 @@ def test_the_penalty_is_never_at_the_end_of_the_grid(rng):
 def test_of_equal_errors_the_largest_penalty_is_taken():
     assert best_alpha([0.1, 10.0, 1.0], np.array([1.0, 1.0, 1.0])) == 1
     assert best_alpha([0.1, 10.0, 1.0], np.array([0.5, 1.0, 1.0])) == 0
+
+
+def test_the_share_that_is_left_has_a_floor(rng):
+    """1 - h >= alpha / (k(x, x) + alpha), also where the difference is rounding and below zero."""
+    X = rng.normal(size=(60, 30))
+    X = np.concatenate([X, X[:3]])  # 60 points that explain themselves alone, three of them twice
+    values, U = np.linalg.eigh(RBF(2.0)(X))
+    values, U = np.maximum(values[::-1], 0.0), U[:, ::-1]
+    left_out = LeaveOneOut(U * np.sqrt(values), values, rng.normal(size=(63, 1)))
+    for alpha in (1e-20, 1e-17):
+        assert np.all(left_out.residuals(alpha)[1] >= alpha / (1 + alpha) * (1 - 1e-9))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mercer import Precomputed
+from mercer import KernelMap, NotPSDError, Precomputed
 from mercer.space.indefinite import check_symmetric, corrected, symmetrised, value_eps
 
 EPS, SINGLE = (float(np.finfo(t).eps) for t in (np.float64, np.float32))
@@ -44,3 +44,31 @@ def test_corrected_weights_and_coordinates_agree(rng, how):
         np.testing.assert_allclose(K @ W, F, atol=1e-11)
     sizes = (F**2).sum(axis=0)
     assert np.all(np.diff(sizes) <= 1e-12)
+
+
+def test_a_witness_of_landmarks_has_the_value_of_the_residual(rng):
+    """Found by the partial algorithm, which sees the landmarks' columns alone."""
+    X = rng.normal(size=(60, 2))
+
+    def similarity(a, b):
+        return float(np.exp(-(np.abs(a - b).max() ** 3)))
+
+    K = np.array([[similarity(a, b) for b in X] for a in X])
+    with pytest.raises(NotPSDError, match="only the landmarks' columns") as caught:
+        KernelMap(similarity, max_rank=12).fit(X)
+    a = caught.value.witness
+    assert np.linalg.norm(a) == pytest.approx(1.0)
+    assert a @ K @ a < 0
+    # Orthogonal to the landmarks: only the point itself is left in a'Ka.
+    slopes = np.sort(np.abs(K @ a)[a != 0])
+    assert slopes[:-1].max() <= 1e-8 * slopes[-1]
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_witness_where_every_k_of_a_point_with_itself_is_zero(sign):
+    K = np.zeros((20, 20))
+    K[3, 7] = K[7, 3] = 2.0 * sign
+    with pytest.raises(NotPSDError, match="= 0 for every point") as caught:
+        KernelMap("precomputed", max_rank=3).fit(K)
+    a = caught.value.witness
+    assert a @ K @ a == pytest.approx(-2.0)

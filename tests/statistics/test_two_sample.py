@@ -74,6 +74,23 @@ def test_p_value_and_threshold_agree(rng):
         assert 0.01 <= verdict.p_value <= 1
 
 
+def test_the_same_labels_in_another_order_count_as_ties(rng):
+    """Rows exchanged within a sample: the statistic is the true one, up to rounding."""
+    squared = rng.chisquare(3, size=(100, 2))
+    squared[0] = 10 * squared.max()
+    for factor in (1.0, 1 - 1e-14, 1 + 1e-14):
+        squared[[3, 50]] = factor * squared[0]
+        assert judge(squared, 0.05, (1.0, 2.0)).p_value == pytest.approx(0.03)
+
+
+def test_the_difference_without_some_rows(rng):
+    X, Y = rng.normal(size=(9, 2)), rng.normal(size=(7, 2)) + 1
+    sums = UnitSums(np.vstack([X[:5], X[5:].sum(axis=0)]), np.vstack([Y, np.zeros(2)]), 9, 7)
+    assert_allclose(sums.difference(), X.mean(axis=0) - Y.mean(axis=0))
+    without = sums.difference_without(X[:2], Y[3:])
+    assert_allclose(without, X[2:].mean(axis=0) - Y[:3].mean(axis=0))
+
+
 def test_ranks_are_uniform_whichever_row_is_the_true_one(rng):
     """All rows are treated alike: taking another row for the true one only exchanges ranks."""
     squared = rng.chisquare(2, size=(50, 3))

@@ -8,7 +8,9 @@ since some defaults differ.
 from collections.abc import Callable, Mapping
 from functools import partial, wraps
 from inspect import signature
-from typing import Any
+from typing import Any, Self
+
+from sklearn.base import BaseEstimator
 
 from ..kernels.capabilities import NAMED
 from ..kernels.texts import printed
@@ -31,6 +33,10 @@ THERE: dict[str, dict[str, str]] = {
 WORDS = {"auto": PER_COLUMN, "scale": "1 / (X.shape[1] * X.var())"}
 # Estimators whose namesakes have a linear kernel where none is given.
 LINEAR_THERE = ("KernelPCA", "KernelRidge")
+LEARNED = (
+    "the kernel, its parameters and the penalty are learned from the table. For values of your own "
+    "use KernelRidge or KernelDiscriminant, with kernel=RBF(gamma=...) or another kernel"
+)
 # What replaces other arguments, by class.
 SPELLINGS: dict[str, dict[str, str]] = {
     "KernelMap": {
@@ -71,7 +77,29 @@ SPELLINGS: dict[str, dict[str, str]] = {
         "max_iter": "classical MDS is one eigenproblem: there are no iterations",
         "eps": "classical MDS is one eigenproblem: there are no iterations",
     },
+    "LearnedModel": dict.fromkeys((*OF_THE_KERNEL, "alpha"), LEARNED)
+    | {"n_components": "write max_landmarks=..., the largest number of landmarks"},
 }
+
+
+class NewSpelling(BaseEstimator):
+    """An estimator that answers scikit-learn's spelling with the one used here."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "__init__" in vars(cls):
+            cls.__init__ = shows_new_spelling(  # type: ignore[method-assign]
+                cls.__init__, cls.__name__
+            )
+
+    def set_params(self, **params: object) -> Self:
+        """Set parameters by name, nested ones as in ``set_params(kernel__gamma=0.1)``."""
+        own = self.get_params(deep=False)
+        for old in [name for name in params if name not in own]:
+            instead = _parameter_instead(self, old)
+            if instead:
+                raise ValueError(f"{type(self).__name__} has no parameter {old}: {instead}.")
+        return super().set_params(**params)
 
 
 def shows_new_spelling(init: Callable[..., None], class_name: str) -> Callable[..., None]:
@@ -85,16 +113,31 @@ def shows_new_spelling(init: Callable[..., None], class_name: str) -> Callable[.
         unknown = kwargs.keys() - parameters.parameters.keys()
         if unknown and not takes_any:
             name = type(self).__name__
-            of_kernel = {k: kwargs[k] for k in OF_THE_KERNEL if k in unknown}
+            of_kernel = {k: kwargs[k] for k in OF_THE_KERNEL if k in unknown - spellings.keys()}
             if of_kernel and "kernel" in parameters.parameters:
                 known = {k: v for k, v in kwargs.items() if k not in unknown}
                 given = parameters.bind_partial(self, *args, **known).arguments
                 raise TypeError(_belongs_to_kernel(name, class_name, of_kernel, given))
             for old in [k for k in kwargs if k in unknown and k in spellings]:
                 raise TypeError(f"{name} has no argument {old}: {spellings[old]}.")
+            first = next(k for k in kwargs if k in unknown)  # Python would name the base class
+            raise TypeError(f"{name}.__init__() got an unexpected keyword argument {first!r}")
         init(self, *args, **kwargs)
 
     return wrapped
+
+
+def _parameter_instead(estimator: Any, old: str) -> str | None:
+    """What to set instead, in a search or by set_params; None where scikit-learn has no answer."""
+    for cls in type(estimator).__mro__:
+        if old in SPELLINGS.get(cls.__name__, {}):
+            return SPELLINGS[cls.__name__][old]
+    kernel = getattr(estimator, "kernel", None)
+    if old not in OF_THE_KERNEL or kernel is None:
+        return None
+    path = "kernel__kernel__" if getattr(kernel, "is_map", False) else "kernel__"
+    name = "gamma" if old == "kernel_params" else old
+    return f"parameters of a kernel belong to the kernel. Write {path}{name}=..."
 
 
 def _belongs_to_kernel(

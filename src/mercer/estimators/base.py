@@ -8,7 +8,6 @@ from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..engine.arrays import device, is_array, is_matrix, is_numpy, namespace, to_host
@@ -17,7 +16,7 @@ from ..kernels import points as pts
 from ..kernels.points import naming, naming_columns
 from ..rows.lazy import lazily
 from ..rows.source import in_memory, rows_of
-from .arguments import shows_new_spelling
+from .arguments import NewSpelling
 from .sklearn_compat import check_feature_names, check_n_features
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -30,7 +29,7 @@ def all_or_nothing(fit: Method) -> Method:
 
     The fit runs on a copy without the attributes of earlier fits, and the copy's state replaces the
     estimator's in one assignment: whoever predicts meanwhile, in another thread, sees the old model
-    or the new one.
+    or the new one. What a fit leaves is known by its last letter: private names end with "_", too.
     """
     return _on_a_copy(fit, lambda name: not name.endswith("_") and not name.startswith("_cached"))
 
@@ -81,19 +80,13 @@ def on_fitted(method: Method) -> Method:
     return cast(Method, wrapped)
 
 
-class KernelEstimator(BaseEstimator):
+class KernelEstimator(NewSpelling):
     """An estimator with a parameter `kernel`: a kernel, its name, or (for methods) a KernelMap."""
 
     kernel: Any
     kernel_: Any  # bound to the training rows
-
-    def __init_subclass__(cls, **kwargs):
-        """Calls in scikit-learn's spelling are answered with the one used here."""
-        super().__init_subclass__(**kwargs)
-        if "__init__" in vars(cls):
-            cls.__init__ = shows_new_spelling(  # type: ignore[method-assign]
-                cls.__init__, cls.__name__
-            )
+    # Whether methods take it for their kernel=; another method is not a kernel.
+    is_map = False
 
     def set_params(self, **params: object) -> Self:
         """Set parameters; a kernel given by name becomes an object when one of its own is set."""
@@ -136,7 +129,8 @@ class KernelEstimator(BaseEstimator):
 
 def kernel_of(kernel: Any) -> Kernel:
     """The kernel itself, also where it is given inside a map."""
-    return as_kernel(kernel.kernel if isinstance(kernel, KernelEstimator) else kernel)
+    inside = isinstance(kernel, KernelEstimator) and kernel.is_map
+    return as_kernel(kernel.kernel if inside else kernel)
 
 
 def validated_points(estimator, X, kernel, *, reset, in_range=True):

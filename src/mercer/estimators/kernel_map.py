@@ -132,6 +132,8 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     (True, True)
     """
 
+    is_map = True
+
     def __init__(
         self,
         kernel: KernelLike = "rbf",

@@ -132,9 +132,10 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
     chooses.
 
     Estimators that scale every direction to the same spread (StandardScaler, PCA(whiten=True),
-    EllipticEnvelope) would scale up directions of size 1e-8, which are all rounding. With a plain
-    kernel they get a map with tol=1.5e-8 (the root of the rounding unit), whose smallest directions
-    have half of their digits; a `KernelMap` given as `kernel` keeps its own tolerance.
+    EllipticEnvelope, PLSRegression, LinearDiscriminantAnalysis without a number as its shrinkage)
+    would scale up directions of size 1e-8, which are all rounding. With a plain kernel they get a
+    map with tol=1.5e-8 (the root of the rounding unit), whose smallest directions have half of
+    their digits; a `KernelMap` given as `kernel` keeps its own tolerance.
 
     Passed on to the estimator, each where it has the method: fit_predict, fit_transform, predict,
     predict_proba, predict_log_proba, decision_function, score_samples, kneighbors, score,

@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..engine import tiles
@@ -26,6 +25,7 @@ from ..learn.learn_kernel import learn_from
 from ..learn.observations import Observations, by_value, has_copies
 from ..learn.targets import Targets, as_generator, check_weights
 from ..rows.gather import held_column, held_whole
+from .arguments import NewSpelling
 from .table import TableEncoder, array_of_lists, check_names
 
 # Ranks are tried up to so many columns of values: the metric is a matrix with a row for each.
@@ -52,7 +52,7 @@ class LeftOut:
     weights: np.ndarray
 
 
-class LearnedModel(BaseEstimator):
+class LearnedModel(NewSpelling):
     """A table encoder, a learned kernel, and ridge with an intercept on all rows."""
 
     _task = "regression"

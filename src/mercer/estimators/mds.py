@@ -2,14 +2,13 @@
 
 import warnings
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse
 import scipy.sparse.linalg
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics import pairwise_distances
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,7 +22,7 @@ from ..rows.gather import held_whole
 from ..rows.lazy import lazily
 from ..rows.source import refuse_stream
 from ..space.spectral import signs, spectrum
-from .arguments import shows_new_spelling
+from .arguments import NewSpelling
 from .base import all_or_nothing, validated_points
 from .columns import as_points, copy, inverse_root, wide
 
@@ -33,7 +32,7 @@ CORRECTIONS = (None, "lingoes", "cailliez")
 MOST_COMPONENTS = 10**6
 
 
-class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NewSpelling):
     """Draw a map of points from the distances between them.
 
     Classical multidimensional scaling, also called Torgerson's, or principal coordinates.
@@ -99,7 +98,6 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     (1, 0.011)
     """
 
-    @partial(shows_new_spelling, class_name="ClassicalMDS")
     def __init__(
         self,
         n_components: int = 2,
@@ -150,8 +148,8 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """Euclidean distances between vectors: B = Xc Xc', so this is PCA ([MDS] 1.2)."""
         X = _in_double(X)
         xp = namespace(X)
-        self._mean = xp.mean(X, axis=0)
-        X = X - self._mean[None, :]
+        self._mean_ = xp.mean(X, axis=0)
+        X = X - self._mean_[None, :]
         n, d = X.shape
         # The smaller of Xc'Xc and Xc Xc'.
         k = min(self.n_components, n, d)
@@ -161,15 +159,15 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             V = X.T @ (V * inverse_root(values)[None, :])
         V = V * xp.astype(values > 0, V.dtype)[None, :]
         V = V * signs(X @ V)[None, :]
-        self._axes = wide(V, self.n_components)
+        self._axes_ = wide(V, self.n_components)
         self.eigenvalues_ = wide(values[None, :], self.n_components)[0, :]
         self.negative_eigenvalues_, self.negative_share_ = values[:0], 0.0
-        return X @ self._axes
+        return X @ self._axes_
 
     def _fit_distances(self, points):
         D = self._training_distances(points)
         xp = namespace(D)
-        B, self._row_means = _gram(D * D)
+        B, self._row_means_ = _gram(D * D)
         k = min(self.n_components, D.shape[0])
         values, U = spectrum(B, k)
         self._report_negative(values)
@@ -180,7 +178,7 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         U = U - xp.mean(U, axis=0)[None, :]
         U = wide(U * signs(U)[None, :], self.n_components)
         self.eigenvalues_ = values = wide(values[None, :], self.n_components)[0, :]
-        self._axes = U * inverse_root(values)[None, :]
+        self._axes_ = U * inverse_root(values)[None, :]
         return U * xp.sqrt(values)[None, :]
 
     def _report_negative(self, values):
@@ -200,7 +198,7 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         else:
             self.correction_constant_ = _cailliez(D)
         between = 1 - on_device_of(np.eye(D.shape[0]), D)
-        B, self._row_means = _gram(self._squared(D, between))
+        B, self._row_means_ = _gram(self._squared(D, between))
         return B
 
     def _squared(self, D, different):
@@ -238,14 +236,14 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         check_is_fitted(self)
         points = self._points(X, reset=False)
         if self._is_euclidean():
-            Y = (_in_double(points) - self._mean[None, :]) @ self._axes
+            Y = (_in_double(points) - self._mean_[None, :]) @ self._axes_
         else:
             D = self._new_distances(points)
             if self.correction_constant_:
                 D2 = self._squared(D, namespace(D).astype(D > 0, D.dtype))
             else:
                 D2 = D * D
-            Y = -0.5 * (D2 - self._row_means[None, :]) @ self._axes
+            Y = -0.5 * (D2 - self._row_means_[None, :]) @ self._axes_
         return as_points(Y, points)
 
     def _is_euclidean(self):
@@ -262,7 +260,7 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     def _training_distances(self, points):
         if self.metric != "precomputed":
-            self._training = copy(points)
+            self._training_ = copy(points)
             return self._pairwise(points, None)
         if points.shape[0] != points.shape[1]:
             raise ValueError(
@@ -276,7 +274,7 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     def _new_distances(self, points):
         if self.metric != "precomputed":
-            return self._pairwise(points, self._training)
+            return self._pairwise(points, self._training_)
         D = _in_double(points)
         _check_distances(D)
         return D

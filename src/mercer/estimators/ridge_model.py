@@ -119,7 +119,7 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
             weights = None if weights is None else on_device_of(weights, Phi)
         alphas = self._alphas_of_coordinates(Phi, T, weights, sums)
         self.alphas_ = tuple(map(float, alphas))
-        self.coef_, self._factors = solve_regularized(sums.second, sums.cross, alphas)
+        self.coef_, self._factors_ = solve_regularized(sums.second, sums.cross, alphas)
         self.prediction_ = fit.map.linear(self.coef_)
         return None if Phi is None else self._dual_of_primal(Phi, T, weights)
 
@@ -135,7 +135,7 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
         self.alphas_ = tuple(map(float, alphas))
         solution = equations.solve(np.asarray(alphas), self.tol, self.max_iter)
         self.coef_ = on_device_of(solution.coef, fit.map.space.example)
-        self._factors, self._generator = solution.factors, solution.generator
+        self._factors_, self._generator_ = solution.factors, solution.generator
         if solution.error_norms is not None:
             self.error_norms_ = on_device_of(solution.error_norms, self.coef_)
             self.n_iter_, self.converged_ = solution.n_iter, solution.converged
@@ -169,7 +169,7 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
         W, factors = solve_regularized(K, T, alphas, self.noise_)
         self.kernel_ = kernel
         if kernel.kind == "gram":  # the matrix cannot be made again
-            self._factors = [replace(f, C=Landmarks(kernel, S, f.C, kept)) for f in factors]
+            self._factors_ = [replace(f, C=Landmarks(kernel, S, f.C, kept)) for f in factors]
         self.prediction_ = Expansion(kernel, S, W, namespace(W).zeros_like(W[0, :]))
         return _scattered(W, kept, points.shape[0])
 
@@ -311,8 +311,8 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
 
     def _primal_variance(self, points, diag):
         if not self.kernel_map_.is_plain_fourier:
-            return primal_variance(self, self._factors, points, diag)
-        solved = self._factors, self._generator
+            return primal_variance(self, self._factors_, points, diag)
+        solved = self._factors_, self._generator_
         variance = fourier_variance(self.prediction_.map, points, self, *solved)
         return self.prediction_(points), on_device_of(variance, self.coef_)
 
@@ -347,7 +347,7 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, MapMethod):
     def _sample_factors(self):
         """Factors of K + alpha N, made when first asked for and never saved: n x n numbers."""
         if self.kernel_.kind == "gram":
-            return self._factors
+            return self._factors_
         if "_cached_factors" not in vars(self):
             S = self.prediction_.S
             K, everyone = tiles.evaluate(self.kernel_, S), np.arange(S.shape[0])

@@ -5,9 +5,13 @@ Inner products and distances do not notice. An estimator that scales every direc
 spread makes noise of them as large as everything else.
 """
 
+from numbers import Real
 from typing import Any
 
+import numpy as np
+
 from ..engine.arrays import eps_of
+from ..rows.source import first_block
 
 # Scale every column, or every direction, to the same spread.
 SCALE_COLUMNS = (
@@ -18,6 +22,8 @@ SCALE_COLUMNS = (
     "RobustScaler",
     "StandardScaler",
 )
+# The same, where their argument `scale` asks for it.
+SCALE_BY_CHOICE = ("CCA", "PLSCanonical", "PLSRegression", "PLSSVD")
 INVERT_COVARIANCE = (
     "EllipticEnvelope",
     "EmpiricalCovariance",
@@ -36,13 +42,24 @@ def whitens(estimator: Any) -> bool:
 
 def safe_tol(X: Any) -> float:
     """The root of the rounding unit: a direction that small still has half of its digits."""
-    return eps_of(X) ** 0.5
+    block = first_block(X)
+    dtypes = getattr(block, "dtypes", None)  # a frame's, also Dask's
+    if dtypes is not None and all(str(dtype).lower() == "float32" for dtype in dtypes):
+        block = np.float32(0)  # frames become arrays in the precision of their columns
+    return eps_of(block) ** 0.5
 
 
 def _whitens_itself(estimator: Any) -> bool:
     names = {cls.__name__ for cls in type(estimator).__mro__}
     if names & {"StandardScaler", "RobustScaler"}:
         return bool(getattr(estimator, "with_std", getattr(estimator, "with_scaling", True)))
+    if names & set(SCALE_BY_CHOICE):
+        return bool(estimator.scale)
+    if "LinearDiscriminantAnalysis" in names:
+        # A number shrinks towards the mean spread; "auto" standardises columns first.
+        return estimator.covariance_estimator is None and not (
+            isinstance(estimator.shrinkage, Real) and float(estimator.shrinkage) > 0
+        )
     if names & {*SCALE_COLUMNS, *INVERT_COVARIANCE}:
         return True
     return bool(getattr(estimator, "whiten", False)) and (

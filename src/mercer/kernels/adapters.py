@@ -185,10 +185,11 @@ class FromFunction(Kernel):
             return _checked_values(self.f(as_given(X), as_given(S)), shape, self, X)
         half = self.symmetric and _same_memory(X, S)
         values = np.empty(shape)
-        x_keys, s_keys = self._keys(X), self._keys(S)
+        known = self.known  # read once: a fit in another thread may end meanwhile
+        x_keys, s_keys = _keys(known, X), _keys(known, S)
         for i, x in enumerate(X):
             for j, s in enumerate(S[: i + 1] if half else S):
-                values[i, j] = self._ask(x, s, x_keys[i], s_keys[j])
+                values[i, j] = self._ask(known, x, s, x_keys[i], s_keys[j])
         if half:
             values = np.tril(values) + np.tril(values, -1).T
         return _checked_values(values, shape, self, X)
@@ -203,13 +204,10 @@ class FromFunction(Kernel):
             raise
         return _number(value, self)
 
-    def _ask(self, x, z, x_key, z_key):
-        if self.known is None:
+    def _ask(self, known, x, z, x_key, z_key):
+        if known is None:
             return self.of_pair(x, z)
-        return self.known.ask(self.of_pair, x, z, x_key, z_key)
-
-    def _keys(self, X):
-        return [None if self.known is None else self.known.key(x) for x in X]
+        return known.ask(self.of_pair, x, z, x_key, z_key)
 
     def diagonal(self, X: Array) -> Array:
         if self.vectorized:
@@ -217,7 +215,8 @@ class FromFunction(Kernel):
                 float(self.values(X[i : i + 1], X[i : i + 1])[0, 0]) for i in range(X.shape[0])
             ]
             return _checked_values(one_by_one, (X.shape[0],), self, X)
-        asked = [self._ask(x, x, key, key) for x, key in zip(X, self._keys(X))]
+        known = self.known
+        asked = [self._ask(known, x, x, key, key) for x, key in zip(X, _keys(known, X))]
         return _checked_values(asked, (X.shape[0],), self, X)
 
 
@@ -286,6 +285,21 @@ class FromFeatures(Kernel):
         return width_of(self.g, n_features)
 
 
+GP_KERNELS = "sklearn.gaussian_process.kernels"
+# Valid for every number of columns. ExpSineSquared is valid for one alone: it takes the sine of the
+# distance over all columns. Others depend on their parameters, and a class defined elsewhere is
+# tested on the data.
+VALID_THERE = (
+    "ConstantKernel",
+    "DotProduct",
+    "Matern",
+    "Product",
+    "RBF",
+    "RationalQuadratic",
+    "Sum",
+)
+
+
 class FromSklearn(Kernel):
     """A scikit-learn Gaussian-process kernel, hyperparameters as they are."""
 
@@ -308,11 +322,25 @@ class FromSklearn(Kernel):
             "WhiteKernel is noise, not similarity (it is zero between different arrays): leave it "
             "out and give its level to KernelRidge(alpha=...).",
         )
+        require(
+            not any(type(p).__name__ == "CompoundKernel" for p in self._parts()),
+            "CompoundKernel holds several kernels side by side and has no single value: add or "
+            "multiply them instead.",
+        )
 
     @property
     def is_psd(self) -> bool | None:
-        unsure = ("PairwiseKernel", "CompoundKernel", "Exponentiation")
-        return None if any(type(p).__name__ in unsure for p in self._parts()) else True
+        known = all(
+            type(p).__module__ == GP_KERNELS and type(p).__name__ in VALID_THERE
+            for p in self._parts()
+        )
+        return True if known and self._no_parameter_is_negative() else None
+
+    def _no_parameter_is_negative(self):
+        """ConstantKernel(-1) and RationalQuadratic(alpha=-1) can be made, and are not valid."""
+        named = self.kernel.get_params(deep=True).items()
+        values = [v for name, v in named if not (name.endswith("bounds") or hasattr(v, "diag"))]
+        return all(np.all(np.asarray(v) >= 0) for v in values)
 
     def against(self, S: Array) -> Tile:
         def tile(rows, columns=ALL):
@@ -355,6 +383,11 @@ def _takes_whole_arrays(f):
     while isinstance(f, functools.partial):
         f = f.func
     return getattr(f, "__module__", None) == "sklearn.metrics.pairwise"
+
+
+def _keys(known, X):
+    """What the memory of a fit knows each point by."""
+    return [None if known is None else known.key(x) for x in X]
 
 
 def _same_memory(X, S):

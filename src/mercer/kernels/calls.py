@@ -56,8 +56,11 @@ class KnownValues:
 
 @contextmanager
 def remembering(kernel: Kernel) -> Iterator[None]:
-    """Let every function inside a kernel remember its values, until the block ends."""
-    leaves = [leaf for leaf in _leaves(kernel) if leaf.one_call_per_value]
+    """Let every function inside a kernel remember its values, until the block ends.
+
+    Inside another such block, the memory of the outer one is used and kept.
+    """
+    leaves = [k for k in _leaves(kernel) if k.one_call_per_value and "known" not in vars(k)]
     for leaf in leaves:
         vars(leaf)["known"] = KnownValues(bool(leaf.symmetric))
     try:

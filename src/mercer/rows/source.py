@@ -53,6 +53,11 @@ def names_of_columns(X: Any) -> list | None:
     return column_names(next(pieces(X)) if is_stream(X) else X)
 
 
+def first_block(X: Any) -> Any:
+    """Rows that show the columns and the precision of X: the first chunk of a stream, else X."""
+    return next(pieces(X), X) if is_stream(X) else X
+
+
 def shape_of_one(values: Any) -> tuple[int, ...]:
     """The shape of one row's targets, from the first chunk that is not empty."""
     if is_stream(values):
@@ -64,8 +69,8 @@ def refuse_stream(X: Any) -> None:
     """For methods whose answer is as long as X, and held."""
     if is_stream(X):
         raise TypeError(
-            "a stream is fitted, not held in memory: call fit(X), then transform each chunk (or "
-            "predict it)."
+            "X is a stream, which is never held as a whole: call fit(X), then transform or predict "
+            "one chunk at a time."
         )
 
 

@@ -8,6 +8,7 @@ error of f = sum_i a_i k(x_i, .) in every step, and one with an exact residual c
 
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +19,7 @@ from ..engine.arrays import as_host, evenly
 from ..engine.checks import is_integer
 from ..engine.memory import MemoryLimitError, budget, coordinates, readable
 from ..engine.products import Product
+from ..kernels.calls import remembering
 from ..kernels.points import take
 from ..space.cholesky import Fit
 from ..space.indefinite import check_symmetric, value_eps
@@ -159,11 +161,22 @@ def solve_iteratively(
     limit = budget(memory_limit, X)
     _check_memory(X, T.shape[1], limit)
     work = Work(limit, rank, landmark_tol, pivots, n_jobs, random_state, verbose, workers)
-    system = System(
-        kernel, X, points, T, alphas, weights, work, center, landmarks=landmarks, product=product
-    )
-    run = Refinement(system, tol, max_iter, verbose, keep_partial, callback)
-    b = run.solve()
+    # Products need the pairs that landmarks were chosen from. A memory does not travel to workers.
+    with remembering(kernel) if workers is None else nullcontext():
+        system = System(
+            kernel,
+            X,
+            points,
+            T,
+            alphas,
+            weights,
+            work,
+            center,
+            landmarks=landmarks,
+            product=product,
+        )
+        run = Refinement(system, tol, max_iter, verbose, keep_partial, callback)
+        b = run.solve()
     solution = IterativeSolution(
         coef=system.coefficients(b, n, rows),
         error_norms=run.bounds,
