@@ -18,7 +18,7 @@ from ..engine.arrays import (
 from ..kernels import Kernel
 from ..kernels.points import as_vectors, is_frame, take
 from ..learn.choose_columns import choose_columns
-from ..learn.cross_fit import FOLDS, CrossFit, is_flattered, is_small
+from ..learn.cross_fit import Cells, CrossFit, is_flattered, is_small
 from ..learn.landmark_model import LandmarkModel
 from ..learn.last_fit import SOLVERS, last_fit
 from ..learn.learn_kernel import learn_from
@@ -136,9 +136,10 @@ class LearnedModel(BaseEstimator):
         which, place, weights = rows.given_rows(fit.judged)
         T = targets.columns[which]
         self.left_out_ = used[which]
-        self.validation_ = "leave-one-out" if unseen is None else f"{min(FOLDS, rows.n)} folds"
+        self.validation_ = "leave-one-out"
         if unseen is not None:
-            errors = T - unseen[fit.judged][place]
+            self.validation_ = f"{Cells.of(rows, targets).n_folds} folds"
+            errors = T - unseen[which]
         else:
             # Copies of a row share its leverage, and have targets of their own.
             own = (T - as_numpy(judged.T)[place]) / fit.left[place, None]
