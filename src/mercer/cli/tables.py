@@ -256,10 +256,25 @@ def _is_data(header, body):
     values = [read[0][0] for read in each if read is not None]
     if numbers is None and len(values) <= len(header) / 2:
         return False
-    if values in (list(range(len(header))), list(range(1, len(header) + 1))):
+    if values in (list(range(len(values))), list(range(1, len(values) + 1))):
+        return False
+    if len(values) > 4 and values[0] != values[1] and np.ptp(np.diff(values)) == 0:
+        return False  # steps of one size: the wavelengths of a spectrum, the hours of a day
+    if _names_a_number(header, body):
         return False
     years = all(v == int(v) and 1800 <= v <= 2100 for v in values if np.isfinite(v))
     return not (years and len(set(values)) == len(values))
+
+
+def _names_a_number(header, body):
+    """Whether a text stands above a column of numbers only."""
+    for j, name in enumerate(as_texts(header)):
+        if name is None or as_numbers(np.array([name], dtype=object)) is not None:
+            continue
+        read = as_numbers(as_texts(row[j] for row in body if j < len(row)))
+        if read is not None and not read[1]:
+            return True
+    return False
 
 
 # --- columns --------------------------------------------------------------------------------------
