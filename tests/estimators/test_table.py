@@ -9,6 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from mercer import TableEncoder
+from mercer.estimators.table import unknown_values
 from mercer.estimators.written_values import as_dates, as_numbers, as_texts
 
 N = 120
@@ -358,3 +359,49 @@ def test_keeping_some_columns_is_the_encoder_that_makes_only_these(codes, ranks,
     assert list(kept.get_feature_names_out()) == list(expected.get_feature_names_out())
     for name in ("rank_outputs_", "level_outputs_"):
         assert_array_equal(getattr(kept, name), getattr(expected, name))
+
+
+# --- new rows -------------------------------------------------------------------------------------
+
+
+def as_in_the_whole_table(table, rows):
+    """Whether rows asked for alone come out as they do in the whole table."""
+    encoder = TableEncoder().fit(table)
+    whole = encoder.transform(table)
+    for row in rows:
+        assert_allclose(encoder.transform(table.iloc[[row]])[0], whole[row])
+
+
+def test_new_rows_are_read_as_the_table_was_written():
+    # "1,200" alone could be 1200, "05/02/2021" the 2nd of May.
+    table = pd.DataFrame(
+        {"size": ["1,200", "3,5", "2,75", "0,9"], "day": ["05/02/2021", "24/12/2021"] * 2}
+    )
+    as_in_the_whole_table(table, range(4))
+
+
+def test_one_bad_value_does_not_spoil_its_column():
+    table = pd.DataFrame({"x": np.arange(20.0) ** 2, "day": ["2021-01-05", "2022-03-01"] * 10})
+    encoder = TableEncoder().fit(table)
+    new = pd.DataFrame({"x": ["4", "many", "16"], "day": ["soon", "2022-03-01", "2021-01-05"]})
+    found = encoder.transform(new)
+    good = encoder.transform(table.iloc[[2, 3, 4]])
+    assert_allclose(found[[0, 2], 0], good[[0, 2], 0])
+    assert_allclose(found[[1, 2], 1], encoder.transform(table.iloc[[1, 0]])[:, 1])
+    notes = unknown_values(encoder, new)
+    assert notes == [
+        "values that cannot be read count as missing: 'many' in x (1 row), 'soon' in day (1 row)"
+    ]
+
+
+def test_codes_and_truths_with_gaps():
+    """pandas reads them as 1.0, and as objects, where a file has gaps."""
+    table = pd.DataFrame({"code": ["01", "2", "x"] * 10, "paid": [True, False, True] * 10})
+    encoder = TableEncoder().fit(table)
+    new = pd.DataFrame({"code": [1.0, 2.0, np.nan], "paid": [True, False, None]})
+    assert_allclose(encoder.transform(new)[:2], encoder.transform(table[:2]))
+    assert unknown_values(encoder, new) == []
+    new = pd.DataFrame({"code": ["y", "x", "y"], "paid": [True, False, True]})
+    assert unknown_values(encoder, new) == [
+        "values that the training table does not have: 'y' in code (2 rows)"
+    ]

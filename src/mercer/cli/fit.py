@@ -11,8 +11,10 @@ from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 
 from ..estimators.classifier import KernelClassifier
 from ..estimators.regressor import DEVIATIONS, KernelRegressor
+from ..estimators.table import TableEncoder, unknown_values
 from ..export.files import load, save
 from ..kernels.expressions import parse_kernel
+from ..kernels.texts import listed
 from ..learn.targets import MOST_CLASSES
 from . import files, output
 from .errors import BadInput
@@ -66,7 +68,7 @@ def fit(
 ):
     """Learn a model from a table with nothing to tune, estimate its error, and save it."""
     files.check_folder(model)
-    frame, notes = read_table(file, sep=sep, encoding=encoding)
+    frame, notes = read_table(file, sep=sep, encoding=encoding, as_written=True, target=target)
     plain = not notes or file.suffix.lower() in READERS  # pandas reads it by itself
     X, y = _split(frame, target, notes)
     task = _task(y, task)
@@ -112,9 +114,13 @@ def predict(
             f"{model} holds a {type(fitted).__name__}, not a model of a table: mercer fit and "
             "mercer compare --save write those."
         )
-    frame, notes = read_table(file, sep=sep, encoding=encoding)
+    frame, notes = read_table(file, sep=sep, encoding=encoding, as_written=True)
     wanted = [str(name) for name in fitted.feature_names_in_]
     missing = [name for name in wanted if name not in frame.columns]
+    encoder = _encoder(fitted)
+    if encoder is not None and missing and not set(missing) & _used(encoder):
+        notes.append(f"columns that the model does not use are not there: {listed(missing)}")
+        frame, missing = frame.assign(**dict.fromkeys(missing, np.nan)), []
     if missing:
         raise BadInput(
             f"{file.name} lacks {len(missing)} of the {len(wanted)} columns that the model was "
@@ -123,6 +129,7 @@ def predict(
     extra = [str(name) for name in frame.columns if name not in wanted]
     if extra:
         notes.append(f"columns that the model does not know were not used: {', '.join(extra[:8])}")
+    notes += [] if encoder is None else unknown_values(encoder, frame[wanted])
     result = _predictions(fitted, frame[wanted])
     files.write(result, out)
     facts = {"rows": len(result), "columns": list(result.columns), "file": str(out)}
@@ -132,6 +139,18 @@ def predict(
     output.notes(notes)
     output.out.print(f"{len(result)} rows: {', '.join(result.columns)}", markup=False)
     output.out.print(f"Predictions: {Path(out).resolve()}", markup=False, soft_wrap=True)
+
+
+def _encoder(fitted):
+    """What turns a table into numbers in a model of `mercer fit` or `mercer compare`."""
+    steps = [step for _, step in getattr(fitted, "steps", [])]
+    found = [getattr(fitted, "encoder_", None), *steps[:1]]
+    return next((encoder for encoder in found if isinstance(encoder, TableEncoder)), None)
+
+
+def _used(encoder):
+    """Names of the columns that were not left out."""
+    return {record["name"] for record in encoder.columns_ if record["outputs"]}
 
 
 def _predictions(fitted, X):

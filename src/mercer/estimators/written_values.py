@@ -79,24 +79,44 @@ def as_numbers(texts: np.ndarray) -> tuple[np.ndarray, list[str]] | None:
     Thousands, currency signs, percent (12% is 0.12) and continental commas are understood; all
     values of a column are read in the same way.
     """
-    return _mostly(texts, (_english, _continental), np.nan, float)
+    read = read_numbers(texts)
+    return None if read is None else read[:2]
 
 
-def as_dates(texts: np.ndarray) -> tuple[np.ndarray, list[str]] | None:
+def read_numbers(
+    texts: np.ndarray, continental: bool = False, least: float = MOSTLY
+) -> tuple[np.ndarray, list[str], bool] | None:
+    """What :func:`as_numbers` gives, and whether commas were read as points.
+
+    "1,200" can be read in both ways: as `continental` says, unless the other texts decide. At least
+    the share `least` must be numbers.
+    """
+    readers = (_continental, _english) if continental else (_english, _continental)
+    read = _mostly(texts, readers, np.nan, float, least)
+    return None if read is None else (*read[:2], read[2] is _continental)
+
+
+def as_dates(
+    texts: np.ndarray, day_first: bool | None = None, least: float = MOSTLY
+) -> tuple[np.ndarray, list[str]] | None:
     """Texts as datetime64[s] (NaT where missing) and those that are not; None if most are not.
 
     The whole column decides which part is the day: a first part above 12 is one. If that leaves it
-    open, dots mean day first and slashes mean month first.
+    open, `day_first` decides; without it dots mean day first and slashes mean month first.
     """
-    known = {text for text in texts if text is not None}
-    day_first = _day_first(known)
-    return _mostly(
-        texts, (lambda text: _date(text, day_first),), np.datetime64("NaT", "s"), "datetime64[s]"
+    first = is_day_first(texts, day_first)
+    read = _mostly(
+        texts,
+        (lambda text: _date(text, first),),
+        np.datetime64("NaT", "s"),
+        "datetime64[s]",
+        least,
     )
+    return None if read is None else read[:2]
 
 
-def _mostly(texts, readers, missing, dtype):
-    """The first reader that understands nearly all of the texts."""
+def _mostly(texts, readers, missing, dtype, least):
+    """(values, texts that are not, reader) of the reader that understands most of the texts."""
     known = sorted({text for text in texts if text is not None})
     counts = dict.fromkeys(known, 0)
     for text in texts:
@@ -110,14 +130,14 @@ def _mostly(texts, readers, missing, dtype):
         read = {text: reader(text) for text in known}
         wrong = [text for text in known if read[text] is None]
         bad = sum(counts[text] for text in wrong)
-        if (total - bad) < MOSTLY * total or (best is not None and bad >= best[2]):
+        if (total - bad) < least * total or (best is not None and bad >= best[2]):
             continue
-        best = (read, wrong, bad)
+        best = (read, wrong, bad, reader)
     if best is None:
         return None
-    read, wrong, _ = best
+    read, wrong, _, reader = best
     values = [missing if t is None or read[t] is None else read[t] for t in texts]
-    return np.array(values, dtype=dtype), wrong
+    return np.array(values, dtype=dtype), wrong, reader
 
 
 def _english(text):
@@ -143,12 +163,16 @@ def _number(found, thousands):
     return value / 100 if found["percent"] else value
 
 
-def _day_first(texts):
-    parts = [found for found in map(_PARTS.fullmatch, texts) if found]
+def is_day_first(texts: np.ndarray, default: bool | None = None) -> bool:
+    """Whether dates such as 05/02/2021 begin with the day."""
+    known = {text for text in texts if text is not None}
+    parts = [found for found in map(_PARTS.fullmatch, known) if found]
     if any(int(found[1]) > 12 for found in parts):
         return True
     if any(int(found[3]) > 12 for found in parts):
         return False
+    if default is not None:
+        return default
     return bool(parts) and all(found[2] == "." for found in parts)
 
 
