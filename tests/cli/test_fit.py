@@ -155,3 +155,20 @@ def test_new_rows_are_read_as_the_training_table(tmp_path, rng, capsys):
     table.iloc[[3]].assign(code="z").to_csv(tmp_path / "new.csv", index=False)
     call("predict", tmp_path / "m.mercer", tmp_path / "new.csv", "-o", tmp_path / "p.csv")
     assert "'z' in code (1 row)" in " ".join(capsys.readouterr().err.split())
+
+
+def test_all_errors_are_of_the_same_rows(tmp_path, rng, capsys):
+    """Only some rows of a larger table are left out: one outlier must count for all or none."""
+    X = rng.normal(size=(1500, 2))
+    y = rng.normal(size=1500)
+    y[::150] += 100.0
+    frame = pd.DataFrame(X, columns=["a", "b"]).assign(y=y)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    call("fit", tmp_path / "t.csv", "-t", "y", "-o", tmp_path / "m.mercer", "--json")
+    facts = json.loads(capsys.readouterr().out)
+    rows = load(tmp_path / "m.mercer").left_out_
+    assert facts["rows_left_out"] == len(rows) < 1500
+    assert abs(facts["mean_only"] - np.sqrt(np.mean((y[rows] - y.mean()) ** 2))) < 1e-9
+    # Nothing can be predicted: all three see the same outliers.
+    assert abs(facts["error"] / facts["mean_only"] - 1) < 0.1
+    assert abs(facts["boosting"] / facts["mean_only"] - 1) < 0.2

@@ -220,6 +220,7 @@ def _facts(made, X, y, task, compare):
         "exact": made.exact_,
         "metric": made.metric_,
         "validation": made.validation_,
+        "rows_left_out": len(made.left_out_),
     }
     rows = made.left_out_
     if task == "regression":
@@ -227,41 +228,49 @@ def _facts(made, X, y, task, compare):
         half = 1.96 * squares.std() / len(squares) ** 0.5
         interval = [float(np.sqrt(max(squares.mean() + s * half, 0))) for s in (-1, 1)]
         facts |= {"measure": "RMSE", "error": made.leave_one_out_rmse_, "interval": interval}
-        facts["mean_only"] = float(np.std(y))
+        # Of the same rows as the error: an outlier counts for both, or for none.
+        facts["mean_only"] = float(np.sqrt(np.mean((y[rows] - y.mean()) ** 2)))
     else:
         share = made.leave_one_out_accuracy_
         half = 1.96 * (max(share * (1 - share), 1 / len(rows)) / len(rows)) ** 0.5
         facts |= {"measure": "accuracy", "error": share}
         facts["interval"] = [max(0.0, share - half), min(1.0, share + half)]
-        facts["mean_only"] = float(np.unique(y, return_counts=True)[1].max() / len(y))
+        classes, counts = np.unique(y, return_counts=True)
+        facts["mean_only"] = float(np.mean(y[rows] == classes[counts.argmax()]))
         facts["calibration_error"] = made.calibration_error_
     if compare:
-        score, folds = boosting(made.encoder_.transform(X), y, task)
+        score, folds = boosting(made.encoder_.transform(X), y, task, rows)
         facts |= {"boosting": score, "boosting_folds": folds}
     return facts
 
 
-def boosting(Z, y, task):
+def boosting(Z, y, task, judged=None):
     """Gradient boosting with its defaults, cross-validated on at most COMPARED rows.
 
-    Returns the score and the number of folds: 5, or as many as the rows of each class allow.
+    Returns the score of the rows `judged` among them (None: of all) and the number of folds: 5, or
+    as many as the rows of each class allow.
     """
-    some = np.sort(np.random.default_rng(0).permutation(len(y))[:COMPARED])
-    Z, y = Z[some], y[some]
+    is_judged = (
+        np.ones(len(y), dtype=bool) if judged is None else np.isin(np.arange(len(y)), judged)
+    )
+    order = np.random.default_rng(0).permutation(len(y))
+    order = order[np.argsort(~is_judged[order], kind="stable")]  # judged rows first
+    some = np.sort(order[:COMPARED])
+    Z, y, here = Z[some], y[some], is_judged[some]
     folds = min(5, len(y))
     if folds < 2:
         return None, folds
     if task == "regression":
         splits = KFold(folds, shuffle=True, random_state=0)
         p = cross_val_predict(HistGradientBoostingRegressor(random_state=0), Z, y, cv=splits)
-        return float(np.sqrt(np.mean((p - y) ** 2))), folds
+        return float(np.sqrt(np.mean((p - y)[here] ** 2))), folds
     counts = np.unique(y, return_counts=True)[1]
     folds = min(folds, int(counts.min()))
     if folds < 2 or len(counts) > COMPARED_CLASSES:
         return None, folds
     splits = StratifiedKFold(folds, shuffle=True, random_state=0)
     p = cross_val_predict(HistGradientBoostingClassifier(random_state=0), Z, y, cv=splits)
-    return float(np.mean(p == y)), folds
+    return float(np.mean((p == y)[here])), folds
 
 
 def _print(facts, made, file, plain):
@@ -270,9 +279,11 @@ def _print(facts, made, file, plain):
 
     low, high = facts["interval"]
     constant = "mean" if facts["task"] == "regression" else "largest class"
+    some = facts["rows_left_out"] < facts["rows"]
     say(
         f"{facts['measure']} {facts['error']:.4g} on rows left out "
-        f"(95 % interval {low:.4g} to {high:.4g}; {facts['validation']})."
+        f"(95 % interval {low:.4g} to {high:.4g}; {facts['validation']}"
+        + (f" of {facts['rows_left_out']} rows)." if some else ").")
     )
     if facts.get("boosting") is not None:
         folds = facts["boosting_folds"]
