@@ -173,12 +173,16 @@ class LearnedModel(BaseEstimator):
             self.encoder_ = self.encoder_.keeping(
                 ranks=bool(np.isin(self.encoder_.rank_outputs_, chosen).any()),
                 levels=bool(np.isin(self.encoder_.level_outputs_, chosen).any()),
+                texts=bool(np.isin(self.encoder_.text_outputs_, chosen).any()),
             )
             rows = replace(rows, X=rows.X[:, chosen])
         return rows, metric, predicted
 
     def _sets_of_columns(self, columns):
-        """The values alone; then with ranks, with columns for single values, and with both."""
+        """The values alone; then with ranks, with columns for single values, and with both.
+
+        Then without free text: where it says nothing, its many directions hide the other columns.
+        """
         if self.encoder_ is None:
             return [columns]
         ranks, levels = self.encoder_.rank_outputs_, self.encoder_.level_outputs_
@@ -188,7 +192,10 @@ class LearnedModel(BaseEstimator):
         levels = levels[: len(levels) if len(levels) <= MOST_LEVELS else 0]
         further = [a for a in (ranks, levels, np.union1d(ranks, levels)) if len(a)]
         further = further if len(ranks) and len(levels) else further[:1]
-        return [values, *(np.union1d(values, a) for a in further)]
+        bases = [values]
+        without = np.setdiff1d(values, self.encoder_.text_outputs_)
+        bases += [without] if 0 < len(without) < len(values) else []
+        return [s for base in bases for s in (base, *(np.union1d(base, a) for a in further))]
 
     def _encoded(self, X, targets=None):
         """The rows as a matrix of floats: through the encoder, or as they are on a device.

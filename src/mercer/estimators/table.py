@@ -34,6 +34,7 @@ from .table_notes import (
     EMPTY,
     IDENTIFIER,
     KEPT,
+    NO_HELP,
     NUMBER,
     TEXT,
     left_out,
@@ -109,6 +110,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Which columns of the result are ranks.
     level_outputs_ : ndarray of int
         Which columns of the result stand for single values of a number.
+    text_outputs_ : ndarray of int
+        Which columns of the result are directions of free text.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only for frames.
@@ -185,8 +188,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return self._frame(parts, getattr(X, "index", None))
         return np.hstack(parts).astype(float, copy=False)
 
-    def keeping(self, *, ranks: bool = False, levels: bool = False) -> Self:
-        """The same fitted encoder, with ranks and columns for single values only if asked for."""
+    def keeping(self, *, ranks: bool = False, levels: bool = False, texts: bool = True) -> Self:
+        """The same fitted encoder, with ranks and columns for single values only if asked for.
+
+        With `texts=False` columns of free text are left out.
+        """
         check_is_fitted(self)
         kept = copy(self).set_params(ranks=self.ranks and ranks, levels=self.levels and levels)
         kept.encoders_ = [
@@ -199,6 +205,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             else record
             for record, encoder in zip(self.columns_, kept.encoders_)
         ]
+        for j, encoder in enumerate(kept.encoders_):
+            if isinstance(encoder, Texts) and not texts:
+                name = kept.columns_[j]["name"]
+                kept.encoders_[j], kept.columns_[j] = left_out(name, TEXT, NO_HELP)
         return _named_outputs(kept)
 
     def with_means(
@@ -433,6 +443,13 @@ def _named_outputs(encoder):
     outputs = [name for record in encoder.columns_ for name in record["outputs"]]
     encoder.feature_names_out_ = np.array(outputs, dtype=object)
     encoder.rank_outputs_, encoder.level_outputs_ = further_outputs(encoder.encoders_)
+    of_texts = [
+        isinstance(made, Texts)
+        for made in encoder.encoders_
+        if made is not None
+        for _ in made.names_
+    ]
+    encoder.text_outputs_ = np.flatnonzero(of_texts)
     return encoder
 
 
