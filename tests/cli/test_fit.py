@@ -172,3 +172,12 @@ def test_all_errors_are_of_the_same_rows(tmp_path, rng, capsys):
     # Nothing can be predicted: all three see the same outliers.
     assert abs(facts["error"] / facts["mean_only"] - 1) < 0.1
     assert abs(facts["boosting"] / facts["mean_only"] - 1) < 0.2
+
+
+def test_a_target_that_is_not_there(tmp_path):
+    (tmp_path / "t.csv").write_text("size,Price\n" + "1.5,2.5\n" * 20)
+    with pytest.raises(BadInput, match="Did you mean 'Price'"):
+        call("fit", tmp_path / "t.csv", "-t", "price", "-o", tmp_path / "m.mercer")
+    (tmp_path / "t.csv").write_text("1.5,2.5\n" * 20)
+    with pytest.raises(BadInput, match="first line was read as a row"):
+        call("fit", tmp_path / "t.csv", "-t", "price", "-o", tmp_path / "m.mercer")

@@ -174,11 +174,7 @@ def _predictions(fitted, X):
 
 
 def _split(frame, target, notes):
-    if target not in frame.columns:
-        raise BadInput(
-            f"there is no column {target!r}; the columns are "
-            f"{', '.join(map(str, frame.columns[:20]))}."
-        )
+    files.check_column(frame, target, notes)
     known = frame[target].notna()
     if not known.any():
         raise BadInput(f"the target {target!r} has no values.")
