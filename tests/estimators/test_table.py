@@ -9,7 +9,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from mercer import TableEncoder
-from mercer.estimators.table import unknown_values
 from mercer.estimators.written_values import as_dates, as_numbers, as_texts
 
 N = 120
@@ -388,7 +387,7 @@ def test_one_bad_value_does_not_spoil_its_column():
     good = encoder.transform(table.iloc[[2, 3, 4]])
     assert_allclose(found[[0, 2], 0], good[[0, 2], 0])
     assert_allclose(found[[1, 2], 1], encoder.transform(table.iloc[[1, 0]])[:, 1])
-    notes = unknown_values(encoder, new)
+    notes = encoder.unknown_values(new)
     assert notes == [
         "values that cannot be read count as missing: 'many' in x (1 row), 'soon' in day (1 row)"
     ]
@@ -400,8 +399,8 @@ def test_codes_and_truths_with_gaps():
     encoder = TableEncoder().fit(table)
     new = pd.DataFrame({"code": [1.0, 2.0, np.nan], "paid": [True, False, None]})
     assert_allclose(encoder.transform(new)[:2], encoder.transform(table[:2]))
-    assert unknown_values(encoder, new) == []
+    assert encoder.unknown_values(new) == []
     new = pd.DataFrame({"code": ["y", "x", "y"], "paid": [True, False, True]})
-    assert unknown_values(encoder, new) == [
+    assert encoder.unknown_values(new) == [
         "values that the training table does not have: 'y' in code (2 rows)"
     ]

@@ -11,7 +11,7 @@ from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 
 from ..estimators.classifier import KernelClassifier
 from ..estimators.regressor import DEVIATIONS, KernelRegressor
-from ..estimators.table import TableEncoder, unknown_values
+from ..estimators.table import TableEncoder
 from ..export.files import load, save
 from ..kernels.expressions import parse_kernel
 from ..kernels.texts import listed
@@ -129,7 +129,7 @@ def predict(
     extra = [str(name) for name in frame.columns if name not in wanted]
     if extra:
         notes.append(f"columns that the model does not know were not used: {', '.join(extra[:8])}")
-    notes += [] if encoder is None else unknown_values(encoder, frame[wanted])
+    notes += [] if encoder is None else encoder.unknown_values(frame[wanted])
     result = _predictions(fitted, frame[wanted])
     files.write(result, out)
     facts = {"rows": len(result), "columns": list(result.columns), "file": str(out)}

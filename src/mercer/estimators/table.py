@@ -284,6 +284,33 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """What was done to the columns, in a few sentences: one per kind of treatment."""
         return notes_on(self.columns_)
 
+    def unknown_values(self, X: ArrayLike) -> list[str]:
+        """Sentences on values of new rows that the fitted encoder cannot use as they are."""
+        check_is_fitted(self)
+        names, columns = self._columns(X, reset=False)
+        unread: list[str] = []
+        unseen: list[str] = []
+        for name, values, made in zip(names, columns, self.encoders_):
+            made = made.plain if isinstance(made, WithMeans) else made
+            if isinstance(made, Numbers | Dates) and values.dtype.kind == "O":
+                missing = np.isnan(made.read(values))
+                found, shown = (
+                    [t for t, gap in zip(values, missing) if gap and t is not None],
+                    unread,
+                )
+            elif isinstance(made, Categories):
+                known = set(made.encoder_.categories_[0])
+                read = [t for t in made.read(values).tolist() if t is not None]
+                found, shown = [str(t) for t in read if str(t) not in known], unseen
+            else:
+                continue
+            if found:
+                rows = f"{len(found)} row{'s' if len(found) > 1 else ''}"
+                shown.append(f"{found[0]!r} in {name} ({rows})")
+        notes = [("values that cannot be read count as missing", unread)]
+        notes += [("values that the training table does not have", unseen)]
+        return [f"{what}: {', '.join(shown[:4])}" for what, shown in notes if shown]
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
@@ -411,31 +438,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         record = record_of(name, CATEGORY, "columns of 0 and 1", "", encoder.names_, texts)
         record["n_pooled"] = encoder.n_pooled_
         return encoder, record
-
-
-def unknown_values(encoder: TableEncoder, X: ArrayLike) -> list[str]:
-    """Sentences on values of new rows that a fitted encoder cannot use as they are."""
-    check_is_fitted(encoder)
-    names, columns = encoder._columns(X, reset=False)
-    unread: list[str] = []
-    unseen: list[str] = []
-    for name, values, made in zip(names, columns, encoder.encoders_):
-        made = made.plain if isinstance(made, WithMeans) else made
-        if isinstance(made, Numbers | Dates) and values.dtype.kind == "O":
-            missing = np.isnan(made.read(values))
-            found, shown = [t for t, gap in zip(values, missing) if gap and t is not None], unread
-        elif isinstance(made, Categories):
-            known = set(made.encoder_.categories_[0])
-            read = [t for t in made.read(values).tolist() if t is not None]
-            found, shown = [str(t) for t in read if str(t) not in known], unseen
-        else:
-            continue
-        if found:
-            rows = f"{len(found)} row{'s' if len(found) > 1 else ''}"
-            shown.append(f"{found[0]!r} in {name} ({rows})")
-    notes = [("values that cannot be read count as missing", unread)]
-    notes += [("values that the training table does not have", unseen)]
-    return [f"{what}: {', '.join(shown[:4])}" for what, shown in notes if shown]
 
 
 def _named_outputs(encoder):
