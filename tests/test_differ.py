@@ -51,8 +51,16 @@ def test_files_that_differ(run, files):
 def test_files_that_do_not(run, files):
     code, out, _ = run("old.csv", "same.csv", "--no-page", *FEW)
     assert code == 0
-    assert "No difference found" in out
+    assert "No difference found between the files" in out
     assert not (files / "differ.html").exists()
+
+
+def test_names_of_files_are_written_as_they_are(run, files):
+    for name in ("old", "same"):
+        text = (files / f"{name}.csv").read_text().replace(",", ";")
+        (files / f"{name}.csv").write_text(text)
+    _, _, err = run("old.csv", "same.csv", "--no-page", *FEW)
+    assert "In old.csv: columns are separated by semicolons" in " ".join(err.split())
 
 
 def test_separator_and_encoding_of_both_files(run, files):

@@ -138,3 +138,46 @@ def test_boosting_says_how_many_folds_the_rows_allowed(rng):
     assert boosting(Z, rng.normal(size=40), "regression")[1] == 5
     assert boosting(Z[:3], np.array([1.0, 2.0, 4.0]), "regression")[1] == 3
     assert boosting(Z, np.arange(40) % 13, "classification")[1] == 3
+
+
+def test_new_rows_are_read_as_the_training_table(tmp_path, rng, capsys):
+    v = np.round(rng.uniform(0.5, 3, size=60), 3)
+    table = pd.DataFrame({"v": [f"{x:.3f}".replace(".", ",") for x in v], "id": range(60), "y": v})
+    table.loc[0, "v"] = "1,5"
+    table["code"] = ["1", "2", "x"] * 20
+    table.to_csv(tmp_path / "old.csv", index=False)
+    table.iloc[[3]][["code", "v"]].to_csv(tmp_path / "new.csv", index=False)
+    call("fit", tmp_path / "old.csv", "-t", "y", "-o", tmp_path / "m.mercer", "--no-compare")
+    call("predict", tmp_path / "m.mercer", tmp_path / "new.csv", "-o", tmp_path / "p.csv")
+    found = pd.read_csv(tmp_path / "p.csv")["prediction"]
+    assert abs(found[0] - table["y"][3]) < 0.1
+    assert "does not use are not there: id" in " ".join(capsys.readouterr().err.split())
+    table.iloc[[3]].assign(code="z").to_csv(tmp_path / "new.csv", index=False)
+    call("predict", tmp_path / "m.mercer", tmp_path / "new.csv", "-o", tmp_path / "p.csv")
+    assert "'z' in code (1 row)" in " ".join(capsys.readouterr().err.split())
+
+
+def test_all_errors_are_of_the_same_rows(tmp_path, rng, capsys):
+    """Only some rows of a larger table are left out: one outlier must count for all or none."""
+    X = rng.normal(size=(1500, 2))
+    y = rng.normal(size=1500)
+    y[::150] += 100.0
+    frame = pd.DataFrame(X, columns=["a", "b"]).assign(y=y)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    call("fit", tmp_path / "t.csv", "-t", "y", "-o", tmp_path / "m.mercer", "--json")
+    facts = json.loads(capsys.readouterr().out)
+    rows = load(tmp_path / "m.mercer").left_out_
+    assert facts["rows_left_out"] == len(rows) < 1500
+    assert abs(facts["mean_only"] - np.sqrt(np.mean((y[rows] - y.mean()) ** 2))) < 1e-9
+    # Nothing can be predicted: all three see the same outliers.
+    assert abs(facts["error"] / facts["mean_only"] - 1) < 0.1
+    assert abs(facts["boosting"] / facts["mean_only"] - 1) < 0.2
+
+
+def test_a_target_that_is_not_there(tmp_path):
+    (tmp_path / "t.csv").write_text("size,Price\n" + "1.5,2.5\n" * 20)
+    with pytest.raises(BadInput, match="Did you mean 'Price'"):
+        call("fit", tmp_path / "t.csv", "-t", "price", "-o", tmp_path / "m.mercer")
+    (tmp_path / "t.csv").write_text("1.5,2.5\n" * 20)
+    with pytest.raises(BadInput, match="first line was read as a row"):
+        call("fit", tmp_path / "t.csv", "-t", "price", "-o", tmp_path / "m.mercer")

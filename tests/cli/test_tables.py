@@ -118,6 +118,21 @@ def test_no_header(read):
     assert any("no header" in note for note in notes)
     assert read("country,2001,2002\nA,1,2\n")[0].columns.tolist() == ["country", "2001", "2002"]
     assert read("0,1\n0.5,2\n")[0].columns.tolist() == ["0", "1"]
+    assert read("?,3,0.7\n4,5,1\n")[0].columns[0] == "column_1"
+
+
+@pytest.mark.parametrize(
+    ("header", "row"),
+    [
+        ("0,1,2,3,y", "0.5,0.1,2,3,a"),  # pandas numbers the columns of an array
+        ("y,1,2,3", "a,0.1,2,3"),
+        ("900,902.5,905,907.5,910,kind", "1,2,3,4,5,wheat"),  # a spectrum
+        ("12.5,3,8,dose", "1,2,3,4"),
+    ],
+)
+def test_a_header_of_numbers_and_names(read, header, row):
+    frame, _ = read(f"{header}\n{row}\n{row}\n")
+    assert ",".join(frame.columns) == header
 
 
 def test_values_are_read_as_people_mean_them(read):

@@ -260,6 +260,11 @@ def test_what_is_not_a_number(texts):
         (["24/12/2024", "01/02/2024"], ["2024-12-24", "2024-02-01"]),
         (["12/24/2024", "01/02/2024"], ["2024-12-24", "2024-01-02"]),
         (["01.02.24", "?"], ["2024-02-01", "NaT"]),
+        (["2024-03-30T23:00:00+01:00"], ["2024-03-30T22:00"]),
+        (["2024-03-31 03:30:00.25 +0200", "2024-03-30Z"], ["2024-03-31T01:30", "2024-03-30"]),
+        (["3/14/2024 5:30 PM", "3/14/2024, 12:15:00 am"], ["2024-03-14T17:30", "2024-03-14T00:15"]),
+        (["5-Jan-21", "14 February 2022 08:00"], ["2021-01-05", "2022-02-14T08:00"]),
+        (["Sept 5, 2021", "May 6 2021"], ["2021-09-05", "2021-05-06"]),
     ],
 )
 def test_written_dates(texts, dates):
@@ -270,6 +275,7 @@ def test_written_dates(texts, dates):
 
 def test_impossible_dates_are_not_dates():
     assert as_dates(as_texts(["2023-02-30", "31/31/2020"])) is None
+    assert as_dates(as_texts(["5 Janvier 2020", "30 Feb 2020", "2020-01-01 13:00 PM"])) is None
 
 
 # --- ranks ----------------------------------------------------------------------------------------
@@ -352,3 +358,49 @@ def test_keeping_some_columns_is_the_encoder_that_makes_only_these(codes, ranks,
     assert list(kept.get_feature_names_out()) == list(expected.get_feature_names_out())
     for name in ("rank_outputs_", "level_outputs_"):
         assert_array_equal(getattr(kept, name), getattr(expected, name))
+
+
+# --- new rows -------------------------------------------------------------------------------------
+
+
+def as_in_the_whole_table(table, rows):
+    """Whether rows asked for alone come out as they do in the whole table."""
+    encoder = TableEncoder().fit(table)
+    whole = encoder.transform(table)
+    for row in rows:
+        assert_allclose(encoder.transform(table.iloc[[row]])[0], whole[row])
+
+
+def test_new_rows_are_read_as_the_table_was_written():
+    # "1,200" alone could be 1200, "05/02/2021" the 2nd of May.
+    table = pd.DataFrame(
+        {"size": ["1,200", "3,5", "2,75", "0,9"], "day": ["05/02/2021", "24/12/2021"] * 2}
+    )
+    as_in_the_whole_table(table, range(4))
+
+
+def test_one_bad_value_does_not_spoil_its_column():
+    table = pd.DataFrame({"x": np.arange(20.0) ** 2, "day": ["2021-01-05", "2022-03-01"] * 10})
+    encoder = TableEncoder().fit(table)
+    new = pd.DataFrame({"x": ["4", "many", "16"], "day": ["soon", "2022-03-01", "2021-01-05"]})
+    found = encoder.transform(new)
+    good = encoder.transform(table.iloc[[2, 3, 4]])
+    assert_allclose(found[[0, 2], 0], good[[0, 2], 0])
+    assert_allclose(found[[1, 2], 1], encoder.transform(table.iloc[[1, 0]])[:, 1])
+    notes = encoder.unknown_values(new)
+    assert notes == [
+        "values that cannot be read count as missing: 'many' in x (1 row), 'soon' in day (1 row)"
+    ]
+
+
+def test_codes_and_truths_with_gaps():
+    """pandas reads them as 1.0, and as objects, where a file has gaps."""
+    table = pd.DataFrame({"code": ["01", "2", "x"] * 10, "paid": [True, False, True] * 10})
+    encoder = TableEncoder().fit(table)
+    new = pd.DataFrame({"code": [1.0, 2.0, np.nan], "paid": [True, False, None]})
+    assert_allclose(encoder.transform(new)[:2], encoder.transform(table[:2]))
+    assert encoder.unknown_values(new) == []
+    new = pd.DataFrame({"code": ["y", "x", "y"], "paid": [True, False, True]})
+    assert encoder.unknown_values(new) == [
+        "values that the training table does not have: 'y' in code (2 rows)"
+    ]

@@ -611,3 +611,12 @@ def test_progress_is_told(iris):
     done, total, _ = told[-1]
     assert done == total == 2 * (1 + 5 + 1)
     assert [step[0] for step in told] == sorted(step[0] for step in told)
+
+
+def test_one_column_has_every_embedding(rng):
+    """A linear kernel has one coordinate there, and t-SNE begins with two."""
+    x = rng.normal(size=(20, 1))
+    comparison = compare_kernels(x, x[:, 0] ** 2, [Linear()], repeats=1, baselines=False)
+    for embedding in comparison.embeddings["Linear()"].values():
+        assert embedding.shape == (20, 2)
+        assert np.isfinite(embedding).all()

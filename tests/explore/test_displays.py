@@ -112,6 +112,8 @@ def test_numbers_get_a_scale_and_few_whole_ones_a_legend(rng):
     assert numbers.ax_.get_legend() is None
     few = _drawn(FeatureSpaceDisplay(Z, np.arange(100) % 3).plot())
     assert len(few.ax_.get_legend().get_texts()) == 3
+    ten = _drawn(FeatureSpaceDisplay(Z[:10], rng.normal(size=10)).plot())
+    assert ten.ax_.get_legend() is None  # ten rows, and no classes
 
 
 def test_no_two_classes_look_alike():
@@ -227,6 +229,20 @@ def test_residual_needs_a_plane(iris):
 
 
 # --- comparison -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_kernels", [1, 3])
+def test_long_names_of_classes_stay_on_the_picture(n_kernels, iris):
+    X, _ = iris
+    y = np.array([f"the {k}th of many classes" for k in range(8)])[np.arange(len(X)) % 8]
+    kernels = [Linear(), RBF(), RBF(2.0)][:n_kernels]
+    comparison = compare_kernels(X, y, kernels, embeddings=["kernel PCA"], repeats=1, cv=2)
+    figure = _drawn(comparison.plot()).figure_
+    figure.canvas.draw()
+    for drawn in (figure.legends[0], figure._suptitle):
+        box = drawn.get_window_extent()
+        assert box.x0 >= 0
+        assert box.x1 <= figure.bbox.x1
 
 
 @pytest.mark.parametrize("target", ["classes", "numbers", None])

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import PredefinedSplit, cross_val_predict
+from sklearn.model_selection import PredefinedSplit, cross_val_predict, cross_val_score
 
 from mercer import KernelClassifier, KernelRegressor, Linear, learn_kernel
-from mercer.learn.cross_fit import FOLDS, CrossFit, better, is_flattered, is_small
+from mercer.learn.cross_fit import FOLDS, Cells, CrossFit, better, is_flattered, is_small
 from mercer.learn.observations import Observations
 from mercer.learn.targets import Targets
 
@@ -91,3 +91,54 @@ def test_two_rows_are_left_out_one_by_one_and_one_row_cannot_be():
     torch = pytest.importorskip("torch", reason="rows that need no encoder are tensors")
     same = torch.ones((2, 1), dtype=torch.float64)  # one distinct row, two targets
     assert KernelRegressor().fit(same, np.array([1.0, 3.0])).validation_ == "leave-one-out"
+
+
+def table_of_categories(rng, n=300):
+    """Columns of few values: 24 distinct rows, each many times."""
+    X = np.column_stack([rng.integers(0, k, size=n) for k in (3, 2, 4)]).astype(float)
+    flip = rng.random(n) < 0.1
+    return X, ((X[:, 0] == 0) ^ (X[:, 1] == 0) ^ flip).astype(int)
+
+
+def test_copies_of_a_row_are_left_out_one_by_one(rng):
+    """A table of categories repeats its rows: new rows are copies of known ones, too."""
+    X, y = table_of_categories(rng)
+    model = KernelClassifier().fit(X, y)
+    assert model.validation_ == "5 folds"
+    truth = cross_val_score(KernelClassifier(), X, y).mean()
+    assert abs(model.leave_one_out_accuracy_ - truth) < 0.03
+    values = y + 0.1 * rng.normal(size=len(y))
+    model = KernelRegressor().fit(X, values)
+    truth = -cross_val_score(KernelRegressor(), X, values, scoring="neg_root_mean_squared_error")
+    assert_allclose(model.leave_one_out_rmse_, truth.mean(), rtol=0.1)
+
+
+def test_folds_of_repeated_rows_are_those_of_their_counts(rng):
+    X, y = table_of_categories(rng, 60)
+    values = y + 0.5 * X[:, 2]  # few values: rows with the same target repeat as well
+    cells, counts = np.unique(np.column_stack([X, values]), axis=0, return_counts=True)
+    repeated = KernelRegressor().fit(X, values)
+    counted = KernelRegressor().fit(cells[:, :-1], cells[:, -1], sample_weight=counts)
+    assert repeated.validation_ == counted.validation_
+    assert_allclose(repeated.leave_one_out_rmse_, counted.leave_one_out_rmse_, rtol=1e-9)
+    assert_allclose(repeated.predict(X), counted.predict(X), rtol=1e-9)
+
+
+@pytest.mark.parametrize("n", [2, 7, 40])
+def test_each_observation_is_left_out_once(n, rng):
+    X, y = rng.integers(0, 3, size=(n, 1)).astype(float), rng.integers(0, 2, size=n).astype(float)
+    X[:2, 0], y[:2] = [0, 1], [0, 1]
+    rows, targets = rows_of(X, y)
+    cells = Cells.of(rows, targets)
+    out = cells.folds(rng)
+    assert len(out) == cells.n_folds == min(n, FOLDS)
+    assert_allclose(sum(out), cells.counts)
+    assert cells.counts.sum() == n
+    assert np.ptp([left.sum() for left in out]) <= 1
+    for left in out:
+        rest = cells.without(rows, left)
+        kept = np.repeat(cells.T[:, 0], (cells.counts - left).astype(int))
+        weights = 1.0 if rest.weights is None else rest.weights
+        assert_allclose(
+            (weights * rest.T[:, 0]).sum() / (weights + 0 * rest.T[:, 0]).sum(), kept.mean()
+        )

@@ -85,7 +85,7 @@ def _read(old, new, ignore, sep, encoding):
         if frame.shape[1] == 0:
             raise BadInput(f"{path.name} has no column left to compare.")
         frames.append(frame)
-        notes += [f"{path.name}: {note}" for note in read]
+        notes += [f"in {path.name}: {note}" for note in read]
     common = [c for c in frames[0].columns if c in frames[1].columns]
     for path, frame in zip((old, new), frames):
         alone = [str(c) for c in frame.columns if c not in common]
@@ -108,7 +108,7 @@ def _notes_on_columns(samples):
 
 def _print(result, columns, examples, names, page):
     out = output.out
-    out.print(result.headline.replace("The samples", "The files"), markup=False)
+    out.print(result.headline.replace("samples", "files"), markup=False)
     out.print(
         f"Statistic {result.statistic:.3g}, threshold {result.threshold:.3g} at level "
         f"{result.level:g}; {result.n_permutations} permutations.",

@@ -152,15 +152,23 @@ def _gram_of(M, matrix):
 # --- tables ---------------------------------------------------------------------------------------
 
 
-def _take_target(frame, target):
+def check_column(frame, target, notes=()):
+    """Refuse a target that the table does not have, and say what may be meant."""
+    if target in frame.columns:
+        return
+    near = difflib.get_close_matches(target, frame.columns, n=1, cutoff=0.6)
+    same = [name for name in frame.columns if name.lower() == target.lower()]
+    hint = f" Did you mean {(same or near)[0]!r}?" if same or near else ""
+    if any("no header" in note for note in notes):
+        hint = " The first line was read as a row: names of columns are texts, not numbers."
+    shown = ", ".join(map(str, frame.columns[:12])) + (", …" if frame.shape[1] > 12 else "")
+    raise BadInput(f"there is no column {target!r}; the columns are: {shown}.{hint}")
+
+
+def _take_target(frame, target, notes=()):
     if target is None:
         return None
-    if target not in frame.columns:
-        near = difflib.get_close_matches(target, frame.columns, n=1, cutoff=0.6)
-        same = [name for name in frame.columns if name.lower() == target.lower()]
-        hint = f" Did you mean {(same or near)[0]!r}?" if same or near else ""
-        shown = ", ".join(map(str, frame.columns[:12])) + (", …" if frame.shape[1] > 12 else "")
-        raise BadInput(f"there is no column {target!r}; the columns are: {shown}.{hint}")
+    check_column(frame, target, notes)
     y = frame[target]
     if y.isna().all():
         raise BadInput(f"the target {target!r} has no values.")
@@ -176,7 +184,7 @@ def _text(value):
 
 
 def _from_table(frame, target, scale, kernels, image_shape, notes):
-    y = _take_target(frame, target)
+    y = _take_target(frame, target, notes)
     table = frame.drop(columns=[target]) if target is not None else frame
     if not table.shape[1]:
         raise BadInput("the table has no column besides the target: add columns to predict from.")

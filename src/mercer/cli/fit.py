@@ -11,8 +11,10 @@ from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 
 from ..estimators.classifier import KernelClassifier
 from ..estimators.regressor import DEVIATIONS, KernelRegressor
+from ..estimators.table import TableEncoder
 from ..export.files import load, save
 from ..kernels.expressions import parse_kernel
+from ..kernels.texts import listed
 from ..learn.targets import MOST_CLASSES
 from . import files, output
 from .errors import BadInput
@@ -66,7 +68,7 @@ def fit(
 ):
     """Learn a model from a table with nothing to tune, estimate its error, and save it."""
     files.check_folder(model)
-    frame, notes = read_table(file, sep=sep, encoding=encoding)
+    frame, notes = read_table(file, sep=sep, encoding=encoding, as_written=True, target=target)
     plain = not notes or file.suffix.lower() in READERS  # pandas reads it by itself
     X, y = _split(frame, target, notes)
     task = _task(y, task)
@@ -112,9 +114,13 @@ def predict(
             f"{model} holds a {type(fitted).__name__}, not a model of a table: mercer fit and "
             "mercer compare --save write those."
         )
-    frame, notes = read_table(file, sep=sep, encoding=encoding)
+    frame, notes = read_table(file, sep=sep, encoding=encoding, as_written=True)
     wanted = [str(name) for name in fitted.feature_names_in_]
     missing = [name for name in wanted if name not in frame.columns]
+    encoder = _encoder(fitted)
+    if encoder is not None and missing and not set(missing) & _used(encoder):
+        notes.append(f"columns that the model does not use are not there: {listed(missing)}")
+        frame, missing = frame.assign(**dict.fromkeys(missing, np.nan)), []
     if missing:
         raise BadInput(
             f"{file.name} lacks {len(missing)} of the {len(wanted)} columns that the model was "
@@ -123,6 +129,7 @@ def predict(
     extra = [str(name) for name in frame.columns if name not in wanted]
     if extra:
         notes.append(f"columns that the model does not know were not used: {', '.join(extra[:8])}")
+    notes += [] if encoder is None else encoder.unknown_values(frame[wanted])
     result = _predictions(fitted, frame[wanted])
     files.write(result, out)
     facts = {"rows": len(result), "columns": list(result.columns), "file": str(out)}
@@ -132,6 +139,18 @@ def predict(
     output.notes(notes)
     output.out.print(f"{len(result)} rows: {', '.join(result.columns)}", markup=False)
     output.out.print(f"Predictions: {Path(out).resolve()}", markup=False, soft_wrap=True)
+
+
+def _encoder(fitted):
+    """What turns a table into numbers in a model of `mercer fit` or `mercer compare`."""
+    steps = [step for _, step in getattr(fitted, "steps", [])]
+    found = [getattr(fitted, "encoder_", None), *steps[:1]]
+    return next((encoder for encoder in found if isinstance(encoder, TableEncoder)), None)
+
+
+def _used(encoder):
+    """Names of the columns that were not left out."""
+    return {record["name"] for record in encoder.columns_ if record["outputs"]}
 
 
 def _predictions(fitted, X):
@@ -155,11 +174,7 @@ def _predictions(fitted, X):
 
 
 def _split(frame, target, notes):
-    if target not in frame.columns:
-        raise BadInput(
-            f"there is no column {target!r}; the columns are "
-            f"{', '.join(map(str, frame.columns[:20]))}."
-        )
+    files.check_column(frame, target, notes)
     known = frame[target].notna()
     if not known.any():
         raise BadInput(f"the target {target!r} has no values.")
@@ -201,6 +216,7 @@ def _facts(made, X, y, task, compare):
         "exact": made.exact_,
         "metric": made.metric_,
         "validation": made.validation_,
+        "rows_left_out": len(made.left_out_),
     }
     rows = made.left_out_
     if task == "regression":
@@ -208,41 +224,49 @@ def _facts(made, X, y, task, compare):
         half = 1.96 * squares.std() / len(squares) ** 0.5
         interval = [float(np.sqrt(max(squares.mean() + s * half, 0))) for s in (-1, 1)]
         facts |= {"measure": "RMSE", "error": made.leave_one_out_rmse_, "interval": interval}
-        facts["mean_only"] = float(np.std(y))
+        # Of the same rows as the error: an outlier counts for both, or for none.
+        facts["mean_only"] = float(np.sqrt(np.mean((y[rows] - y.mean()) ** 2)))
     else:
         share = made.leave_one_out_accuracy_
         half = 1.96 * (max(share * (1 - share), 1 / len(rows)) / len(rows)) ** 0.5
         facts |= {"measure": "accuracy", "error": share}
         facts["interval"] = [max(0.0, share - half), min(1.0, share + half)]
-        facts["mean_only"] = float(np.unique(y, return_counts=True)[1].max() / len(y))
+        classes, counts = np.unique(y, return_counts=True)
+        facts["mean_only"] = float(np.mean(y[rows] == classes[counts.argmax()]))
         facts["calibration_error"] = made.calibration_error_
     if compare:
-        score, folds = boosting(made.encoder_.transform(X), y, task)
+        score, folds = boosting(made.encoder_.transform(X), y, task, rows)
         facts |= {"boosting": score, "boosting_folds": folds}
     return facts
 
 
-def boosting(Z, y, task):
+def boosting(Z, y, task, judged=None):
     """Gradient boosting with its defaults, cross-validated on at most COMPARED rows.
 
-    Returns the score and the number of folds: 5, or as many as the rows of each class allow.
+    Returns the score of the rows `judged` among them (None: of all) and the number of folds: 5, or
+    as many as the rows of each class allow.
     """
-    some = np.sort(np.random.default_rng(0).permutation(len(y))[:COMPARED])
-    Z, y = Z[some], y[some]
+    is_judged = (
+        np.ones(len(y), dtype=bool) if judged is None else np.isin(np.arange(len(y)), judged)
+    )
+    order = np.random.default_rng(0).permutation(len(y))
+    order = order[np.argsort(~is_judged[order], kind="stable")]  # judged rows first
+    some = np.sort(order[:COMPARED])
+    Z, y, here = Z[some], y[some], is_judged[some]
     folds = min(5, len(y))
     if folds < 2:
         return None, folds
     if task == "regression":
         splits = KFold(folds, shuffle=True, random_state=0)
         p = cross_val_predict(HistGradientBoostingRegressor(random_state=0), Z, y, cv=splits)
-        return float(np.sqrt(np.mean((p - y) ** 2))), folds
+        return float(np.sqrt(np.mean((p - y)[here] ** 2))), folds
     counts = np.unique(y, return_counts=True)[1]
     folds = min(folds, int(counts.min()))
     if folds < 2 or len(counts) > COMPARED_CLASSES:
         return None, folds
     splits = StratifiedKFold(folds, shuffle=True, random_state=0)
     p = cross_val_predict(HistGradientBoostingClassifier(random_state=0), Z, y, cv=splits)
-    return float(np.mean(p == y)), folds
+    return float(np.mean((p == y)[here])), folds
 
 
 def _print(facts, made, file, plain):
@@ -251,9 +275,11 @@ def _print(facts, made, file, plain):
 
     low, high = facts["interval"]
     constant = "mean" if facts["task"] == "regression" else "largest class"
+    some = facts["rows_left_out"] < facts["rows"]
     say(
         f"{facts['measure']} {facts['error']:.4g} on rows left out "
-        f"(95 % interval {low:.4g} to {high:.4g}; {facts['validation']})."
+        f"(95 % interval {low:.4g} to {high:.4g}; {facts['validation']}"
+        + (f" of {facts['rows_left_out']} rows)." if some else ").")
     )
     if facts.get("boosting") is not None:
         folds = facts["boosting_folds"]

@@ -27,13 +27,21 @@ LOOKED_AT = 200
 
 
 def read_table(
-    path: str | Path, *, sep: str | None = None, encoding: str | None = None
+    path: str | Path,
+    *,
+    sep: str | None = None,
+    encoding: str | None = None,
+    as_written: bool = False,
+    target: str | None = None,
 ) -> tuple[pd.DataFrame, list[str]]:
     """A table from a file, or from standard input for "-": the frame, and notes on its reading.
 
     Separator and encoding are found where they are not given. Values such as "?" and "NA" are
     missing; "1,200", "$5" and "12%" become numbers, and dates become dates. Columns are never
     shifted: a line that does not fit its header is an error that names the line.
+
+    With `as_written` such numbers and dates stay texts, except in the column `target`: a model
+    reads them, and later reads those of new rows in the same way.
     """
     name, kind, content = _content(path)
     notes: list[str] = []
@@ -56,7 +64,12 @@ def read_table(
         raise BadInput(f"cannot read {name}: {first_line(error)}") from None
     if frame.empty:
         raise BadInput(f"{name} has no rows.")
-    return _cleaned(_renamed(frame, notes), notes), notes
+    frame = _renamed(frame, notes)
+    if not as_written:
+        return _cleaned(frame, notes), notes
+    cleaned = _cleaned(frame, notes, told=[target])
+    written = [c for c in frame.columns if c != target and cleaned[c].dtype.kind in "fM"]
+    return cleaned.assign(**{c: frame[c] for c in written}), notes
 
 
 def _content(path):
@@ -256,10 +269,25 @@ def _is_data(header, body):
     values = [read[0][0] for read in each if read is not None]
     if numbers is None and len(values) <= len(header) / 2:
         return False
-    if values in (list(range(len(header))), list(range(1, len(header) + 1))):
+    if values in (list(range(len(values))), list(range(1, len(values) + 1))):
+        return False
+    if len(values) > 4 and values[0] != values[1] and np.ptp(np.diff(values)) == 0:
+        return False  # steps of one size: the wavelengths of a spectrum, the hours of a day
+    if _names_a_number(header, body):
         return False
     years = all(v == int(v) and 1800 <= v <= 2100 for v in values if np.isfinite(v))
     return not (years and len(set(values)) == len(values))
+
+
+def _names_a_number(header, body):
+    """Whether a text stands above a column of numbers only."""
+    for j, name in enumerate(as_texts(header)):
+        if name is None or as_numbers(np.array([name], dtype=object)) is not None:
+            continue
+        read = as_numbers(as_texts(row[j] for row in body if j < len(row)))
+        if read is not None and not read[1]:
+            return True
+    return False
 
 
 # --- columns --------------------------------------------------------------------------------------
@@ -286,8 +314,11 @@ def _renamed(frame, notes):
     return frame.set_axis(names, axis=1)
 
 
-def _cleaned(frame, notes):
-    """Columns of text that hold numbers or dates, as such."""
+def _cleaned(frame, notes, told=None):
+    """Columns of text that hold numbers or dates, as such.
+
+    Values that cannot be read are noted, for the columns `told` only where a list is given.
+    """
     numbers: list[tuple[str, str]] = []
     dates: list[tuple[str, str]] = []
     strange: dict[str, str] = {}
@@ -308,7 +339,7 @@ def _cleaned(frame, notes):
         values, wrong = read
         example = next(t for t in texts if t is not None and t not in wrong)
         found.append((name, example))
-        if wrong:
+        if wrong and (told is None or name in told):
             strange[name] = wrong[0]
         changed[name] = pd.Series(values, index=frame.index)
     for found, what in ((numbers, "numbers"), (dates, "dates")):

@@ -18,7 +18,7 @@ from ..engine.memory import budget
 from ..kernels import Kernel
 from ..kernels.points import as_vectors, is_frame, take
 from ..learn.choose_columns import choose_columns
-from ..learn.cross_fit import FOLDS, CrossFit, is_flattered, is_small
+from ..learn.cross_fit import Cells, CrossFit, is_flattered, is_small
 from ..learn.landmark_model import LandmarkModel
 from ..learn.last_fit import SOLVERS, last_fit
 from ..learn.learn_kernel import learn_from
@@ -143,9 +143,10 @@ class LearnedModel(NewSpelling):
         which, place, weights = rows.given_rows(fit.judged)
         T = targets.columns[which]
         self.left_out_ = used[which]
-        self.validation_ = "leave-one-out" if unseen is None else f"{min(FOLDS, rows.n)} folds"
+        self.validation_ = "leave-one-out"
         if unseen is not None:
-            errors = T - unseen[fit.judged][place]
+            self.validation_ = f"{Cells.of(rows, targets).n_folds} folds"
+            errors = T - unseen[which]
         else:
             # Copies of a row share its leverage, and have targets of their own.
             own = (T - as_numpy(judged.T)[place]) / fit.left[place, None]
@@ -179,12 +180,16 @@ class LearnedModel(NewSpelling):
             self.encoder_ = self.encoder_.keeping(
                 ranks=bool(np.isin(self.encoder_.rank_outputs_, chosen).any()),
                 levels=bool(np.isin(self.encoder_.level_outputs_, chosen).any()),
+                texts=bool(np.isin(self.encoder_.text_outputs_, chosen).any()),
             )
             rows = replace(rows, X=rows.X[:, chosen])
         return rows, metric, predicted
 
     def _sets_of_columns(self, columns):
-        """The values alone; then with ranks, with columns for single values, and with both."""
+        """The values alone; then with ranks, with columns for single values, and with both.
+
+        Then without free text: where it says nothing, its many directions hide the other columns.
+        """
         if self.encoder_ is None:
             return [columns]
         ranks, levels = self.encoder_.rank_outputs_, self.encoder_.level_outputs_
@@ -194,7 +199,10 @@ class LearnedModel(NewSpelling):
         levels = levels[: len(levels) if len(levels) <= MOST_LEVELS else 0]
         further = [a for a in (ranks, levels, np.union1d(ranks, levels)) if len(a)]
         further = further if len(ranks) and len(levels) else further[:1]
-        return [values, *(np.union1d(values, a) for a in further)]
+        bases = [values]
+        without = np.setdiff1d(values, self.encoder_.text_outputs_)
+        bases += [without] if 0 < len(without) < len(values) else []
+        return [s for base in bases for s in (base, *(np.union1d(base, a) for a in further))]
 
     def _encoded(self, X, targets=None):
         """The rows as a matrix of floats: through the encoder, or as they are on a device.

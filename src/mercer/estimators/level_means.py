@@ -13,7 +13,7 @@ from scipy.stats import f as f_distribution
 from sklearn.base import BaseEstimator
 
 from ..learn.within_groups import unexplained_within
-from .table_columns import texts_of
+from .table_columns import as_codes, texts_of
 
 # Rows that a value needs for a mean of its own, and the share of rows that must have such a value.
 LEAST_ROWS, LEAST_SHARE = 10, 0.5
@@ -64,7 +64,8 @@ class LevelMeans(BaseEstimator):
 
     def transform(self, values):
         place = {level: i for i, level in enumerate(self.levels_.tolist())}
-        return self.means_[[place.get(text, len(place)) for text in texts_of(values)]]
+        texts = texts_of(as_codes(values, set(place)))
+        return self.means_[[place.get(text, len(place)) for text in texts]]
 
 
 class WithMeans(BaseEstimator):

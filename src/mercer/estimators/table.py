@@ -34,6 +34,7 @@ from .table_notes import (
     EMPTY,
     IDENTIFIER,
     KEPT,
+    NO_HELP,
     NUMBER,
     TEXT,
     left_out,
@@ -109,6 +110,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Which columns of the result are ranks.
     level_outputs_ : ndarray of int
         Which columns of the result stand for single values of a number.
+    text_outputs_ : ndarray of int
+        Which columns of the result are directions of free text.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only for frames.
@@ -185,8 +188,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return self._frame(parts, getattr(X, "index", None))
         return np.hstack(parts).astype(float, copy=False)
 
-    def keeping(self, *, ranks: bool = False, levels: bool = False) -> Self:
-        """The same fitted encoder, with ranks and columns for single values only if asked for."""
+    def keeping(self, *, ranks: bool = False, levels: bool = False, texts: bool = True) -> Self:
+        """The same fitted encoder, with ranks and columns for single values only if asked for.
+
+        With `texts=False` columns of free text are left out.
+        """
         check_is_fitted(self)
         kept = copy(self).set_params(ranks=self.ranks and ranks, levels=self.levels and levels)
         kept.encoders_ = [
@@ -199,6 +205,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             else record
             for record, encoder in zip(self.columns_, kept.encoders_)
         ]
+        for j, encoder in enumerate(kept.encoders_):
+            if isinstance(encoder, Texts) and not texts:
+                name = kept.columns_[j]["name"]
+                kept.encoders_[j], kept.columns_[j] = left_out(name, TEXT, NO_HELP)
         return _named_outputs(kept)
 
     def with_means(
@@ -273,6 +283,33 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def notes(self) -> list[str]:
         """What was done to the columns, in a few sentences: one per kind of treatment."""
         return notes_on(self.columns_)
+
+    def unknown_values(self, X: ArrayLike) -> list[str]:
+        """Sentences on values of new rows that the fitted encoder cannot use as they are."""
+        check_is_fitted(self)
+        names, columns = self._columns(X, reset=False)
+        unread: list[str] = []
+        unseen: list[str] = []
+        for name, values, made in zip(names, columns, self.encoders_):
+            made = made.plain if isinstance(made, WithMeans) else made
+            if isinstance(made, Numbers | Dates) and values.dtype.kind == "O":
+                missing = np.isnan(made.read(values))
+                found, shown = (
+                    [t for t, gap in zip(values, missing) if gap and t is not None],
+                    unread,
+                )
+            elif isinstance(made, Categories):
+                known = set(made.encoder_.categories_[0])
+                read = [t for t in made.read(values).tolist() if t is not None]
+                found, shown = [str(t) for t in read if str(t) not in known], unseen
+            else:
+                continue
+            if found:
+                rows = f"{len(found)} row{'s' if len(found) > 1 else ''}"
+                shown.append(f"{found[0]!r} in {name} ({rows})")
+        notes = [("values that cannot be read count as missing", unread)]
+        notes += [("values that the training table does not have", unseen)]
+        return [f"{what}: {', '.join(shown[:4])}" for what, shown in notes if shown]
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -408,6 +445,13 @@ def _named_outputs(encoder):
     outputs = [name for record in encoder.columns_ for name in record["outputs"]]
     encoder.feature_names_out_ = np.array(outputs, dtype=object)
     encoder.rank_outputs_, encoder.level_outputs_ = further_outputs(encoder.encoders_)
+    of_texts = [
+        isinstance(made, Texts)
+        for made in encoder.encoders_
+        if made is not None
+        for _ in made.names_
+    ]
+    encoder.text_outputs_ = np.flatnonzero(of_texts)
     return encoder
 
 

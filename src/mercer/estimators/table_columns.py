@@ -5,6 +5,7 @@ whose total variance is about that of one standardised number, so that no column
 weighs more in a kernel only because of its kind.
 """
 
+import re
 from copy import copy
 
 import numpy as np
@@ -15,8 +16,9 @@ from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 from sklearn.preprocessing import OneHotEncoder
 
 from ..engine.arrays import evenly
-from .written_values import as_dates, as_numbers, as_texts, is_missing
+from .written_values import MOSTLY, as_dates, as_texts, is_day_first, is_missing, read_numbers
 
+_PLAIN_NUMBER = re.compile(r"-?\d+(\.\d*)?")
 DAY = 86400.0
 # Cycles of a date: name, seconds they last, and how much of the past must be covered to see one.
 CYCLES = (("time of day", DAY, 2 * DAY), ("weekday", 7 * DAY, 14 * DAY))
@@ -83,15 +85,39 @@ def texts_of(values):
     return ["(missing)" if text is None else text for text in texts]
 
 
-def as_float(values):
-    """A column as floats, whatever it is: what cannot be read as a number is missing."""
+def as_codes(values, known):
+    """A column of numbers with the spelling that is known: 1.0 as "01" where that is a category.
+
+    Codes become numbers where pandas finds no letters among them, and 1.0 where it finds gaps.
+    """
+    if values.dtype.kind not in "fiu":
+        return values
+    written = {float(text): text for text in known if _PLAIN_NUMBER.fullmatch(text)}
+    texts = np.empty(len(values), dtype=object)
+    for i, value in enumerate(values.tolist()):
+        text = str(value)
+        texts[i] = None if value != value else text if text in known else written.get(value, text)
+    return texts
+
+
+def as_float(values, continental=False, least=MOSTLY):
+    """A column as floats, whatever it is: what cannot be read as a number is missing.
+
+    With fewer numbers than the share `least`, all texts are missing.
+    """
     if values.dtype.kind in "fiub":
         return values.astype(float)
     if values.dtype.kind == "M":
         seconds = values.astype("int64").astype(float)
         return np.where(np.isnat(values), np.nan, seconds)
-    read = as_numbers(values)
+    read = read_numbers(values, continental, least)
     return np.full(len(values), np.nan) if read is None else read[0]
+
+
+def _without_words(texts):
+    """Yes and no as numbers: with gaps, pandas keeps True and False as objects."""
+    words = {"true": "1", "false": "0"}
+    return np.array([t and words.get(t.lower(), t) for t in texts], dtype=object)
 
 
 class Numbers(BaseEstimator):
@@ -107,6 +133,9 @@ class Numbers(BaseEstimator):
         self.levels = levels
 
     def fit(self, values, name):
+        # New rows are read as these are written, even where they alone would not tell: "1,200".
+        read = read_numbers(values) if values.dtype.kind == "O" else None
+        self.continental_ = read is not None and read[2]
         x = as_float(values)
         known = x[~np.isnan(x)]
         self.median_ = float(np.median(known))
@@ -130,7 +159,7 @@ class Numbers(BaseEstimator):
         return self
 
     def transform(self, values):
-        x = as_float(values)
+        x = self.read(values)
         missing = np.isnan(x)
         x = np.where(missing, self.median_, x)
         parts = [(x - self.centre_) / self.spread_]
@@ -138,6 +167,11 @@ class Numbers(BaseEstimator):
         parts += [self.ranks_.transform(x)] if self.ranks_ is not None else []
         parts += [x[:, None] == self.levels_] if self.levels_ is not None else []
         return np.column_stack(parts)
+
+    def read(self, values):
+        """New rows as floats, each text by itself: one bad value does not spoil the others."""
+        texts = values.dtype.kind == "O"
+        return as_float(_without_words(values) if texts else values, self.continental_, least=0.0)
 
     @property
     def n_ranks_(self):
@@ -240,7 +274,11 @@ class Categories(BaseEstimator):
         return self
 
     def transform(self, values):
-        return self.encoder_.transform(self._texts(values))
+        return self.encoder_.transform(self._texts(self.read(values)))
+
+    def read(self, values):
+        """New rows with codes as they were written in `fit`."""
+        return as_codes(values, set(self.encoder_.categories_[0]))
 
     @staticmethod
     def _texts(values):
@@ -251,6 +289,7 @@ class Dates(BaseEstimator):
     """The day as a number, and sine and cosine of the cycles that the dates cover."""
 
     def fit(self, values, name):
+        self.day_first_ = is_day_first(values) if values.dtype.kind == "O" else None
         x = self.seconds(values)
         known = x[~np.isnan(x)]
         self.day_ = Numbers().fit(x, name)
@@ -269,8 +308,12 @@ class Dates(BaseEstimator):
         self.n_missing_ = self.day_.n_missing_
         return self
 
+    def read(self, values):
+        """New rows as seconds, each text by itself, written as those of `fit`."""
+        return self.seconds(values, self.day_first_, least=0.0)
+
     def transform(self, values):
-        x = self.seconds(values)
+        x = self.read(values)
         parts = [self.day_.transform(x)]
         missing = np.isnan(x)
         for _, length in self.cycles_:
@@ -280,9 +323,9 @@ class Dates(BaseEstimator):
         return np.hstack(parts)
 
     @staticmethod
-    def seconds(values):
+    def seconds(values, day_first=None, least=MOSTLY):
         if values.dtype.kind == "O":
-            read = as_dates(values)
+            read = as_dates(values, day_first, least)
             values = np.full(len(values), "NaT", "datetime64[s]") if read is None else read[0]
         return as_float(values)
 

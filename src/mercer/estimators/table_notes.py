@@ -9,6 +9,7 @@ IDENTIFIER, CONSTANT, EMPTY, KEPT = "identifier", "constant", "empty", "kept"
 LEFT_OUT = "left out"
 AS_WELL = " as well"
 EFFECT = "the effect of each value"
+NO_HELP = "rows left out are predicted better without"
 
 
 def record_of(name, kind, action, reason, outputs, values, not_read=()):
@@ -70,7 +71,7 @@ def _note(action, reason, records):
     was, kinds = ("was" if n == 1 else "were"), {record["kind"] for record in records}
     if action == LEFT_OUT:
         what = {IDENTIFIER: " of identifiers", TEXT: " of free text"}.get(records[0]["kind"], "")
-        why = f" ({reason})" if records[0]["kind"] != TEXT else ""
+        why = f" ({reason})" if records[0]["kind"] != TEXT or reason == NO_HELP else ""
         return f"{columns}{what} {was} left out{why}: {names}."
     n_outputs = sum(len(record["outputs"]) for record in records)
     if action == EFFECT:

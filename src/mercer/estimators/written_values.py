@@ -1,4 +1,4 @@
-"""Numbers and dates that a table holds as text: "$1,200", "12%", "3,5", "24/12/2024"."""
+"""Numbers and dates that a table holds as text: "$1,200", "12%", "3,5", "24/12/2024 5:30 PM"."""
 
 import re
 
@@ -21,13 +21,29 @@ _ENGLISH = re.compile(
 _CONTINENTAL = re.compile(
     rf"{_SIGN}\s*{_MONEY}\s*(?P<whole>\d{{1,3}}(?:[. ]\d{{3}})+|\d*)(?P<part>,\d*)?{_END}", re.I
 )
-_ISO = re.compile(r"\d{4}-\d{1,2}-\d{1,2}(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?)?Z?")
-_PARTS = re.compile(
-    r"(\d{1,2})([/.-])(\d{1,2})\2(\d{4}|\d{2})(?:[ T](\d{1,2}):(\d{2})(?::(\d{2}))?)?"
+_ZONE = r"(?:\s?(Z|UTC|GMT|[-+]\d{2}:?\d{2}|[-+]\d{2}))?"
+_CLOCK = (
+    rf"(?:,?[ T](\d{{1,2}}):(\d{{2}})(?::(\d{{2}}(?:\.\d+)?))?(?:\s?([AaPp])\.?[Mm]\.?)?{_ZONE})?"
 )
-_YEAR_FIRST = re.compile(
-    r"(\d{4})[/.](\d{1,2})[/.](\d{1,2})(?:[ T](\d{1,2}):(\d{2})(?::(\d{2}))?)?"
-)
+_PARTS = re.compile(rf"(\d{{1,2}})([/.-])(\d{{1,2}})\2(\d{{4}}|\d{{2}}){_CLOCK}")
+_YEAR_FIRST = re.compile(rf"(\d{{4}})([-/.])(\d{{1,2}})\2(\d{{1,2}}){_CLOCK}Z?")
+_MONTH = r"([A-Za-z]{3,9})\.?"
+_DAY_AND_NAME = re.compile(rf"(\d{{1,2}})[ -]{_MONTH}[ -](\d{{4}}|\d{{2}}){_CLOCK}")
+_NAME_AND_DAY = re.compile(rf"{_MONTH} (\d{{1,2}}),? (\d{{4}}){_CLOCK}")
+_MONTHS = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+]
 
 
 def is_missing(value) -> bool:
@@ -63,24 +79,44 @@ def as_numbers(texts: np.ndarray) -> tuple[np.ndarray, list[str]] | None:
     Thousands, currency signs, percent (12% is 0.12) and continental commas are understood; all
     values of a column are read in the same way.
     """
-    return _mostly(texts, (_english, _continental), np.nan, float)
+    read = read_numbers(texts)
+    return None if read is None else read[:2]
 
 
-def as_dates(texts: np.ndarray) -> tuple[np.ndarray, list[str]] | None:
+def read_numbers(
+    texts: np.ndarray, continental: bool = False, least: float = MOSTLY
+) -> tuple[np.ndarray, list[str], bool] | None:
+    """What :func:`as_numbers` gives, and whether commas were read as points.
+
+    "1,200" can be read in both ways: as `continental` says, unless the other texts decide. At least
+    the share `least` must be numbers.
+    """
+    readers = (_continental, _english) if continental else (_english, _continental)
+    read = _mostly(texts, readers, np.nan, float, least)
+    return None if read is None else (*read[:2], read[2] is _continental)
+
+
+def as_dates(
+    texts: np.ndarray, day_first: bool | None = None, least: float = MOSTLY
+) -> tuple[np.ndarray, list[str]] | None:
     """Texts as datetime64[s] (NaT where missing) and those that are not; None if most are not.
 
     The whole column decides which part is the day: a first part above 12 is one. If that leaves it
-    open, dots mean day first and slashes mean month first.
+    open, `day_first` decides; without it dots mean day first and slashes mean month first.
     """
-    known = {text for text in texts if text is not None}
-    day_first = _day_first(known)
-    return _mostly(
-        texts, (lambda text: _date(text, day_first),), np.datetime64("NaT", "s"), "datetime64[s]"
+    first = is_day_first(texts, day_first)
+    read = _mostly(
+        texts,
+        (lambda text: _date(text, first),),
+        np.datetime64("NaT", "s"),
+        "datetime64[s]",
+        least,
     )
+    return None if read is None else read[:2]
 
 
-def _mostly(texts, readers, missing, dtype):
-    """The first reader that understands nearly all of the texts."""
+def _mostly(texts, readers, missing, dtype, least):
+    """(values, texts that are not, reader) of the reader that understands most of the texts."""
     known = sorted({text for text in texts if text is not None})
     counts = dict.fromkeys(known, 0)
     for text in texts:
@@ -94,14 +130,14 @@ def _mostly(texts, readers, missing, dtype):
         read = {text: reader(text) for text in known}
         wrong = [text for text in known if read[text] is None]
         bad = sum(counts[text] for text in wrong)
-        if (total - bad) < MOSTLY * total or (best is not None and bad >= best[2]):
+        if (total - bad) < least * total or (best is not None and bad >= best[2]):
             continue
-        best = (read, wrong, bad)
+        best = (read, wrong, bad, reader)
     if best is None:
         return None
-    read, wrong, _ = best
+    read, wrong, _, reader = best
     values = [missing if t is None or read[t] is None else read[t] for t in texts]
-    return np.array(values, dtype=dtype), wrong
+    return np.array(values, dtype=dtype), wrong, reader
 
 
 def _english(text):
@@ -127,44 +163,66 @@ def _number(found, thousands):
     return value / 100 if found["percent"] else value
 
 
-def _day_first(texts):
-    parts = [found for found in map(_PARTS.fullmatch, texts) if found]
+def is_day_first(texts: np.ndarray, default: bool | None = None) -> bool:
+    """Whether dates such as 05/02/2021 begin with the day."""
+    known = {text for text in texts if text is not None}
+    parts = [found for found in map(_PARTS.fullmatch, known) if found]
     if any(int(found[1]) > 12 for found in parts):
         return True
     if any(int(found[3]) > 12 for found in parts):
         return False
+    if default is not None:
+        return default
     return bool(parts) and all(found[2] == "." for found in parts)
 
 
 def _date(text, day_first):
     try:
-        if _ISO.fullmatch(text):
-            day, _, time = text.rstrip("Z").replace("T", " ").partition(" ")
-            year, month, number = map(int, day.split("-"))
-            clock = [float(part) for part in time.split(":")] if time else []
-            return _moment(year, month, number, clock)
         found = _YEAR_FIRST.fullmatch(text)
         if found:
-            year, month, number = map(int, found.groups()[:3])
-            return _moment(year, month, number, _clock(found.groups()[3:]))
+            return _moment(int(found[1]), int(found[3]), int(found[4]), *found.groups()[4:])
         found = _PARTS.fullmatch(text)
         if found:
-            first, second, year = int(found[1]), int(found[3]), int(found[4])
-            year += 0 if len(found[4]) == 4 else 2000 if year < 70 else 1900
+            first, second, year = int(found[1]), int(found[3]), _year(found[4])
             day, month = (first, second) if day_first else (second, first)
-            return _moment(year, month, day, _clock(found.groups()[4:]))
+            return _moment(year, month, day, *found.groups()[4:])
+        found = _DAY_AND_NAME.fullmatch(text)
+        if found:
+            return _moment(_year(found[3]), _month(found[2]), int(found[1]), *found.groups()[3:])
+        found = _NAME_AND_DAY.fullmatch(text)
+        if found:
+            return _moment(int(found[3]), _month(found[1]), int(found[2]), *found.groups()[3:])
     except ValueError:  # the 31st of February
         return None
     return None
 
 
-def _clock(parts):
-    return [float(part) for part in parts if part is not None]
+def _year(text):
+    """Two digits are a year of 1970 to 2069."""
+    year = int(text)
+    return year if len(text) == 4 else year + (2000 if year < 70 else 1900)
 
 
-def _moment(year, month, day, clock):
-    hours, minutes, seconds = [*clock, 0, 0, 0][:3]
-    if hours > 24 or minutes > 59 or seconds >= 61:
+def _month(name):
+    """The number of a month; "Sept" and "Jan" are names, too."""
+    return next((i for i, m in enumerate(_MONTHS, 1) if m.startswith(name.lower())), 0)
+
+
+def _moment(year, month, day, hours, minutes, seconds, half, zone):
+    """A date and perhaps a time, in UTC where the text names a zone."""
+    h, m, s = (float(part or 0) for part in (hours, minutes, seconds))
+    if h > (12 if half else 24) or m > 59 or s >= 61:
         return None
+    if half:
+        h = h % 12 + (12 if half in "pP" else 0)
     date = np.datetime64(f"{year:04d}-{month:02d}-{day:02d}", "s")
-    return date + np.timedelta64(int(hours * 3600 + minutes * 60 + seconds), "s")
+    return date + np.timedelta64(int(h * 3600 + m * 60 + s) - _ahead(zone), "s")
+
+
+def _ahead(zone):
+    """Seconds by which a clock of this zone is ahead of UTC: 7200 for +02:00."""
+    if not zone or zone[0] not in "+-":
+        return 0
+    digits = zone[1:].replace(":", "")
+    seconds = 3600 * int(digits[:2]) + 60 * int(digits[2:] or 0)
+    return -seconds if zone[0] == "-" else seconds

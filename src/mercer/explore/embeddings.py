@@ -112,9 +112,12 @@ def _discriminant(coordinates, codes):
 def _tsne(coordinates, random_state):
     from openTSNE import TSNE as OpenTSNE
 
-    n = len(coordinates.Phi)
-    if n < 4 or not coordinates.Phi.std() > 0:
-        return np.zeros((n + len(coordinates.Phi_new), 2))
+    Phi, Phi_new = coordinates.Phi, coordinates.Phi_new
+    n = len(Phi)
+    if n < 4 or not Phi.std() > 0:
+        return np.zeros((n + len(Phi_new), 2))
+    if Phi.shape[1] == 1:  # it begins with two principal components
+        Phi, Phi_new = _plane(Phi), _plane(Phi_new)
     embedding = OpenTSNE(
         perplexity=min(PERPLEXITY, (n - 1) / 3),
         initialization="pca",
@@ -122,10 +125,10 @@ def _tsne(coordinates, random_state):
         negative_gradient_method="bh",
         n_jobs=1,  # its threads spin while they wait: on a busy machine two are ten times slower
         random_state=random_state,
-    ).fit(coordinates.Phi)
-    if not len(coordinates.Phi_new):
+    ).fit(Phi)
+    if not len(Phi_new):
         return np.asarray(embedding)
-    placed = embedding.transform(coordinates.Phi_new, perplexity=min(5, (n - 1) / 3))
+    placed = embedding.transform(Phi_new, perplexity=min(5, (n - 1) / 3))
     return np.vstack([np.asarray(embedding), np.asarray(placed)])
 
 

@@ -17,7 +17,7 @@ from ..kernels.points import take
 from .exact import best_penalty, solved_directly
 from .families import FIRST_FAMILY
 from .learn_kernel import learn_from
-from .observations import Observations
+from .observations import Observations, by_value
 from .targets import Targets
 
 FOLDS = 5
@@ -40,7 +40,11 @@ STANDARD_ERRORS = 1.0
 
 @dataclass(frozen=True)
 class Candidate:
-    """What is learned on which columns, with its predictions of rows it has not seen."""
+    """What is learned on which columns, with its predictions of rows it has not seen.
+
+    predicted : one per row that was given
+    losses : one per distinct row, times its weight
+    """
 
     metric: str | None
     columns: np.ndarray
@@ -87,19 +91,20 @@ class CrossFit:
 
     def candidate(self, metric: str | None, columns: np.ndarray) -> Candidate:
         """The metric on these columns, with its predictions."""
-        rows, n = self.rows, self.rows.n
-        order = np.random.default_rng(self.seed).permutation(n)
-        predicted = np.empty(rows.T.shape)
-        some = _of_columns(rows, columns)
-        for i in range(min(FOLDS, n)):
-            fold = np.sort(order[i::FOLDS])
-            rest = np.setdiff1d(np.arange(n), fold)
-            predicted[fold] = self._predicted(some, rest, fold, metric)
-        return Candidate(metric, columns, predicted, _losses(rows, predicted, self.targets))
+        some = _of_columns(self.rows, columns)
+        cells = Cells.of(some, self.targets)
+        predicted = np.zeros(cells.T.shape)
+        for left in cells.folds(np.random.default_rng(self.seed)):
+            asked = np.flatnonzero(left)
+            rest = cells.without(some, left)
+            values = self._predicted(rest, take(some.X, cells.row[asked]), metric)
+            predicted[asked] += (left[asked] / cells.counts[asked])[:, None] * values
+        predicted = predicted[cells.of_given]
+        losses = _losses(self.rows, predicted, self.targets)
+        return Candidate(metric, columns, predicted, losses)
 
-    def _predicted(self, rows, rest, fold, metric):
+    def _predicted(self, known, asked, metric):
         """Rows of a fold, predicted by a kernel learned from the rest and an exact fit to it."""
-        known, asked = rows.some(rest), rows.some(fold).X
         learned = learn_from(
             known,
             self.targets,
@@ -119,14 +124,73 @@ class CrossFit:
         return as_numpy(tiles.evaluate(bound, asked, known.X) @ a + intercept)
 
 
+@dataclass(frozen=True)
+class Cells:
+    """Observations that nothing tells apart: copies of a row with the same target.
+
+    A fold leaves out observations, not distinct rows: a new row may well be a copy of a known one,
+    as in a table of a few categories.
+
+    row : the distinct row of each cell
+    T : its target
+    counts : how many observations it holds; ones where weights do not count observations
+    of_given : the cell of each row that was given
+    """
+
+    row: np.ndarray
+    T: np.ndarray
+    counts: np.ndarray
+    of_given: np.ndarray
+
+    @classmethod
+    def of(cls, rows: Observations, targets: Targets) -> "Cells":
+        n = rows.n
+        if rows.share is None or rows.row_weights is None:
+            return cls(np.arange(n), as_numpy(rows.T), np.ones(n), rows.group)
+        order, new = by_value(np.column_stack([rows.group, targets.columns]))
+        of_given = np.empty(len(order), dtype=int)
+        of_given[order] = np.cumsum(new) - 1
+        first = order[new]
+        unit = 1 / (as_numpy(rows.share) * as_numpy(rows.weights))[0]
+        counts = np.round(np.bincount(of_given, rows.row_weights * unit))
+        return cls(rows.group[first], targets.columns[first], counts, of_given)
+
+    @property
+    def n_folds(self) -> int:
+        """Not more than there are observations."""
+        return min(FOLDS, int(self.counts.sum()))
+
+    def folds(self, rng: np.random.Generator) -> list[np.ndarray]:
+        """How many observations of each cell every fold leaves out: dealt in turn, like cards."""
+        order = rng.permutation(len(self.counts))
+        dealt = self.counts[order]
+        first = np.cumsum(dealt) - dealt
+        out = []
+        for i in range(self.n_folds):
+            left = np.empty(len(order))
+            left[order] = (dealt + FOLDS - 1 - (i - first) % FOLDS) // FOLDS
+            out.append(left)
+        return out
+
+    def without(self, rows: Observations, left: np.ndarray) -> Observations:
+        """The rows that stay, where so many observations of each cell are left out."""
+        kept = np.flatnonzero(self.counts > left)
+        if rows.share is None:
+            return rows.some(kept)
+        stay = (self.counts - left)[kept]
+        return Observations.of(take(rows.X, self.row[kept]), self.T[kept], stay)
+
+
 def _losses(rows, predicted, targets):
-    """Of each row, times its weight."""
-    T = as_numpy(rows.T)
+    """Of each distinct row, times its weight."""
+    T = targets.columns
     if targets.classes is None:
         losses = ((predicted - T) ** 2).sum(axis=1)
     else:
         losses = (predicted.argmax(axis=1) != T.argmax(axis=1)).astype(float)
-    return losses if rows.weights is None else as_numpy(rows.weights) * losses
+    return np.bincount(
+        rows.group, losses if rows.row_weights is None else rows.row_weights * losses
+    )
 
 
 def better(new: Candidate, best: Candidate) -> Candidate:

@@ -76,7 +76,7 @@ class ComparisonDisplay:
         letters = int(width / (1.3 * LETTER))  # bold and larger
         headline = textwrap.fill(literally(c.headline, 160), letters)
         if c.spaces[0].score is not None:
-            headline += f"\n({c.score_name} of each on left-out rows)"
+            headline += "\n" + textwrap.fill(f"({c.score_name} of each on left-out rows)", letters)
         self.figure_.suptitle(headline, x=0.01, ha="left", fontsize="large", weight="bold")
 
     def _heading(self, space):
@@ -103,12 +103,18 @@ class ComparisonDisplay:
             points = first.collections[-1]
             self.figure_.colorbar(points, ax=self.axes_[:, -1].tolist(), shrink=0.4)
             return
-        handles, labels = first.get_legend_handles_labels()
+        handles, labels = (each[:24] for each in first.get_legend_handles_labels())
+        # A label takes a little less than headings do, and its point and the gap 0.7 inches.
+        one = 0.85 * LETTER * max(len(label) for label in labels) + 0.7
+        fit = int(self.figure_.get_figwidth() / one)
+        n_columns = max(1, min(len(labels), 2 * len(c.spaces), fit))
+        rows = -(-len(labels) // n_columns)
+        self.figure_.set_figheight(self.figure_.get_figheight() + 0.3 * max(0, rows - 2))
         legend = self.figure_.legend(
-            handles[:24],
-            labels[:24],
+            handles,
+            labels,
             loc="outside lower center",
-            ncols=min(len(labels), 2 * len(c.spaces)),
+            ncols=n_columns,
             frameon=False,
         )
         for handle in legend.legend_handles:

@@ -105,7 +105,9 @@ def as_comparison(comparison):
 def is_numeric_target(y):
     """Whether a target is coloured along a scale rather than class by class."""
     y = np.asarray(y)
-    return y.dtype.kind == "f" and len(np.unique(y)) > MOST_IN_LEGEND
+    if y.dtype.kind != "f":
+        return False
+    return len(np.unique(y)) > MOST_IN_LEGEND or bool((y != np.round(y)).any())
 
 
 def classes_of(y):
