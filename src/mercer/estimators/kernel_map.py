@@ -193,24 +193,13 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         """
         self.check_parameters()
         kernel, options = as_kernel(self.kernel), self._options(self._seed())
-        X = self.held_if_needed(X)
+        X = held_if_needed(X, self)
         named = self if owner is None else owner
         rows, check = rows_of_input(named, X, kernel, room=budget(self.memory_limit) // 6)
         fit = fit_map(rows, kernel, options, sums, bound_check=check.of_bound)
         take_input_names(self, check.estimator)
         self._keep(fit)
         return fit
-
-    def held_if_needed(self, X: Input) -> Any:
-        """Rows that come in pieces are held where an option needs all of them."""
-        kernel = as_kernel(self.kernel)
-        if self._options().needs_all_rows(kernel):
-            used = ("basis", "pivots", "indefinite")
-            reason = "KernelMap with " + ", ".join(f"{n}={getattr(self, n)!r}" for n in used)
-            X = held_whole(X, budget(self.memory_limit), reason)
-        if kernel.kind == "gram" and in_pieces(X):
-            raise TypeError("a Gram matrix is not cut into pieces; pass it whole, as an array.")
-        return X
 
     def _keep(self, fit):
         """Public attributes that follow from a fit."""
@@ -251,6 +240,11 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         self._keep(extend_map(before, points, self._options(self._seed())))
         self.__dict__.pop("preimage_ridge_", None)  # it knows the old landmarks only
         return self
+
+    @property
+    def needs_all_rows(self) -> bool:
+        """Whether an option needs all rows at once: rows in pieces are then gathered."""
+        return bool(self._options().needs_all_rows(as_kernel(self.kernel)))
 
     @property
     def needs_sums(self) -> bool:
@@ -423,3 +417,14 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
                 "append_residual=True needs k(z, z) of every new point, which a precomputed kernel "
                 "does not know. Fit with append_residual=False and call residual(K, diag=...)."
             )
+
+
+def held_if_needed(X: Input, kernel_map: KernelMap) -> Any:
+    """Rows that come in pieces are held where an option of the map needs all of them."""
+    if kernel_map.needs_all_rows:
+        used = ("basis", "pivots", "indefinite")
+        reason = "KernelMap with " + ", ".join(f"{n}={getattr(kernel_map, n)!r}" for n in used)
+        X = held_whole(X, budget(kernel_map.memory_limit), reason)
+    if as_kernel(kernel_map.kernel).kind == "gram" and in_pieces(X):
+        raise TypeError("a Gram matrix is not cut into pieces; pass it whole, as an array.")
+    return X

@@ -23,7 +23,7 @@ from ..rows.source import in_pieces
 from ..solve import solve_iteratively
 from ..solve.system import double_like, in_double
 from ..solve.workers import Workers
-from .kernel_map import KernelMap
+from .kernel_map import KernelMap, held_if_needed
 
 # Points whose standard deviation is worth a solve of its own.
 FEW = 64
@@ -105,7 +105,7 @@ def gathered_rows(model, X):
     if model.form not in ("iterative", "fourier"):
         # Before targets are read: those of rows that are held are arrays.
         given = model.kernel if isinstance(model.kernel, KernelMap) else KernelMap(model.kernel)
-        return given.held_if_needed(X), None
+        return held_if_needed(X, given), None
     iterative = model.form == "iterative"
     limit = budget(SolverOptions.of(model).memory_limit if iterative else None)
     workers = Workers.of(X) if iterative else None
