@@ -107,7 +107,8 @@ class LearnedModel(NewSpelling):
             raise ValueError(_inconsistent(Z.shape[0], targets.columns.shape[0]))
         rng = as_generator(self.random_state)
         rows = Observations.of(Z, targets.columns, targets.weights)
-        rows, self.metric_, unseen = self._chosen(rows, targets, rng.spawn(1)[0])
+        unseen_Z = self._without_own_targets(Z)
+        rows, self.metric_, unseen, chosen = self._chosen(rows, targets, rng.spawn(1)[0])
         self.learn_report_ = learn_from(
             rows,
             targets,
@@ -151,10 +152,34 @@ class LearnedModel(NewSpelling):
             # Copies of a row share its leverage, and have targets of their own.
             own = (T - as_numpy(judged.T)[place]) / fit.left[place, None]
             errors = fit.residuals[place] + own
+        if unseen_Z is not None:
+            errors = errors - self._change(Z[which][:, chosen], unseen_Z[which][:, chosen])
         return LeftOut(T, errors, as_numpy(variances)[place], weights)
 
+    def _without_own_targets(self, Z):
+        """The rows as they would be if the effects of categories did not know their own targets.
+
+        None where no column holds such effects.
+        """
+        without: dict[str, np.ndarray] = self.__dict__.pop("_means_without_", {})
+        if not without:
+            return None
+        assert self.encoder_ is not None
+        unseen, names = Z.copy(), list(self.encoder_.feature_names_out_)
+        for name, effects in without.items():
+            unseen[:, names.index(name)] = effects
+        return unseen
+
+    def _change(self, before, after):
+        """By how much predictions differ."""
+        f, g = (
+            as_numpy(tiles.multiply(self.kernel_, rows, self.points_, self.dual_coef_))
+            for rows in (before, after)
+        )
+        return g - f
+
     def _chosen(self, rows, targets, rng):
-        """(rows, metric, predictions of unseen rows): what to learn, on which columns.
+        """(rows, metric, predictions of unseen rows, columns): what to learn, on which columns.
 
         The encoder follows where ranks, or columns for single values, are left out. Tables that are
         not small need no such predictions: None.
@@ -183,7 +208,7 @@ class LearnedModel(NewSpelling):
                 texts=bool(np.isin(self.encoder_.text_outputs_, chosen).any()),
             )
             rows = replace(rows, X=rows.X[:, chosen])
-        return rows, metric, predicted
+        return rows, metric, predicted, chosen
 
     def _sets_of_columns(self, columns):
         """The values alone; then with ranks, with columns for single values, and with both.
@@ -238,7 +263,9 @@ class LearnedModel(NewSpelling):
             if self.kernel is None and X.shape[0] == targets.columns.shape[0]:
                 # The shares of all classes sum to one: the last says nothing new.
                 T = targets.columns if targets.classes is None else targets.columns[:, :-1]
-                self.encoder_ = self.encoder_.with_means(X, T, targets.weights)
+                self.encoder_, self._means_without_ = self.encoder_.with_means(
+                    X, T, targets.weights
+                )
         assert self.encoder_ is not None
         return self.encoder_.transform(X)
 

@@ -3,9 +3,9 @@
 One column of 0 and 1 for each of hundreds of values would need a landmark at each of them. Here the
 effect of a value is one number: the mean, over its rows, of what a smooth function of the other
 columns leaves of the target. It is shrunk towards zero as far as chance explains it (empirical
-Bayes): by m / (m + k) for m rows, with k = variance within values / variance between them. A row
-takes part in the mean of its own value with a share of 1 / (m + k), and leave-one-out errors come
-out too small by about this share: so values with fewer than LEAST_ROWS rows are pooled.
+Bayes): by m / (m + k) for m rows, with k = variance within values / variance between them. Values
+with fewer than LEAST_ROWS rows are pooled. A row takes part in the mean of its own value with a
+share of 1 / (m + k): where a row is left out, its effect is the one without it.
 """
 
 import numpy as np
@@ -29,6 +29,10 @@ class LevelMeans(BaseEstimator):
     """The shrunk effect of each frequent value; rare values share one, unseen ones have it too.
 
     `others` is called for the columns beside it, as a matrix; None where there are none.
+
+    Attributes
+    ----------
+    without_ : effects for the training rows, each without the row itself; see forget_rows
     """
 
     def fit(self, values, name, T, others=None, weights=None, seed=0):
@@ -50,8 +54,14 @@ class LevelMeans(BaseEstimator):
         group = groups[place]
         if others is not None:
             T = unexplained_within(others(), T, group, seed)
-        self.means_, self.chance_ = _shrunk_means(T, w, group, len(frequent) + 1)
+        self.means_, self.without_, self.chance_ = _shrunk_means(T, w, group, len(frequent) + 1)
         return self
+
+    def forget_rows(self):
+        """The effects without the row itself, which are not kept."""
+        without = self.without_
+        del self.without_
+        return without
 
     @property
     def tells_(self):
@@ -98,20 +108,27 @@ def _levels(values):
 
 
 def _shrunk_means(T, w, group, size):
-    """(means of the groups, of total variance one; probability of their differences by chance)."""
+    """(means of the groups, those without each row, probability of their differences by chance).
+
+    Of total variance one.
+    """
     n, overall = w.sum(), w @ T / w.sum()
     counts = np.bincount(group, w, minlength=size)[:, None]
     sums = np.column_stack([np.bincount(group, w * t, minlength=size) for t in (T - overall).T])
     shifts = sums / np.maximum(counts, 1e-300)
     m = int((counts > 0).sum())
     if m < 2 or n <= m:
-        return np.zeros_like(shifts), 1.0
+        return np.zeros_like(shifts), np.zeros_like(T), 1.0
     within = w @ (T - overall - shifts[group]) ** 2 / (n - m)
     outer = (counts * shifts**2).sum(axis=0) / (m - 1)
     typical = (n - (counts**2).sum() / n) / (m - 1)
     between = np.maximum(outer - within, 0.0) / typical
     within = np.maximum(within, 1e-300)
     chance = f_distribution.sf(outer / within, m - 1, n - m)
-    shifts = shifts * (counts * between / np.maximum(counts * between + within, 1e-300))
-    spread = np.sqrt((w @ shifts[group] ** 2).sum() / n)
-    return shifts / (spread or 1.0), float(chance.min())
+    shifts = sums * between / np.maximum(counts * between + within, 1e-300)
+    spread = np.sqrt((w @ shifts[group] ** 2).sum() / n) or 1.0
+    # One observation less: weights that are whole numbers count them.
+    one = (np.ones_like(w) if np.all(w == np.round(w)) else w)[:, None]
+    left = np.maximum((counts[group] - one) * between + within, 1e-300)
+    without = (sums[group] - one * (T - overall)) * between / left
+    return shifts / spread, without / spread, float(chance.min())

@@ -213,16 +213,18 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def with_means(
         self, X: ArrayLike, targets: np.ndarray, weights: np.ndarray | None = None
-    ) -> Self:
+    ) -> tuple[Self, dict[str, np.ndarray]]:
         """The same fitted encoder, with the effect of each frequent value on the targets.
 
         That is for columns of categories and text with many values, where the effects are larger
-        than chance. `targets` has one column of numbers per target.
+        than chance. `targets` has one column of numbers per target. Also returned, by the names of
+        the outputs: the effects for these rows, each without the row itself.
         """
         check_is_fitted(self)
         names, columns = self._columns(X, reset=False)
         made = copy(self)
         made.encoders_, made.columns_ = list(self.encoders_), list(self.columns_)
+        without: dict[str, np.ndarray] = {}
         for j, (name, record) in enumerate(zip(names, self.columns_)):
             many = record["kind"] == TEXT or record["n_pooled"]
             if not many or targets.shape[1] > MOST_MEANS:
@@ -241,6 +243,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             )
             if not means.tells_:
                 continue
+            without |= dict(zip(means.names_, means.forget_rows().T))
             keeps = record["kind"] == CATEGORY or means.are_words_
             made.encoders_[j] = WithMeans(self.encoders_[j], means) if keeps else means
             made.columns_[j] = record | {
@@ -249,7 +252,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 "outputs": made.encoders_[j].names_,
                 "has_means": True,
             }
-        return _named_outputs(made)
+        return _named_outputs(made), without
 
     def _frame(self, parts, index):
         try:
