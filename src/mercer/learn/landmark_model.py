@@ -154,8 +154,9 @@ class LandmarkModel:
         """Unseen part, open part and fitted value of landmarks by all other landmarks.
 
         u = C^-1 e_j / |C^-1 e_j| is the direction that the others do not span: they miss
-        1 / |C^-1 e_j|^2 of k(s_j, s_j). With M = L L', leaving the coordinate along u out takes
-        (u' M^-1 f)^2 / u' M^-1 u from f' M^-1 f, and (u' M^-1 f) (u' w) / u' M^-1 u from f' w.
+        1 / |C^-1 e_j|^2 of k(s_j, s_j), less what `factor` added to it to have a C at all. With
+        M = L L', leaving the coordinate along u out takes (u' M^-1 f)^2 / u' M^-1 u from
+        f' M^-1 f, and (u' M^-1 f) (u' w) / u' M^-1 u from f' w.
         """
         xp = namespace(F)
         q = len(landmarks)
@@ -168,7 +169,11 @@ class LandmarkModel:
         open_part = answers[:, 1] - across**2 / along
         open_part = xp.where(open_part > 0, open_part, xp.zeros_like(open_part))
         fitted = answers[:, 2:] - (across / along)[:, None] * (U.T @ self.w)
-        return xp.concat([(1 / squares)[:, None], open_part[:, None], fitted], axis=1)
+        added = row_norms(take(self.C, landmarks), xp)
+        added = added - self.kernel.diagonal(take(self.S, landmarks))
+        missed = 1 / squares - added
+        missed = xp.where(missed > 0, missed, xp.zeros_like(missed))
+        return xp.concat([missed[:, None], open_part[:, None], fitted], axis=1)
 
     def _parts(self, Z):
         xp = namespace(Z)
