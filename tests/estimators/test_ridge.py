@@ -513,3 +513,13 @@ def test_alphas_below_rounding_do_not_win(form):
     model = KernelRidgeCV(alphas, RBF(50.0), form=form).fit(X, y)
     assert_allclose(model.cv_errors_, np.mean(y**2), rtol=1e-6)
     assert model.alpha_ == 1e-8
+
+
+@pytest.mark.parametrize("alpha", [1e-16, 1e-12, 1e-8])
+@pytest.mark.parametrize("kernel", [Linear(), Polynomial(2)], ids=repr)
+def test_tiny_penalties_of_kernels_with_few_dimensions(kernel, alpha, rng):
+    """K has rank 2 or 6: the dual form would find K + alpha I singular."""
+    X = rng.normal(size=(400, 2))
+    model = KernelRidge(alpha, kernel).fit(X, X[:, 0])
+    assert model.form_ == "primal"
+    assert_allclose(model.predict(X), X[:, 0], atol=1e-9)

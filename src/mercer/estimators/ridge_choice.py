@@ -47,7 +47,7 @@ def cheapest_form(kernel, points, smallest_alpha, matrices):
     fits = matrix(n, matrices) <= budget(None, points)
     trace = float(namespace(points).sum(kernel.diagonal(points)))
     alpha = smallest_alpha()
-    if fits and 0 < alpha < SMALL_ALPHA * trace:
+    if fits and 0 < alpha < SMALL_ALPHA * trace and not _has_few_dimensions(kernel, points):
         return "dual"
     spread = evenly(n, SAMPLE)
     rank = factorize(kernel, pts.take(points, spread)).factor.rank
@@ -56,3 +56,12 @@ def cheapest_form(kernel, points, smallest_alpha, matrices):
     if fits:
         return "dual"
     return "iterative" if alpha > 0 else "primal"
+
+
+def _has_few_dimensions(kernel, points):
+    """Whether the kernel has fewer of its own than there are rows: K is then singular beyond them,
+    and K + alpha I for a tiny alpha is so to rounding."""
+    if len(points.shape) != 2:
+        return False
+    own = kernel.explicit_dim(points.shape[1])
+    return own is not None and own < points.shape[0]
