@@ -87,11 +87,14 @@ def test_in_the_interpreter(script):
     pytest.importorskip("torch", reason="fused products are torch's")
     pytest.importorskip("triton", reason="Triton comes with torch for CUDA")
     source = str(Path(__file__).parents[2] / "src")
-    env = os.environ | {"TRITON_INTERPRET": "1", "PYTHONPATH": source, "OMP_NUM_THREADS": "1"}
+    path = os.pathsep.join([source, *filter(None, [os.environ.get("PYTHONPATH")])])
+    env = os.environ | {"TRITON_INTERPRET": "1", "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
         [sys.executable, "-W", "error", "-W", "default::UserWarning:triton", "-c", script],
         env=env,
         capture_output=True,
         text=True,
     )
+    if "only 0-dimensional arrays can be converted" in done.stderr:
+        pytest.skip("Triton's interpreter does not run with this NumPy")
     assert done.stdout.strip() == "right", done.stderr[-2000:]

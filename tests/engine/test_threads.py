@@ -160,6 +160,7 @@ class InterruptAt:
         return self
 
     def __enter__(self):
+        sys._getframe().f_trace_opcodes = True  # Python 3.12 looks at it here, and only here
         sys.settrace(self)
 
     def __exit__(self, *_):
