@@ -5,7 +5,6 @@ from importlib.metadata import version as _version
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from .estimators.kernel_map import KernelMap
-from .estimators.kernelized import Kernelized
 from .expansion import RKHSFunction
 from .kernels import (
     RBF,
@@ -47,6 +46,7 @@ from .rows.streamed import Chunks
 if _TYPE_CHECKING:
     from .estimators.classifier import KernelClassifier
     from .estimators.discriminant import KernelDiscriminant
+    from .estimators.kernelized import Kernelized
     from .estimators.mds import ClassicalMDS
     from .estimators.pca import KernelPCA
     from .estimators.pca_l1 import KernelPCAL1
@@ -77,6 +77,7 @@ _WHERE = {
     "KernelPCAL1": "estimators.pca_l1",
     "KernelRidge": "estimators.ridge",
     "KernelRidgeCV": "estimators.ridge_cv",
+    "Kernelized": "estimators.kernelized",
     "preimage": "estimators.preimage",
     "KernelClassifier": "estimators.classifier",
     "KernelRegressor": "estimators.regressor",
