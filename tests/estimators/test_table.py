@@ -404,3 +404,15 @@ def test_codes_and_truths_with_gaps():
     assert encoder.unknown_values(new) == [
         "values that the training table does not have: 'y' in code (2 rows)"
     ]
+
+
+def test_a_value_is_read_alike_whatever_stands_beside_it():
+    """Rows of one file used to decide about each other: "3.5" made 1280 of "1,280"."""
+    table = pd.DataFrame(
+        {"x": ["3,5", "0,25", "12,75"] * 20, "d": ["25/02/2021", "05/03/2021"] * 30}
+    )
+    encoder = TableEncoder().fit(table)
+    alone = encoder.transform(pd.DataFrame({"x": ["1,280"], "d": ["05/02/2021"]}))
+    beside = [["3.5", "02/25/2021"], ["7.5", "02/26/2021"], ["?", "soon"]]
+    rows = pd.DataFrame([["1,280", "05/02/2021"], *beside], columns=["x", "d"])
+    np.testing.assert_array_equal(encoder.transform(rows)[0], alone[0])

@@ -16,7 +16,15 @@ from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 from sklearn.preprocessing import OneHotEncoder
 
 from ..engine.arrays import evenly
-from .written_values import MOSTLY, as_dates, as_texts, is_day_first, is_missing, read_numbers
+from .written_values import (
+    as_dates,
+    as_texts,
+    dates_one_by_one,
+    is_day_first,
+    is_missing,
+    numbers_one_by_one,
+    read_numbers,
+)
 
 _PLAIN_NUMBER = re.compile(r"-?\d+(\.\d*)?")
 DAY = 86400.0
@@ -100,17 +108,14 @@ def as_codes(values, known):
     return texts
 
 
-def as_float(values, continental=False, least=MOSTLY):
-    """A column as floats, whatever it is: what cannot be read as a number is missing.
-
-    With fewer numbers than the share `least`, all texts are missing.
-    """
+def as_float(values):
+    """A column as floats, whatever it is: what cannot be read as a number is missing."""
     if values.dtype.kind in "fiub":
         return values.astype(float)
     if values.dtype.kind == "M":
         seconds = values.astype("int64").astype(float)
         return np.where(np.isnat(values), np.nan, seconds)
-    read = read_numbers(values, continental, least)
+    read = read_numbers(values)
     return np.full(len(values), np.nan) if read is None else read[0]
 
 
@@ -170,8 +175,9 @@ class Numbers(BaseEstimator):
 
     def read(self, values):
         """New rows as floats, each text by itself: one bad value does not spoil the others."""
-        texts = values.dtype.kind == "O"
-        return as_float(_without_words(values) if texts else values, self.continental_, least=0.0)
+        if values.dtype.kind != "O":
+            return as_float(values)
+        return numbers_one_by_one(_without_words(values), self.continental_)
 
     @property
     def n_ranks_(self):
@@ -310,7 +316,9 @@ class Dates(BaseEstimator):
 
     def read(self, values):
         """New rows as seconds, each text by itself, written as those of `fit`."""
-        return self.seconds(values, self.day_first_, least=0.0)
+        if values.dtype.kind == "O":
+            values = dates_one_by_one(values, bool(self.day_first_))
+        return as_float(values)
 
     def transform(self, values):
         x = self.read(values)
@@ -323,9 +331,9 @@ class Dates(BaseEstimator):
         return np.hstack(parts)
 
     @staticmethod
-    def seconds(values, day_first=None, least=MOSTLY):
+    def seconds(values):
         if values.dtype.kind == "O":
-            read = as_dates(values, day_first, least)
+            read = as_dates(values)
             values = np.full(len(values), "NaT", "datetime64[s]") if read is None else read[0]
         return as_float(values)
 

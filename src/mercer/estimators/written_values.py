@@ -83,39 +83,50 @@ def as_numbers(texts: np.ndarray) -> tuple[np.ndarray, list[str]] | None:
     return None if read is None else read[:2]
 
 
-def read_numbers(
-    texts: np.ndarray, continental: bool = False, least: float = MOSTLY
-) -> tuple[np.ndarray, list[str], bool] | None:
-    """What :func:`as_numbers` gives, and whether commas were read as points.
-
-    "1,200" can be read in both ways: as `continental` says, unless the other texts decide. At least
-    the share `least` must be numbers.
-    """
-    readers = (_continental, _english) if continental else (_english, _continental)
-    read = _mostly(texts, readers, np.nan, float, least)
+def read_numbers(texts: np.ndarray) -> tuple[np.ndarray, list[str], bool] | None:
+    """What :func:`as_numbers` gives, and whether commas were read as points."""
+    read = _mostly(texts, (_english, _continental), np.nan, float)
     return None if read is None else (*read[:2], read[2] is _continental)
 
 
-def as_dates(
-    texts: np.ndarray, day_first: bool | None = None, least: float = MOSTLY
-) -> tuple[np.ndarray, list[str]] | None:
+def numbers_one_by_one(texts: np.ndarray, continental: bool) -> np.ndarray:
+    """Texts as floats, each read by itself: whatever stands beside it, "1,200" is what it was.
+
+    A text that can be read in one way only is read so.
+    """
+    readers = (_continental, _english) if continental else (_english, _continental)
+    return _one_by_one(texts, readers, np.nan, float)
+
+
+def as_dates(texts: np.ndarray) -> tuple[np.ndarray, list[str]] | None:
     """Texts as datetime64[s] (NaT where missing) and those that are not; None if most are not.
 
     The whole column decides which part is the day: a first part above 12 is one. If that leaves it
-    open, `day_first` decides; without it dots mean day first and slashes mean month first.
+    open, dots mean day first and slashes mean month first.
     """
-    first = is_day_first(texts, day_first)
+    first = is_day_first(texts)
     read = _mostly(
-        texts,
-        (lambda text: _date(text, first),),
-        np.datetime64("NaT", "s"),
-        "datetime64[s]",
-        least,
+        texts, (lambda text: _date(text, first),), np.datetime64("NaT", "s"), "datetime64[s]"
     )
     return None if read is None else read[:2]
 
 
-def _mostly(texts, readers, missing, dtype, least):
+def dates_one_by_one(texts: np.ndarray, day_first: bool) -> np.ndarray:
+    """Texts as datetime64[s], each read by itself; 25/02/2021 can be read in one way only."""
+    readers = (lambda text: _date(text, day_first), lambda text: _date(text, not day_first))
+    return _one_by_one(texts, readers, np.datetime64("NaT", "s"), "datetime64[s]")
+
+
+def _one_by_one(texts, readers, missing, dtype):
+    def value(text):
+        found = (reader(text) for reader in readers) if text is not None else ()
+        return next((v for v in found if v is not None), missing)
+
+    read = {text: value(text) for text in set(texts)}
+    return np.array([read[text] for text in texts], dtype=dtype)
+
+
+def _mostly(texts, readers, missing, dtype):
     """(values, texts that are not, reader) of the reader that understands most of the texts."""
     known = sorted({text for text in texts if text is not None})
     counts = dict.fromkeys(known, 0)
@@ -130,7 +141,7 @@ def _mostly(texts, readers, missing, dtype, least):
         read = {text: reader(text) for text in known}
         wrong = [text for text in known if read[text] is None]
         bad = sum(counts[text] for text in wrong)
-        if (total - bad) < least * total or (best is not None and bad >= best[2]):
+        if (total - bad) < MOSTLY * total or (best is not None and bad >= best[2]):
             continue
         best = (read, wrong, bad, reader)
     if best is None:
@@ -163,7 +174,7 @@ def _number(found, thousands):
     return value / 100 if found["percent"] else value
 
 
-def is_day_first(texts: np.ndarray, default: bool | None = None) -> bool:
+def is_day_first(texts: np.ndarray) -> bool:
     """Whether dates such as 05/02/2021 begin with the day."""
     known = {text for text in texts if text is not None}
     parts = [found for found in map(_PARTS.fullmatch, known) if found]
@@ -171,8 +182,6 @@ def is_day_first(texts: np.ndarray, default: bool | None = None) -> bool:
         return True
     if any(int(found[3]) > 12 for found in parts):
         return False
-    if default is not None:
-        return default
     return bool(parts) and all(found[2] == "." for found in parts)
 
 
