@@ -46,7 +46,11 @@ class Expansion(TravelsAsNumPy):
 
     def __matmul__(self, coef: Array) -> "Expansion":
         """The functions z -> self(z) @ coef."""
-        return Expansion(self.kernel, self.S, self.W @ coef, self.b @ coef)
+        return self.with_coefficients(self.W @ coef, self.b @ coef)
+
+    def with_coefficients(self, W: Array, b: Array) -> "Expansion":
+        """Other functions on the same points."""
+        return Expansion(self.kernel, self.S, W, b)
 
     def column(self, j: int) -> "RKHSFunction":
         """One of the functions, as an element of the RKHS."""

@@ -273,6 +273,14 @@ class LinearOnMap(TravelsAsNumPy):
     b: Any
     expansion: Expansion | None = None
 
+    @property
+    def kernel(self) -> Any:
+        return self.map.kernel
+
+    def with_coefficients(self, coef, b) -> "LinearOnMap":
+        """Other functions on the same coordinates."""
+        return self.map.linear(coef, b)
+
     def __call__(self, X, *, n_jobs=None, verbose=False) -> Any:
         if self.expansion is not None:
             return self.expansion(X, n_jobs=n_jobs, verbose=verbose)

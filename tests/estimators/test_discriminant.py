@@ -7,7 +7,6 @@ import pytest
 import scipy.linalg
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, logsumexp, softmax
-from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV
@@ -25,8 +24,14 @@ from mercer import (
     Precomputed,
 )
 from mercer.engine.arrays import as_numpy
-from mercer.rows.moments import Moments
-from mercer.solve.left_out_classes import SHRINKAGES, TEMPERATURES, LeftOut
+from mercer.rows.moments import Spread
+from mercer.solve.discriminant import (
+    SHRINKAGES,
+    TEMPERATURES,
+    Fisher,
+    LeftOutClasses,
+    within_trace,
+)
 
 
 def to_plus_minus(X):
@@ -136,17 +141,20 @@ def test_centred_whatever_the_map_says(wine, there):
 
 
 def test_sums_need_not_be_centred(wine):
-    """The solution from uncentred sums, as a stream gives them, is the same."""
+    """The solution from sums of uncentred rows, as a stream gives them, is the same."""
     X, y = wine
     model = KernelDiscriminant(kernel=RBF(0.05), shrinkage=1e-3).fit(X, y)
-    from_sums = clone(model).fit(X, y)
-    Phi = KernelMap(RBF(0.05)).fit_transform(X)
-    half = len(X) // 2
-    members = np.eye(3)[y]
-    from_sums._solve(
-        Moments.of(Phi[:half], members[:half]) + Moments.of(Phi[half:], members[half:])
-    )
-    assert_allclose(from_sums.coef_, model.coef_, atol=1e-7 * np.abs(model.coef_).max())
+    Phi, members, half = KernelMap(RBF(0.05)).fit_transform(X), np.eye(3)[y], len(X) // 2
+    spread = Spread.of(Phi[:half], members[:half]) + Spread.of(Phi[half:], members[half:])
+    s = model.shrinkage * within_trace(np.diag(spread.scatter), spread.cross, spread.target)
+    s /= len(X) - 3
+    coef = np.linalg.solve(spread.scatter + s * np.eye(Phi.shape[1]), spread.cross)
+    left = np.diag(spread.target) - np.outer(spread.target, spread.target) / len(X)
+    fisher = Fisher.of(left - spread.cross.T @ coef, spread.target)
+    decision = fisher.decision(spread.target / len(X))
+    f = (Phi - spread.mean) @ coef  # of which the shares of the classes are taken off already
+    found = f @ decision.mix + decision.constants
+    assert_allclose(found, model.decision_function(X), atol=1e-7 * np.abs(found).max())
 
 
 def test_k2_separates_digits_better_than_k1():
@@ -366,7 +374,7 @@ def test_likelihoods_of_left_out_rows_are_those_of_refits(priors, rng):
         within = sum((Phi[y == c] - means[c]).T @ (Phi[y == c] - means[c]) for c in range(3))
         return within, means, np.bincount(y).astype(float)
 
-    left_out = LeftOut.from_sums(*sums(Phi, y), priors=priors)
+    left_out = LeftOutClasses.from_sums(Spread.of(Phi, np.eye(3)[y]), priors=priors)
     found = left_out(Phi, y).sums
     for i, j in ((6, 3), (10, 9), (13, 12)):
         ridge, temperature, total = SHRINKAGES[i] * left_out.unit, TEMPERATURES[j], 0.0

@@ -18,7 +18,7 @@ from mercer import (
     save,
     to_onnx,
 )
-from mercer.estimators import fourier_choice
+from mercer.solve import fourier
 
 N = 400
 
@@ -119,8 +119,8 @@ def test_weights_targets_and_uncertainty(X, y):
 
 def test_uncertainty_by_iterations(X, y, monkeypatch):
     """As if there were too many coordinates for a direct solve."""
-    for name in ("ridge_fourier", "ridge_by_fourier"):
-        monkeypatch.setattr(f"mercer.estimators.{name}.DIRECT", 10)
+    for name in ("fourier_map", "fourier"):
+        monkeypatch.setattr(f"mercer.solve.{name}.DIRECT", 10)
     monkeypatch.setattr("mercer.solve.toeplitz.WRITTEN_OUT", 100)
     Z = places(X)
     ours = KernelRidge(0.1, RBF(5.0), form="fourier", tol=1e-8).fit(X, y)
@@ -166,8 +166,8 @@ def test_the_penalty_is_chosen_by_leave_one_out(X, y):
 
 def form_of(model, X, y, monkeypatch, least=100):
     """What "auto" takes where transforms are thought to cost nothing."""
-    monkeypatch.setattr(fourier_choice, "LEAST_ROWS", least)
-    monkeypatch.setattr(fourier_choice, "CLEARLY", 1e-9)
+    monkeypatch.setattr(fourier, "LEAST_ROWS", least)
+    monkeypatch.setattr(fourier.Fourier, "cost", lambda self, problem: fourier.Cost(0.0, 0))
     return model.fit(X, y).form_
 
 
@@ -201,7 +201,7 @@ def test_auto_on_many_rows():
 
 def test_auto_falls_back_where_the_residual_is_too_large(X, y, monkeypatch):
     pytest.importorskip("finufft", reason="pip install mercer[fourier]")
-    monkeypatch.setattr("mercer.estimators.ridge_by_fourier.REFINEMENTS", 0)
+    monkeypatch.setattr("mercer.solve.fourier.REFINEMENTS", 0)
     monkeypatch.setattr("mercer.space.fourier_plan.TOLERANCES", (1e-3,))
     monkeypatch.setattr("mercer.space.fourier_plan.HOPE", 1e30)
     model = KernelRidge(1.0, RBF(5.0))
@@ -213,7 +213,7 @@ def test_auto_falls_back_where_the_residual_is_too_large(X, y, monkeypatch):
 
 
 def test_auto_without_finufft(X, y, monkeypatch):
-    monkeypatch.setattr(fourier_choice.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(fourier.importlib.util, "find_spec", lambda name: None)
     assert form_of(KernelRidge(1.0, RBF(5.0)), X, y, monkeypatch) != "fourier"
 
 

@@ -9,8 +9,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer import RBF, FromFunction, KernelMap, KernelRidge, KernelRidgeCV, Matern, Precomputed
-from mercer.estimators import ridge_choice, ridge_cv
-from mercer.solve import quick
+from mercer.engine.memory import MemoryLimitError
+from mercer.solve import auto, direct, iterative
 
 KERNEL = Matern(1.5, 2.0)
 
@@ -72,7 +72,7 @@ def test_standard_deviations(data, rng):
 
 def test_standard_deviations_of_many_points_are_upper_values(data, monkeypatch):
     X, y, Z = data
-    monkeypatch.setattr("mercer.estimators.ridge_iterative.WITNESSES", 100)
+    monkeypatch.setattr("mercer.solve.iterative.WITNESSES", 100)
     many = np.concatenate([Z, Z + 0.1])
     iterative = KernelRidge(0.1, KERNEL, form="iterative").fit(X, y)
     with pytest.warns(UserWarning, match="upper values"):
@@ -82,14 +82,15 @@ def test_standard_deviations_of_many_points_are_upper_values(data, monkeypatch):
     assert upper.mean() <= 3 * exact.mean()
 
 
-def test_auto_takes_it_where_the_matrix_does_not_fit(data, monkeypatch):
+def test_auto_takes_it_where_the_matrix_does_not_fit(data):
     X, y, _ = data
     assert KernelRidge(0.01, KERNEL).fit(X, y).form_ == "dual"
-    monkeypatch.setattr(ridge_choice, "budget", lambda limit, X: 8 * 250 * 250)
-    model = KernelRidge(0.01, KERNEL).fit(X, y)
+    tight = {"memory_limit": 8 * 250 * 250}
+    model = KernelRidge(0.01, KERNEL, **tight).fit(X, y)
     assert model.form_ == "iterative"
-    assert KernelRidge(0.0, KERNEL).fit(X, y).form_ == "primal"
-    assert KernelRidge(0.01, RBF(1e-3)).fit(X[:, :1], y).form_ == "primal"  # low rank
+    with pytest.raises(MemoryLimitError):
+        KernelRidge(0.0, KERNEL, **tight).fit(X, y)
+    assert KernelRidge(0.01, RBF(1e-3), **tight).fit(X[:, :1], y).form_ == "primal"  # low rank
     assert KernelRidge(0.01, KernelMap(KERNEL)).fit(X, y).form_ == "primal"
 
 
@@ -101,7 +102,7 @@ def test_alpha_is_chosen_on_a_sample(data, monkeypatch):
     assert model.alpha_ == dual.alpha_
     assert model.n_rows_for_alpha_ == 250
     assert_allclose(model.cv_errors_, dual.cv_errors_, rtol=1e-6)
-    monkeypatch.setattr(ridge_cv, "ROWS_FOR_ALPHA", 120)
+    monkeypatch.setattr(direct, "ROWS_FOR_ALPHA", 120)
     sampled = KernelRidgeCV(alphas, KERNEL, form="iterative").fit(X, y, np.ones(250))
     assert sampled.n_rows_for_alpha_ == 120
     assert sampled.error_bound(X).shape == (250,)
@@ -196,25 +197,29 @@ def test_what_makes_no_sense_is_refused(data, monkeypatch):
     X, y, Z = data
     with pytest.raises(ValueError, match="alpha > 0"):
         KernelRidge(0.0, KERNEL, form="iterative").fit(X, y)
-    with pytest.raises(ValueError, match="form='dual'"):
-        KernelRidge(1.0, KERNEL, form="dual").fit(X, y).error_bound(Z)
     dask_array = pytest.importorskip("dask.array", reason="rows that are not held in memory")
-    monkeypatch.setattr("mercer.estimators.ridge.held_if_few", lambda X: X)
+    monkeypatch.setattr("mercer.estimators.read.held_if_few", lambda X: X)
     rows = dask_array.from_array(X, chunks=(100, 4))
     with pytest.raises(ValueError, match="stores the kernel matrix"):
         KernelRidge(1.0, KERNEL, form="dual").fit(rows, y)
 
 
-def test_auto_iterates_where_that_is_faster_than_a_factorisation(monkeypatch, rng):
-    monkeypatch.setattr(quick, "QUICK_ROWS", 200)
+@pytest.fixture
+def quick(monkeypatch):
+    """Iterations that compete with a factorisation, whatever they would cost."""
+    monkeypatch.setattr(auto, "COMPETING", (iterative.Iterative(quick=True), direct.Direct()))
+    monkeypatch.setattr(iterative.Iterative, "cost", lambda self, problem: iterative.Cost(0.0, 0))
+
+
+def test_auto_iterates_where_that_is_faster_than_a_factorisation(quick, rng):
     X, Z = rng.normal(size=(300, 4)), rng.normal(size=(50, 4))
     y = np.column_stack([np.sin(X[:, 0]), X[:, 1] ** 2])
     weights = rng.uniform(0.0, 2.0, size=300) * (rng.random(300) < 0.9)
     for w in (None, weights):
         dual = KernelRidge(0.1, RBF(0.5), form="dual").fit(X, y, w)
         auto = KernelRidge(0.1, RBF(0.5)).fit(X, y, w)
-        assert auto.form_ == "dual"
-        assert 1 < auto.n_iter_ <= quick.QUICK_PRODUCTS
+        assert auto.form_ == "iterative"
+        assert 1 < auto.n_iter_ <= iterative.QUICK_PRODUCTS
         bound = auto.error_bound(Z)
         assert np.all(np.abs(auto.predict(Z) - dual.predict(Z)) <= bound + 1e-12)
         assert bound.max() <= 1e-7 * np.abs(y).max() * 300
@@ -222,14 +227,12 @@ def test_auto_iterates_where_that_is_faster_than_a_factorisation(monkeypatch, rn
             assert_allclose(mine, theirs, rtol=1e-5, atol=1e-7)
 
 
-def test_auto_factors_where_iterations_would_be_slow(monkeypatch, rng):
-    monkeypatch.setattr(quick, "QUICK_ROWS", 200)
-    monkeypatch.setattr(quick, "JUDGED_AFTER", 3)
-    monkeypatch.setattr(quick, "QUICK_PRODUCTS", 3)
+def test_auto_factors_where_iterations_would_be_slow(quick, monkeypatch, rng):
+    monkeypatch.setattr(iterative, "JUDGED_AFTER", 3)
+    monkeypatch.setattr(iterative, "QUICK_PRODUCTS", 3)
     X = rng.normal(size=(300, 4))
     model = KernelRidge(1e-4, Matern(0.5, 1.0)).fit(X, X[:, 0])
     assert (model.form_, model.n_iter_) == ("dual", 1)
-    assert not hasattr(model, "error_norms_")
     exact = KernelRidge(1e-4, Matern(0.5, 1.0), form="dual").fit(X, X[:, 0])
     assert_array_equal(model.dual_coef_, exact.dual_coef_)
 

@@ -22,7 +22,7 @@ from mercer import (
     compare_kernels,
 )
 from mercer.explore.compare import measures, verdict
-from mercer.explore.compare.ridge_path import ClassRule, KernelRidgePath, shrinkage
+from mercer.explore.compare.ridge import ClassRule, ridge_on, shrinkage
 from mercer.explore.compare.statistics import limit, overlap_of, paired_difference, undecided
 from mercer.explore.compare.tuning import tunable
 from oracles import ridge_without_each_row
@@ -110,7 +110,7 @@ def test_errors_along_the_path_are_those_of_refits(rng):
     X = rng.normal(size=(25, 3))
     Y = np.column_stack([np.sin(X[:, 0]) + 5, X[:, 1] * X[:, 2]])
     K, importance = RBF(0.3)(X), rng.uniform(1, 3, 25)
-    path = KernelRidgePath.fit(K, Y, importance)
+    path = ridge_on(K, Y, importance).choice
     F = np.linalg.cholesky(K + 1e-12 * np.eye(25))
     for alpha, error in zip(path.alphas[12::6], path.errors[12::6]):
         squares = (ridge_without_each_row(F, Y, alpha) ** 2).sum(axis=1)
@@ -122,9 +122,9 @@ def test_predictions_are_those_of_ridge(rng):
 
     X, Z = rng.normal(size=(40, 3)), rng.normal(size=(10, 3))
     y = X[:, 0] ** 2 + 7
-    path = KernelRidgePath.fit(X @ X.T, y[:, None])
+    solution = ridge_on(X @ X.T, y[:, None], alpha=0.5)
     expected = Ridge(0.5).fit(X, y).predict(Z)
-    assert_allclose(path.predict(Z @ X.T, 0.5)[:, 0], expected, rtol=1e-8)
+    assert_allclose(solution.prediction(Z @ X.T)[:, 0], expected, rtol=1e-8)
 
 
 @pytest.mark.parametrize("alpha", [1e-3, 1.0, 50.0])
@@ -136,7 +136,8 @@ def test_classes_are_told_by_the_discriminant_with_equal_priors(alpha, iris):
     a, b = rows[::2], np.setdiff1d(np.arange(150), rows[::2])
     codes = np.unique(y, return_inverse=True)[1]
     kernel = RBF(0.2)
-    rule = ClassRule(KernelRidgePath.fit(kernel(X[a]), np.eye(3)[codes[a]]), alpha)
+    Y = np.eye(3)[codes[a]]
+    rule = ClassRule(ridge_on(kernel(X[a]), Y, alpha=alpha), Y)
     model = KernelDiscriminant(
         kernel=kernel, shrinkage=shrinkage(kernel(X[a]), codes[a], alpha), priors=[1 / 3] * 3
     ).fit(X[a], codes[a])
@@ -157,7 +158,7 @@ def test_the_best_model_predicts_like_the_comparison(rng):
     comparison = compare_kernels(X, y, [RBF()], **PICTURE)
     space = comparison.spaces[0]
     K = space.kernel(X)
-    expected = KernelRidgePath.fit(K, y[:, None]).predict(K, space.alpha)[:, 0]
+    expected = ridge_on(K, y[:, None], alpha=space.alpha).prediction(K)[:, 0]
     assert_allclose(comparison.best_model().predict(X), expected, rtol=1e-5)
     made = {"X": X, "y": y}
     exec(comparison.code(), made)

@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
-
 from mercer.learn.in_place import cholesky_in_place
+from numpy.testing import assert_allclose
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from mercer.learn.iterative_fit import iterative_fit, lower_inverse_diagonal
+from mercer.learn.last_fit import chosen_solver, last_fit
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer import KernelRegressor, Matern
 from mercer.learn import iterative_fit as module
-from mercer.learn.iterative_fit import iterative_fit, lower_inverse_diagonal
-from mercer.learn.last_fit import chosen_solver, last_fit
 from mercer.learn.observations import Observations
 
 KERNEL = Matern(1.5, 2.0)

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from mercer.learn.landmark_model import LandmarkModel
+from mercer.learn.last_fit import last_fit
 from numpy.testing import assert_allclose
 from sklearn.datasets import make_friedman1
 
 from mercer import RBF, KernelRegressor, Matern
-from mercer.learn.landmark_model import LandmarkModel
-from mercer.learn.last_fit import last_fit
 from mercer.learn.observations import Observations
 from oracles import ridge_without_each_row
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from mercer.learn.landmark_model import LandmarkModel
+from mercer.learn.last_fit import LEAST_LANDMARKS, MOST_LANDMARKS, landmarks_within
 from numpy.testing import assert_allclose
 
 from mercer import RBF, Matern
-from mercer.learn.landmark_model import LandmarkModel
-from mercer.learn.last_fit import LEAST_LANDMARKS, MOST_LANDMARKS, landmarks_within
 from mercer.learn.learned import LearnedKernel
 from mercer.learn.many_targets import MOST_COLUMNS, in_few_columns
 from mercer.learn.metric import applied, congruent, diagonal_of

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from mercer.learn.landmark_model import LandmarkModel
+from mercer.learn.last_fit import last_fit
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import RBF, learn_kernel
-from mercer.learn.landmark_model import LandmarkModel
-from mercer.learn.last_fit import last_fit
 from mercer.learn.observations import Observations
 from mercer.solve.ridge_path import RidgePath
 

@@ -2,17 +2,17 @@
 
 import numpy as np
 import pytest
+from mercer.learn.exact import best_penalty, solved_directly
+from mercer.learn.landmark_model import LandmarkModel
+from mercer.learn.landmarks import coordinates
+from mercer.learn.last_fit import last_fit
+from mercer.learn.quick_fit import leverage_gap, quick_fit, unexplained
 from numpy.testing import assert_allclose
 
 from mercer import KernelRegressor, Matern
 from mercer.engine.products import exact_product
 from mercer.learn import quick_fit as module
-from mercer.learn.exact import best_penalty, solved_directly
-from mercer.learn.landmark_model import LandmarkModel
-from mercer.learn.landmarks import coordinates
-from mercer.learn.last_fit import last_fit
 from mercer.learn.observations import Observations
-from mercer.learn.quick_fit import leverage_gap, quick_fit, unexplained
 from mercer.solve import quick
 from mercer.solve.ridge_path import RidgePath
 from mercer.space import factorize

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from mercer.solve.leave_one_out import LeaveOneOut, best_alpha
 from numpy.testing import assert_allclose
 
 from mercer import RBF, Laplacian
 from mercer.learn.observations import Observations
-from mercer.solve.leave_one_out import LeaveOneOut, best_alpha
 from mercer.solve.ridge_path import RidgePath
 from oracles import ridge_without_each_row
 

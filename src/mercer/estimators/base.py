@@ -224,7 +224,7 @@ def new_rows(estimator, X, kernel):
 
 def take_input_names(estimator, fitted):
     """What another estimator found out about X."""
-    for name in INPUT_NAMES:
+    for name in INPUT_NAMES if fitted is not estimator else ():
         estimator.__dict__.pop(name, None)
         if hasattr(fitted, name):
             setattr(estimator, name, getattr(fitted, name))

@@ -1,6 +1,7 @@
 """KernelDiscriminant: Fisher's discriminant in the feature space of a kernel ([NPT] IV-C)."""
 
 import numbers
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -11,44 +12,32 @@ from sklearn.utils import assert_all_finite, check_consistent_length, column_or_
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from ..engine.arrays import (
-    as_host,
-    as_numpy,
-    cholesky,
-    eps_of,
-    is_array,
-    is_single,
-    namespace,
-    on_device_of,
-    put,
-    solve_triangular,
-)
+from ..engine.arrays import as_host, as_numpy, is_array, is_single, namespace, on_device_of
 from ..engine.checks import check_classes
 from ..expansion import Expansion, RKHSFunction
-from ..fit import OnPanels, Statistic
 from ..kernels.adapters import KernelLike
-from ..kernels.points import column_names, naming
+from ..kernels.points import naming
 from ..kernels.types import Array, Data, Input
-from ..rows.gather import held_column, held_if_few
-from ..rows.in_step import split_pairs
-from ..rows.moments import ByClass, Spread
+from ..rows.gather import held_column
 from ..rows.protocol import Column
 from ..rows.source import in_pieces, refuse_stream
-from ..solve.left_out_classes import LeftOut
-from ..solve.system import in_double
-from ..space.spectral import signs
-from .base import (
-    all_or_nothing,
-    follow,
-    new_rows,
-    on_fitted,
-    validated_points,
+from ..solve import Given, Preconditioning, RidgeProblem, solve_ridge
+from ..solve.discriminant import (
+    EPS,
+    Fisher,
+    Shrinkage,
+    residual_products,
+    shrinkage_of_sample,
+    within_classes,
 )
+from ..solve.solver import CannotSolve
+from ..solve.system import in_double
+from .base import all_or_nothing, follow, on_fitted
 from .columns import as_points
-from .discriminant_iterative import regularisation_of_sample, solve_classes
-from .kernel_map import KernelMap
+from .kernel_map import KernelMap, map_options
 from .map_method import MapMethod, functions
-from .ridge_iterative import SolverOptions, gathered_rows
+from .read import keep_names, read, resources_of
+from .ridge import landmarks_of
 from .targets import labels_of, score_weights
 
 
@@ -121,7 +110,7 @@ class KernelDiscriminant(
     (75, 2)
     """
 
-    keep_partial = False  # half a solution is not a discriminant
+    n_iter_: int
     projection_: Any  # a LinearOnMap, or an Expansion
     decision_: Any
     shrinkage_: float
@@ -165,121 +154,109 @@ class KernelDiscriminant(
 
     def _fit(self, X, y):
         """Coordinates of the training points, where they are held."""
-        X, y = split_pairs(X, y)
-        self._check_given(y)
-        X, workers = gathered_rows(self, held_if_few(X))
-        y = held_column(y, X, in_step=True)
         self._check_shrinkage()
         self._check_form()
-        self.form_, self.n_iter_ = self.form, 1  # a direct solve is one step
-        if self.form == "iterative":
-            self._fit_iterative(X, self._check(X, y), workers)
-            return None
-        if in_pieces(y):  # labels are known only after the pass that adds up their coordinates
-            sums = self._fit_map(X, Statistic(ByClass.of, [Column(y, "y", labels_of)]), center=True)
-            found, Phi = sums.sums, None
-            self.classes_, sums = found.labels, found.spread
-            check_classification_targets(self.classes_)
-            self._check_classes(sums.n)
-            labels = Column(y, "y", labels_of)
+        self.n_iter_ = 1  # a direct solve is one step
+        given = self.kernel if isinstance(self.kernel, KernelMap) else None
+        resources, iterative = resources_of(given), self.form == "iterative"
+        gather = "form='iterative'" if iterative else None
+        found = read(self, X, y, targets=self._targets, gather=gather, resources=resources)
+        problem = RidgeProblem(
+            found.training,
+            found.T,
+            Shrinkage(None if self.shrinkage == "auto" else float(self.shrinkage), self.priors),
+            intercept=True,
+            n_targets=max(found.n_targets, 1),
+            labels=found.n_targets == 0,
+            tol=self.tol,
+            max_iter=self.max_iter,
+        )
+        if iterative:
+            landmarks = Preconditioning() if given is None else landmarks_of(given)
+            Phi = self._fit_iterative(replace(problem, preconditioning=landmarks))
         else:
-            codes = self._check(X, y)
-            one_hot = Column(np.eye(len(self.classes_))[codes], "y")
+            own = KernelMap(self.kernel) if given is None else given
+            own.check_parameters()
             # A discriminant is centred by definition.
-            fit = self._fit_map(X, Statistic(Spread.of, [one_hot]), center=True)
-            sums, Phi, labels = fit.sums, fit.coordinates(), Column(codes, "y")
-        self._solve(sums.moments(), X, Phi, labels)
-        if Phi is not None and self.classes_.dtype.kind in "biuf":
-            self.classes_ = follow(self.classes_, Phi)
+            options = replace(map_options(own, resources), center=True)
+            Phi = self._fit_on_map(replace(problem, map=options), found)
+        keep_names(self, found)
+        if self.classes_.dtype.kind in "biuf" and (iterative or Phi is not None):
+            self.classes_ = follow(self.classes_, self.priors_)
         return Phi
 
-    def _fit_iterative(self, X, codes, workers):
+    def _targets(self, X, y, sample_weight, name):
+        """Indicators of the classes; or labels, which are known once the rows have been read."""
+        self._check_given(y)
+        y = held_column(y, X, in_step=True)
+        if in_pieces(y):
+            return Column(y, "y", labels_of), None, 0, True
+        codes = self._check(X, y)
+        return np.eye(len(self.classes_))[codes], None, len(self.classes_), True
+
+    def _fit_on_map(self, problem, found):
+        """Ridge on the coordinates of a map, from sums over the rows."""
+        try:
+            solution = solve_ridge(problem, "primal")
+        except CannotSolve:
+            raise self._singular(problem.training.n) from None
+        fit = solution.cached("fit", lambda: None)
+        spread = fit.sums.spread
+        if problem.labels:
+            self.classes_ = fit.sums.labels
+            check_classification_targets(self.classes_)
+            self._check_classes(spread.n)
+        rank, choice = fit.map.width, solution.choice
+        self.shrinkage_, self.temperature_ = choice.share, choice.temperature
+        if self.shrinkage_ == 0 and rank > spread.n - len(self.classes_):
+            raise self._singular(spread.n, rank)
+        keep_names(self, found)
+        self.kernel_map_ = self._new_map(center=True)
+        self.kernel_map_.adopt(fit, self)
+        self.kernel_ = solution.kernel
+        self.means_ = (spread.cross / spread.target[None, :]).T + spread.mean[None, :]
+        fisher = Fisher.of(residual_products(solution, spread=spread), as_numpy(spread.target))
+        self._keep(solution, fisher, self._n_axes(rank))
+        self.scalings_ = self.projection_.coef
+        self.coef_, self.intercept_ = self.decision_.coef.T, self.decision_.b
+        return fit.coordinates()
+
+    def _fit_iterative(self, problem):
         """The same functions as sums of kernels on all rows."""
-        options, kernel = SolverOptions.of(self), self.leaf_kernel()
-        points = validated_points(self, X, kernel, reset=True)
-        kernel = kernel.bind_points(points, column_names(X))
-        kernel.check_range(points)
-        shares = np.bincount(codes) / len(codes)
-        priors = shares if self.priors is None else np.asarray(self.priors, dtype=float)
-        self.shrinkage_, self.temperature_, self.n_rows_for_shrinkage_ = (
-            regularisation_of_sample(kernel, points, codes, self.priors)
-            if self.shrinkage == "auto"
-            else (float(self.shrinkage), 1.0, 0)
+        Y, rule = problem.T, problem.alpha
+        codes, counts = np.argmax(Y, axis=1), Y.sum(axis=0)
+        self.shrinkage_, self.temperature_, self.n_rows_for_shrinkage_ = rule.share, 1.0, 0
+        if rule.share is None:
+            found = shrinkage_of_sample(problem, codes)
+            self.shrinkage_, self.temperature_, self.n_rows_for_shrinkage_ = found
+        within, trace = within_classes(problem, counts)
+        alpha = max(self.shrinkage_ * within / (len(Y) - len(counts)), EPS * trace)
+        solution = solve_ridge(
+            replace(problem, alpha=Given(np.full(len(counts), alpha))), "iterative"
         )
-        k = len(self.classes_) - 1 if self.n_components is None else int(self.n_components)
-        found = solve_classes(
-            kernel, points, codes, priors, self.shrinkage_, self.temperature_, k, options, workers
+        points = in_double(problem.kernel, problem.training.points)
+        fisher = Fisher.of(residual_products(solution, Y, points=points), counts)
+        k = len(counts) - 1 if self.n_components is None else int(self.n_components)
+        self.kernel_, steps = problem.kernel, solution.steps
+        self.n_iter_, self.converged_, self.history_ = steps.n_iter, steps.converged, steps.history
+        self._keep(solution, fisher, k)
+
+    def _keep(self, solution, fisher, n_axes):
+        """Axes and decision functions, as combinations of ridge's functions."""
+        priors = fisher.shares if self.priors is None else np.asarray(self.priors, dtype=float)
+        axes, explained = fisher.axes(priors, n_axes)
+        self.projection_ = axes.of(solution.prediction)
+        self.decision_ = fisher.decision(priors, self.temperature_).of(solution.prediction)
+        b = self.projection_.b
+        self.priors_, self.explained_variance_ratio_ = (
+            on_device_of(part, b) for part in (priors, explained)
         )
-        S = kernel.landmarks(in_double(kernel, points))
-        self.kernel_ = kernel
-        self.priors_ = follow(priors, found.axes)
-        self.explained_variance_ratio_ = follow(found.explained, found.axes)
-        self.projection_ = Expansion(kernel, S, found.axes, found.axis_constants)
-        self.decision_ = Expansion(kernel, S, found.decision, found.decision_constants)
-        self.n_iter_, self.converged_ = found.solution.n_iter, found.solution.converged
-        self.history_ = found.solution.history
-        if self.classes_.dtype.kind in "biuf":
-            self.classes_ = follow(self.classes_, found.axes)
 
-    def _solve(self, sums, X=None, Phi=None, labels=None):
-        """Axes and decision function from sums over rows: Phi'Phi, class sums, class sizes."""
-        xp, r, freedom = namespace(sums.second), sums.second.shape[0], sums.n - len(self.classes_)
-        self.means_ = (sums.cross / sums.target[None, :]).T
-        self.priors_ = self._priors(sums)
-        centre = self.priors_ @ self.means_
-        within = sums.second - sums.cross @ self.means_
-        self.shrinkage_, self.temperature_ = self._regularisation(within, sums, X, Phi, labels)
-        i = np.arange(r)
-        shrunk = xp.linalg.diagonal(within) + self._ridge(within, sums)
-        C = cholesky(put(within, i, i, shrunk))
-        if C is None or (self.shrinkage_ == 0 and r > freedom):
-            raise ValueError(
-                f"the scatter within classes is singular (rank {r} from {sums.n:g} samples in "
-                f"{len(self.classes_)} classes) at shrinkage={self.shrinkage_!r}: raise it."
-            )
-        # S_B is made of the class means alone. So with C C' = S_W + s I its axes come from a thin
-        # matrix: left singular vectors u of C^-1 (means - centre)' give w = C^-T u.
-        apart = solve_triangular(C, (self.means_ - centre[None, :]).T)
-        U, spread, _ = xp.linalg.svd(apart * xp.sqrt(self.priors_)[None, :], full_matrices=False)
-        k = self._n_axes(r)
-        axes = solve_triangular(C, U[:, :k], transpose=True) * freedom**0.5
-        axes = axes * signs((self.means_ - centre[None, :]) @ axes)[None, :]
-        self.scalings_ = axes
-        self.projection_ = self.kernel_map_.map_.linear(axes, -(centre @ axes))
-        total = xp.sum(spread**2)  # zero where all classes have one mean
-        self.explained_variance_ratio_ = spread[:k] ** 2 / xp.where(
-            total > 0, total, xp.ones_like(total)
+    def _singular(self, n, rank=None):
+        return ValueError(
+            f"the scatter within classes is singular{f' (rank {rank})' if rank else ''}: {n:g} "
+            f"samples in {len(self.classes_)} classes at shrinkage={self.shrinkage!r}: raise it."
         )
-        # log p(c | z) = phi(z) . A^-1 m_c - m_c . A^-1 m_c / 2 + log prior, up to a constant.
-        coef = solve_triangular(C, apart, transpose=True) * (freedom * self.temperature_)
-        middle = centre + 0.5 * (self.means_ - centre[None, :])
-        intercept = xp.log(self.priors_) - xp.sum(middle * coef.T, axis=1)
-        if len(self.classes_) == 2:
-            coef, intercept = coef[:, 1:] - coef[:, :1], intercept[1:] - intercept[:1]
-        self.coef_, self.intercept_ = coef.T, intercept
-        self.decision_ = self.kernel_map_.map_.linear(coef, intercept)
-
-    def _regularisation(self, within, sums, X, Phi, labels):
-        """(shrinkage, temperature): given, or the most likely ones for rows left out."""
-        if self.shrinkage != "auto":
-            return float(self.shrinkage), 1.0
-        counts = np.rint(as_numpy(sums.target).astype(np.float64))
-        in_classes = self.classes_ if in_pieces(labels.values) else None
-        left_out = LeftOut.from_sums(within, self.means_, counts, in_classes, self.priors)
-        if Phi is not None:
-            return left_out(Phi, labels.values).best()
-        rows = new_rows(self.kernel_map_, X, self.kernel_)
-        return rows.fold(OnPanels(self.kernel_map_.map_, left_out), [labels]).best()
-
-    def _ridge(self, within, sums):
-        """s of S_W + s I: a share of the variance within classes, and never below rounding."""
-        if self.shrinkage_ == 0:
-            return 0.0
-        xp, r = namespace(within), within.shape[0]
-        eps = eps_of(within)
-        least = eps * r * float(xp.max(xp.linalg.diagonal(sums.second)))
-        total = float(xp.linalg.trace(within)) / (sums.n - len(self.classes_))
-        return max(self.shrinkage_ * total, least)
 
     # --- new points -------------------------------------------------------------------------------
 
@@ -333,6 +310,12 @@ class KernelDiscriminant(
         """The decision function as a sum of kernels on the landmarks; a list for many classes."""
         check_is_fitted(self)
         return functions(self.decision_)
+
+    @property
+    def form_(self) -> str:
+        """The form that was fitted."""
+        check_is_fitted(self, "projection_")
+        return "iterative" if isinstance(self.projection_, Expansion) else "primal"
 
     @property
     def _n_features_out(self):
@@ -405,11 +388,6 @@ class KernelDiscriminant(
             raise ValueError(
                 f"priors must be {classes} positive numbers that sum to 1, got {self.priors!r}."
             )
-
-    def _priors(self, sums):
-        if self.priors is None:
-            return sums.target / sums.n
-        return on_device_of(np.asarray(self.priors, dtype=float), sums.second)
 
     def _n_axes(self, rank):
         """classes - 1, or fewer where the map has fewer dimensions."""

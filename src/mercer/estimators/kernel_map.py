@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..engine.arrays import namespace, on_device_of
 from ..engine.memory import budget
+from ..engine.resources import Resources
 from ..expansion import RKHSFunction
 from ..feature_map import FeatureMap
 from ..fit import MapFit, OfSpace, Statistic, extend_map, first_map, fit_map
@@ -197,12 +198,12 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         named = self if owner is None else owner
         rows, check = rows_of_input(named, X, kernel, room=budget(self.memory_limit) // 6)
         fit = fit_map(rows, kernel, options, sums, bound_check=check.of_bound)
-        take_input_names(self, check.estimator)
-        self._keep(fit)
+        self.adopt(fit, check.estimator)
         return fit
 
-    def _keep(self, fit):
-        """Public attributes that follow from a fit."""
+    def adopt(self, fit: MapFit, names: KernelEstimator) -> None:
+        """Public attributes that follow from a fit, and names of columns that another one knows."""
+        take_input_names(self, names)
         self.map_, space = fit.map, fit.map.space
         self.kernel_, self.rank_ = space.kernel, space.rank
         self.n_samples_seen_, self.max_residual_ = fit.n, fit.max_residual
@@ -237,7 +238,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             rows, check = rows_of_input(self, X, kernel)
             take_input_names(self, check.estimator)
             points, before = rows.points, first_map(rows, kernel)
-        self._keep(extend_map(before, points, self._options(self._seed())))
+        self.adopt(extend_map(before, points, self._options(self._seed())), self)
         self.__dict__.pop("preimage_ridge_", None)  # it knows the old landmarks only
         return self
 
@@ -417,6 +418,13 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
                 "append_residual=True needs k(z, z) of every new point, which a precomputed kernel "
                 "does not know. Fit with append_residual=False and call residual(K, diag=...)."
             )
+
+
+def map_options(kernel_map: KernelMap, resources: Resources) -> MapOptions:
+    """What a fit of the map needs to know, with these resources."""
+    names = [f.name for f in fields(MapOptions) if f.name != "seed"]
+    options = {name: getattr(kernel_map, name) for name in names}
+    return MapOptions(**options | {"memory_limit": resources.memory_limit}, seed=resources.seed)
 
 
 def held_if_needed(X: Input, kernel_map: KernelMap) -> Any:

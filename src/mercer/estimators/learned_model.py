@@ -10,24 +10,41 @@ from ..engine import tiles
 from ..engine.arrays import (
     as_numpy,
     is_array,
+    is_cpu,
     is_numpy,
     namespace,
     same_kind,
 )
 from ..engine.memory import budget
+from ..engine.resources import Resources
 from ..kernels import Kernel
 from ..kernels.points import as_vectors, is_frame, take
 from ..learn.choose_columns import choose_columns
 from ..learn.cross_fit import Cells, CrossFit, is_flattered, is_small
-from ..learn.landmark_model import LandmarkModel
-from ..learn.last_fit import SOLVERS, last_fit
 from ..learn.learn_kernel import learn_from
 from ..learn.observations import Observations, by_value, has_copies
 from ..learn.targets import Targets, as_generator, check_weights
 from ..rows.gather import held_column, held_whole
+from ..rows.training import Training
+from ..solve import (
+    Given,
+    Landmarks,
+    LandmarkSolution,
+    RidgeProblem,
+    RidgeSolution,
+    solve_ridge,
+)
 from .arguments import NewSpelling
 from .table import TableEncoder, array_of_lists, check_names
 
+SOLVERS = ("auto", "direct", "iterative", "landmarks")
+# Rows at which leave-one-out errors are computed: enough to calibrate on; fewer where each error
+# needs its neighbours.
+JUDGED_ROWS, JUDGED_BY_NEIGHBOURS = 1000, 500
+# Certified error of the function, relative to the function: certificates are bounds in the norm of
+# the kernel's space, and errors of predictions are 100 to 1000 times smaller, as a rule. Then the
+# same where iterations replace a factorisation; and products, and seconds of one core, at most.
+TOL, DIGITS, MAX_ITER, PATIENCE = 1e-3, 1e-5, 300, {"cpu": 2e3, "device": 1e6}
 # Ranks are tried up to so many columns of values: the metric is a matrix with a row for each.
 MOST_RANKED = 100
 # Most columns for single values of numbers, for the same reason.
@@ -120,28 +137,23 @@ class LearnedModel(NewSpelling):
             verbose=self.verbose,
         )
         self.kernel_ = self.learn_report_.kernel.bind(rows.X)
-        fit = last_fit(
-            self.kernel_,
-            rows,
-            self.learn_report_.alpha,
-            rng=rng,
-            solver=self.solver,
-            memory_limit=self.memory_limit,
-            choose_alpha=not targets.constant,
-            verbose=self.verbose,
-        )
-        self.points_, self.dual_coef_, self.intercept_ = fit.S, fit.coef, fit.intercept
-        self.alpha_, self.exact_, self.solver_ = fit.alpha, fit.exact, fit.solver
-        self.error_norms_ = None if fit.error_norms is None else fit.error_norms * targets.scale
-        landmarks = min(rows.n, self.max_landmarks)
-        uncertainty = fit.uncertainty or LandmarkModel.fit(
-            self.kernel_, rows, fit.alpha, rng, landmarks
-        )
-        self.uncertainty_ = uncertainty.first(landmarks)
+        solution = self._solved(rows, not targets.constant, rng)
+        self.points_, self.dual_coef_ = solution.prediction.S, solution.prediction.W
+        self.intercept_, self.alpha_ = solution.prediction.b, float(solution.alphas[0])
+        self.solver_, self.exact_ = solution.solver, solution.solver != "landmarks"
+        norms = solution.error_norms
+        self.error_norms_ = None if norms is None else as_numpy(norms) * targets.scale
+        self._keep_uncertainty(rows, solution, rng)
         self._offset, self._scale = targets.offset, targets.scale
-        judged = rows.some(fit.judged)
-        _, _, variances = self.uncertainty_.left_out(judged, fit.judged)
-        which, place, weights = rows.given_rows(fit.judged)
+        chosen_rows = np.sort(rng.permutation(rows.n)[:JUDGED_ROWS])
+        if solution.solver == "iterative":
+            chosen_rows = chosen_rows[:: max(1, len(chosen_rows) // JUDGED_BY_NEIGHBOURS)]
+        judged = rows.some(chosen_rows)
+        left = solution.left_out(chosen_rows, judged.share)
+        variances = self.uncertainty_.judged(
+            judged.X, judged.T, chosen_rows, judged.weights, judged.share
+        ).variances
+        which, place, weights = rows.given_rows(chosen_rows)
         T = targets.columns[which]
         self.left_out_ = used[which]
         self.validation_ = "leave-one-out"
@@ -150,11 +162,63 @@ class LearnedModel(NewSpelling):
             errors = T - unseen[which]
         else:
             # Copies of a row share its leverage, and have targets of their own.
-            own = (T - as_numpy(judged.T)[place]) / fit.left[place, None]
-            errors = fit.residuals[place] + own
+            own = (T - as_numpy(judged.T)[place]) / left.left[place, None]
+            errors = left.residuals[place] + own
         if unseen_Z is not None:
             errors = errors - self._change(Z[which][:, chosen], unseen_Z[which][:, chosen])
         return LeftOut(T, errors, as_numpy(variances)[place], weights)
+
+    def _solved(self, rows, choose, rng) -> RidgeSolution:
+        """Ridge with an intercept on all rows, exactly wherever that is possible."""
+        problem = rows.problem(
+            self.kernel_,
+            self.learn_report_.alpha,
+            choose=choose,
+            tol=TOL,
+            digits=DIGITS,
+            max_iter=MAX_ITER,
+            exact=False,
+            patience=PATIENCE["cpu" if is_cpu(rows.X) else "device"],
+        )
+        resources = Resources(
+            self.memory_limit, verbose=self.verbose, seed=int(rng.integers(2**31))
+        )
+        problem = replace(problem, training=replace(problem.training, resources=resources))
+        return solve_ridge(problem, self.solver)
+
+    def _keep_uncertainty(self, rows, solution, rng):
+        """Ridge on landmarks: those of the fit; or the rows from which it is made again."""
+        most = min(rows.n, self.max_landmarks)
+        self._landmark_ridge_ = self._landmark_rows_ = None
+        if isinstance(solution, LandmarkSolution):
+            self._landmark_ridge_ = solution.first(most)
+            self._landmark_ridge_.forget()
+        else:
+            self._landmark_rows_ = np.sort(rng.permutation(rows.n)[:most])
+        self._weights_ = rows.weights
+
+    @property
+    def uncertainty_(self) -> LandmarkSolution:
+        """Ridge on landmarks, which knows the variance of predictions."""
+        check_is_fitted(self)
+        if self._landmark_ridge_ is not None:
+            return self._landmark_ridge_
+        if "_cached_uncertainty" not in vars(self):  # r x r numbers, too large to be saved
+            zeros = namespace(self.points_).zeros_like(self.points_[:, :1])
+            problem = RidgeProblem(
+                Training.of(self.kernel_, self.points_),
+                zeros,
+                Given(np.array([self.alpha_])),
+                self._weights_,
+                intercept=True,
+            )
+            self._cached_uncertainty = Landmarks(self._landmark_rows_).solve(problem)
+        return self._cached_uncertainty
+
+    def __getstate__(self):
+        state = dict(super().__getstate__())
+        state.pop("_cached_uncertainty", None)
+        return state
 
     def _without_own_targets(self, Z):
         """The rows as they would be if the effects of categories did not know their own targets.

@@ -142,7 +142,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         if not return_std:
             return values
         spread = scale * on_device_of(self.calibration_, f)
-        std = xp.sqrt(self.uncertainty_.variance(Z))[:, None] * spread
+        std = xp.sqrt(self.uncertainty_.variance(Z)[:, :1] + self.alpha_) * spread
         return values, std[:, 0] if self._flat else std
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:

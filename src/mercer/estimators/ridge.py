@@ -1,29 +1,231 @@
 """KernelRidge: least squares in a feature space ([KERNELS] (2)-(8))."""
 
-from typing import Literal, Self
+from operator import attrgetter
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.metrics import r2_score
+from sklearn.utils.validation import check_is_fitted
 
+from ..engine.arrays import as_host, as_numpy, namespace, positive_part
+from ..engine.checks import check_one_of
+from ..expansion import RKHSFunction
 from ..kernels import points as pts
 from ..kernels.adapters import KernelLike
-from ..kernels.types import Input
-from ..rows.gather import held_if_few
-from ..rows.in_step import split_pairs
-from .base import all_or_nothing
-from .kernel_map import KernelMap
-from .ridge_iterative import gathered_rows
-from .ridge_model import RidgeModel
-from .ridge_targets import read_targets
-from .targets import as_host
+from ..kernels.types import Array, Data, Input
+from ..solve import Given, LeaveOneOut, Preconditioning, RidgeProblem, RidgeSolution, solve_ridge
+from .base import all_or_nothing, on_fitted, validated_points
+from .kernel_map import KernelMap, map_options
+from .map_method import MapMethod, functions
+from .read import Read, keep_names, read, resources_of
+from .targets import score_weights
+
+FORMS = ("auto", "primal", "dual", "iterative", "fourier")
+SOLVER = {"dual": "direct"}
 
 
-class KernelRidge(RidgeModel):
+def _of_solution(path: str, doc: str) -> Any:
+    """A fitted attribute that the solution holds."""
+
+    def get(self):
+        value = attrgetter(path)(self.solution_)
+        if value is None:
+            raise AttributeError(f"form {self.form_!r} has no {path}.")
+        return value
+
+    return property(get, doc=doc)
+
+
+class RidgeEstimator(MultiOutputMixin, RegressorMixin, MapMethod):
+    """A ridge problem, and what its solution predicts. Subclasses say which penalties."""
+
+    form: Any
+    tol: float
+    max_iter: int
+    keep_partial: bool
+    fit_intercept: bool
+    memory_limit: Any
+    solution_: RidgeSolution
+    single_target_: bool
+
+    prediction_ = _of_solution("prediction", "The function from points to predictions.")
+    error_norms_ = _of_solution("error_norms", "The certified error of each function.")
+    coef_ = _of_solution("coef", "w on the coordinates; primal form.")
+    residuals_ = _of_solution("residuals", "The largest residuals at some rows; form fourier.")
+    converged_ = _of_solution("steps.converged", "Whether the iterations reached tol.")
+    history_ = _of_solution("steps.history", "One Step per product with the kernel matrix.")
+    preconditioner_rank_ = _of_solution("steps.rank", "The number of landmarks.")
+
+    @property
+    def form_(self) -> str:
+        """The solver that found the function."""
+        name = self.solution_.solver
+        return "dual" if name == "direct" else name
+
+    @property
+    def alphas_(self) -> tuple[float, ...]:
+        """The penalties that were used, one per target."""
+        return tuple(map(float, self.solution_.alphas))
+
+    @property
+    def n_iter_(self) -> int:
+        """Products with the kernel matrix; a direct solve is one step."""
+        steps = self.solution_.steps
+        return 1 if steps is None else steps.n_iter
+
+    @property
+    def dual_coef_(self) -> Array:
+        """a, with f(z) = sum_i a_i k(x_i, z)."""
+        dual = self.solution_.dual
+        if dual is None:
+            raise AttributeError("dual_coef_ would need another pass over the rows.")
+        return dual[:, 0] if self.single_target_ else dual
+
+    # --- fitting ----------------------------------------------------------------------------------
+
+    def problem(self, X: Input, y: Input | None = None, sample_weight: Input | None = None) -> Any:
+        """(the ridge problem of these rows, the solver that `form` asks for, what was read)."""
+        check_one_of("form", self.form, FORMS)
+        given = self.kernel if isinstance(self.kernel, KernelMap) else None
+        if given is not None:
+            given.check_parameters()
+        resources = resources_of(given, self.memory_limit)
+        options, preconditioning = None, Preconditioning()
+        if given is not None and self.form == "iterative":
+            preconditioning = landmarks_of(given)
+        elif given is not None:
+            options = map_options(given, resources)
+        gather = f"form='{self.form}'" if self.form in ("iterative", "fourier") else None
+        found = read(self, X, y, sample_weight, gather=gather, resources=resources)
+        problem = RidgeProblem(
+            found.training,
+            found.T,
+            self._penalty(found),
+            found.weights,
+            bool(self.fit_intercept),
+            found.n_targets,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            map=options,
+            preconditioning=preconditioning,
+            keep_partial=self.keep_partial,
+        )
+        return problem, SOLVER.get(self.form, self.form), found
+
+    def _penalty(self, found: Read) -> Given | LeaveOneOut:
+        """Penalties that are given, or the candidates to choose from."""
+        raise NotImplementedError
+
+    @all_or_nothing
+    def fit(self, X: Input, y: Input | None = None, sample_weight: Input | None = None) -> Self:
+        """Solve for the coefficients.
+
+        For more rows than memory X is a stream of chunks, and y an array or a stream of its own;
+        or X gives pairs (rows, targets), and y is left out. sample_weight is what y can be.
+        """
+        problem, solver, found = self.problem(X, y, sample_weight)
+        solution = solve_ridge(problem, solver, name=f"form={self.form!r}")
+        keep_names(self, found)
+        fit = solution.cached("fit", lambda: None)
+        if fit is not None:
+            self.kernel_map_ = self._new_map()
+            self.kernel_map_.adopt(fit, self)
+        solution.forget()
+        self.solution_, self.single_target_ = solution, found.single
+        self.kernel_ = solution.kernel
+        return self
+
+    # --- prediction -------------------------------------------------------------------------------
+
+    @overload
+    def predict(
+        self, X: Data, return_std: Literal[False] = False, *, diag: ArrayLike | None = None
+    ) -> Array: ...
+
+    @overload
+    def predict(
+        self, X: Data, return_std: Literal[True], *, diag: ArrayLike | None = None
+    ) -> tuple[Array, Array]: ...
+
+    @on_fitted
+    def predict(self, X, return_std=False, *, diag=None):
+        """The function at every row; with return_std also its uncertainty.
+
+        The standard deviation is the posterior one of a Gaussian process with this kernel and
+        noise alpha: rho^2(z) + alpha phi' (Phi'Phi + alpha I)^-1 phi, rho^2 being what the map
+        does not see of z. A precomputed kernel needs `diag`, the k(z, z), for it. In the iterative
+        form it is exact for up to 64 points, by further solves; for more it is a certified upper
+        value, from 2000 of the training rows, and a warning says so. Form "fourier" does the same
+        for points outside of the training rows' box, and for those inside it where there are more
+        than 3000 coordinates.
+        """
+        points = validated_points(self, X, self.kernel_, reset=False)
+        if not return_std:
+            values = self.prediction_(points)
+            return values[:, 0] if self.single_target_ else values
+        values, variance = self.solution_.with_variance(points, diag)
+        values = values[:, 0] if self.single_target_ else values
+        std = namespace(values).sqrt(positive_part(variance))
+        one = self.single_target_ or len(set(self.alphas_)) == 1
+        return values, std[:, 0] if one else std
+
+    @on_fitted
+    def error_bound(self, X: Data, *, diag: ArrayLike | None = None) -> Array:
+        """How far predictions at the rows of X can be from the exact solution's, certified.
+
+        |f(z) - f*(z)| <= sqrt(k(z, z)) |f - f*|, in the norm of the kernel's space: `error_norms_`,
+        rounding included. One number per row, or one per row and target. A precomputed kernel needs
+        `diag`, the k(z, z). f* solves the same problem with the kernel itself: where the kernel is
+        a KernelMap of few landmarks, the bound says what they miss. The primal form and form
+        "fourier" take all errors to have the same sign: their bound is thousands of times the error
+        that is seen.
+        """
+        points = validated_points(self, X, self.kernel_, reset=False)
+        bounds = self.solution_.error_bound(points, diag)
+        return bounds[:, 0] if self.single_target_ else bounds
+
+    @property
+    def function_(self) -> RKHSFunction | list[RKHSFunction]:
+        """The prediction as a sum of kernels; a list for several targets."""
+        check_is_fitted(self)
+        listed = functions(self.prediction_)
+        return [listed] if isinstance(listed, RKHSFunction) and not self.single_target_ else listed
+
+    def score(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """R^2 of the predictions."""
+        weights = score_weights(sample_weight)
+        return r2_score(as_host(y), as_numpy(self.predict(X)), sample_weight=weights)
+
+
+def landmarks_of(given: KernelMap) -> Preconditioning:
+    """The iterations solve with the kernel itself: a KernelMap gives them landmarks alone."""
+    # "auto" leaves the basis to mercer, and "cholesky" are the landmarks themselves.
+    harmless = {
+        "basis": ("cholesky", "auto"),
+        "center": (False,),
+        "append_residual": (False,),
+        "indefinite": ("raise",),
+    }
+    values = given.get_params(deep=False)
+    refused = [f"{k}={values[k]!r}" for k, fine in harmless.items() if values[k] not in fine]
+    if refused:
+        raise ValueError(
+            f"form='iterative' solves with the kernel itself, and KernelMap({', '.join(refused)}) "
+            "would have no effect. Use form='primal', or leave the option out: the iterations take "
+            "max_rank, tol, pivots, memory_limit, n_jobs, random_state and verbose from a "
+            "KernelMap, for the landmarks that precondition them."
+        )
+    return Preconditioning(given.max_rank, given.tol, given.pivots)
+
+
+class KernelRidge(RidgeEstimator):
     """Fit a regression function that is linear in the feature space of a kernel.
 
     Minimises ``sum_i (t_i - w . phi(x_i))^2 + alpha |w|^2``: [KERNELS] (2)-(8). Equal to
-    scikit-learn's KernelRidge for the same kernel; uncentred and without intercept, unless `kernel`
-    is a centred map.
+    scikit-learn's KernelRidge for the same kernel: uncentred and without intercept, unless
+    `fit_intercept` asks for one or `kernel` is a centred map.
 
     Parameters
     ----------
@@ -31,24 +233,27 @@ class KernelRidge(RidgeModel):
         Strength of the penalty: the variance of the noise, to a Gaussian process.
     kernel : Kernel, str, callable or KernelMap, default="rbf"
     form : {"auto", "primal", "dual", "iterative", "fourier"}, default="auto"
-        "primal" solves for w on the coordinates of the map (r x r, [KERNELS] (3)), "dual" for one
-        coefficient per sample (n x n, [KERNELS] (7)), without a map, and "iterative" for the same
-        coefficients without storing the kernel matrix: conjugate gradients with a certified bound
-        of their error. All give the same function. "auto" is "dual" where the kernel matrix fits
-        the memory and a sample of it has full rank, or alpha is very small (there the dual form is
-        more accurate), "iterative" where a sample has full rank and the matrix does not fit; else
-        "primal". From 4000 rows on it solves the dual form by iterations to eight digits, if the
-        first of them show that this is faster than a factorisation. "fourier" finds the dual
-        coefficients by nonuniform Fourier transforms: for stationary kernels of one to three
-        columns, and very many rows. "auto" takes it where finufft is installed, it is clearly the
-        cheapest, and the residuals of 64 rows, computed with the kernel itself, show that it is as
-        accurate (eight digits of y; `tol` where "iterative" would be taken). Rows of a Dask
-        collection or a stream are solved for in the primal form; where "iterative" or "fourier" is
-        asked for they are gathered (all rows, not the kernel matrix), and for "iterative" the
-        workers of the Dask cluster compute the products.
-        A KernelMap given as `kernel` is "primal", unless form is "iterative": then its max_rank,
-        tol and pivots choose the landmarks that precondition the iterations, and options that would
-        change the function are refused.
+        Which solver finds the function; all find the same one.
+
+        =========== ==================================================================== =========
+        form        solves for                                                           needs
+        =========== ==================================================================== =========
+        "dual"      one coefficient per row, by a factor of the kernel matrix            n x n
+        "primal"    one coefficient per coordinate of the map ([KERNELS] (3))            n x rank
+        "iterative" one coefficient per row, by products with the kernel matrix          n x 100s
+        "fourier"   one coefficient per row, by transforms: stationary, 1 to 3 columns   n
+        =========== ==================================================================== =========
+
+        "auto" takes the cheapest by its predicted cost; ``mercer.plan(model, X, y)`` prints the
+        table by which it decides, with the reasons of those that refuse. Iterations and transforms
+        that stand in for a factorisation aim at eight digits. Rows of a Dask collection or a stream
+        are solved for in the primal form; where "iterative" or "fourier" is asked for they are
+        gathered (all rows, not the kernel matrix), and for "iterative" the workers of the Dask
+        cluster compute the products. A KernelMap given as `kernel` is "primal", unless form is
+        "iterative": then its max_rank, tol and pivots choose the landmarks that precondition the
+        iterations, and options that would change the function are refused.
+    fit_intercept : bool, default=False
+        Whether a constant, without a penalty, is added to the function.
     tol : float, default=1e-4
         Iterative form: end when the certified error of the function is at most tol times the
         function, both in the norm of the kernel's space. Form "fourier": residuals are at most tol
@@ -58,6 +263,9 @@ class KernelRidge(RidgeModel):
     keep_partial : bool, default=False
         Iterative form: on KeyboardInterrupt keep the solution so far, with its bound. Else the
         estimator stays as it was.
+    memory_limit : int, str or None, default=None
+        Bytes, or a text such as "2GB", that the fit may take beside the rows; None: 60 % of the
+        memory that is free. Solvers that need more refuse.
 
     Attributes
     ----------
@@ -69,11 +277,14 @@ class KernelRidge(RidgeModel):
     kernel_ : Kernel
         Bound to the training data.
     form_ : "primal", "dual", "iterative" or "fourier"
+        The solver that found the function.
     residuals_ : array of shape (n_targets,), form "fourier"
         The largest residual y - K a - alpha a at 64 of the rows, computed with the kernel itself
         and divided by the root mean square of y: about the error of predictions.
-    error_norms_ : array of shape (n_targets,), iterative form and form "fourier"
+    error_norms_ : array of shape (n_targets,)
         The certified error of each function: see `error_bound`.
+    solution_ : RidgeSolution
+        Everything that the solver knows of its answer.
     n_iter_, converged_, history_, preconditioner_rank_ : where iterations did
         Products with the kernel matrix, whether `tol` was reached, a list of
         :class:`mercer.solve.Step`, and the number of landmarks.
@@ -96,61 +307,34 @@ class KernelRidge(RidgeModel):
     (array([1., 0.]), array([0.05, 1.  ]))
     """
 
-    _alpha_is_given = True
-
     def __init__(
         self,
         alpha: ArrayLike = 1.0,
         kernel: KernelLike | KernelMap = "rbf",
         *,
         form: Literal["auto", "primal", "dual", "iterative", "fourier"] = "auto",
+        fit_intercept: bool = False,
         tol: float = 1e-4,
         max_iter: int = 500,
         keep_partial: bool = False,
+        memory_limit: int | str | None = None,
     ) -> None:
         self.alpha = alpha
         self.kernel = kernel
         self.form = form
+        self.fit_intercept = fit_intercept
         self.tol = tol
         self.max_iter = max_iter
         self.keep_partial = keep_partial
+        self.memory_limit = memory_limit
 
-    @all_or_nothing
-    def fit(self, X: Input, y: Input | None = None, sample_weight: Input | None = None) -> Self:
-        """Solve for the coefficients.
-
-        For more rows than memory X is a stream of chunks, and y an array or a stream of its own;
-        or X gives pairs (rows, targets), and y is left out. sample_weight is what y can be.
-        """
-        X, y = split_pairs(X, y)
-        X, workers = gathered_rows(self, held_if_few(X))
-        name = type(self).__name__
-        T, weights, columns, self.single_target_ = read_targets(X, y, sample_weight, name)
-        self._check_alpha(columns)
-        return self._fit(X, T, weights, workers)
-
-    def _alphas_of_matrix(self, K, T, weights):
-        return self._check_alpha(T.shape[1])
-
-    def _alphas_of_coordinates(self, Phi, T, weights, sums):
-        return self._check_alpha(sums.cross.shape[1])
-
-    def _alphas_of_sample(self, kernel, points, T, weights):
-        return self._check_alpha(T.shape[1])
-
-    def _alphas_of_equations(self, equations):
-        return self._check_alpha(equations.n_targets)
-
-    def _smallest_alpha(self):
-        return float(np.min(as_host(self.alpha)))
-
-    def _check_alpha(self, n_targets):
+    def _penalty(self, found: Read) -> Given:
         with pts.naming("alpha"):
             alphas = np.asarray(as_host(self.alpha), dtype=float)
         proper = np.all((alphas >= 0) & (alphas < np.inf))
-        if alphas.shape not in ((), (1,), (n_targets,)) or not proper:
+        if alphas.shape not in ((), (1,), (found.n_targets,)) or not proper:
             raise ValueError(
-                f"alpha must be one non-negative number, or one for each of the {n_targets} "
+                f"alpha must be one non-negative number, or one for each of the {found.n_targets} "
                 f"targets, got {self.alpha!r}."
             )
-        return np.broadcast_to(alphas, (n_targets,))
+        return Given(np.broadcast_to(alphas, (found.n_targets,)))

@@ -14,16 +14,19 @@ from dataclasses import fields, is_dataclass
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..estimators.fourier_expansion import FourierExpansion
 from ..estimators.preimage import Ridge
 from ..expansion import Expansion, RKHSFunction
 from ..feature_map import FeatureMap, LinearOnMap
 from ..kernels import Kernel
 from ..kernels.adapters import GramColumns
-from ..learn.landmark_model import LandmarkModel
 from ..learn.learned import LearnedKernel, Round
-from ..solve import Step
-from ..solve.direct import Shifted
+from ..solve import Choice, LandmarkSolution, Step, Steps
+from ..solve.direct import DirectSolution
+from ..solve.fourier import FourierSolution
+from ..solve.fourier_expansion import FourierExpansion
+from ..solve.fourier_map import FourierMapSolution
+from ..solve.iterative import IterativeSolution
+from ..solve.primal import PrimalSolution
 from ..space.certificate import Radii
 from ..space.corrected import Corrected
 from ..space.fourier import Fourier
@@ -33,24 +36,30 @@ from ..space.sparse_features import SparseFeatures
 
 # What estimators of this library hold, besides kernels, arrays and other estimators.
 PARTS = (
+    Choice,
     Corrected,
+    DirectSolution,
     Expansion,
     FeatureMap,
     Fourier,
     FourierExpansion,
+    FourierMapSolution,
+    FourierSolution,
     GramColumns,
-    LandmarkModel,
+    IterativeSolution,
+    LandmarkSolution,
     Landmarks,
     LearnedKernel,
     LinearOnMap,
     OwnFeatures,
+    PrimalSolution,
     Radii,
     Ridge,
     RKHSFunction,
     Round,
-    Shifted,
     SparseFeatures,
     Step,
+    Steps,
 )
 
 # Public names that classes had in earlier versions: {"mercer.OldName": "mercer.NewName"}.

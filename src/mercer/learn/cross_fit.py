@@ -10,11 +10,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..engine import tiles
 from ..engine.arrays import as_numpy
 from ..kernels import Kernel
 from ..kernels.points import take
-from .exact import best_penalty, solved_directly
+from ..solve import solve_ridge
 from .families import FIRST_FAMILY
 from .learn_kernel import learn_from
 from .observations import Observations, by_value
@@ -116,12 +115,8 @@ class CrossFit:
             verbose=False,
         )
         bound = learned.kernel.bind(known.X)
-        K = tiles.evaluate(bound, known.X)
-        alpha, _ = best_penalty(K, known, learned.alpha)
-        while (solved := solved_directly(K + 0, known, alpha, np.arange(0))) is None:
-            alpha *= 10  # singular to rounding: the next penalty that is not
-        a, intercept, _, _ = solved
-        return as_numpy(tiles.evaluate(bound, asked, known.X) @ a + intercept)
+        solution = solve_ridge(known.problem(bound, learned.alpha), "direct")
+        return as_numpy(solution.prediction(asked))
 
 
 @dataclass(frozen=True)

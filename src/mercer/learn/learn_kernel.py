@@ -16,20 +16,19 @@ from ..engine.arrays import (
     row_norms,
     solve_triangular,
 )
+from ..engine.line_search import line_search
 from ..engine.threads import blas_threads_for
-from ..kernels import Kernel, Linear, Projected
+from ..kernels import Kernel, Linear, Precomputed, Projected
 from ..kernels.points import as_vectors, column_names, take
-from ..solve.ridge_path import RidgePath
+from ..solve import RidgePath, choose_on_rows, jittered_factor
 from .arguments import check_lengths, check_options, first_kernel
-from .exact import CHOICE_ROWS, best_penalty
 from .families import FAMILIES, length_of, of_length, same_family
 from .gradients import average_outer_product, has_gradient
-from .landmarks import MISSED, factor
 from .learned import LearnedKernel, Round
 from .many_targets import in_few_columns
 from .metric import applied, column_scales, congruent, damped, with_unit_median
 from .observations import Observations
-from .search import bracketed, scaled, tunable
+from .search import scaled, tunable
 from .targets import Targets, as_generator, check_weights, host
 
 # Rows and landmarks of each stage of the search. The next stage is entered while it gains; it has
@@ -54,6 +53,11 @@ PATIENCE = 2
 # A family that loses by so many standard errors of the differences, row by row, on the first rows
 # is not tried on more of them.
 FIRST_ROWS, CLEARLY = 700, 3.0
+# Landmarks are as good as all rows where what they miss, trace(K - F F') / (n alpha), is at most
+# this: the mean leverage of a row in exact ridge is then larger by no more.
+MISSED = 0.3
+# Rows whose exact errors decide between families.
+CHOICE_ROWS = 4000
 # Below this penalty, relative to k(x, x), rounding shows in the last fit: a shorter length with a
 # larger penalty is taken where the squared error grows by no more than this share.
 SMALL_ALPHA, EQUAL = 1e-6, 0.005
@@ -215,14 +219,15 @@ class _Stage:
         K = tiles.evaluate(trial.kernel, Z, S)
         if trial.linear:
             K = K + trial.linear * (self.X @ take(self.X, self.landmarks).T)
-        C = factor(take(K, self.landmarks))
+        C = jittered_factor(take(K, self.landmarks))
         rows, xp = self.rows, namespace(K)
         F = solve_triangular(C, K.T).T
         left = trial.kernel.diagonal(Z) - row_norms(F, xp)
         if trial.linear:
             left = left + trial.linear * row_norms(self.X, xp)
         missed = max(float(xp.mean(left if rows.weights is None else left * rows.weights)), 0.0)
-        return RidgePath(F, rows.T, rows.weights, rows.share, rows.spread), C, Z, S, missed
+        known = {"share": rows.share, "spread": rows.spread}
+        return RidgePath.of_coordinates(F, rows.T, rows.weights, **known), C, Z, S, missed
 
     def judged(self, trial):
         ridge = self.ridge(trial)
@@ -271,7 +276,8 @@ class _Stage:
             if trial.linear:
                 X = take(self.X, some)
                 K = K + trial.linear * (X @ X.T)
-            self.known[trial, n] = best_penalty(K, self.rows.some(some), trial.alpha)[1]
+            problem = self.rows.some(some).problem(Precomputed(), trial.alpha, points=K)
+            self.known[trial, n] = choose_on_rows(problem).losses
         return self.known[trial, n]
 
     def gains(self, trial, before, size):
@@ -411,7 +417,7 @@ class _Search:
                 seen[x] = stage.judged(change(trial, x))
             return seen[x].error
 
-        bracketed(error, step)
+        line_search(error, step)
         return min(seen.values(), key=lambda t: t.error)
 
     def _rounds(self, stage, best, n_rounds, rows, landmarks, bar):

@@ -15,6 +15,8 @@ import numpy as np
 
 from ..engine.arrays import as_numpy, on_device_of
 from ..kernels.points import take
+from ..rows.training import Training
+from ..solve import Given, LeaveOneOut, RidgeProblem
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,19 @@ class Observations:
             np.empty(0, dtype=int),
             None,
         )
+
+    def problem(
+        self, kernel: Any, alpha: float, *, choose: bool = True, points: Any = None, **options: Any
+    ) -> RidgeProblem:
+        """Ridge with an intercept; the penalty is searched for from alpha on, or given.
+
+        points : of the kernel, where they are not the rows themselves
+        """
+        rule: Given | LeaveOneOut = Given(np.full(self.T.shape[1], alpha))
+        if choose:
+            rule = LeaveOneOut(near=alpha, share=self.share, spread=self.spread)
+        training = Training.of(kernel, self.X if points is None else points)
+        return RidgeProblem(training, self.T, rule, self.weights, intercept=True, **options)
 
     def given_rows(self, distinct: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Given rows that some distinct rows hold: (which, their place there, their weights)."""

@@ -9,8 +9,7 @@ import numpy as np
 from ..engine import tiles
 from ..engine.arrays import solve_triangular
 from ..kernels import Matern
-from ..solve.ridge_path import RidgePath
-from .landmarks import coordinates
+from ..solve import RidgePath, jittered_factor
 from .metric import column_scales, with_unit_median
 
 # Rows of the regression, and landmarks among them.
@@ -33,8 +32,9 @@ def unexplained_within(X: np.ndarray, T: np.ndarray, group: np.ndarray, seed: in
     best = None
     for length in LENGTHS:
         kernel = Matern(2.5, length)
-        F, C = coordinates(kernel, X[some], S)
-        path = RidgePath(_centred(F, own), _centred(T[some], own))
+        C = jittered_factor(tiles.evaluate(kernel, S))
+        F = solve_triangular(C, tiles.evaluate(kernel, X[some], S).T).T
+        path = RidgePath.of_coordinates(_centred(F, own), _centred(T[some], own))
         alpha, error = path.best(ALPHAS)
         if best is None or error < best[0]:
             best = (error, kernel, solve_triangular(C, path.coefficients(alpha)[0], transpose=True))

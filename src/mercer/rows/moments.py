@@ -72,7 +72,7 @@ class Spread:
     sum (phi - m) t' = cross + d target': nobody needs to know the mean before the pass.
     """
 
-    n: int
+    n: float
     mean: Any
     scatter: Any
     largest: float  # |phi|^2
@@ -85,25 +85,34 @@ class Spread:
         return self
 
     @classmethod
-    def of(cls, Phi, T=None, rho2=None):
+    def of(cls, Phi, T=None, weights=None, rho2=None):
+        """With weights n is their sum, and every other sum is weighted."""
         xp = namespace(Phi)
-        mean = xp.mean(Phi, axis=0)
+        n, target = Phi.shape[0], None if T is None else xp.sum(T, axis=0)
+        mean = xp.mean(Phi, axis=0) if weights is None else None
+        if weights is not None:
+            n, target = float(xp.sum(weights)), None if T is None else weights @ T
+            mean = weights @ Phi / (n if n > 0 else 1.0)
         centred = Phi - mean[None, :]
+        if weights is not None:
+            root = xp.sqrt(weights)[:, None]
+            centred, T = centred * root, None if T is None else T * root
         return cls(
-            Phi.shape[0],
+            n,
             mean,
             gram(centred),
             float(xp.max(row_norms(Phi, xp))),
             None if T is None else transposed_product(centred, T),
-            None if T is None else xp.sum(T, axis=0),
+            target,
             0.0 if rho2 is None else float(xp.sum(positive_part(rho2))),
         )
 
     def __add__(self, other):
         n, apart = self.n + other.n, other.mean - self.mean
-        mean = self.mean + apart * (other.n / n)
+        share = other.n / n if n > 0 else 0.0
+        mean = self.mean + apart * share
         a, b = self.cross_about(mean), other.cross_about(mean)
-        both = apart[:, None] * apart[None, :] * (self.n * other.n / n)
+        both = apart[:, None] * apart[None, :] * (self.n * share)
         return Spread(
             n,
             mean,

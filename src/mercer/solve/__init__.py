@@ -1,7 +1,35 @@
-"""(K + alpha I) a = t: directly, and beyond memory by iterations with a certificate."""
+"""Ridge regression: one problem, one solution, and solvers behind one small interface."""
 
-from .iterative import IterativeSolution, solve_iteratively
+from .auto import SOLVERS, solve_ridge
+from .conjugate_gradients import Certified, solve_iteratively
+from .direct import choose_on_rows
+from .discriminant import Fisher
+from .landmarks import Landmarks, LandmarkSolution, jittered_factor
+from .problem import Choice, Given, LeaveOneOut, Preconditioning, RidgeProblem
 from .refinement import Step
+from .ridge_path import RidgePath
+from .solution import LeftOut, RidgeSolution, Steps
 from .workers import Workers
 
-__all__ = ["IterativeSolution", "Step", "Workers", "solve_iteratively"]
+__all__ = [
+    "SOLVERS",
+    "Certified",
+    "Choice",
+    "Fisher",
+    "Given",
+    "LandmarkSolution",
+    "Landmarks",
+    "LeaveOneOut",
+    "LeftOut",
+    "Preconditioning",
+    "RidgePath",
+    "RidgeProblem",
+    "RidgeSolution",
+    "Step",
+    "Steps",
+    "Workers",
+    "choose_on_rows",
+    "jittered_factor",
+    "solve_iteratively",
+    "solve_ridge",
+]

@@ -1,268 +1,468 @@
-"""Exact ridge beyond memory: preconditioned conjugate gradients that know their own error.
+"""Iterative: the dual coefficients without the kernel matrix, to a certified accuracy."""
 
-Solves (K + alpha W^-1) a = t, W the sample weights, without storing K. In scaled unknowns
-b = W^-1/2 a the matrix is A = W^1/2 K W^1/2 + alpha I. The preconditioner gives a bound of the
-error of f = sum_i a_i k(x_i, .) in every step, and one with an exact residual certifies it:
-|f(z) - f*(z)| <= sqrt(k(z, z)) * error_norm, for every z (MATH.md section 8).
-"""
-
+import math
 import warnings
-from collections.abc import Callable
-from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
 from sklearn.exceptions import ConvergenceWarning
 
-from ..engine.arrays import as_host, evenly
-from ..engine.checks import is_integer
-from ..engine.memory import MemoryLimitError, budget, coordinates, readable
-from ..engine.products import Product
-from ..kernels.calls import remembering
+from ..engine import tiles
+from ..engine.arrays import (
+    as_numpy,
+    cholesky,
+    evenly,
+    is_array,
+    is_numpy,
+    namespace,
+    on_device_of,
+    put,
+    row_norms,
+    solve_triangular,
+)
+from ..engine.memory import MemoryLimitError, coordinates, matrix
+from ..engine.products import Product, exact_product
+from ..expansion import Expansion
 from ..kernels.points import take
-from ..space.cholesky import Fit
-from ..space.indefinite import check_symmetric, value_eps
-from .preconditioner import Work
-from .refinement import Refinement, Step
-from .system import EPS, VECTORS, System, in_double, vectors_of
-from .workers import Workers
+from ..space import factorize
+from .conjugate_gradients import solve_iteratively
+from .direct import Direct, choose_on_rows, without_mean
+from .preconditioner import chosen_rank
+from .problem import Choice, Given, LeaveOneOut, RidgeProblem
+from .ridge_path import RidgePath
+from .solution import (
+    Border,
+    LeftOut,
+    RidgeSolution,
+    Steps,
+    as_fitted,
+    left_out_of,
+    own_similarities,
+    per_target,
+)
+from .solver import OPERATION, VALUE, CannotSolve, Cost, Solver
+from .system import VECTORS, double_like, in_double
 
-# Points on which a user's function is tested for symmetry.
-SAMPLE = 64
+# Seconds of one core for one number of a stored kernel matrix in a product with a vector.
+STORED = 3e-10
+# Products after which it is clear whether iterations are faster than a factorisation, and most of
+# those that can be.
+JUDGED_AFTER, QUICK_PRODUCTS = 10, 60
+# Landmarks that choose a penalty, and how much of the kernel they may miss: trace(K - F F') / (n
+# alpha) is by how much the mean leverage of a row is larger in exact ridge.
+LANDMARKS, MISSED = 400, 0.3
+# Points whose standard deviation is worth a solve of its own, and training rows that certify an
+# upper value for all others.
+FEW, WITNESSES = 64, 2000
+# Rows whose leave-one-out error is computed, and the neighbours that it is computed from.
+NEIGHBOURS = 400
+# Kernel values held at once while neighbours are looked for.
+HELD_VALUES = 1 << 24
 
 
-@dataclass
-class IterativeSolution:
-    """Coefficients with a certified bound of their error.
+class Iterative(Solver):
+    """By conjugate gradients with landmarks as preconditioner (MATH.md section 8).
 
-    Attributes
-    ----------
-    coef : array of shape (n_samples, n_targets)
-        a, in double precision: f(z) = sum_i a_i k(x_i, z).
-    error_norms : ndarray of shape (n_targets,)
-        |f(z) - f*(z)| <= sqrt(k(z, z)) * error_norm for every z, where f* is the exact solution.
-    norms : ndarray of shape (n_targets,)
-        |f| in the same norm; ``tol`` is relative to it.
-    n_iter : int
-        Products with the kernel matrix.
-    converged : bool
-        Whether every error_norm is at most tol times its norm.
-    history : list of Step
-    rank : int
-        Of the preconditioner.
-    way : str
-        How exact products were computed: "stored", "tiles", "fused" or "workers".
+    quick : whether it competes with a factorisation; it then aims at as many digits, and gives up
+        where that takes too many products
     """
 
-    coef: Any
-    error_norms: np.ndarray
-    norms: np.ndarray
-    n_iter: int
-    converged: bool
-    history: list[Step] = field(repr=False)
-    rank: int
-    way: str
+    name = "iterative"
 
+    def __init__(self, quick: bool = False):
+        self.quick = quick
 
-def solve_iteratively(
-    kernel,
-    points,
-    T,
-    alphas,
-    weights=None,
-    *,
-    tol: float = 1e-4,
-    rank: int | None = None,
-    landmark_tol: float | None = None,
-    pivots: str = "random",
-    max_iter: int = 500,
-    memory_limit=None,
-    n_jobs: int | None = None,
-    random_state=None,
-    verbose: bool = False,
-    keep_partial: bool = False,
-    callback: Callable[[Step], Any] | None = None,
-    workers: Workers | None = None,
-    center: bool = False,
-    landmarks: Fit | None = None,
-    product: Product | None = None,
-) -> IterativeSolution:
-    """Solve kernel ridge regression to a certified accuracy without storing the kernel matrix.
+    def refusal(self, problem: RidgeProblem, asked: bool = True) -> str | None:
+        training, smallest = problem.training, problem.alpha.smallest
+        if not training.is_held:
+            return "it needs all rows in memory, and these come in pieces: gather them"
+        if problem.map is not None:
+            return "a KernelMap asks for its coordinates: pass its kernel"
+        if not smallest > 0:
+            return (
+                f"it needs alpha > 0, got {smallest:g}: without a penalty neither the equations "
+                "nor their certificate hold in floating point. Use form='dual'"
+            )
+        if asked:
+            return None
+        if not problem.kernel.is_proven:
+            return "nobody has proven that this is a kernel: the map tests it"
+        if self._replaces_a_factor(problem) and not _in_double(problem):
+            return "rows are on a device, or not in double precision: a factorisation is faster"
+        if problem.would_sample:
+            return "it would choose alpha on a sample, and the errors of all rows fit the memory"
+        predicted = self.cost(problem).seconds
+        if predicted > problem.patience:
+            return f"it would take about {predicted:.2g} s of one core"
+        return None
 
-    Parameters
-    ----------
-    kernel : Kernel
-        Bound to its data.
-    points : the kernel's points (kernel.points(X)), n of them
-    T : array of shape (n, n_targets)
-    alphas : array of shape (n_targets,)
-        Positive penalties, one per target.
-    weights : array of shape (n,) or None
-        Sample weights; rows of weight zero get coefficients of zero.
-    tol : float, default=1e-4
-        Stop when the certified error of every function is at most tol times its own norm.
-    rank : int or None
-        Landmarks of the preconditioner, at most; None: from the number of points and the memory.
-    landmark_tol : float or None
-        Fewer landmarks will do where they leave at most this share of every k(x, x); None: where
-        they leave little beside alpha.
-    pivots : "random", "greedy" or "uniform"
-        How they are chosen.
-    max_iter : int, default=500
-        Largest number of products with the kernel matrix.
-    memory_limit, n_jobs, random_state, verbose : as in KernelMap
-    keep_partial : bool, default=False
-        On KeyboardInterrupt return the solution so far, certified, instead of raising.
-    callback : callable or None
-        Called with every Step; a true result ends the iterations.
-    workers : Workers or None
-        Of a Dask cluster, to compute the products and hold the preconditioner: they are given all
-        points once, and one vector per target with every product.
-    center : bool, default=False
-        Centre the kernel in feature space and the targets: (J K J + alpha I) a = J t with
-        J = I - 11'/n. Coefficients then sum to zero, and the bound is for
-        sqrt(k(z, z)) of the centred kernel. Not with weights.
-    landmarks : Fit or None
-        Of the preconditioner, where they have been chosen before (`mercer.space.factorize`).
-    product : Product or None
-        Exact products with the kernel matrix, where the caller has them.
+    def cost(self, problem: RidgeProblem) -> Cost:
+        training, t = problem.training, problem.n_targets + problem.intercept
+        n, limit = training.n or 0, training.resources.limit(training.points)
+        p = problem.preconditioning.rank or chosen_rank(n, limit, training.points)
+        setup = n * p * VALUE + 3 * n * p**2 * OPERATION
+        held = matrix(n, 0.5) + coordinates(n, p, 2) <= limit
+        product = t * n * (n * STORED if held else n / 2 * VALUE / t + n * STORED)
+        product += 4 * t * n * p * OPERATION
+        needed = coordinates(n, 2 * p + VECTORS * t) + (int(matrix(n, 0.5)) if held else 0)
+        values = n**2 / 2 * VALUE
+        return Cost(values + setup + self._products(problem, p) * product, needed)
 
-    Returns
-    -------
-    IterativeSolution
-        Not converged: with a ConvergenceWarning that says how far it is, and what helps.
+    def _products(self, problem, p):
+        """Predicted from the spectrum of a sample: what p landmarks leave, beside alpha."""
+        n = problem.training.n or 1
+        if problem.training.is_gram or not problem.kernel.is_proven:
+            return QUICK_PRODUCTS
+        values = problem.spectrum
+        place = min(len(values) - 1, int(p * len(values) / n))
+        condition = 1 + values[place] / max(problem.alpha.smallest, 1e-300)
+        return 2 + 0.5 * math.sqrt(condition) * math.log(2 / self._tol(problem))
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer import Matern
-    >>> from mercer.solve import solve_iteratively
-    >>> X = np.random.default_rng(0).normal(size=(500, 2))
-    >>> solution = solve_iteratively(Matern(1.5), X, np.sin(X[:, :1]), [0.1])
-    >>> exact = np.linalg.solve(Matern(1.5)(X) + 0.1 * np.eye(500), np.sin(X[:, :1]))
-    >>> Z = np.linspace(-3, 3, 20)[:, None] * [1.0, -1.0]
-    >>> error = np.abs(Matern(1.5)(Z, X) @ (solution.coef - exact)).max()
-    >>> bool(error <= solution.error_norms[0]), solution.converged
-    (True, True)
-    """
-    alphas = _checked_alphas(alphas, T.shape[1])
-    _check_numbers(tol, max_iter, rank)
-    n, rows = points.shape[0], None
-    if center and weights is not None:
-        raise ValueError("center=True does not take weights: use center=False.")
-    if weights is not None:
-        weights = np.asarray(as_host(weights), dtype=np.float64)
-        if not np.all(weights > 0):
-            rows = np.flatnonzero(weights > 0)
-            points, T, weights = _subset(kernel, points, rows), T[rows, :], weights[rows]
-    _check_symmetry(kernel, points)
-    X = in_double(kernel, points)
-    limit = budget(memory_limit, X)
-    _check_memory(X, T.shape[1], limit)
-    work = Work(limit, rank, landmark_tol, pivots, n_jobs, random_state, verbose, workers)
-    # Products need the pairs that landmarks were chosen from. A memory does not travel to workers.
-    with remembering(kernel) if workers is None else nullcontext():
-        system = System(
-            kernel,
-            X,
-            points,
-            T,
+    def _replaces_a_factor(self, problem):
+        return self.quick and Direct().too_large(problem) is None
+
+    def _tol(self, problem):
+        exact = self._replaces_a_factor(problem)
+        return min(problem.tol, problem.digits) if exact else problem.tol
+
+    def solve(self, problem: RidgeProblem) -> "IterativeSolution":
+        training, resources = problem.training, problem.training.resources
+        kernel, points = training.kernel, training.points
+        limit = resources.limit(points)
+        choice, known = self._choice(problem, limit)
+        alphas = (
+            np.full(problem.n_targets, choice.alpha)
+            if choice is not None
+            else np.asarray(problem.alpha.values, dtype=float)  # type: ignore[union-attr]
+        )
+        T = problem.T
+        border = Border(T, alphas) if problem.intercept else None
+        quick = self._replaces_a_factor(problem)
+        options: dict[str, Any] = {
+            "tol": self._tol(problem),
+            "max_iter": min(problem.max_iter, QUICK_PRODUCTS) if quick else problem.max_iter,
+            "rank": problem.preconditioning.rank,
+            "landmark_tol": problem.preconditioning.tol,
+            "pivots": problem.preconditioning.pivots,
+            "memory_limit": resources.memory_limit,
+            "n_jobs": resources.n_jobs,
+            "random_state": resources.seed,
+        }
+        with warnings.catch_warnings():
+            if quick or border:
+                warnings.simplefilter("ignore", ConvergenceWarning)
+            try:
+                found = solve_iteratively(
+                    kernel,
+                    points,
+                    border.T if border else T,
+                    border.alphas if border else alphas,
+                    problem.weights,
+                    **options,
+                    verbose=resources.verbose,
+                    keep_partial=problem.keep_partial,
+                    callback=_hopeless(options["tol"]) if quick else problem.callback,
+                    workers=training.workers,
+                    landmarks=None if known is None else known.landmarks,
+                    product=None if known is None else known.product,
+                )
+            except MemoryLimitError as error:
+                raise (CannotSolve(str(error)) if quick else error) from None
+        if quick and not found.converged:
+            raise CannotSolve("the first products show that a factorisation is faster")
+        solution = self._solution(problem, found, alphas, border, choice, options)
+        if known is not None:
+            solution.cached("explained", lambda: known)
+        return solution
+
+    def _solution(self, problem, found, alphas, border, choice, options):
+        kernel, points, kept = problem.kernel, problem.training.points, problem.kept
+        coef, norms, of_intercept, u = found.coef, found.error_norms, None, None
+        b = namespace(coef).zeros_like(coef[0, :])
+        if border is not None:
+            coef, b, u, totals = border.split(found.coef)
+            of_ones = found.error_norms[border.t :]
+            if np.any(totals <= of_ones**2):  # not even the sign of 1'u is certain
+                raise CannotSolve(
+                    f"the iterations found no solution with {found.n_iter} products: a larger "
+                    "memory_limit gives a better preconditioner"
+                )
+            norms, of_intercept = border.errors(norms, found.norms, b, totals)
+            if not found.converged and not self._replaces_a_factor(problem):
+                warnings.warn(
+                    f"the iterations ended after {found.n_iter} products with the kernel matrix, "
+                    f"at a certified error of {float(np.max(norms)):.2g} sqrt(k(z, z)). A larger "
+                    "memory_limit gives a better preconditioner, and a direct solution needs none.",
+                    ConvergenceWarning,
+                    stacklevel=6,
+                )
+        weights = None
+        if problem.weights is not None:
+            weights = on_device_of(as_numpy(problem.weights)[kept], coef)
+        S = in_double(kernel, points)
+        S = kernel.landmarks(S) if problem.all_kept else kernel.landmarks(S, kept)
+        W = coef if problem.all_kept else take(coef, kept)
+        return IterativeSolution(
+            Expansion(kernel, S, W, b),
             alphas,
+            self.name,
+            on_device_of(norms, coef),
+            None if of_intercept is None else on_device_of(of_intercept, coef),
+            Steps(found.n_iter, found.converged, found.history, found.rank),
+            choice,
             weights,
-            work,
-            center,
-            landmarks=landmarks,
-            product=product,
+            coef,
+            ones=None if u is None else (u if problem.all_kept else take(u, kept)),
+            again=options,
         )
-        run = Refinement(system, tol, max_iter, verbose, keep_partial, callback)
-        b = run.solve()
-    solution = IterativeSolution(
-        coef=system.coefficients(b, n, rows),
-        error_norms=run.bounds,
-        norms=run.norms,
-        n_iter=run.products,
-        converged=run.reason is None,
-        history=run.history,
-        rank=system.preconditioner.rank,
-        way=system.exact.way,
+
+    def _choice(self, problem, limit) -> tuple[Choice | None, "Explained | None"]:
+        """(how alpha was chosen, landmarks that explain nearly all of the kernel)."""
+        rule = problem.alpha
+        searched = isinstance(rule, LeaveOneOut) and rule.near is not None
+        if self._replaces_a_factor(problem) and problem.intercept:
+            known = Explained.of(problem, limit)
+            if known is not None:
+                if not searched:
+                    return None if isinstance(rule, Given) else choose_on_rows(problem), known
+                choice = known.choice(rule.near)
+                if known.misses(choice.alpha) <= MISSED:
+                    return choice, known
+        if isinstance(rule, Given):
+            return None, None
+        return choose_on_rows(problem), None
+
+
+def _in_double(problem):
+    points = problem.training.points
+    return is_array(points) and is_numpy(points) and points.dtype == np.float64
+
+
+def _hopeless(tol):
+    """A callback that ends iterations which will not be done within QUICK_PRODUCTS."""
+    first: list[float] = []
+
+    def callback(step):
+        now = max(*step.bounds, np.finfo(float).tiny)
+        first.append(now)
+        fallen = math.log(first[0] / now)
+        needed = -math.log(tol) * step.products / max(fallen, 1e-3)
+        return step.products >= JUDGED_AFTER and needed > QUICK_PRODUCTS
+
+    return callback
+
+
+@dataclass(frozen=True, eq=False)
+class IterativeSolution(RidgeSolution):
+    """One coefficient per row, with a certified error.
+
+    ones : u with A u = 1, one column per penalty, where there is an intercept
+    again : options of further solves, which variances take
+    """
+
+    ones: Any = None
+    again: dict[str, Any] | None = None
+
+    def variance(self, points: Any, diag: Any = None) -> Any:
+        """Further solves for few points, a certified upper value for many."""
+        if self.kernel.kind == "gram":
+            raise ValueError(
+                "form='iterative' has no standard deviations for a precomputed kernel: use 'dual'."
+            )
+        Z = as_fitted(self.prediction, points)
+        own = own_similarities(self.kernel, Z, diag, self.prediction.W)
+        few = Z.shape[0] <= FEW
+        if not few:
+            warn_of_upper_values(Z.shape[0])
+        of_alpha = self._solved if few else self._bounded
+        return per_target(self.alphas, lambda alpha: of_alpha(Z, own, alpha))
+
+    def _solved(self, Z, own, alpha):
+        """k(z, z) - k_z' (K + alpha N)^-1 k_z, by one more right-hand side per point."""
+        S = self.prediction.S
+        K_Z = tiles.multiply(self.kernel, S, Z, on_device_of(np.eye(Z.shape[0]), double_like(S)))
+        options = {**(self.again or {}), "max_iter": 500}
+        alphas = np.full(Z.shape[0], alpha)
+        found = solve_iteratively(self.kernel, S, K_Z, alphas, self.weights, **options)
+        xp = namespace(K_Z)
+        left = own - xp.sum(K_Z * found.coef, axis=0)
+        if self.ones is None:
+            return left
+        u = self.ones[:, int(np.flatnonzero(np.unique(self.alphas) == alpha)[0])]
+        return left + (1 - u @ K_Z) ** 2 / xp.sum(u)
+
+    def _bounded(self, Z, own, alpha):
+        return upper_variance(
+            self.kernel, self.prediction.S, Z, own, alpha, self.weights, self.ones is not None
+        )
+
+    def left_out(self, rows: np.ndarray | None = None, share: Any = None) -> LeftOut:
+        """From landmarks where they explain nearly all, else from the nearest rows of each."""
+        W = as_numpy(self.prediction.W)
+        some = np.arange(len(W)) if rows is None else np.asarray(rows)
+        noise = np.ones(len(W)) if self.weights is None else 1 / as_numpy(self.weights)
+        alpha, known = float(self.alphas[0]), self.cached("explained", lambda: None)
+        residuals = alpha * noise[some, None] * W[some]
+        if known is not None:
+            return left_out_of(residuals, known.unexplained(alpha)[some], share)
+        inverse = lower_inverse_diagonal(self.kernel, self.prediction.S, alpha * noise, some)
+        if self.ones is not None:
+            u = as_numpy(self.ones)[:, 0]
+            inverse = without_mean(inverse, u[some], float(u.sum()))
+        return left_out_of(residuals, alpha * noise[some] * inverse, share)
+
+
+def warn_of_upper_values(n: int) -> None:
+    warnings.warn(
+        f"the standard deviations of {n} points are certified upper values, from some of the "
+        f"training rows; for exact ones pass at most {FEW} points at a time.",
+        UserWarning,
+        stacklevel=5,
     )
-    if run.reason is not None:
-        warnings.warn(_not_converged(solution, run, tol), ConvergenceWarning, stacklevel=2)
-    return solution
 
 
-def _not_converged(solution, run, tol):
-    wanted = tol * solution.norms
-    ratio = np.full(len(wanted), np.inf)  # of a function that is still zero
-    with np.errstate(over="ignore"):  # of one that is nearly zero
-        np.divide(solution.error_norms, wanted, out=ratio, where=wanted > 0)
-    j = int(np.argmax(ratio))
-    rank, n = solution.rank, solution.coef.shape[0]
-    why, what = {
-        "max_iter": (
-            f"max_iter={run.max_iter} products with the kernel matrix were not enough",
-            f"a larger rank of the preconditioner (now {rank} of {n} points; "
-            "kernel=KernelMap(kernel, max_rank=...)), a larger alpha, max_iter or tol",
-        ),
-        "precision": (
-            f"rounding ended the progress after {solution.n_iter} products",
-            "a larger alpha or tol" + (", or float64 data" if run.system.single else ""),
-        ),
-        "interrupted": ("the iterations were interrupted", "letting them end"),
-        "callback": ("the callback ended the iterations", "letting them end"),
-    }[run.reason]
-    return (
-        f"{why}: the certified error of target {j} is {solution.error_norms[j]:.3g}, "
-        f"{ratio[j]:.3g} times what tol={tol:g} asks for (|f| = {solution.norms[j]:.3g}). The "
-        f"bound |f(z) - f*(z)| <= {solution.error_norms[j]:.3g} sqrt(k(z, z)) holds all the same. "
-        f"What helps: {what}."
-    )
+def upper_variance(kernel, S, Z, own, alpha, weights=None, intercept=False):
+    """At least the variance: that given some of the rows, which know less than all of them."""
+    some = evenly(S.shape[0], WITNESSES)
+    witnesses = take(S, some)
+    K = tiles.evaluate(kernel, witnesses)
+    xp = namespace(K)
+    noise = alpha * (np.ones(len(some)) if weights is None else 1 / as_numpy(weights)[some])
+    C = cholesky(K + on_device_of(np.diag(noise), K))
+    half = solve_triangular(C, tiles.evaluate(kernel, Z, witnesses).T)
+    left = own - row_norms(half.T, xp)
+    if not intercept:
+        return left
+    ones = solve_triangular(C, xp.ones_like(K[:, :1]))[:, 0]
+    return left + (1 - ones @ half) ** 2 / xp.sum(ones**2)
 
 
-def _check_symmetry(kernel, points):
-    """A Gram matrix as a whole, a user's function on a sample: iterations would not notice."""
-    if kernel.symmetric:
-        return
-    K = points
-    if kernel.kind != "gram":
-        some = take(points, evenly(points.shape[0], SAMPLE))
-        K = kernel.against(kernel.landmarks(some))(some)
-    check_symmetric(kernel, K, value_eps(K, EPS))
+def lower_inverse_diagonal(kernel: Any, X: Any, noise: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """(A^-1)_jj from the nearest rows: at most the exact value, and close to it.
+
+    1 / (A^-1)_jj is the variance of observation j given all others. Given some of them it is
+    larger: leave-one-out errors come out too large, never too small.
+    """
+    n, found = X.shape[0], np.empty(len(rows))
+    lengths = as_numpy(kernel.diagonal(X)) ** 0.5
+    m, block = min(n, NEIGHBOURS), max(1, HELD_VALUES // n)
+    for start in range(0, len(rows), block):
+        some = rows[start : start + block]
+        near = np.abs(as_numpy(tiles.evaluate(kernel, take(X, some), X)))
+        near /= np.maximum(lengths, np.finfo(float).tiny)
+        near[np.arange(len(some)), some] = np.inf  # the row itself comes first
+        nearest = np.argpartition(-near, m - 1, axis=1)[:, :m] if m < n else None
+        for i, j in enumerate(some):
+            these = np.arange(n) if nearest is None else nearest[i]
+            found[start + i] = _one_inverse(kernel, X, noise, these, j)
+    return found
 
 
-def _subset(kernel, points, rows):
-    if kernel.kind == "gram":
-        return take(points, rows)[:, rows]
-    return take(points, rows)
+def _one_inverse(kernel, X, noise, these, j):
+    # Last in the order, the row's entry of the inverse is that of the factor alone.
+    order = np.concatenate([these[these != j], [j]])
+    K = tiles.evaluate(kernel, take(X, order))
+    diagonal, own = np.arange(len(order)), namespace(K).linalg.diagonal(K)
+    shift = on_device_of(noise[order], K)
+    C = cholesky(put(K, diagonal, diagonal, own + shift))
+    if C is None:  # singular to rounding: what is known without any neighbour
+        return 1 / float(own[-1] + shift[-1])
+    return float(C[-1, -1]) ** -2
 
 
-def _checked_alphas(alphas, n_targets):
-    alphas = as_host(alphas)
-    alphas = np.broadcast_to(np.asarray(alphas, dtype=np.float64), (n_targets,))
-    if not np.all((alphas > 0) & (alphas < np.inf)):
-        raise ValueError(
-            f"the iterative form needs alpha > 0, got {alphas.tolist()}: without a penalty neither "
-            "the equations nor their certificate hold in floating point. Use form='dual'."
+# --- landmarks that explain nearly all of the kernel ----------------------------------------------
+
+
+@dataclass(frozen=True)
+class Explained:
+    """Ridge on few landmarks, where they miss little of the kernel beside the noise.
+
+    Pivoted Cholesky leaves R = K - F F' positive semi-definite. With P = F F' + alpha I and
+    A = K + alpha I, 0 <= P^-1 - A^-1 <= P^-1 R P^-1, so that the leverages h = 1 - alpha (A^-1)_jj
+    are at least those of F, and larger by at most trace(R) / (n alpha) in the mean. Then F chooses
+    the penalty, for all rows and penalties at once; it preconditions the iterations; and it gives
+    the leverages of leave-one-out errors.
+    """
+
+    landmarks: Any
+    path: RidgePath
+    missed: np.ndarray
+    product: Product
+    seed: int
+
+    @classmethod
+    def of(cls, problem: RidgeProblem, limit: int) -> "Explained | None":
+        """None where landmarks miss too much, with weighted rows, or where memory is short."""
+        training, rule = problem.training, problem.alpha
+        alpha = rule.values[0] if isinstance(rule, Given) else rule.near
+        n, points = training.n or 0, training.points
+        room = matrix(n, 0.5) + coordinates(n, LANDMARKS, copies=5)
+        if problem.weights is not None or room > limit or alpha is None or not _in_double(problem):
+            return None
+        rng = training.resources.rng()
+        found = factorize(
+            training.kernel,
+            points,
+            max_rank=LANDMARKS,
+            pivots="random",
+            rng=rng,
+            memory_limit=limit,
+            copies=5,
         )
-    return alphas
+        missed = np.maximum(found.residuals, 0.0)
+        if missed.mean() > MISSED * alpha:
+            return None
+        path = RidgePath.of_coordinates(found.F + 0.0, problem.T)
+        product = exact_product(training.kernel, points, limit, n_jobs=training.resources.n_jobs)
+        return cls(found, path, missed, product, int(rng.integers(2**31)))
 
+    def misses(self, alpha: float) -> float:
+        return float(self.missed.mean()) / alpha
 
-def _check_numbers(tol, max_iter, rank):
-    if not isinstance(tol, (int, float)) or not 0 < tol < 1:
-        raise ValueError(f"tol must be a number between 0 and 1, got {tol!r}.")
-    if not is_integer(max_iter) or max_iter < 2:
-        raise ValueError(f"max_iter must be an integer of at least 2, got {max_iter!r}.")
-    if rank is not None and (not is_integer(rank) or rank < 1):
-        raise ValueError(f"rank must be a positive integer or None, got {rank!r}.")
+    def choice(self, near: float) -> Choice:
+        """The best penalty, within a decade of the one given where it lies there."""
+        grid = near * 10.0 ** np.linspace(-1, 1, 11)
+        best, error = self.path.best(grid)
+        if not grid[0] < best < grid[-1]:
+            best, error = self.path.best()
+        return Choice(best, np.array([best]), np.array([error]), self.path.n)
 
+    def unexplained(self, alpha: float) -> np.ndarray:
+        """1 - leverage of every row in exact ridge with an intercept, from the landmarks' ridge.
 
-def _check_memory(X, m, limit):
-    n = X.shape[0]
-    needed = vectors_of(X, m) + coordinates(n, 2)
-    if needed > limit:
-        raise MemoryLimitError(
-            f"the iterations hold {VECTORS} vectors for each of {m} target(s), {readable(needed)} "
-            f"for {n} points; memory_limit allows {readable(limit)}. Fit fewer targets at a time, "
-            "or raise memory_limit."
-        )
+        What landmarks miss of a row, R_jj, adds to its noise: 1 - h becomes (1 - h) / (1 + c (1 -
+        h) R_jj / alpha). Other rows tell a part of it, so that c is below one; it follows from the
+        mean of 1 - h, which a random vector z of signs gives: z'A^-1 z, by one product with K.
+        """
+        left = self.path.residuals(alpha)[1]
+        ratio, gap = left * self.missed / alpha, self.leverage_gap(alpha)
+
+        def excess(c):
+            return float(np.mean(left - left / (1 + c * ratio))) - gap
+
+        if gap <= 0 or excess(1.0) <= 0:
+            return left / (1 + (gap > 0) * ratio)
+        return left / (1 + brentq(excess, 0.0, 1.0, xtol=1e-3) * ratio)
+
+    def leverage_gap(self, alpha: float) -> float:
+        """How much larger the mean leverage is with all rows than with landmarks, as a rule.
+
+        For one vector z of signs, centred: alpha / n times z'(P^-1 - A^-1) z >= m1^2 / (m1 + m2)
+        with x = P^-1 z, m1 = x'R x and m2 = x'R P^-1 R x, by Cauchy and Schwarz.
+        """
+        path = self.path
+
+        def inverse(v):
+            return (v - path.Q @ ((path.Q.T @ v) / (path.values + alpha)[:, None])) / alpha
+
+        def centred(v):
+            return v - v.mean(axis=0)
+
+        rng = np.random.default_rng(self.seed)
+        z = centred(rng.choice([-1.0, 1.0], size=(path.n, 1)))
+        x = inverse(z)
+        s = centred(self.product(x)) - path.Q @ (path.Q.T @ x)
+        first, second = float((x * s).sum()), float((s * inverse(s)).sum())
+        return alpha / path.n * first**2 / (first + second) if first > 0 else 0.0

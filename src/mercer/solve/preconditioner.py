@@ -103,33 +103,6 @@ class HeldCoordinates:
         return coordinates(self.F.shape[0], self.rank, size=itemsize(self.F))
 
 
-class CentredCoordinates:
-    """J F for J = I - 11'/n, whatever F is: J K J - J F F' J is positive semi-definite too."""
-
-    def __init__(self, F, n, like):
-        self.F, self.n = F, n
-        ones = namespace(like).ones_like(like[:, :1])
-        self.total: Any = F.project(ones) if F.rank else None
-
-    def gram(self):
-        return self.F.gram() - self.total @ self.total.T / self.n
-
-    def project(self, S):
-        return self.F.project(centred(S))
-
-    def lift(self, w):
-        return centred(self.F.lift(w))
-
-    @property
-    def bytes(self):
-        return self.F.bytes
-
-
-def centred(V):
-    """Every column without its mean."""
-    return V - namespace(V).mean(V, axis=0)[None, :]
-
-
 class Preconditioner:
     """P^-1 v and the certificate, for one or several alphas.
 
@@ -143,13 +116,11 @@ class Preconditioner:
         Share of every k(x, x) that landmarks may leave; None: little beside alpha.
     workers : Workers or None
         Where the rows of F are: landmarks then come from a sample of the points.
-    like : array of shape (n, n_targets), for a kernel centred in feature space
-        In the kind of the vectors; None: not centred.
     landmarks : Fit or None
         What `factorize` found for these points before; None: it is asked here.
     """
 
-    def __init__(self, kernel, X, alphas, roots, rank, work, like=None, landmarks=None):
+    def __init__(self, kernel, X, alphas, roots, rank, work, landmarks=None):
         diagonal = as_numpy(kernel.diagonal(X)).astype(np.float64)
         if roots is not None:
             diagonal = diagonal * as_numpy(roots) ** 2
@@ -177,8 +148,6 @@ class Preconditioner:
             if work.workers is None
             else CoordinatesOnWorkers(work.workers, fit.factor, roots)
         )
-        if like is not None:
-            self.F = CentredCoordinates(self.F, X.shape[0], like)
         self.kappa = 1.0 + self._misplaced(fit.factor) / smallest**0.5
         self.targets = [
             (float(alpha), np.flatnonzero(alphas == alpha)) for alpha in np.unique(alphas)

@@ -1,12 +1,28 @@
-"""Ridge with an intercept on coordinates, for every penalty, and the penalty that predicts best."""
+"""RidgePath: ridge for every penalty from one decomposition, judged by leave-one-out.
+
+With rows Q of coordinates in a basis where Q'Q is diagonal, D, the error at a left-out row is
+(t_i - f_i) / (1 - h_i), h_i = sum_j Q_ij^2 / (D_j + alpha). Where the mean of the rows is taken
+off, row i has a part m_i in it, and its leverage is h_i + m_i (MATH.md section 9). Without m_i the
+error of a full-rank kernel tends to zero with alpha, and the smallest alpha always wins.
+"""
 
 from typing import Any
 
 import numpy as np
 
-from ..engine.arrays import eigh, gram, namespace
-from .leave_one_out import LeaveOneOut, best_alpha
+from ..engine.arrays import (
+    as_numpy,
+    eigh,
+    eps_of,
+    gram,
+    namespace,
+    on_device_of,
+    positive_part,
+    transposed_product,
+)
 
+# Values of errors held at once, for one penalty and one target each.
+HELD_VALUES = 1 << 24
 # Where the search for alpha begins: decades, relative to the mean of k(x, x).
 DECADES = np.arange(-6.0, 2.0)
 # Of penalties whose errors differ by less than this factor the largest is taken: where the error
@@ -14,38 +30,142 @@ DECADES = np.arange(-6.0, 2.0)
 EQUALLY_GOOD = 1 + 1e-6
 
 
-class RidgePath(LeaveOneOut):
-    """Ridge on coordinates F, from one decomposition: F'F = V D V' and Q = F V, F centred.
+def best_alpha(alphas: Any, errors: np.ndarray) -> int:
+    """Position of the alpha with the smallest error; the largest alpha where several are equal."""
+    close = errors <= errors.min() * (1 + 1e-12)
+    return int(max(np.flatnonzero(close), key=lambda i: alphas[i]))
+
+
+class RidgePath:
+    """Ridge on coordinates, and what it predicts of each row without having seen it.
+
+    With s = alpha / (D + alpha), t - f = Q (s / D * Q't) + (t - Q D^-1 Q't), and likewise
+    1 - h = Q^2 (s / D) + (1 - m - Q^2 / D): no difference of nearly equal numbers, however small
+    alpha is. The second terms are what no direction explains; at full rank there is nothing, and
+    what is computed of them is rounding.
 
     Parameters
     ----------
-    F : n x r coordinates; overwritten
-    T : n x t targets
-    weights : n positive numbers, or None for equal ones
-    share, spread : as in LeaveOneOut, the spread in units of the weights given
+    Q : n x r coordinates with Q'Q = diag(values), the rows times the roots of their weights
+    values : r numbers, largest first
+    T : n x t targets, likewise times the roots of the weights
+    V : the directions, Q = (F - mean) V for the coordinates F; None for a kernel matrix
+    root : n x 1 roots of the weights; None without weights
+    mean, offset : of the rows and of the targets, where they were taken off
+    in_mean : n numbers m, if the weighted means were taken off the rows of Q and T; or None
+    share : n numbers, the part of a row's weight that is left out; None for all of it
+    spread : n sums of squares of targets around T, within rows of several observations; or None
+    offsets : n x t numbers that are added to every error; or None
     """
 
-    def __init__(self, F: Any, T: Any, weights: Any = None, share: Any = None, spread: Any = None):
-        xp, n = namespace(F), F.shape[0]
-        w = xp.ones_like(F[:, 0]) if weights is None else weights / xp.mean(weights)
-        in_mean = w / n
-        self.mean, self.offset = in_mean @ F, in_mean @ T
-        F -= self.mean[None, :]
-        T = T - self.offset[None, :]
-        self.root = None if weights is None else xp.sqrt(w)[:, None]
-        if self.root is not None:
-            F, T = F * self.root, T * self.root
-        second = gram(F)
-        self.scale = float(xp.linalg.trace(second)) / n
-        values, self.V = eigh(second)
-        values = xp.where(values > 0, values, xp.zeros_like(values))
-        self.least = 100 * float(xp.finfo(F.dtype).eps) * float(xp.max(values))
-        spread = None if spread is None else spread / xp.mean(weights)
-        super().__init__(F @ self.V, values, T, in_mean=in_mean, share=share, spread=spread)
+    def __init__(
+        self,
+        Q: Any,
+        values: Any,
+        T: Any,
+        *,
+        V: Any = None,
+        root: Any = None,
+        mean: Any = None,
+        offset: Any = None,
+        in_mean: Any = None,
+        share: Any = None,
+        spread: Any = None,
+        offsets: Any = None,
+    ):
+        xp = namespace(Q)
+        self.n = Q.shape[0]
+        self.Q, self.values, self.T, self.V, self.offsets = Q, values, T, V, offsets
+        self.root, self.mean, self.offset, self.in_mean = root, mean, offset, in_mean
+        self.share = None if share is None else share[:, None]
+        self.spread = None if spread is None else spread[:, None]
+        self.projected = transposed_product(Q, T)
+        self.scale = float(xp.sum(values)) / self.n
+        # Smaller eigenvalues are rounding, and a mean that was taken off leaves one direction less.
+        eps, most = eps_of(values), self.n - (in_mean is not None)
+        floor = max(Q.shape) * eps * max(float(values[0]), 0.0)
+        rank = min(most, int(xp.sum(xp.astype(values > floor, xp.int64))))
+        self._Q, self._values = Q[:, :rank], values[:rank]
+        self._squares = self._Q * self._Q
+        each = xp.stack([xp.ones_like(self._values), 1 / self._values], axis=1)
+        sums = self._squares @ each  # one pass over the squares
+        self._own = sums[:, :1]
+        free = xp.ones_like(self._own) if in_mean is None else 1 - in_mean[:, None]
+        self._free = xp.where(free > eps, free, eps * xp.ones_like(free))
+        self._unseen, self._unseen_targets = None, None
+        if rank < most:
+            self._unseen = free - sums[:, 1:]
+            self._unseen_targets = T - self._Q @ (self.projected[:rank] / self._values[:, None])
 
-    def errors(self, alphas: np.ndarray) -> np.ndarray:
+    @classmethod
+    def of_coordinates(
+        cls,
+        F: Any,
+        T: Any,
+        weights: Any = None,
+        *,
+        intercept: bool = True,
+        share: Any = None,
+        spread: Any = None,
+    ) -> "RidgePath":
+        """F'F = V D V' and Q = F V, F centred where there is an intercept; F is overwritten."""
+        part, root = _in_mean(F, weights)
+        mean = offset = in_mean = None
+        if intercept:
+            in_mean = part
+            mean, offset = in_mean @ F, in_mean @ T
+            F -= mean[None, :]
+            T = T - offset[None, :]
+        if root is not None:
+            F, T = F * root, T * root
+        values, V = eigh(gram(F))
+        known = {"V": V, "root": root, "mean": mean, "offset": offset, "in_mean": in_mean}
+        return cls(F @ V, positive_part(values), T, **known, share=share, spread=spread)
+
+    @classmethod
+    def of_matrix(
+        cls,
+        K: Any,
+        T: Any,
+        weights: Any = None,
+        *,
+        intercept: bool = False,
+        share: Any = None,
+        spread: Any = None,
+    ) -> "RidgePath":
+        """K = U D U' and Q = U D^1/2, K centred where there is an intercept.
+
+        What is not a kernel has negative eigenvalues: they are set to zero, as its map does.
+        """
+        part, root = _in_mean(K, weights)
+        mean = offset = in_mean = None
+        if intercept:
+            in_mean = part
+            mean, offset = K @ in_mean, in_mean @ T
+            K = K - mean[None, :] - mean[:, None] + in_mean @ mean
+            T = T - offset[None, :]
+        if root is not None:
+            K, T = K * root * root.T, T * root
+        values, U = eigh((K + K.T) / 2)
+        values = positive_part(values)
+        known = {"root": root, "mean": mean, "offset": offset, "in_mean": in_mean}
+        Q = U * namespace(U).sqrt(values)[None, :]
+        return cls(Q, values, T, **known, share=share, spread=spread)
+
+    # --- the penalty ------------------------------------------------------------------------------
+
+    def squared_errors(self, alphas: Any, importance: Any = None) -> np.ndarray:
+        """Sums over rows and targets of squared errors, one per alpha; `importance` per row."""
+        losses = self._losses(on_device_of(alphas, self.Q))
+        total = namespace(losses).sum(losses, axis=0) if importance is None else importance @ losses
+        return as_numpy(total).copy()
+
+    def errors(self, alphas: Any, importance: Any = None) -> np.ndarray:
         """Mean squared leave-one-out error of each alpha, summed over targets."""
-        return self.squared_errors(alphas) / self.n
+        squares = self.squared_errors(np.asarray(alphas, dtype=float), importance)
+        if importance is not None:
+            return squares / float(importance.sum())
+        return squares / (self.n if self.root is None else float((self.root**2).sum()))
 
     def best(self, alphas: np.ndarray | None = None) -> tuple[float, float]:
         """(alpha, error) with the smallest error: of those given, or of all above rounding.
@@ -53,11 +173,11 @@ class RidgePath(LeaveOneOut):
         Without a list the grid grows until its best value is not at an end, and is refined there.
         """
         if alphas is not None:
-            errors = self.errors(np.asarray(alphas, dtype=float))
+            errors = self.errors(alphas)
             found = best_alpha(alphas, errors)
             return float(alphas[found]), float(errors[found])
-        least = np.log10(max(self.least, 1e-10 * self.scale, 1e-300))
-        unit = np.log10(max(self.scale, 1e-300))
+        smallest = max(100 * eps_of(self.values) * float(self.values[0]), 1e-10 * self.scale)
+        least, unit = np.log10(max(smallest, 1e-300)), np.log10(max(self.scale, 1e-300))
         tried: dict[float, float] = {}
 
         def at(grid):
@@ -76,12 +196,94 @@ class RidgePath(LeaveOneOut):
             best = at([best - step, best + step])
         return float(10.0**best), tried[best]
 
+    def losses(self, alpha: float) -> Any:
+        """Squared error of each row, times its weight, summed over targets."""
+        return self._losses(on_device_of([alpha], self.Q))[:, 0]
+
+    # --- one penalty ------------------------------------------------------------------------------
+
     def residuals(self, alpha: float) -> tuple[Any, Any]:
         """Leave-one-out errors t_i - f_i (n x t), and the leverages' rest 1 - h_i."""
-        errors, left = super().residuals(alpha)
-        return errors if self.root is None else errors / self.root, left
+        alphas = on_device_of([alpha], self.Q)
+        left = self._left(alphas)
+        errors = self._errors(alphas, left, 0, self.T.shape[1])[:, :, 0]
+        return errors if self.root is None else errors / self.root, left[:, 0]
 
     def coefficients(self, alpha: float) -> tuple[Any, Any]:
-        """(w, b) with f = F w + b."""
+        """(w, b) with f = F w + b on the coordinates."""
         w = self.V @ (self.projected / (self.values + alpha)[:, None])
-        return w, self.offset - self.mean @ w
+        return w, self._constant(w)
+
+    def duals(self, alpha: float) -> tuple[Any, Any]:
+        """(a, b) with f(z) = sum_i a_i k(x_i, z) + b: a = W (t - f) / alpha."""
+        # Without the directions that no row is in: what is not a kernel has values there.
+        gains = 1 / (self._values * (self._values + alpha))
+        a = self._Q @ (self.projected[: len(gains)] * gains[:, None])
+        a = a if self.root is None else a * self.root
+        if self.in_mean is not None:  # to rounding it is so: what is left of it would grow with K
+            a = a - self.in_mean[:, None] * namespace(a).sum(a, axis=0)[None, :]
+        return a, self._constant(a)
+
+    def misses(self, alpha: float) -> Any:
+        """t - f at the rows."""
+        left = self._misses(on_device_of([alpha], self.Q), 0, self.T.shape[1])[:, :, 0]
+        return left if self.root is None else left / self.root
+
+    def _constant(self, coef):
+        if self.offset is None:
+            return namespace(coef).zeros_like(coef[0, :])
+        return self.offset - self.mean @ coef
+
+    def _losses(self, alphas):
+        xp, t = namespace(self.Q), self.T.shape[1]
+        left = self._left(alphas)
+        losses = xp.zeros_like(left) if self.spread is None else self.spread / (left * left)
+        together = max(1, HELD_VALUES // (self.n * alphas.shape[0]))
+        for a in range(0, t, together):
+            errors = self._errors(alphas, left, a, min(a + together, t))
+            losses = losses + xp.sum(errors * errors, axis=1)
+        return losses
+
+    def _gains(self, alphas):
+        """s / D, one column per alpha."""
+        values = self._values[:, None]
+        return alphas[None, :] / (values + alphas[None, :]) / values
+
+    def _misses(self, alphas, a, b):
+        """t - f of the targets a to b, n x targets x alphas."""
+        xp, gains = namespace(self.Q), self._gains(alphas)
+        (rank, many), some = gains.shape, b - a
+        scaled = self.projected[:rank, a:b][:, :, None] * gains[:, None, :]
+        misses = self._Q @ xp.reshape(scaled, (rank, some * many))
+        misses = xp.reshape(misses, (self.n, some, many))
+        if self._unseen_targets is not None:
+            misses += self._unseen_targets[:, a:b][:, :, None]
+        return misses
+
+    def _errors(self, alphas, left, a, b):
+        """Of the targets a to b, each predicted without its row, n x targets x alphas."""
+        errors = self._misses(alphas, a, b)
+        errors /= left[:, None, :]
+        return errors if self.offsets is None else errors + self.offsets[:, a:b][:, :, None]
+
+    def _left(self, alphas):
+        """1 - h, one column per alpha."""
+        xp = namespace(self.Q)
+        left = self._squares @ self._gains(alphas)
+        if self._unseen is not None:
+            left = left + self._unseen
+        # 1 - h >= alpha / (k(x, x) + alpha): a bound where the difference is all rounding. The rows
+        # other than x add up to -x where they are centred, hence the factors of 1 - m.
+        least = self._free * alphas[None, :] / (self._own / self._free + alphas[None, :])
+        tiny = float(xp.finfo(left.dtype).smallest_normal)
+        least = xp.where(least > tiny, least, tiny * xp.ones_like(least))
+        left = xp.where(left > least, left, least)
+        return left if self.share is None else 1 - self.share + self.share * left
+
+
+def _in_mean(A, weights):
+    """(the part of each row in the weighted mean, the roots of the weights as a column)."""
+    xp = namespace(A)
+    if weights is None:
+        return xp.full_like(A[:, 0], 1 / A.shape[0]), None
+    return weights / xp.sum(weights), xp.sqrt(weights)[:, None]

@@ -16,7 +16,7 @@ from ..engine.arrays import (
 from ..engine.memory import coordinates
 from ..engine.products import FUSED_SUMS, exact_product, quick_product
 from ..kernels.points import take
-from .preconditioner import Preconditioner, centred, chosen_rank
+from .preconditioner import Preconditioner, chosen_rank
 
 # Vectors of length n that the iterations hold, for every target.
 VECTORS = 12
@@ -28,10 +28,7 @@ EPS = float(np.finfo(np.float64).eps)
 
 
 class System:
-    """A = D K D + alpha I with its products, its preconditioner, and what rounding does to it.
-
-    With `center`, A = J K J + alpha I for J = I - 11'/n: the kernel centred in feature space.
-    """
+    """A = D K D + alpha I with its products, its preconditioner, and what rounding does to it."""
 
     def __init__(
         self,
@@ -42,7 +39,6 @@ class System:
         alphas,
         weights,
         work,
-        center=False,
         *,
         landmarks=None,
         product=None,
@@ -57,16 +53,11 @@ class System:
         self.single = is_single(points)
         self.T = on_device_of(T, like) + 0.0
         self.roots = None if weights is None else on_device_of(np.sqrt(weights), like)
-        self.center = center
         if self.roots is not None:
             self.T = self.T * self.roots[:, None]
-        if center:
-            self.T = centred(self.T)
         vectors = vectors_of(X, T.shape[1])
         rank = chosen_rank(n, max(1, work.limit - vectors), X, work.rank, workers)
-        self.preconditioner = Preconditioner(
-            kernel, X, alphas, self.roots, rank, work, self.T if center else None, landmarks
-        )
+        self.preconditioner = Preconditioner(kernel, X, alphas, self.roots, rank, work, landmarks)
         room = work.limit - 2 * self.preconditioner.bytes - vectors
         if product is not None:
             self.exact = product
@@ -90,10 +81,7 @@ class System:
     def times(self, product, V):
         """A V."""
         D = None if self.roots is None else self.roots[:, None]
-        if self.center:
-            image = centred(product(centred(V)))
-        else:
-            image = product(V) if D is None else product(V * D) * D
+        image = product(V) if D is None else product(V * D) * D
         return image + V * on_device_of(self.alphas, V)[None, :]
 
     def certify(self, residual, b):

@@ -21,7 +21,7 @@ from . import verdict
 from .baselines import Baseline, ordinary_models
 from .measures import SPECTRUM_ROWS, measure, space_of
 from .result import KernelComparison, KernelSpace
-from .ridge_path import shrinkage
+from .ridge import shrinkage
 from .sampling import CLASSES, class_codes, draw, select
 from .scores import kernel_scores
 from .tuning import Candidates, rounded
@@ -192,11 +192,13 @@ class _Work:
         if sample.folds:
             tuned = candidates.tune(everyone)
             chosen = kernel if sample.gram else candidates.kernels[tuned.number]
-            found["alpha"] = rounded(tuned.path.alpha)
+            found["alpha"] = rounded(tuned.choice.alpha)
             if sample.task == CLASSES:
                 K = candidates.matrix(tuned.number, everyone)
-                found["shrinkage"] = rounded(shrinkage(K, sample.codes, tuned.path.alpha))
-            found["penalties"] = list(zip(tuned.path.alphas.tolist(), tuned.path.errors.tolist()))
+                found["shrinkage"] = rounded(shrinkage(K, sample.codes, tuned.choice.alpha))
+            found["penalties"] = list(
+                zip(tuned.choice.alphas.tolist(), tuned.choice.errors.tolist())
+            )
             if tuned.errors:
                 found["parameter"] = candidates.parameter
                 found["value"] = candidates.values[tuned.number]

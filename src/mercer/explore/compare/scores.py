@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .ridge_path import ClassRule
+from .ridge import ClassRule
 from .sampling import CLASSES
 
 BALANCED, ACCURACY, NEIGHBOURS = "balanced accuracy", "accuracy", "nearest neighbours"
@@ -90,16 +90,16 @@ def kernel_scores(candidates, sample, n_neighbors, advance) -> Scored:
         K_new = candidates.matrix(tuned.number, new, training)
         diagonal = np.diagonal(candidates.matrix(tuned.number, training))
         near = neighbours(K_new, diagonal, sample, training, n_neighbors)
-        judge.add(new, answers(tuned.path, K_new, sample), near)
+        judge.add(new, answers(tuned, K_new, sample), near)
         advance()
     return judge.result()
 
 
-def answers(path, K_new, sample):
+def answers(tuned, K_new, sample):
     """Numbers by ridge, or codes of classes by the discriminant that belongs to it."""
     if sample.task == CLASSES:
-        return ClassRule(path).predict(K_new)
-    return path.predict(K_new)[:, 0]
+        return ClassRule(tuned.solution, tuned.targets).predict(K_new)
+    return tuned.solution.prediction(K_new)[:, 0]
 
 
 def neighbours(K_new, diagonal, sample, training, n_neighbors):

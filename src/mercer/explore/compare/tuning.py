@@ -9,7 +9,8 @@ from sklearn.base import clone
 from ...engine.arrays import as_numpy
 from ...kernels import RBF
 from ...kernels.parameters import RULES, as_numbers
-from .ridge_path import KernelRidgePath
+from ...solve import RidgeSolution
+from .ridge import ridge_on
 
 # Widths tried, as factors of gamma around the value that the data suggest.
 FACTORS = tuple(4.0**j for j in range(-4, 3))
@@ -25,8 +26,14 @@ class Tuned:
     """One candidate of a kernel, fitted to some rows."""
 
     number: int
-    path: KernelRidgePath
+    solution: RidgeSolution
+    targets: np.ndarray
     errors: list[float]  # leave-one-out error of every candidate; empty where there is one
+
+    @property
+    def choice(self):
+        """How the penalty was chosen."""
+        return self.solution.choice
 
 
 class Candidates:
@@ -72,11 +79,11 @@ class Candidates:
                 few = np.random.default_rng(0).permutation(len(rows))[:TUNED_ON]
             part = Y[few], None if importance is None else importance[few]
             for j in range(len(self.kernels)):
-                errors.append(
-                    float(KernelRidgePath.fit(self.matrix(j, rows[few]), *part).errors.min())
-                )
+                choice = ridge_on(self.matrix(j, rows[few]), *part).choice
+                errors.append(float(choice.errors.min()))
             number = int(np.argmin(errors))
-        return Tuned(number, KernelRidgePath.fit(self.matrix(number, rows), Y, importance), errors)
+        solution = ridge_on(self.matrix(number, rows), Y, importance)
+        return Tuned(number, solution, Y, errors)
 
 
 def tunable(kernel) -> list[str]:

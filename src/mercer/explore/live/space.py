@@ -13,7 +13,7 @@ import numpy as np
 from ...engine.arrays import as_numpy
 from ...estimators.kernel_map import KernelMap
 from ...kernels import Kernel
-from ...solve.ridge_path import RidgePath
+from ...solve import RidgePath
 from ..compare.measures import longest_share, validity_of
 from .data import Explored
 
@@ -162,6 +162,8 @@ def decomposed(kernel_map: KernelMap, F: np.ndarray, data: Explored) -> LiveSpac
         residuals = np.zeros(len(data))  # of a corrected similarity nothing is certified
     if not F.shape[1]:  # all points at the origin
         F = np.zeros((len(data), 1))
-    path = RidgePath(F, np.zeros((len(data), 1)) if data.targets is None else data.targets)
+    path = RidgePath.of_coordinates(
+        F, np.zeros((len(data), 1)) if data.targets is None else data.targets
+    )
     tested = data.take(np.arange(min(TESTED, len(data))))
     return LiveSpace(kernel_map, path, residuals, diagonal, tested)

@@ -17,7 +17,7 @@ from ...estimators.kernel_map import KernelMap
 from ...estimators.kernelized import Kernelized
 from ...estimators.pca import KernelPCA
 from ...estimators.pca_l1 import KernelPCAL1
-from ...estimators.ridge_model import RidgeModel
+from ...estimators.ridge import RidgeEstimator
 from ...expansion import RKHSFunction
 from ...feature_map import LinearOnMap
 from ...kernels.adapters import GramColumns
@@ -108,7 +108,7 @@ def _(model, X):
 
 
 @outputs.register
-def _(model: RidgeModel, X):
+def _(model: RidgeEstimator, X):
     prediction = function_of(model.prediction_, X)
     return {"prediction": prediction.flat() if model.single_target_ else prediction}
 

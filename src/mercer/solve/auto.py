@@ -1,0 +1,64 @@
+"""solve_ridge: the solver that is asked for, or the cheapest that does not refuse."""
+
+from typing import Any
+
+from ..engine.memory import MemoryLimitError
+from .direct import Direct
+from .fourier import Fourier
+from .iterative import Iterative
+from .landmarks import Landmarks
+from .primal import Primal
+from .problem import RidgeProblem
+from .solution import RidgeSolution
+from .solver import CannotSolve, Offer, Solver, TooLarge, offers, refuse
+
+# By name, and those among which "auto" chooses.
+SOLVERS: dict[str, Solver] = {
+    "direct": Direct(),
+    "primal": Primal(),
+    "iterative": Iterative(),
+    "fourier": Fourier(),
+    "landmarks": Landmarks(),
+}
+COMPETING = (Direct(), Primal(), Iterative(quick=True), Fourier(quick=True), Landmarks())
+
+
+def solve_ridge(
+    problem: RidgeProblem, solver: str | Solver = "auto", *, name: str | None = None
+) -> RidgeSolution:
+    """Solve the problem.
+
+    Parameters
+    ----------
+    problem : RidgeProblem
+    solver : "auto", a name in SOLVERS, or a Solver
+        "auto": the cheapest that does not refuse, by its own cost. One that begins and sees that
+        it cannot end (`CannotSolve`) makes room for the next.
+    name : str or None
+        What the user calls the solver, for messages.
+    """
+    if solver != "auto":
+        chosen: Any = SOLVERS[solver] if isinstance(solver, str) else solver
+        reason = chosen.refusal(problem)
+        if reason is not None:
+            refuse(chosen, reason, name or f"solver={chosen.name!r}")
+        return chosen.solve(problem)
+    failures = []
+    for offer in offered(problem):
+        if offer.cost is None:
+            break
+        try:
+            return offer.solver.solve(problem)
+        except CannotSolve as reason:
+            failures.append(reason)
+    if failures:
+        raise failures[0]
+    refusals = offered(problem)
+    reasons = "; ".join(f"{offer.solver.name}: {offer.refusal}" for offer in refusals)
+    small = any(isinstance(offer.refusal, TooLarge) for offer in refusals)
+    raise (MemoryLimitError if small else ValueError)(f"no solver takes this problem. {reasons}.")
+
+
+def offered(problem: RidgeProblem) -> list[Offer]:
+    """What every solver says of the problem, the one that "auto" takes first."""
+    return offers(problem, COMPETING)

@@ -1,0 +1,332 @@
+"""Fisher's discriminant from ridge on class indicators: optimal scoring.
+
+With coordinates about their mean, S_T = S_W + M'N M: M the class means, N their sizes. Ridge with an
+intercept and penalty s on the indicators Y has fitted values f with (f - N / n) N^-1 = Phi G M',
+G = (S_T + s I)^-1, so that Q = M G M' and A = N^-1 - Q = N^-1 Y'(Y - f) N^-1 + 11'/n are known from
+its residuals. Then, by the formula of Woodbury,
+
+    (S_W + s I)^-1 M' = G M' A^-1 N^-1   and   B = M (S_W + s I)^-1 M' = N^-1 A^-1 N^-1 - N^-1:
+
+axes and decision functions are combinations of the functions that ridge has found, whoever solved
+for them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..engine.arrays import (
+    as_numpy,
+    eigh,
+    eps_of,
+    evenly,
+    namespace,
+    on_device_of,
+    positive_part,
+)
+from ..engine.products import exact_product
+from ..rows.moments import Spread
+from ..space import factorize
+from ..space.spectral import signs
+from .system import double_like, in_double
+
+# Candidates: shrinkage as a share of the variance within classes, and the factor on distances that
+# calibrates probabilities (below one where the Gaussian model is too sure of itself).
+SHRINKAGES = np.logspace(-6, 2, 17)
+TEMPERATURES = np.logspace(-3, 0.5, 15)
+# Rows that choose the shrinkage where coordinates of all are not at hand.
+ROWS_FOR_SHRINKAGE = 2000
+EPS = float(np.finfo(float).eps)
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """z -> (f(z) - shares) mix + constants, for the functions f of ridge on class indicators."""
+
+    mix: np.ndarray
+    constants: np.ndarray
+    shares: np.ndarray
+
+    def of(self, prediction: Any) -> Any:
+        """The same functions as an Expansion, or on the coordinates of a map."""
+        W, b = prediction.W if hasattr(prediction, "W") else prediction.coef, prediction.b
+        mix = on_device_of(self.mix, W)
+        constant = b @ mix + on_device_of(self.constants - self.shares @ self.mix, W)
+        return prediction.with_coefficients(W @ mix, constant)
+
+
+@dataclass(frozen=True)
+class Fisher:
+    """The discriminant with scatter S_W + s I.
+
+    counts : rows of each class
+    between : B, the inner products of the class means
+    turn : (f - shares) turn are the inner products with the class means
+    """
+
+    counts: np.ndarray
+    between: np.ndarray
+    turn: np.ndarray
+
+    @classmethod
+    def of(cls, left: Any, counts: np.ndarray) -> "Fisher":
+        """From Y'(Y - f), and the sizes of the classes, which are not empty."""
+        counts = np.asarray(counts, dtype=float)
+        root, n = np.sqrt(counts), counts.sum()
+        # N^1/2 A N^1/2 is one along N^1/2 1, since residuals sum to zero over the classes; apart from
+        # that direction its values may be tiny, where ridge explains the classes.
+        q = root / n**0.5
+        off = np.eye(len(counts)) - np.outer(q, q)
+        R = off @ (as_numpy(left) / np.outer(root, root)) @ off
+        values, V = np.linalg.eigh((R + R.T) / 2)
+        other = np.argsort(np.abs(q @ V))[: len(counts) - 1]
+        values = np.maximum(values[other], max(EPS * float(values.max()), 1e-200))
+        inverse = np.outer(q, q) + (V[:, other] / values) @ V[:, other].T
+        between = (inverse - np.eye(len(counts))) / np.outer(root, root)
+        return cls(counts, between, inverse / np.outer(root, root))
+
+    @property
+    def shares(self) -> np.ndarray:
+        return self.counts / self.counts.sum()
+
+    @property
+    def freedom(self) -> float:
+        return float(self.counts.sum()) - len(self.counts)
+
+    def axes(self, priors: np.ndarray, size: int) -> tuple[Mixture, np.ndarray]:
+        """(axes that separate the class means best, their shares of the separation).
+
+        Within classes, scores along them have variance one.
+        """
+        apart = np.eye(len(priors)) - priors[:, None]  # columns m_c - sum of priors * means
+        weights = np.sqrt(priors)
+        spread = (apart.T @ self.between @ apart) * np.outer(weights, weights)
+        values, vectors = np.linalg.eigh(spread)
+        values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
+        length = np.sqrt(np.where(values > EPS * values.sum(), values, np.inf))[:size]
+        mix = apart @ (weights[:, None] * vectors[:, :size] / length) * self.freedom**0.5
+        mix = mix * signs(apart.T @ self.between @ mix)[None, :]
+        total = values.sum()
+        constants = -(priors @ self.between @ mix)
+        explained = values[:size] / (total if total > 0 else 1.0)
+        return Mixture(self.turn @ mix, constants, self.shares), explained
+
+    def decision(self, priors: np.ndarray, temperature: float = 1.0) -> Mixture:
+        """log p(c | z) = z'A^-1 m_c - m_c'A^-1 m_c / 2 + log prior, up to a common constant.
+
+        With two classes, their difference.
+        """
+        C = len(priors)
+        mix = (np.eye(C) - priors[:, None]) * (self.freedom * temperature)
+        middle = 0.5 * (np.eye(C) + priors[:, None])
+        constants = np.log(priors) - np.einsum("ic,ij,jc->c", middle, self.between, mix)
+        if C == 2:
+            mix, constants = mix[:, 1:] - mix[:, :1], constants[1:] - constants[:1]
+        return Mixture(self.turn @ mix, constants, self.shares)
+
+
+# --- the shrinkage --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Shrinkage:
+    """The penalty of a discriminant, relative to the variance within classes.
+
+    share : given, or None to choose it by the likelihood of rows left out
+    priors : given probabilities of the classes, or None for their shares
+    """
+
+    share: float | None
+    priors: Sequence[float] | None = None
+
+    @property
+    def smallest(self) -> float:
+        return 1.0 if self.share is None else float(self.share > 0)
+
+
+@dataclass
+class Likelihoods:
+    """Sums of log-likelihoods of left-out rows, one per shrinkage and temperature."""
+
+    sums: np.ndarray
+
+    def __add__(self, other: "Likelihoods") -> "Likelihoods":
+        return Likelihoods(self.sums + other.sums)
+
+    def best(self) -> tuple[float, float]:
+        """(shrinkage, temperature); of equally good ones the largest shrinkage."""
+        best = self.sums.max()
+        close = self.sums >= best - 1e-9 * max(1.0, abs(best))
+        i, j = max(zip(*np.nonzero(close)), key=lambda pair: pair[0])
+        return float(SHRINKAGES[i]), float(TEMPERATURES[j])
+
+
+@dataclass(frozen=True)
+class LeftOutClasses:
+    """The statistic of a fold: how likely rows are found in their class without having been seen.
+
+    Leaving row i of class c out changes the class mean and takes f d d' off the scatter within
+    classes, with d = y_i - m_c and f = n_c / (n_c - 1). By the formula of Sherman and Morrison the
+    distances to all class means follow from those of the whole fit, and these from ridge's fitted
+    values and leverages: one decomposition of S_T serves every shrinkage.
+
+    values, vectors : of S_T = V D V'
+    mean : of the coordinates
+    projected : V'Phi'Y
+    counts : rows of each class
+    labels : of the classes, sorted; None where rows come with class numbers
+    """
+
+    values: Any
+    vectors: Any
+    mean: Any
+    projected: Any
+    counts: np.ndarray
+    labels: np.ndarray | None
+    priors: Sequence[float] | None
+
+    @classmethod
+    def from_sums(cls, spread: Any, labels: Any = None, priors: Any = None) -> "LeftOutClasses":
+        """From a Spread with class indicators as targets."""
+        values, vectors = eigh(spread.scatter)
+        counts = np.rint(as_numpy(spread.target).astype(np.float64))
+        cross = vectors.T @ spread.cross
+        return cls(positive_part(values), vectors, spread.mean, cross, counts, labels, priors)
+
+    @property
+    def unit(self) -> float:
+        """The variance within classes, which a shrinkage is a share of."""
+        return within_trace(self.values, self.projected, self.counts) / self._freedom
+
+    @property
+    def _freedom(self):
+        return self.counts.sum() - len(self.counts)
+
+    def __call__(self, Phi: Any, labels: Any, rho2: Any = None) -> Likelihoods:
+        codes = labels if self.labels is None else np.searchsorted(self.labels, labels)
+        codes = np.asarray(as_numpy(codes)).astype(int).ravel()
+        seen = np.flatnonzero(self.counts[codes] > 1)  # alone in its class: nothing is left of it
+        sums = np.zeros((len(SHRINKAGES), len(TEMPERATURES)))
+        if not len(seen):
+            return Likelihoods(sums)
+        priors = self._priors(codes[seen])
+        for i, distances in enumerate(self._distances(Phi, codes)):
+            nearest = distances[seen] - distances[seen].min(axis=1, keepdims=True)
+            for j, temperature in enumerate(TEMPERATURES):
+                scores = priors - 0.5 * temperature * nearest
+                top = scores.max(axis=1, keepdims=True)
+                total = np.log(np.exp(scores - top).sum(axis=1)) + top[:, 0]
+                own = scores[np.arange(len(seen)), codes[seen]]
+                sums[i, j] = float((own - total).sum())
+        return Likelihoods(sums)
+
+    def _priors(self, codes):
+        """Logarithms, one row per left-out row."""
+        if self.priors is not None:
+            return np.log(np.asarray(self.priors, dtype=float))[None, :]
+        left = self.counts[None, :] - np.eye(len(self.counts))[codes]
+        return np.log(np.maximum(left, 1e-300) / (self.counts.sum() - 1))
+
+    def _distances(self, Phi, codes):
+        """Squared Mahalanobis distances of left-out rows to the class means without them."""
+        xp, C = namespace(Phi), len(self.counts)
+        Y = (Phi - on_device_of(self.mean, Phi)[None, :]) @ on_device_of(self.vectors, Phi)
+        tiny = float(xp.finfo(Y.dtype).smallest_normal)
+        least = max(eps_of(Y) * float(xp.max(self.values)) * self.values.shape[0], tiny)
+        ridges = np.maximum(SHRINKAGES * self.unit, least)
+        gains = 1 / (as_numpy(self.values).astype(np.float64)[:, None] + ridges[None, :])
+        projected = as_numpy(self.projected).astype(np.float64) / self.counts
+        scaled = gains[:, :, None] * projected[:, None, :]
+        flat = on_device_of(scaled.reshape(len(gains), -1), Y)
+        own = as_numpy((Y * Y) @ on_device_of(gains, Y)).astype(np.float64)
+        to_means = as_numpy(Y @ flat).astype(np.float64).reshape(len(codes), -1, C)
+        # |y - m_c|^2, for the bound below
+        lengths = as_numpy(xp.sum(Y * Y, axis=1)).astype(np.float64)
+        inner = as_numpy(Y @ on_device_of(projected, Y)).astype(np.float64)
+        apart = lengths - 2 * inner[np.arange(len(codes)), codes]
+        apart = np.maximum(apart + (projected**2).sum(axis=0)[codes], 0.0)
+        for i, ridge in enumerate(ridges):
+            Q = projected.T @ scaled[:, i, :]
+            A = np.diag(1 / self.counts) - Q
+            turn = np.linalg.pinv((A + A.T) / 2, hermitian=True) / self.counts[None, :]
+            between = (Q @ turn + (Q @ turn).T) / 2
+            P = to_means[:, i, :]
+            own_w = own[:, i] + np.einsum("ic,ic->i", P @ (turn * self.counts[None, :]), P)
+            yield self._without(own_w, P @ turn, between, codes, apart, ridge)
+
+    def _without(self, own, to_means, between, codes, apart, ridge):
+        rows, classes = np.arange(len(codes)), np.diagonal(between)
+        plain = own[:, None] - 2 * to_means + classes[None, :]
+        mine = to_means[rows, codes]
+        cross = own[:, None] - to_means - mine[:, None] + between[codes]
+        q = np.maximum(plain[rows, codes], 0.0)
+        n = self.counts[codes].astype(float)
+        f = n / np.maximum(n - 1, 1)
+        # 1 - f q >= ridge / (f |d|^2 + ridge): a bound where the difference is all rounding.
+        rest = np.maximum(1 - f * q, ridge / (f * apart + ridge))
+        distances = plain + (f / rest)[:, None] * cross**2
+        distances[rows, codes] = f**2 * q / rest
+        return (self._freedom - 1) * np.maximum(distances, 0.0)
+
+
+def within_trace(values: Any, projected: Any, counts: np.ndarray) -> float:
+    """trace(S_W) = trace(S_T) - sum_c n_c |m_c|^2, from V'Phi'Y in any basis V."""
+    total = float(namespace(values).sum(values))
+    squares = as_numpy(namespace(projected).sum(projected**2, axis=0)).astype(np.float64)
+    return total - float((squares / counts).sum())
+
+
+def residual_products(solution: Any, Y: Any = None, spread: Any = None, points: Any = None) -> Any:
+    """Y'(Y - f) of a ridge solution, for Fisher.of.
+
+    From `spread`, the sums of a map that passed over rows; from the coefficients of one that held
+    them, where Y'E = E'E + s w'w has no differences; or at `points`, by a second evaluation that
+    makes the error of approximate coefficients one of second order.
+    """
+    s = float(solution.alphas[0])
+    if spread is not None and (solution.dual is None or s == 0):
+        counts = as_numpy(spread.target).astype(np.float64)
+        fitted = as_numpy(spread.cross).T.astype(np.float64) @ as_numpy(solution.coef)
+        left = np.diag(counts) - np.outer(counts, counts) / counts.sum() - fitted
+        return (left + left.T) / 2
+    a = as_numpy(solution.dual).astype(np.float64)
+    if points is None:
+        w = as_numpy(solution.coef).astype(np.float64)
+        return s * (s * (a.T @ a) + w.T @ w)
+    left = np.asarray(Y) - as_numpy(solution.prediction(points)) - s * a
+    left = s * (a.T @ np.asarray(Y) + a.T @ left)
+    return (left + left.T) / 2
+
+
+# --- all rows, without coordinates ----------------------------------------------------------------
+
+
+def within_classes(problem: Any, counts: np.ndarray) -> tuple[float, float]:
+    """(trace of the scatter within classes, trace of K), by one product with the kernel matrix."""
+    training, kernel = problem.training, problem.kernel
+    X = in_double(kernel, training.points)
+    like = double_like(X)
+    U = on_device_of(np.asarray(problem.T) / np.sqrt(counts), like)
+    if training.workers is None:
+        product = exact_product(kernel, X, n_jobs=training.resources.n_jobs)
+    else:
+        training.workers.give(kernel, X)
+        product = training.workers.exact_product()
+    trace = float(namespace(like).sum(kernel.diagonal(X)))
+    return trace - float(namespace(like).sum(U * product(U))), trace
+
+
+def shrinkage_of_sample(problem: Any, codes: np.ndarray) -> tuple[float, float, int]:
+    """(shrinkage, temperature, rows): the most likely ones for left-out rows of a sample."""
+    # Evenly among rows sorted by class: every class has its share.
+    order = np.argsort(codes, kind="stable")
+    some = np.sort(order[evenly(len(codes), ROWS_FOR_SHRINKAGE)])
+    found, own = np.unique(codes[some], return_inverse=True)
+    rows = problem.training.some(some)
+    Phi = as_numpy(factorize(rows.kernel, rows.points).F).astype(np.float64)
+    spread = Spread.of(Phi, np.eye(len(found))[own])
+    priors = problem.alpha.priors
+    given = priors if priors is not None and len(found) == len(priors) else None
+    return *LeftOutClasses.from_sums(spread, None, given)(Phi, own).best(), len(some)

@@ -1,0 +1,227 @@
+"""Landmarks: ridge among functions of a few of the rows, for more rows than can be solved exactly."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..engine import tiles
+from ..engine.arrays import (
+    as_numpy,
+    cholesky,
+    namespace,
+    on_device_of,
+    positive_part,
+    put,
+    put_rows,
+    row_norms,
+    solve_triangular,
+)
+from ..engine.memory import coordinates, matrix
+from ..feature_map import FeatureMap
+from ..fit import MapFit, Statistic, fold
+from ..kernels.points import take
+from ..rows.moments import Spread
+from ..space.landmarks import Landmarks as LandmarkSpace
+from .primal import PrimalSolution, column, options_of, solve_on_map
+from .problem import RidgeProblem
+from .solution import LeftOut
+from .solver import OPERATION, VALUE, Cost, Solver
+
+# As many as memory allows, between these.
+MOST, LEAST = 4000, 500
+# Values of coordinates computed at once.
+PANEL_VALUES = 1 << 23
+# Added to k(S, S), relative to its mean diagonal: enough for smooth kernels, whose matrices are
+# singular to rounding, and far below any penalty that leave-one-out can tell from zero.
+FIRST_JITTER = 1e-12
+
+
+class Landmarks(Solver):
+    """On the coordinates of some rows, drawn at random, from one pass over all.
+
+    indices : of the landmarks; None: as many as memory allows
+    """
+
+    name = "landmarks"
+
+    def __init__(self, indices: np.ndarray | None = None):
+        self.indices = indices
+
+    def refusal(self, problem: RidgeProblem, asked: bool = True) -> str | None:
+        if not problem.training.is_held:
+            return "it draws landmarks from rows in memory: use form='primal'"
+        if problem.training.is_gram or problem.map is not None:
+            return "landmarks of a Gram matrix, or of a KernelMap, are its own: use form='primal'"
+        if not problem.intercept:
+            return "it is written for functions with an intercept"
+        if not asked and problem.exact:
+            return "it is not exact"
+        return None
+
+    def cost(self, problem: RidgeProblem) -> Cost:
+        n = problem.training.n or 0
+        m = landmarks_within(n, problem.training.resources.limit(problem.training.points))
+        panel = min(n, max(256, PANEL_VALUES // m))
+        needed = int(matrix(m, 6) + coordinates(panel, m, 3))
+        return Cost(n * m * VALUE + (2 * n * m**2 + m**3) * OPERATION, needed)
+
+    def solve(self, problem: RidgeProblem) -> "LandmarkSolution":
+        training, resources = problem.training, problem.training.resources
+        n = training.n or 0
+        indices = self.indices
+        if indices is None:
+            m = landmarks_within(n, resources.limit(training.points))
+            indices = resources.rng().permutation(n)[:m]
+        S = take(training.points, indices)
+        C = jittered_factor(tiles.evaluate(training.kernel, S))
+        feature_map = FeatureMap(LandmarkSpace(training.kernel, S, C, indices))
+        columns = [column(problem.T, "y"), column(problem.weights, "sample_weight")]
+        sums = fold(
+            training.rows, feature_map, Statistic(Spread.of, columns), options_of(resources)
+        )
+        found = solve_on_map(problem, MapFit(feature_map, n, 0.0, sums=sums), self.name)
+        state = {k: v for k, v in vars(found).items() if k != "_cached"}
+        solution = LandmarkSolution(**{**state, "second": sums.scatter, "error_norms": None})
+        solution.cached("problem", lambda: problem)
+        return solution
+
+
+def landmarks_within(n: int, limit: int) -> int:
+    """As many landmarks as the memory allows: a few matrices of that size, and a panel of rows."""
+    m = MOST
+    while m > LEAST:
+        panel = min(n, max(256, PANEL_VALUES // m))
+        if matrix(m, 6) + coordinates(panel, m, 3) <= limit:
+            break
+        m = max(LEAST, int(0.8 * m))
+    return min(n, m)
+
+
+def jittered_factor(K: Any) -> Any:
+    """C with C C' = K, K shifted by as little as makes it positive definite to rounding."""
+    xp, diagonal = namespace(K), np.arange(K.shape[0])
+    own = xp.linalg.diagonal(K) + 0
+    jitter = FIRST_JITTER * float(xp.mean(own))
+    while True:
+        C = cholesky(put(K, diagonal, diagonal, own + jitter))
+        if C is not None:
+            return C
+        jitter *= 100
+
+
+@dataclass(frozen=True, eq=False)
+class LandmarkSolution(PrimalSolution):
+    """Ridge on coordinates phi(z) = C^-1 k(S, z)."""
+
+    @property
+    def space(self) -> LandmarkSpace:
+        return self.prediction.map.space
+
+    def first(self, n_landmarks: int) -> "LandmarkSolution":
+        """The same ridge on the first landmarks only: leading blocks of both factors."""
+        m, space, alpha = n_landmarks, self.space, float(self.alphas[0])
+        if m >= space.rank:
+            return self
+        second = self.second[:m, :m] + 0.0
+        cross = (self.second @ self.coef + alpha * self.coef)[:m, :]
+        L = jittered_factor(_plus(second, alpha))
+        w = solve_triangular(L, solve_triangular(L, cross), transpose=True)
+        S = take(space.S, np.arange(m))
+        smaller = LandmarkSpace(space.kernel, S, space.C[:m, :m] + 0.0, space.indices[:m])
+        offset = self.prediction.b + self.mean @ self.coef
+        mean = self.mean[:m] + 0.0
+        feature_map = FeatureMap(smaller)
+        state = {k: v for k, v in vars(self).items() if k != "_cached"}
+        changed = {
+            "prediction": feature_map.linear(w, offset - mean @ w),
+            "coef": w,
+            "mean": mean,
+            "second": second,
+        }
+        return LandmarkSolution(**{**state, **changed})
+
+    def left_out(self, rows: np.ndarray | None = None, share: Any = None) -> LeftOut:
+        problem = self.cached("problem", lambda: None)
+        if problem is None:
+            raise ValueError("leave-one-out needs the training rows, which were not kept.")
+        some = np.arange(problem.training.n) if rows is None else np.asarray(rows)
+        weights = None if problem.weights is None else take(problem.weights, some)
+        T = take(problem.T, some)
+        return self.judged(take(problem.training.points, some), T, some, weights, share)
+
+    def judged(
+        self, points: Any, T: Any, which: np.ndarray, weights: Any = None, share: Any = None
+    ) -> LeftOut:
+        """Training rows, each predicted without one observation of it, with variances.
+
+        `which` are the numbers of these rows: where one is a landmark, it is left out as a landmark
+        too. The variance is that of a new observation of weight one.
+        """
+        xp, alpha = namespace(points), float(self.alphas[0])
+        F = self.prediction.map(points)
+        unseen = positive_part(self.kernel.diagonal(points) - row_norms(F, xp))
+        F = F - self.mean[None, :]
+        L, offset = self._factor(alpha), self.prediction.b + self.mean @ self.coef
+        open_part = row_norms(solve_triangular(L, F.T).T, xp)
+        answers = xp.concat([unseen[:, None], open_part[:, None], F @ self.coef + offset], axis=1)
+        places, landmarks = self._landmarks_among(which, share)
+        if len(places):
+            others = self._without(L, landmarks, take(answers, places), take(F, places))
+            answers = put_rows(answers, places, others)
+        unseen, open_part, fitted = answers[:, 0], answers[:, 1], answers[:, 2:]
+        leverage = open_part + 1 / self.total
+        left = 1 - leverage * _left_weight(leverage, weights, share)
+        left = xp.where(left > 1e-6, left, xp.full_like(left, 1e-6))
+        errors = (on_device_of(T, fitted) - fitted) / left[:, None]
+        variances = unseen + alpha * (1 + leverage / left)
+        return LeftOut(as_numpy(errors), as_numpy(left), as_numpy(variances))
+
+    def _landmarks_among(self, which, share):
+        """(places, landmarks): rows that are landmarks and have no copies, which would stay."""
+        indices = self.space.indices
+        number = np.full(
+            max(int(np.max(indices, initial=-1)), int(np.max(which, initial=-1))) + 1, -1
+        )
+        number[indices] = np.arange(len(indices))
+        number = number[which]
+        if share is not None:
+            number[as_numpy(share) < 1] = -1
+        places = np.flatnonzero(number >= 0)
+        return places, number[places]
+
+    def _without(self, L, landmarks, answers, F):
+        """Unseen part, open part and fitted value of landmarks by all other landmarks.
+
+        u = C^-1 e_j / |C^-1 e_j| is the direction that the others do not span: they miss
+        1 / |C^-1 e_j|^2 of k(s_j, s_j), less what the jitter added to it to have a C at all. With
+        M = L L', leaving the coordinate along u out takes (u' M^-1 f)^2 / u' M^-1 u from
+        f' M^-1 f, and (u' M^-1 f) (u' w) / u' M^-1 u from f' w.
+        """
+        xp, C = namespace(F), self.space.C
+        q = len(landmarks)
+        E = put(xp.zeros_like(F.T), landmarks, np.arange(q), xp.ones_like(F[:, 0]))
+        U = solve_triangular(C, E)
+        squares = row_norms(U.T, xp)
+        U = U / xp.sqrt(squares)[None, :]
+        A, B = solve_triangular(L, U), solve_triangular(L, F.T)
+        across, along = xp.sum(A * B, axis=0), row_norms(A.T, xp)
+        open_part = positive_part(answers[:, 1] - across**2 / along)
+        fitted = answers[:, 2:] - (across / along)[:, None] * (U.T @ self.coef)
+        added = row_norms(take(C, landmarks), xp)
+        added = added - self.kernel.diagonal(take(self.space.S, landmarks))
+        missed = positive_part(1 / squares - added)
+        return xp.concat([missed[:, None], open_part[:, None], fitted], axis=1)
+
+
+def _plus(A, alpha):
+    index = np.arange(A.shape[0])
+    return put(A, index, index, namespace(A).linalg.diagonal(A) + alpha)
+
+
+def _left_weight(like, weights, share):
+    """The weight that leaving one observation out takes from each row."""
+    if weights is None:
+        return namespace(like).ones_like(like)
+    weights = on_device_of(weights, like)
+    return weights if share is None else weights * on_device_of(share, like)

@@ -1,0 +1,376 @@
+"""Primal: ridge on the coordinates of a map, r x r equations ([KERNELS] (3))."""
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from ..engine.arrays import (
+    as_numpy,
+    eigh,
+    eps_of,
+    gram,
+    is_array,
+    itemsize,
+    namespace,
+    on_device_of,
+    positive_part,
+    row_norms,
+    solve_triangular,
+)
+from ..engine.memory import MemoryLimitError, partial_fit, streamed_fit
+from ..engine.resources import Resources
+from ..engine.tiles import PANEL_VALUES
+from ..fit import MapFit, OnPanels, Statistic, fit_map
+from ..kernels.points import take
+from ..rows.gather import SAMPLE
+from ..rows.moments import ByClass, Moments, Spread
+from ..rows.protocol import Column
+from ..space.choice import MapOptions
+from ..space.corrected import Corrected
+from .direct import choose, factor_shifted, solve_regularized
+from .discriminant import LeftOutClasses, Shrinkage, within_trace
+from .problem import Choice, Given, LeaveOneOut, RidgeProblem
+from .ridge_path import RidgePath
+from .solution import LeftOut, RidgeSolution, left_out_of, per_target
+from .solver import EIGEN, OPERATION, VALUE, Cost, Solver, TooLarge
+
+
+class Primal(Solver):
+    """By the r x r equations on coordinates: from sums over the rows, wherever they are."""
+
+    name = "primal"
+
+    def refusal(self, problem: RidgeProblem, asked: bool = True) -> str | None:
+        alpha, held = problem.alpha, problem.training.is_held
+        if isinstance(alpha, LeaveOneOut) and not held and not is_plain_fourier(problem.map):
+            return (
+                "leave-one-out needs the errors of all rows at once: for rows that come in pieces "
+                "use form='iterative', or choose alpha on a sample, and fit KernelRidge"
+            )
+        if problem.map is not None or not held or asked or not problem.kernel.is_proven:
+            return None
+        n, limit = (
+            problem.training.n or 0,
+            problem.training.resources.limit(problem.training.points),
+        )
+        needed = self.cost(problem).bytes
+        if n > 2 * SAMPLE:  # passes over rows need no more than the factor
+            needed = min(needed, int(streamed_fit(problem.rank, SAMPLE, PANEL_VALUES)))
+        if needed > limit:
+            return TooLarge.of("coordinates of all rows", needed, limit)
+        if 0 < alpha.smallest < 1e-6 * problem.trace and not _has_few_dimensions(problem):
+            return "alpha is so small that it shows the rounding of coordinates at new points"
+        return None
+
+    def cost(self, problem: RidgeProblem) -> Cost:
+        n = problem.training.n
+        if n is None:
+            return Cost(0.0, 0)  # the only one that passes over rows
+        if problem.map is not None and problem.map.max_rank is not None:
+            r = min(n, problem.map.max_rank)
+        else:
+            r = problem.rank if problem.kernel.is_proven else n
+        factor = n**3 / 3 if r == n else n * r**2
+        seconds = 2 * n * r * VALUE + (factor + n * r**2 + r**3 / 3) * OPERATION
+        if isinstance(problem.alpha, LeaveOneOut):
+            seconds += r**3 * EIGEN + 2 * n * r**2 * OPERATION
+        return Cost(seconds, int(partial_fit(n, r)))
+
+    def solve(self, problem: RidgeProblem) -> RidgeSolution:
+        options = problem.map or options_of(problem.training.resources)
+        if is_plain_fourier(options):
+            from .fourier_map import solve_on_fourier_map
+
+            return solve_on_fourier_map(problem, options)
+        training, weighted = problem.training, problem.weights is not None
+        columns = [column(problem.T, "y"), column(problem.weights, "sample_weight")]
+        centred = problem.intercept or (options.needs_sums and not weighted)
+        of: Any = Spread.of if centred else Moments.of
+        if problem.labels:  # classes are known after the pass that adds up their coordinates
+            of = ByClass.of
+            columns = columns[:1]
+        fit = fit_map(
+            training.rows,
+            training.kernel,
+            options,
+            Statistic(of, columns, movable=centred and not weighted),
+            bound_check=training.bound_check,
+        )
+        return solve_on_map(problem, fit, self.name)
+
+
+def solve_on_map(problem: RidgeProblem, fit: MapFit, name: str) -> "PrimalSolution":
+    """From the sums of a fitted map, and its coordinates where they are held."""
+    sums, mean = fit.sums.spread if problem.labels else fit.sums, None
+    if not sums.n > 0:
+        raise ValueError("sample_weight must not be all zero.")
+    if problem.intercept:
+        second, cross, mean = sums.scatter, sums.cross, sums.mean
+    else:
+        sums = sums.moments() if isinstance(sums, Spread) else sums
+        second, cross = sums.second, sums.cross
+    Phi, T, w = fit.coordinates(), None, None
+    if Phi is not None and not problem.labels:
+        T = on_device_of(problem.T, Phi)
+        w = None if problem.weights is None else on_device_of(problem.weights, Phi)
+    choice = None
+    t = cross.shape[1]
+    if isinstance(problem.alpha, Given):
+        alphas = np.asarray(problem.alpha.values, dtype=float)
+    elif isinstance(problem.alpha, Shrinkage):
+        choice = _shrinkage(problem, fit, sums, Phi)
+        alphas = np.full(t, choice.alpha)
+    else:
+        choice = _choice(problem, fit, second, mean, Phi, T, w)
+        alphas = np.full(t, choice.alpha)
+    coef, residuals, factors = solve_regularized(second, cross, alphas)
+    b = namespace(coef).zeros_like(coef[0, :])
+    if mean is not None:
+        b = sums.target / sums.n - mean @ coef
+    dual = None if T is None else _dual(fit, Phi, T, w, coef, b, alphas)
+    norms = _error_norms(fit, sums, second, cross, coef, residuals, alphas, dual, w)
+    points, kept = _kept(problem, fit, second)
+    solution = PrimalSolution(
+        fit.map.linear(coef, b),
+        alphas,
+        name,
+        None if norms is None else on_device_of(norms, coef),
+        None if norms is None or mean is None else on_device_of(norms * _length(fit, sums), coef),
+        choice=choice,
+        weights=w,
+        dual=dual,
+        coef=coef,
+        mean=mean,
+        total=float(sums.n),
+        second=kept,
+        points=points,
+    )
+    solution.cached("fit", lambda: fit)
+    for factor in factors:
+        solution.cached(factor.alpha, lambda factor=factor: factor.C)
+    return solution
+
+
+def options_of(resources: Resources) -> MapOptions:
+    """A map as KernelMap makes it, with these resources."""
+    return MapOptions(**{f.name: getattr(resources, f.name) for f in fields(resources)})
+
+
+def is_plain_fourier(options: MapOptions | None) -> bool:
+    """Whether coordinates are Fourier's as they are: then ridge needs sums of exponentials."""
+    fourier = options is not None and options.basis == "fourier"
+    return bool(fourier and not (options.center or options.append_residual))
+
+
+def column(values: Any, name: str) -> Column:
+    """Targets or weights as fit_map takes them."""
+    return values if isinstance(values, Column) else Column(values, name)
+
+
+def _has_few_dimensions(problem):
+    points = problem.training.points
+    if len(points.shape) != 2 or problem.training.is_gram:
+        return False
+    own = problem.kernel.explicit_dim(points.shape[1])
+    return own is not None and own < points.shape[0]
+
+
+def _kept(problem, fit, second):
+    """(rows, sums): the smaller of the two, from which factors are made again."""
+    points = fit.points
+    r = second.shape[0]
+    small = (
+        not problem.kernel.runs_user_code  # which may take long
+        and is_array(points)
+        and getattr(points.dtype, "kind", "f") != "O"
+        and not problem.training.is_gram
+        and points.shape[0] * points.shape[1] * itemsize(points) < r * r * itemsize(second)
+    )
+    return (points, None) if small else (None, second)
+
+
+def _length(fit, spread):
+    """The mean of sqrt k(x, x) over the rows, at most: b differs by no more than it times |f - f*|."""
+    xp = namespace(spread.scatter)
+    within = float(xp.linalg.trace(spread.scatter)) / spread.n
+    return (within + float(xp.sum(spread.mean**2)) + max(fit.max_residual, 0.0)) ** 0.5
+
+
+def _dual(fit, Phi, T, w, coef, b, alphas):
+    """a = W (t - f) / alpha: the w of [KERNELS] (3) is Phi'a. None where no sum of kernels is it."""
+    if np.min(alphas) <= 0:
+        try:
+            W = fit.map.expand(coef).W
+        except ValueError:  # a closed map, or the residual coordinate
+            return None
+        full = np.zeros((Phi.shape[0], W.shape[1]))
+        full[as_numpy(fit.map.space.indices)] = as_numpy(W)
+        return on_device_of(full, W)
+    left = T - Phi @ coef - b[None, :]
+    left = left if w is None else left * w[:, None]
+    return left / on_device_of(alphas, Phi)[None, :]
+
+
+def _choice(problem, fit, second, mean, Phi, T, w) -> Choice:
+    """Phi'Phi = V D V', Q = Phi V: every penalty at once."""
+    rule, centred_map = problem.alpha, fit.map.mean is not None
+    assert isinstance(rule, LeaveOneOut)
+    if Phi is None:
+        raise MemoryLimitError(
+            f"leave-one-out needs all {fit.n} rows of {fit.map.width} coordinates at once, more "
+            "than memory_limit allows: choose alpha on a sample, fit KernelRidge."
+        )
+    xp, n = namespace(Phi), Phi.shape[0]
+    values, V = eigh(second)
+    known: dict[str, Any] = {"V": V, "share": rule.share, "spread": rule.spread}
+    if mean is not None:
+        part = xp.full_like(Phi[:, 0], 1 / n) if w is None else w / xp.sum(w)
+        known |= {"in_mean": part, "mean": mean, "offset": part @ T}
+        Phi, T = Phi - mean[None, :], T - known["offset"][None, :]
+    elif centred_map:
+        if w is not None:
+            raise ValueError(
+                "KernelRidgeCV with sample_weight has no closed-form leave-one-out error on a "
+                "centred map: use center=False."
+            )
+        # Predictions do not add the mean of the targets: of the other rows' mean they see
+        # nothing, and it is added to the errors around it.
+        average = xp.mean(T, axis=0)[None, :]
+        known |= {"in_mean": xp.full_like(Phi[:, 0], 1 / n)}
+        known |= {"offsets": (n * average - T) / (n - 1)}
+        T = T - average
+    if w is not None:
+        known["root"] = xp.sqrt(w)[:, None]
+        Phi, T = Phi * known["root"], T * known["root"]
+    return choose(RidgePath(Phi @ V, positive_part(values), T, **known), rule)
+
+
+def _shrinkage(problem, fit, spread, Phi) -> Choice:
+    """A share of the variance within classes, given or the most likely one for rows left out."""
+    rule, counts = problem.alpha, np.rint(as_numpy(spread.target).astype(np.float64))
+    share, temperature = rule.share, 1.0
+    if share is None:
+        labels = fit.sums.labels if problem.labels else None
+        left_out = LeftOutClasses.from_sums(spread, labels, rule.priors)
+        if Phi is not None:
+            values = problem.T.values if problem.labels else np.argmax(as_numpy(problem.T), axis=1)
+            likelihoods = left_out(Phi, values)
+        else:
+            training = problem.training
+            rows = training.rows
+            if training.bound_check is not None:
+                rows = rows.checked(training.bound_check(fit.map.kernel))
+            codes = problem.T if problem.labels else Column(np.argmax(problem.T, axis=1), "y")
+            likelihoods = rows.fold(OnPanels(fit.map, left_out), [codes])
+        share, temperature = likelihoods.best()
+    xp, scatter = namespace(spread.scatter), spread.scatter
+    own = xp.linalg.diagonal(scatter)
+    unit = within_trace(own, spread.cross, counts) / (counts.sum() - len(counts))
+    moved = own + spread.n * spread.mean**2
+    least = eps_of(scatter) * scatter.shape[0] * float(xp.max(moved))
+    alpha = max(share * unit, least) if share > 0 else 0.0
+    return Choice(alpha, np.array([alpha]), np.zeros(1), int(spread.n), None, share, temperature)
+
+
+def _error_norms(fit, sums, second, cross, coef, residuals, alphas, dual, w):
+    """|f - f*| at most, f* the solution with the kernel itself.
+
+    With R = K - Phi Phi' and a = W (t - f) / alpha, the residual of the dual equations is -R a, and
+    f differs from sum_i a_i k(x_i, .) by sqrt(a'R a): both are small where all |R_ij| <= rho_i
+    rho_j are. What rounding leaves of the r x r equations is divided by alpha.
+    """
+    space = fit.map.space
+    if fit.map.append_residual or isinstance(space, Corrected) or np.min(alphas) <= 0:
+        return None
+    xp, eta = namespace(coef), 2 * float(space.roundoff())
+
+    def norm(V):
+        return as_numpy(xp.sqrt(row_norms(V.T, xp))).astype(np.float64)
+
+    size = float(xp.sqrt(xp.sum(second * second)))
+    norms = (norm(residuals) + eta * (size * norm(coef) + norm(cross))) / alphas
+    largest = max(float(fit.max_residual), 0.0)
+    if dual is None:
+        # Only the sum of squares of the residuals is known, and not even that in a pass of its own.
+        return norms if largest == 0 and space.is_closed else None
+    own = as_numpy(fit.map.kernel.diagonal(fit.points)).astype(np.float64)
+    rho2 = np.maximum(as_numpy(fit.residuals), 0.0) + eta * np.maximum(own, 0.0)
+    a = np.abs(as_numpy(dual))
+    missed = np.sqrt(rho2) @ a
+    weights = np.ones(len(rho2)) if w is None else as_numpy(w)
+    centred = 2.0 if fit.map.mean is not None or isinstance(sums, Spread) else 1.0
+    return norms + centred * missed * (1 + np.sqrt(weights @ rho2) / (2 * np.sqrt(alphas)))
+
+
+@dataclass(frozen=True, eq=False)
+class PrimalSolution(RidgeSolution):
+    """Coefficients on coordinates.
+
+    coef : w, one row per coordinate
+    mean : of the coordinates, where there is an intercept
+    total : the sum of the weights
+    second : Phi'Phi (about the mean), or None where `points` make it again
+    points : the training rows, or None
+    """
+
+    coef: Any = None
+    mean: Any = None
+    total: float = 0.0
+    second: Any = None
+    points: Any = None
+
+    def _factor(self, alpha):
+        return self.cached(alpha, lambda: factor_shifted(self._second(), alpha))
+
+    def _second(self):
+        if self.second is not None:
+            return self.second
+        return gram(self._rows(self.points, self.weights))
+
+    def _rows(self, points, weights=None):
+        """Coordinates, about the mean, times the roots of the weights."""
+        Phi = self.prediction.map(points)
+        Phi = Phi.toarray() if scipy.sparse.issparse(Phi) else Phi
+        Phi = Phi if self.mean is None else Phi - self.mean[None, :]
+        return Phi if weights is None else Phi * namespace(Phi).sqrt(weights)[:, None]
+
+    def variance(self, points: Any, diag: Any = None) -> Any:
+        return self.with_variance(points, diag)[1]
+
+    def with_variance(self, points: Any, diag: Any = None) -> tuple[Any, Any]:
+        """One evaluation of the kernel against the landmarks serves all parts."""
+        feature_map = self.prediction.map
+        rows = feature_map.fitted(points)
+        Phi = feature_map.space.coordinates(rows)
+        xp = namespace(Phi)
+        rho2 = positive_part(feature_map.diagonal(rows, diag) - row_norms(Phi, xp))
+        Phi = feature_map.finished(Phi, rho2, rows)
+        values = Phi @ self.coef + self.prediction.b[None, :]
+        Phi = Phi if self.mean is None else Phi - self.mean[None, :]
+        # The residual may be a coordinate already.
+        unseen = 0.0 if feature_map.append_residual else rho2
+
+        def of_alpha(alpha):
+            seen = row_norms(solve_triangular(self._factor(alpha), Phi.T).T, xp)
+            return unseen + alpha * (seen if self.mean is None else seen + 1 / self.total)
+
+        return values, per_target(self.alphas, of_alpha)
+
+    def left_out(self, rows: np.ndarray | None = None, share: Any = None) -> LeftOut:
+        fit = self.cached("fit", lambda: None)
+        points = self.points if fit is None else fit.points
+        if self.dual is None or points is None:
+            raise ValueError("leave-one-out needs the training rows, which were not kept.")
+        some = np.arange(points.shape[0]) if rows is None else np.asarray(rows)
+        Phi = self._rows(take(points, some))
+        weights = np.ones(len(some)) if self.weights is None else as_numpy(self.weights)[some]
+        parts = []
+        for j, alpha in enumerate(self.alphas):
+            found = row_norms(solve_triangular(self._factor(float(alpha)), Phi.T).T, namespace(Phi))
+            h = weights * (as_numpy(found) + (0.0 if self.mean is None else 1 / self.total))
+            least = alpha / (weights * as_numpy(row_norms(Phi, namespace(Phi))) + alpha)
+            residual = alpha * as_numpy(self.dual)[some, j : j + 1] / weights[:, None]
+            parts.append(left_out_of(residual, np.maximum(1 - h, least * 1e-3), share))
+        return LeftOut(np.concatenate([p.residuals for p in parts], axis=1), parts[0].left)

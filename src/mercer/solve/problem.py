@@ -1,0 +1,214 @@
+"""RidgeProblem: min over f and b of sum_i w_i (t_i - f(x_i) - b)^2 + alpha |f|^2."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..engine import tiles
+from ..engine.arrays import as_numpy, evenly, namespace
+from ..engine.memory import coordinates, matrix
+from ..kernels.points import take
+from ..rows.training import Training
+from ..space import factorize
+from ..space.choice import MapOptions
+
+# Rows from which a problem judges its rank and its spectrum.
+SAMPLE = 400
+# Coordinates that a map of very many rows has at least.
+FEW_COORDINATES = 400
+
+
+@dataclass(frozen=True)
+class Given:
+    """Penalties that are given, one per target."""
+
+    values: np.ndarray
+
+    @property
+    def smallest(self) -> float:
+        return float(np.min(self.values))
+
+
+@dataclass(frozen=True)
+class LeaveOneOut:
+    """The penalty with the smallest leave-one-out error, the same for all targets.
+
+    candidates : penalties to choose from; None: all, from `near` or from the spread of the rows
+    relative : whether candidates are multiples of the mean variance of the rows in feature space
+    near : where a search begins
+    share : the part of each row's weight that one observation has; None: all of it
+    spread : sums of squares of targets within rows of several observations; or None
+    importance : weights of the rows in the mean of the errors alone; or None
+    """
+
+    candidates: np.ndarray | None = None
+    relative: bool = False
+    near: float | None = None
+    share: Any = None
+    spread: Any = None
+    importance: Any = None
+
+    @property
+    def smallest(self) -> float:
+        """The smallest that may be chosen, where that is known."""
+        if self.candidates is None or self.relative:
+            return 0.1 * self.near if self.near else 1e-8
+        return float(np.min(self.candidates))
+
+    def some(self, rows: np.ndarray) -> "LeaveOneOut":
+        """For some of the rows."""
+        parts = {name: getattr(self, name) for name in ("share", "spread", "importance")}
+        return replace(self, **{k: None if v is None else take(v, rows) for k, v in parts.items()})
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which penalty was chosen: mean squared errors of candidates, summed over targets.
+
+    losses : squared errors of some rows at the penalty that was chosen, or None
+    share, temperature : of a discriminant: the penalty relative to the variance within classes, and
+        the factor on distances that calibrates probabilities
+    """
+
+    alpha: float
+    alphas: np.ndarray
+    errors: np.ndarray
+    n_rows: int
+    losses: np.ndarray | None = None
+    share: float | None = None
+    temperature: float = 1.0
+
+
+@dataclass(frozen=True)
+class Preconditioning:
+    """Landmarks of the iterations: how many at most, what they may leave of k(x, x), and which."""
+
+    rank: int | None = None
+    tol: float | None = None
+    pivots: str = "random"
+
+
+@dataclass(frozen=True)
+class RidgeProblem:
+    """What is to be solved, whoever solves it.
+
+    Parameters
+    ----------
+    training : Training
+    T : targets, one column each; read with the rows where these are not held
+    alpha : Given, LeaveOneOut, or the Shrinkage of a discriminant
+    labels : whether T holds labels of classes, which are met with the rows, instead of numbers
+    weights : one non-negative number per row, or None
+    intercept : whether a constant, without a penalty, belongs to the function
+    tol : certified error of a solution by iterations, relative to the function
+    digits : the same, where iterations replace a factorisation
+    map : the coordinates that are asked for, or None where the solver may choose
+    exact : whether functions of a few landmarks will not do
+    patience : predicted seconds of one core beyond which a solver refuses
+    """
+
+    training: Training
+    T: Any
+    alpha: Any
+    weights: Any = None
+    intercept: bool = False
+    n_targets: int = 0
+    labels: bool = False
+    tol: float = 1e-4
+    digits: float = 1e-8
+    max_iter: int = 500
+    map: MapOptions | None = None
+    preconditioning: Preconditioning = Preconditioning()
+    exact: bool = True
+    patience: float = math.inf
+    keep_partial: bool = False
+    callback: Callable[[Any], Any] | None = None
+
+    def __post_init__(self):
+        if not self.n_targets:
+            object.__setattr__(self, "n_targets", self.T.shape[1])
+
+    @property
+    def kernel(self):
+        return self.training.kernel
+
+    @cached_property
+    def kept(self) -> np.ndarray:
+        """Positions of the rows with a weight."""
+        n = self.training.n
+        return np.arange(n) if self.weights is None else np.flatnonzero(as_numpy(self.weights) > 0)
+
+    @property
+    def all_kept(self) -> bool:
+        return len(self.kept) == self.training.n
+
+    def some(self, rows: np.ndarray) -> "RidgeProblem":
+        """The same problem on some of the rows, which are held."""
+        alpha = self.alpha
+        return replace(
+            self,
+            training=self.training.some(rows),
+            T=take(self.T, rows),
+            weights=None if self.weights is None else take(self.weights, rows),
+            alpha=alpha.some(rows) if isinstance(alpha, LeaveOneOut) else alpha,
+        )
+
+    def remembered(self, name: Any, make: Callable[[], Any]) -> Any:
+        """make(), once for this problem."""
+        kept = vars(self).setdefault("_remembered", {})
+        if name not in kept:
+            kept[name] = make()
+        return kept[name]
+
+    @cached_property
+    def would_sample(self) -> bool:
+        """Whether alpha could be chosen by the errors of all rows, and iterations would not."""
+        if isinstance(self.alpha, Given) or self.alpha.candidates is None:
+            return False
+        n, limit = self.training.n or 0, self.training.resources.limit(self.training.points)
+        r = n if self.has_full_rank else FEW_COORDINATES
+        return matrix(n, 6) <= limit if r == n else coordinates(n, r, 4) <= limit
+
+    # --- what a sample of the rows tells ----------------------------------------------------------
+
+    @cached_property
+    def _sample(self) -> Any:
+        return take(self.training.points, evenly(self.training.n or 0, SAMPLE))
+
+    @cached_property
+    def trace(self) -> float:
+        """Of the kernel matrix."""
+        own = self.kernel.diagonal(self.training.points)
+        return float(namespace(own).sum(own))
+
+    @cached_property
+    def rank(self) -> int:
+        """Of the kernel matrix, predicted: as it grows from half of a sample to all of it."""
+        n, m = self.training.n or 0, self._sample.shape[0]
+        known = self._rank_of(m)
+        if known == m or m == n:
+            return n if known == m else known
+        growth = math.log2(max(known, 2) / max(self._rank_of(m // 2), 1))
+        return int(min(n, known * (n / m) ** min(max(growth, 0.0), 1.0)))
+
+    @property
+    def has_full_rank(self) -> bool:
+        return self.rank == self.training.n
+
+    def _rank_of(self, m):
+        some = evenly(self._sample.shape[0], m)
+        sample = take(self._sample, some)
+        if self.training.is_gram:
+            sample = sample[:, evenly(self.training.n or 0, SAMPLE)[some]]
+        return int(factorize(self.kernel, sample).factor.rank)
+
+    @cached_property
+    def spectrum(self) -> np.ndarray:
+        """Eigenvalues of a sample's kernel matrix, largest first, in the unit of all rows."""
+        n = self.training.n or 0
+        K = as_numpy(tiles.evaluate(self.kernel, self._sample)).astype(np.float64)
+        return np.maximum(np.linalg.eigvalsh(K)[::-1], 0.0) * (n / len(K))

@@ -1,0 +1,213 @@
+"""RidgeSolution: a function, its error, its leave-one-out errors and its variance."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..engine.arrays import TravelsAsNumPy, as_numpy, namespace, on_device_of, positive_part
+from ..kernels import points as pts
+from .problem import Choice
+from .refinement import Step
+
+
+@dataclass(frozen=True)
+class Steps:
+    """How iterations went.
+
+    n_iter : products with the kernel matrix
+    converged : whether the tolerance was reached
+    history : one Step per product
+    rank : of the preconditioner
+    """
+
+    n_iter: int
+    converged: bool
+    history: list[Step] = field(default_factory=list, repr=False)
+    rank: int | None = None
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Some rows, each predicted without one observation of it.
+
+    residuals : t - f, one column per target
+    left : 1 - leverage
+    variances : of a new observation at each row, predicted without it, where they are known
+    """
+
+    residuals: np.ndarray
+    left: np.ndarray
+    variances: np.ndarray | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class RidgeSolution(TravelsAsNumPy, ABC):
+    """z -> k(z, S) W + b, and what is known of it.
+
+    Attributes
+    ----------
+    prediction : Expansion or LinearOnMap
+    alphas : ndarray of shape (n_targets,)
+    solver : str
+        The name of the solver that found it.
+    error_norms : array of shape (n_targets,) or None
+        |f - f*| in the norm of the kernel's space, at most; f* is the exact solution.
+    intercept_errors : array of shape (n_targets,) or None
+        What is added to a bound at every point: |b - b*|, at most, where there is an intercept;
+        the error of Fourier coordinates.
+    steps : Steps or None, where iterations solved
+    choice : Choice or None, where the penalty was chosen
+    weights : array of shape (n_samples,) or None
+        Of the rows that have one.
+    dual : array of shape (n_samples, n_targets) or None
+        One coefficient per row, zero for rows without a weight; None where rows were passed over.
+    """
+
+    prediction: Any
+    alphas: np.ndarray
+    solver: str
+    error_norms: Any = None
+    intercept_errors: Any = None
+    steps: Steps | None = None
+    choice: Choice | None = field(default=None, repr=False)
+    weights: Any = None
+    dual: Any = field(default=None, repr=False)
+
+    @property
+    def kernel(self) -> Any:
+        return self.prediction.kernel
+
+    @abstractmethod
+    def left_out(self, rows: np.ndarray | None = None, share: Any = None) -> LeftOut:
+        """Errors and leverages of some training rows (None: all), one row left out at a time.
+
+        share : the part of each row's weight that one observation has; None: all of it
+        """
+
+    @abstractmethod
+    def variance(self, points: Any, diag: Any = None) -> Any:
+        """k(z, z) less what the rows explain of it, one column per target.
+
+        The posterior variance of a Gaussian process with noise alpha; with an intercept, that of
+        one with an unknown mean.
+        """
+
+    def cached(self, name: Any, make: Any) -> Any:
+        """make(), once: factors that leave-one-out errors and variances need, never saved."""
+        kept = vars(self).setdefault("_cached", {})
+        if name not in kept:
+            kept[name] = make()
+        return kept[name]
+
+    def forget(self) -> None:
+        """Drop what can be computed again."""
+        vars(self).pop("_cached", None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in super().__getstate__().items() if k != "_cached"}
+
+    def misses(self) -> Any:
+        """t - f at the training rows that have a weight: alpha a / weight."""
+        a = self.cached("misses", lambda: None)
+        if a is not None:
+            return a
+        a = self.prediction.W * on_device_of(self.alphas, self.prediction.W)[None, :]
+        return a if self.weights is None else a / self.weights[:, None]
+
+    def with_variance(self, points: Any, diag: Any = None) -> tuple[Any, Any]:
+        """(prediction, variance) at points."""
+        return self.prediction(points), self.variance(points, diag)
+
+    def error_bound(self, points: Any, diag: Any = None) -> Any:
+        """|f(z) - f*(z)| at most, for the exact solution f*: one row per point."""
+        if self.error_norms is None:
+            raise ValueError(
+                "error_bound needs alpha > 0: without a penalty rounding can move a function by "
+                "any amount."
+            )
+        xp = namespace(self.error_norms)
+        own = own_similarities(self.kernel, points, diag, self.error_norms)
+        lengths = xp.sqrt(positive_part(on_device_of(own, self.error_norms)))
+        bounds = lengths[:, None] * self.error_norms[None, :]
+        if self.intercept_errors is not None:
+            bounds = bounds + self.intercept_errors[None, :]
+        return bounds
+
+
+def own_similarities(kernel: Any, points: Any, diag: Any, reference: Any) -> Any:
+    """k(z, z) of each point, given as `diag` where the kernel does not know them."""
+    if diag is None and kernel.kind == "gram":
+        raise ValueError("a precomputed kernel does not know k(z, z): pass it as diag=.")
+    return kernel.diagonal(points) if diag is None else on_device_of(diag, reference)
+
+
+class Border:
+    """Ridge with an intercept, from ridge without one.
+
+    With A u = 1 and A v = t the intercept is b = 1'v / 1'u, and the coefficients are v - b u.
+    Bounds e_u, e_v of the errors carry over: |1'A^-1 s| <= sqrt(1'u) sqrt(s'A^-1 s) by Cauchy and
+    Schwarz, so that |b - b*| <= (e_v + |b| e_u) / sqrt(1'u), and
+    |f - f*| <= e_v + |b| e_u + |b - b*| |u|.
+    """
+
+    def __init__(self, T: Any, alphas: np.ndarray):
+        xp = namespace(T)
+        self.t = T.shape[1]
+        self.penalties, self.which = np.unique(alphas, return_inverse=True)
+        ones = xp.ones_like(T[:, :1])
+        self.T = xp.concat([T, *[ones] * len(self.penalties)], axis=1)
+        self.alphas = np.concatenate([alphas, self.penalties])
+
+    def split(self, coef: Any) -> tuple[Any, Any, Any, np.ndarray]:
+        """(a, b, u, 1'u): u has one column per penalty."""
+        xp = namespace(coef)
+        v, u = coef[:, : self.t], coef[:, self.t :]
+        totals = as_numpy(xp.sum(u, axis=0)).astype(np.float64)
+        own = on_device_of(totals[self.which], coef)
+        b = xp.sum(v, axis=0) / own
+        mine = xp.stack([u[:, int(j)] for j in self.which], axis=1)
+        return v - mine * b[None, :], b, u, totals
+
+    def errors(
+        self, norms: np.ndarray, sizes: np.ndarray, b: Any, totals: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """(error norms, errors of the intercept) from those of v and u, and from |u|."""
+        e_v, e_u = norms[: self.t], norms[self.t :][self.which]
+        # 1'u is known to sqrt(1'u) e_u only: the smallest value that this leaves.
+        roots = np.sqrt(np.maximum(totals, 0.0))[self.which]
+        least = np.maximum(roots - e_u, np.finfo(float).tiny)
+        both = e_v + np.abs(as_numpy(b)) * e_u
+        of_intercept = both / least
+        return both + of_intercept * (sizes[self.t :][self.which] + e_u), of_intercept
+
+
+def per_target(alphas: Any, of_alpha: Any) -> Any:
+    """of_alpha(alpha), evaluated once per alpha, as one column per target."""
+    alphas = np.asarray(as_numpy(alphas), dtype=float)
+    columns = {alpha: of_alpha(float(alpha)) for alpha in np.unique(alphas)}
+    ordered = [columns[alpha] for alpha in alphas]
+    return namespace(ordered[0]).stack(ordered, axis=1)
+
+
+def left_out_of(residuals: Any, left: Any, share: Any) -> LeftOut:
+    """From residuals t - f of the whole fit, and 1 - leverage of whole rows."""
+    left = as_numpy(left)
+    if share is not None:
+        left = 1 - as_numpy(share) * (1 - left)
+    return LeftOut(as_numpy(residuals) / left[:, None], left)
+
+
+def scattered(W: Any, rows: np.ndarray, n: int) -> Any:
+    """The rows of W at their places among n, zeros elsewhere."""
+    if len(rows) == n:
+        return W
+    full = np.zeros((n, W.shape[1]))
+    full[as_numpy(rows)] = as_numpy(W)
+    return on_device_of(full, W)
+
+
+def as_fitted(prediction: Any, points: Any) -> Any:
+    """Points in the precision of an Expansion."""
+    return pts.as_fitted(points, prediction.S, prediction.W.dtype)

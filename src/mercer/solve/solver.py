@@ -1,0 +1,86 @@
+"""Solver: what every way to solve a ridge problem can do; solve_ridge takes the cheapest."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+from ..engine.memory import MemoryLimitError, readable
+from .problem import RidgeProblem
+from .solution import RidgeSolution
+
+# Seconds of one core of a common machine: for one value of a kernel, for one operation of linear
+# algebra (half a million of them in a product of 100 x 50 x 100), and for each of the n^3 of an
+# eigendecomposition. Only their ratios matter: the order of the solvers follows from them.
+VALUE, OPERATION, EIGEN = 5e-9, 5e-11, 2.5e-10
+
+
+class CannotSolve(ValueError):
+    """A solver has begun and sees that it cannot end; another one may."""
+
+
+class TooLarge(str):
+    """A refusal because of memory."""
+
+    @classmethod
+    def of(cls, what: str, needed: int, limit: int) -> "TooLarge":
+        return cls(f"{what} take {readable(needed)}; memory_limit allows {readable(limit)}")
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Predicted seconds of one core, and bytes beside the rows."""
+
+    seconds: float
+    bytes: int
+
+
+class Solver(ABC):
+    """One way to solve a ridge problem."""
+
+    name: str
+
+    @abstractmethod
+    def refusal(self, problem: RidgeProblem, asked: bool = True) -> str | None:
+        """Why it cannot, in words; None where it can.
+
+        asked : whether it was asked for by name, else why "auto" does not take it
+        """
+
+    @abstractmethod
+    def cost(self, problem: RidgeProblem) -> Cost: ...
+
+    @abstractmethod
+    def solve(self, problem: RidgeProblem) -> RidgeSolution: ...
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What a solver says of a problem: its cost, or why it refuses."""
+
+    solver: Solver
+    cost: Cost | None
+    refusal: str | None
+
+
+def offers(problem: RidgeProblem, solvers: Any) -> list[Offer]:
+    """Of every solver, the cheapest first; those that refuse last.
+
+    Solvers that are exact come before those that are not.
+    """
+    made = []
+    for solver in solvers:
+        refusal = solver.refusal(problem, asked=False)
+        made.append(Offer(solver, None if refusal else solver.cost(problem), refusal))
+    return sorted(made, key=_rank)
+
+
+def _rank(offer):
+    if offer.cost is None:
+        return (2, 0.0)
+    return (1 if offer.solver.name == "landmarks" else 0, offer.cost.seconds)
+
+
+def refuse(solver: Solver, reason: str, name: str) -> None:
+    """Raise what a solver that was asked for says."""
+    kind = MemoryLimitError if isinstance(reason, TooLarge) else ValueError
+    raise kind(f"{name}: {reason}.")
