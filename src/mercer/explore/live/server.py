@@ -11,19 +11,28 @@ from bokeh.application.handlers.function import FunctionHandler
 from bokeh.server.server import Server
 from bokeh.util.token import generate_session_id
 from tornado.ioloop import IOLoop
+from tornado.web import HTTPError, RequestHandler
 
 from .page import build
 from .session import Session
 from .worker import Worker
 
 ADDRESS = "127.0.0.1"
+# Every name but those of this machine. A stranger's page can make its own name lead to 127.0.0.1
+# (DNS rebinding) and would then be of the same origin; its requests still carry that name.
+OTHER_HOSTS = r"(?i)(?!(127\.0\.0\.1|localhost)$).*$"
+
+
+class _Refused(RequestHandler):
+    def prepare(self):
+        raise HTTPError(403, "this name is not the explorer's")
 
 
 class LiveServer:
     """Serves one session, in a thread, until it is stopped.
 
     Pages and their sockets need the signed session id of the address; without it there is nothing
-    to see. Scripts come from Bokeh on this machine.
+    to see, and requests to another host name are refused. Scripts come from Bokeh on this machine.
     """
 
     def __init__(self, session: Session, port: int = 0):
@@ -62,6 +71,7 @@ class LiveServer:
                 secret_key=self._secret,
                 generate_session_ids=False,
             )
+            server._tornado.add_handlers(OTHER_HOSTS, [(r".*", _Refused)])  # before all others
             server.start()
         except BaseException as error:  # told by the thread that started this one
             self._failure = error
