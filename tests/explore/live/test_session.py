@@ -67,7 +67,8 @@ def test_leave_one_out_of_classes_is_a_refit_without_the_row(rng):
         rest = np.arange(30) != i
         model = RidgeClassifier(alpha=space.alpha).fit(F[rest], y[rest])
         assert data.classes[found.predicted[i]] == model.predict(F[[i]])[0]
-    assert_allclose(found.score, np.mean(found.predicted == data.codes))
+    right = found.predicted == data.codes
+    assert_allclose(found.score, np.mean(right))
     assert_allclose(found.wrong, ~right)
 
 

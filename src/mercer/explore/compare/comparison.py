@@ -57,9 +57,9 @@ def compare_kernels(
 
     Every kernel is judged by the same quantity, on rows that the model has not seen: for classes
     the accuracy of the discriminant in its feature space, for numbers the R² of ridge regression
-    there: the measures of :class:`KernelClassifier` and :class:`KernelRegressor`, too. The penalty, and the width where it is left open, are
-    chosen inside each training part, so that kernels are compared at their best and not at a
-    default. A constant answer, a linear model and gradient boosting run on the same folds.
+    there, as :class:`KernelClassifier` and :class:`KernelRegressor` are. The penalty, and the width
+    where it is left open, are chosen inside each training part, so that kernels are compared at
+    their best and not at a default. A constant answer, a linear model and gradient boosting run on the same folds.
     Beside texts, alone or with numbers, a linear model on their n-grams runs instead.
 
     Parameters

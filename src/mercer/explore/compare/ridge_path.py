@@ -85,8 +85,8 @@ class ClassRule:
     discriminant with scatter S_W + alpha I needs: with M the class means, N their sizes,
     G = (S_T + alpha I)^-1 and Q = M G M',
     (S_W + alpha I)^-1 = G + G M' (N^-1 - Q)^-1 M G by Woodbury's formula, so that every term of the
-    rule is made of ridge's predictions and matrices as large as the number of classes. Classes are as
-    probable as they are frequent, or all the same (`balanced`).
+    rule is made of ridge's predictions and matrices as large as the number of classes. Classes are
+    as probable as they are frequent, or all the same (`balanced`).
     """
 
     def __init__(

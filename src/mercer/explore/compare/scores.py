@@ -14,8 +14,8 @@ from .sampling import CLASSES
 BALANCED, ACCURACY, NEIGHBOURS = "balanced accuracy", "accuracy", "nearest neighbours"
 R2, RMSE = "R²", "RMSE"
 MEANING = {
-    ACCURACY: "share of right answers, as in mercer fit (scoring balanced_accuracy counts each class "
-    "the same)",
+    ACCURACY: "share of right answers, as in mercer fit "
+    "(scoring balanced_accuracy counts each class the same)",
     BALANCED: "share of right answers in each class, averaged over classes (chance is 1 / classes)",
     R2: "share of the target's variance that is predicted (0 is what the mean predicts)",
 }
