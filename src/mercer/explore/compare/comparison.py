@@ -59,8 +59,9 @@ def compare_kernels(
     the accuracy of the discriminant in its feature space, for numbers the R² of ridge regression
     there, as :class:`KernelClassifier` and :class:`KernelRegressor` are. The penalty, and the width
     where it is left open, are chosen inside each training part, so that kernels are compared at
-    their best and not at a default. A constant answer, a linear model and gradient boosting
-    run on the same folds. Beside texts, alone or with numbers, a linear model on their n-grams runs instead.
+    their best and not at a default. A constant answer, a linear model and gradient boosting run on
+    the same folds. Beside texts, alone or with numbers, a linear model on their n-grams runs
+    instead.
 
     Parameters
     ----------
