@@ -79,6 +79,12 @@ def compare(
     matrix: Matrix = None,
     scale: Scale = "auto",
     task: Task = "auto",
+    scoring: Annotated[
+        str,
+        typer.Option(
+            help="What ranks: auto, accuracy, balanced_accuracy (classes) or r2 (numbers)."
+        ),
+    ] = "auto",
     page: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path(
         "report.html"
     ),
@@ -120,6 +126,7 @@ def compare(
             data.y,
             kernels or data.kernels,
             task=task,
+            scoring=scoring,
             cv=cv,
             samples=data.shown,
             image_shape=data.image_shape,

@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..estimators.table import TableEncoder
 from ..export.atomic import write_output
 from ..export.safe_text import harmless_value
+from ..tables import TableEncoder, check_unpacked, first_line, read_table
 from . import texts
 from .errors import BadInput
-from .tables import check_unpacked, first_line, read_table
 
 SCALES = ("auto", "standard", "unit", "none")
 

@@ -8,8 +8,10 @@ from typing import Any
 
 from bokeh.application import Application
 from bokeh.application.handlers.function import FunctionHandler
-from bokeh.server.server import Server
+from bokeh.server.server import BaseServer
+from bokeh.server.tornado import BokehTornado
 from bokeh.util.token import generate_session_id
+from tornado.httpserver import HTTPServer
 from tornado.ioloop import IOLoop
 from tornado.web import HTTPError, RequestHandler
 
@@ -61,17 +63,17 @@ class LiveServer:
         try:
             self._loop = IOLoop.current()
             handler = FunctionHandler(lambda doc: build(doc, self.session, self.worker))
-            server = Server(
+            pages = BokehTornado(
                 {"/": Application(handler)},
-                io_loop=self._loop,
-                address=ADDRESS,
-                port=self.port,
-                allow_websocket_origin=[f"{ADDRESS}:{self.port}", f"localhost:{self.port}"],
+                extra_websocket_origins=[f"{ADDRESS}:{self.port}", f"localhost:{self.port}"],
                 sign_sessions=True,
                 secret_key=self._secret,
                 generate_session_ids=False,
             )
-            server._tornado.add_handlers(OTHER_HOSTS, [(r".*", _Refused)])  # before all others
+            pages.add_handlers(OTHER_HOSTS, [(r".*", _Refused)])  # asked before all others
+            http = HTTPServer(pages)
+            http.listen(self.port, ADDRESS)
+            server = BaseServer(self._loop, pages, http)
             server.start()
         except BaseException as error:  # told by the thread that started this one
             self._failure = error

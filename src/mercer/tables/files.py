@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..estimators.written_values import MISSING, as_dates, as_numbers, as_texts
 from .errors import BadInput
+from .parse_text import MISSING, as_dates, as_numbers, as_texts
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", r"\s+": "spaces"}
 PACKED = (".gz", ".bz2", ".xz", ".zip")
@@ -96,6 +96,8 @@ def _content(path):
     packing = suffixes.pop() if suffixes and suffixes[-1] in PACKED else None
     try:
         content = _unpacked(path.read_bytes(), packing, path.name)
+    except BadInput:
+        raise
     except (OSError, EOFError, ValueError, lzma.LZMAError, zipfile.BadZipFile) as error:
         raise BadInput(f"cannot unpack {path.name}: {first_line(error)}") from None
     if not content.strip():
