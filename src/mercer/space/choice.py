@@ -237,7 +237,7 @@ def _refuse_rank(kernel, points, options):
     raise MemoryLimitError(
         f"tol={tol:.3g} needs about {predicted} landmarks for a sample of {n} rows ({few} for "
         f"{PROBED[0]} rows, {many} for {PROBED[1]}) and more for all rows: at least "
-        f"{readable(needed)}; memory_limit allows {readable(limit)}. What fits: max_rank={fits}, or "
-        "a larger tol; else a larger memory_limit. KernelRidge(form='iterative') needs no landmarks "
-        "for every row."
+        f"{readable(needed)}; memory_limit allows {readable(limit)}. What fits: max_rank={fits}, "
+        "or a larger tol; else a larger memory_limit. KernelRidge(form='iterative') needs no such "
+        "map."
     )
