@@ -114,9 +114,7 @@ def test_a_rank_that_cannot_fit_is_refused_before_it_is_computed(rng, monkeypatc
     with monkeypatch.context() as patched:
         patched.setattr(choice, "sample_factor", started)
         for rows in (X, Chunks(lambda: iter([X[:25_000], X[25_000:]]))):
-            with pytest.raises(
-                MemoryLimitError, match="tol=1e-06 needs about 20000"
-            ) as e:
+            with pytest.raises(MemoryLimitError, match="tol=1e-06 needs about 20000") as e:
                 KernelMap(Matern(0.5), tol=1e-6, memory_limit="1GB").fit(rows)
     most = int(re.search(r"max_rank=(\d+)", str(e.value))[1])
     assert most > 4000
