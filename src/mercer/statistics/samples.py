@@ -16,6 +16,7 @@ from ..kernels import points as pts
 from ..rows.gather import held_if_few
 from ..rows.held import stacked
 from ..rows.source import check_readable, in_pieces, names_of_columns, pieces
+from .bulk import column_units
 
 # Numbers in the coordinates of the rows that are mapped at once.
 CHUNK_VALUES = 1 << 23
@@ -81,6 +82,7 @@ class Samples:
         self.all = [Sample(X, name, kernel) for name, X in named.items()]
         self.columns = _common_columns(self.all)
         self.encoder: TableEncoder | None = None
+        self.units: np.ndarray | float = 1.0  # what encoded columns are divided by
         self.identifiers: list[str] = []
         self.encoded = encode and self.columns is not None and kernel.kind == "vectors"
 
@@ -118,6 +120,8 @@ class Samples:
             else:
                 self.encoder = TableEncoder().fit(rows)
             rows = self.encoder.transform(rows)
+            self.units = column_units(rows, self.encoder)
+            rows = rows / self.units
         return rows, positions[order]
 
     def some_points(self, which: int, most: int) -> Any:
@@ -139,7 +143,7 @@ class Samples:
     def points(self, rows: Any, name: str = "X") -> Any:
         """Rows as points of the kernel; what is wrong with them is said under this name."""
         rows = self._readable(rows, name)
-        return rows if self.encoder is None else self.encoder.transform(rows)
+        return rows if self.encoder is None else self.encoder.transform(rows) / self.units
 
     def _readable(self, rows, name):
         """Checked points, or a frame with its columns in the order of X's."""
