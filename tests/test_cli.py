@@ -210,7 +210,7 @@ def test_a_messy_table_gets_an_answer_and_a_model_in_one_command(run, tmp_path):
     assert kinds["since"] == "date"
     assert kinds["income"] == "number"
     from mercer import load
-    from mercer.cli.tables import read_table
+    from mercer.tables import read_table
 
     model = load(tmp_path / "m.mercer")
     table, _ = read_table(tmp_path / "messy.csv")

@@ -10,10 +10,10 @@ from ..explore.report.difference import write_difference
 from ..kernels.expressions import parse_kernel
 from ..kernels.texts import listed
 from ..statistics.two_sample import two_sample_test
+from ..tables import read_table
 from . import files, output
 from .errors import BadInput
 from .options import Encoding, Json, Sep
-from .tables import read_table
 
 EPILOG = (
     "Exit code 0: no difference found; 1: the files differ; 2: bad input.\n\nExamples:\n\n"

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..estimators.table import TableEncoder
 from ..export.safe_text import harmless_value
+from ..tables import TableEncoder, first_line, read_table
 from . import texts
 from .errors import BadInput
-from .tables import first_line, read_table
 
 SCALES = ("auto", "standard", "unit", "none")
 

@@ -11,15 +11,14 @@ from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 
 from ..estimators.classifier import KernelClassifier
 from ..estimators.regressor import DEVIATIONS, KernelRegressor
-from ..estimators.table import TableEncoder
 from ..export.files import load, save
 from ..kernels.expressions import parse_kernel
 from ..kernels.texts import listed
 from ..learn.targets import MOST_CLASSES
+from ..tables import TableEncoder, read_table
 from . import files, output
 from .errors import BadInput
 from .options import Encoding, Json, Sep
-from .tables import read_table
 
 EPILOG = (
     "Examples:\n\n  mercer fit houses.csv --target price -o houses.mercer\n\n"

@@ -12,10 +12,10 @@ import numpy as np
 import scipy.sparse
 
 from ..engine.arrays import as_numpy, is_matrix
-from ..estimators.table import TableEncoder
 from ..kernels import Kernel
 from ..kernels.parameters import rules_in
 from ..kernels.points import column_names
+from ..tables import TableEncoder
 
 # Values are pulled in to the median plus or minus so many median deviations: of normal values, one
 # in 400,000 lies beyond.

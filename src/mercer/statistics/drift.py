@@ -16,13 +16,13 @@ from ..estimators.base import (
     validated_points,
 )
 from ..estimators.kernel_map import KernelMap
-from ..estimators.table import TableEncoder
 from ..kernels import Kernel
 from ..kernels.points import is_frame, n_points
 from ..kernels.types import Input
 from ..rows.gather import held_if_few
 from ..rows.lazy import lazily
 from ..rows.source import in_pieces, refuse_stream
+from ..tables import TableEncoder
 from .bulk import column_units
 from .permutations import Dealer, UnitSums, add_rows, check_permutations, unit_size
 from .result import TestResult

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from ..engine.arrays import as_numpy, evenly, is_matrix, rows_of
-from ..estimators.table import TableEncoder
 from ..kernels import Kernel
 from ..kernels import points as pts
 from ..rows.gather import held_if_few
 from ..rows.held import stacked
 from ..rows.source import check_readable, in_pieces, names_of_columns, pieces
+from ..tables import TableEncoder
 from .bulk import column_units
 
 # Numbers in the coordinates of the rows that are mapped at once.

@@ -12,10 +12,10 @@ from tqdm import tqdm
 from ...engine.arrays import as_numpy
 from ...engine.checks import is_integer
 from ...engine.threads import blas_threads_for
-from ...estimators.table import TableEncoder
 from ...kernels import RBF, Cosine, Kernel, Laplacian, Linear, Polynomial, as_kernel
 from ...kernels.points import is_frame, n_points
 from ...kernels.types import Data
+from ...tables import TableEncoder
 from ..embeddings import Coordinates, available, embed
 from . import verdict
 from .baselines import Baseline, ordinary_models

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..estimators.written_values import MISSING, as_dates, as_numbers, as_texts
 from .errors import BadInput
+from .parse_text import MISSING, as_dates, as_numbers, as_texts
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", r"\s+": "spaces"}
 PACKED = (".gz", ".bz2", ".xz", ".zip")

@@ -16,7 +16,7 @@ from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 from sklearn.preprocessing import OneHotEncoder
 
 from ..engine.arrays import evenly
-from .written_values import (
+from .parse_text import (
     as_dates,
     as_texts,
     dates_one_by_one,

@@ -1,0 +1,29 @@
+"""What a table is: files, values as people write them, kinds of columns, and their encoding."""
+
+from typing import TYPE_CHECKING
+
+from .encoder import TableEncoder, array_of_lists, check_names
+from .errors import BadInput
+from .notes import TEXT
+
+if TYPE_CHECKING:
+    from .files import first_line, read_table
+
+__all__ = [
+    "TEXT",
+    "BadInput",
+    "TableEncoder",
+    "array_of_lists",
+    "check_names",
+    "first_line",
+    "read_table",
+]
+
+
+def __getattr__(name):
+    # Files are read with pandas, which an encoder of arrays does not need.
+    if name in __all__:
+        from . import files
+
+        return getattr(files, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
