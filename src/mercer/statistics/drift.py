@@ -47,6 +47,7 @@ class DriftDetector(KernelEstimator):
     Parameters
     ----------
     kernel : Kernel, str or KernelMap, default="rbf"
+        Length scales that are left to the data are those of :func:`two_sample_test`.
     level : float, default=0.05
         Rate of false alarms: of batches for `test`, of rows for `predict`.
     n_permutations : int, default=1000
