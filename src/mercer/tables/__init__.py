@@ -9,7 +9,7 @@ from .notes import DATE, IDENTIFIER, NUMBER, TEXT
 from .parse_text import dates_one_by_one, numbers_one_by_one
 
 if TYPE_CHECKING:
-    from .files import first_line, read_table
+    from .files import check_unpacked, first_line, read_table
 
 __all__ = [
     "DATE",
@@ -21,6 +21,7 @@ __all__ = [
     "TableEncoder",
     "array_of_lists",
     "check_names",
+    "check_unpacked",
     "column_values",
     "dates_one_by_one",
     "first_line",
