@@ -34,8 +34,8 @@ from ..solve import (
     RidgeSolution,
     solve_ridge,
 )
+from ..tables import TableEncoder, array_of_lists, check_names
 from .arguments import NewSpelling
-from .table import TableEncoder, array_of_lists, check_names
 
 SOLVERS = ("auto", "direct", "iterative", "landmarks")
 # Rows at which leave-one-out errors are computed: enough to calibrate on; fewer where each error

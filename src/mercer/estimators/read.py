@@ -74,7 +74,7 @@ def read(
         T = T if isinstance(T, Column) else target_column(T)
         return Read(training, T, weight_column(weights), columns, single, check.estimator)
     points, names = validated_points(estimator, X, kernel, reset=True), pts.column_names(X)
-    kernel = kernel.bind_points(points, names)
+    kernel = kernel.bind_points(points, names, weights)
     kernel.check_range(points)
     if kernel.kind == "gram":
         kernel.landmarks(points)  # refuses a matrix that is not square

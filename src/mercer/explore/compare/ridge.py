@@ -26,12 +26,13 @@ def ridge_on(
 
 
 class ClassRule:
-    """Fisher's discriminant from ridge on classes as 0 and 1, all classes equally probable.
+    """Fisher's discriminant from ridge on classes as 0 and 1.
 
-    Ridge alone may hide a class between two others.
+    Ridge alone may hide a class between two others. Classes are as probable as they are frequent,
+    or all the same (`balanced`).
     """
 
-    def __init__(self, solution: RidgeSolution, Y: np.ndarray):
+    def __init__(self, solution: RidgeSolution, Y: np.ndarray, *, balanced: bool = False):
         counts = Y.sum(axis=0)
         self.solution, self.present = solution, counts > 0
         left = Y.T @ np.asarray(solution.misses())
@@ -39,6 +40,9 @@ class ClassRule:
         fisher = Fisher.of((left + left.T) / 2, counts[self.present])
         self.turn, self.shares = fisher.turn, fisher.shares
         self.middle = 0.5 * np.diagonal(fisher.between)
+        if not balanced:
+            # log p(c) in the unit of the scatter, which is n - C times the variance within classes
+            self.middle = self.middle - np.log(fisher.shares) / max(fisher.freedom, 1)
 
     def predict(self, K_new: np.ndarray) -> np.ndarray:
         """Codes of classes for new rows, from k(z, x_i)."""
