@@ -6,7 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import RBF, KernelMap, KernelRidge, Laplacian, Linear, Matern, learn_kernel
 from mercer.learn.metric import column_scales, damped
-from mercer.learn.search import bracketed, tunable, with_weights
+from mercer.engine.line_search import line_search
+from mercer.learn.search import tunable, with_weights
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +165,7 @@ def test_text_html_and_picture(learned):
 
 @pytest.mark.parametrize("optimum", [-3.0, 0.0, 0.2, 2.5])
 def test_the_bracketed_search_finds_the_minimum(optimum):
-    found = bracketed(lambda x: 1 + (x - optimum) ** 2, 0.7)
+    found = line_search(lambda x: 1 + (x - optimum) ** 2, 0.7)
     assert abs(found - optimum) < 0.36
 
 

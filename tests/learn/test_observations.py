@@ -2,13 +2,11 @@
 
 import numpy as np
 import pytest
-from mercer.learn.landmark_model import LandmarkModel
-from mercer.learn.last_fit import last_fit
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import RBF, learn_kernel
 from mercer.learn.observations import Observations
-from mercer.solve.ridge_path import RidgePath
+from mercer.solve import Landmarks, RidgePath, solve_ridge
 
 KERNEL = RBF(0.3)
 
@@ -36,11 +34,17 @@ def row_by_row(X, T, alpha, weights):
     return errors
 
 
-def errors_of_rows(fit, rows, T):
-    which, place, _ = rows.given_rows(fit.judged)
-    own = (T[which] - rows.T[fit.judged][place]) / fit.left[place, None]
+def solved(rows, alpha):
+    """Leave-one-out errors of the direct solution."""
+    problem = rows.problem(KERNEL, alpha, choose=False)
+    return solve_ridge(problem, "direct").left_out(share=rows.share)
+
+
+def errors_of_rows(found, rows, T):
+    which, place, _ = rows.given_rows(np.arange(rows.n))
+    own = (T[which] - rows.T[place]) / found.left[place, None]
     errors = np.empty_like(T)
-    errors[which] = fit.residuals[place] + own
+    errors[which] = found.residuals[place] + own
     return errors
 
 
@@ -69,24 +73,24 @@ def test_merged_rows_leave_one_observation_out(repeated, rng, alpha):
     X, T, _ = repeated
     rows = Observations.of(X, T)
     expected = row_by_row(X, T, alpha * 30 / 12, np.ones(30))
-    fit = last_fit(KERNEL, rows, alpha, rng=rng, choose_alpha=False)
-    assert_allclose(errors_of_rows(fit, rows, T), expected, rtol=1e-6, atol=1e-8)
+    found = solved(rows, alpha)
+    assert_allclose(errors_of_rows(found, rows, T), expected, rtol=1e-6, atol=1e-8)
     F = np.linalg.cholesky(KERNEL(rows.X) + 1e-13 * np.eye(12))
-    path = RidgePath(F, rows.T, rows.weights, rows.share, rows.spread)
+    known = {"share": rows.share, "spread": rows.spread}
+    path = RidgePath.of_coordinates(F, rows.T, rows.weights, **known)
     assert_allclose(path.errors(np.array([alpha])), (expected**2).sum() / 30, rtol=1e-6)
-    model = LandmarkModel.fit(KERNEL, rows, alpha, rng, 12)
-    errors, left, _ = model.left_out(rows, np.arange(12))
-    assert_allclose(errors[fit.judged], fit.residuals, rtol=1e-5, atol=1e-7)
-    copied = rows.share[fit.judged] < 1  # without the others, the model does not have the row
-    assert_allclose(left[fit.judged][copied], fit.left[copied], rtol=1e-5)
+    model = Landmarks(np.arange(12)).solve(rows.problem(KERNEL, alpha, choose=False))
+    by_landmarks = model.left_out(share=rows.share)
+    assert_allclose(by_landmarks.residuals, found.residuals, rtol=1e-5, atol=1e-7)
+    copied = rows.share < 1  # without the others, the model does not have the row
+    assert_allclose(by_landmarks.left[copied], found.left[copied], rtol=1e-5)
 
 
 def test_other_weights_leave_the_whole_row_out(rng):
     X, T, w = rng.normal(size=(20, 2)), rng.normal(size=(20, 1)), rng.uniform(0.1, 2.0, size=20)
     rows = Observations.of(X, T, w)
-    fit = last_fit(KERNEL, rows, 0.2, rng=rng, choose_alpha=False)
     expected = row_by_row(X, T, 0.2, w / w.mean())
-    assert_allclose(errors_of_rows(fit, rows, T), expected, rtol=1e-6, atol=1e-8)
+    assert_allclose(errors_of_rows(solved(rows, 0.2), rows, T), expected, rtol=1e-6, atol=1e-8)
 
 
 def test_whole_numbers_are_repeated_rows(rng):

@@ -73,7 +73,7 @@ def test_radii_of_the_mean_from_sums_bound_those_of_the_rows(kernel, basis, tol,
 
 def test_residuals_of_parts_are_added(Phi, rng):
     rho2 = rng.uniform(-0.1, 1.0, size=900)  # below zero is rounding, and counts as zero
-    parts = [Spread.of(Phi[a:b], None, rho2[a:b]) for a, b in ((0, 300), (300, 310), (310, 900))]
+    parts = [Spread.of(Phi[a:b], rho2=rho2[a:b]) for a, b in ((0, 300), (300, 310), (310, 900))]
     assert sum(parts[1:], parts[0]).rho2 == pytest.approx(np.maximum(rho2, 0).sum())
 
 

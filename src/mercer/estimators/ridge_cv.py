@@ -11,6 +11,7 @@ from ..kernels.adapters import KernelLike
 from ..kernels.types import Array
 from ..rows.protocol import Column
 from ..solve import LeaveOneOut
+from ..solve.primal import is_plain_fourier
 from .kernel_map import KernelMap
 from .read import Read
 from .ridge import RidgeEstimator
@@ -91,6 +92,12 @@ class KernelRidgeCV(RidgeEstimator):
             alphas = np.atleast_1d(np.asarray(as_host(self.alphas), dtype=float))
         if alphas.ndim != 1 or not alphas.size or not np.all((alphas > 0) & (alphas < np.inf)):
             raise ValueError(f"alphas must be a list of positive numbers, got {self.alphas!r}.")
+        plain = isinstance(self.kernel, KernelMap) and is_plain_fourier(self.kernel)
+        if not found.training.is_held and not plain:
+            raise TypeError(
+                "KernelRidgeCV needs the errors of all rows at once; for rows that come in pieces "
+                "use form='iterative', or choose alpha on a sample, and fit KernelRidge."
+            )
         largest = 0.0 if isinstance(found.T, Column) else float(np.abs(found.T).max())
         if not largest < 1e150:
             raise ValueError(

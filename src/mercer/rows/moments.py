@@ -163,7 +163,7 @@ class ByClass:
     def of(cls, Phi, labels, rho2=None):
         labels, codes = np.unique(labels, return_inverse=True)
         one_hot = on_device_of(np.eye(len(labels))[codes], Phi)
-        return cls(labels, Spread.of(Phi, one_hot, rho2))
+        return cls(labels, Spread.of(Phi, one_hot, rho2=rho2))
 
     def __add__(self, other):
         labels = np.unique(np.concatenate([self.labels, other.labels]))

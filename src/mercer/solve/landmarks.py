@@ -216,7 +216,7 @@ class LandmarkSolution(PrimalSolution):
 
 def _plus(A, alpha):
     index = np.arange(A.shape[0])
-    return put(A, index, index, namespace(A).linalg.diagonal(A) + alpha)
+    return put(A + 0.0, index, index, namespace(A).linalg.diagonal(A) + alpha)
 
 
 def _left_weight(like, weights, share):

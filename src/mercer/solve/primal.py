@@ -262,7 +262,10 @@ def _shrinkage(problem, fit, spread, Phi) -> Choice:
             rows = training.rows
             if training.bound_check is not None:
                 rows = rows.checked(training.bound_check(fit.map.kernel))
-            codes = problem.T if problem.labels else Column(np.argmax(problem.T, axis=1), "y")
+            codes = problem.T
+            if not problem.labels:
+                given = codes.values if isinstance(codes, Column) else as_numpy(codes)
+                codes = Column(np.argmax(given, axis=1), "y")
             likelihoods = rows.fold(OnPanels(fit.map, left_out), [codes])
         share, temperature = likelihoods.best()
     xp, scatter = namespace(spread.scatter), spread.scatter

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from mercer.learn.in_place import cholesky_in_place
 from numpy.testing import assert_allclose
+
+from mercer.engine.in_place import cholesky_in_place
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-from mercer.solve.leave_one_out import LeaveOneOut, best_alpha
 from numpy.testing import assert_allclose
 
 from mercer import RBF, Laplacian
 from mercer.learn.observations import Observations
-from mercer.solve.ridge_path import RidgePath
+from mercer.solve.ridge_path import RidgePath, best_alpha
 from oracles import ridge_without_each_row
 
 
@@ -16,11 +15,12 @@ from oracles import ridge_without_each_row
 def test_all_penalties_at_once_are_refits(rng, weighted, alpha):
     F, T = rng.normal(size=(25, 6)), rng.normal(size=(25, 2)) + 5
     weights = rng.uniform(0.2, 3.0, size=25) if weighted else None
-    path = RidgePath(F.copy(), T, weights)
+    weights = weights / weights.mean() if weighted else None
+    path = RidgePath.of_coordinates(F.copy(), T, weights)
     errors = ridge_without_each_row(F, T, alpha, weights)
     assert_allclose(path.residuals(alpha)[0], errors, rtol=1e-8, atol=1e-10)
     losses = (errors**2).sum(axis=1)
-    scale = 1.0 if weights is None else weights / weights.mean()
+    scale = 1.0 if weights is None else weights
     assert_allclose(path.losses(alpha), scale * losses, rtol=1e-8)
     total = np.average(losses, weights=weights)
     assert_allclose(path.errors(np.array([1.0, alpha]))[1], total, rtol=1e-8)
@@ -29,16 +29,18 @@ def test_all_penalties_at_once_are_refits(rng, weighted, alpha):
 def test_losses_with_copies_have_the_error_as_their_mean(rng):
     X = np.repeat(rng.normal(size=(20, 3)), rng.integers(1, 4, size=20), axis=0)
     rows = Observations.of(X, rng.normal(size=(len(X), 2)))
-    path = RidgePath(rows.X + 0.0, rows.T, rows.weights, rows.share, rows.spread)
+    path = RidgePath.of_coordinates(
+        rows.X + 0.0, rows.T, rows.weights, share=rows.share, spread=rows.spread
+    )
     assert rows.spread is not None
     assert_allclose(path.losses(0.1).mean(), path.errors(np.array([0.1]))[0], rtol=1e-12)
 
 
 def test_many_targets_are_taken_in_parts(rng, monkeypatch):
     F, T, alphas = rng.normal(size=(25, 6)), rng.normal(size=(25, 5)), np.array([0.1, 1.0])
-    expected = RidgePath(F.copy(), T).errors(alphas)
-    monkeypatch.setattr("mercer.solve.leave_one_out.HELD_VALUES", 120)
-    assert_allclose(RidgePath(F.copy(), T).errors(alphas), expected, rtol=1e-12)
+    expected = RidgePath.of_coordinates(F.copy(), T).errors(alphas)
+    monkeypatch.setattr("mercer.solve.ridge_path.HELD_VALUES", 120)
+    assert_allclose(RidgePath.of_coordinates(F.copy(), T).errors(alphas), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("kernel", [RBF(0.3), Laplacian(1e-5), Laplacian(50.0)], ids=repr)
@@ -50,7 +52,7 @@ def test_a_kernel_matrix_and_small_penalties(rng, kernel):
     values, U = np.linalg.eigh(centred)
     values, U = np.maximum(values[::-1], 0.0), U[:, ::-1]
     Q, scale = U * np.sqrt(values), values.sum() / 30
-    left_out = LeaveOneOut(Q, values, T - T.mean(axis=0), in_mean=np.full(30, 1 / 30))
+    left_out = RidgePath(Q, values, T - T.mean(axis=0), in_mean=np.full(30, 1 / 30))
     alphas = scale * np.array([1e-8, 1e-4, 1.0])
     expected = [(ridge_without_each_row(Q, T, alpha) ** 2).sum() for alpha in alphas]
     assert_allclose(left_out.squared_errors(alphas), expected, rtol=1e-4)
@@ -64,7 +66,7 @@ def test_it_never_divides_by_rounding(rng):
     values, U = np.linalg.eigh(RBF(0.5)(x))
     values, U = values[::-1], U[:, ::-1]
     Q = U * np.sqrt(np.maximum(values, 0.0))
-    errors = LeaveOneOut(Q, values, np.sin(x)).squared_errors([1e-300, 1e-14])
+    errors = RidgePath(Q, values, np.sin(x)).squared_errors([1e-300, 1e-14])
     assert np.all(np.isfinite(errors))
 
 
@@ -72,17 +74,17 @@ def test_the_intercept_keeps_a_full_rank_kernel_honest(rng):
     """Without the 1/n of the intercept the smallest penalty always wins: MATH.md section 9."""
     x = rng.normal(size=(40, 3))
     F = np.linalg.cholesky(RBF(0.2)(x) + 1e-10 * np.eye(40))
-    alpha, error = RidgePath(F, rng.normal(size=(40, 1))).best()
+    alpha, error = RidgePath.of_coordinates(F, rng.normal(size=(40, 1))).best()
     assert alpha > 1.0
     assert error > 0.5
 
 
 def test_the_penalty_is_never_at_the_end_of_the_grid(rng):
     F = rng.normal(size=(60, 3))
-    noise = RidgePath(F.copy(), rng.normal(size=(60, 1)))
+    noise = RidgePath.of_coordinates(F.copy(), rng.normal(size=(60, 1)))
     alpha, error = noise.best()
     assert error <= noise.errors(alpha * np.array([0.5, 2.0])).min() * (1 + 1e-6)
-    assert RidgePath(F.copy(), F[:, :1]).best()[0] < 1e-6
+    assert RidgePath.of_coordinates(F.copy(), F[:, :1]).best()[0] < 1e-6
 
 
 def test_of_equal_errors_the_largest_penalty_is_taken():
@@ -96,6 +98,22 @@ def test_the_share_that_is_left_has_a_floor(rng):
     X = np.concatenate([X, X[:3]])  # 60 points that explain themselves alone, three of them twice
     values, U = np.linalg.eigh(RBF(2.0)(X))
     values, U = np.maximum(values[::-1], 0.0), U[:, ::-1]
-    left_out = LeaveOneOut(U * np.sqrt(values), values, rng.normal(size=(63, 1)))
+    left_out = RidgePath(U * np.sqrt(values), values, rng.normal(size=(63, 1)))
     for alpha in (1e-20, 1e-17):
         assert np.all(left_out.residuals(alpha)[1] >= alpha / (1 + alpha) * (1 - 1e-9))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_a_kernel_matrix_is_its_coordinates(rng, weighted, intercept):
+    X, T = rng.normal(size=(30, 3)), rng.normal(size=(30, 2)) + 3
+    weights = rng.uniform(0.2, 3.0, size=30) if weighted else None
+    K, alphas = RBF(0.3)(X), np.array([1e-3, 0.1, 5.0])
+    matrix = RidgePath.of_matrix(K, T, weights, intercept=intercept)
+    F = np.linalg.cholesky(K + 1e-13 * np.eye(30))
+    coordinates = RidgePath.of_coordinates(F + 0.0, T, weights, intercept=intercept)
+    assert_allclose(matrix.errors(alphas), coordinates.errors(alphas), rtol=1e-6)
+    a, b = matrix.duals(0.1)
+    w, c = coordinates.coefficients(0.1)
+    assert_allclose(K @ a + b, F @ w + c, rtol=1e-6, atol=1e-8)
+    assert_allclose(matrix.misses(0.1), T - K @ a - b, rtol=1e-6, atol=1e-8)
