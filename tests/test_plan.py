@@ -1,45 +1,144 @@
-"""A plan says what a fit would do: both ask the same functions."""
+"""A plan is what happens: "auto" takes the first way of its table."""
+
+import pickle
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
-from mercer import RBF, Linear, Matern
-from mercer.engine.memory import columns_that_fit
-from mercer.plan import Rates, plan
-from mercer.space.cholesky import matrix_fits
+from mercer import (
+    RBF,
+    Chunks,
+    FromFunction,
+    KernelDiscriminant,
+    KernelMap,
+    KernelRidge,
+    KernelRidgeCV,
+    Linear,
+    Matern,
+    Polynomial,
+    Precomputed,
+    plan,
+)
+from mercer.engine.memory import MemoryLimitError
 
-RATES = Rates(1e11, 1e9)
-
-
-def test_what_fourier_transforms_take():
-    """Rough kernels take more; those without a series are left out; the route is not changed."""
-    plain = plan(10**6, 2, 2000, rates=RATES)
-    smooth = plan(10**6, 2, 2000, rates=RATES, kernel=RBF(50.0))
-    rough = plan(10**6, 2, 2000, rates=RATES, kernel=Matern(3.5, 0.1), extent=[1.0, 2.0])
-    assert smooth.seconds["fourier"] < smooth.seconds["partial"] / 5
-    assert rough.memory["fourier"] > smooth.memory["fourier"]
-    assert smooth.route == plain.route
-    assert "fourier" in str(smooth)
-    assert "fourier" not in plan(10**6, 2, rates=RATES, kernel=Linear()).memory
-    with pytest.raises(ValueError, match="extent must hold"):
-        plan(10, 2, rates=RATES, kernel=RBF(1.0), extent=[-1.0, 1.0])
-    with pytest.raises(ValueError, match="alpha must be"):
-        plan(10, 2, rates=RATES, kernel=RBF(1.0), alpha=0.0)
+KERNELS = [RBF(0.1), RBF(20.0), Matern(0.5), Linear(), Polynomial(2), RBF(1.0) + Linear()]
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("limit", [10**6, 10**8, 10**10])
-@pytest.mark.parametrize("n", [100, 3000, 40_000, 10**6])
-@pytest.mark.parametrize("rank", [1, 50, 2000])
-def test_the_route_is_the_one_that_a_fit_takes(n, rank, limit, dtype):
-    found = plan(n, 3, rank, dtype, memory_limit=limit, rates=RATES)
-    like = np.empty(1, dtype=dtype)
-    expected = "streamed"
-    if min(rank, n) <= columns_that_fit(n, limit, like.itemsize):
-        expected = "partial"
-    if matrix_fits(RBF(1.0), like, n, limit):
-        expected = "stored"
-    if rank == 1 and expected == "partial":  # columns_that_fit is at least 1, fitting or not
-        assert found.route in ("partial", "streamed")
-    else:
-        assert found.route == expected
+def data(n, d, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(size=(n, d))
+    return X, np.sin(3 * X[:, 0]) + 0.1 * rng.normal(size=n)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@pytest.mark.parametrize("n", [60, 700])
+@pytest.mark.parametrize("d", [1, 6])
+@pytest.mark.parametrize("alpha", [1e-9, 0.1])
+def test_the_fit_does_what_the_plan_said(kernel, n, d, alpha):
+    X, y = data(n, d)
+    model = KernelRidge(alpha, kernel)
+    assert model.fit(X, y).form_ == plan(model, X, y).choice == plan(model, X).choice
+
+
+@pytest.mark.parametrize("kernel", [RBF(1.0), Matern(1.5), Linear()], ids=repr)
+@pytest.mark.parametrize("limit", ["100kB", "1MB", "3MB", "20MB"])
+def test_memory_limits_count(kernel, limit):
+    X, y = data(500, 3)
+    model = KernelRidge(0.1, kernel, memory_limit=limit)
+    planned = plan(model, X, y)
+    if planned.ways[0].refusal is not None:
+        with pytest.raises(MemoryLimitError, match="no solver"):
+            model.fit(X, y)
+        return
+    assert model.fit(X, y).form_ == planned.choice
+    assert planned.ways[0].bytes <= planned.limit
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_weights_several_targets_and_leave_one_out(intercept):
+    X, y = data(300, 3)
+    Y, w = np.column_stack([y, y**2]), np.random.default_rng(0).uniform(size=300)
+    for model in (
+        KernelRidge([0.1, 1.0], RBF(1.0), fit_intercept=intercept),
+        KernelRidgeCV([0.1, 1.0], Matern(1.5), fit_intercept=intercept),
+    ):
+        assert model.fit(X, Y, w).form_ == plan(model, X, Y, w).choice
+
+
+def test_sources(monkeypatch):
+    monkeypatch.setattr("mercer.rows.gather.SAMPLE", 50)
+    X, y = data(300, 2)
+    rows = Chunks(lambda: (X[a : a + 70] for a in range(0, 300, 70)))
+    model = KernelRidge(0.1, RBF(1.0))
+    assert model.fit(rows, y).form_ == plan(model, rows, y).choice == "primal"
+    da = pytest.importorskip("dask.array", reason="pip install mercer[dask]")
+    model.fit(da.from_array(X, chunks=(100, 2)), y)
+    assert model.form_ == plan(model, da.from_array(X, chunks=(100, 2)), y).choice == "primal"
+
+
+def test_devices(there):
+    X, y = data(200, 3)
+    model = KernelRidge(0.1, Matern(1.5))
+    assert there(KernelRidge(0.1, Matern(1.5))).fit(X, y).form_ == plan(model, X, y).choice
+
+
+def test_every_way_says_its_cost_or_its_reason():
+    X, y = data(300, 3)
+    for kernel in (RBF(1.0), Linear(), FromFunction(lambda a, b: float(a @ b))):
+        planned = plan(KernelRidge(0.1, kernel), X, y)
+        assert sorted(way.name for way in planned.ways) == [
+            "dual",
+            "fourier",
+            "iterative",
+            "landmarks",
+            "primal",
+        ]
+        for way in planned.ways:
+            assert (way.refusal is None) == (way.seconds is not None and way.seconds > 0)
+        text = str(planned)
+        assert text.count("->") == 1
+        assert all(way.name in text for way in planned.ways)
+    planned = plan(KernelRidge(0.1, Precomputed()), RBF(1.0)(X), y)
+    assert KernelRidge(0.1, Precomputed()).fit(RBF(1.0)(X), y).form_ == planned.choice
+
+
+def test_a_form_that_is_asked_for_and_a_given_map():
+    X, y = data(200, 3)
+    asked = plan(KernelRidge(0.1, RBF(1.0), form="iterative"), X, y)
+    assert [way.name for way in asked.ways] == ["iterative"]
+    refused = plan(KernelRidge(0.0, RBF(1.0), form="iterative"), X, y)
+    with pytest.raises(ValueError, match=r"every way to fit refuses(.|\n)*alpha > 0"):
+        _ = refused.choice
+    model = KernelRidge(0.1, KernelMap(RBF(1.0), max_rank=20))
+    assert model.fit(X, y).form_ == plan(model, X, y).choice == "primal"
+
+
+def test_the_map_has_a_plan_too():
+    assert plan(KernelMap(RBF(1.0)), (500, 2)).choice == "stored"
+    assert plan(KernelMap(RBF(1.0), memory_limit="2MB"), (500, 2)).choice == "partial"
+    with pytest.raises(TypeError, match="plan takes KernelRidge"):
+        plan(KernelDiscriminant(), (500, 2))
+    with pytest.raises(ValueError, match="shape of X"):
+        plan(KernelMap(), (500, 0))
+    with pytest.raises(ValueError, match="too many to draw"):
+        plan(KernelMap(), (10**9, 2))
+
+
+def test_a_model_keeps_what_prediction_needs():
+    """Primal factors, r x r, made it 4.5 MB; what variances need is computed again."""
+    rng = np.random.default_rng(0)
+    X, Z = rng.normal(size=(1500, 3)), rng.normal(size=(20, 3))
+    y = rng.normal(size=1500)
+    model = KernelRidge(0.1, RBF(0.1)).fit(X, y)
+    small = pickle.dumps(model)
+    assert len(small) < 250_000
+    value, std = model.predict(Z, return_std=True)
+    assert len(pickle.dumps(model)) == len(small)
+    again = pickle.loads(small).predict(Z, return_std=True)
+    assert_allclose(again[0], value, rtol=1e-12)
+    assert_allclose(again[1], std, rtol=1e-6)
+    primal = KernelRidge(0.1, KernelMap(RBF(0.1))).fit(X, y)
+    assert_allclose(primal.predict(Z, return_std=True)[1], std, atol=1e-6)
+    r = primal.kernel_map_.rank_
+    assert len(pickle.dumps(primal)) < 8 * (r * r + 10 * len(X))  # the map's own factor alone

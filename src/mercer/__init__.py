@@ -50,6 +50,7 @@ if _TYPE_CHECKING:
     from .estimators.mds import ClassicalMDS
     from .estimators.pca import KernelPCA
     from .estimators.pca_l1 import KernelPCAL1
+    from .estimators.plan import plan
     from .estimators.preimage import preimage
     from .estimators.regressor import KernelRegressor
     from .estimators.ridge import KernelRidge
@@ -78,6 +79,7 @@ _WHERE = {
     "KernelRidge": "estimators.ridge",
     "KernelRidgeCV": "estimators.ridge_cv",
     "Kernelized": "estimators.kernelized",
+    "plan": "estimators.plan",
     "preimage": "estimators.preimage",
     "KernelClassifier": "estimators.classifier",
     "KernelRegressor": "estimators.regressor",
@@ -172,6 +174,7 @@ __all__ = [
     "learn_kernel",
     "load",
     "mean_embedding",
+    "plan",
     "preimage",
     "save",
     "to_onnx",

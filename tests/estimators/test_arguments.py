@@ -131,7 +131,6 @@ def test_kernel_objects_and_functions():
         (KernelMap, {"n_components": 300}, "max_rank"),
         (KernelPCA, {"eigen_solver": "arpack"}, "solver='dense'"),
         (KernelPCA, {"fit_inverse_transform": True}, "always works"),
-        (KernelRidge, {"fit_intercept": True}, "mean of y"),
         (KernelRidgeCV, {"alpha": 1.0}, "alphas"),
         (KernelRidgeCV, {"cv": 5}, "GridSearchCV"),
         (KernelDiscriminant, {"solver": "eigen"}, "shrinkage"),

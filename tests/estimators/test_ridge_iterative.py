@@ -194,7 +194,7 @@ def test_options_of_a_map_that_would_have_no_effect_are_refused(options, message
 
 
 def test_what_makes_no_sense_is_refused(data, monkeypatch):
-    X, y, Z = data
+    X, y, _ = data
     with pytest.raises(ValueError, match="alpha > 0"):
         KernelRidge(0.0, KERNEL, form="iterative").fit(X, y)
     dask_array = pytest.importorskip("dask.array", reason="rows that are not held in memory")

@@ -11,13 +11,13 @@ from functools import lru_cache
 from importlib import import_module
 
 import numpy as np
+from mercer.plan import Rates
 from sklearn.base import BaseEstimator, clone
 
 import mercer
 from fuzz.outcomes import Fault, at_most, finite
 from mercer import KernelMap, KernelPCA, Linear, RKHSFunction
 from mercer.kernels.expressions import parse_kernel
-from mercer.plan import Rates
 
 # Where public names live beside mercer itself.
 MODULES = (

@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import RBF, KernelMap, KernelRidge, Laplacian, Linear, Matern, learn_kernel
-from mercer.learn.metric import column_scales, damped
 from mercer.engine.line_search import line_search
+from mercer.learn.metric import column_scales, damped
 from mercer.learn.search import tunable, with_weights
 
 

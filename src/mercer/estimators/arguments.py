@@ -53,14 +53,8 @@ SPELLINGS: dict[str, dict[str, str]] = {
         "iterated_power": "there is no randomized solver; 'krylov' is faster and exact",
         "n_jobs": "give the threads to the map: kernel=KernelMap(kernel, n_jobs=...)",
     },
-    "KernelRidge": {
-        "fit_intercept": "there is no intercept, as in scikit-learn's KernelRidge; subtract the "
-        "mean of y, or add a constant to the kernel: kernel + 1",
-    },
     "KernelRidgeCV": {
         "alpha": "write alphas=[...], from which it chooses",
-        "fit_intercept": "there is no intercept, as in scikit-learn's KernelRidge; subtract the "
-        "mean of y, or add a constant to the kernel: kernel + 1",
         "cv": "it leaves out one row at a time, at the price of one fit; for other folds use "
         "GridSearchCV(KernelRidge(), {'alpha': [...]}, cv=...)",
         "scoring": "it minimises the squared error of rows left out; for other scores use "

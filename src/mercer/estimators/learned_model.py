@@ -32,6 +32,7 @@ from ..solve import (
     LandmarkSolution,
     RidgeProblem,
     RidgeSolution,
+    expansion_of,
     solve_ridge,
 )
 from ..tables import TableEncoder, array_of_lists, check_names
@@ -138,18 +139,19 @@ class LearnedModel(NewSpelling):
         )
         self.kernel_ = self.learn_report_.kernel.bind(rows.X)
         solution = self._solved(rows, not targets.constant, rng)
-        self.points_, self.dual_coef_ = solution.prediction.S, solution.prediction.W
-        self.intercept_, self.alpha_ = solution.prediction.b, float(solution.alphas[0])
+        function = expansion_of(solution.prediction)
+        self.points_, self.dual_coef_, self.intercept_ = function.S, function.W, function.b
+        self.alpha_ = float(solution.alphas[0])
         self.solver_, self.exact_ = solution.solver, solution.solver != "landmarks"
         norms = solution.error_norms
         self.error_norms_ = None if norms is None else as_numpy(norms) * targets.scale
-        self._keep_uncertainty(rows, solution, rng)
         self._offset, self._scale = targets.offset, targets.scale
         chosen_rows = np.sort(rng.permutation(rows.n)[:JUDGED_ROWS])
         if solution.solver == "iterative":
             chosen_rows = chosen_rows[:: max(1, len(chosen_rows) // JUDGED_BY_NEIGHBOURS)]
         judged = rows.some(chosen_rows)
         left = solution.left_out(chosen_rows, judged.share)
+        self._keep_uncertainty(rows, solution, rng)
         variances = self.uncertainty_.judged(
             judged.X, judged.T, chosen_rows, judged.weights, judged.share
         ).variances
@@ -195,6 +197,11 @@ class LearnedModel(NewSpelling):
             self._landmark_ridge_.forget()
         else:
             self._landmark_rows_ = np.sort(rng.permutation(rows.n)[:most])
+        if self.points_.shape[0] != rows.n and self._landmark_ridge_ is None:
+            # A function of fewer points than rows: what is made of all rows is kept.
+            problem = rows.problem(self.kernel_, self.alpha_, choose=False)
+            self._landmark_ridge_ = Landmarks(self._landmark_rows_).solve(problem)
+            self._landmark_ridge_.forget()
         self._weights_ = rows.weights
 
     @property

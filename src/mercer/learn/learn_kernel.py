@@ -277,7 +277,9 @@ class _Stage:
                 X = take(self.X, some)
                 K = K + trial.linear * (X @ X.T)
             problem = self.rows.some(some).problem(Precomputed(), trial.alpha, points=K)
-            self.known[trial, n] = choose_on_rows(problem).losses
+            losses = choose_on_rows(problem).losses
+            assert losses is not None  # a search tells them
+            self.known[trial, n] = losses
         return self.known[trial, n]
 
     def gains(self, trial, before, size):

@@ -88,15 +88,15 @@ class Spread:
     def of(cls, Phi, T=None, weights=None, rho2=None):
         """With weights n is their sum, and every other sum is weighted."""
         xp = namespace(Phi)
-        n, target = Phi.shape[0], None if T is None else xp.sum(T, axis=0)
-        mean = xp.mean(Phi, axis=0) if weights is None else None
-        if weights is not None:
-            n, target = float(xp.sum(weights)), None if T is None else weights @ T
+        if weights is None:
+            n, mean = Phi.shape[0], xp.mean(Phi, axis=0)
+            target = None if T is None else xp.sum(T, axis=0)
+            centred = Phi - mean[None, :]
+        else:
+            n, root = float(xp.sum(weights)), xp.sqrt(weights)[:, None]
             mean = weights @ Phi / (n if n > 0 else 1.0)
-        centred = Phi - mean[None, :]
-        if weights is not None:
-            root = xp.sqrt(weights)[:, None]
-            centred, T = centred * root, None if T is None else T * root
+            target = None if T is None else weights @ T
+            centred, T = (Phi - mean[None, :]) * root, None if T is None else T * root
         return cls(
             n,
             mean,

@@ -1,7 +1,7 @@
 """Training: rows that have been read, checked and bound to a kernel once, for all that follows."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ class Training:
 
     kernel: Kernel
     rows: Rows
-    resources: Resources = Resources()
+    resources: Resources = field(default_factory=Resources)
     workers: Any = None
     bound_check: Callable[[Any], Any] | None = None
 

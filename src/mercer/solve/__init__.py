@@ -8,7 +8,7 @@ from .landmarks import Landmarks, LandmarkSolution, jittered_factor
 from .problem import Choice, Given, LeaveOneOut, Preconditioning, RidgeProblem
 from .refinement import Step
 from .ridge_path import RidgePath
-from .solution import LeftOut, RidgeSolution, Steps
+from .solution import LeftOut, RidgeSolution, Steps, expansion_of
 from .workers import Workers
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "Steps",
     "Workers",
     "choose_on_rows",
+    "expansion_of",
     "jittered_factor",
     "solve_iteratively",
     "solve_ridge",

@@ -184,7 +184,7 @@ def _copies(problem):
 
 
 def _is_singular(problem):
-    """Whether alpha is far below the rounding of K, and the kernel has fewer dimensions than rows."""
+    """Whether the kernel has fewer dimensions than rows, and alpha is below the rounding of K."""
     points = problem.training.points
     own = None
     if len(points.shape) == 2 and not problem.training.is_gram:
@@ -286,11 +286,13 @@ def _safe(A, B, alpha, noise):
 def certified(kernel, rows, X, residuals, T, alphas, noise) -> tuple[np.ndarray, np.ndarray]:
     """(bounds of |f - f*|, |f|) for coefficients X with these residuals.
 
-    |f - f*|^2 = s'A^-1 K A^-1 s <= |W^1/2 s|^2 / (4 alpha), since K (K + alpha)^-2 <= 1 / (4 alpha).
-    Residuals carry errors of eta l(x_i) |l a|, as those of the iterations do (solve/system.py).
+    |f - f*|^2 = s'A^-1 K A^-1 s <= |W^1/2 s|^2 / (4 alpha), since K (K + alpha)^-2 is at most
+    1 / (4 alpha). Residuals carry errors of eta l(x_i) |l a|, as those of the iterations do (solve/system.py).
     """
     xp = namespace(X)
-    roots = 1.0 if noise is None else 1 / xp.sqrt(noise)
+    column = xp.ones_like(X[:, :1])  # the roots of the weights
+    if noise is not None:
+        column = column / xp.sqrt(noise)[:, None]
     lengths = xp.sqrt(positive_part(on_device_of(kernel.diagonal(rows), X)))
     landmarks = kernel.landmarks(rows, np.arange(rows.shape[0]))
     eta = eps_of(X) * (float(kernel.rounding(landmarks)) + math.log2(X.shape[0] + 1))
@@ -298,7 +300,6 @@ def certified(kernel, rows, X, residuals, T, alphas, noise) -> tuple[np.ndarray,
     def norm(V):
         return as_numpy(xp.sqrt(row_norms(V.T, xp))).astype(np.float64)
 
-    column = xp.ones_like(X[:, :1]) * (roots if noise is None else roots[:, None])
     size = norm(X * lengths[:, None])
     error = eta * float(norm(lengths[:, None] * column)[0]) * size
     scaled = column if noise is None else column * noise[:, None]

@@ -1,9 +1,9 @@
 """Fisher's discriminant from ridge on class indicators: optimal scoring.
 
-With coordinates about their mean, S_T = S_W + M'N M: M the class means, N their sizes. Ridge with an
-intercept and penalty s on the indicators Y has fitted values f with (f - N / n) N^-1 = Phi G M',
-G = (S_T + s I)^-1, so that Q = M G M' and A = N^-1 - Q = N^-1 Y'(Y - f) N^-1 + 11'/n are known from
-its residuals. Then, by the formula of Woodbury,
+With coordinates about their mean, S_T = S_W + M'N M: M the class means, N their sizes. Ridge with
+an intercept and penalty s on the indicators Y has fitted values f with (f - N / n) N^-1 = Phi G M',
+G = (S_T + s I)^-1, so that Q = M G M' and A = N^-1 - Q = N^-1 Y'(Y - f) N^-1 + 11'/n are known
+from its residuals. Then, by the formula of Woodbury,
 
     (S_W + s I)^-1 M' = G M' A^-1 N^-1   and   B = M (S_W + s I)^-1 M' = N^-1 A^-1 N^-1 - N^-1:
 
@@ -75,8 +75,8 @@ class Fisher:
         """From Y'(Y - f), and the sizes of the classes, which are not empty."""
         counts = np.asarray(counts, dtype=float)
         root, n = np.sqrt(counts), counts.sum()
-        # N^1/2 A N^1/2 is one along N^1/2 1, since residuals sum to zero over the classes; apart from
-        # that direction its values may be tiny, where ridge explains the classes.
+        # N^1/2 A N^1/2 is one along N^1/2 1, since residuals sum to zero over the classes; apart
+        # from that direction its values may be tiny, where ridge explains the classes.
         q = root / n**0.5
         off = np.eye(len(counts)) - np.outer(q, q)
         R = off @ (as_numpy(left) / np.outer(root, root)) @ off
@@ -139,7 +139,7 @@ class Shrinkage:
     """
 
     share: float | None
-    priors: Sequence[float] | None = None
+    priors: Any = None
 
     @property
     def smallest(self) -> float:

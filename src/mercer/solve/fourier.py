@@ -394,23 +394,37 @@ class FourierSolution(RidgeSolution):
             if not len(part):
                 continue
             rows = pts.take(Z, part)
-            if len(part) <= most and self.ones is None:
-                variance[part] = exact(rows)
+            if len(part) <= most:
+                variance[part] = exact(rows) + self._of_mean(rows)
                 continue
             upper += len(part)
             own = self.kernel.diagonal(rows)
-            options = (prediction.S, rows, own)
             variance[part] = per_target(
                 self.alphas,
-                lambda alpha, options=options: as_numpy(
+                lambda alpha, Z=rows, own=own: as_numpy(
                     upper_variance(
-                        self.kernel, *options, alpha, self.weights, self.ones is not None
+                        self.kernel,
+                        prediction.S,
+                        Z,
+                        own,
+                        alpha,
+                        self.weights,
+                        self.ones is not None,
                     )
                 ),
             )
         if upper:
             warn_of_upper_values(upper)
         return on_device_of(variance, prediction.W)
+
+    def _of_mean(self, Z):
+        """What an unknown mean adds: (1 - u'k_z)^2 / 1'u."""
+        if self.ones is None:
+            return 0.0
+        u, S = np.asarray(self.ones), self.prediction.S
+        told = as_numpy(tiles.multiply(self.kernel, Z, S, on_device_of(u, double_like(S))))
+        added = (1 - told) ** 2 / u.sum(axis=0)
+        return added[:, np.unique(self.alphas, return_inverse=True)[1]]
 
     def _numbers(self):
         return None if self.weights is None else as_numpy(self.weights)

@@ -42,7 +42,7 @@ from .solution import (
     own_similarities,
     per_target,
 )
-from .solver import OPERATION, VALUE, CannotSolve, Cost, Solver
+from .solver import OPERATION, VALUE, CannotSolve, Cost, Solver, TooLarge
 from .system import VECTORS, double_like, in_double
 
 # Seconds of one core for one number of a stored kernel matrix in a product with a vector.
@@ -91,6 +91,11 @@ class Iterative(Solver):
             return "nobody has proven that this is a kernel: the map tests it"
         if self._replaces_a_factor(problem) and not _in_double(problem):
             return "rows are on a device, or not in double precision: a factorisation is faster"
+        n, t = training.n or 0, problem.n_targets + problem.intercept
+        # The vectors of the iterations, and as much again for their preconditioner.
+        room, limit = 2 * coordinates(n, VECTORS * t + 2), training.resources.limit(training.points)
+        if room > limit:
+            return TooLarge.of("vectors and landmarks", room, limit)
         if problem.would_sample:
             return "it would choose alpha on a sample, and the errors of all rows fit the memory"
         predicted = self.cost(problem).seconds
@@ -135,7 +140,7 @@ class Iterative(Solver):
         alphas = (
             np.full(problem.n_targets, choice.alpha)
             if choice is not None
-            else np.asarray(problem.alpha.values, dtype=float)  # type: ignore[union-attr]
+            else np.asarray(problem.alpha.values, dtype=float)
         )
         T = problem.T
         border = Border(T, alphas) if problem.intercept else None
@@ -169,7 +174,7 @@ class Iterative(Solver):
                     product=None if known is None else known.product,
                 )
             except MemoryLimitError as error:
-                raise (CannotSolve(str(error)) if quick else error) from None
+                raise (CannotSolve(str(error)) if self.quick else error) from None
         if quick and not found.converged:
             raise CannotSolve("the first products show that a factorisation is faster")
         solution = self._solution(problem, found, alphas, border, choice, options)
@@ -323,7 +328,15 @@ def warn_of_upper_values(n: int) -> None:
     )
 
 
-def upper_variance(kernel, S, Z, own, alpha, weights=None, intercept=False):
+def upper_variance(
+    kernel: Any,
+    S: Any,
+    Z: Any,
+    own: Any,
+    alpha: float,
+    weights: Any = None,
+    intercept: bool = False,
+) -> Any:
     """At least the variance: that given some of the rows, which know less than all of them."""
     some = evenly(S.shape[0], WITNESSES)
     witnesses = take(S, some)

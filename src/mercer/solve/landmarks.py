@@ -1,6 +1,6 @@
-"""Landmarks: ridge among functions of a few of the rows, for more rows than can be solved exactly."""
+"""Landmarks: ridge among functions of some rows, for more rows than can be solved exactly."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,8 +23,9 @@ from ..fit import MapFit, Statistic, fold
 from ..kernels.points import take
 from ..rows.moments import Spread
 from ..space.landmarks import Landmarks as LandmarkSpace
+from .direct import choose_on_rows
 from .primal import PrimalSolution, column, options_of, solve_on_map
-from .problem import RidgeProblem
+from .problem import Given, LeaveOneOut, RidgeProblem
 from .solution import LeftOut
 from .solver import OPERATION, VALUE, Cost, Solver
 
@@ -68,7 +69,10 @@ class Landmarks(Solver):
 
     def solve(self, problem: RidgeProblem) -> "LandmarkSolution":
         training, resources = problem.training, problem.training.resources
-        n = training.n or 0
+        n, rule = training.n or 0, problem.alpha
+        if isinstance(rule, LeaveOneOut):  # landmarks have chosen it before
+            near = rule.near if rule.near is not None else choose_on_rows(problem).alpha
+            problem = replace(problem, alpha=Given(np.full(problem.n_targets, near)))
         indices = self.indices
         if indices is None:
             m = landmarks_within(n, resources.limit(training.points))

@@ -160,8 +160,9 @@ def options_of(resources: Resources) -> MapOptions:
 
 def is_plain_fourier(options: MapOptions | None) -> bool:
     """Whether coordinates are Fourier's as they are: then ridge needs sums of exponentials."""
-    fourier = options is not None and options.basis == "fourier"
-    return bool(fourier and not (options.center or options.append_residual))
+    if options is None or options.basis != "fourier":
+        return False
+    return not (options.center or options.append_residual)
 
 
 def column(values: Any, name: str) -> Column:
@@ -192,14 +193,14 @@ def _kept(problem, fit, second):
 
 
 def _length(fit, spread):
-    """The mean of sqrt k(x, x) over the rows, at most: b differs by no more than it times |f - f*|."""
+    """The mean of sqrt k(x, x) at most: b differs by no more than it times |f - f*|."""
     xp = namespace(spread.scatter)
     within = float(xp.linalg.trace(spread.scatter)) / spread.n
     return (within + float(xp.sum(spread.mean**2)) + max(fit.max_residual, 0.0)) ** 0.5
 
 
 def _dual(fit, Phi, T, w, coef, b, alphas):
-    """a = W (t - f) / alpha: the w of [KERNELS] (3) is Phi'a. None where no sum of kernels is it."""
+    """a = W (t - f) / alpha: the w of [KERNELS] (3) is Phi'a. None for other functions."""
     if np.min(alphas) <= 0:
         try:
             W = fit.map.expand(coef).W

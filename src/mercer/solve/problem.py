@@ -61,8 +61,12 @@ class LeaveOneOut:
 
     def some(self, rows: np.ndarray) -> "LeaveOneOut":
         """For some of the rows."""
-        parts = {name: getattr(self, name) for name in ("share", "spread", "importance")}
-        return replace(self, **{k: None if v is None else take(v, rows) for k, v in parts.items()})
+
+        def of(part):
+            return None if part is None else take(part, rows)
+
+        parts = (of(part) for part in (self.share, self.spread, self.importance))
+        return LeaveOneOut(self.candidates, self.relative, self.near, *parts)
 
 
 @dataclass(frozen=True)
@@ -139,7 +143,7 @@ class RidgeProblem:
     @cached_property
     def kept(self) -> np.ndarray:
         """Positions of the rows with a weight."""
-        n = self.training.n
+        n = self.training.n or 0
         return np.arange(n) if self.weights is None else np.flatnonzero(as_numpy(self.weights) > 0)
 
     @property

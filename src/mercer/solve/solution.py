@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..engine.arrays import TravelsAsNumPy, as_numpy, namespace, on_device_of, positive_part
+from ..expansion import Expansion
 from ..kernels import points as pts
-from .problem import Choice
 from .refinement import Step
 
 
@@ -70,8 +70,8 @@ class RidgeSolution(TravelsAsNumPy, ABC):
     solver: str
     error_norms: Any = None
     intercept_errors: Any = None
-    steps: Steps | None = None
-    choice: Choice | None = field(default=None, repr=False)
+    steps: Any = None
+    choice: Any = field(default=None, repr=False)
     weights: Any = None
     dual: Any = field(default=None, repr=False)
 
@@ -206,6 +206,13 @@ def scattered(W: Any, rows: np.ndarray, n: int) -> Any:
     full = np.zeros((n, W.shape[1]))
     full[as_numpy(rows)] = as_numpy(W)
     return on_device_of(full, W)
+
+
+def expansion_of(prediction: Any) -> Expansion:
+    """A prediction as a sum of kernels, also where it is a function of a map's coordinates."""
+    if isinstance(prediction, Expansion):
+        return prediction
+    return prediction.map.expand(prediction.coef, prediction.b)
 
 
 def as_fitted(prediction: Any, points: Any) -> Any:

@@ -1,0 +1,82 @@
+"""plan: what a fit would cost, before it is paid for."""
+
+from typing import Any
+
+import numpy as np
+
+from ..engine.checks import is_integer
+from ..kernels.types import Input
+from ..solve import Given, RidgeProblem
+from ..solve.plan import Plan, plan_map, plan_ridge
+from .kernel_map import KernelMap, map_options
+from .read import read, resources_of
+from .ridge import RidgeEstimator
+
+# Numbers that are drawn where only the shape of the data is given.
+MOST_DRAWN = 10**8
+
+
+def plan(
+    model: Any, X: Input | tuple[int, int], y: Any = None, sample_weight: Input | None = None
+) -> Plan:
+    """Predict what each way to fit a model would cost, and say why others refuse.
+
+    KernelRidge and KernelRidgeCV with form="auto" take the first way of the table: there is no
+    other rule.
+
+    Parameters
+    ----------
+    model : KernelRidge, KernelRidgeCV or KernelMap
+        Unfitted; its memory_limit counts.
+    X : rows as `fit` takes them, or their shape
+        With a shape (n, d) the rows are drawn evenly from the unit cube.
+    y, sample_weight : as in fit; y may be left out
+        The answer depends on the number of targets alone.
+
+    Returns
+    -------
+    Plan
+        Prints as a table; ``.choice`` is the way that is taken.
+
+    Examples
+    --------
+    >>> from mercer import RBF, KernelRidge, plan
+    >>> p = plan(KernelRidge(0.1, RBF(50.0), memory_limit="2GB"), (3000, 3))
+    >>> p.choice
+    'primal'
+    >>> [way.name for way in p.ways if way.refusal]
+    ['fourier', 'landmarks']
+    """
+    if isinstance(X, tuple):
+        X = _drawn(X)
+    y = _zeros(X) if y is None else y
+    if isinstance(model, RidgeEstimator):
+        problem, solver, _ = model.problem(X, y, sample_weight)
+        return plan_ridge(problem, solver)
+    if isinstance(model, KernelMap):
+        model.check_parameters()
+        resources = resources_of(model)
+        found = read(KernelMap(model.kernel), X, y, gather="plan", resources=resources)
+        options = map_options(model, resources)
+        return plan_map(RidgeProblem(found.training, found.T, Given(np.ones(1)), map=options))
+    raise TypeError(f"plan takes KernelRidge, KernelRidgeCV or KernelMap, got {model!r}.")
+
+
+def _drawn(shape):
+    if len(shape) != 2 or not all(is_integer(size) and size >= 1 for size in shape):
+        raise ValueError(f"the shape of X must be (rows, columns), positive, got {shape!r}.")
+    n, d = shape
+    if n * d > MOST_DRAWN:
+        raise ValueError(
+            f"{n} x {d} rows are too many to draw for a plan: pass X itself, or plan for a part "
+            "of the rows; time grows with their square, or cube, as the table shows."
+        )
+    return np.random.default_rng(0).uniform(size=(n, d))
+
+
+def _zeros(X):
+    """Targets of a plan: their number counts, not their values."""
+    n = X.shape[0] if hasattr(X, "shape") else len(X) if hasattr(X, "__len__") else None
+    if n is None or n != n:
+        raise ValueError("y must be passed where X is a stream or a Dask collection.")
+    return np.zeros(int(n))
