@@ -437,6 +437,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _categories(self, name, texts):
         encoder = Categories(self.max_categories).fit(texts, name)
         if len(encoder.names_) < 2:
+            known = [text for text in texts if text is not None]
+            if encoder.n_pooled_:  # every value is rare: names, not one value for all
+                return left_out(name, IDENTIFIER, _uniqueness(len(set(known)), len(known)))
             return left_out(name, CONSTANT, "nearly the same in all rows")
         record = record_of(name, CATEGORY, "columns of 0 and 1", "", encoder.names_, texts)
         record["n_pooled"] = encoder.n_pooled_
