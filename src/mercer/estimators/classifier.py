@@ -17,7 +17,7 @@ from ..engine.arrays import as_host, as_numpy, on_device_of
 from ..engine.checks import check_classes
 from ..kernels.types import Array, Input
 from ..learn.targets import Targets
-from ..rows.lazy import lazily
+from ..rows.lazy import in_turn
 from .base import all_or_nothing
 from .learned_model import LearnedModel
 from .targets import score_weights
@@ -129,14 +129,14 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:
         return softmax(scores / self.temperature_ + self.bias_, axis=1)
 
-    @lazily
+    @in_turn
     def predict_proba(self, X: ArrayLike) -> Array:
         """Probability of each class, in the order of `classes_`."""
         f, _ = self._values(X)
         P = self._probabilities(as_numpy(f))
         return on_device_of(P, f)
 
-    @lazily
+    @in_turn
     def predict(self, X: ArrayLike) -> Array:
         """The most probable class of every row."""
         best = as_numpy(self.predict_proba(X)).argmax(axis=1)

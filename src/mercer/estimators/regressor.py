@@ -12,7 +12,7 @@ from ..engine.arrays import as_host, as_numpy, namespace, on_device_of
 from ..kernels.points import naming
 from ..kernels.types import Array, Input
 from ..learn.targets import Targets
-from ..rows.lazy import lazily
+from ..rows.lazy import in_turn
 from .base import all_or_nothing
 from .learned_model import LearnedModel
 from .targets import score_weights
@@ -127,7 +127,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
     @overload
     def predict(self, X: ArrayLike, return_std: Literal[True]) -> tuple[Array, Array]: ...
 
-    @lazily
+    @in_turn
     def predict(self, X, return_std=False):
         """The value of every row; with return_std also a standard deviation.
 
