@@ -18,7 +18,8 @@ HINT = (
 )
 DISTANCES = (
     "A matrix with zeros on its diagonal and no number below zero looks like distances, not "
-    "similarities: ClassicalMDS(metric='precomputed') gives coordinates for these."
+    "similarities: ClassicalMDS(metric='precomputed') gives coordinates for these. If they are "
+    "similarities, pass indefinite='clip' to KernelMap."
 )
 
 
