@@ -1,5 +1,6 @@
 """`mercer compare` and `mercer demo`: kernels on your data, or on handwritten digits."""
 
+import io
 import shlex
 import sys
 import webbrowser
@@ -10,6 +11,7 @@ import typer
 
 from ..explore.compare import compare_kernels
 from ..explore.compare.baselines import BOOSTING
+from ..export.atomic import write_output
 from ..export.files import save
 from . import demo as demo_data
 from . import files, output
@@ -103,8 +105,7 @@ def compare(
 ):
     """Compare kernels on your data: a ranked table, a verdict, a page and a model to use."""
     kernels = kernels_of(kernel, matrix)
-    for path in filter(None, (page, png, table, save_to)):
-        files.check_folder(path)
+    files.check_outputs([file], [page, png, table, save_to])
     if save_to is not None and target is None:
         raise BadInput("--save needs --target: without one there is no model to save.")
     data = files.read(
@@ -153,8 +154,9 @@ def _write(comparison, page, png, table, title):
         import matplotlib
 
         matplotlib.use("Agg")
-        display = comparison.plot()
-        display.figure_.savefig(png, dpi=110)
+        display, picture = comparison.plot(), io.BytesIO()
+        display.figure_.savefig(picture, dpi=110, format=png.suffix[1:] or "png")
+        write_output(png, picture.getbuffer())
         matplotlib.pyplot.close(display.figure_)
         written["picture"] = str(png)
     if table is not None:

@@ -68,7 +68,7 @@ def fit(
     json: Json = False,
 ):
     """Learn a model from a table with nothing to tune, estimate its error, and save it."""
-    files.check_folder(model)
+    files.check_outputs([file], [model])
     frame, notes = read_table(file, sep=sep, encoding=encoding, as_written=True, target=target)
     plain = not notes or file.suffix.lower() in READERS  # pandas reads it by itself
     X, y = _split(frame, target, notes)
@@ -107,7 +107,7 @@ def predict(
     json: Json = False,
 ):
     """Predict new rows with a saved model, with uncertainty or probabilities."""
-    files.check_folder(out)
+    files.check_outputs([model, file], [out])
     if not model.is_file():
         raise BadInput(f"the file {str(model)!r} does not exist.")
     fitted = load(model)

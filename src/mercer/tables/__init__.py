@@ -7,7 +7,7 @@ from .errors import BadInput
 from .notes import TEXT
 
 if TYPE_CHECKING:
-    from .files import first_line, read_table
+    from .files import check_unpacked, first_line, read_table
 
 __all__ = [
     "TEXT",
@@ -15,6 +15,7 @@ __all__ = [
     "TableEncoder",
     "array_of_lists",
     "check_names",
+    "check_unpacked",
     "first_line",
     "read_table",
 ]
