@@ -61,7 +61,8 @@ class _Drawn:
 
 @task
 def _drawn(shared, block, number):
-    return _Drawn.of(block, *shared, number)
+    size, seed = shared
+    return _Drawn.of(block, size, seed, number)
 
 
 def _take(rows, kept):
