@@ -295,6 +295,22 @@ class LearnedModel(NewSpelling):
         Z = self._encoded(X)
         return tiles.multiply(self.kernel_, Z, self.points_, self.dual_coef_) + self.intercept_, Z
 
+    def _with_unseen(self, X, Z) -> list[tuple[np.ndarray, np.ndarray]]:
+        """(rows, f) where a value of a category is unseen: f for each effect that it may have.
+
+        f has one row per effect and row: shape (effects, rows, targets).
+        """
+        if self.encoder_ is None:
+            return []
+        found = []
+        for rows, places, draws in self.encoder_.unseen_effects(X):
+            others = np.repeat(Z[rows][None], len(draws), axis=0)
+            others[:, :, places] = draws[:, None, :]
+            flat = others.reshape(-1, Z.shape[1])
+            f = tiles.multiply(self.kernel_, flat, self.points_, self.dual_coef_) + self.intercept_
+            found.append((rows, as_numpy(f).reshape(len(draws), len(rows), -1)))
+        return found
+
     @property
     def feature_importances_(self) -> np.ndarray:
         """Share of each column of the table in the learned metric; sums to one."""

@@ -310,6 +310,25 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             )
         return notes
 
+    def unseen_effects(self, X: ArrayLike) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """For columns with effects of their values: where new rows have a value not seen in `fit`.
+
+        Each is (rows, places of the effects among the outputs, effects of known values: any of
+        these may be that of the unseen one).
+        """
+        check_is_fitted(self)
+        effects = [_effects_of(encoder) for encoder in self.encoders_]
+        if not any(effects):
+            return []
+        _, columns = self._columns(X, reset=False)
+        outputs, found = list(self.feature_names_out_), []
+        for made, values in zip(effects, columns):
+            rows = np.flatnonzero(made.unseen(values)) if made else []
+            if len(rows):
+                places = np.array([outputs.index(name) for name in made.names_])
+                found.append((rows, places, made.draws()))
+        return found
+
     def unknown_values(self, X: ArrayLike) -> list[str]:
         """Sentences on values of new rows that the fitted encoder cannot use as they are."""
         check_is_fitted(self)
@@ -317,8 +336,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         unread: list[str] = []
         unseen: list[str] = []
         for name, values, made in zip(names, columns, self.encoders_):
+            effects = _effects_of(made)
             made = made.plain if isinstance(made, WithTargetEncoding) else made
-            if isinstance(made, Numbers | Dates) and values.dtype.kind == "O":
+            if effects is not None:
+                where = np.flatnonzero(effects.unseen(values))
+                found, shown = [str(values[i]) for i in where], unseen
+            elif isinstance(made, Numbers | Dates) and values.dtype.kind == "O":
                 missing = np.isnan(made.read(values))
                 found, shown = (
                     [t for t, gap in zip(values, missing) if gap and t is not None],
@@ -467,6 +490,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         record = record_of(name, CATEGORY, "columns of 0 and 1", "", encoder.names_, texts)
         record["n_pooled"] = encoder.n_pooled_
         return encoder, record
+
+
+def _effects_of(encoder):
+    """The effects of values on the target that an encoder of a column holds; None without any."""
+    made = encoder.means if isinstance(encoder, WithTargetEncoding) else encoder
+    return made if isinstance(made, TargetEncoding) else None
 
 
 def _named_outputs(encoder):
