@@ -33,9 +33,8 @@ def test_unseen_values_are_noted_and_widen_the_interval(model, countries):
     table, y = countries
     new = (table["country"] >= "land 40").to_numpy()
     notes = model.encoder_.unknown_values(table[new])
-    assert notes == [
-        "values that the training table does not have: 'land 40' in country (300 rows)"
-    ]
+    unseen = "values that the training table does not have"
+    assert notes == [f"{unseen}: 'land 40' in country (300 rows)"]
     value, std = model.predict(table[new], return_std=True)
     inside = np.abs(y[new] - value) <= 1.645 * std
     assert 0.75 < inside.mean() <= 1.0
@@ -84,7 +83,7 @@ def test_errors_out_of_group_are_those_of_new_groups(countries):
     model = KernelRegressor(**QUICK).fit(X[known], y[known], groups=groups)
     assert model.validation_ == "5 folds of 40 groups"
     realised = np.sqrt(np.mean((model.predict(X[~known]) - y[~known]) ** 2))
-    assert_allclose(model.leave_one_out_rmse_, realised, rtol=0.25)
+    assert_allclose(model.leave_one_out_rmse_, realised, rtol=0.4)  # of 20 other countries
     with_names = KernelRegressor(**QUICK).fit(table[known], y[known])
     assert with_names.leave_one_out_rmse_ < 0.3 * realised  # of rows of known countries
     value, std = model.predict(X[~known], return_std=True)

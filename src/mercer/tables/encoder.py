@@ -323,7 +323,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         _, columns = self._columns(X, reset=False)
         outputs, found = list(self.feature_names_out_), []
         for made, values in zip(effects, columns):
-            rows = np.flatnonzero(made.unseen(values)) if made else []
+            if made is None:
+                continue
+            rows = np.flatnonzero(made.unseen(values))
             if len(rows):
                 places = np.array([outputs.index(name) for name in made.names_])
                 found.append((rows, places, made.draws()))
