@@ -2,21 +2,30 @@
 
 from typing import TYPE_CHECKING
 
-from .encoder import TableEncoder, array_of_lists, check_names
+from .columns import column_values
+from .encoder import IDENTIFIED, TableEncoder, array_of_lists, check_names
 from .errors import BadInput
-from .notes import TEXT
+from .notes import DATE, IDENTIFIER, NUMBER, TEXT
+from .parse_text import dates_one_by_one, numbers_one_by_one
 
 if TYPE_CHECKING:
     from .files import check_unpacked, first_line, read_table
 
 __all__ = [
+    "DATE",
+    "IDENTIFIED",
+    "IDENTIFIER",
+    "NUMBER",
     "TEXT",
     "BadInput",
     "TableEncoder",
     "array_of_lists",
     "check_names",
     "check_unpacked",
+    "column_values",
+    "dates_one_by_one",
     "first_line",
+    "numbers_one_by_one",
     "read_table",
 ]
 

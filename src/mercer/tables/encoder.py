@@ -350,7 +350,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                     unread,
                 )
             elif isinstance(made, Categories):
-                known = set(made.encoder_.categories_[0])
+                known = set(made.categories_)
                 read = [t for t in made.read(values).tolist() if t is not None]
                 found, shown = [str(t) for t in read if str(t) not in known], unseen
             else:
