@@ -1,6 +1,5 @@
 """Tables and matrices from files, made ready for kernels, with a word on all that was done."""
 
-import difflib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ..export.safe_text import harmless_value
-from ..tables import TableEncoder, first_line, read_table
+from ..tables import TableEncoder, check_column, first_line, read_table
 from . import texts
 from .errors import BadInput
 
@@ -149,19 +148,6 @@ def _gram_of(M, matrix):
 
 
 # --- tables ---------------------------------------------------------------------------------------
-
-
-def check_column(frame, target, notes=()):
-    """Refuse a target that the table does not have, and say what may be meant."""
-    if target in frame.columns:
-        return
-    near = difflib.get_close_matches(target, frame.columns, n=1, cutoff=0.6)
-    same = [name for name in frame.columns if name.lower() == target.lower()]
-    hint = f" Did you mean {(same or near)[0]!r}?" if same or near else ""
-    if any("no header" in note for note in notes):
-        hint = " The first line was read as a row: names of columns are texts, not numbers."
-    shown = ", ".join(map(str, frame.columns[:12])) + (", …" if frame.shape[1] > 12 else "")
-    raise BadInput(f"there is no column {target!r}; the columns are: {shown}.{hint}")
 
 
 def _take_target(frame, target, notes=()):

@@ -2,18 +2,21 @@
 
 from typing import TYPE_CHECKING
 
-from .encoder import TableEncoder, array_of_lists, check_names
+from .encoder import UNREAD, TableEncoder, array_of_lists, check_names
 from .errors import BadInput
-from .notes import TEXT
+from .notes import IDENTIFIER, TEXT
 
 if TYPE_CHECKING:
-    from .files import first_line, read_table
+    from .files import check_column, first_line, read_table
 
 __all__ = [
+    "IDENTIFIER",
     "TEXT",
+    "UNREAD",
     "BadInput",
     "TableEncoder",
     "array_of_lists",
+    "check_column",
     "check_names",
     "first_line",
     "read_table",
