@@ -48,8 +48,7 @@ def differ(
 ):
     """Test whether two tables differ, and show the columns and rows in which they do."""
     page = None if no_page else page
-    if page is not None:
-        files.check_folder(page)
+    files.check_outputs([old, new], [page])
     frames, notes = _read(old, new, ignore or [], sep, encoding)
     with output.progress(json) as callback:
         callback(0, 1, "comparing")

@@ -71,13 +71,13 @@ def fit(
     json: Json = False,
 ):
     """Learn a model from a table with nothing to tune, estimate its error, and save it."""
-    files.check_folder(model)
+    files.check_outputs([file], [model])
     reading: dict[str, Any] = {"sep": sep, "encoding": encoding, "decimal": decimal}
     # Names of rows are kept as they are written.
     reading |= {"dayfirst": dayfirst, "number": number or [], "category": _joined(category, id)}
     frame, notes = read_table(file, target=target, **reading)
     roles = {"number": number, "category": category, "ignore": ignore, "id": id}
-    options = roles | {"decimal": decimal, "dayfirst": dayfirst}
+    options: dict[str, Any] = roles | {"decimal": decimal, "dayfirst": dayfirst}
     options = {name: value for name, value in options.items() if value is not None}
     X, y = _split(frame, target, notes)
     task = _task(y, task, notes)
@@ -118,7 +118,7 @@ def predict(
     json: Json = False,
 ):
     """Predict new rows with a saved model, with uncertainty or probabilities."""
-    files.check_folder(out)
+    files.check_outputs([model, file], [out])
     if not model.is_file():
         raise BadInput(f"the file {str(model)!r} does not exist.")
     fitted = load(model)

@@ -275,7 +275,7 @@ class LearnedModel(NewSpelling):
                 warnings.filterwarnings("ignore", UNREAD)
             return self.encoder_.transform(X)
 
-    def _new_encoder(self):
+    def _new_encoder(self) -> TableEncoder:
         """The encoder that was given, unfitted, with ranks and columns for values to choose from.
 
         A kernel that was given may be made for the columns as they are.

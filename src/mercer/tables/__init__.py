@@ -7,7 +7,7 @@ from .errors import BadInput
 from .notes import IDENTIFIER, TEXT
 
 if TYPE_CHECKING:
-    from .files import check_column, first_line, read_table
+    from .files import check_column, check_unpacked, first_line, read_table
 
 __all__ = [
     "IDENTIFIER",
@@ -18,6 +18,7 @@ __all__ = [
     "array_of_lists",
     "check_column",
     "check_names",
+    "check_unpacked",
     "first_line",
     "read_table",
 ]

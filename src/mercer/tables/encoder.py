@@ -213,7 +213,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def fit_transform(self, X: ArrayLike, y: object = None) -> "np.ndarray | pd.DataFrame":
         """Decide what becomes of each column, and turn these rows into floats."""
-        return self.fit(X, y)._transformed(X, warn=False)  # notes say what was not read
+        self.fit(X, y)
+        return self._transformed(X, warn=False)  # notes say what was not read
 
     def _transformed(self, X, warn):
         check_is_fitted(self)
@@ -444,7 +445,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             encoder = Kept().fit(values, name)
             return encoder, record_of(name, KEPT, "kept as it is", "", encoder.names_, values)
         if name in (self.id or ()):
-            return left_out(name, IDENTIFIER, "as you say")
+            return left_out(name, IDENTIFIER, "names of rows, as you say")
         if name in (self.ignore or ()):
             return left_out(name, IGNORED, "as you say")
         kind = values.dtype.kind

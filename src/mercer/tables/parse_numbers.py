@@ -141,7 +141,7 @@ class Written:
 
     def currency(self) -> str | None:
         """The decimal mark that goes with the money: "," with euros."""
-        money = Counter()
+        money: Counter = Counter()
         for text, n in self.counts.items():
             found = self.shapes[text]
             if found is not None:

@@ -39,7 +39,7 @@ class Reading:
     table_decimal: str | None = field(default=None, init=False)
     usual_day_first: bool | None = field(default=None, init=False)
 
-    def columns(self, texts: dict[str, Any], hints: Iterable[Written] = ()) -> dict[str, Read]:
+    def columns(self, texts: dict[str, Any], hints: Iterable[Any] = ()) -> dict[str, Read]:
         """The columns of `texts` (stripped, None where missing) that are numbers or dates.
 
         `hints` are columns that only tell how the numbers of this table are written.
@@ -63,7 +63,7 @@ class Reading:
     def _dates(self, texts):
         """Columns of dates; those that tell where the day stands decide for the others."""
         usual = self.table_decimal == "," if self.day_first is None else self.day_first
-        found = {}
+        found: dict[str, Any] = {}
         for name, values in texts.items():
             read = read_dates(values, self.day_first, usual)
             if read is not None:

@@ -1,6 +1,7 @@
 """A frame of texts with numbers, truths and dates in place of the texts that stand for them."""
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,7 @@ from .columns import Numbers
 from .encoder import TableEncoder
 from .notes import DATE, NUMBER, notes_on_reading
 from .parse_dates import DateColumn
-from .parse_numbers import Written, are_codes, decimal_of, read_forced
+from .parse_numbers import NumberFormat, Written, are_codes, decimal_of, read_forced
 from .parse_text import MISSING, as_texts
 from .reading import Reading, first_value, format_of
 
@@ -141,29 +142,43 @@ def _labels(column, texts, reading, notes):
 
 def _as_trained(frame, texts, plain, changed, reading, like, notes):
     """New rows, as texts where a model has to read them as it read its training table."""
-    formats = {
-        record["name"]: getattr(encoder, "format_", {})
+    numbers = {
+        record["name"]: encoder
         for record, encoder in zip(like.columns_, like.encoders_)
         if isinstance(encoder, Numbers)
     }
-    written = {name: Written(values) for name, values in texts.items() if name in formats}
-    mark = reading.decimal or decimal_of([*written.values(), *plain.values()], reading.separator)
-    for name in {*texts, *plain} - {*formats}:
+    written = {name: Written(values) for name, values in texts.items()}
+    for name in {*texts, *plain} - {*numbers}:
         changed[name] = pd.Series(as_texts(frame[name].tolist()), index=frame.index, dtype=object)
-    for name, column in written.items():
-        values, trained = texts[name], formats[name].get("decimal")
-        if reading.decimal is not None or (trained is None and mark is not None):
-            read = read_forced(column, reading.decimal, mark)
-            if column.open_texts():
-                notes += notes_on_reading([(name, NUMBER, *first_value(values, read), True)])
+    told = [column for column in [*written.values(), *plain.values()] if column.is_numeric()]
+    mark = reading.decimal or decimal_of(told, reading.separator)
+    for name in {*texts} & {*numbers}:
+        values, column = texts[name], written[name]
+        trained = getattr(numbers[name], "format_", {}).get("decimal")
+        open = column.open_texts()
+        if open and reading.decimal is None and trained is None:
+            trained = min(".,", key=lambda m: _surprise(open, m, numbers[name].median_))
+            read = read_forced(column, trained, None)
+            notes += notes_on_reading(
+                [(name, NUMBER, *first_value(values, replace(read, open=open[0])), True)]
+            )
             values = [_spelled(v, text) for v, text in zip(read.values, values)]
-        elif mark not in (None, trained) and column.open_texts():
+        elif reading.decimal is not None:
+            read = read_forced(column, reading.decimal, None)
+            values = [_spelled(v, text) for v, text in zip(read.values, values)]
+        elif open and mark not in (None, trained):
             notes.append(
-                f"{column.open_texts()[0]!r} in {name} was read with the decimal mark {trained!r} "
-                "of the training table (the option decimal changes that)"
+                f"{open[0]!r} in {name} was read with the decimal mark {trained!r} of the training "
+                "table (the option decimal changes that)"
             )
         changed[name] = pd.Series(list(values), index=frame.index, dtype=object)
     return frame.assign(**changed)
+
+
+def _surprise(texts, mark, median):
+    """How far numbers are from the training table, on a scale of powers of ten."""
+    values = np.abs(np.array([NumberFormat(mark).parse(text) for text in texts], dtype=float))
+    return float(np.abs(np.log10(np.maximum(values, 1e-300) / max(abs(median), 1e-300))).mean())
 
 
 def _spelled(value, text):
