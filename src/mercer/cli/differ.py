@@ -64,7 +64,7 @@ def differ(
         names = (old.name, new.name) if old.name != new.name else (str(old), str(new))
         if page is not None:
             write_difference(result, page, names=names)
-    notes += _notes_on_columns(result.samples)
+    notes += _notes_on_columns(result, names)
     if json:
         output.as_json(_summary(result, columns, examples, names, page, notes))
     else:
@@ -96,9 +96,14 @@ def _read(old, new, ignore, sep, encoding):
     return [frame[common] for frame in frames], notes
 
 
-def _notes_on_columns(samples):
+def _notes_on_columns(result, names):
     """What became of the columns."""
+    samples = result.samples
     notes = [note.rstrip(".") for note in samples.encoder.notes()]
+    notes += [
+        f"the kind of {column} changed: {x} in {names[0]}, {y} in {names[1]}"
+        for column, (x, y) in list(result.changed.items())[:6]
+    ]
     if samples.identifiers:
         few = ", ".join(samples.identifiers[:6])
         notes.append(f"columns with one value per row were left out: {few}")

@@ -2,15 +2,19 @@
 
 from typing import TYPE_CHECKING
 
-from .encoder import UNREAD, TableEncoder, array_of_lists, check_names
+from .columns import column_values, dates_one_by_one, numbers_one_by_one
+from .encoder import IDENTIFIED, UNREAD, TableEncoder, array_of_lists, check_names
 from .errors import BadInput
-from .notes import IDENTIFIER, TEXT
+from .notes import DATE, IDENTIFIER, NUMBER, TEXT
 
 if TYPE_CHECKING:
     from .files import check_column, check_unpacked, first_line, read_table
 
 __all__ = [
+    "DATE",
+    "IDENTIFIED",
     "IDENTIFIER",
+    "NUMBER",
     "TEXT",
     "UNREAD",
     "BadInput",
@@ -19,7 +23,10 @@ __all__ = [
     "check_column",
     "check_names",
     "check_unpacked",
+    "column_values",
+    "dates_one_by_one",
     "first_line",
+    "numbers_one_by_one",
     "read_table",
 ]
 

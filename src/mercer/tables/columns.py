@@ -137,6 +137,18 @@ def as_float(values):
     return values.astype(float)
 
 
+def numbers_one_by_one(texts, format=None):
+    """Texts as floats in a format, NaN where they are missing or not numbers."""
+    format = format or NumberFormat()
+    return _one_by_one(texts, format.parse, np.nan, float)
+
+
+def dates_one_by_one(texts, day_first=False):
+    """Texts as datetime64[s], NaT where they are missing or not dates."""
+    missing = np.datetime64("NaT", "s")
+    return _one_by_one(texts, lambda t: parse_date(t, day_first), missing, "datetime64[s]")
+
+
 def _one_by_one(texts, parse, missing, dtype):
     """Each text read by itself: whatever stands beside it, "1,200" is what it was."""
     read = {t: parse(t) for t in set(texts) if t is not None}
@@ -204,7 +216,7 @@ class Numbers(BaseEstimator):
         # Files of earlier versions say only whether commas were points.
         former = {"decimal": ","} if getattr(self, "continental_", False) else {}
         format = NumberFormat(**getattr(self, "format_", former))
-        return _one_by_one(_without_words(values), format.parse, np.nan, float)
+        return numbers_one_by_one(_without_words(values), format)
 
     @property
     def n_ranks_(self):
@@ -289,33 +301,34 @@ class Categories(BaseEstimator):
         self.max_categories = max_categories
 
     def fit(self, values, name):
-        texts = self._texts(values)
+        texts = np.array(texts_of(values), dtype=object)[:, None]
         # A value that fewer than one row in 500 has (at least two rows) says little about others.
         rare = max(2, len(texts) // 500)
-        self.encoder_ = OneHotEncoder(
+        chosen = OneHotEncoder(
             max_categories=self.max_categories,
             min_frequency=rare,
             handle_unknown="infrequent_if_exist",
-            sparse_output=False,
         ).fit(texts)
-        infrequent = self.encoder_.infrequent_categories_[0]
-        self.n_pooled_ = 0 if infrequent is None else len(infrequent)
+        infrequent = chosen.infrequent_categories_[0]
         rare_ones = set() if infrequent is None else set(infrequent)
-        kept = [c for c in self.encoder_.categories_[0] if c not in rare_ones]
-        self.names_ = [f"{name}={c}" for c in kept]
+        # Texts alone, not the encoder: a saved model must be plain data.
+        self.categories_ = [str(c) for c in chosen.categories_[0]]
+        self.kept_ = [c for c in self.categories_ if c not in rare_ones]
+        self.n_pooled_ = len(rare_ones)
+        self.names_ = [f"{name}={c}" for c in self.kept_]
         self.names_ += [f"{name}=(other)"] if self.n_pooled_ else []
         return self
 
     def transform(self, values):
-        return self.encoder_.transform(self._texts(self.read(values)))
+        number = {category: j for j, category in enumerate(self.kept_)}
+        texts = texts_of(self.read(values))
+        # The column after the kept ones is that of all others, where there is one.
+        columns = np.array([number.get(text, len(number)) for text in texts], dtype=int)
+        return (columns[:, None] == np.arange(len(self.names_))).astype(float)
 
     def read(self, values):
         """New rows with codes as they were written in `fit`."""
-        return as_codes(values, set(self.encoder_.categories_[0]))
-
-    @staticmethod
-    def _texts(values):
-        return np.array(texts_of(values), dtype=object)[:, None]
+        return as_codes(values, set(self.categories_))
 
 
 class Dates(BaseEstimator):
@@ -344,8 +357,7 @@ class Dates(BaseEstimator):
     def read(self, values):
         """New rows as seconds, each text by itself, written as those of `fit`."""
         if values.dtype.kind == "O":
-            first, missing = bool(self.day_first_), np.datetime64("NaT", "s")
-            values = _one_by_one(values, lambda t: parse_date(t, first), missing, "datetime64[s]")
+            values = dates_one_by_one(values, bool(self.day_first_))
         return as_float(values)
 
     def transform(self, values):

@@ -344,7 +344,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             if isinstance(made, Numbers | Dates) and values.dtype.kind == "O":
                 unread += _shown(name, _unread(values, made.read(values)))
             elif isinstance(made, Categories):
-                known = set(made.encoder_.categories_[0])
+                known = set(made.categories_)
                 read = [t for t in made.read(values).tolist() if t is not None]
                 unseen += _shown(name, [str(t) for t in read if str(t) not in known])
         notes = [(UNREAD, unread), ("values that the training table does not have", unseen)]
