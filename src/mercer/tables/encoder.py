@@ -15,6 +15,10 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from ..engine.checks import check_at_least
 from ..kernels.points import is_frame, naming
 from ..kernels.texts import listed
+from ..rows import gather
+from ..rows.draw import drawn_rows
+from ..rows.lazy import lazily
+from ..rows.source import in_pieces, refuse_stream
 from .columns import (
     Categories,
     Dates,
@@ -131,6 +135,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Which columns of the result stand for single values of a number.
     text_outputs_ : ndarray of int
         Which columns of the result are directions of free text.
+    sampled_from_ : int or None
+        How many rows a stream or a Dask collection has of which a sample decided.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only for frames.
@@ -181,8 +187,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.id = id
 
     def fit(self, X: ArrayLike, y: object = None) -> Self:
-        """Decide what becomes of each column; `y` is not used."""
+        """Decide what becomes of each column; `y` is not used.
+
+        Of a stream or a Dask collection with many rows a sample decides, drawn in one pass.
+        """
         self._check_parameters()
+        sampled = in_pieces(X)
+        X, n = drawn_rows(X, gather.SAMPLE, self.random_state)
+        self.sampled_from_ = n if sampled and n > gather.SAMPLE else None
         names, columns = self._columns(X, reset=True)
         self._check_named(names)
         found = self._decisions(X, names, columns)
@@ -204,19 +216,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             )
         return _named_outputs(self)
 
+    @lazily
     def transform(self, X: ArrayLike) -> "np.ndarray | pd.DataFrame":
         """The columns of `X` as floats, (n, number of outputs); a frame where columns are kept.
 
-        Texts in columns of numbers and dates that cannot be read count as missing, with a warning.
+        A Dask collection is encoded partition by partition, when the result is asked for. Texts in
+        columns of numbers and dates that cannot be read count as missing, with a warning.
         """
-        return self._transformed(X, warn=True)
-
-    def fit_transform(self, X: ArrayLike, y: object = None) -> "np.ndarray | pd.DataFrame":
-        """Decide what becomes of each column, and turn these rows into floats."""
-        self.fit(X, y)
-        return self._transformed(X, warn=False)  # notes say what was not read
-
-    def _transformed(self, X, warn):
+        refuse_stream(X)
         check_is_fitted(self)
         names, columns = self._columns(X, reset=False)
         parts, unread = [], []
@@ -228,11 +235,18 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 texts, values = values, encoder.read(values)
                 unread += _shown(name, _unread(texts, values))
             parts.append(encoder.transform(values))
-        if unread and warn:
-            warnings.warn(f"{UNREAD}: {', '.join(unread[:4])}.", UserWarning, stacklevel=3)
+        if unread:
+            warnings.warn(f"{UNREAD}: {', '.join(unread[:4])}.", UserWarning, stacklevel=2)
         if self.keep is not None:
             return self._frame(parts, getattr(X, "index", None))
         return np.hstack(parts).astype(float, copy=False)
+
+    def fit_transform(self, X: ArrayLike, y: object = None) -> "np.ndarray | pd.DataFrame":
+        """Decide what becomes of each column, and turn these rows into floats."""
+        self.fit(X, y)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", UNREAD)  # the notes say it
+            return self.transform(X)
 
     def keeping(self, *, ranks: bool = False, levels: bool = False, texts: bool = True) -> Self:
         """The same fitted encoder, with ranks and columns for single values only if asked for.
@@ -331,7 +345,34 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def notes(self) -> list[str]:
         """What was done to the columns, in a few sentences: one per kind of treatment."""
-        return notes_on(self.columns_)
+        notes = notes_on(self.columns_)
+        if getattr(self, "sampled_from_", None) is not None:
+            notes.append(
+                f"{gather.SAMPLE} of {self.sampled_from_} rows, drawn at random, decided what each "
+                "column is."
+            )
+        return notes
+
+    def unseen_effects(self, X: ArrayLike) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """For columns with effects of their values: where new rows have a value not seen in `fit`.
+
+        Each is (rows, places of the effects among the outputs, effects of known values: any of
+        these may be that of the unseen one).
+        """
+        check_is_fitted(self)
+        effects = [_effects_of(encoder) for encoder in self.encoders_]
+        if not any(effects):
+            return []
+        _, columns = self._columns(X, reset=False)
+        outputs, found = list(self.feature_names_out_), []
+        for made, values in zip(effects, columns):
+            if made is None:
+                continue
+            rows = np.flatnonzero(made.unseen(values))
+            if len(rows):
+                places = np.array([outputs.index(name) for name in made.names_])
+                found.append((rows, places, made.draws()))
+        return found
 
     def unknown_values(self, X: ArrayLike) -> list[str]:
         """Sentences on values of new rows that the fitted encoder cannot use as they are."""
@@ -340,8 +381,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         unread: list[str] = []
         unseen: list[str] = []
         for name, values, made in zip(names, columns, self.encoders_):
+            effects = _effects_of(made)
             made = made.plain if isinstance(made, WithTargetEncoding) else made
-            if isinstance(made, Numbers | Dates) and values.dtype.kind == "O":
+            if effects is not None:
+                where = np.flatnonzero(effects.unseen(values))
+                unseen += _shown(name, [str(values[i]) for i in where])
+            elif isinstance(made, Numbers | Dates) and values.dtype.kind == "O":
                 unread += _shown(name, _unread(values, made.read(values)))
             elif isinstance(made, Categories):
                 known = set(made.categories_)
@@ -533,10 +578,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _categories(self, name, texts):
         encoder = Categories(self.max_categories).fit(texts, name)
         if len(encoder.names_) < 2:
+            known = [text for text in texts if text is not None]
+            if encoder.n_pooled_:  # every value is rare: names, not one value for all
+                return left_out(name, IDENTIFIER, _uniqueness(len(set(known)), len(known)))
             return left_out(name, CONSTANT, "nearly the same in all rows")
         record = record_of(name, CATEGORY, "columns of 0 and 1", "", encoder.names_, texts)
         record["n_pooled"] = encoder.n_pooled_
         return encoder, record
+
+
+def _effects_of(encoder):
+    """The effects of values on the target that an encoder of a column holds; None without any."""
+    made = encoder.means if isinstance(encoder, WithTargetEncoding) else encoder
+    return made if isinstance(made, TargetEncoding) else None
 
 
 def _named_outputs(encoder):
