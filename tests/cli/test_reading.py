@@ -222,6 +222,16 @@ def test_parts_of_a_sum_are_asked_about(folder, capsys):
     assert "other" in question
 
 
+def test_a_column_that_is_the_class_in_other_words_is_asked_about(folder, capsys):
+    rng = np.random.default_rng(0)
+    kind = rng.choice(["a", "b", "c"], 120)
+    frame = pd.DataFrame({"x": rng.normal(size=120), "copy": np.char.add("kind ", kind)})
+    frame.assign(kind=kind).to_csv("t.csv", index=False)
+    call("fit", "t.csv", "-t", "kind", "-o", "m.mercer", "--no-compare")
+    said = " ".join(capsys.readouterr().out.split())
+    assert "copy tells the target almost exactly: will it be known for new rows?" in said
+
+
 def test_day_first_can_be_said(folder, capsys):
     rng = np.random.default_rng(0)
     days = pd.to_datetime("2012-01-01") + pd.to_timedelta(rng.integers(0, 700, 200), unit="D")

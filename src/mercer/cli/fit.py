@@ -368,7 +368,7 @@ def _leak(facts):
     if facts["measure"] == "RMSE":
         exact = facts["error"] < LEAK * facts["mean_only"]
     else:
-        exact = first and facts["mean_only"] < 1 - LEAK < facts["error"]
+        exact = first and facts["mean_only"] < 1 - LEAK < facts["accuracy"]
     if not exact:
         return []
     order = sorted(shares, key=lambda name: -shares[name])
