@@ -65,7 +65,7 @@ if _TYPE_CHECKING:
     from .statistics.independence import independence_test
     from .statistics.result import TestResult
     from .statistics.two_sample import two_sample_test
-    from .tables import TableEncoder
+    from .tables import TableEncoder, read_table
 
 __version__ = _version("mercer")
 
@@ -86,6 +86,7 @@ _WHERE = {
     "LearnedKernel": "learn",
     "learn_kernel": "learn",
     "TableEncoder": "tables",
+    "read_table": "tables",
     "KernelComparison": "explore.compare",
     "compare_kernels": "explore.compare",
     "to_onnx": "export.onnx",
@@ -176,6 +177,7 @@ __all__ = [
     "mean_embedding",
     "plan",
     "preimage",
+    "read_table",
     "save",
     "to_onnx",
     "two_sample_test",

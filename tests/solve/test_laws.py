@@ -74,6 +74,8 @@ def solved(name, problem):
 def test_all_solvers_agree_within_their_bounds(name, kernel, weighted, intercept, targets, rows):
     X, T, w, Z = rows
     T, weights = T[:, :targets], w if weighted else None
+    if name == "fourier":  # one column: few frequencies
+        X, Z = X[:, :1], Z[:, :1]
     problem = problem_of(kernel, X, T, weights=weights, intercept=intercept)
     solution = solved(name, problem)
     alphas = problem.alpha.values

@@ -287,7 +287,7 @@ def certified(kernel, rows, X, residuals, T, alphas, noise) -> tuple[np.ndarray,
     """(bounds of |f - f*|, |f|) for coefficients X with these residuals.
 
     |f - f*|^2 = s'A^-1 K A^-1 s <= |W^1/2 s|^2 / (4 alpha), since K (K + alpha)^-2 is at most
-    1 / (4 alpha). Residuals carry errors of eta l(x_i) |l a|, as those of the iterations do (solve/system.py).
+    1 / (4 alpha). Residuals carry errors of eta l(x_i) |l a|, as those of the iterations do.
     """
     xp = namespace(X)
     column = xp.ones_like(X[:, :1])  # the roots of the weights

@@ -191,7 +191,7 @@ def _errors(space, sums, B, found, alphas):
     """(bounds of |f - f*| in the kernel's norm, what the map adds everywhere).
 
     With a = W (t - f) / alpha, values of the map differ from sums of kernels by delta sum |a|,
-    delta its error; sum |a| <= sqrt(sum of weights) sqrt(RSS) / alpha, and RSS follows from the sums.
+    delta its error; sum |a| <= sqrt(sum of weights) sqrt(RSS) / alpha, RSS from the sums.
     """
     w = found.coef
     rss = sums.squares - np.sum(w * B, axis=0) - alphas * np.sum(w * w, axis=0)
