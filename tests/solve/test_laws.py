@@ -74,8 +74,10 @@ def solved(name, problem):
 def test_all_solvers_agree_within_their_bounds(name, kernel, weighted, intercept, targets, rows):
     X, T, w, Z = rows
     T, weights = T[:, :targets], w if weighted else None
-    if name == "fourier":  # one column: few frequencies
+    if name == "fourier":  # one column and smooth kernels: few frequencies
         X, Z = X[:, :1], Z[:, :1]
+        if kernel in (Matern(0.5), Laplacian(0.3)):
+            pytest.skip("rough: thousands of frequencies")
     problem = problem_of(kernel, X, T, weights=weights, intercept=intercept)
     solution = solved(name, problem)
     alphas = problem.alpha.values
