@@ -44,8 +44,9 @@ def dual(kernel, alpha, X, t, Z):
 
 
 def blocked(kernel, alpha, X, t, Z):
-    from mercer.engine import tiles
     from mercer.learn.in_place import cholesky_in_place
+
+    from mercer.engine import tiles
 
     K = tiles.evaluate(kernel, X)
     K[np.diag_indices(len(K))] += alpha

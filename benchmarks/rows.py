@@ -417,6 +417,36 @@ def ridge_cv(quick):
     return _ridge_data(600 if quick else 2000)
 
 
+def _discriminant(data):
+    X, y, Z, _ = data
+    from mercer import KernelDiscriminant, Matern
+
+    return lambda: KernelDiscriminant(kernel=Matern(1.5)).fit(X, y > 0).predict(Z)
+
+
+def _ridge_cv_classes(data):
+    X, y, Z, _ = data
+    from mercer import KernelRidgeCV, Matern
+
+    def call():
+        model = KernelRidgeCV(ALPHAS, Matern(1.5)).fit(X, np.where(y > 0, 1.0, -1.0))
+        return model.predict(Z) > 0
+
+    return call
+
+
+@row(
+    title="discriminant, shrinkage by left-out rows, 4000 rows of full rank, against KernelRidgeCV",
+    contenders={"mercer": _discriminant, "mercer KernelRidgeCV": _ridge_cv_classes},
+    accuracy=lambda data, got: {"accuracy": float(np.mean(got.ravel() == (data[3] > 0)))},
+    target={"mercer KernelRidgeCV": 0.5},
+    repeats=2,
+    rounds=1,
+)
+def discriminant(quick):
+    return _ridge_data(600 if quick else 4000)
+
+
 def _svm(data):
     X, y, Z, _ = data
     from sklearn.svm import LinearSVC

@@ -14,7 +14,7 @@ LAYERS = [
     {"kernels"},
     {"rows"},
     {"space"},
-    {"expansion", "plan"},
+    {"expansion"},
     {"feature_map"},
     {"fit"},
     {"solve"},

@@ -46,6 +46,7 @@ PUBLIC = [
     "KernelPCA",
     "KernelPCAL1",
     "ClassicalMDS",
+    "plan",
     "preimage",
     "TableEncoder",
     "read_table",

@@ -11,7 +11,6 @@ from functools import lru_cache
 from importlib import import_module
 
 import numpy as np
-from mercer.plan import Rates
 from sklearn.base import BaseEstimator, clone
 
 import mercer
@@ -25,7 +24,6 @@ MODULES = (
     "explore.plots",
     "explore.report",
     "onnx",
-    "plan",
     "kernels.expressions",
 )
 # Made by mercer and handed out; their methods are driven, their constructors are not the caller's.
@@ -148,7 +146,7 @@ def good(parameter, owner=None):
 # Arguments beside the required ones that make calls short, or meaningful.
 SHORT = {
     "compare_kernels": {"kernels": ["linear"], "embeddings": ["kernel PCA"], "cv": 2},
-    "plan": {"rates": Rates(1e11, 1e9)},
+    "plan": {"y": Y},
     "preimage": {"Z": None},
     "ResidualDisplay.from_estimator": {"resolution": 5},
     "to_onnx": {},
@@ -171,7 +169,7 @@ def calls_of_class(name, cls, examples):
     kernel, estimator = issubclass(cls, mercer.Kernel), issubclass(cls, BaseEstimator)
     if name not in HANDED_OUT and not kernel and not estimator:
         yield name, cls, arguments(name, cls)
-    if name in ("Kernel", "KernelSpace", "Plan", "MercerReport", "Rates", "Chunks"):
+    if name in ("Kernel", "KernelSpace", "Plan", "MercerReport", "Chunks"):
         return
     for method in KERNEL_METHODS if kernel else methods(cls):
         bound = lambda cls=cls, method=method: getattr(owner_of(cls, examples), method)  # noqa: E731
@@ -279,9 +277,9 @@ def check_residual(answer):
 
 
 def check_plan(answer):
-    finite(*answer.memory.values(), *answer.seconds.values())
-    at_most(answer.memory["partial"], answer.memory["stored"] * 8, "partial against stored")
-    if answer.route not in answer.memory or re.search(r"\bnan\b", str(answer)):
+    costs = [(way.seconds, way.bytes) for way in answer.ways if way.refusal is None]
+    finite(*(number for cost in costs for number in cost))
+    if not answer.ways or re.search(r"\bnan\b", str(answer)):
         raise Fault(f"a plan without sense: {answer}")
 
 
