@@ -1,7 +1,7 @@
 """Does the plan hold? Every solver's predicted cost beside its measured time.
 
-`python -m benchmarks.plan` prints all of them; the row `plan` counts pairs of solvers whose measured
-order is not the predicted one by more than a factor of 1.5.
+`python -m benchmarks.plan` prints all of them; the row `plan` counts pairs of solvers whose
+measured order is not the predicted one by more than a factor of 1.5.
 """
 
 import time

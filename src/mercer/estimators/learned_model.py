@@ -211,7 +211,12 @@ class LearnedModel(NewSpelling):
             self._landmark_ridge_ = solution.first(most)
             self._landmark_ridge_.forget()
         else:
-            self._landmark_rows_ = np.sort(rng.permutation(rows.n)[:most])
+            known = solution.cached("explained", lambda: None)  # landmarks that miss little
+            self._landmark_rows_ = (
+                np.sort(rng.permutation(rows.n)[:most])
+                if known is None
+                else np.asarray(known.landmarks.factor.indices)[:most]
+            )
         if self.points_.shape[0] != rows.n and self._landmark_ridge_ is None:
             # A function of fewer points than rows: what is made of all rows is kept.
             problem = rows.problem(self.kernel_, self.alpha_, choose=False)

@@ -113,7 +113,7 @@ class Direct(Solver):
             intercept=problem.intercept,
             factors=None,
         )
-        if path is not None:
+        if path is not None and not kernel.is_proven:
             solution.cached("misses", lambda: path.misses(choice.alpha))
         if training.is_gram and solved.factors:  # the matrix cannot be made again
             made = {f.alpha: Landmarks(kernel, S, f.C, kept) for f in solved.factors}

@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +25,7 @@ from ..engine.arrays import (
 )
 from ..engine.memory import MemoryLimitError, coordinates, matrix
 from ..engine.products import Product, exact_product
+from ..engine.threads import one_blas_thread
 from ..expansion import Expansion
 from ..kernels.points import take
 from ..space import factorize
@@ -46,7 +48,9 @@ from .solver import OPERATION, VALUE, CannotSolve, Cost, Solver, TooLarge
 from .system import VECTORS, double_like, in_double
 
 # Seconds of one core for one number of a stored kernel matrix in a product with a vector.
-STORED = 3e-10
+STORED = 6e-10
+# Seconds of one core that choosing landmarks and starting products take, however few rows there are.
+START = 0.03
 # Products after which it is clear whether iterations are faster than a factorisation, and most of
 # those that can be.
 JUDGED_AFTER, QUICK_PRODUCTS = 10, 60
@@ -107,7 +111,7 @@ class Iterative(Solver):
         training, t = problem.training, problem.n_targets + problem.intercept
         n, limit = training.n or 0, training.resources.limit(training.points)
         p = problem.preconditioning.rank or chosen_rank(n, limit, training.points)
-        setup = n * p * VALUE + 3 * n * p**2 * OPERATION
+        setup = START + n * p * VALUE + 3 * n * p**2 * OPERATION
         held = matrix(n, 0.5) + coordinates(n, p, 2) <= limit
         product = t * n * (n * STORED if held else n / 2 * VALUE / t + n * STORED)
         product += 4 * t * n * p * OPERATION
@@ -117,12 +121,15 @@ class Iterative(Solver):
 
     def _products(self, problem, p):
         """Predicted from the spectrum of a sample: what p landmarks leave, beside alpha."""
-        n = problem.training.n or 1
-        if problem.training.is_gram or not problem.kernel.is_proven:
+        if problem.training.is_gram or not problem.kernel.is_proven or problem.is_small:
             return QUICK_PRODUCTS
         values = problem.spectrum
-        place = min(len(values) - 1, int(p * len(values) / n))
-        condition = 1 + values[place] / max(problem.alpha.smallest, 1e-300)
+        # The first eigenvalues of a sample are those of all rows; they go on falling as they do
+        # there, where the last ones of the sample are too small.
+        q = min(p, len(values) // 4)
+        fall = math.log2(max(values[q // 2] / max(values[q], 1e-300), 1.0))
+        left = values[q] * (q / p) ** fall
+        condition = 1 + left / max(problem.alpha.smallest, 1e-300)
         return 2 + 0.5 * math.sqrt(condition) * math.log(2 / self._tol(problem))
 
     def _replaces_a_factor(self, problem):
@@ -133,6 +140,11 @@ class Iterative(Solver):
         return min(problem.tol, problem.digits) if exact else problem.tol
 
     def solve(self, problem: RidgeProblem) -> "IterativeSolution":
+        # With few landmarks nothing is large enough for two BLAS threads.
+        with one_blas_thread() if self._replaces_a_factor(problem) else nullcontext():
+            return self._solve(problem)
+
+    def _solve(self, problem):
         training, resources = problem.training, problem.training.resources
         kernel, points = training.kernel, training.points
         limit = resources.limit(points)

@@ -71,7 +71,7 @@ class Primal(Solver):
         if problem.map is not None and problem.map.max_rank is not None:
             r = min(n, problem.map.max_rank)
         else:
-            r = problem.rank if problem.kernel.is_proven else n
+            r = problem.rank if problem.kernel.is_proven and not problem.is_small else n
         factor = n**3 / 3 if r == n else n * r**2
         seconds = 2 * n * r * VALUE + (factor + n * r**2 + r**3 / 3) * OPERATION
         if isinstance(problem.alpha, LeaveOneOut):

@@ -20,6 +20,8 @@ from ..space.choice import MapOptions
 SAMPLE = 400
 # Coordinates that a map of very many rows has at least.
 FEW_COORDINATES = 400
+# Rows whose factorisation takes a few hundredths of a second.
+FEW_ROWS = 1000
 
 
 @dataclass(frozen=True)
@@ -178,6 +180,12 @@ class RidgeProblem:
         return matrix(n, 6) <= limit if r == n else coordinates(n, r, 4) <= limit
 
     # --- what a sample of the rows tells ----------------------------------------------------------
+
+    @cached_property
+    def is_small(self) -> bool:
+        """Whether a factorisation is over sooner than a sample is judged."""
+        n = self.training.n or 0
+        return n <= FEW_ROWS and matrix(n, 2) <= self.training.resources.limit(self.training.points)
 
     @cached_property
     def _sample(self) -> Any:

@@ -146,7 +146,7 @@ class RidgePath:
             T = T - offset[None, :]
         if root is not None:
             K, T = K * root * root.T, T * root
-        values, U = eigh((K + K.T) / 2)
+        values, U = eigh(K)
         values = positive_part(values)
         known = {"root": root, "mean": mean, "offset": offset, "in_mean": in_mean}
         Q = U * namespace(U).sqrt(values)[None, :]
