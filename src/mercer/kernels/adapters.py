@@ -13,11 +13,12 @@ from ..engine.arrays import as_host, as_numpy, evenly, is_array, is_numpy, names
 from ..engine.checks import require
 from .base import ALL, Kernel
 from .capabilities import NAMED
+from .composite import finite_values
 from .geometry import inner_products
 from .points import as_vectors, take
 from .texts import printed
 from .types import Array, Tensor, Tile
-from .wrappers import as_given, finite_values, require_callable, width_of
+from .wrappers import as_given, require_callable, width_of
 
 # Pairs that are tried in both orders before a function is taken to be symmetric.
 SPOT_CHECKS = 16

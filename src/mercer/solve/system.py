@@ -12,6 +12,7 @@ from ..engine.arrays import (
     namespace,
     on_device_of,
     positive_part,
+    power_of_two,
 )
 from ..engine.memory import coordinates
 from ..engine.products import FUSED_SUMS, exact_product, quick_product
@@ -178,12 +179,6 @@ def norms(V):
     sizes = power_of_two(xp.max(xp.abs(V), axis=0))
     V = V / on_device_of(sizes, V)[None, :]
     return as_numpy(xp.sum(V * V, axis=0)).astype(np.float64) ** 0.5 * sizes
-
-
-def power_of_two(sizes):
-    """The power of two just above each size, on the host; 1 for zero. Division by it is exact."""
-    sizes = as_numpy(sizes).astype(np.float64)
-    return np.where(sizes > 0, np.ldexp(1.0, np.clip(np.frexp(sizes)[1], -1021, 1023)), 1.0)
 
 
 def dots(U, V):

@@ -74,4 +74,4 @@ class OwnFeatures(Space):
 
 def features(kernel, X):
     """The kernel's own coordinates; sparse rows are filled first, since few of theirs stay zero."""
-    return kernel.features(X.toarray() if scipy.sparse.issparse(X) else X)
+    return kernel.finite_features(X.toarray() if scipy.sparse.issparse(X) else X)
