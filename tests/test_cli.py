@@ -82,7 +82,7 @@ def test_the_table_fits_eighty_columns(iris_and_a_sigmoid):
         assert max(map(len, lines)) <= width
         text = "\n".join(lines)
         for whole in (
-            "balanced accuracy",
+            "accuracy",
             "(not a kernel)",
             "shrinkage=",
             "logistic regression",
@@ -99,7 +99,7 @@ def test_compare_for_scripts(run, table):
     answer = json.loads(out)
     assert "Linear()" in [kernel["kernel"] for kernel in answer["kernels"]]
     assert len(answer["baselines"]) == 3
-    assert answer["score"] == "balanced accuracy"
+    assert answer["score"] == "accuracy"
     assert answer["target"] == "species"
     assert "fit(X, y)" in answer["code"]
     assert 0.5 < answer["kernels"][0]["score"] <= 1
@@ -210,7 +210,7 @@ def test_a_messy_table_gets_an_answer_and_a_model_in_one_command(run, tmp_path):
     assert kinds["since"] == "date"
     assert kinds["income"] == "number"
     from mercer import load
-    from mercer.cli.tables import read_table
+    from mercer.tables import read_table
 
     model = load(tmp_path / "m.mercer")
     table, _ = read_table(tmp_path / "messy.csv")
@@ -283,6 +283,21 @@ def test_map_refuses_a_target_named_like_a_coordinate(run, frame, tmp_path, name
     code, _, err = run("map", "named.csv", "-t", name, "-k", "RBF(0.1)", "-o", "c.csv")
     assert code != 0
     assert "rename it in named.csv" in err
+
+
+def test_map_names_the_options_of_the_command(run, table, tmp_path):
+    """Not the arguments of Python."""
+    out = ("-o", tmp_path / "c.csv")
+    code, _, err = run("map", table, "-t", "species", "-k", "Sigmoid(1, -1)", *out)
+    assert code == 2
+    assert "--indefinite clip" in err
+    assert "Witness: a'Ka < 0 with a[" in err
+    assert "indefinite=" not in err
+    X = np.arange(6.0)
+    pd.DataFrame(np.abs(X[:, None] - X)).to_csv(tmp_path / "d.csv", index=False)
+    code, _, err = run("map", tmp_path / "d.csv", "--matrix", "gram", *out)
+    assert code == 2
+    assert "--matrix distance" in err
 
 
 def test_map_of_low_rank_reports_what_it_leaves(run, table, tmp_path):
