@@ -15,7 +15,8 @@ from scipy.sparse import issparse
 from ..engine.arrays import device, in_place, integer_power, namespace
 from ..engine.checks import is_integer, is_number, require
 from ..engine.forms import Form
-from .base import ALL, NODES, Kernel, above_underflow
+from .accuracy import above_underflow
+from .base import ALL, NODES, Kernel
 from .composite import Binary, FunctionOf
 from .hashing import MOST_COLUMNS, row_products, side_by_side
 from .monomials import (

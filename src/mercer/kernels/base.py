@@ -19,6 +19,7 @@ from ..engine.arrays import is_array, namespace, same_kind
 from ..engine.checks import is_integer, is_number
 from ..engine.forms import Form
 from . import points as pts
+from .accuracy import Accuracy
 from .capabilities import Capabilities
 from .parametrized import Parametrized
 from .spectral import FourierForm
@@ -30,7 +31,7 @@ ALL = slice(None)
 NODES: dict[str, Any] = {}
 
 
-class Kernel(Parametrized, Capabilities):
+class Kernel(Parametrized, Capabilities, Accuracy):
     """Measure the similarity k(x, z) of points; the base class of all kernels.
 
     Kernels combine with ``+``, ``*``, ``**``, multiplication by a number, :meth:`exp` and
@@ -110,19 +111,6 @@ class Kernel(Parametrized, Capabilities):
     def check_parameters(self) -> None:
         """Raise ValueError or TypeError for parameters that make no sense."""
 
-    def rounding(self, S: Array) -> float:
-        """Units of roundoff in k(s, z), relative to sqrt(k(s, s) k(z, z)): MATH.md section 7."""
-        return 4.0
-
-    def moved(self, by: np.ndarray) -> float | None:
-        """Units by which k(x, z) changes at most where columns of x - z change by so many units;
-        None where k is not a function of x - z alone."""
-        return None
-
-    def magnitude_of_sums(self, X: Array, terms: Array) -> Array:
-        """`magnitude` of points whose coordinates are sums of larger terms, in absolute values."""
-        return self.magnitude(terms)
-
     @property
     def is_psd(self) -> bool | None:
         """True by construction, False where known not to be, None where only data can tell."""
@@ -135,16 +123,6 @@ class Kernel(Parametrized, Capabilities):
         A class defined elsewhere may say is_psd = True: it is believed once the data agree.
         """
         return self.is_psd is True and all(map(_is_own, self.parts()))
-
-    def magnitude(self, X: Array) -> Array:
-        """What the rounding of k(x, z) is relative to, for every row: k(x, x), or the sum of the
-        absolute terms of it where these cancel, or what underflow can hide of it."""
-        return self.diagonal(X)
-
-    @property
-    def has_magnitude(self) -> bool:
-        """Whether `magnitude` may be more than k(x, x): if not, nobody needs to ask for it."""
-        return type(self).magnitude is not Kernel.magnitude
 
     # --- what users call ------------------------------------------------------------------------
 
@@ -186,14 +164,10 @@ class Kernel(Parametrized, Capabilities):
 
     def explicit(self, X: Data) -> Array:
         """The kernel's own feature map: ``explicit(X) @ explicit(Y).T == k(X, Y)``."""
-        kernel = self.bind(X)
-        return kernel.finite_features(kernel.points(X))
-
-    def finite_features(self, X: Array) -> Array:
-        """`features`, refused where they overflow."""
         from .composite import finite_values
 
-        return finite_values(self, self.features, X)
+        kernel = self.bind(X)
+        return finite_values(kernel, kernel.features, kernel.points(X))
 
     def bind(self, X: Data, sample_weight: ArrayLike | None = None) -> Self:
         """A copy with data-dependent parameters and column names turned into numbers.
@@ -356,12 +330,6 @@ def _identity(kernel):
             (name, isinstance(given[name], Kernel) or frozen(given[name])) for name in sorted(given)
         )
     return tuple(said)
-
-
-def above_underflow(magnitudes: Array) -> Array:
-    """Magnitudes as they are, or the least at which products of numbers keep all their digits."""
-    info = namespace(magnitudes).finfo(magnitudes.dtype)
-    return magnitudes + float(info.smallest_normal) / float(info.eps)
 
 
 def _is_own(kernel):

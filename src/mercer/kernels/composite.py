@@ -10,7 +10,8 @@ from sklearn.base import clone
 from ..engine.arrays import namespace
 from ..engine.checks import require
 from ..engine.forms import Form
-from .base import ALL, Kernel, above_underflow
+from .accuracy import above_underflow
+from .base import ALL, Kernel
 from .capabilities import NoOnnxForm
 from .monomials import require_dense
 from .operands import Operand, Private, operand

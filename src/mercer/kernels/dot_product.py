@@ -16,7 +16,8 @@ from ..engine.arrays import (
 )
 from ..engine.checks import is_integer, is_number, require
 from ..engine.forms import Form
-from .base import ALL, Kernel, above_underflow
+from .accuracy import above_underflow
+from .base import ALL, Kernel
 from .capabilities import NoOnnxForm
 from .geometry import inner_products
 from .hashing import row_numbers, squared_lengths

@@ -6,7 +6,8 @@ from numpy.typing import ArrayLike
 
 from ..engine.arrays import as_numpy, namespace, on_device_of
 from ..engine.checks import require
-from .base import ALL, Kernel, above_underflow
+from .accuracy import above_underflow
+from .base import ALL, Kernel
 from .composite import Binary, FunctionOf
 from .images import OnImages
 from .parameters import as_numbers

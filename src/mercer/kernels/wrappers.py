@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike
 
 from ..engine.arrays import as_numpy, is_array, namespace, on_device_of
 from ..engine.checks import require
-from .base import ALL, Kernel, above_underflow
+from .accuracy import above_underflow
+from .base import ALL, Kernel
 from .composite import Unary, finite_values
 from .hashing import scaled_rows
 from .images import OnImages

@@ -11,12 +11,12 @@ from ..engine.arrays import (
     is_single,
     namespace,
     on_device_of,
-    positive_part,
     power_of_two,
 )
 from ..engine.memory import coordinates
 from ..engine.products import FUSED_SUMS, exact_product, quick_product
 from ..kernels.points import take
+from ..space.certificate import magnitudes
 from .preconditioner import Preconditioner, centred, chosen_rank
 
 # Vectors of length n that the iterations hold, for every target.
@@ -52,7 +52,6 @@ class System:
         if workers is not None:
             workers.give(kernel, X)
         like = double_like(X)
-        xp = namespace(like)
         diagonal = kernel.diagonal(X)
         self.alphas = alphas
         self.single = is_single(points)
@@ -84,7 +83,7 @@ class System:
                 self.quick = quick_product(kernel, points, room, n_jobs=work.n_jobs)
             else:
                 self.quick = workers.quick_product(kernel, points)
-        lengths = xp.sqrt(positive_part(diagonal))
+        lengths = on_device_of(magnitudes(kernel, X, diagonal), like)
         self.lengths = lengths if self.roots is None else lengths * self.roots
         self.is_proven = kernel.is_proven
         self.eta = EPS * (float(kernel.rounding(kernel.landmarks(X))) + np.log2(n + 1))
