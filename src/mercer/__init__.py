@@ -54,6 +54,7 @@ if _TYPE_CHECKING:
     from .estimators.regressor import KernelRegressor
     from .estimators.ridge import KernelRidge
     from .estimators.ridge_cv import KernelRidgeCV
+    from .estimators.svc import KernelSVC
     from .explore.compare import KernelComparison, compare_kernels
     from .explore.plots import FeatureSpaceDisplay, GramDisplay, ResidualDisplay, SpectrumDisplay
     from .export.files import ModelFileError, load, save
@@ -77,6 +78,7 @@ _WHERE = {
     "KernelPCAL1": "estimators.pca_l1",
     "KernelRidge": "estimators.ridge",
     "KernelRidgeCV": "estimators.ridge_cv",
+    "KernelSVC": "estimators.svc",
     "Kernelized": "estimators.kernelized",
     "preimage": "estimators.preimage",
     "KernelClassifier": "estimators.classifier",
@@ -133,6 +135,7 @@ __all__ = [
     "KernelRegressor",
     "KernelRidge",
     "KernelRidgeCV",
+    "KernelSVC",
     "Kernelized",
     "Laplacian",
     "LearnedKernel",

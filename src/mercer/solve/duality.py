@@ -68,6 +68,10 @@ class Rounding:
         unit = float(kernel.rounding(kernel.landmarks(points)))
         return cls(2 * EPS * (unit + np.log2(n + 1)), lengths)
 
+    def take(self, rows):
+        """Of some of the rows."""
+        return Rounding(self.eta, self.lengths[rows])
+
     def of_sums(self, size):
         """Errors of sum_j c_j k(x_j, x_i) for every i, where |l c| added up to `size`."""
         return self.eta * size * self.lengths
@@ -93,16 +97,17 @@ def hinge_certificate(y, C, c, b, values, rounding, size, apart=0.0) -> Certific
         C * np.maximum(above, 0.0) - a * above, C * np.maximum(below, 0.0) - a * below
     )
     slack = float(np.sum(C * np.maximum(above, 0.0)))
-    return _certificate(y, c, b, values, rounding, size, apart, terms, slack, error, hinge_range(y, C))
+    interval = hinge_range(y, C)
+    return _certificate(c, b, values, rounding, size, apart, terms, slack, error, interval)
 
 
-def _certificate(y, c, b, values, rounding, size, apart, terms, slack, error, b_range):
+def _certificate(c, b, values, rounding, size, apart, terms, slack, error, b_range):
     longest = float(rounding.lengths.max(initial=0.0))
     square = max(float(c @ values), 0.0) + float(np.abs(c) @ error)
     total = abs(float(c.sum())) + EPS * float(np.abs(c).sum())
     unbalanced = total * (abs(b) + 1.0 + longest * (2 * (square / 2 + slack)) ** 0.5)
-    gap = (float(terms.sum()) + apart / 2 + unbalanced) * (1 + len(y) * EPS)
-    norm_error = (2 * max(gap, 0.0)) ** 0.5 + rounding.eta * size
+    gap = (float(terms.sum()) + apart / 2 + unbalanced) * (1 + len(c) * EPS)
+    norm_error = float((2 * max(gap, 0.0)) ** 0.5 + rounding.eta * size)
     least, most = b_range(values, norm_error * rounding.lengths + error)
     return Certificate(gap, norm_error, max(b - least, most - b, 0.0), square**0.5)
 

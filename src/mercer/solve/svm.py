@@ -45,14 +45,18 @@ class MarginProblem:
     points : the kernel's points
     y : ndarray of +1.0 and -1.0
     C : ndarray of positive numbers, one per row
+    rounding : Rounding of the rows
+    rows : their positions among the rows of a problem that this is part of
     """
 
     kernel: Any
     points: Any
     y: np.ndarray
     C: np.ndarray
+    rounding: Rounding
     memory_limit: Any = None
     n_jobs: int | None = None
+    rows: np.ndarray | None = None
 
     def matrix(self, rows):
         """Kernel values of some rows among each other, as NumPy's doubles."""
@@ -103,7 +107,7 @@ class _WorkingSet:
     def __init__(self, problem, tol):
         self.problem, self.tol = problem, tol
         self.n = len(problem.y)
-        self.rounding = Rounding.of(problem.kernel, in_double(problem.kernel, problem.points))
+        self.rounding = problem.rounding
         self.limit = budget(problem.memory_limit)
         self.c, self.b, self.n_iter = np.zeros(self.n), 0.0, 0
         # Values at all rows of the coefficients `known`, and |l c| of what was added up for them.
