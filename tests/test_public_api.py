@@ -56,6 +56,8 @@ PUBLIC = [
     "LearnedKernel",
     "KernelRidge",
     "KernelRidgeCV",
+    "KernelSVC",
+    "KernelLogistic",
     "Chunks",
     "compare_kernels",
     "KernelComparison",

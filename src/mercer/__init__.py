@@ -47,6 +47,7 @@ if _TYPE_CHECKING:
     from .estimators.classifier import KernelClassifier
     from .estimators.discriminant import KernelDiscriminant
     from .estimators.kernelized import Kernelized
+    from .estimators.logistic import KernelLogistic
     from .estimators.mds import ClassicalMDS
     from .estimators.pca import KernelPCA
     from .estimators.pca_l1 import KernelPCAL1
@@ -74,6 +75,7 @@ __version__ = _version("mercer")
 _WHERE = {
     "ClassicalMDS": "estimators.mds",
     "KernelDiscriminant": "estimators.discriminant",
+    "KernelLogistic": "estimators.logistic",
     "KernelPCA": "estimators.pca",
     "KernelPCAL1": "estimators.pca_l1",
     "KernelRidge": "estimators.ridge",
@@ -129,6 +131,7 @@ __all__ = [
     "KernelClassifier",
     "KernelComparison",
     "KernelDiscriminant",
+    "KernelLogistic",
     "KernelMap",
     "KernelPCA",
     "KernelPCAL1",

@@ -1,22 +1,32 @@
-"""What classifiers with a certificate share: rows, classes and weights read once, bounds, certainty.
+"""What classifiers with a certificate share: rows, classes and weights read once, and bounds.
 
 The certificate (solve/duality.py) bounds |f(z) - f*(z)| by sqrt(k(z, z)) times a number for every
 z, f* being the exact solution on the same rows, and |b - b*| for every exact intercept.
 """
 
+import warnings
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score
 from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from ..engine.arrays import as_host, as_numpy, is_array, namespace, on_device_of, positive_part
+from ..engine import tiles
+from ..engine.arrays import (
+    as_host,
+    as_numpy,
+    is_array,
+    is_numpy,
+    namespace,
+    on_device_of,
+    positive_part,
+)
 from ..engine.checks import check_classes, is_number
 from ..engine.memory import budget
 from ..expansion import RKHSFunction
@@ -27,7 +37,8 @@ from ..rows.gather import held_column, held_whole
 from ..rows.in_step import split_pairs
 from ..rows.source import in_pieces
 from ..solve.duality import Rounding
-from ..solve.system import in_double
+from ..solve.svm import MarginProblem
+from ..solve.system import double_like, in_double
 from ..space.choice import refute_by_sample
 from ..space.landmarks import Landmarks
 from .base import all_or_nothing, follow, on_fitted, validated_points
@@ -52,6 +63,11 @@ class Rows:
     rounding: Rounding
     fit: Any = None
 
+    def part(self, kernel, points, some):
+        """Some of the rows, as points of a kernel of their own."""
+        codes, weights = self.codes[some], self.weights[some]
+        return Rows(kernel, points, codes, weights, self.kept[some], self.rounding.take(some))
+
 
 class CertifiedClassifier(ClassifierMixin, MapMethod):
     """A classifier that knows how far it is from the exact solution of its own problem."""
@@ -61,14 +77,13 @@ class CertifiedClassifier(ClassifierMixin, MapMethod):
     tol: float
     memory_limit: Any
     decision_: Any  # an Expansion, or a LinearOnMap
+    gap_: Any
     error_norms_: np.ndarray
     intercept_errors_: np.ndarray
     classes_: Any
 
     @all_or_nothing
-    def fit(
-        self, X: Input, y: Input | None = None, sample_weight: ArrayLike | None = None
-    ) -> Self:
+    def fit(self, X: Input, y: Input | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Solve for all rows; `sample_weight` multiplies C, row by row."""
         self._check_parameters()
         X, y = split_pairs(X, y)
@@ -77,8 +92,7 @@ class CertifiedClassifier(ClassifierMixin, MapMethod):
         rows = self._read(X, held_column(y, X), held_column(sample_weight, X, "sample_weight"))
         self.C_ = float(self.C) if self.C != "auto" else self._chosen_C(rows)
         self._solve(rows)
-        if self.classes_.dtype.kind in "biuf":
-            self.classes_ = follow(self.classes_, rows.points)
+        self._follow(rows.points)
         return self
 
     def _solve(self, rows: Rows) -> None:
@@ -87,17 +101,22 @@ class CertifiedClassifier(ClassifierMixin, MapMethod):
     def _chosen_C(self, rows: Rows) -> float:
         raise NotImplementedError
 
+    def _follow(self, points):
+        """Arrays of numbers among the attributes go where the rows are."""
+        if not is_array(points) or is_numpy(points):
+            return
+        for name, value in list(vars(self).items()):
+            if name.endswith("_") and is_numpy(value) and value.dtype.kind in "biuf":
+                setattr(self, name, follow(value, points))
+
     # --- reading ----------------------------------------------------------------------------------
 
     def _read(self, X, y, sample_weight):
         codes = self._codes(X, y)
-        weights = np.ones(len(codes))
+        self.n_rows_, weights = len(codes), np.ones(len(codes))
         if sample_weight is not None:
             weights = self._weights(sample_weight, len(codes))
-        own = compute_class_weight(self.class_weight, classes=np.arange(len(self.classes_)), y=codes)
-        if self.class_weight is not None and not isinstance(self.class_weight, str):
-            own = self._class_weights()
-        weights = weights * own[codes]
+        weights = weights * self._class_weights(codes, weights)[codes]
         kept = np.flatnonzero(weights > 0)
         left = np.unique(codes[kept])
         if len(left) < len(self.classes_):
@@ -166,13 +185,18 @@ class CertifiedClassifier(ClassifierMixin, MapMethod):
             )
         return weights
 
-    def _class_weights(self):
-        """One weight per class, from a dictionary; classes that are not in it have weight 1."""
-        given = dict(self.class_weight)
+    def _class_weights(self, codes, weights):
+        """One weight per class: from a dictionary (or 1), or such that all classes weigh alike."""
+        if self.class_weight == "balanced":
+            totals = np.bincount(codes, weights, minlength=len(self.classes_))
+            return totals.sum() / (len(totals) * np.where(totals > 0, totals, 1.0))
+        given = dict(self.class_weight or {})
         known = self.classes_.tolist()
         unknown = [c for c in given if c not in known]
         if unknown:
-            raise ValueError(f"class_weight names {unknown[0]!r}, which is not a class of y: {known}.")
+            raise ValueError(
+                f"class_weight names {unknown[0]!r}, which is not a class of y: {known}."
+            )
         weights = np.array([given.get(c, 1.0) for c in known], dtype=float)
         if not np.all((weights >= 0) & np.isfinite(weights)):
             raise ValueError(f"class_weight must hold non-negative numbers, got {given!r}.")
@@ -189,11 +213,55 @@ class CertifiedClassifier(ClassifierMixin, MapMethod):
                 f"class_weight must be None, 'balanced' or a dictionary, got {self.class_weight!r}."
             )
 
+    # --- the certificate of a map -----------------------------------------------------------------
+
+    def _keep_certificates(self, rows, certificates, dual, C, factor=1.0):
+        """gap_, error_norms_ and intercept_errors_, one per certificate; returns whether `tol` is
+        reached. `dual` are the dual points, columns of `C` their largest coefficients.
+
+        Functions of a map with few landmarks are functions of the kernel's own space: their P is
+        exact, and their dual points cost one product with K. A map that centres, repairs or is the
+        kernel's own is a kernel by itself.
+        """
+        gaps = np.array([c.gap for c in certificates])
+        norms = np.array([c.error_norm for c in certificates])
+        fit, more = rows.fit, np.zeros(len(gaps))
+        if fit is not None and is_plain(fit):
+            more, longest = missed_by_map(rows, self.kernel_, dual, C)
+            if len(gaps) < len(more):
+                more = more.sum(keepdims=True)
+            grown = np.sqrt(2 * np.maximum(gaps + more, 0.0)) - np.sqrt(2 * np.maximum(gaps, 0.0))
+            norms = norms + grown
+            more_shift = factor * longest * grown
+        shifts = np.array([c.shift for c in certificates])
+        if more.any():
+            shifts = shifts + more_shift
+        self.gap_, self.error_norms_, self.intercept_errors_ = gaps + more, norms, shifts
+        aims = [rows.rounding.aim(self.tol, c.norm) for c in certificates]
+        self.converged_ = bool(np.all(self.gap_ <= np.array(aims)))
+        solved = bool(np.all(gaps <= np.array(aims)))
+        if not solved:
+            j = int(np.argmax(gaps / np.array(aims)))
+            warnings.warn(
+                f"the certified error of the function is {norms[j]:.3g}, more than "
+                f"tol={self.tol:g} times its norm {certificates[j].norm:.3g}. The bound holds all "
+                "the same. What helps: a smaller C, or a larger tol.",
+                ConvergenceWarning,
+                stacklevel=6,
+            )
+
     # --- prediction -------------------------------------------------------------------------------
 
     def _functions(self, X):
         """Values of every function of the model, with intercepts: one column per function."""
         return self.decision_(self._points(X))
+
+    def _support(self, rows, used):
+        """Some of the rows as the points S of an expansion."""
+        if rows.kernel.kind == "gram":  # new rows have a column for every training row
+            columns = on_device_of(np.zeros((1, self.n_features_in_)), rows.points)
+            return self.kernel_.landmarks(columns, rows.kept[used])
+        return rows.kernel.landmarks(in_double(rows.kernel, pts.take(rows.points, used)))
 
     def _labels(self, best):
         xp = namespace(best)
@@ -240,7 +308,36 @@ class CertifiedClassifier(ClassifierMixin, MapMethod):
         return functions(self.decision_)
 
 
-def is_exact_map(fit) -> bool:
-    """Whether functions of the coordinates are functions of the kernel's own space."""
+def gram_of(rows: Rows, some) -> np.ndarray:
+    """The kernel matrix of some rows, as NumPy's."""
+    problem = MarginProblem(rows.kernel, rows.points, np.empty(0), np.empty(0), rows.rounding)
+    return problem.matrix(some)
+
+
+def is_plain(fit) -> bool:
+    """Whether functions of a map's coordinates are functions of the kernel's own space."""
     plain = fit.map.mean is None and not fit.map.append_residual
     return plain and fit.correction is None and isinstance(fit.map.space, Landmarks)
+
+
+def missed_by_map(rows: Rows, kernel, dual, C) -> tuple[np.ndarray, float]:
+    """(what joins the gap of each dual point when K takes the place of Phi Phi', the longest row).
+
+    c'(K - Phi Phi')c / 2, and the rounding of values: they are those of sums over landmarks, off by
+    eta tau(x) |w| (space/certificate.py), and a term of the gap changes by C_i times that at most.
+    """
+    points, space = pts.take(rows.fit.points, rows.kept), rows.fit.map.space
+    used = np.flatnonzero(np.any(dual != 0, axis=1))
+    X = in_double(kernel, pts.take(points, used))
+    c = on_device_of(dual[used], double_like(X))
+    image = tiles.multiply(kernel, X, kernel.landmarks(X), c)
+    whole = as_numpy(namespace(c).sum(c * image, axis=0))
+    seen = as_numpy(rows.points.T @ on_device_of(dual, rows.points))
+    squares = (seen**2).sum(axis=0)
+    own = kernel.diagonal(points)
+    tau = as_numpy(space.radii(points, own).tau).astype(np.float64)
+    unit = space.roundoff() + rows.rounding.eta
+    off = 4 * unit * (tau @ C)[:, None] if C.ndim > 1 else 4 * unit * (tau @ C)
+    more = np.maximum(whole - squares, 0.0) / 2 + 2 * unit * (np.abs(whole) + squares)
+    longest = float(np.sqrt(np.maximum(as_numpy(own), 0.0).max()))
+    return more + np.ravel(off) * np.sqrt(squares), longest

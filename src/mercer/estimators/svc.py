@@ -1,26 +1,24 @@
 """KernelSVC: the support vector machine of a kernel, with a certificate ([NPT] IV-B)."""
 
-import warnings
 from itertools import combinations
 from typing import Literal
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 
-from ..engine import tiles
 from ..engine.arrays import as_numpy, namespace, on_device_of
 from ..engine.checks import check_one_of
-from ..engine.memory import MemoryLimitError, budget, matrix
+from ..engine.memory import MemoryLimitError, budget, columns_that_fit, matrix
 from ..expansion import Expansion
 from ..kernels import Precomputed
 from ..kernels import points as pts
 from ..kernels.adapters import KernelLike
 from ..kernels.types import Array, Data
-from ..solve.svm import MarginProblem, solve_margin
-from ..solve.system import double_like, in_double
+from ..rows.source import count_rows
+from ..solve.svm import MarginProblem, solve_margin, solve_on_coordinates
+from ..solve.system import double_like
 from .base import on_fitted
-from .certified import CertifiedClassifier, Rows, is_exact_map
+from .certified import CertifiedClassifier, Rows, gram_of
 from .kernel_map import KernelMap
 
 # With more than two classes, rows whose kernel matrix is stored once for all pairs.
@@ -28,7 +26,7 @@ STORED = 4000
 # Candidates of C="auto", and the folds and rows that choose.
 CANDIDATES = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 FOLDS, ROWS_FOR_C = 5, 3000
-# Landmarks of solver="landmarks".
+# Landmarks of solver="landmarks", memory permitting.
 LANDMARKS = 2000
 
 
@@ -130,12 +128,16 @@ class KernelSVC(CertifiedClassifier):
         return super()._read(X, y, sample_weight)
 
     def _by_landmarks(self, X, y, sample_weight):
-        given, self.kernel = self.kernel, KernelMap(
+        fits = columns_that_fit(count_rows(X), budget(self.memory_limit), copies=4)
+        given, self.kernel = (
             self.kernel,
-            max_rank=LANDMARKS,
-            pivots="random",
-            random_state=0,
-            memory_limit=self.memory_limit,
+            KernelMap(
+                self.kernel,
+                max_rank=min(LANDMARKS, fits),
+                pivots="random",
+                random_state=0,
+                memory_limit=self.memory_limit,
+            ),
         )
         try:
             return super()._read(X, y, sample_weight)
@@ -145,7 +147,7 @@ class KernelSVC(CertifiedClassifier):
     # --- solving ----------------------------------------------------------------------------------
 
     def _solve(self, rows: Rows) -> None:
-        given = vars(self).pop("_given", None)
+        given = self.__dict__.pop("_given", None)
         try:
             solutions = self._solutions(rows)
         except MemoryLimitError:
@@ -159,8 +161,17 @@ class KernelSVC(CertifiedClassifier):
         self._keep(rows, solutions)
 
     def _solutions(self, rows):
-        problems = Pairs(rows, self.C_, len(self.classes_), self.memory_limit)
-        return [solve_margin(problem, self.tol) for problem in problems]
+        """On coordinates by the interior-point method, where the rows near the margin are too many
+        for a kernel matrix of their own."""
+        solutions = []
+        for problem in Pairs(rows, self.C_, len(self.classes_), self.memory_limit):
+            try:
+                solutions.append(solve_margin(problem, self.tol))
+            except MemoryLimitError:
+                if rows.fit is None:
+                    raise
+                solutions.append(solve_on_coordinates(problem, self.tol))
+        return solutions
 
     def _keep(self, rows, solutions):
         """Attributes as SVC has them, and the certificates."""
@@ -172,10 +183,10 @@ class KernelSVC(CertifiedClassifier):
         used = used[np.argsort(rows.codes[used], kind="stable")]
         sign = -1.0 if len(pairs) > 1 else 1.0  # libsvm's first class is the positive one
         b = np.array([found.b for found in solutions])
-        certificates = [found.certificate for found in solutions]
         self.support_ = rows.kept[used]
         self.n_support_ = np.bincount(rows.codes[used], minlength=len(self.classes_))
-        self._keep_certificates(rows, full, certificates)
+        C = np.stack([np.isin(rows.codes, p) * self.C_ * rows.weights for p in pairs], axis=1)
+        self._keep_certificates(rows, [found.certificate for found in solutions], full, C)
         W = on_device_of(full[used], double_like(rows.points))
         self.dual_coef_ = _laid_out(sign * W, rows.codes[used], pairs)
         self.intercept_ = on_device_of(sign * b, W)
@@ -185,56 +196,7 @@ class KernelSVC(CertifiedClassifier):
             self.coef_ = w.T
             self.decision_ = rows.fit.map.linear(w, on_device_of(b, w))
             return
-        if rows.kernel.kind == "gram":
-            S = self.kernel_.landmarks(self._all_columns(rows), self.support_)
-        else:
-            points = in_double(rows.kernel, pts.take(rows.points, used))
-            S = rows.kernel.landmarks(points)
-        self.decision_ = Expansion(rows.kernel, S, W, on_device_of(b, W))
-
-    def _all_columns(self, rows):
-        """A row per training row: new rows of a Gram matrix have a column for each of these."""
-        return on_device_of(np.zeros((1, self.n_features_in_)), rows.points)
-
-    def _keep_certificates(self, rows, full, certificates):
-        apart = np.zeros(len(certificates))
-        if rows.fit is not None and is_exact_map(rows.fit):
-            apart = self._outside_map(rows, full)
-        gaps = np.array([c.gap for c in certificates]) + apart / 2
-        self.gap_ = gaps
-        rounding = np.array([c.error_norm - (2 * max(c.gap, 0.0)) ** 0.5 for c in certificates])
-        self.error_norms_ = np.sqrt(2 * np.maximum(gaps, 0.0)) + rounding
-        longest = 1.0
-        grown = self.error_norms_ - np.array([c.error_norm for c in certificates])
-        if apart.any():
-            own = self.kernel_.diagonal(pts.take(rows.fit.points, rows.kept))
-            longest = float(namespace(own).max(own)) ** 0.5
-        self.intercept_errors_ = np.array([c.shift for c in certificates]) + grown * longest
-        norms = np.array([c.norm for c in certificates])
-        self.converged_ = bool(np.all(self.error_norms_ <= 1.01 * self.tol * norms))
-        if not self.converged_ and rows.fit is None:
-            j = int(np.argmax(self.error_norms_ / np.maximum(norms, 1e-300)))
-            warnings.warn(
-                f"the certified error of function {j} is {self.error_norms_[j]:.3g}, more than "
-                f"tol={self.tol:g} times its norm {norms[j]:.3g}. Its bound holds all the same. "
-                "What helps: a smaller C, or a larger tol.",
-                ConvergenceWarning,
-                stacklevel=6,
-            )
-
-    def _outside_map(self, rows, full):
-        """|f - f_c|^2 of every pair: c'Kc - |Phi'c|^2, what landmarks miss of the dual function."""
-        kernel, points = self.kernel_, pts.take(rows.fit.points, rows.kept)
-        used = np.flatnonzero(np.any(full != 0, axis=1))
-        X = in_double(kernel, pts.take(points, used))
-        c = on_device_of(full[used], double_like(X))
-        image = tiles.multiply(kernel, X, kernel.landmarks(X), c)
-        xp = namespace(c)
-        whole = as_numpy(xp.sum(c * image, axis=0))
-        seen = as_numpy(rows.points.T @ on_device_of(full, rows.points))
-        size = np.abs(whole) + (seen**2).sum(axis=0)
-        unit = rows.fit.map.space.roundoff() + rows.rounding.eta
-        return np.maximum(whole - (seen**2).sum(axis=0), 0.0) + 4 * unit * size
+        self.decision_ = Expansion(rows.kernel, self._support(rows, used), W, on_device_of(b, W))
 
     # --- C ----------------------------------------------------------------------------------------
 
@@ -242,7 +204,7 @@ class KernelSVC(CertifiedClassifier):
         """The best accuracy of rows left out; the smallest such C where several are equal."""
         some = np.sort(np.random.default_rng(0).permutation(len(rows.codes))[:ROWS_FOR_C])
         codes, weights = rows.codes[some], rows.weights[some]
-        K = _gram_of(rows, some)
+        K = gram_of(rows, some)
         smallest = int(np.bincount(codes, minlength=len(self.classes_)).min())
         if smallest < 2:
             raise ValueError(
@@ -252,14 +214,7 @@ class KernelSVC(CertifiedClassifier):
         folds = StratifiedKFold(min(FOLDS, smallest), shuffle=True, random_state=0)
         hits = np.zeros(len(CANDIDATES))
         for train, test in folds.split(K, codes):
-            part = Rows(
-                Precomputed(),
-                K[np.ix_(train, train)],
-                codes[train],
-                weights[train],
-                train,
-                rows.rounding.take(some[train]),
-            )
+            part = rows.part(Precomputed(), K[np.ix_(train, train)], some[train])
             start: list = [None] * (len(self.classes_) * (len(self.classes_) - 1) // 2)
             for i, C in enumerate(CANDIDATES):
                 values = np.zeros((len(test), len(start)))
@@ -268,10 +223,14 @@ class KernelSVC(CertifiedClassifier):
                     start[j] = np.flatnonzero(found.c)
                     mine = train[p.rows]
                     values[:, j] = K[np.ix_(test, mine)] @ found.c + found.b
-                best = votes(values, len(self.classes_)).argmax(axis=1)
+                best = votes(values, self._n_classes).argmax(axis=1)
                 hits[i] += weights[test] @ (best == codes[test])
         self.cv_scores_ = hits / weights.sum()
         return float(CANDIDATES[int(np.argmax(hits))])
+
+    @property
+    def _n_classes(self):
+        return int(self.classes_.shape[0])
 
     # --- new points -------------------------------------------------------------------------------
 
@@ -283,7 +242,7 @@ class KernelSVC(CertifiedClassifier):
         confidences. :meth:`pair_values` has the functions themselves.
         """
         values = self._functions(X)
-        return values[:, 0] if values.shape[1] == 1 else votes(values, len(self.classes_))
+        return values[:, 0] if values.shape[1] == 1 else votes(values, self._n_classes)
 
     @on_fitted
     def pair_values(self, X: Data) -> Array:
@@ -312,8 +271,8 @@ class KernelSVC(CertifiedClassifier):
         sure = as_numpy(abs(values) > bounds)
         if values.shape[1] == 1:
             return on_device_of(sure[:, 0], values, dtype=namespace(values).bool)
-        least, most = _vote_range(as_numpy(values) > 0, sure, len(self.classes_))
-        winner = as_numpy(votes(values, len(self.classes_))).argmax(axis=1)
+        least, most = _vote_range(as_numpy(values) > 0, sure, self._n_classes)
+        winner = as_numpy(votes(values, self._n_classes)).argmax(axis=1)
         rows = np.arange(len(winner))
         won = least[rows, winner]
         most[rows, winner] = -1
@@ -330,7 +289,7 @@ class Pairs:
         small = n <= STORED and matrix(n, 2) <= budget(memory_limit)
         self.K = None
         if n_classes > 2 and small and rows.kernel.kind != "gram":
-            self.K = _gram_of(rows, np.arange(n))
+            self.K = gram_of(rows, np.arange(n))
 
     def __iter__(self):
         rows = self.rows
@@ -354,14 +313,6 @@ class Pairs:
                 rows=mine,
             )
             yield problem
-
-
-def _gram_of(rows, some):
-    """The kernel matrix of some rows, as NumPy's."""
-    problem = MarginProblem(
-        rows.kernel, rows.points, np.empty(0), np.empty(0), rows.rounding
-    )
-    return problem.matrix(some)
 
 
 def votes(values, n_classes):
@@ -398,4 +349,3 @@ def _laid_out(W, codes, pairs):
         laid[b - 1, codes == a] = own[codes == a, j]
         laid[a, codes == b] = own[codes == b, j]
     return on_device_of(laid, W)
-

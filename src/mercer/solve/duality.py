@@ -68,6 +68,15 @@ class Rounding:
         unit = float(kernel.rounding(kernel.landmarks(points)))
         return cls(2 * EPS * (unit + np.log2(n + 1)), lengths)
 
+    @property
+    def longest(self):
+        return float(self.lengths.max(initial=0.0))
+
+    def aim(self, tol, norm):
+        """The gap at which the error is tol times |f|, or tol where values of f are below 1: the
+        margin is 1, and the exact function may be zero."""
+        return (tol * max(norm, 1.0 / max(self.longest, 1e-150))) ** 2 / 2
+
     def take(self, rows):
         """Of some of the rows."""
         return Rounding(self.eta, self.lengths[rows])
@@ -102,10 +111,9 @@ def hinge_certificate(y, C, c, b, values, rounding, size, apart=0.0) -> Certific
 
 
 def _certificate(c, b, values, rounding, size, apart, terms, slack, error, b_range):
-    longest = float(rounding.lengths.max(initial=0.0))
     square = max(float(c @ values), 0.0) + float(np.abs(c) @ error)
     total = abs(float(c.sum())) + EPS * float(np.abs(c).sum())
-    unbalanced = total * (abs(b) + 1.0 + longest * (2 * (square / 2 + slack)) ** 0.5)
+    unbalanced = total * (abs(b) + 1.0 + rounding.longest * (2 * (square / 2 + slack)) ** 0.5)
     gap = (float(terms.sum()) + apart / 2 + unbalanced) * (1 + len(c) * EPS)
     norm_error = float((2 * max(gap, 0.0)) ** 0.5 + rounding.eta * size)
     least, most = b_range(values, norm_error * rounding.lengths + error)

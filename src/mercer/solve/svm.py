@@ -20,6 +20,7 @@ from ..engine.memory import MemoryLimitError, budget, matrix, readable
 from ..kernels import points as pts
 from .active_set import BoxDual
 from .duality import Certificate, Rounding, best_hinge_intercept, hinge_certificate
+from .interior_point import interior_point
 from .system import double_like, in_double
 
 # Rows of the first sample, and how much larger each next one is.
@@ -103,6 +104,25 @@ def solve_margin(
     return _WorkingSet(problem, tol).solve(start)
 
 
+def solve_on_coordinates(problem: MarginProblem, tol: float = 1e-3) -> MarginSolution:
+    """The same where the points are coordinates and the kernel is their inner product: by an
+    interior-point method, without a matrix of rows by rows."""
+    p, aim = problem, problem.rounding.aim(tol, 0.0)
+    found: Any = None
+    for _ in range(3):
+        c, steps = interior_point(p.points, p.y, p.C, aim)
+        values = p.values(c)
+        b = best_hinge_intercept(p.y, p.C, values)
+        size = float(np.linalg.norm(c * p.rounding.lengths))
+        certificate = hinge_certificate(p.y, p.C, c, b, values, p.rounding, size)
+        if found is None or certificate.gap < found.certificate.gap:
+            found = MarginSolution(c, b, values, certificate, steps, "coordinates")
+        if found.certificate.gap <= p.rounding.aim(tol, certificate.norm):
+            break
+        aim *= 0.01
+    return found
+
+
 class _WorkingSet:
     def __init__(self, problem, tol):
         self.problem, self.tol = problem, tol
@@ -145,7 +165,7 @@ class _WorkingSet:
     def _sizes(self, first):
         if first == self.n:
             return []
-        sizes = []
+        sizes: list[int] = []
         while not sizes or sizes[-1] < self.n:
             sizes.append(min(self.n, STEP * (sizes[-1] if sizes else first)))
         return sizes
@@ -191,7 +211,7 @@ class _WorkingSet:
             )
             if best is None or found.gap < best.certificate.gap:
                 best = MarginSolution(self.c, self.b, self.values, found, self.n_iter, "dual")
-            if found.gap <= self._aim(found.norm**2):
+            if found.gap <= self.rounding.aim(self.tol, found.norm):
                 break
             margins = p.y * (self.values + self.b)
             outside = np.ones(self.n, dtype=bool)
@@ -228,15 +248,12 @@ class _WorkingSet:
         """The exact solution of the working set, from the coefficients at hand."""
         p = self.problem
         dual = BoxDual(self.K, p.y[rows], p.C[rows], self.c[rows].copy(), self.b)
-        dual.solve(0.05 * self._aim(float(dual.c @ (self.K @ dual.c))))
+        norm = max(float(dual.c @ (self.K @ dual.c)), 0.0) ** 0.5
+        dual.solve(0.05 * self.rounding.aim(self.tol, norm))
         c = np.zeros(self.n)
         c[rows] = dual.c
         self.stuck = bool(np.array_equal(c, self.c))
         self.c = c
-
-    def _aim(self, square):
-        """The gap at which sqrt(2 gap) = tol |f|."""
-        return (self.tol**2) * max(square, 1e-300) / 2
 
     def _size_of(self, c):
         return float(np.linalg.norm(c * self.rounding.lengths))
