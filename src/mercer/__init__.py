@@ -66,7 +66,7 @@ if _TYPE_CHECKING:
     from .statistics.independence import independence_test
     from .statistics.result import TestResult
     from .statistics.two_sample import two_sample_test
-    from .tables import TableEncoder
+    from .tables import TableEncoder, read_table
 
 __version__ = _version("mercer")
 
@@ -88,6 +88,7 @@ _WHERE = {
     "LearnedKernel": "learn",
     "learn_kernel": "learn",
     "TableEncoder": "tables",
+    "read_table": "tables",
     "KernelComparison": "explore.compare",
     "compare_kernels": "explore.compare",
     "to_onnx": "export.onnx",
@@ -179,6 +180,7 @@ __all__ = [
     "load",
     "mean_embedding",
     "preimage",
+    "read_table",
     "save",
     "to_onnx",
     "two_sample_test",
