@@ -36,7 +36,7 @@ def interior_point(Phi: Any, y: np.ndarray, C: np.ndarray, aim: float) -> tuple[
     z, s = z + floor, z - slope + floor
     best: Any = None
     steps = 0
-    for steps in range(1, MOST_STEPS + 1):
+    for steps in range(1, MOST_STEPS + 1):  # noqa: B007  returned
         f = Phi @ (Phi.T @ c)
         dual, total = f - y + b - z + s, float(xp.sum(c))
         mean = float(xp.sum(u * z) + xp.sum(v * s)) / (2 * y.shape[0])
