@@ -2,8 +2,8 @@
 
 demo.png is the comparison of `mercer demo` ([EXACT] section 4 on the digits that scikit-learn
 brings along), drawn small enough for a front page. which.svg is the diagram of
-docs/how-to/which.md; it is narrow, so that a phone shows its text in a readable size. certain.png is
-that of docs/how-to/svm.md.
+docs/how-to/which.md; it is narrow, so that a phone shows its text in a readable size. certain.png
+is that of docs/how-to/svm.md.
 """
 
 from html import escape

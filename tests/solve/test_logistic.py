@@ -75,7 +75,7 @@ def longdouble_rbf(gamma, X, Z):
     return np.exp(-L(gamma) * ((X.astype(L)[:, None] - Z.astype(L)[None]) ** 2).sum(axis=2))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     seed=st.integers(0, 10_000),
     n_classes=st.sampled_from([2, 3, 5]),

@@ -56,7 +56,7 @@ def longdouble_rbf(gamma, X, Z):
     return np.exp(-L(gamma) * ((X[:, None] - Z[None]) ** 2).sum(axis=2))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     seed=st.integers(0, 10_000),
     gamma=st.sampled_from([0.1, 1.0, 10.0]),
@@ -263,5 +263,5 @@ def test_the_interior_point_method_finds_the_same(rng, C):
 def test_a_single_coordinate(rng):
     Phi, y = rng.normal(size=(50, 1)), np.where(rng.random(50) > 0.5, 1.0, -1.0)
     found = solve_on_coordinates(problem_of(Linear(), Phi, y, 1.0))
-    exact = slow_machine(Phi @ Phi.T, y, np.ones(50))[0].astype(float)
+    exact = slow_machine(Phi @ Phi.T, y, np.ones(50), 20_000)[0].astype(float)
     assert abs((found.c - exact) @ Phi[:, 0]) <= found.certificate.error_norm + 1e-9
