@@ -58,6 +58,8 @@ PUBLIC = [
     "LearnedKernel",
     "KernelRidge",
     "KernelRidgeCV",
+    "KernelSVC",
+    "KernelLogistic",
     "Chunks",
     "compare_kernels",
     "KernelComparison",

@@ -15,7 +15,6 @@ from ..engine.arrays import (
     is_numpy,
     namespace,
     on_device_of,
-    positive_part,
     put,
     row_norms,
     solve_triangular,
@@ -26,6 +25,7 @@ from ..engine.memory import matrix
 from ..engine.products import exact_product
 from ..expansion import Expansion
 from ..kernels import points as pts
+from ..space.certificate import magnitudes
 from ..space.landmarks import Landmarks
 from .problem import Choice, Given, LeaveOneOut, RidgeProblem
 from .ridge_path import RidgePath, best_alpha
@@ -293,7 +293,7 @@ def certified(kernel, rows, X, residuals, T, alphas, noise) -> tuple[np.ndarray,
     column = xp.ones_like(X[:, :1])  # the roots of the weights
     if noise is not None:
         column = column / xp.sqrt(noise)[:, None]
-    lengths = xp.sqrt(positive_part(on_device_of(kernel.diagonal(rows), X)))
+    lengths = on_device_of(magnitudes(kernel, rows, kernel.diagonal(rows)), X)
     landmarks = kernel.landmarks(rows, np.arange(rows.shape[0]))
     eta = eps_of(X) * (float(kernel.rounding(landmarks)) + math.log2(X.shape[0] + 1))
 

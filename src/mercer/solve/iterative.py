@@ -49,7 +49,7 @@ from .system import VECTORS, double_like, in_double
 
 # Seconds of one core for one number of a stored kernel matrix in a product with a vector.
 STORED = 6e-10
-# Seconds of one core that choosing landmarks and starting products take, however few rows there are.
+# Seconds of one core that choosing landmarks and starting products take at least.
 START = 0.03
 # Products after which it is clear whether iterations are faster than a factorisation, and most of
 # those that can be.
