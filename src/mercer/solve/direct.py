@@ -185,12 +185,8 @@ def _copies(problem):
 
 def _is_singular(problem):
     """Whether the kernel has fewer dimensions than rows, and alpha is below the rounding of K."""
-    points = problem.training.points
-    own = None
-    if len(points.shape) == 2 and not problem.training.is_gram:
-        own = problem.kernel.explicit_dim(points.shape[1])
-    few = own is not None and own < points.shape[0]
-    return problem.alpha.smallest <= 1e-6 * problem.trace * few
+    few = problem.dimension < (problem.training.n or 0)
+    return few and problem.alpha.smallest <= 1e-6 * problem.trace
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ class Primal(Solver):
             needed = min(needed, int(streamed_fit(problem.rank, SAMPLE, PANEL_VALUES)))
         if needed > limit:
             return TooLarge.of("coordinates of all rows", needed, limit)
-        if 0 < alpha.smallest < 1e-6 * problem.trace and not _has_few_dimensions(problem):
+        if 0 < alpha.smallest < 1e-6 * problem.trace and problem.dimension == n:
             return "alpha is so small that it shows the rounding of coordinates at new points"
         return None
 
@@ -71,7 +71,8 @@ class Primal(Solver):
         if problem.map is not None and problem.map.max_rank is not None:
             r = min(n, problem.map.max_rank)
         else:
-            r = problem.rank if problem.kernel.is_proven and not problem.is_small else n
+            judged = problem.kernel.is_proven and not problem.is_small
+            r = problem.rank if judged else problem.dimension
         factor = n**3 / 3 if r == n else n * r**2
         seconds = 2 * n * r * VALUE + (factor + n * r**2 + r**3 / 3) * OPERATION
         if isinstance(problem.alpha, LeaveOneOut):
@@ -168,14 +169,6 @@ def is_plain_fourier(options: MapOptions | None) -> bool:
 def column(values: Any, name: str) -> Column:
     """Targets or weights as fit_map takes them."""
     return values if isinstance(values, Column) else Column(values, name)
-
-
-def _has_few_dimensions(problem):
-    points = problem.training.points
-    if len(points.shape) != 2 or problem.training.is_gram:
-        return False
-    own = problem.kernel.explicit_dim(points.shape[1])
-    return own is not None and own < points.shape[0]
 
 
 def _kept(problem, fit, second):

@@ -188,6 +188,15 @@ class RidgeProblem:
         return n <= FEW_ROWS and matrix(n, 2) <= self.training.resources.limit(self.training.points)
 
     @cached_property
+    def dimension(self) -> int:
+        """Of the kernel's own feature space, where that is known; else the number of rows."""
+        n, points = self.training.n or 0, self.training.points
+        if len(points.shape) != 2 or self.training.is_gram:
+            return n
+        own = self.kernel.explicit_dim(points.shape[1])
+        return n if own is None else min(n, own)
+
+    @cached_property
     def _sample(self) -> Any:
         return take(self.training.points, evenly(self.training.n or 0, SAMPLE))
 
@@ -201,11 +210,14 @@ class RidgeProblem:
     def rank(self) -> int:
         """Of the kernel matrix, predicted: as it grows from half of a sample to all of it."""
         n, m = self.training.n or 0, self._sample.shape[0]
+        if self.dimension < m:
+            return self.dimension
         known = self._rank_of(m)
         if known == m or m == n:
             return n if known == m else known
         growth = math.log2(max(known, 2) / max(self._rank_of(m // 2), 1))
-        return int(min(n, known * (n / m) ** min(max(growth, 0.0), 1.0)))
+        predicted = known * (n / m) ** min(max(growth, 0.0), 1.0)
+        return int(min(self.dimension, predicted))
 
     @property
     def has_full_rank(self) -> bool:
