@@ -1,9 +1,11 @@
 """What KernelRegressor and KernelClassifier share: a table in, a learned kernel, one exact fit."""
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..engine import tiles
@@ -14,7 +16,7 @@ from ..engine.arrays import (
     namespace,
     same_kind,
 )
-from ..engine.memory import budget
+from ..engine.memory import budget, coordinates, readable
 from ..kernels import Kernel
 from ..kernels.points import as_vectors, is_frame, take
 from ..learn.choose_columns import choose_columns
@@ -24,8 +26,10 @@ from ..learn.last_fit import SOLVERS, last_fit
 from ..learn.learn_kernel import learn_from
 from ..learn.observations import Observations, by_value, has_copies
 from ..learn.targets import Targets, as_generator, check_weights
+from ..rows import gather
 from ..rows.gather import held_column, held_whole
-from ..tables import TableEncoder, array_of_lists, check_names
+from ..rows.source import in_pieces
+from ..tables import UNREAD, TableEncoder, array_of_lists, check_names
 from .arguments import NewSpelling
 
 # Ranks are tried up to so many columns of values: the metric is a matrix with a row for each.
@@ -69,6 +73,7 @@ class LearnedModel(NewSpelling):
         memory_limit: int | str | None = None,
         random_state: int | None = 0,
         verbose: bool = False,
+        encoder: TableEncoder | None = None,
     ) -> None:
         self.kernel = kernel
         self.metric = metric
@@ -78,10 +83,20 @@ class LearnedModel(NewSpelling):
         self.memory_limit = memory_limit
         self.random_state = random_state
         self.verbose = verbose
+        self.encoder = encoder
 
     def _gathered(self, X, y, sample_weight):
         """Rows, targets and weights of a stream or a Dask collection in memory: all are needed."""
-        X = held_whole(X, budget(self.memory_limit), type(self).__name__)
+        gathers, name = in_pieces(X), type(self).__name__
+        X = held_whole(X, budget(self.memory_limit), name)
+        if gathers and X.shape[0] > gather.SAMPLE:
+            size = readable(coordinates(X.shape[0], X.shape[1]))
+            warnings.warn(
+                f"{name} needs all rows at once: {X.shape[0]} rows, about {size} as numbers, were "
+                "gathered into this process. Fit on a sample (Dask: X.sample(frac=...)), or use "
+                "TableEncoder and KernelRidge, which pass over the rows where they are.",
+                stacklevel=4,
+            )
         return X, held_column(y, X), held_column(sample_weight, X, "sample_weight")
 
     def _used(self, X, y, sample_weight):
@@ -257,8 +272,7 @@ class LearnedModel(NewSpelling):
             check_names(X)
         validate_data(self, X, reset=reset, skip_check_array=True)
         if reset:
-            # A kernel that was given may be made for the columns as they are.
-            encoder = TableEncoder(ranks=self.kernel is None, levels=self.kernel is None)
+            encoder = self._new_encoder()
             self.encoder_ = encoder.fit(_distinct(X, targets.weights is not None))
             if self.kernel is None and X.shape[0] == targets.columns.shape[0]:
                 # The shares of all classes sum to one: the last says nothing new.
@@ -267,7 +281,25 @@ class LearnedModel(NewSpelling):
                     X, T, targets.weights
                 )
         assert self.encoder_ is not None
-        return self.encoder_.transform(X)
+        with warnings.catch_warnings():
+            if reset:  # its notes say which values of the training table were not read
+                warnings.filterwarnings("ignore", UNREAD)
+            return self.encoder_.transform(X)
+
+    def _new_encoder(self) -> TableEncoder:
+        """The encoder that was given, unfitted, with ranks and columns for values to choose from.
+
+        A kernel that was given may be made for the columns as they are.
+        """
+        if self.encoder is None:
+            return TableEncoder(ranks=self.kernel is None, levels=self.kernel is None)
+        if not isinstance(self.encoder, TableEncoder) or self.encoder.keep is not None:
+            raise ValueError(
+                f"encoder must be a TableEncoder that makes numbers of all columns (keep=None), "
+                f"or None; got {self.encoder!r}."
+            )
+        encoder = clone(self.encoder)
+        return encoder.set_params(ranks=True, levels=True) if self.kernel is None else encoder
 
     def _check_same_kind(self, X):
         rows = X if is_array(X) else np.empty(0)
@@ -282,6 +314,22 @@ class LearnedModel(NewSpelling):
         check_is_fitted(self)
         Z = self._encoded(X)
         return tiles.multiply(self.kernel_, Z, self.points_, self.dual_coef_) + self.intercept_, Z
+
+    def _with_unseen(self, X, Z) -> list[tuple[np.ndarray, np.ndarray]]:
+        """(rows, f) where a value of a category is unseen: f for each effect that it may have.
+
+        f has one row per effect and row: shape (effects, rows, targets).
+        """
+        if self.encoder_ is None:
+            return []
+        found = []
+        for rows, places, draws in self.encoder_.unseen_effects(X):
+            others = np.repeat(Z[rows][None], len(draws), axis=0)
+            others[:, :, places] = draws[:, None, :]
+            flat = others.reshape(-1, Z.shape[1])
+            f = tiles.multiply(self.kernel_, flat, self.points_, self.dual_coef_) + self.intercept_
+            found.append((rows, as_numpy(f).reshape(len(draws), len(rows), -1)))
+        return found
 
     @property
     def feature_importances_(self) -> np.ndarray:
