@@ -49,6 +49,8 @@ PANEL_SHARE = 1 / 24
 LANDMARK_SHARE = 0.75
 # Square matrices of the size of the factor that choosing, growing and reordering landmarks holds.
 FACTOR_COPIES = 5
+# A pass takes so much in any case: smaller limits would be kept by refusing everything.
+LEAST_LIMIT = 16_000_000
 _limit: ContextVar[int | None] = ContextVar("limit", default=None)
 
 
@@ -129,7 +131,7 @@ def columns_that_fit(n, limit, size=8, copies=2):
 def landmarks_that_fit(rows, limit, size=8, copies=1):
     """The largest rank that a fit which passes over rows may reach, with coordinates of so many."""
     b = copies * rows
-    room = LANDMARK_SHARE * limit / size
+    room = LANDMARK_SHARE * max(limit, LEAST_LIMIT) / size
     return max(1, int((math.sqrt(b * b + 4 * FACTOR_COPIES * room) - b) / (2 * FACTOR_COPIES)))
 
 

@@ -57,8 +57,8 @@ def _on_a_copy(fit: Method, keeps: Callable[[str], bool]) -> Method:
 def _limit_of(estimator):
     """Bytes that a fit may take, where they are given: to the estimator, or to its map."""
     owners = (estimator, getattr(estimator, "kernel", None))
-    given = next((o.memory_limit for o in owners if getattr(o, "memory_limit", None)), None)
-    return None if given is None else budget(given)
+    given = [getattr(owner, "memory_limit", None) for owner in owners]
+    return next((budget(limit) for limit in given if limit is not None), None)
 
 
 def _refuse_masked(args, kwargs):
