@@ -326,7 +326,7 @@ def first_map(rows: HeldRows, kernel) -> MapFit:
     """A map without landmarks, to be extended: every residual is k(x, x)."""
     kernel = kernel.bind_points(rows.points, rows.names)
     kernel.check_range(rows.points)
-    refute_by_sample(kernel, rows.points, None)
+    refute_by_sample(kernel, rows.points)
     return MapFit(FeatureMap(empty_factor(kernel, rows.points)), 0, 0.0)
 
 

@@ -732,3 +732,11 @@ def test_few_rows_have_few_degrees_of_freedom(rng):
     assert few.margin == pytest.approx(whole.margin * 2.3646 / 2.0452, rel=1e-4)
     assert degrees_of(30) == 7
     assert degrees_of(30, groups=np.repeat(np.arange(6), 5)) == 5
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+def test_a_numpy_matrix_is_an_array(rng):
+    X, y = rng.normal(size=(40, 2)), rng.normal(size=40)
+    given = {"kernels": [Linear()], "embeddings": [], "baselines": False, "repeats": 1}
+    of_matrix, of_array = (compare_kernels(A, y, **given) for A in (np.matrix(X), X))
+    assert of_matrix.spaces[0].score == of_array.spaces[0].score

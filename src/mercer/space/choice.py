@@ -190,7 +190,7 @@ def sampled_space(kernel, points, options):
     return None if 1.5 * space.rank <= most else space
 
 
-def refute_by_sample(kernel, points, memory_limit):
+def refute_by_sample(kernel, points, memory_limit=None):
     """A kernel of unknown validity is refuted here, if a sample can refute it."""
     if not kernel.is_proven:
         most = min(TESTED, points.shape[0], _matrix_rows(budget(memory_limit, points)))

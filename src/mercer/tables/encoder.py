@@ -538,7 +538,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if named and not sequences:
             return left_out(name, IDENTIFIER, _uniqueness(n_values, len(known)))
         few = n_values <= self.max_categories or _covered(known, self.max_categories - 1) >= 0.5
-        if few and not sequences:
+        if few and not sequences and not (unique and words >= 2):  # sentences, all different
             return self._categories(name, texts)
         if self.text == "drop":
             return left_out(name, TEXT, "free text")

@@ -88,6 +88,7 @@ def draw(
     """The sample that is compared, with a note on every row left out."""
     if is_array(X) and not is_numpy(X):
         X = as_numpy(X)  # pictures and folds are made on the CPU
+    X = np.asarray(X) if isinstance(X, np.matrix) else X  # it has an arithmetic of its own
     n = n_points(X)
     notes: list[str] = []
     _check_sizes(n, cv, repeats, max_points)
