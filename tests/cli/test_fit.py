@@ -223,3 +223,106 @@ def test_a_target_that_is_not_there(tmp_path):
     (tmp_path / "t.csv").write_text("1.5,2.5\n" * 20)
     with pytest.raises(BadInput, match="first line was read as a row"):
         call("fit", tmp_path / "t.csv", "-t", "price", "-o", tmp_path / "m.mercer")
+
+
+@pytest.fixture
+def clinics(tmp_path, rng):
+    """Rows of 30 clinics, each with a level of its own."""
+    clinic = np.repeat([f"clinic {j:02}" for j in range(30)], 12)
+    x = rng.normal(size=360)
+    y = np.repeat(rng.normal(scale=8, size=30), 12) + x + 0.5 * rng.normal(size=360)
+    table = pd.DataFrame({"clinic": clinic, "x": x, "y": y, "n": rng.integers(1, 4, 360)})
+    table.to_csv(tmp_path / "all.csv", index=False)
+    return tmp_path, table
+
+
+def fitted(*arguments):
+    call("fit", *arguments, "--no-compare")
+
+
+def test_errors_of_new_groups(clinics, capsys, monkeypatch):
+    folder, table = clinics
+    where = (folder / "all.csv", "-t", "y", "-o", folder / "m.mercer")
+    fitted(*where, "--json")
+    plain = json.loads(capsys.readouterr().out)
+    fitted(*where)
+    assert "for new ones: --group clinic" in capsys.readouterr().out
+    fitted(*where, "--group", "clinic", "--json")
+    honest = json.loads(capsys.readouterr().out)
+    assert honest["validation"] == "5 folds of 30 groups"
+    assert honest["error"] > 3 * plain["error"]
+    assert "clinic" not in honest["importances"]
+    assert any("clinic that the table does not have" in note for note in honest["notes"])
+    fitted(*where, "--group", "clinic", "--weights", "n")
+    code = capsys.readouterr().out.split("The same in Python")[1].split("\n", 1)[1]
+    monkeypatch.chdir(folder)
+    made: dict = {}
+    exec("\n".join(line.strip() for line in code.split("Next:")[0].splitlines()), made)
+    rows = table[["x"]].head()
+    expected = load(folder / "m.mercer").predict(rows)
+    np.testing.assert_allclose(made["model"].predict(rows), expected, rtol=1e-6)
+
+
+def test_new_values_of_a_category_are_noted(clinics, capsys):
+    folder, table = clinics
+    fitted(folder / "all.csv", "-t", "y", "-o", folder / "m.mercer")
+    new = table.head(4).assign(clinic="elsewhere")
+    new.to_csv(folder / "new.csv", index=False)
+    capsys.readouterr()
+    call("predict", folder / "m.mercer", folder / "new.csv", "-o", folder / "p.csv")
+    said = " ".join(capsys.readouterr().err.split())
+    assert "does not have: 'elsewhere' in clinic (4 rows)" in said
+    assert pd.read_csv(folder / "p.csv")["std"].min() > 4
+
+
+def test_weights_say_how_much_rows_count(clinics, capsys):
+    folder, table = clinics
+    where = ("-t", "y", "-o", folder / "m.mercer", "--json", "-k", "RBF()")
+    fitted(folder / "all.csv", *where, "--weights", "n")
+    weighted = json.loads(capsys.readouterr().out)
+    repeated = table.loc[table.index.repeat(table["n"])].drop(columns="n")
+    repeated.to_csv(folder / "repeated.csv", index=False)
+    fitted(folder / "repeated.csv", *where)
+    twice = json.loads(capsys.readouterr().out)
+    assert "n" not in weighted["importances"]
+    assert weighted["mean_only"] == pytest.approx(twice["mean_only"], rel=1e-9)
+    assert weighted["error"] == pytest.approx(twice["error"], rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        (("--group", "y"), "--group y is the target itself"),
+        (("--weights", "clinic"), "--weights clinic: 360 rows have no number"),
+        (("--time", "clinic"), "neither dates nor numbers"),
+        (("--group", "clinics"), "clinics"),
+    ],
+)
+def test_columns_that_cannot_have_a_part_are_refused(option, words, clinics):
+    folder, _ = clinics
+    with pytest.raises(BadInput, match=words):
+        fitted(folder / "all.csv", "-t", "y", "-o", folder / "m.mercer", *option)
+
+
+def test_a_series_that_drifts_gets_the_error_of_its_last_fifth(tmp_path, rng, capsys):
+    days = pd.date_range("2001-01-01", periods=150, freq="MS")
+    level = np.linspace(0, 1, 150) ** 3 * 100
+    table = pd.DataFrame({"date": days.strftime("%Y-%m-%d"), "rate": rng.normal(size=150)})
+    table["y"] = level + table["rate"] + 0.3 * rng.normal(size=150)
+    where = ("-t", "y", "-o", tmp_path / "m.mercer")
+    table.to_csv(tmp_path / "series.csv", index=False)
+    fitted(tmp_path / "series.csv", *where, "--json")
+    facts = json.loads(capsys.readouterr().out)
+    last = facts["last_fifth"]
+    assert last["column"] == "date"
+    assert last["rows"] == 30
+    assert last["RMSE"] > 5 * facts["error"]
+    fitted(tmp_path / "series.csv", *where)
+    assert "on the last fifth by date, from the rows before" in capsys.readouterr().out
+    # Without drift, or in no order, nothing is added; but it is on request.
+    table["y"] -= level
+    table.to_csv(tmp_path / "flat.csv", index=False)
+    fitted(tmp_path / "flat.csv", *where, "--json")
+    assert "last_fifth" not in json.loads(capsys.readouterr().out)
+    fitted(tmp_path / "flat.csv", *where, "--json", "--time", "date")
+    assert json.loads(capsys.readouterr().out)["last_fifth"]["RMSE"] < 1

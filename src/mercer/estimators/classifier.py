@@ -1,7 +1,8 @@
 """KernelClassifier: the model to try first on a table with classes to predict."""
 
 import warnings
-from typing import Self
+from collections.abc import Mapping
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,13 +11,15 @@ from scipy.special import logsumexp, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils import assert_all_finite
+from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from ..engine.arrays import as_host, as_numpy, namespace, on_device_of
 from ..engine.checks import check_classes
+from ..kernels import Kernel
 from ..kernels.types import Array, Input
-from ..learn.targets import Targets
+from ..learn.targets import Targets, check_weights
 from ..rows.lazy import in_turn
 from .base import all_or_nothing
 from .learned_model import LearnedModel
@@ -56,6 +59,9 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         Of the last fit, as in :class:`mercer.KernelRegressor`.
     memory_limit : int, str or None, default=None
         Bytes ("2GB") for the last fit; None: 60 % of what is free.
+    class_weight : dict, "balanced" or None, default=None
+        How much rows of each class count, on top of their own weights: in the fit, in the
+        probabilities, and in the errors. "balanced": every class the same.
     random_state : int or None, default=0
     verbose : bool, default=False
         Show progress, with the leave-one-out error so far.
@@ -95,6 +101,31 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
 
     _task = "classification"
 
+    def __init__(
+        self,
+        kernel: Kernel | str | None = None,
+        *,
+        metric: str | None = "full",
+        max_landmarks: int = 1500,
+        n_rounds: int = 10,
+        solver: str = "auto",
+        memory_limit: int | str | None = None,
+        class_weight: Mapping[Any, float] | str | None = None,
+        random_state: int | None = 0,
+        verbose: bool = False,
+    ) -> None:
+        super().__init__(
+            kernel,
+            metric=metric,
+            max_landmarks=max_landmarks,
+            n_rounds=n_rounds,
+            solver=solver,
+            memory_limit=memory_limit,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.class_weight = class_weight
+
     @all_or_nothing
     def fit(
         self,
@@ -119,7 +150,7 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
             warnings.simplefilter("ignore", UserWarning)
             check_classification_targets(labels)
         codes = None if groups is None else check_groups(groups, len(labels))
-        X, labels, weights, used = self._used(X, labels, sample_weight)
+        X, labels, weights, used = self._used(X, labels, self._row_weights(labels, sample_weight))
         targets = Targets.of(labels, "classification", weights)
         assert targets.classes is not None
         self.classes_: np.ndarray = targets.classes
@@ -137,6 +168,14 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         self.leave_one_out_log_loss_ = float(-np.average(np.log(likelihood), weights=counts))
         self.calibration_error_ = expected_calibration_error(P, truth, weights=counts)
         return self
+
+    def _row_weights(self, labels, sample_weight):
+        """The rows' own weights times those of their classes."""
+        if self.class_weight is None:
+            return sample_weight
+        of_class = compute_sample_weight(self.class_weight, labels)
+        own = check_weights(sample_weight, len(labels))
+        return of_class if own is None else of_class * own
 
     def _scores_by_groups(self, X, labels, weights, codes):
         """Scores of all rows, each by a model that has not seen its group."""

@@ -32,9 +32,15 @@ def refits(
     """(fitted model, rows that it has not seen, their numbers) for each fold of groups."""
     n_folds = min(FOLDS, len(np.unique(groups)))
     for known, new in GroupKFold(n_folds).split(y, groups=groups):
-        again = clone(model).set_params(verbose=False)
+        again = clone(model).set_params(**_plain(model))
         again.fit(safe_indexing(X, known), y[known], None if weights is None else weights[known])
         yield again, safe_indexing(X, new), new
+
+
+def _plain(model):
+    """Weights of rows hold those of their classes already."""
+    names = model.get_params(deep=False)
+    return {"verbose": False} | ({"class_weight": None} if "class_weight" in names else {})
 
 
 def told(groups: np.ndarray) -> str:

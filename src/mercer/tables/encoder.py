@@ -331,6 +331,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 found.append((rows, places, made.draws()))
         return found
 
+    def as_numbers(self, X: ArrayLike, name: str) -> np.ndarray | None:
+        """One column of numbers or dates (in seconds) as it is read; None where it is neither."""
+        check_is_fitted(self)
+        names, columns = self._columns(X, reset=False)
+        made = self.encoders_[names.index(name)]
+        return made.read(columns[names.index(name)]) if isinstance(made, Numbers | Dates) else None
+
     def unknown_values(self, X: ArrayLike) -> list[str]:
         """Sentences on values of new rows that the fitted encoder cannot use as they are."""
         check_is_fitted(self)
