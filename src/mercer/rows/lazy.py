@@ -10,6 +10,7 @@ import numpy as np
 
 from ..engine.arrays import namespace
 from ..engine.memory import MemoryLimitError, coordinates, readable
+from ..kernels.points import collected
 from .dask import Partitions, example_row, is_dask, is_dask_frame
 from .in_step import is_stream
 from .source import pieces
@@ -26,6 +27,7 @@ def lazily(method: Method) -> Method:
 
     @wraps(method)
     def wrapped(self, X, *args, **kwargs):
+        X = collected(X)
         if not is_dask(X):
             return method(self, X, *args, **kwargs)
         return apply(self, method.__name__, X, args, kwargs)
@@ -42,6 +44,7 @@ def in_turn(method: Method) -> Method:
 
     @wraps(method)
     def wrapped(self, X, *args, **kwargs):
+        X = collected(X)
         if not is_stream(X):
             return whole_or_lazy(self, X, *args, **kwargs)
         answers = [method(self, chunk, *args, **kwargs) for chunk in pieces(X)]

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from ..engine.checks import check_at_least
-from ..kernels.points import is_frame, naming
+from ..kernels.points import collected, is_frame, naming
 from ..kernels.texts import listed
 from ..rows import gather
 from ..rows.draw import drawn_rows
@@ -161,6 +161,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Of a stream or a Dask collection with many rows a sample decides, drawn in one pass.
         """
         self._check_parameters()
+        X = collected(X)
         sampled = in_pieces(X)
         X, n = drawn_rows(X, gather.SAMPLE, self.random_state)
         self.sampled_from_ = n if sampled and n > gather.SAMPLE else None
