@@ -178,6 +178,21 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         std = xp.sqrt(variance) * on_device_of(getattr(self, "widening_", 1.0), f)
         return values, std[:, 0] if self._flat else std
 
+    @property
+    def scale_(self) -> np.ndarray:
+        """Predictions are f(z) * scale_ + offset_."""
+        return np.atleast_1d(as_numpy(self._scale))
+
+    @property
+    def offset_(self) -> np.ndarray:
+        """Of each target, in units of y."""
+        return np.atleast_1d(as_numpy(self._offset))
+
+    @property
+    def single_target_(self) -> bool:
+        """Whether y had one dimension."""
+        return self._flat
+
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """R^2 of the predictions."""
         weights = score_weights(sample_weight)
