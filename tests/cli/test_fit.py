@@ -1,6 +1,7 @@
 """From a file to a saved model with one command, and from there to predictions."""
 
 import json
+from time import sleep
 
 import numpy as np
 import pandas as pd
@@ -8,8 +9,10 @@ import pytest
 
 pytest.importorskip("typer", reason="the command is an extra")
 from mercer import load
+from mercer.cli import patience
 from mercer.cli.app import app, run
 from mercer.cli.fit import boosting
+from mercer.plan import Rates
 from mercer.tables import BadInput
 
 
@@ -326,3 +329,47 @@ def test_a_series_that_drifts_gets_the_error_of_its_last_fifth(tmp_path, rng, ca
     assert "last_fifth" not in json.loads(capsys.readouterr().out)
     fitted(tmp_path / "flat.csv", *where, "--json", "--time", "date")
     assert json.loads(capsys.readouterr().out)["last_fifth"]["RMSE"] < 1
+
+
+def test_a_long_fit_is_announced_with_a_faster_way(monkeypatch, capsys):
+    rates = Rates(products=4e10, values=1e8)
+    monkeypatch.setattr(patience, "machine_rates", lambda: rates)
+    monkeypatch.setattr(patience, "budget", lambda limit: 16_000_000_000)
+    found = patience.announce(200_000, 8)
+    said = capsys.readouterr().err
+    assert 120 < found.seconds < 900
+    assert "through 4000 landmarks" in said
+    assert "Faster: --max-rows 10000" in said
+    exact = patience.estimate(20_000, 8, rates)
+    assert 20_000**3 / 3 / 4e10 < exact.seconds < 200
+    assert "exact fit of 20000 rows (3.2 GB" in exact.work
+    assert patience.announce(200_000, 8, 6).seconds == pytest.approx(6 * found.seconds)
+    capsys.readouterr()
+    assert patience.announce(500, 8).seconds == 0  # nobody waits for that
+    assert capsys.readouterr().err == ""
+
+
+def test_signs_of_life_without_a_terminal(monkeypatch, capsys):
+    monkeypatch.setattr(patience, "BETWEEN", 0.01)
+    with patience.signs_of_life(patience.Estimate(600.0, "work")):
+        sleep(0.2)
+    assert "of about 10 min" in capsys.readouterr().err
+    with patience.signs_of_life(patience.Estimate(5.0, "work")):
+        sleep(0.05)
+    assert capsys.readouterr().err == ""
+
+
+def test_fewer_rows_are_drawn_at_random(houses, capsys, monkeypatch):
+    call(
+        *("fit", houses / "old.csv", "-t", "price", "-o", houses / "m.mercer", "--no-compare"),
+        *("--max-rows", "60"),
+    )
+    said = capsys.readouterr()
+    assert "60 of 100 rows, drawn at random" in " ".join(said.err.split())
+    code = said.out.split("The same in Python")[1].split("\n", 1)[1].split("Next:")[0]
+    monkeypatch.chdir(houses)
+    made: dict = {}
+    exec("\n".join(line.strip() for line in code.splitlines()), made)
+    rows = pd.read_csv(houses / "new.csv").drop(columns="price")
+    expected = load(houses / "m.mercer").predict(rows)
+    np.testing.assert_allclose(made["model"].predict(rows), expected, rtol=1e-6)

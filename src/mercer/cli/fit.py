@@ -11,6 +11,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, cross_val_predict
 
 from ..estimators.classifier import KernelClassifier
+from ..estimators.refits import FOLDS
 from ..estimators.regressor import DEVIATIONS, KernelRegressor
 from ..explore.compare.baselines import leaf_size
 from ..export.files import load, save
@@ -21,6 +22,7 @@ from ..tables import TableEncoder, read_table
 from . import files, output
 from .errors import BadInput
 from .options import Encoding, Json, Sep
+from .patience import Estimate, announce, signs_of_life
 from .roles import in_time, last_fifth, take_roles
 
 EPILOG = (
@@ -79,6 +81,10 @@ def fit(
             "--time", help="A column of dates or numbers: also predict the last fifth of the rows."
         ),
     ] = None,
+    max_rows: Annotated[
+        int | None,
+        typer.Option(min=10, help="Learn from at most so many rows, drawn at random: faster."),
+    ] = None,
     sep: Sep = None,
     encoding: Encoding = None,
     json: Json = False,
@@ -87,8 +93,8 @@ def fit(
     files.check_outputs([file], [model])
     frame, notes = read_table(file, sep=sep, encoding=encoding, as_written=True, target=target)
     plain = not notes or file.suffix.lower() in READERS  # pandas reads it by itself
-    X, y = _split(frame, target, notes)
-    gaps = len(y) < len(frame)
+    X, y = _split(frame, target, notes, max_rows)
+    gaps = bool(frame[target].isna().any())
     task = _task(y, task)
     roles = take_roles(X, target, group=group, weights=weights, time=time, notes=notes)
     X = roles.X
@@ -96,8 +102,11 @@ def fit(
     made: Any = (KernelRegressor if task == "regression" else KernelClassifier)(
         chosen, verbose=not json and output.err.is_terminal
     )
+    fits = 1 if group is None else 1 + FOLDS
+    expected = Estimate(0.0, "") if json else announce(len(X), X.shape[1], fits)
     try:
-        made.fit(X, y, **roles.options)
+        with signs_of_life(expected):
+            made.fit(X, y, **roles.options)
     except ValueError as error:
         about_target = str(error).startswith(("y ", "y:", "Input y"))
         raise BadInput(f"the target {target!r}: {error}" if about_target else str(error)) from None
@@ -106,7 +115,8 @@ def fit(
     facts = _facts(made, roles, y, task, compare)
     if ordered is not None:
         facts["last_fifth"] = last_fifth(made, roles, y, *ordered)
-    facts |= {"group": group, "weights": weights}
+    drawn = max_rows if max_rows is not None and len(y) == max_rows else None
+    facts |= {"group": group, "weights": weights, "drawn": drawn}
     notes += made.encoder_.notes()
     facts |= {"rows": len(X), "target": target, "task": task, "model": str(model), "notes": notes}
     if json:
@@ -197,7 +207,7 @@ def _predictions(fitted, X):
     )
 
 
-def _split(frame, target, notes):
+def _split(frame, target, notes, max_rows=None):
     files.check_column(frame, target, notes)
     known = frame[target].notna()
     if not known.any():
@@ -205,6 +215,9 @@ def _split(frame, target, notes):
     if not known.all():
         notes.append(f"{int((~known).sum())} rows without a target were left out")
     frame = frame[known].reset_index(drop=True)
+    if max_rows is not None and len(frame) > max_rows:
+        notes.append(f"{max_rows} of {len(frame)} rows, drawn at random, were learned from")
+        frame = frame.sample(max_rows, random_state=0).sort_index().reset_index(drop=True)
     X = frame.drop(columns=target)
     if X.shape[1] == 0:
         raise BadInput(f"the table has no column besides the target {target!r}.")
@@ -394,6 +407,8 @@ def _code(made, facts, file, gaps):
     yield f"frame = pandas.{read}({file.name!r}{options})"
     if gaps:
         yield f"frame = frame.dropna(subset={target!r})"
+    if facts["drawn"] is not None:
+        yield f"frame = frame.sample({facts['drawn']}, random_state=0).sort_index()"
     group, weights = facts["group"], facts["weights"]
     others = [column for column in (group, weights) if column is not None]
     dropped = repr(target) if not others else repr([target, *others])
