@@ -14,6 +14,7 @@ from ..estimators.classifier import KernelClassifier
 from ..estimators.refits import FOLDS
 from ..estimators.regressor import DEVIATIONS, KernelRegressor
 from ..explore.compare.baselines import leaf_size
+from ..export.checkpoint import Checkpoint
 from ..export.files import load, save
 from ..kernels.expressions import parse_kernel
 from ..kernels.texts import listed
@@ -102,15 +103,19 @@ def fit(
     made: Any = (KernelRegressor if task == "regression" else KernelClassifier)(
         chosen, verbose=not json and output.err.is_terminal
     )
+    parts = Checkpoint(f"{model}.parts")
+    if len(parts) and not json:
+        output.say(f"{parts.folder} holds parts of a fit that did not end: it goes on from there.")
     fits = 1 if group is None else 1 + FOLDS
     expected = Estimate(0.0, "") if json else announce(len(X), X.shape[1], fits)
     try:
         with signs_of_life(expected):
-            made.fit(X, y, **roles.options)
+            made.fit(X, y, **roles.options, checkpoint=parts)
     except ValueError as error:
         about_target = str(error).startswith(("y ", "y:", "Input y"))
         raise BadInput(f"the target {target!r}: {error}" if about_target else str(error)) from None
     save(made, model)
+    parts.clear()
     ordered = in_time(X, made.encoder_, y, time)
     facts = _facts(made, roles, y, task, compare)
     if ordered is not None:

@@ -1,7 +1,7 @@
 """KernelClassifier: the model to try first on a table with classes to predict."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from typing import Any, Self
 
 import numpy as np
@@ -133,10 +133,11 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         y: Input,
         sample_weight: Input | None = None,
         groups: ArrayLike | None = None,
+        checkpoint: MutableMapping[str, Any] | None = None,
     ) -> Self:
         """Learn the kernel, fit all rows and calibrate the probabilities.
 
-        Weights and groups are used everywhere, as in :class:`mercer.KernelRegressor`.
+        Weights, groups and checkpoints are used as in :class:`mercer.KernelRegressor`.
         """
         if y is None:
             raise ValueError("KernelClassifier requires y to be passed, but the target y is None.")
@@ -154,11 +155,11 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         targets = Targets.of(labels, "classification", weights)
         assert targets.classes is not None
         self.classes_: np.ndarray = targets.classes
-        left_out = self._fit_targets(X, targets, used)
+        left_out = self._fit_targets(X, targets, used, checkpoint)
         counts = left_out.weights
         scores, truth = left_out.T - left_out.residuals, left_out.T.argmax(axis=1)
         if codes is not None:
-            scores = self._scores_by_groups(X, labels, weights, codes[used])
+            scores = self._scores_by_groups(X, labels, weights, codes[used], checkpoint)
             truth, self.left_out_ = targets.columns.argmax(axis=1), used
             counts = np.ones(len(truth)) if weights is None else weights
         self.temperature_, self.bias_ = calibrated(scores, truth, counts)
@@ -177,10 +178,10 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         own = check_weights(sample_weight, len(labels))
         return of_class if own is None else of_class * own
 
-    def _scores_by_groups(self, X, labels, weights, codes):
+    def _scores_by_groups(self, X, labels, weights, codes, checkpoint):
         """Scores of all rows, each by a model that has not seen its group."""
         scores = np.full((len(labels), len(self.classes_)), np.nan)
-        for again, rows, new in refits(self, X, labels, weights, codes):
+        for again, rows, new in refits(self, X, labels, weights, codes, checkpoint):
             columns = np.searchsorted(self.classes_, again.classes_)
             scores[np.ix_(new, columns)] = as_numpy(again.raw_scores(rows))
         self.validation_ = told(codes)
