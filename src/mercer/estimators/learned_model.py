@@ -31,7 +31,7 @@ from ..rows.gather import held_column, held_whole
 from ..rows.source import in_pieces
 from ..tables import TableEncoder, array_of_lists, check_names
 from .arguments import NewSpelling
-from .searched import keep, key_of, recall
+from .searched import check_checkpoint, keep, key_of, recall
 
 # Ranks are tried up to so many columns of values: the metric is a matrix with a row for each.
 MOST_RANKED = 100
@@ -122,6 +122,7 @@ class LearnedModel(NewSpelling):
         checkpoint: MutableMapping[str, Any] | None = None,
     ) -> LeftOut:
         """Everything but the reading of y; `used` says which of the rows that were given X has."""
+        check_checkpoint(checkpoint)
         Z = self._encoded(X, targets)
         if Z.shape[0] != targets.columns.shape[0]:
             raise ValueError(_inconsistent(Z.shape[0], targets.columns.shape[0]))

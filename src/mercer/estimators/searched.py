@@ -26,6 +26,14 @@ def key_of(model: Any, *arrays: Any) -> str:
     return digest.hexdigest()[:32]
 
 
+def check_checkpoint(checkpoint: Any) -> None:
+    if checkpoint is not None and not isinstance(checkpoint, MutableMapping):
+        raise TypeError(
+            "checkpoint must be a dict, mercer.export.checkpoint.Checkpoint(folder) or None, got "
+            f"{checkpoint!r}."
+        )
+
+
 def recall(checkpoint: MutableMapping[str, Any] | None, key: str) -> Any:
     """The part that was kept, or None."""
     return None if checkpoint is None else checkpoint.get(key)

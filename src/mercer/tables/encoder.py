@@ -17,7 +17,7 @@ from ..kernels.texts import listed
 from ..rows import gather
 from ..rows.draw import drawn_rows
 from ..rows.lazy import lazily
-from ..rows.source import in_pieces, refuse_stream
+from ..rows.source import refuse_stream
 from .columns import (
     Categories,
     Dates,
@@ -162,9 +162,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         self._check_parameters()
         X = collected(X)
-        sampled = in_pieces(X)
         X, n = drawn_rows(X, gather.SAMPLE, self.random_state)
-        self.sampled_from_ = n if sampled and n > gather.SAMPLE else None
+        self.sampled_from_ = n if n is not None and n > gather.SAMPLE else None
         names, columns = self._columns(X, reset=True)
         unknown = [name for name in self.keep or () if name not in names]
         if unknown:
