@@ -8,7 +8,7 @@ import pandas as pd
 from sklearn.base import clone
 
 from ..estimators.regressor import DEVIATIONS
-from . import files
+from ..tables import check_column
 from .errors import BadInput
 
 # The share of rows, in the order of time, that are predicted from those before.
@@ -42,7 +42,7 @@ def take_roles(X, target, *, group, weights, time, notes) -> Roles:
             continue
         if name == target:
             raise BadInput(f"{option} {name} is the target itself: name another column.")
-        files.check_column(X, name, notes)
+        check_column(X, name, notes)
     groups = None if group is None else X[group].astype(str).to_numpy()
     given = None if weights is None else _weights(X[weights], weights)
     rest = X.drop(columns=[name for name in {group, weights} if name is not None])

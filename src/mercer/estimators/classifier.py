@@ -21,6 +21,7 @@ from ..kernels import Kernel
 from ..kernels.types import Array, Input
 from ..learn.targets import Targets, check_weights
 from ..rows.lazy import in_turn
+from ..tables import TableEncoder
 from .base import all_or_nothing
 from .learned_model import LearnedModel
 from .refits import check_groups, refits, told
@@ -65,6 +66,8 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
     random_state : int or None, default=0
     verbose : bool, default=False
         Show progress, with the leave-one-out error so far.
+    encoder : TableEncoder or None, default=None
+        How the table is read, such as ``TableEncoder(category=["zip"], decimal=",")``.
 
     Attributes
     ----------
@@ -113,6 +116,7 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         class_weight: Mapping[Any, float] | str | None = None,
         random_state: int | None = 0,
         verbose: bool = False,
+        encoder: TableEncoder | None = None,
     ) -> None:
         super().__init__(
             kernel,
@@ -123,6 +127,7 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
             memory_limit=memory_limit,
             random_state=random_state,
             verbose=verbose,
+            encoder=encoder,
         )
         self.class_weight = class_weight
 
