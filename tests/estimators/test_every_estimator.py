@@ -19,7 +19,9 @@ from mercer import (
     KernelRegressor,
     KernelRidge,
     KernelRidgeCV,
+    OnColumns,
     TableEncoder,
+    compare_kernels,
 )
 
 X = np.random.default_rng(0).normal(size=(60, 3))
@@ -111,3 +113,13 @@ def test_lazy_frames_are_collected(model, rng):
     np.testing.assert_allclose(getattr(fitted, name)(frame.lazy()), expected)
     with pytest.raises(ValueError, match="names"):
         getattr(fitted, name)(frame.lazy().select("b", "a"))
+
+
+def test_kernels_and_comparisons_take_lazy_frames(rng):
+    pl = pytest.importorskip("polars", reason="polars is not installed")
+    frame = pl.DataFrame({"a": rng.normal(size=40), "b": rng.normal(size=40)})
+    kernel = OnColumns(RBF(), ["b"])
+    np.testing.assert_allclose(kernel(frame.lazy()), kernel(frame))
+    y = pl.DataFrame({"y": frame["a"] > 0})
+    found = compare_kernels(frame.lazy(), y.lazy(), [kernel], embeddings=[], baselines=False)
+    assert found.task == "classes"

@@ -32,6 +32,8 @@ def collected(X):
 
 def column_names(X):
     """Column names of a frame as a list, None for anything else."""
+    if hasattr(X, "collect_schema"):  # polars: of what is not collected yet, too
+        return list(X.collect_schema().names())
     return list(X.columns) if is_frame(X) else None
 
 
