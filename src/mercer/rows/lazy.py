@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import warnings
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar, cast
@@ -63,7 +64,9 @@ def apply(estimator, name, X, args=(), kwargs=None):
     Rows are cut as in X (finer where a block of results would be large), columns are known.
     """
     X, kwargs = Partitions(X).X, kwargs or {}
-    answer = getattr(estimator, name)(example_row(X), *args, **kwargs)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about values of a row that is made up
+        answer = getattr(estimator, name)(example_row(X), *args, **kwargs)
     if hasattr(answer, "columns"):
         raise ValueError(
             "set_output asks for a container, and a Dask collection stays one: use "
