@@ -457,10 +457,6 @@ def writes_a_file(path, content=b"written by a model"):
     )
 
 
-def _product(A, B):
-    return A @ B.T
-
-
 def _changed(model, **attributes):
     for name, value in attributes.items():
         setattr(model, name, value)
@@ -468,8 +464,11 @@ def _changed(model, **attributes):
 
 
 def far_support(model):
-    model.fit(X, y)
-    return _changed(model, support_=model.support_ + 2**28)
+    """Rows of a kernel matrix that does not exist, of a machine whose kernel is an object."""
+    model.fit(X, y % 2)
+    vectors = np.zeros((len(model.support_), X.shape[1]))
+    far = model.support_ + 2**28
+    return _changed(model, support_=far, support_vectors_=vectors, n_features_in_=X.shape[1])
 
 
 def sparse_support():
@@ -479,13 +478,24 @@ def sparse_support():
 
 
 def without_classes():
-    model = SVC().fit(X, y)
+    model = SVC().fit(X, y % 2)
     del model.classes_
     return _changed(model, _n_support=np.array([2**30] * 2, np.int32))
 
 
-def one_hot(**attributes):
-    return _changed(OneHotEncoder().fit(np.round(X)), **attributes)
+def one_hot(change):
+    encoder = OneHotEncoder().fit(np.round(X))
+    return _changed(encoder, **change(encoder))
+
+
+def groups_not_used(encoder):
+    """One column for each feature, and categories that are not mapped to it."""
+    groups = [np.zeros(len(c), dtype=int) for c in encoder.categories_]
+    return {
+        "_infrequent_enabled": False,
+        "_default_to_infrequent_mappings": groups,
+        "_n_features_outs": [1] * len(groups),
+    }
 
 
 def repeated_labels():
@@ -502,26 +512,24 @@ def chain():
 CORRUPT = {
     "a file is written": (lambda: writes_a_file(b"/tmp/loot"), "StackingClassifier"),
     "a method of a chain": (chain, "ClassifierChain"),
-    "support of a function": (lambda: far_support(SVC(kernel=_product)), "sklearn.svm.SVC"),
-    "support of one class": (lambda: far_support(OneClassSVM(kernel=_product)), "OneClassSVM"),
+    "support of a function": (lambda: far_support(SVC(kernel=gaussian.RBF())), "sklearn.svm.SVC"),
+    "support of one class": (
+        lambda: far_support(OneClassSVM(kernel=gaussian.RBF())),
+        "OneClassSVM",
+    ),
     "support without classes": (without_classes, "sklearn.svm.SVC"),
     "sparse support": (sparse_support, "sklearn.svm.SVC"),
-    "rare categories not enabled": (
-        lambda: one_hot(
-            _infrequent_enabled=False, _default_to_infrequent_mappings=[np.array([2**30])] * 3
-        ),
-        "OneHotEncoder",
-    ),
+    "rare categories not enabled": (lambda: one_hot(groups_not_used), "OneHotEncoder"),
     "rare categories beyond": (
-        lambda: one_hot(_infrequent_enabled=True, _infrequent_indices=[np.array([2**30])] * 3),
+        lambda: one_hot(lambda e: {"_infrequent_indices": [np.array([2**30])] * 3}),
         "OneHotEncoder",
     ),
     "columns as an array": (
-        lambda: one_hot(_n_features_outs=np.array([1, 1, 1])),
+        lambda: one_hot(lambda e: {"_n_features_outs": np.array(e._n_features_outs)}),
         "OneHotEncoder",
     ),
     "categories unsorted": (
-        lambda: one_hot(categories_=[np.array([3.0, -3.0, 0.0])] * 3),
+        lambda: one_hot(lambda e: {"categories_": [c[::-1].copy() for c in e.categories_]}),
         "OneHotEncoder",
     ),
     "labels repeated": (repeated_labels, "MultiLabelBinarizer"),
