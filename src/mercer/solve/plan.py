@@ -7,6 +7,7 @@ from ..engine.tiles import PANEL_VALUES
 from ..rows.gather import SAMPLE
 from .auto import SOLVERS, offered
 from .problem import RidgeProblem
+from .rates import time_in_words
 from .solver import OPERATION, VALUE, Cost, TooLarge
 
 # What forms of KernelRidge are called here, where that is not the name of the solver.
@@ -71,7 +72,7 @@ class Plan:
             if way.seconds is None or way.bytes is None:
                 lines.append(f" {mark} {way.name:10} {way.refusal}")
             else:
-                cost = f"{_time(way.seconds):>8} of one core, {readable(way.bytes)}"
+                cost = f"{time_in_words(way.seconds):>8} of one core, {readable(way.bytes)}"
                 lines.append(f" {mark} {way.name:10} {cost}")
         return "\n".join(lines)
 
@@ -129,9 +130,3 @@ def _plan(problem, ways):
     rank = problem.rank if n and problem.kernel.is_proven else n
     limit = training.resources.limit(training.points if n else None)
     return Plan(n, rank, limit, ways)
-
-
-def _time(seconds):
-    if seconds < 120:
-        return f"{seconds:.2g} s"
-    return f"{seconds / 60:.3g} min" if seconds < 7200 else f"{seconds / 3600:.3g} h"

@@ -22,7 +22,7 @@ from ..engine.arrays import (
 from ..engine.memory import MemoryLimitError, partial_fit, streamed_fit
 from ..engine.resources import Resources
 from ..engine.tiles import PANEL_VALUES
-from ..fit import MapFit, OnPanels, Statistic, fit_map
+from ..fit import MapFit, OnPanels, Statistic, added_up, fit_map
 from ..kernels.points import take
 from ..rows.gather import SAMPLE
 from ..rows.moments import ByClass, Moments, Spread
@@ -250,7 +250,7 @@ def _shrinkage(problem, fit, spread, Phi) -> Choice:
         left_out = LeftOutClasses.from_sums(spread, labels, rule.priors)
         if Phi is not None:
             values = problem.T.values if problem.labels else np.argmax(as_numpy(problem.T), axis=1)
-            likelihoods = left_out(Phi, values)
+            likelihoods = added_up(left_out, Phi, [values])
         else:
             training = problem.training
             rows = training.rows
