@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 pytest.importorskip("typer", reason="the command is an extra")
-from mercer.plan import Rates
+from mercer.solve.rates import Rates
 
 from mercer import load
 from mercer.cli import patience

@@ -92,7 +92,7 @@ def test_the_command_goes_on_after_a_kill(table, tmp_path):
             check=False,
         )
 
-    assert run("last_fit").returncode == -9
+    assert run("solve_ridge").returncode == -9
     assert len(Checkpoint(tmp_path / "m.mercer.parts")) == 1
     second = run("learn_from")
     assert second.returncode == 0, second.stderr
