@@ -192,9 +192,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Of a stream or a Dask collection with many rows a sample decides, drawn in one pass.
         """
         self._check_parameters()
-        sampled = in_pieces(X)
-        X, n = drawn_rows(X, gather.SAMPLE, self.random_state)
-        self.sampled_from_ = n if sampled and n > gather.SAMPLE else None
+        self.sampled_from_ = None
+        if in_pieces(X):
+            X, n = drawn_rows(X, gather.SAMPLE, self.random_state)
+            self.sampled_from_ = n if n > gather.SAMPLE else None
         names, columns = self._columns(X, reset=True)
         self._check_named(names)
         found = self._decisions(X, names, columns)
