@@ -135,7 +135,8 @@ def predict(
     names = [name for name in _identifiers(encoder) if name in frame.columns]
     if encoder is not None and missing and not set(missing) & _used(encoder):
         notes.append(f"columns that the model does not use are not there: {listed(missing)}")
-        frame, missing = frame.assign(**dict.fromkeys(missing, np.nan)), []
+        frame[missing] = np.nan
+        missing = []
     if missing:
         raise BadInput(
             f"{file.name} lacks {len(missing)} of the {len(wanted)} columns that the model was "

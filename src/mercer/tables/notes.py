@@ -51,11 +51,17 @@ def sentinel_of(known):
     return None
 
 
-def total_of(texts):
-    """The text of a row that seems to sum up others, such as "Total"; None elsewhere."""
-    found = [text for text in texts if text is not None and text.lower() in TOTALS]
-    known = sum(text is not None for text in texts)
-    return found[0] if len(found) == 1 and known >= 10 else None
+def total_of(texts, numbers):
+    """The text of a row that seems to sum up the others, such as "Total"; None elsewhere.
+
+    It is the last row, or has the largest value in most of the columns of numbers.
+    """
+    rows = [i for i, text in enumerate(texts) if text is not None and text.lower() in TOTALS]
+    if len(rows) != 1 or len(texts) < 10:
+        return None
+    (row,) = rows
+    largest = [x[row] >= np.nanmax(x) for x in numbers if not np.isnan(x[row])]
+    return texts[row] if row == len(texts) - 1 or np.mean(largest or [0]) > 0.5 else None
 
 
 def notes_on_reading(read):
