@@ -84,11 +84,16 @@ def shape_of(text):
 # --- formats --------------------------------------------------------------------------------------
 
 
+def check_npz(path):
+    """Refuse arrays that unpack to far more than the file has."""
+    with zipfile.ZipFile(path) as archive:
+        size = sum(entry.file_size for entry in archive.infolist())
+    check_unpacked(size, path.stat().st_size, path.name)
+
+
 def _from_npz(path, target, matrix, image_shape):
     try:
-        with zipfile.ZipFile(path) as archive:
-            size = sum(entry.file_size for entry in archive.infolist())
-        check_unpacked(size, path.stat().st_size, path.name)
+        check_npz(path)
         with np.load(path, allow_pickle=False) as arrays:
             found = {name: arrays[name] for name in arrays.files}
     except BadInput:
@@ -226,6 +231,8 @@ def check_outputs(inputs, outputs):
     for path in (Path(path) for path in outputs if path is not None):
         if not path.parent.is_dir():
             raise BadInput(f"there is no folder {str(path.parent)!r} for {path.name}.")
+        if path.is_dir():
+            raise BadInput(f"{path} is a folder: name a file in it.")
         if any(_is_same(path, other) for other in taken):
             raise BadInput(
                 f"{path} would be written over a file that this command reads or writes: give the "

@@ -113,6 +113,14 @@ def predict(
     out: Annotated[
         Path, typer.Option("--output", "-o", help="Predictions: .csv, .tsv or .parquet.")
     ] = Path("predictions.csv"),
+    trusted: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--trusted",
+            help="A type that the model file may use, such as sklearn.svm.SVC; may be repeated. "
+            "Only for files of people you trust: it can run code.",
+        ),
+    ] = None,
     decimal: Decimal = None,
     sep: Sep = None,
     encoding: Encoding = None,
@@ -122,7 +130,7 @@ def predict(
     files.check_outputs([model, file], [out])
     if not model.is_file():
         raise BadInput(f"the file {str(model)!r} does not exist.")
-    fitted = load(model)
+    fitted = load(model, trusted=trusted or [])
     if not hasattr(fitted, "predict") or not hasattr(fitted, "feature_names_in_"):
         raise BadInput(
             f"{model} holds a {type(fitted).__name__}, not a model of a table: mercer fit and "
