@@ -411,6 +411,8 @@ def test_rare_gaps_of_a_target_are_named_with_their_count(read):
     assert frame["y"].isna().sum() == 10
     frame, _ = read("x,y\n" + "1,1.5\n2,2.5\n3,-\n" * 10, target="y")
     assert frame["y"].isna().sum() == 10  # a gap among numbers
+    frame, notes = read("x,y\n" + "1,1.5\n2,2.5\n3,NA\n" * 10, target="y")
+    assert "texts of the target 'y' for no value: 'NA' (10 rows)" in notes
 
 
 def test_formats_are_plain_values(read):

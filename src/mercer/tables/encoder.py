@@ -387,7 +387,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             made = made.plain if isinstance(made, WithTargetEncoding) else made
             if effects is not None:
                 where = np.flatnonzero(effects.unseen(values))
-                unseen += _shown(name, [str(values[i]) for i in where])
+                unseen += _shown(name, [str(values[i]) for i in where if values[i] is not None])
             elif isinstance(made, Numbers | Dates) and values.dtype.kind == "O":
                 unread += _shown(name, _unread(values, made.read(values)))
             elif isinstance(made, Categories):

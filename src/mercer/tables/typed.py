@@ -77,6 +77,8 @@ def typed_frame(
             changed[name] = simple
     if target in texts:
         texts[target] = _labels(frame[target], texts[target], reading, notes)
+    elif target in changed:
+        _gaps(frame[target], changed[target].isna(), set(), notes)
     if like is not None:
         return _as_trained(frame, texts, plain, changed, reading, like, notes)
     read = reading.columns(texts, plain.values())
@@ -126,8 +128,6 @@ def _simple(column):
 
 def _labels(column, texts, reading, notes):
     """The target, with the texts for missing values that are frequent enough to be its classes."""
-    if reading.columns({"target": texts}):
-        return texts
     raw = ["" if v is None or v != v else str(v).strip() for v in column.tolist()]
     gaps = Counter(text for text, known in zip(raw, texts) if known is None)
     labels = {
@@ -135,17 +135,24 @@ def _labels(column, texts, reading, notes):
         for text, n in gaps.items()
         if text.lower() not in NEVER_LABELS and n >= FREQUENT * len(raw)
     }
+    if labels and reading.columns({"target": texts}):
+        labels = set()  # gaps among numbers
     for text in sorted(labels):
         notes.append(f"{text!r} is a class of the target {column.name!r} ({gaps[text]} rows)")
-    dropped = [
-        f"{text!r} ({n} rows)" for text, n in gaps.most_common() if text not in labels if text
-    ]
-    if dropped:
-        notes.append(f"texts of the target {column.name!r} for no value: {', '.join(dropped[:4])}")
+    _gaps(column, [text is None for text in texts], labels, notes)
     if labels:
         texts = texts.copy()
         texts[:] = [raw[i] if raw[i] in labels else text for i, text in enumerate(texts)]
     return texts
+
+
+def _gaps(column, missing, labels, notes):
+    """A note on the texts of a target that say that there is no value."""
+    written = (text.strip() for text, gap in zip(column, missing) if gap and isinstance(text, str))
+    counts = Counter(text for text in written if text and text not in labels)
+    if counts:
+        shown = ", ".join(f"{text!r} ({n} rows)" for text, n in counts.most_common(4))
+        notes.append(f"texts of the target {column.name!r} for no value: {shown}")
 
 
 def _as_trained(frame, texts, plain, changed, reading, like, notes):
