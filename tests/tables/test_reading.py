@@ -187,6 +187,13 @@ def test_plain_files_have_no_notes_on_numbers(read):
     """Points with three digits behind them, in a file whose columns are separated by commas."""
     assert read("a,b\n23.110,x\n24.200,y\n")[1] == []
     assert read("a\tb\n23.110\t0.5\n24.200\t1.5\n")[1] == ["columns are separated by tabs"]
+    frame, _ = read("a,b\n" + "".join(f"{i}.5,{i}.25\n" for i in range(20)))
+    encoder = TableEncoder().fit(frame)
+    new, notes = read("a,b\n1.234,1\n", like=encoder)
+    assert notes == []
+    assert_allclose(
+        encoder.transform(new), encoder.transform(pd.DataFrame({"a": [1.234], "b": [1]}))
+    )
 
 
 def test_codes_with_letters_are_not_numbers(read):
@@ -406,7 +413,7 @@ def test_rare_gaps_of_a_target_are_named_with_their_count(read):
     rows = ["1,a", "2,b"] * 50 + ["3,?", "4,NA", "5,"]
     frame, notes = read("x,y\n" + "\n".join(rows) + "\n", target="y")
     assert frame["y"].isna().sum() == 3
-    assert any("for no value: '?' (1 rows), 'NA' (1 rows)" in note for note in notes)
+    assert any("for no value: '?' (1 row), 'NA' (1 row)" in note for note in notes)
     frame, _ = read("x,y\n" + "1,a\n2,b\n3,NA\n" * 10, target="y")
     assert frame["y"].isna().sum() == 10
     frame, _ = read("x,y\n" + "1,1.5\n2,2.5\n3,-\n" * 10, target="y")

@@ -217,7 +217,10 @@ def _split(frame, target, notes):
     if frame[target].dtype.kind == "M":
         raise BadInput(f"the target {target!r} holds dates: predict a number or a class instead.")
     if not known.all():
-        notes.append(f"{int((~known).sum())} rows without a target were left out")
+        n = int((~known).sum())
+        notes.append(
+            f"{n} row{'s' if n > 1 else ''} without a target {'were' if n > 1 else 'was'} left out"
+        )
     frame = frame[known].reset_index(drop=True)
     X = frame.drop(columns=target)
     if X.shape[1] == 0:
@@ -249,10 +252,11 @@ def _task(y, task, notes):
                 "numbers (--task classification changes that)"
             )
         return "regression"
-    notes.append(
-        f"the {len(np.unique(y))} different whole numbers of the target are classes (--task "
-        "regression predicts them as numbers)"
-    )
+    if len(np.unique(y)) > 2:
+        notes.append(
+            f"the {len(np.unique(y))} different whole numbers of the target are classes (--task "
+            "regression predicts them as numbers)"
+        )
     return "classification"
 
 

@@ -44,6 +44,7 @@ from .notes import (
     NO_HELP,
     NUMBER,
     TEXT,
+    in_rows,
     left_out,
     notes_on,
     record_of,
@@ -623,8 +624,7 @@ def _unread(texts, values):
 
 def _shown(name, texts):
     """A list with the first of these texts and their number of rows; empty where there is none."""
-    rows = f"{len(texts)} row{'s' if len(texts) > 1 else ''}"
-    return [f"{texts[0]!r} in {name} ({rows})"] if texts else []
+    return [f"{texts[0]!r} in {name} ({in_rows(len(texts))})"] if texts else []
 
 
 def _check_finite(name, values):

@@ -64,6 +64,10 @@ def total_of(texts, numbers):
     return texts[row] if row == len(texts) - 1 or np.mean(largest or [0]) > 0.5 else None
 
 
+def in_rows(n):
+    return f"{n} row{'s' if n > 1 else ''}"
+
+
 def notes_on_reading(read):
     """How texts were read, from (name, kind, text, value, whether others read it differently)."""
     lines = []
@@ -118,7 +122,7 @@ def notes_on(columns):
     lines += [f"{line[0].upper()}{line[1:]}." for line in notes_on_reading(read)]
     codes = [(r["name"], *r["sentinel"]) for r in columns if r.get("sentinel")]
     if codes:
-        shown = ", ".join(f"{v:g} in {name} ({n} rows)" for name, v, n in codes[:4])
+        shown = ", ".join(f"{v:g} in {name} ({in_rows(n)})" for name, v, n in codes[:4])
         lines.append(
             f"Numbers far from all others, perhaps codes for missing values: {shown}. They were "
             "read as numbers: empty these cells if nothing was measured."

@@ -8,7 +8,7 @@ import pandas as pd
 
 from .columns import Numbers
 from .encoder import TableEncoder
-from .notes import DATE, NUMBER, notes_on_reading
+from .notes import DATE, NUMBER, in_rows, notes_on_reading
 from .parse_dates import DateColumn
 from .parse_numbers import NumberFormat, Written, are_codes, decimal_of, read_forced
 from .parse_text import MISSING, as_texts
@@ -138,7 +138,7 @@ def _labels(column, texts, reading, notes):
     if labels and reading.columns({"target": texts}):
         labels = set()  # gaps among numbers
     for text in sorted(labels):
-        notes.append(f"{text!r} is a class of the target {column.name!r} ({gaps[text]} rows)")
+        notes.append(f"{text!r} is a class of the target {column.name!r} ({in_rows(gaps[text])})")
     _gaps(column, [text is None for text in texts], labels, notes)
     if labels:
         texts = texts.copy()
@@ -151,7 +151,7 @@ def _gaps(column, missing, labels, notes):
     written = (text.strip() for text, gap in zip(column, missing) if gap and isinstance(text, str))
     counts = Counter(text for text in written if text and text not in labels)
     if counts:
-        shown = ", ".join(f"{text!r} ({n} rows)" for text, n in counts.most_common(4))
+        shown = ", ".join(f"{text!r} ({in_rows(n)})" for text, n in counts.most_common(4))
         notes.append(f"texts of the target {column.name!r} for no value: {shown}")
 
 
@@ -166,20 +166,21 @@ def _as_trained(frame, texts, plain, changed, reading, like, notes):
     for name in {*texts, *(set(plain) & set(changed))} - {*numbers}:
         changed[name] = pd.Series(as_texts(frame[name].tolist()), index=frame.index, dtype=object)
     told = [column for column in [*written.values(), *plain.values()] if column.is_numeric()]
-    mark = reading.decimal or decimal_of(told, reading.separator).mark
+    table = decimal_of(told, reading.separator)
+    mark = reading.decimal or table.mark
     for name in {*texts} & {*numbers}:
         values, column = texts[name], written[name]
         trained = getattr(numbers[name], "format_", {}).get("decimal")
         open = column.open_texts()
-        if open and reading.decimal is None and trained is None:
+        if open and reading.decimal is None and trained is None and not table.sure:
             trained = min(".,", key=lambda m: _surprise(open, m, numbers[name].median_))
             read = read_forced(column, trained)
             notes += notes_on_reading(
                 [(name, NUMBER, *first_value(values, replace(read, open=open[0])), True)]
             )
             values = [_spelled(v, text) for v, text in zip(read.values, values)]
-        elif reading.decimal is not None:
-            read = read_forced(column, reading.decimal)
+        elif reading.decimal is not None or (open and trained is None):
+            read = read_forced(column, mark)
             values = [_spelled(v, text) for v, text in zip(read.values, values)]
         elif open and mark not in (None, trained):
             notes.append(
