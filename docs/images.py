@@ -1,8 +1,9 @@
-"""The pictures of the pages: `python docs/images.py` writes docs/images/demo.png and which.svg.
+"""The pictures of the pages: `python docs/images.py` writes demo.png, certain.png, which.svg.
 
 demo.png is the comparison of `mercer demo` ([EXACT] section 4 on the digits that scikit-learn
 brings along), drawn small enough for a front page. which.svg is the diagram of
-docs/how-to/which.md; it is narrow, so that a phone shows its text in a readable size.
+docs/how-to/which.md; it is narrow, so that a phone shows its text in a readable size. certain.png
+is that of docs/how-to/svm.md.
 """
 
 from html import escape
@@ -12,8 +13,11 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.colors import ListedColormap
+from sklearn.datasets import make_moons
 
-from mercer import FeatureSpaceDisplay, compare_kernels
+from mercer import RBF, FeatureSpaceDisplay, KernelMap, KernelSVC, compare_kernels
 from mercer.cli import demo
 
 HERE = Path(__file__).parent
@@ -77,7 +81,29 @@ path {{ stroke: #555555; stroke-width: 1.5; fill: none; marker-end: url(#tip); }
 """
 
 
+def certain():
+    """Where a support vector machine on few landmarks provably answers as the exact one does."""
+    X, y = make_moons(200, noise=0.25, random_state=0)
+    model = KernelSVC(C=10.0, kernel=KernelMap(RBF(1.0), max_rank=40)).fit(X, y)
+    sides = [np.linspace(X[:, j].min() - 0.5, X[:, j].max() + 0.5, 300) for j in (0, 1)]
+    Z = np.stack([side.ravel() for side in np.meshgrid(*sides)], axis=1)
+    values = model.decision_function(Z).reshape(300, 300)
+    sure = model.certain(Z).reshape(300, 300)
+    fig, ax = plt.subplots(figsize=(6, 4), layout="constrained")
+    regions = np.where(sure, np.where(values > 0, 2.0, 0.0), 1.0)
+    colors = ListedColormap(["#f6c9a8", "#ffffff", "#a8cfe8"])
+    ax.contourf(*sides, regions, levels=[-0.5, 0.5, 1.5, 2.5], cmap=colors)
+    ax.contour(*sides, values, levels=[0.0], colors="#1a1a1a", linewidths=1.2)
+    for label, color in ((0, "#b34700"), (1, "#005b96")):
+        ax.plot(*X[y == label].T, "o", ms=3.5, color=color, label=f"class {label}")
+    ax.set(xticks=[], yticks=[], title="coloured: provably the class of the exact machine")
+    ax.legend(loc="upper right")
+    fig.savefig(HERE / "images/certain.png", dpi=110)
+    plt.close(fig)
+
+
 def main():
+    certain()
     (HERE / "images/which.svg").write_text(which())
     X, y, shape = demo.digits()
     kernels = demo.kernels(X.shape[1])

@@ -57,6 +57,8 @@ PUBLIC = [
     "LearnedKernel",
     "KernelRidge",
     "KernelRidgeCV",
+    "KernelSVC",
+    "KernelLogistic",
     "Chunks",
     "compare_kernels",
     "KernelComparison",

@@ -47,6 +47,7 @@ if _TYPE_CHECKING:
     from .estimators.classifier import KernelClassifier
     from .estimators.discriminant import KernelDiscriminant
     from .estimators.kernelized import Kernelized
+    from .estimators.logistic import KernelLogistic
     from .estimators.mds import ClassicalMDS
     from .estimators.pca import KernelPCA
     from .estimators.pca_l1 import KernelPCAL1
@@ -54,6 +55,7 @@ if _TYPE_CHECKING:
     from .estimators.regressor import KernelRegressor
     from .estimators.ridge import KernelRidge
     from .estimators.ridge_cv import KernelRidgeCV
+    from .estimators.svc import KernelSVC
     from .explore.compare import KernelComparison, compare_kernels
     from .explore.plots import FeatureSpaceDisplay, GramDisplay, ResidualDisplay, SpectrumDisplay
     from .export.files import ModelFileError, load, save
@@ -73,10 +75,12 @@ __version__ = _version("mercer")
 _WHERE = {
     "ClassicalMDS": "estimators.mds",
     "KernelDiscriminant": "estimators.discriminant",
+    "KernelLogistic": "estimators.logistic",
     "KernelPCA": "estimators.pca",
     "KernelPCAL1": "estimators.pca_l1",
     "KernelRidge": "estimators.ridge",
     "KernelRidgeCV": "estimators.ridge_cv",
+    "KernelSVC": "estimators.svc",
     "Kernelized": "estimators.kernelized",
     "preimage": "estimators.preimage",
     "KernelClassifier": "estimators.classifier",
@@ -128,12 +132,14 @@ __all__ = [
     "KernelClassifier",
     "KernelComparison",
     "KernelDiscriminant",
+    "KernelLogistic",
     "KernelMap",
     "KernelPCA",
     "KernelPCAL1",
     "KernelRegressor",
     "KernelRidge",
     "KernelRidgeCV",
+    "KernelSVC",
     "Kernelized",
     "Laplacian",
     "LearnedKernel",

@@ -71,6 +71,23 @@ SPELLINGS: dict[str, dict[str, str]] = {
         "store_covariance": "the covariance lives in feature space and is not kept",
         "covariance_estimator": "only shrinkage= changes the covariance",
     },
+    "KernelSVC": {
+        "probability": "use KernelLogistic, whose probabilities are part of the model",
+        "shrinking": "rows far from the margin are always left out of the work",
+        "cache_size": "write memory_limit=..., in bytes or as '2GB'",
+        "max_iter": "it solves until tol is certified; a larger tol ends earlier",
+        "decision_function_shape": "pair_values(X) has one value per pair of classes",
+        "break_ties": "ties of votes are always broken by the confidences",
+        "verbose": "there is nothing to print",
+        "random_state": "nothing is random",
+    },
+    "KernelLogistic": {
+        "penalty": "the penalty is |f|^2 / 2, the norm of the kernel's space",
+        "l1_ratio": "the penalty is |f|^2 / 2, the norm of the kernel's space",
+        "solver": "there is one solver, with a certificate",
+        "max_iter": "it solves until tol is certified; a larger tol ends earlier",
+        "fit_intercept": "the intercept costs nothing; it is always there",
+    },
     "ClassicalMDS": {
         "dissimilarity": "write metric=..., 'precomputed' or any metric",
         "n_init": "classical MDS is one eigenproblem: there is nothing to start again",

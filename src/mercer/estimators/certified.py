@@ -1,0 +1,343 @@
+"""What classifiers with a certificate share: rows, classes and weights read once, and bounds.
+
+The certificate (solve/duality.py) bounds |f(z) - f*(z)| by sqrt(k(z, z)) times a number for every
+z, f* being the exact solution on the same rows, and |b - b*| for every exact intercept.
+"""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import accuracy_score
+from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from ..engine import tiles
+from ..engine.arrays import (
+    as_host,
+    as_numpy,
+    is_array,
+    is_numpy,
+    namespace,
+    on_device_of,
+    positive_part,
+)
+from ..engine.checks import check_classes, is_number
+from ..engine.memory import budget
+from ..expansion import RKHSFunction
+from ..kernels import Linear
+from ..kernels import points as pts
+from ..kernels.types import Array, Data, Input
+from ..rows.gather import held_column, held_whole
+from ..rows.in_step import split_pairs
+from ..rows.source import in_pieces
+from ..solve.duality import Rounding
+from ..solve.svm import MarginProblem
+from ..solve.system import double_like, in_double
+from ..space.choice import refute_by_sample
+from ..space.landmarks import Landmarks
+from .base import all_or_nothing, follow, on_fitted, validated_points
+from .kernel_map import KernelMap
+from .map_method import MapMethod, functions
+from .targets import score_weights
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of positive weight: points of a kernel, class numbers, and what C is multiplied by.
+
+    `kept` are their positions among all rows. Where a map was asked for, `points` are its
+    coordinates, the kernel is their inner product, and `fit` says more.
+    """
+
+    kernel: Any
+    points: Any
+    codes: np.ndarray
+    weights: np.ndarray
+    kept: np.ndarray
+    rounding: Rounding
+    fit: Any = None
+
+    def part(self, kernel, points, some):
+        """Some of the rows, as points of a kernel of their own."""
+        codes, weights = self.codes[some], self.weights[some]
+        return Rows(kernel, points, codes, weights, self.kept[some], self.rounding.take(some))
+
+
+class CertifiedClassifier(ClassifierMixin, MapMethod):
+    """A classifier that knows how far it is from the exact solution of its own problem."""
+
+    C: Any
+    class_weight: Any
+    tol: float
+    memory_limit: Any
+    decision_: Any  # an Expansion, or a LinearOnMap
+    gap_: Any
+    error_norms_: np.ndarray
+    intercept_errors_: np.ndarray
+    classes_: Any
+
+    @all_or_nothing
+    def fit(self, X: Input, y: Input | None = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Solve for all rows; `sample_weight` multiplies C, row by row."""
+        self._check_parameters()
+        X, y = split_pairs(X, y)
+        if in_pieces(X):
+            X = held_whole(X, budget(self.memory_limit), type(self).__name__)
+        rows = self._read(X, held_column(y, X), held_column(sample_weight, X, "sample_weight"))
+        self.C_ = float(self.C) if self.C != "auto" else self._chosen_C(rows)
+        self._solve(rows)
+        self._follow(rows.points)
+        return self
+
+    def _solve(self, rows: Rows) -> None:
+        raise NotImplementedError
+
+    def _chosen_C(self, rows: Rows) -> float:
+        raise NotImplementedError
+
+    def _follow(self, points):
+        """Arrays of numbers among the attributes go where the rows are."""
+        if not is_array(points) or is_numpy(points):
+            return
+        for name, value in list(vars(self).items()):
+            if name.endswith("_") and is_numpy(value) and value.dtype.kind in "biuf":
+                setattr(self, name, follow(value, points))
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    def _read(self, X, y, sample_weight):
+        codes = self._codes(X, y)
+        self.n_rows_, weights = len(codes), np.ones(len(codes))
+        if sample_weight is not None:
+            weights = self._weights(sample_weight, len(codes))
+        weights = weights * self._class_weights(codes, weights)[codes]
+        kept = np.flatnonzero(weights > 0)
+        left = np.unique(codes[kept])
+        if len(left) < len(self.classes_):
+            gone = np.setdiff1d(np.arange(len(self.classes_)), left)
+            raise ValueError(
+                f"class {self.classes_[gone[0]]!r} has no row of positive weight: leave its rows "
+                "out, or give it a weight."
+            )
+        if isinstance(self.kernel, KernelMap):
+            return self._on_map(X, codes, weights, kept)
+        kernel = self.leaf_kernel()
+        points = validated_points(self, X, kernel, reset=True)
+        kernel = kernel.bind_points(points, pts.column_names(X))
+        kernel.check_range(points)
+        if kernel.kind == "gram":
+            kernel.landmarks(points)  # refuses a matrix that is not square
+        refute_by_sample(kernel, points)
+        self.kernel_ = kernel
+        if len(kept) < len(codes):
+            points = pts.take(points, kept)
+            points = points[:, kept] if kernel.kind == "gram" else points
+        rounding = Rounding.of(kernel, in_double(kernel, points))
+        return Rows(kernel, points, codes[kept], weights[kept], kept, rounding)
+
+    def _on_map(self, X, codes, weights, kept):
+        """The same problem on the coordinates of a map: their inner product is the kernel."""
+        fit = self._fit_map(X)
+        Phi = fit.coordinates()
+        if Phi is None:
+            raise MemoryError(
+                f"{type(self).__name__} needs the coordinates of all {fit.n} rows at once: limit "
+                "the rank with kernel=KernelMap(kernel, max_rank=...)."
+            )
+        Phi = in_double(Linear(), pts.take(Phi, kept) if len(kept) < len(codes) else Phi)
+        rounding = Rounding.of(Linear(), Phi)
+        return Rows(Linear(), Phi, codes[kept], weights[kept], kept, rounding, fit)
+
+    def _codes(self, X, y):
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None."
+            )
+        y = column_or_1d(as_host(y), warn=True)
+        check_classes(y)
+        assert_all_finite(y, input_name="y")
+        with np.errstate(invalid="ignore"):  # scikit-learn tries y as integers
+            check_classification_targets(y)
+        check_consistent_length(X, y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs at least two classes, y has "
+                f"{len(self.classes_)} class: {self.classes_.tolist()}."
+            )
+        return codes
+
+    def _weights(self, sample_weight, n):
+        with pts.naming("sample_weight"):
+            weights = np.asarray(as_host(sample_weight), dtype=float)
+        weights = np.full(n, weights) if weights.ndim == 0 else weights
+        valid = weights.shape == (n,) and bool(np.all((weights >= 0) & np.isfinite(weights)))
+        if not valid or not np.any(weights > 0):
+            raise ValueError(
+                f"sample_weight must hold one finite, non-negative number for each of the {n} "
+                f"rows, not all zero, got {pts.short(sample_weight)}."
+            )
+        return weights
+
+    def _class_weights(self, codes, weights):
+        """One weight per class: from a dictionary (or 1), or such that all classes weigh alike."""
+        if self.class_weight == "balanced":
+            totals = np.bincount(codes, weights, minlength=len(self.classes_))
+            return totals.sum() / (len(totals) * np.where(totals > 0, totals, 1.0))
+        given = dict(self.class_weight or {})
+        known = self.classes_.tolist()
+        unknown = [c for c in given if c not in known]
+        if unknown:
+            raise ValueError(
+                f"class_weight names {unknown[0]!r}, which is not a class of y: {known}."
+            )
+        weights = np.array([given.get(c, 1.0) for c in known], dtype=float)
+        if not np.all((weights >= 0) & np.isfinite(weights)):
+            raise ValueError(f"class_weight must hold non-negative numbers, got {given!r}.")
+        return weights
+
+    def _check_parameters(self):
+        C = self.C
+        if not (isinstance(C, str) and C == "auto") and not (is_number(C) and 0 < C < np.inf):
+            raise ValueError(f"C must be a positive number or 'auto', got {C!r}.")
+        if not is_number(self.tol) or not 0 < self.tol < 1:
+            raise ValueError(f"tol must be a number between 0 and 1, got {self.tol!r}.")
+        if isinstance(self.class_weight, str) and self.class_weight != "balanced":
+            raise ValueError(
+                f"class_weight must be None, 'balanced' or a dictionary, got {self.class_weight!r}."
+            )
+
+    # --- the certificate of a map -----------------------------------------------------------------
+
+    def _keep_certificates(self, rows, certificates, dual, C, factor=1.0):
+        """gap_, error_norms_ and intercept_errors_, one per certificate; returns whether `tol` is
+        reached. `dual` are the dual points, columns of `C` their largest coefficients.
+
+        Functions of a map with few landmarks are functions of the kernel's own space: their P is
+        exact, and their dual points cost one product with K. A map that centres, repairs or is the
+        kernel's own is a kernel by itself.
+        """
+        gaps = np.array([c.gap for c in certificates])
+        norms = np.array([c.error_norm for c in certificates])
+        fit, more = rows.fit, np.zeros(len(gaps))
+        if fit is not None and is_plain(fit):
+            more, longest = missed_by_map(rows, self.kernel_, dual, C)
+            if len(gaps) < len(more):
+                more = more.sum(keepdims=True)
+            grown = np.sqrt(2 * np.maximum(gaps + more, 0.0)) - np.sqrt(2 * np.maximum(gaps, 0.0))
+            norms = norms + grown
+            more_shift = factor * longest * grown
+        shifts = np.array([c.shift for c in certificates])
+        if more.any():
+            shifts = shifts + more_shift
+        self.gap_, self.error_norms_, self.intercept_errors_ = gaps + more, norms, shifts
+        aims = [rows.rounding.aim(self.tol, c.norm) for c in certificates]
+        self.converged_ = bool(np.all(self.gap_ <= np.array(aims)))
+        solved = bool(np.all(gaps <= np.array(aims)))
+        if not solved:
+            j = int(np.argmax(gaps / np.array(aims)))
+            warnings.warn(
+                f"the certified error of the function is {norms[j]:.3g}, more than "
+                f"tol={self.tol:g} times its norm {certificates[j].norm:.3g}. The bound holds all "
+                "the same. What helps: a smaller C, or a larger tol.",
+                ConvergenceWarning,
+                stacklevel=6,
+            )
+
+    # --- prediction -------------------------------------------------------------------------------
+
+    def _functions(self, X):
+        """Values of every function of the model, with intercepts: one column per function."""
+        return self.decision_(self._points(X))
+
+    def _support(self, rows, used):
+        """Some of the rows as the points S of an expansion."""
+        if rows.kernel.kind == "gram":  # new rows have a column for every training row
+            columns = on_device_of(np.zeros((1, self.n_features_in_)), rows.points)
+            return self.kernel_.landmarks(columns, rows.kept[used])
+        return rows.kernel.landmarks(in_double(rows.kernel, pts.take(rows.points, used)))
+
+    def _labels(self, best):
+        xp = namespace(best)
+        if is_array(self.classes_) and namespace(self.classes_) is xp:
+            return xp.take(self.classes_, best, axis=0)
+        return self.classes_[as_numpy(best)]  # labels that only NumPy can hold
+
+    @on_fitted
+    def error_bound(self, X: Data, *, diag: ArrayLike | None = None) -> Array:
+        """How far the model's functions at the rows of X can be from the exact ones, certified.
+
+        sqrt(k(z, z)) times `error_norms_`, plus `intercept_errors_`: rounding included, and for
+        every exact intercept where there are several. One number per row, or one per row and
+        function. A precomputed kernel needs `diag`, the k(z, z).
+        """
+        bounds = self._bounds(X, diag)
+        return bounds[:, 0] if bounds.shape[1] == 1 else bounds
+
+    def _bounds(self, X, diag):
+        points = self._points(X)
+        example = getattr(self.decision_, "W", None)
+        example = self.decision_.coef if example is None else example
+        if diag is None and self.kernel_.kind == "gram":
+            raise ValueError("a precomputed kernel does not know k(z, z): pass it as diag=.")
+        own = self.kernel_.diagonal(points) if diag is None else on_device_of(diag, example)
+        xp = namespace(own)
+        lengths = xp.sqrt(positive_part(xp.astype(own, xp.float64, copy=False)))
+        norms = on_device_of(self.error_norms_, lengths)
+        return lengths[:, None] * norms[None, :] + on_device_of(self.intercept_errors_, lengths)
+
+    def score(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Share of rows whose class is predicted."""
+        predicted, weights = as_numpy(self.predict(X)), score_weights(sample_weight)
+        return accuracy_score(as_host(y), predicted, sample_weight=weights)
+
+    def predict(self, X: Data) -> Array:
+        """The class of every row."""
+        raise NotImplementedError
+
+    @property
+    def function_(self) -> RKHSFunction | list[RKHSFunction]:
+        """The decision functions as sums of kernels, intercepts included."""
+        check_is_fitted(self)
+        return functions(self.decision_)
+
+
+def gram_of(rows: Rows, some) -> np.ndarray:
+    """The kernel matrix of some rows, as NumPy's."""
+    problem = MarginProblem(rows.kernel, rows.points, np.empty(0), np.empty(0), rows.rounding)
+    return problem.matrix(some)
+
+
+def is_plain(fit) -> bool:
+    """Whether functions of a map's coordinates are functions of the kernel's own space."""
+    plain = fit.map.mean is None and not fit.map.append_residual
+    return plain and fit.correction is None and isinstance(fit.map.space, Landmarks)
+
+
+def missed_by_map(rows: Rows, kernel, dual, C) -> tuple[np.ndarray, float]:
+    """(what joins the gap of each dual point when K takes the place of Phi Phi', the longest row).
+
+    c'(K - Phi Phi')c / 2, and the rounding of values: they are those of sums over landmarks, off by
+    eta tau(x) |w| (space/certificate.py), and a term of the gap changes by C_i times that at most.
+    """
+    points, space = pts.take(rows.fit.points, rows.kept), rows.fit.map.space
+    used = np.flatnonzero(np.any(dual != 0, axis=1))
+    X = in_double(kernel, pts.take(points, used))
+    c = on_device_of(dual[used], double_like(X))
+    image = tiles.multiply(kernel, X, kernel.landmarks(X), c)
+    whole = as_numpy(namespace(c).sum(c * image, axis=0))
+    seen = as_numpy(rows.points.T @ on_device_of(dual, rows.points))
+    squares = (seen**2).sum(axis=0)
+    own = kernel.diagonal(points)
+    tau = as_numpy(space.radii(points, own).tau).astype(np.float64)
+    unit = space.roundoff() + rows.rounding.eta
+    off = 4 * unit * (tau @ C)[:, None] if C.ndim > 1 else 4 * unit * (tau @ C)
+    more = np.maximum(whole - squares, 0.0) / 2 + 2 * unit * (np.abs(whole) + squares)
+    longest = float(np.sqrt(np.maximum(as_numpy(own), 0.0).max()))
+    return more + np.ravel(off) * np.sqrt(squares), longest

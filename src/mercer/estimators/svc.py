@@ -1,0 +1,351 @@
+"""KernelSVC: the support vector machine of a kernel, with a certificate ([NPT] IV-B)."""
+
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold
+
+from ..engine.arrays import as_numpy, namespace, on_device_of
+from ..engine.checks import check_one_of
+from ..engine.memory import MemoryLimitError, budget, columns_that_fit, matrix
+from ..expansion import Expansion
+from ..kernels import Precomputed
+from ..kernels import points as pts
+from ..kernels.adapters import KernelLike
+from ..kernels.types import Array, Data
+from ..rows.source import count_rows
+from ..solve.svm import MarginProblem, solve_margin, solve_on_coordinates
+from ..solve.system import double_like
+from .base import on_fitted
+from .certified import CertifiedClassifier, Rows, gram_of
+from .kernel_map import KernelMap
+
+# With more than two classes, rows whose kernel matrix is stored once for all pairs.
+STORED = 4000
+# Candidates of C="auto", and the folds and rows that choose.
+CANDIDATES = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
+FOLDS, ROWS_FOR_C = 5, 3000
+# Landmarks of solver="landmarks", memory permitting.
+LANDMARKS = 2000
+
+
+class KernelSVC(CertifiedClassifier):
+    """Separate classes by the widest margin in the feature space of a kernel, and know how exactly.
+
+    Minimises |f|^2 / 2 + sum_i C_i max(0, 1 - y_i (f(x_i) + b)), as scikit-learn's SVC does:
+    the same decision values, dual variables and intercept. Of more than two classes every pair has
+    its own function, and they vote. The duality gap of each function is computed for all rows,
+    rounding included, so every decision value comes with a bound of its error (`error_bound`), and
+    rows whose class provably is that of the exact machine can be told (`certain`).
+
+    Parameters
+    ----------
+    C : float or "auto", default=1.0
+        Weight of the errors against |f|^2. "auto" takes the best of 0.01, 0.1, ... 1000 in five
+        folds of at most 3000 rows, each C starting from the support vectors of the one before.
+    kernel : Kernel, str, callable or KernelMap, default="rbf"
+        With a KernelMap the machine is solved on its coordinates; the certificate says how far
+        that is from the machine of the kernel itself, unless the map centres or repairs the kernel.
+    class_weight : dict, "balanced" or None, default=None
+        What C is multiplied by for each class.
+    solver : {"auto", "dual", "landmarks"}, default="auto"
+        "dual" is exact: kernel values of the rows near the margin. "landmarks" solves on the
+        coordinates of 2000 landmarks, for noisy data beyond memory: certified, not exact. "auto"
+        takes "dual", and "landmarks" where that does not fit the memory.
+    tol : float, default=1e-3
+        The certified error of each function, relative to its norm.
+    memory_limit : int, str or None, default=None
+        Bytes ("2GB"); None: 60 % of what is free.
+
+    Attributes
+    ----------
+    classes_ : array of the labels
+    C_ : float
+    solver_ : "dual", "landmarks" or "map"
+    support_ : ndarray
+        Rows with a coefficient, sorted by class.
+    dual_coef_ : array of shape (n_classes - 1, n_support)
+        Their signed coefficients, laid out as scikit-learn's SVC does.
+    n_support_ : ndarray of shape (n_classes,)
+    intercept_ : array of shape (n_pairs,)
+    gap_ : ndarray of shape (n_pairs,)
+        P - D of every pair of classes, at most.
+    error_norms_, intercept_errors_ : ndarray of shape (n_pairs,)
+        |f(z) - f*(z)| <= sqrt(k(z, z)) error_norms_ for every z, and |b - b*| at most.
+    converged_ : bool
+    n_iter_ : int
+    decision_ : Expansion, or LinearOnMap where a map is used
+    function_ : RKHSFunction, or a list of one for each pair of classes
+    kernel_map_, coef_ : where a map is used
+    cv_scores_ : ndarray, for C="auto"
+        Accuracy of each candidate.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from mercer import RBF, KernelSVC
+    >>> X, y = make_moons(200, noise=0.2, random_state=0)
+    >>> model = KernelSVC(C=10.0, kernel=RBF(1.0)).fit(X[:100], y[:100])
+    >>> round(model.score(X[100:], y[100:]), 2)
+    0.97
+    >>> float(model.error_bound(X).max()) < 1e-3
+    True
+    >>> bool(model.certain(X).all())
+    True
+    """
+
+    def __init__(
+        self,
+        C: float | str = 1.0,
+        kernel: KernelLike | KernelMap = "rbf",
+        *,
+        class_weight: dict | str | None = None,
+        solver: Literal["auto", "dual", "landmarks"] = "auto",
+        tol: float = 1e-3,
+        memory_limit: int | str | None = None,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.class_weight = class_weight
+        self.solver = solver
+        self.tol = tol
+        self.memory_limit = memory_limit
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_one_of("solver", self.solver, ("auto", "dual", "landmarks"))
+        if self.solver != "auto" and isinstance(self.kernel, KernelMap):
+            raise ValueError(
+                f"solver={self.solver!r} has no use for a KernelMap: pass its kernel, or "
+                "solver='auto', which solves on the map's coordinates."
+            )
+
+    def _read(self, X, y, sample_weight):
+        if self.solver == "landmarks":
+            return self._by_landmarks(X, y, sample_weight)
+        self._given = X, y, sample_weight
+        return super()._read(X, y, sample_weight)
+
+    def _by_landmarks(self, X, y, sample_weight):
+        fits = columns_that_fit(count_rows(X), budget(self.memory_limit), copies=4)
+        given, self.kernel = (
+            self.kernel,
+            KernelMap(
+                self.kernel,
+                max_rank=min(LANDMARKS, fits),
+                pivots="random",
+                random_state=0,
+                memory_limit=self.memory_limit,
+            ),
+        )
+        try:
+            return super()._read(X, y, sample_weight)
+        finally:
+            self.kernel = given
+
+    # --- solving ----------------------------------------------------------------------------------
+
+    def _solve(self, rows: Rows) -> None:
+        given = self.__dict__.pop("_given", None)
+        try:
+            solutions = self._solutions(rows)
+        except MemoryLimitError:
+            if self.solver != "auto" or rows.fit is not None or rows.kernel.kind == "gram":
+                raise
+            rows = self._by_landmarks(*given)
+            solutions = self._solutions(rows)
+        self.solver_ = "dual" if rows.fit is None else "map"
+        if self.solver_ == "map" and not isinstance(self.kernel, KernelMap):
+            self.solver_ = "landmarks"
+        self._keep(rows, solutions)
+
+    def _solutions(self, rows):
+        """On coordinates by the interior-point method, where the rows near the margin are too many
+        for a kernel matrix of their own."""
+        solutions = []
+        for problem in Pairs(rows, self.C_, len(self.classes_), self.memory_limit):
+            try:
+                solutions.append(solve_margin(problem, self.tol))
+            except MemoryLimitError:
+                if rows.fit is None:
+                    raise
+                solutions.append(solve_on_coordinates(problem, self.tol))
+        return solutions
+
+    def _keep(self, rows, solutions):
+        """Attributes as SVC has them, and the certificates."""
+        pairs = list(combinations(range(len(self.classes_)), 2))
+        full = np.zeros((len(rows.codes), len(pairs)))
+        for j, (pair, found) in enumerate(zip(pairs, solutions)):
+            full[np.flatnonzero(np.isin(rows.codes, pair)), j] = found.c
+        used = np.flatnonzero(np.any(full != 0, axis=1))
+        used = used[np.argsort(rows.codes[used], kind="stable")]
+        sign = -1.0 if len(pairs) > 1 else 1.0  # libsvm's first class is the positive one
+        b = np.array([found.b for found in solutions])
+        self.support_ = rows.kept[used]
+        self.n_support_ = np.bincount(rows.codes[used], minlength=len(self.classes_))
+        C = np.stack([np.isin(rows.codes, p) * self.C_ * rows.weights for p in pairs], axis=1)
+        self._keep_certificates(rows, [found.certificate for found in solutions], full, C)
+        W = on_device_of(full[used], double_like(rows.points))
+        self.dual_coef_ = _laid_out(sign * W, rows.codes[used], pairs)
+        self.intercept_ = on_device_of(sign * b, W)
+        self.n_iter_ = max(found.n_iter for found in solutions)
+        if rows.fit is not None:
+            w = rows.points.T @ on_device_of(full, rows.points)
+            self.coef_ = w.T
+            self.decision_ = rows.fit.map.linear(w, on_device_of(b, w))
+            return
+        self.decision_ = Expansion(rows.kernel, self._support(rows, used), W, on_device_of(b, W))
+
+    # --- C ----------------------------------------------------------------------------------------
+
+    def _chosen_C(self, rows: Rows) -> float:
+        """The best accuracy of rows left out; the smallest such C where several are equal."""
+        some = np.sort(np.random.default_rng(0).permutation(len(rows.codes))[:ROWS_FOR_C])
+        codes, weights = rows.codes[some], rows.weights[some]
+        K = gram_of(rows, some)
+        smallest = int(np.bincount(codes, minlength=len(self.classes_)).min())
+        if smallest < 2:
+            raise ValueError(
+                f"C='auto' leaves out folds and needs two rows of each class, got {smallest} of "
+                "one: give C as a number."
+            )
+        folds = StratifiedKFold(min(FOLDS, smallest), shuffle=True, random_state=0)
+        hits = np.zeros(len(CANDIDATES))
+        for train, test in folds.split(K, codes):
+            part = rows.part(Precomputed(), K[np.ix_(train, train)], some[train])
+            start: list = [None] * (len(self.classes_) * (len(self.classes_) - 1) // 2)
+            for i, C in enumerate(CANDIDATES):
+                values = np.zeros((len(test), len(start)))
+                for j, p in enumerate(Pairs(part, C, len(self.classes_), self.memory_limit)):
+                    found = solve_margin(p, max(self.tol, 1e-2), start[j])
+                    start[j] = np.flatnonzero(found.c)
+                    mine = train[p.rows]
+                    values[:, j] = K[np.ix_(test, mine)] @ found.c + found.b
+                best = votes(values, self._n_classes).argmax(axis=1)
+                hits[i] += weights[test] @ (best == codes[test])
+        self.cv_scores_ = hits / weights.sum()
+        return float(CANDIDATES[int(np.argmax(hits))])
+
+    @property
+    def _n_classes(self):
+        return int(self.classes_.shape[0])
+
+    # --- new points -------------------------------------------------------------------------------
+
+    @on_fitted
+    def decision_function(self, X: Data) -> Array:
+        """Values of the function; of several classes, votes with the confidences between 0 and 1.
+
+        As in SVC: one column per class, a vote for each pair that it wins plus a bounded sum of
+        confidences. :meth:`pair_values` has the functions themselves.
+        """
+        values = self._functions(X)
+        return values[:, 0] if values.shape[1] == 1 else votes(values, self._n_classes)
+
+    @on_fitted
+    def pair_values(self, X: Data) -> Array:
+        """Values of the function of every pair of classes: positive for its second class.
+
+        Pairs are (0, 1), (0, 2), ..., (1, 2), ...: what `error_bound` bounds.
+        """
+        return self._functions(X)
+
+    @on_fitted
+    def predict(self, X: Data) -> Array:
+        """The class of every row: of several, the one with most votes."""
+        scores = self.decision_function(X)
+        xp = namespace(scores)
+        best = xp.astype(scores > 0, xp.int64) if scores.ndim == 1 else xp.argmax(scores, axis=1)
+        return self._labels(best)
+
+    @on_fitted
+    def certain(self, X: Data, *, diag: Array | None = None) -> Array:
+        """Rows whose predicted class provably is that of the exact machine.
+
+        Two classes: |decision value| exceeds its bound. Several: the class wins however the pairs
+        vote whose sign is not certain.
+        """
+        values, bounds = self._functions(X), self._bounds(X, diag)
+        sure = as_numpy(abs(values) > bounds)
+        if values.shape[1] == 1:
+            return on_device_of(sure[:, 0], values, dtype=namespace(values).bool)
+        least, most = _vote_range(as_numpy(values) > 0, sure, self._n_classes)
+        winner = as_numpy(votes(values, self._n_classes)).argmax(axis=1)
+        rows = np.arange(len(winner))
+        won = least[rows, winner]
+        most[rows, winner] = -1
+        return on_device_of(won > most.max(axis=1), values, dtype=namespace(values).bool)
+
+
+class Pairs:
+    """The problems of all pairs of classes, the second of which is positive."""
+
+    def __init__(self, rows, C, n_classes, memory_limit):
+        self.rows, self.C, self.n_classes = rows, C, n_classes
+        self.memory_limit = memory_limit
+        n = len(rows.codes)
+        small = n <= STORED and matrix(n, 2) <= budget(memory_limit)
+        self.K = None
+        if n_classes > 2 and small and rows.kernel.kind != "gram":
+            self.K = gram_of(rows, np.arange(n))
+
+    def __iter__(self):
+        rows = self.rows
+        for pair in combinations(range(self.n_classes), 2):
+            mine = np.flatnonzero(np.isin(rows.codes, pair))
+            y = np.where(rows.codes[mine] == pair[1], 1.0, -1.0)
+            if self.K is not None:
+                kernel, points = Precomputed(), self.K[np.ix_(mine, mine)]
+            elif len(mine) == len(rows.codes):
+                kernel, points = rows.kernel, rows.points
+            else:
+                kernel, points = rows.kernel, pts.take(rows.points, mine)
+                points = points[:, mine] if kernel.kind == "gram" else points
+            problem = MarginProblem(
+                kernel,
+                points,
+                y,
+                self.C * rows.weights[mine],
+                rows.rounding.take(mine),
+                self.memory_limit,
+                rows=mine,
+            )
+            yield problem
+
+
+def votes(values, n_classes):
+    """One column per class: pairs that it wins, plus its confidences squeezed into (-1/3, 1/3)."""
+    xp = namespace(values)
+    won: list = [0.0] * n_classes
+    confidence: list = [0.0] * n_classes
+    for j, (a, b) in enumerate(combinations(range(n_classes), 2)):
+        column = values[:, j]
+        second = xp.astype(column > 0, values.dtype)
+        won[b], won[a] = won[b] + second, won[a] + (1 - second)
+        confidence[b], confidence[a] = confidence[b] + column, confidence[a] - column
+    total, sums = xp.stack(won, axis=1), xp.stack(confidence, axis=1)
+    return total + sums / (3 * (xp.abs(sums) + 1))
+
+
+def _vote_range(second, sure, n_classes):
+    """(votes that every class has for certain, votes that it may have)."""
+    least = np.zeros((len(second), n_classes), dtype=int)
+    most = np.zeros_like(least)
+    for j, (a, b) in enumerate(combinations(range(n_classes), 2)):
+        for wins, k in ((second[:, j], b), (~second[:, j], a)):
+            least[:, k] += wins & sure[:, j]
+            most[:, k] += wins | ~sure[:, j]
+    return least, most
+
+
+def _laid_out(W, codes, pairs):
+    """dual_coef_: row of class i holds its coefficients against the others, in order."""
+    n_classes = 1 + max(b for _, b in pairs)
+    own = as_numpy(W)
+    laid = np.zeros((n_classes - 1, len(codes)))
+    for j, (a, b) in enumerate(pairs):
+        laid[b - 1, codes == a] = own[codes == a, j]
+        laid[a, codes == b] = own[codes == b, j]
+    return on_device_of(laid, W)

@@ -1,0 +1,202 @@
+"""The dual of a support vector machine on a stored kernel matrix, solved exactly from a good start.
+
+In signed coefficients c_i = y_i a_i the dual is: maximise y'c - c'Kc / 2 subject to sum(c) = 0 and
+c_i between 0 and y_i C_i. On the set F of free coefficients the maximum is the linear system
+K_FF c_F + b = y_F - (the rest): Newton's step reaches it, unless a coefficient meets its bound on
+the way and leaves F. The inverse of K_FF is kept, and changed where F changes, so that a step
+costs no factorisation. Every step ascends; the set that libsvm leaves needs few of them.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from ..engine.arrays import cholesky
+
+# Added to K_FF, relative to its diagonal: identical rows make it singular.
+JITTER = 1e-12
+# Changes of F in one round, relative to its size; beyond them, and where F is small,
+# a new factorisation is cheaper.
+MOST_CHANGES = 0.4
+FEW = 500
+MOST_ROUNDS = 150
+# The objective rises by more than this share of it, or has not risen; so often in turn is the end.
+STALLED = 1e-15
+MOST_STILL = 4
+
+
+@dataclass
+class Free:
+    """The free coefficients: their positions, and the inverse of their kernel matrix."""
+
+    rows: np.ndarray
+    inverse: np.ndarray
+
+    @classmethod
+    def of(cls, K, rows):
+        """None where the matrix is singular beyond repair."""
+        A = K[np.ix_(rows, rows)]
+        A.flat[:: len(rows) + 1] *= 1 + JITTER * max(len(rows), 1)
+        C = cholesky(A)
+        if C is None:
+            A.flat[:: len(rows) + 1] *= 1 + 1e-8
+            C = cholesky(A)
+        if C is None:
+            return None
+        inverse, _ = scipy.linalg.lapack.dpotri(C, lower=1)
+        lower = np.tril(inverse)
+        return cls(rows, lower + np.tril(lower, -1).T)
+
+    def with_more(self, K, more):
+        """One block of bordering; None where the matrix becomes singular."""
+        if len(more) > MOST_CHANGES * len(self.rows) or len(self.rows) < FEW:
+            return Free.of(K, np.concatenate([self.rows, more]))
+        B = K[np.ix_(self.rows, more)]
+        HB = self.inverse @ B
+        S = K[np.ix_(more, more)] - B.T @ HB
+        S.flat[:: len(more) + 1] += JITTER * len(self.rows) * K[more, more]
+        try:
+            inner = np.linalg.inv((S + S.T) / 2)
+        except np.linalg.LinAlgError:
+            return None
+        right = HB @ inner
+        grown = np.block([[self.inverse + right @ HB.T, -right], [-right.T, inner]])
+        return Free(np.concatenate([self.rows, more]), grown)
+
+    def without(self, gone):
+        """The inverse of a submatrix, from the Schur complement; `gone` are positions in rows."""
+        if not len(gone):
+            return self
+        kept = np.setdiff1d(np.arange(len(self.rows)), gone)
+        H = self.inverse
+        cross = H[np.ix_(kept, gone)]
+        left = H[np.ix_(kept, kept)] - cross @ _solved(H[np.ix_(gone, gone)], cross.T)
+        return Free(self.rows[kept], left)
+
+
+@dataclass
+class BoxDual:
+    """maximise y'c - c'Kc / 2, sum(c) = 0, c between 0 and y C: what ascends from c and b.
+
+    K : stored kernel matrix, symmetric, in double precision
+    y : +1 and -1
+    C : the largest |c| of each row
+    """
+
+    K: np.ndarray
+    y: np.ndarray
+    C: np.ndarray
+    c: np.ndarray
+    b: float
+    free: Any = None
+
+    def __post_init__(self):
+        self.low, self.high = np.minimum(0.0, self.y * self.C), np.maximum(0.0, self.y * self.C)
+        self.c = balanced(np.clip(self.c, self.low, self.high), self.low, self.high)
+
+    def solve(self, aim: float) -> None:
+        """Ascend until the duality gap is at most `aim`, or nothing changes any more."""
+        lowest, highest, share, still = np.inf, -np.inf, 1.0, 0
+        inside = np.flatnonzero((self.c > self.low) & (self.c < self.high))
+        self.free = Free.of(self.K, inside)
+        for _ in range(MOST_ROUNDS):
+            image = self.K @ self.c
+            left = self.y - image - self.b
+            gap = float(np.sum(self.C * np.maximum(self.y * left, 0.0) - self.c * left))
+            value = float(self.c @ (self.y - image / 2))
+            if gap <= aim or self.free is None:
+                return
+            still = 0 if value > highest + STALLED * abs(highest) else still + 1
+            if still >= MOST_STILL:
+                return
+            if gap >= lowest:  # fewer at a time: many that enter together block each other
+                share = max(share / 2, 1e-3)
+            lowest, highest = min(lowest, gap), max(highest, value)
+            wrong = self._wrong(left, share)
+            if not len(wrong) and float(np.max(np.abs(left[self.free.rows]), initial=0.0)) < 1e-13:
+                return
+            grown = self.free.with_more(self.K, wrong)
+            if grown is None:
+                return
+            self._ascend(grown, left[grown.rows])
+
+    def _wrong(self, left, share):
+        """Coefficients at a bound that would rather leave it: the worst of them."""
+        rises = (self.c <= self.low) & (left > 1e-14)
+        falls = (self.c >= self.high) & (left < -1e-14)
+        wrong = np.setdiff1d(np.flatnonzero(rises | falls), self.free.rows)
+        most = max(1, int(share * (50 + len(self.free.rows) // 2)))
+        if len(wrong) > most:
+            wrong = wrong[np.argsort(-np.abs(left[wrong]), kind="stable")[:most]]
+        return wrong
+
+    def _ascend(self, free, left):
+        """Newton's step on the free coefficients; those that meet a bound stay there."""
+        rows, H = free.rows, free.inverse
+        c, low, high = self.c[rows], self.low[rows], self.high[rows]
+        v, u = H @ left, H.sum(axis=1)
+        others = float(self.c.sum()) - float(c.sum())
+        stopped = np.empty(0, dtype=np.intp)
+        for _ in range(2 * len(rows) + 1):
+            step, shift = _direction(H, v, u, stopped, others + float(c.sum()))
+            blocked = ((c <= low) & (step < 0)) | ((c >= high) & (step > 0))
+            blocked[stopped] = False
+            if blocked.any():
+                stopped = np.concatenate([stopped, np.flatnonzero(blocked)])
+                continue
+            room = np.full(len(rows), np.inf)
+            np.divide(high - c, step, out=room, where=step > 0)
+            np.divide(low - c, step, out=room, where=step < 0)
+            room[stopped] = np.inf
+            t = min(1.0, float(room.min(initial=np.inf)))
+            c = np.clip(c + t * step, low, high)
+            self.b += t * shift
+            v = (1 - t) * v
+            if t >= 1.0:
+                break
+            met = np.flatnonzero(room <= t)
+            c[met] = np.where(step[met] > 0, high[met], low[met])
+            stopped = np.concatenate([stopped, met])
+            if len(stopped) == len(rows):
+                break
+        self.c[rows] = c
+        at_bound = np.flatnonzero((c <= low) | (c >= high))
+        self.free = free.without(at_bound)
+
+
+def _direction(H, v, u, stopped, total):
+    """(dc, db): K_FF dc + db = residual on all that are not stopped, sum(dc) = -total."""
+    k = len(stopped)
+    A = np.empty((k + 1, k + 1))
+    A[:k, :k], A[:k, k], A[k, :k] = H[np.ix_(stopped, stopped)], u[stopped], u[stopped]
+    A[k, k] = u.sum()
+    right = np.append(v[stopped], v.sum() + total)
+    found = _solved(A, right)
+    step = v - found[k] * u - H[:, stopped] @ found[:k]
+    step[stopped] = 0.0
+    return step, float(found[k])
+
+
+def _solved(A, B):
+    """A^-1 B; by least squares where A is singular (all coefficients stopped, identical rows)."""
+    try:
+        return np.linalg.solve(A, B)
+    except np.linalg.LinAlgError:
+        return np.linalg.lstsq(A, B, rcond=None)[0]
+
+
+def balanced(c, low, high):
+    """c with sum(c) = 0 up to rounding, within its bounds: those that are free move first."""
+    for free in ((c > low) & (c < high), np.ones(len(c), dtype=bool)):
+        total = float(c.sum())
+        room = np.where(free, c - low if total > 0 else high - c, 0.0)
+        available = float(room.sum())
+        if total == 0.0 or available == 0.0:
+            continue
+        share = min(1.0, abs(total) / available)
+        c = np.clip(c - np.sign(total) * share * room, low, high)
+        if abs(float(c.sum())) <= 1e-12 * float(np.abs(c).sum()):
+            break
+    return c

@@ -1,0 +1,150 @@
+"""How far is a classifier from the exact one? Its duality gap says so, for every point.
+
+Support vector machines and logistic regression minimise P(f, b) = |f|^2 / 2 + sum_i C_i loss(y_i
+(f(x_i) + b)) over functions f of the kernel's space and an intercept b that costs nothing. Let
+g(f) = min over b of P(f, b). |f|^2 / 2 is strongly convex and the rest is convex in (f, b), so g
+is strongly convex as well, and for every feasible dual point a with value D
+
+    |f - f*|^2 <= 2 (g(f) - g(f*)) <= 2 (P(f, b) - D(a)),   so
+    |f(z) - f*(z)| <= sqrt(k(z, z)) sqrt(2 (P - D))          for every z.
+
+With f_a = sum_i y_i a_i k(x_i, .) and sum_i y_i a_i = 0 the gap is a sum of terms that are all
+positive (no difference of large numbers): |f - f_a|^2 / 2 plus, for each row with margin
+m_i = 1 - y_i (f(x_i) + b), C_i max(m_i, 0) - a_i m_i (hinge loss), or C_i times the divergence of
+the probability a_i / C_i from the model's (log loss).
+
+**The intercept.** Given f*, the best b* of the hinge loss is a weighted quantile of y_i - f*(x_i),
+at the share of C that positive rows have; of the log loss it is the root of an increasing function
+of b and of every f*(x_i). Both move by no more than the f*(x_i) do. So every exact b* lies between
+the quantiles (roots) of what the f*(x_i) can be at most and at least.
+
+**Rounding.** Values f(x_i) carry errors of eta l(x_i) |l c|, as a rule (l = sqrt k(x, x), c the
+coefficients; MATH.md section 8). The terms are convex in m_i: the larger one of both ends of its
+interval is an upper bound. A dual point whose coefficients sum to s and not to zero costs at most
+|s| |b - b*|, and |b*| <= 1 + max l |f*|, |f*|^2 <= 2 P.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..engine.arrays import as_numpy
+from ..space.certificate import magnitudes
+
+EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What is known of the exact solution.
+
+    gap : float
+        P - D at most, rounding included.
+    error_norm : float
+        |f(z) - f*(z)| <= sqrt(k(z, z)) * error_norm for every z, rounding included.
+    shift : float
+        |b - b*| at most, for every exact intercept b*.
+    norm : float
+        |f|.
+    """
+
+    gap: float
+    error_norm: float
+    shift: float
+    norm: float
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """Of values of a kernel sum: eta, and the lengths l(x_i) of the training rows."""
+
+    eta: float
+    lengths: np.ndarray
+
+    @classmethod
+    def of(cls, kernel, points):
+        lengths = as_numpy(magnitudes(kernel, points, kernel.diagonal(points))).astype(np.float64)
+        n = points.shape[0]
+        unit = float(kernel.rounding(kernel.landmarks(points)))
+        return cls(2 * EPS * (unit + np.log2(n + 1)), lengths)
+
+    @property
+    def longest(self):
+        return float(self.lengths.max(initial=0.0))
+
+    def aim(self, tol, norm):
+        """The gap at which the error is tol times |f|, or tol where values of f are below 1: the
+        margin is 1, and the exact function may be zero."""
+        return (tol * max(norm, 1.0 / max(self.longest, 1e-150))) ** 2 / 2
+
+    def take(self, rows):
+        """Of some of the rows."""
+        return Rounding(self.eta, self.lengths[rows])
+
+    def of_sums(self, size):
+        """Errors of sum_j c_j k(x_j, x_i) for every i, where |l c| added up to `size`."""
+        return self.eta * size * self.lengths
+
+
+def hinge_certificate(y, C, c, b, values, rounding, size, apart=0.0) -> Certificate:
+    """Of a support vector machine.
+
+    Parameters
+    ----------
+    y, C : signs and largest coefficients of the rows
+    c : a dual point, y_i a_i, within its bounds
+    b : float
+    values : f(x_i)
+    rounding, size : Rounding, and |l c| of all sums that made the values
+    apart : float
+        |f - f_c|^2 at most; zero where f is the function of c.
+    """
+    error = rounding.of_sums(size)
+    m, a = 1.0 - y * (values + b), y * c
+    below, above = m - error, m + error
+    terms = np.maximum(
+        C * np.maximum(above, 0.0) - a * above, C * np.maximum(below, 0.0) - a * below
+    )
+    slack = float(np.sum(C * np.maximum(above, 0.0)))
+    interval = hinge_range(y, C)
+    return _certificate(c, b, values, rounding, size, apart, terms, slack, error, interval)
+
+
+def _certificate(c, b, values, rounding, size, apart, terms, slack, error, b_range):
+    square = max(float(c @ values), 0.0) + float(np.abs(c) @ error)
+    total = abs(float(c.sum())) + EPS * float(np.abs(c).sum())
+    unbalanced = total * (abs(b) + 1.0 + rounding.longest * (2 * (square / 2 + slack)) ** 0.5)
+    gap = (float(terms.sum()) + apart / 2 + unbalanced) * (1 + len(c) * EPS)
+    norm_error = float((2 * max(gap, 0.0)) ** 0.5 + rounding.eta * size)
+    least, most = b_range(values, norm_error * rounding.lengths + error)
+    return Certificate(gap, norm_error, max(b - least, most - b, 0.0), square**0.5)
+
+
+def hinge_range(y, C):
+    """(values, errors) -> all b that may be best for values within these errors."""
+    level, order_error = float(C[y > 0].sum()), len(y) * EPS
+
+    def interval(values, errors):
+        t = y - values
+        least, _ = weighted_quantiles(t - errors, C, level, order_error)
+        _, most = weighted_quantiles(t + errors, C, level, order_error)
+        return least, most
+
+    return interval
+
+
+def weighted_quantiles(t, weights, level, slack=0.0):
+    """(smallest, largest) minimiser b of the hinge losses whose kinks are at t: where the weight of
+    kinks below b reaches `level`. `slack`: the relative error that a sum of weights may have."""
+    order = np.argsort(t, kind="stable")
+    t, reached = t[order], np.cumsum(weights[order])
+    total = reached[-1]
+    first = int(np.searchsorted(reached, level - slack * total, side="left"))
+    last = int(np.searchsorted(reached, level + slack * total, side="right"))
+    return float(t[min(first, len(t) - 1)]), float(t[min(last, len(t) - 1)])
+
+
+def best_hinge_intercept(y, C, values):
+    """In the middle of all that are best, as libsvm has it."""
+    least, most = weighted_quantiles(y - values, C, float(C[y > 0].sum()), len(y) * EPS)
+    return (least + most) / 2

@@ -1,0 +1,422 @@
+"""KernelSVC and KernelLogistic: scikit-learn's answers, with bounds that hold."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import load_digits, load_iris, make_moons
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+from sklearn.svm import SVC
+
+from mercer import (
+    RBF,
+    FromFunction,
+    KernelLogistic,
+    KernelMap,
+    KernelSVC,
+    Laplacian,
+    Linear,
+    NotPSDError,
+    Polynomial,
+    Spectrum,
+    load,
+    save,
+)
+from mercer.engine.arrays import as_numpy
+from mercer.estimators import svc
+from mercer.estimators.logistic import left_out_values
+from mercer.solve import svm
+from mercer.solve.duality import Rounding
+from mercer.solve.logistic import LogisticProblem, Workspace, solve_logistic
+
+MODELS = [KernelSVC, KernelLogistic]
+
+
+@pytest.fixture(scope="module")
+def moons():
+    return make_moons(200, noise=0.25, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def iris():
+    return load_iris(return_X_y=True)
+
+
+# --- the same as scikit-learn ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("C", [0.1, 1.0, 100.0])
+def test_a_machine_is_that_of_svc(moons, C):
+    X, y = moons
+    model, same = KernelSVC(C, RBF(1.0)).fit(X, y), SVC(C=C, gamma=1.0, tol=1e-8).fit(X, y)
+    assert_allclose(model.decision_function(X), same.decision_function(X), atol=1e-4)
+    assert_array_equal(model.support_, same.support_)
+    assert_array_equal(model.n_support_, same.n_support_)
+    assert_allclose(model.dual_coef_, same.dual_coef_, atol=1e-3 * C)
+    assert_allclose(model.intercept_, same.intercept_, atol=1e-4)
+    assert_allclose(model.function_(X), model.decision_function(X), atol=1e-9)
+
+
+def test_several_classes_are_those_of_svc(iris):
+    X, y = iris
+    model, same = KernelSVC(10.0, RBF(0.5)).fit(X, y), SVC(C=10.0, gamma=0.5, tol=1e-8).fit(X, y)
+    assert_allclose(model.decision_function(X), same.decision_function(X), atol=1e-4)
+    assert_array_equal(model.support_, same.support_)
+    assert_allclose(model.dual_coef_, same.dual_coef_, atol=1e-3)
+    assert_allclose(model.intercept_, same.intercept_, atol=1e-4)
+    pairs = clone(same).set_params(decision_function_shape="ovo").fit(X, y).decision_function(X)
+    assert_allclose(-model.pair_values(X), pairs, atol=1e-4)
+    assert len(model.function_) == 3
+
+
+@pytest.mark.parametrize("class_weight", [None, {0: 5.0}, {0: 0.2, 1: 3.0}])
+def test_weights_are_those_of_svc(moons, class_weight):
+    X, y = moons
+    y = (np.arange(200) % 5 == 0).astype(int) | (y & (X[:, 0] > 1))
+    weights = np.random.default_rng(0).uniform(0, 2, size=200)
+    options = {"C": 2.0, "class_weight": class_weight}
+    model = KernelSVC(kernel=RBF(1.0), **options).fit(X, y, weights)
+    same = SVC(gamma=1.0, tol=1e-8, **options).fit(X, y, weights)
+    assert_allclose(model.decision_function(X), same.decision_function(X), atol=1e-3)
+    assert_array_equal(model.support_, same.support_)
+
+
+def test_balanced_classes_are_those_of_svc(moons):
+    X, y = moons[0], (moons[0][:, 0] > 1.2).astype(int)
+    model = KernelSVC(2.0, RBF(1.0), class_weight="balanced").fit(X, y)
+    same = SVC(C=2.0, gamma=1.0, class_weight="balanced", tol=1e-8).fit(X, y)
+    assert_allclose(model.decision_function(X), same.decision_function(X), atol=1e-3)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_rows_of_weight_zero_do_not_matter(model, moons):
+    X, y = moons
+    weights = np.ones(200)
+    weights[::3] = 0.0
+    options = {"kernel": RBF(1.0), "class_weight": "balanced"}
+    fitted = model(**options).fit(X, y, weights)
+    without = model(**options).fit(X[weights > 0], y[weights > 0])
+    assert_allclose(fitted.decision_function(X), without.decision_function(X), atol=1e-4)
+    if model is KernelSVC:
+        assert_array_equal(fitted.support_, np.flatnonzero(weights)[without.support_])
+    else:
+        assert_allclose(fitted.dual_coef_[:, ::3], 0.0)
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Polynomial(2), Laplacian(0.5), RBF(0.1) + Linear()])
+def test_any_kernel(moons, kernel):
+    X, y = moons
+    model = KernelSVC(1.0, kernel).fit(X, y)
+    same = SVC(C=1.0, kernel="precomputed", tol=1e-8).fit(kernel(X), y)
+    assert_allclose(model.decision_function(X), same.decision_function(kernel(X)), atol=1e-3)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_probabilities_are_those_of_logistic_regression(iris, moons, weighted):
+    for X, y in (iris, moons):
+        weights = np.random.default_rng(0).uniform(0.1, 2, size=len(y)) if weighted else None
+        model = KernelLogistic(3.0, RBF(0.5), class_weight="balanced").fit(X, y, weights)
+        Phi = KernelMap(RBF(0.5)).fit_transform(X)
+        same = LogisticRegression(
+            C=3.0, class_weight="balanced", solver="newton-cholesky", tol=1e-10, max_iter=1000
+        ).fit(Phi, y, weights)
+        assert_allclose(model.predict_proba(X), same.predict_proba(Phi), atol=1e-4)
+        assert_array_equal(model.predict(X), same.predict(Phi))
+
+
+def test_dual_coefficients_of_logistic_regression_are_what_is_left(moons):
+    X, y = moons
+    model = KernelLogistic(2.0, RBF(1.0), tol=1e-6).fit(X, y)
+    assert_allclose(model.dual_coef_[0], 2.0 * (y - model.predict_proba(X)[:, 1]), atol=1e-6)
+
+
+# --- bounds ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_loose_solution_is_within_its_bound(model, moons):
+    """The exact solution is that of a tight tolerance."""
+    X, y = moons
+    Z = np.random.default_rng(0).normal(size=(300, 2)) * 2
+    loose = model(10.0, RBF(1.0), tol=0.3).fit(X, y)
+    exact = model(10.0, RBF(1.0), tol=1e-5).fit(X, y)
+    error = np.abs(loose.decision_function(Z) - exact.decision_function(Z))
+    assert np.all(error <= loose.error_bound(Z) + exact.error_bound(Z))
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("rank", [5, 20, 60])
+def test_landmarks_are_certified_against_the_kernel_itself(model, iris, rank):
+    X, y = iris[0][50:], iris[1][50:]
+    Z = np.concatenate([X, X + 0.3 * np.random.default_rng(0).normal(size=X.shape)])
+    few = model(5.0, KernelMap(RBF(0.5), max_rank=rank)).fit(X, y)
+    exact = model(5.0, RBF(0.5), tol=1e-5).fit(X, y)
+    error = np.abs(few.decision_function(Z) - exact.decision_function(Z))
+    assert error.max() > 1e-7
+    assert np.all(error <= few.error_bound(Z) + exact.error_bound(Z))
+    sure = few.certain(Z)
+    assert_array_equal(few.predict(Z)[sure], exact.predict(Z)[sure])
+    assert few.coef_.shape == (1, few.kernel_map_.rank_)
+
+
+def test_certain_rows_of_several_classes(iris):
+    X, y = iris
+    exact = KernelSVC(10.0, RBF(0.5), tol=1e-5).fit(X, y)
+    assert exact.certain(X).all()
+    few = KernelSVC(10.0, KernelMap(RBF(0.5), max_rank=60)).fit(X, y)
+    sure = few.certain(X)
+    assert sure.sum() > 0
+    assert_array_equal(few.predict(X)[sure], exact.predict(X)[sure])
+
+
+def test_votes_that_cannot_change(rng):
+    """By all signs that the uncertain pairs may have."""
+    from itertools import product
+
+    for _ in range(20):
+        values = rng.normal(size=(1, 6))
+        sure = rng.random((1, 6)) > 0.4
+        least, most = svc._vote_range(values > 0, sure, 4)
+        seen = []
+        for signs in product([-1, 1], repeat=6):
+            other = np.where(sure, np.sign(values), np.array([signs]))
+            seen.append(np.round(svc.votes(other * 1e-9, 4)))
+        seen = np.array(seen)
+        assert_array_equal(seen.min(axis=0), least)
+        assert_array_equal(seen.max(axis=0), most)
+
+
+def test_rows_near_the_boundary_are_not_certain():
+    """Two points, one on each side: the exact machine is zero in the middle."""
+    model = KernelSVC(1.0, Linear()).fit([[-1.0], [1.0]], [0, 1])
+    assert_array_equal(model.certain([[0.0], [1.0]]), [False, True])
+
+
+def test_an_intercept_that_is_not_unique_is_covered():
+    """Both coefficients at their bound: every b between -0.8 and 0.8 is exact."""
+    model = KernelSVC(0.1, Linear()).fit([[-1.0], [1.0]], [0, 1])
+    assert model.intercept_errors_[0] >= 0.8 - 1e-9
+    assert not model.certain([[1.0]])[0]
+
+
+def test_a_function_that_is_zero_has_converged():
+    X = np.array([[0.0], [0.0], [1.0], [1.0]])
+    model = KernelSVC(1.0, RBF(1.0)).fit(X, [0, 1, 0, 1])
+    assert model.converged_
+    assert np.abs(model.decision_function(X)).max() <= model.error_bound(X).max()
+
+
+# --- C --------------------------------------------------------------------------------------------
+
+
+def test_leaving_out_in_closed_form_is_refitting():
+    """To second order: log odds of each row without it against refits."""
+    X, y = make_moons(60, noise=0.3, random_state=0)
+    kernel, C = RBF(0.5), np.full(60, 1.0)
+    space = Workspace(kernel, X, 1)
+    rounding = Rounding.of(kernel, X)
+    found = solve_logistic(LogisticProblem(kernel, X, y, 2, C, rounding), 1e-8, space)
+    got = left_out_values(found, C, y, space.F)
+    expected = []
+    for i in range(60):
+        others = np.delete(np.arange(60), i)
+        part = LogisticProblem(kernel, X[others], y[others], 2, C[others], rounding.take(others))
+        without = solve_logistic(part, 1e-8)
+        expected.append((kernel(X[[i]], X[others]) @ without.A + without.b)[0, 0])
+    in_sample = found.values[:, 0] + found.b[0]
+    error, moved = np.abs(got - expected), np.abs(in_sample - expected)
+    assert error.max() < 0.1 * moved.max()
+    y = np.where(y == 1, 1, -1)
+    losses = [np.logaddexp(0, -y * v).mean() for v in (got, np.array(expected))]
+    assert losses[0] == pytest.approx(losses[1], rel=0.01)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_C_is_chosen(model, iris, moons):
+    for X, y in (iris, moons):
+        chosen = model("auto", RBF(0.5)).fit(X, y)
+        given = model(chosen.C_, RBF(0.5)).fit(X, y)
+        assert_allclose(chosen.decision_function(X), given.decision_function(X), atol=1e-9)
+        assert 0.01 <= chosen.C_ <= 1000
+
+
+def test_the_chosen_C_has_the_best_log_loss_of_refits(moons):
+    from sklearn.model_selection import cross_val_predict
+
+    X, y = moons
+    chosen = KernelLogistic("auto", RBF(1.0)).fit(X, y)
+    losses = [
+        log_loss(
+            y, cross_val_predict(KernelLogistic(C, RBF(1.0)), X, y, cv=10, method="predict_proba")
+        )
+        for C in (0.01, 1.0, chosen.C_)
+    ]
+    assert losses[-1] <= min(losses) * 1.05
+
+
+# --- sources and formats --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_gram_matrix(model, moons):
+    X, y = moons
+    K = RBF(1.0)(X)
+    weights = np.ones(200)
+    weights[::10] = 0.0
+    for w in (None, weights):
+        given = model(1.0, "precomputed").fit(K, y, w)
+        same = model(1.0, RBF(1.0)).fit(X, y, w)
+        assert_allclose(given.decision_function(K[:20]), same.decision_function(X[:20]), atol=1e-4)
+        assert given.certain(K[:20], diag=np.ones(20)).shape == (20,)
+        with pytest.raises(ValueError, match="diag="):
+            given.error_bound(K[:20])
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_texts(model):
+    texts = ["spam spam spam", "ham and eggs", "spam and spam", "eggs and ham", "more spam"]
+    fitted = model(10.0, Spectrum(3)).fit(texts, ["bad", "good", "bad", "good", "bad"])
+    assert fitted.predict(["spam", "ham"]).tolist() == ["bad", "good"]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_saved_and_pickled(model, iris, tmp_path):
+    X, y = iris
+    for kernel in (RBF(0.5), KernelMap(RBF(0.5), max_rank=20)):
+        fitted = model(1.0, kernel).fit(X, y)
+        save(fitted, tmp_path / "model.mercer")
+        for again in (load(tmp_path / "model.mercer"), pickle.loads(pickle.dumps(fitted))):
+            assert_array_equal(again.decision_function(X), fitted.decision_function(X))
+            assert_array_equal(again.error_bound(X), fitted.error_bound(X))
+            assert_array_equal(again.certain(X), fitted.certain(X))
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_arrays_stay_where_they_are(model, xp, iris):
+    X, y = iris
+    expected = model(1.0, RBF(0.5)).fit(X, y)
+    fitted = model(1.0, RBF(0.5)).fit(xp.asarray(X), xp.asarray(y))
+    got = fitted.decision_function(xp.asarray(X))
+    assert type(got) is type(xp.asarray(X))
+    assert_allclose(as_numpy(got), expected.decision_function(X), atol=1e-5)
+    assert as_numpy(fitted.certain(xp.asarray(X))).all()
+
+
+def test_more_rows_than_samples_of_the_search(monkeypatch):
+    """Nested samples and rows that join later find what all rows at once find."""
+    monkeypatch.setattr(svm, "FIRST", 60)
+    X, y = load_digits(return_X_y=True)
+    y = y % 2
+    found = KernelSVC(10.0, RBF(1e-3)).fit(X, y)
+    monkeypatch.setattr(svm, "FIRST", 10_000)
+    exact = KernelSVC(10.0, RBF(1e-3)).fit(X, y)
+    assert_allclose(found.decision_function(X), exact.decision_function(X), atol=1e-3)
+
+
+def test_beyond_memory_landmarks_take_over(moons):
+    X, y = make_moons(1500, noise=0.5, random_state=0)
+    model = KernelSVC(1.0, RBF(1.0), memory_limit="6MB").fit(X, y)
+    assert model.solver_ == "landmarks"
+    exact = KernelSVC(1.0, RBF(1.0)).fit(X, y)
+    error = np.abs(model.decision_function(X) - exact.decision_function(X))
+    assert np.all(error <= model.error_bound(X) + exact.error_bound(X))
+    with pytest.raises(MemoryError, match="solver='landmarks'"):
+        KernelSVC(1.0, RBF(1.0), memory_limit="6MB", solver="dual").fit(X, y)
+
+
+# --- bad input ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"C": 0.0}, "C must be a positive number or 'auto', got 0.0"),
+        ({"C": -1}, "C must be"),
+        ({"C": "best"}, "C must be"),
+        ({"C": np.nan}, "C must be"),
+        ({"tol": 0.0}, "tol must be"),
+        ({"class_weight": "even"}, "class_weight must be"),
+        ({"class_weight": {7: 1.0}}, "class_weight names 7"),
+        ({"class_weight": {0: -1.0}}, "non-negative"),
+        ({"class_weight": {0: 0.0}}, "no row of positive weight"),
+    ],
+)
+def test_arguments_that_make_no_sense(model, arguments, message, moons):
+    with pytest.raises(ValueError, match=message):
+        model(**{"kernel": RBF(1.0)} | arguments).fit(*moons)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (None, "requires y"),
+        (np.zeros(200), "at least two classes"),
+        (np.full(200, np.nan), "NaN"),
+        (np.linspace(0, 1, 200), "continuous"),
+        (np.array([1, "a"] * 100, dtype=object), "several types"),
+        (np.array([0, 1]), "inconsistent"),
+    ],
+)
+def test_classes_that_make_no_sense(model, y, message, moons):
+    with pytest.raises(ValueError, match=message):
+        model(kernel=RBF(1.0)).fit(moons[0], y)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_weights_that_make_no_sense(model, moons):
+    X, y = moons
+    for weights in (-np.ones(200), np.zeros(200), np.ones(3), np.full(200, np.inf)):
+        with pytest.raises(ValueError, match="sample_weight must hold"):
+            model(kernel=RBF(1.0)).fit(X, y, weights)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_similarities_that_are_no_kernel(model, moons):
+    X, y = moons
+    with pytest.raises(NotPSDError):
+        model(kernel=FromFunction(lambda a, b: -float(a @ b))).fit(X, y)
+    repaired = KernelMap(FromFunction(lambda a, b: float(np.tanh(a @ b - 1))), indefinite="clip")
+    assert model(kernel=repaired).fit(X[:60], y[:60]).score(X[:60], y[:60]) > 0.7
+
+
+def test_two_hundred_classes(rng):
+    X = rng.normal(size=(600, 3))
+    y = np.arange(600) % 200
+    fitted = KernelLogistic(1.0, RBF(1.0), tol=0.1).fit(X[:400], y[:400])
+    assert fitted.predict_proba(X).shape == (600, 200)
+    model = KernelSVC(10.0, RBF(10.0)).fit(X[:60], y[:60] % 20)
+    assert model.dual_coef_.shape == (19, 60)
+    assert model.score(X[:60], y[:60] % 20) > 0.9
+
+
+def test_a_solver_that_does_not_exist(moons):
+    with pytest.raises(ValueError, match="solver must be one of"):
+        KernelSVC(solver="smo").fit(*moons)
+    with pytest.raises(ValueError, match="no use for a KernelMap"):
+        KernelSVC(kernel=KernelMap(), solver="dual").fit(*moons)
+
+
+def test_scikit_learns_spelling_is_answered():
+    with pytest.raises(TypeError, match=r"KernelSVC\(kernel=RBF\(gamma=0.1\)\)"):
+        KernelSVC(gamma=0.1)
+    with pytest.raises(TypeError, match="KernelLogistic"):
+        KernelSVC(probability=True)
+
+
+def test_what_does_not_converge_warns(moons, monkeypatch):
+    from mercer.solve import logistic
+
+    monkeypatch.setattr(logistic, "MOST_NEWTON", 1)
+    with pytest.warns(ConvergenceWarning, match="The bound holds all the same"):
+        loose = KernelLogistic(100.0, RBF(1.0)).fit(*moons)
+    monkeypatch.undo()
+    exact = KernelLogistic(100.0, RBF(1.0)).fit(*moons)
+    X = moons[0]
+    error = np.abs(loose.decision_function(X) - exact.decision_function(X))
+    assert np.all(error <= loose.error_bound(X) + exact.error_bound(X))

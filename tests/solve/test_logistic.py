@@ -1,0 +1,173 @@
+"""Logistic regression on kernel values, against a slow oracle in extended precision."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy.special import expit, softmax
+
+from mercer import RBF
+from mercer.solve import logistic
+from mercer.solve.duality import Rounding
+from mercer.solve.logistic import LogisticProblem, best_log_intercept, solve_logistic
+
+L = np.longdouble
+
+
+def slow_logistic(K, codes, n_classes, C, steps=60):
+    """(A, b) by damped Newton steps on all coefficients and intercepts at once, extended precision:
+    P(A, b) = tr A'KA / 2 + losses, b summing to zero."""
+    n = len(codes)
+    q = 1 if n_classes == 2 else n_classes
+    T = (codes == 1).astype(float)[:, None] if q == 1 else np.eye(q)[codes]
+    A, b = np.zeros((n, q), dtype=L), np.zeros(q, dtype=L)
+
+    def value(A, b):
+        E = K @ A + b
+        if q == 1:
+            loss = np.logaddexp(L(0), E)[:, 0] - (T * E)[:, 0]
+        else:
+            top = E.max(axis=1, keepdims=True)
+            loss = np.log(np.exp(E - top).sum(axis=1)) + top[:, 0] - (T * E).sum(axis=1)
+        return np.sum(A * (K @ A)) / 2 + C @ loss
+
+    for _ in range(steps):
+        E = (K @ A + b).astype(L)
+        if q == 1:
+            P = 1 / (1 + np.exp(-E))
+            blocks = [np.array([[p * (1 - p)]]) for p in P[:, 0]]
+        else:
+            e = np.exp(E - E.max(axis=1, keepdims=True))
+            P = e / e.sum(axis=1, keepdims=True)
+            blocks = [np.diag(p) - np.outer(p, p) for p in P]
+        G = C[:, None] * (T - P)
+        # Unknowns in the order (row, function), then intercepts.
+        H = np.zeros((n * q + q, n * q + q))
+        W = np.zeros((n * q, n * q))
+        for i, block in enumerate(blocks):
+            W[i * q : i * q + q, i * q : i * q + q] = (C[i] * block).astype(float)
+        KQ = np.kron(K.astype(float), np.eye(q))
+        ones = np.kron(np.ones((n, 1)), np.eye(q))
+        H[: n * q, : n * q] = np.eye(n * q) + W @ KQ
+        H[: n * q, n * q :] = W @ ones
+        H[n * q :, : n * q] = ones.T
+        right = np.concatenate([(G - A).ravel(), -A.sum(axis=0)]).astype(float)
+        if q > 1:  # intercepts are known up to a constant
+            H[n * q, n * q :] += 1.0
+        step = np.linalg.lstsq(H, right, rcond=1e-14)[0]
+        dA, db = step[: n * q].reshape(n, q), step[n * q :]
+        t, before = 1.0, value(A, b)
+        while t > 1e-10 and value(A + t * dA, b + t * db) > before:
+            t /= 2
+        if t <= 1e-10:
+            break
+        A, b = A + t * dA, b + t * db
+    return A, b - (b.mean() if q > 1 else 0)
+
+
+def problem_of(X, codes, n_classes, C, gamma=1.0):
+    C = np.broadcast_to(np.asarray(C, dtype=float), codes.shape).copy()
+    return LogisticProblem(RBF(gamma), X, codes, n_classes, C, Rounding.of(RBF(gamma), X))
+
+
+def longdouble_rbf(gamma, X, Z):
+    return np.exp(-L(gamma) * ((X.astype(L)[:, None] - Z.astype(L)[None]) ** 2).sum(axis=2))
+
+
+@settings(max_examples=10, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    n_classes=st.sampled_from([2, 3, 5]),
+    C=st.sampled_from([1e-2, 1.0, 100.0]),
+    tol=st.sampled_from([1e-1, 1e-4]),
+)
+def test_the_bound_holds_at_every_point(seed, n_classes, C, tol):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3 * n_classes, 30))
+    X = rng.normal(size=(n, 2))
+    codes = np.concatenate([np.arange(n_classes), rng.integers(n_classes, size=n - n_classes)])
+    C = C * rng.uniform(0.3, 2, size=n)
+    found = solve_logistic(problem_of(X, codes, n_classes, C), tol)
+    A, b = slow_logistic(longdouble_rbf(1.0, X, X), codes, n_classes, C)
+    Z = np.concatenate([X, 2 * rng.normal(size=(40, 2))])
+    difference = longdouble_rbf(1.0, Z, X) @ (found.A - A)
+    certificate = found.certificate
+    assert float(np.abs(difference).max()) <= certificate.error_norm + 1e-9
+    # All functions together, which is what the gap bounds.
+    assert float((difference**2).sum(axis=1).max()) ** 0.5 <= certificate.error_norm + 1e-9
+    assert float(np.abs(found.b - b).max()) <= certificate.shift + 1e-9
+
+
+def test_it_is_what_logistic_regression_finds():
+    from sklearn.linear_model import LogisticRegression
+
+    from mercer import KernelMap
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 2))
+    for n_classes in (2, 4):
+        codes = rng.integers(n_classes, size=150)
+        found = solve_logistic(problem_of(X, codes, n_classes, 3.0), 1e-6)
+        Phi = KernelMap(RBF(1.0)).fit_transform(X)
+        same = LogisticRegression(C=3.0, tol=1e-10, solver="newton-cholesky").fit(Phi, codes)
+        E = found.values + found.b
+        P = expit(E) if n_classes == 2 else softmax(E, axis=1)
+        expected = same.predict_proba(Phi)
+        assert_allclose(P, expected[:, 1:] if n_classes == 2 else expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_few_landmarks_precondition_and_change_nothing(monkeypatch, n_classes):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    codes = (X[:, 0] > 0).astype(int) + (n_classes == 3) * (X[:, 1] > 0.5)
+    exact = solve_logistic(problem_of(X, codes, n_classes, 10.0), 1e-6)
+    monkeypatch.setattr(logistic, "FULL_RANK", 10)
+    monkeypatch.setattr(logistic, "chosen_rank", lambda *args: 40)
+    found = solve_logistic(problem_of(X, codes, n_classes, 10.0), 1e-6)
+    assert_allclose(found.values + found.b, exact.values + exact.b, atol=1e-3)
+    assert found.converged
+
+
+def test_one_preconditioner_for_all_classes_changes_nothing(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, codes = rng.normal(size=(120, 3)), rng.integers(4, size=120)
+    exact = solve_logistic(problem_of(X, codes, 4, 10.0), 1e-6)
+    monkeypatch.setattr(logistic, "MOST_WORK", 0)
+    found = solve_logistic(problem_of(X, codes, 4, 10.0), 1e-6)
+    assert_allclose(found.values + found.b, exact.values + exact.b, atol=1e-3)
+
+
+def test_the_gap_is_primal_minus_dual(monkeypatch):
+    """Of a solution that is not exact, by the definition of both."""
+    monkeypatch.setattr(logistic, "MOST_NEWTON", 1)
+    rng = np.random.default_rng(0)
+    X, codes = rng.normal(size=(40, 2)), rng.integers(2, size=40)
+    found = solve_logistic(problem_of(X, codes, 2, 1.0), 1e-6)
+    assert not found.converged
+    K, y = RBF(1.0)(X), np.where(codes == 1, 1.0, -1.0)
+    E = K @ found.A[:, 0] + found.b[0]
+    primal = found.A[:, 0] @ K @ found.A[:, 0] / 2 + np.sum(np.logaddexp(0, -y * E))
+    p = expit(-y * E)  # the dual point a = C p
+    entropy = -np.sum(p * np.log(p) + (1 - p) * np.log1p(-p))
+    dual = entropy - (y * p) @ K @ (y * p) / 2
+    assert primal - dual > 1e-8
+    assert_allclose(found.certificate.gap, primal - dual, rtol=1e-3)
+
+
+def test_a_start_from_another_penalty_changes_nothing():
+    rng = np.random.default_rng(0)
+    X, codes = rng.normal(size=(100, 2)), rng.integers(3, size=100)
+    before = solve_logistic(problem_of(X, codes, 3, 1.0))
+    warm = solve_logistic(problem_of(X, codes, 3, 10.0), 1e-6, start=before)
+    cold = solve_logistic(problem_of(X, codes, 3, 10.0), 1e-6)
+    assert_allclose(warm.values + warm.b, cold.values + cold.b, atol=1e-4)
+
+
+def test_the_best_intercept_balances_probabilities():
+    rng = np.random.default_rng(0)
+    values, C = 30 * rng.normal(size=50), rng.uniform(0.1, 5, size=50)
+    for share in (1e-6, 0.5, 1 - 1e-6):
+        b = best_log_intercept(values, C, share * C.sum())
+        assert_allclose(C @ expit(values + b), share * C.sum(), rtol=1e-9)

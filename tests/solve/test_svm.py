@@ -1,0 +1,267 @@
+"""Support vector machines: the certificate holds against a slow oracle in extended precision."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from mercer import RBF, Laplacian, Linear, Polynomial, Precomputed
+from mercer.engine.memory import MemoryLimitError
+from mercer.solve.active_set import BoxDual, Free, balanced
+from mercer.solve.duality import Rounding, best_hinge_intercept, hinge_certificate, hinge_range
+from mercer.solve.svm import MarginProblem, solve_margin, solve_on_coordinates
+
+L = np.longdouble
+
+
+def slow_machine(K, y, C, steps=200_000):
+    """(c, all best intercepts) by sequential minimal optimisation, one pair at a time, in extended
+    precision: the most violating pair moves to its optimum until nothing violates."""
+    K, y, C = K.astype(L), y.astype(L), C.astype(L)
+    low, high = np.minimum(0, y * C), np.maximum(0, y * C)
+    c, left = np.zeros(len(y), dtype=L), y.copy()
+    for _ in range(steps):
+        up, down = np.where(c < high, left, -np.inf), np.where(c > low, left, np.inf)
+        i, j = int(np.argmax(up)), int(np.argmin(down))
+        if up[i] - down[j] < 1e-17:
+            break
+        curvature = max(K[i, i] + K[j, j] - 2 * K[i, j], L(1e-18))
+        t = min((left[i] - left[j]) / curvature, high[i] - c[i], c[j] - low[j])
+        c[i], c[j] = c[i] + t, c[j] - t
+        left = left - t * (K[:, i] - K[:, j])
+    values = K @ c
+    # b such that the loss is smallest: between the last kink that pulls up and the first down.
+    kinks = np.sort(y - values)
+    slack = [(float(np.sum(C * np.maximum(0, 1 - y * (values + b)))), float(b)) for b in kinks]
+    least = min(loss for loss, _ in slack)
+    best = [b for loss, b in slack if loss <= least * (1 + 1e-15) + 1e-16]
+    return c, min(best), max(best)
+
+
+def problem_of(kernel, X, y, C):
+    C = np.broadcast_to(np.asarray(C, dtype=float), y.shape).copy()
+    return MarginProblem(kernel, X, y, C, Rounding.of(kernel, X))
+
+
+def two_classes(rng, n=30, d=2):
+    X = rng.normal(size=(n, d))
+    y = np.where(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=n) > 0, 1.0, -1.0)
+    y[:2] = 1.0, -1.0
+    return X, y
+
+
+def longdouble_rbf(gamma, X, Z):
+    X, Z = X.astype(L), Z.astype(L)
+    return np.exp(-L(gamma) * ((X[:, None] - Z[None]) ** 2).sum(axis=2))
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    gamma=st.sampled_from([0.1, 1.0, 10.0]),
+    C=st.sampled_from([1e-3, 0.3, 1.0, 100.0]),
+    weighted=st.booleans(),
+)
+def test_the_bound_holds_at_every_point(seed, gamma, C, weighted):
+    rng = np.random.default_rng(seed)
+    X, y = two_classes(rng, int(rng.integers(4, 40)))
+    box = C * (rng.uniform(0.2, 3, size=len(y)) if weighted else np.ones(len(y)))
+    found = solve_margin(problem_of(RBF(gamma), X, y, box))
+    c, least, most = slow_machine(longdouble_rbf(gamma, X, X), y, box)
+    Z = np.concatenate([X, 2 * rng.normal(size=(50, 2))])
+    K = longdouble_rbf(gamma, Z, X)
+    error = np.abs((K @ (found.c.astype(L) - c)).astype(float))
+    certificate = found.certificate
+    # What the oracle itself may be off by.
+    assert error.max() <= certificate.error_norm + 1e-12
+    assert found.b - certificate.shift <= least + 1e-9
+    assert found.b + certificate.shift >= most - 1e-9
+    assert certificate.gap <= Rounding.of(RBF(gamma), X).aim(1e-3, certificate.norm)
+
+
+@pytest.mark.parametrize("stop", [0.5, 0.1, 0.01])
+def test_the_bound_holds_for_machines_that_are_not_solved(rng, stop):
+    """Any coefficients in the box that sum to zero, however far from the solution."""
+    X, y = two_classes(rng, 40)
+    C, kernel = np.full(40, 2.0), RBF(1.0)
+    K = kernel(X)
+    exact = slow_machine(K, y, C)[0].astype(float)
+    low, high = np.minimum(0, y * C), np.maximum(0, y * C)
+    c = balanced(np.clip(exact + stop * rng.normal(size=40), low, high), low, high)
+    values = K @ c
+    b = best_hinge_intercept(y, C, values)
+    got = hinge_certificate(y, C, c, b, values, Rounding.of(kernel, X), 1.0)
+    distance = ((c - exact) @ K @ (c - exact)) ** 0.5
+    assert distance <= got.error_norm
+    # It is a bound, and not a useless one.
+    assert got.error_norm <= 30 * distance
+
+
+def test_the_gap_is_primal_minus_dual(rng):
+    X, y = two_classes(rng, 40)
+    C, K = rng.uniform(0.5, 2, size=40), RBF(1.0)(X)
+    low, high = np.minimum(0, y * C), np.maximum(0, y * C)
+    c = balanced(np.clip(rng.normal(size=40), low, high), low, high)
+    b = 0.3
+    primal = c @ K @ c / 2 + np.sum(C * np.maximum(0, 1 - y * (K @ c + b)))
+    dual = y @ c - c @ K @ c / 2
+    got = hinge_certificate(y, C, c, b, K @ c, Rounding.of(RBF(1.0), X), 1.0)
+    assert_allclose(got.gap, primal - dual, rtol=1e-9)
+    assert got.gap >= primal - dual
+
+
+def test_a_function_apart_from_its_dual_point(rng):
+    """|f - f_c|^2 / 2 joins the gap: the P of one function, the D of another."""
+    X, y = two_classes(rng, 40)
+    C, K = np.ones(40), RBF(1.0)(X)
+    low, high = np.minimum(0, y * C), np.maximum(0, y * C)
+    c = balanced(np.clip(rng.normal(size=40), low, high), low, high)
+    other = c + 0.1 * rng.normal(size=40)
+    primal = other @ K @ other / 2 + np.sum(C * np.maximum(0, 1 - y * (K @ other + 0.1)))
+    dual = y @ c - c @ K @ c / 2
+    apart = (c - other) @ K @ (c - other)
+    rounding = Rounding.of(RBF(1.0), X)
+    got = hinge_certificate(y, C, c, 0.1, K @ other, rounding, 1.0, apart)
+    assert_allclose(got.gap, primal - dual, rtol=1e-9)
+
+
+def test_all_best_intercepts_are_found():
+    """No support vector is free: every b between the two is best."""
+    y, C = np.array([1.0, -1.0]), np.array([0.1, 0.1])
+    values = np.array([0.1, -0.1])
+    assert_allclose(hinge_range(y, C)(values, np.zeros(2)), (-0.9, 0.9))
+    assert best_hinge_intercept(y, C, values) == pytest.approx(0.0)
+    least, most = hinge_range(y, C)(values, np.full(2, 0.05))
+    assert_allclose((least, most), (-0.95, 0.95))
+
+
+def test_the_best_intercept_is_a_weighted_quantile(rng):
+    y = np.where(rng.random(50) > 0.3, 1.0, -1.0)
+    C, values = rng.uniform(0.1, 3, size=50), rng.normal(size=50)
+    b = best_hinge_intercept(y, C, values)
+    loss = [np.sum(C * np.maximum(0, 1 - y * (values + t))) for t in np.linspace(-4, 4, 4001)]
+    assert np.sum(C * np.maximum(0, 1 - y * (values + b))) <= min(loss) + 1e-12
+
+
+@pytest.mark.parametrize("kernel", [RBF(0.5), Linear(), Polynomial(2), Laplacian(0.5)], ids=repr)
+def test_samples_and_all_rows_give_one_solution(kernel):
+    """More rows than the first sample: rows join until no margin is violated outside."""
+    rng = np.random.default_rng(0)
+    X, y = two_classes(rng, 2600, 3)
+    found = solve_margin(problem_of(kernel, X, y, 1.0))
+    K = kernel(X)
+    left = y - K @ found.c - found.b
+    assert abs(found.c.sum()) < 1e-9 * np.abs(found.c).sum()
+    gap = np.sum(np.maximum(y * left, 0) - found.c * left)
+    aim = Rounding.of(kernel, X).aim(1e-3, found.certificate.norm)
+    assert gap <= found.certificate.gap <= aim
+    assert_allclose(found.values, K @ found.c, atol=1e-9 * np.abs(found.c).sum())
+
+
+def test_a_start_from_other_support_vectors_changes_nothing():
+    rng = np.random.default_rng(1)
+    X, y = two_classes(rng, 2600, 3)
+    cold = solve_margin(problem_of(RBF(0.5), X, y, 10.0), 1e-6)
+    near = np.flatnonzero(solve_margin(problem_of(RBF(0.5), X, y, 5.0)).c)
+    warm = solve_margin(problem_of(RBF(0.5), X, y, 10.0), 1e-6, near)
+    assert_allclose(warm.values + warm.b, cold.values + cold.b, atol=1e-4)
+
+
+def test_repeated_rows_and_flipped_labels(rng):
+    """K_FF is singular: copies of a row may be free together."""
+    X = np.repeat(rng.normal(size=(15, 2)), 4, axis=0)
+    y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    y[::7] *= -1
+    found = solve_margin(problem_of(RBF(1.0), X, y, 10.0))
+    exact = slow_machine(longdouble_rbf(1.0, X, X), y, np.full(60, 10.0))[0]
+    K = longdouble_rbf(1.0, X, X)
+    assert float(np.abs(K @ (found.c - exact)).max()) <= found.certificate.error_norm + 1e-12
+    assert found.certificate.error_norm <= 1e-3 * found.certificate.norm
+
+
+def test_a_gram_matrix(rng):
+    X, y = two_classes(rng, 80)
+    K = RBF(1.0)(X)
+    found = solve_margin(problem_of(Precomputed(), K, y, 1.0))
+    same = solve_margin(problem_of(RBF(1.0), X, y, 1.0))
+    assert_allclose(found.c, same.c, atol=1e-7)
+
+
+def test_too_little_memory_is_said(rng):
+    X, y = two_classes(rng, 200)
+    problem = problem_of(RBF(1.0), X, y, 1.0)
+    with pytest.raises(MemoryLimitError, match="may be support vectors"):
+        solve_margin(MarginProblem(**{**vars(problem), "memory_limit": 1000}))
+
+
+# --- the active set -------------------------------------------------------------------------------
+
+
+def test_the_active_set_solves_from_nothing(rng):
+    """Far from the solution, too: no coefficient to begin with."""
+    X, y = two_classes(rng, 60)
+    K, C = RBF(1.0)(X), np.full(60, 5.0)
+    dual = BoxDual(K, y, C, np.zeros(60), 0.0)
+    dual.solve(1e-10)
+    exact = slow_machine(K, y, C)[0].astype(float)
+    assert_allclose(K @ dual.c, K @ exact, atol=1e-5)
+
+
+def test_the_objective_never_falls(rng):
+    X, y = two_classes(rng, 100)
+    K, C = RBF(1.0)(X), np.full(100, 5.0)
+    seen = []
+
+    class Watched(BoxDual):
+        def _ascend(self, free, left):
+            super()._ascend(free, left)
+            seen.append(float(self.c @ (y - K @ self.c / 2)))
+
+    Watched(K, y, C, np.zeros(100), 0.0).solve(1e-12)
+    assert len(seen) > 2
+    assert np.all(np.diff(seen) >= -1e-9 * np.abs(seen[:-1]))
+
+
+def test_the_inverse_follows_the_free_set(rng):
+    A = rng.normal(size=(650, 700))
+    K = A @ A.T
+    free = Free.of(K, np.arange(600)).with_more(K, np.arange(600, 640))
+    assert_allclose(free.inverse @ K[:640, :640], np.eye(640), atol=1e-6)
+    fewer = free.without(np.arange(0, 640, 7))
+    rows = fewer.rows
+    assert_allclose(fewer.inverse @ K[np.ix_(rows, rows)], np.eye(len(rows)), atol=1e-6)
+
+
+@pytest.mark.parametrize("total", [1e-3, 5.0, -5.0])
+def test_balanced_coefficients_stay_in_their_box(rng, total):
+    y = np.where(rng.random(50) > 0.5, 1.0, -1.0)
+    low, high = np.minimum(0, y * 2), np.maximum(0, y * 2)
+    c = rng.uniform(low, high)
+    c[0] += total
+    got = balanced(np.clip(c, low, high), low, high)
+    assert abs(got.sum()) < 1e-12
+    assert np.all((got >= low) & (got <= high))
+
+
+# --- coordinates ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+def test_the_interior_point_method_finds_the_same(rng, C):
+    X, y = two_classes(rng, 400, 3)
+    Phi = np.concatenate([X, X**2, np.sin(X)], axis=1)
+    box = C * rng.uniform(0.5, 2, size=400)
+    problem = problem_of(Linear(), Phi, y, box)
+    found, exact = solve_on_coordinates(problem), solve_margin(problem, 1e-5)
+    error = ((found.c - exact.c) @ Phi) ** 2
+    assert error.sum() ** 0.5 <= found.certificate.error_norm + exact.certificate.error_norm
+    assert found.certificate.gap <= Rounding.of(Linear(), Phi).aim(1e-2, found.certificate.norm)
+    assert_allclose(found.values + found.b, exact.values + exact.b, atol=0.02)
+
+
+def test_a_single_coordinate(rng):
+    Phi, y = rng.normal(size=(50, 1)), np.where(rng.random(50) > 0.5, 1.0, -1.0)
+    found = solve_on_coordinates(problem_of(Linear(), Phi, y, 1.0))
+    exact = slow_machine(Phi @ Phi.T, y, np.ones(50), 20_000)[0].astype(float)
+    assert abs((found.c - exact) @ Phi[:, 0]) <= found.certificate.error_norm + 1e-9
