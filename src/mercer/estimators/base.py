@@ -42,6 +42,8 @@ def all_or_nothing_more(partial_fit: Method) -> Method:
 def _on_a_copy(fit: Method, keeps: Callable[[str], bool]) -> Method:
     @wraps(fit)
     def wrapped(self, *args, **kwargs):
+        args = tuple(pts.collected(a) for a in args)
+        kwargs = {name: pts.collected(a) for name, a in kwargs.items()}
         _refuse_masked(args, kwargs)
         work = object.__new__(type(self))
         work.__dict__ = {name: value for name, value in vars(self).items() if keeps(name)}

@@ -13,7 +13,7 @@ from ...engine.arrays import as_numpy
 from ...engine.checks import is_integer
 from ...engine.threads import blas_threads_for
 from ...kernels import RBF, Cosine, Kernel, Laplacian, Linear, Polynomial, as_kernel
-from ...kernels.points import is_frame, n_points
+from ...kernels.points import collected, is_frame, n_points
 from ...kernels.types import Data
 from ...tables import TableEncoder
 from ..embeddings import Coordinates, available, embed
@@ -123,6 +123,7 @@ def compare_kernels(
     >>> comparison.best_model().predict([[0.0, 0.1], [1.0, 0.0]])
     array([1, 0])
     """
+    X, y = collected(X), collected(y)
     by_name = named_kernels(kernels)
     gram = _all_gram(by_name)
     if target_name is None:

@@ -115,7 +115,7 @@ def draw(X, y, *, gram, task, cv, repeats, train_size, max_points, random_state,
 
 def _balanced(scoring, task):
     """Whether every class counts the same; a score that the target does not have is refused."""
-    if scoring not in SCORINGS:
+    if not isinstance(scoring, str) or scoring not in SCORINGS:
         raise ValueError(f"scoring must be one of {listed(list(SCORINGS))}, got {scoring!r}.")
     if SCORINGS[scoring] not in (None, task) and task is not None:
         fitting = [name for name, target in SCORINGS.items() if target == task]
