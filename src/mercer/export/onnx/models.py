@@ -15,9 +15,11 @@ from ...engine.arrays import as_host, solve_triangular
 from ...estimators.discriminant import KernelDiscriminant
 from ...estimators.kernel_map import KernelMap
 from ...estimators.kernelized import Kernelized
+from ...estimators.logistic import KernelLogistic
 from ...estimators.pca import KernelPCA
 from ...estimators.pca_l1 import KernelPCAL1
 from ...estimators.ridge_model import RidgeModel
+from ...estimators.svc import KernelSVC
 from ...expansion import RKHSFunction
 from ...feature_map import LinearOnMap
 from ...kernels.adapters import GramColumns
@@ -34,9 +36,9 @@ def outputs(model, X):
     """{name: tensor} of what the model makes of the rows X; the first is its main answer."""
     raise TypeError(
         f"to_onnx cannot write {type(model).__name__}: it takes a fitted KernelMap, KernelPCA, "
-        "KernelPCAL1, KernelRidge, KernelRidgeCV, KernelDiscriminant, DriftDetector, Kernelized "
-        "with a linear estimator, or an RKHSFunction. Pipelines: skl2onnx.to_onnx, after "
-        "mercer.onnx.register()."
+        "KernelPCAL1, KernelRidge, KernelRidgeCV, KernelDiscriminant, KernelLogistic, KernelSVC, "
+        "DriftDetector, Kernelized with a linear estimator, or an RKHSFunction. Pipelines: "
+        "skl2onnx.to_onnx, after mercer.onnx.register()."
     )
 
 
@@ -126,6 +128,28 @@ def _(model: KernelDiscriminant, X):
         "probabilities": probabilities(decision, len(model.classes_) == 2),
         "scores": function_of(model.projection_, X),
     }
+
+
+@outputs.register
+def _(model: KernelLogistic, X):
+    decision = function_of(model.decision_, X)
+    binary = len(host(model.classes_)) == 2
+    return {
+        "label": labels(decision, model.classes_),
+        "probabilities": probabilities(decision, binary),
+        "decision": decision.flat() if binary else decision,
+    }
+
+
+@outputs.register
+def _(model: KernelSVC, X):
+    if len(host(model.classes_)) > 2:
+        raise TypeError(
+            "to_onnx: KernelSVC compares more than two classes in pairs, which is not written; use "
+            "KernelLogistic, or save the model with mercer.save."
+        )
+    decision = function_of(model.decision_, X)
+    return {"label": labels(decision, model.classes_), "decision": decision.flat()}
 
 
 @outputs.register
