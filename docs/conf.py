@@ -73,6 +73,7 @@ INTERNAL = {
     *("landmarks", "largest_terms", "magnitude", "one_call_per_value", "points", "precedence"),
     *("rounding", "runs_user_code", "symmetric", "with_operands", "get_metadata_routing"),
     *("in_expressions", "is_linear", "slope", "onnx_features"),
+    *("has_magnitude", "magnitude_of_sums", "moved"),
 }
 
 

@@ -186,6 +186,8 @@ def random_graph(rng):
     """(edges, labels): some edges twice or in both directions, some nodes alone."""
     n = rng.integers(1, 7)
     edges = rng.integers(n, size=(rng.integers(0, 9), 2))
+    if n == len(edges) == 2:
+        edges = edges.tolist()  # as an array it might be an adjacency matrix
     return edges, [str(label) for label in rng.choice(["C", "N", "O"], size=n)]
 
 

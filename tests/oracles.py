@@ -1,124 +1,128 @@
-"""Every formula once more, for one pair of points, in plain Python: slow and obvious.
+"""Every formula once more, for one pair of points, in 100 digits: slow and obvious.
 
-``matrix(kernel, X, Z)`` is what ``kernel(X, Z)`` must give. Kernels are bound: their parameters are
-numbers.
+``matrix(kernel, X, Z)`` is what ``kernel(X, Z)`` must give, rounded once. Kernels are bound: their
+parameters are numbers.
 """
 
 import math
 from collections import Counter
-from itertools import combinations, combinations_with_replacement, product
+from functools import cache
+from itertools import combinations, combinations_with_replacement, pairwise, product
 
+import mpmath
 import numpy as np
-from scipy.special import gamma, kv
 
 from mercer import kernels
 
+mp = mpmath.MPContext()
+mp.dps = 100
+
 
 def matrix(kernel, X, Z):
-    return np.array([[value(kernel, x, z) for z in Z] for x in X])
+    """Values in double precision; beyond its range they are infinite."""
+    return np.array([[float(value(kernel, x, z)) for z in Z] for x in X])
 
 
 def value(kernel, x, z):
+    """k(x, z) in 100 digits."""
     return FORMULAS[type(kernel)](kernel, x, z)
 
 
+def exactly(numbers, n):
+    """n numbers, or one number for all, as they are."""
+    return [mp.mpf(float(v)) for v in np.broadcast_to(np.asarray(numbers, dtype=float), n)]
+
+
+def point(x):
+    """The coordinates of a point as they are; those of an image have more digits already."""
+    return [v if isinstance(v, mp.mpf) else mp.mpf(float(v)) for v in x]
+
+
+def differences(x, z):
+    return [a - b for a, b in zip(point(x), point(z))]
+
+
 def dot(x, z, weights=1.0):
-    w = np.broadcast_to(weights, len(x))
-    return math.fsum(float(w[c]) * float(x[c]) * float(z[c]) for c in range(len(x)))
+    return mp.fsum(w * a * b for w, a, b in zip(exactly(weights, len(x)), point(x), point(z)))
 
 
 def distance(x, z, scale=1.0):
-    l = np.broadcast_to(scale, len(x))
-    return math.sqrt(
-        math.fsum(((float(x[c]) - float(z[c])) / float(l[c])) ** 2 for c in range(len(x)))
-    )
+    return mp.sqrt(mp.fsum((d / l) ** 2 for d, l in zip(differences(x, z), exactly(scale, len(x)))))
 
 
 def cosine(k, x, z):
-    lengths = math.sqrt(dot(x, x) * dot(z, z))
-    return dot(x, z) / lengths if lengths else 0.0
+    lengths = mp.sqrt(dot(x, x) * dot(z, z))
+    return dot(x, z) / lengths if lengths else mp.mpf(0)
 
 
 def quadratic_form(k, x, z):
-    A = np.asarray(k.A)
-    return math.fsum(
-        float(x[i]) * float(A[i, j]) * float(z[j]) for i in range(len(x)) for j in range(len(z))
-    )
+    A = [exactly(row, len(x)) for row in np.asarray(k.A)]
+    x, z = point(x), point(z)
+    return mp.fsum(x[i] * A[i][j] * z[j] for i in range(len(x)) for j in range(len(z)))
 
 
 def rbf(k, x, z):
-    g = np.broadcast_to(k.gamma, len(x))
-    return math.exp(
-        -math.fsum(float(g[c]) * (float(x[c]) - float(z[c])) ** 2 for c in range(len(x)))
-    )
+    return mp.exp(-mp.fsum(g * d**2 for g, d in zip(exactly(k.gamma, len(x)), differences(x, z))))
 
 
 def laplacian(k, x, z):
-    g = np.broadcast_to(k.gamma, len(x))
-    return math.exp(-math.fsum(float(g[c]) * abs(float(x[c]) - float(z[c])) for c in range(len(x))))
+    return mp.exp(-mp.fsum(g * abs(d) for g, d in zip(exactly(k.gamma, len(x)), differences(x, z))))
 
 
 def matern(k, x, z):
-    d = distance(x, z, k.length_scale)
+    d, nu = distance(x, z, k.length_scale), mp.mpf(k.nu)
     if d == 0:
-        return 1.0
-    t = math.sqrt(2 * k.nu) * d
-    return 2 ** (1 - k.nu) / gamma(k.nu) * t**k.nu * kv(k.nu, t)
+        return mp.mpf(1)
+    if nu == mp.inf:
+        return mp.exp(-(d**2) / 2)
+    t = mp.sqrt(2 * nu) * d
+    return 2 ** (1 - nu) / mp.gamma(nu) * t**nu * mp.besselk(nu, t)
 
 
 def rational_quadratic(k, x, z):
-    return (1 + distance(x, z, k.length_scale) ** 2 / (2 * k.alpha)) ** -k.alpha
+    a = mp.mpf(k.alpha)
+    return (1 + distance(x, z, k.length_scale) ** 2 / (2 * a)) ** -a
 
 
 def periodic(k, x, z):
-    l, p = np.broadcast_to(k.length_scale, len(x)), np.broadcast_to(k.period, len(x))
-    return math.exp(
-        -2
-        * math.fsum(
-            (math.sin(math.pi * (float(x[c]) - float(z[c])) / p[c]) / l[c]) ** 2
-            for c in range(len(x))
-        )
-    )
+    l, p = exactly(k.length_scale, len(x)), exactly(k.period, len(x))
+    turns = (mp.sin(mp.pi * d / b) / a for d, a, b in zip(differences(x, z), l, p))
+    return mp.exp(-2 * mp.fsum(t**2 for t in turns))
 
 
 def chi2(k, x, z):
-    g = np.broadcast_to(k.gamma, len(x))
-    return math.exp(
-        -math.fsum(
-            float(g[c]) * (float(x[c]) - float(z[c])) ** 2 / (float(x[c]) + float(z[c]))
-            for c in range(len(x))
-            if x[c] + z[c] > 0
-        )
-    )
+    terms = zip(exactly(k.gamma, len(x)), point(x), point(z))
+    return mp.exp(-mp.fsum(g * (a - b) ** 2 / (a + b) for g, a, b in terms if a + b > 0))
 
 
 def normalized(k, x, z):
-    lengths = math.sqrt(value(k.kernel, x, x) * value(k.kernel, z, z))
-    return value(k.kernel, x, z) / lengths if lengths else 0.0
+    lengths = mp.sqrt(value(k.kernel, x, x) * value(k.kernel, z, z))
+    return value(k.kernel, x, z) / lengths if lengths else mp.mpf(0)
 
 
 def on_columns(k, x, z):
     columns = k.positions(len(x))
-    return value(k.kernel, x[columns], z[columns])
+    return value(k.kernel, [x[c] for c in columns], [z[c] for c in columns])
 
 
 def projected(k, x, z):
-    A = np.asarray(k.A)
-    x, z = (
-        [math.fsum(float(v[c]) * float(A[c, j]) for c in range(len(v))) for j in range(A.shape[1])]
-        for v in (x, z)
-    )
+    columns = [exactly(column, len(x)) for column in np.asarray(k.A).T]
+    x, z = ([mp.fdot(point(v), column) for column in columns] for v in (x, z))
     return value(k.kernel, x, z)
 
 
 def one(function, x):
-    """A function of batches, at one point."""
-    batch = [x] if isinstance(x, str) else np.asarray(x)[None, :]
+    """A function of batches, at one point: what it returns is what was meant."""
+    batch = [x] if isinstance(x, str) else np.asarray(x, dtype=getattr(x, "dtype", float))[None, :]
     return function(batch)[0]
 
 
 def from_function(k, x, z):
-    return k.f(x[None, :], z[None, :])[0, 0] if k.vectorized else k.f(x, z)
+    return mp.mpf(float(k.f(x[None, :], z[None, :])[0, 0] if k.vectorized else k.f(x, z)))
+
+
+def rescaled(k, x, z):
+    return mp.mpf(float(one(k.f, x))) * value(k.kernel, x, z) * mp.mpf(float(one(k.f, z)))
 
 
 # --- objects --------------------------------------------------------------------------------------
@@ -126,7 +130,7 @@ def from_function(k, x, z):
 
 def shared(a, b):
     """Inner product of two Counters."""
-    return math.fsum(count * b[thing] for thing, count in a.items())
+    return mp.mpf(sum(count * b[thing] for thing, count in a.items()))
 
 
 def substrings(k, x):
@@ -148,8 +152,8 @@ def substrings(k, x):
 
 def spectrum(k, x, z):
     a, b = substrings(k, x), substrings(k, z)
-    length = math.sqrt(shared(a, a) * shared(b, b)) if k.normalize else 1.0
-    return shared(a, b) / length if length else 0.0
+    length = mp.sqrt(shared(a, a) * shared(b, b)) if k.normalize else 1
+    return shared(a, b) / length if length else mp.mpf(0)
 
 
 def neighbours(graph):
@@ -193,56 +197,59 @@ def path_lengths(graph):
 
 def set_of(k, x, z):
     pairs = [value(k.kernel, a, b) for a in x for b in z]
-    return math.fsum(pairs) / len(pairs) if pairs else 0.0
+    return mp.fsum(pairs) / len(pairs) if pairs else mp.mpf(0)
 
 
 def tanimoto(k, x, z):
-    union = math.fsum(max(a, b) for a, b in zip(x, z))
-    return math.fsum(min(a, b) for a, b in zip(x, z)) / union if union else 1.0
+    union = mp.fsum(max(a, b) for a, b in zip(point(x), point(z)))
+    return intersection(k, x, z) / union if union else mp.mpf(1)
+
+
+def intersection(k, x, z):
+    return mp.fsum(min(a, b) for a, b in zip(point(x), point(z)))
 
 
 def iterated_integrals(k, path):
     """Coordinate (c1, ..., cm): the sum over steps i1 <= ... <= im of their products, steps that
     are taken j times divided by j!."""
     points = np.asarray(path, dtype=float)
-    points = (points.reshape(len(points), -1)) / np.asarray(k.length_scale)
+    points = points.reshape(len(points), -1)
+    scales = exactly(k.length_scale, points.shape[1])
+    steps = [
+        [d / scale for d, scale in zip(differences(b, a), scales)] for a, b in pairwise(points)
+    ]
     if k.time:
-        points = np.column_stack([points, np.linspace(0, 1, len(points))])
-    steps = np.diff(points, axis=0).tolist()
-    found = [1.0]
+        steps = [[*step, mp.mpf(1) / len(steps)] for step in steps]
+    found = [mp.mpf(1)]
     for level in range(1, k.depth + 1):
-        for channels in product(range(points.shape[1]), repeat=level):
+        for channels in product(range(points.shape[1] + bool(k.time)), repeat=level):
             terms = []
             for chosen in combinations_with_replacement(range(len(steps)), level):
                 repeats = math.prod(math.factorial(chosen.count(i)) for i in set(chosen))
                 terms.append(math.prod(steps[i][c] for i, c in zip(chosen, channels)) / repeats)
-            found.append(math.fsum(terms))
+            found.append(mp.fsum(terms))
     return found
 
 
 def signature(k, x, z):
-    return math.fsum(a * b for a, b in zip(iterated_integrals(k, x), iterated_integrals(k, z)))
-
-
-def alignments(local, i, j):
-    """Sum over the alignments of the first i and the first j points, one by one."""
-    if i < 0 or j < 0:
-        return 0.0
-    if i == j == 0:
-        return local(0, 0)
-    steps = ((i - 1, j), (i, j - 1), (i - 1, j - 1))
-    return local(i, j) * math.fsum(alignments(local, *step) for step in steps)
+    return mp.fdot(iterated_integrals(k, x), iterated_integrals(k, z))
 
 
 def global_alignment(k, x, z):
     def total(a, b):
-        def local(i, j):
+        @cache
+        def alignments(i, j):
+            """Sum over the alignments of the first points of both, up to i and j."""
+            if i < 0 or j < 0:
+                return mp.mpf(0)
             g = rbf(k, np.atleast_1d(a[i]), np.atleast_1d(b[j]))
-            return g / (2 - g)
+            steps = ((i - 1, j), (i, j - 1), (i - 1, j - 1))
+            before = mp.fsum(alignments(*step) for step in steps) if i + j else 1
+            return g / (2 - g) * before
 
-        return alignments(local, len(a) - 1, len(b) - 1)
+        return alignments(len(a) - 1, len(b) - 1)
 
-    return total(x, z) / math.sqrt(total(x, x) * total(z, z))
+    return total(x, z) / mp.sqrt(total(x, x) * total(z, z))
 
 
 FORMULAS = {
@@ -254,28 +261,28 @@ FORMULAS = {
     kernels.Signature: signature,
     kernels.GlobalAlignment: global_alignment,
     kernels.Linear: lambda k, x, z: dot(x, z),
-    kernels.Polynomial: lambda k, x, z: (dot(x, z, k.gamma) + k.coef0) ** k.degree,
+    kernels.Polynomial: lambda k, x, z: (dot(x, z, k.gamma) + mp.mpf(k.coef0)) ** int(k.degree),
     kernels.Cosine: cosine,
     kernels.QuadraticForm: quadratic_form,
-    kernels.Sigmoid: lambda k, x, z: math.tanh(dot(x, z, k.gamma) + k.coef0),
+    kernels.Sigmoid: lambda k, x, z: mp.tanh(dot(x, z, k.gamma) + mp.mpf(k.coef0)),
     kernels.RBF: rbf,
     kernels.Laplacian: laplacian,
     kernels.Matern: matern,
     kernels.RationalQuadratic: rational_quadratic,
     kernels.Periodic: periodic,
     kernels.Chi2: chi2,
-    kernels.Intersection: lambda k, x, z: math.fsum(min(a, b) for a, b in zip(x, z)),
-    kernels.Constant: lambda k, x, z: k.c,
+    kernels.Intersection: intersection,
+    kernels.Constant: lambda k, x, z: mp.mpf(k.c),
     kernels.Sum: lambda k, x, z: value(k.left, x, z) + value(k.right, x, z),
     kernels.Product: lambda k, x, z: value(k.left, x, z) * value(k.right, x, z),
-    kernels.Scaled: lambda k, x, z: k.scale * value(k.kernel, x, z),
-    kernels.Power: lambda k, x, z: value(k.kernel, x, z) ** k.exponent,
-    kernels.Exp: lambda k, x, z: math.exp(value(k.kernel, x, z)),
-    kernels.PolynomialOf: lambda k, x, z: math.fsum(
-        c * value(k.kernel, x, z) ** p for p, c in enumerate(k.coefficients)
+    kernels.Scaled: lambda k, x, z: mp.mpf(k.scale) * value(k.kernel, x, z),
+    kernels.Power: lambda k, x, z: value(k.kernel, x, z) ** int(k.exponent),
+    kernels.Exp: lambda k, x, z: mp.exp(value(k.kernel, x, z)),
+    kernels.PolynomialOf: lambda k, x, z: mp.fsum(
+        mp.mpf(c) * value(k.kernel, x, z) ** p for p, c in enumerate(k.coefficients)
     ),
     kernels.Normalized: normalized,
-    kernels.Rescaled: lambda k, x, z: one(k.f, x) * value(k.kernel, x, z) * one(k.f, z),
+    kernels.Rescaled: rescaled,
     kernels.OnFeatures: lambda k, x, z: value(k.kernel, one(k.g, x), one(k.g, z)),
     kernels.OnColumns: on_columns,
     kernels.Projected: projected,

@@ -1,7 +1,12 @@
 """The certificate: never violated, and tight where tightness was promised."""
 
+import warnings
+
+import mpmath
 import numpy as np
 import pytest
+import scipy.sparse
+from sklearn.exceptions import ConvergenceWarning
 
 from fuzz import certificates
 from fuzz.certificates import value
@@ -9,15 +14,24 @@ from fuzz.search import search
 from mercer import (
     RBF,
     Chi2,
+    Constant,
     Cosine,
     KernelMap,
+    KernelRidge,
     Laplacian,
     Linear,
     Matern,
+    Normalized,
+    OnColumns,
+    OnFeatures,
     Periodic,
     Polynomial,
+    Projected,
     QuadraticForm,
     RationalQuadratic,
+    Rescaled,
+    SetOf,
+    Signature,
 )
 from test_exactness import digits_like, k1, k2
 
@@ -322,3 +336,132 @@ def test_random_search_for_violations():
     """Bounded here; `make fuzz-certificates` searches for an hour."""
     found = search(certificates.one, certificates.Found, range(120))
     assert (found.cases, found.findings) == (120, [])
+
+
+def share_of_bound(kernel_map, A, B, truth):
+    """The largest error as a share of its bound."""
+    Phi, Psi = (np.asarray(kernel_map.transform(P), np.longdouble) for P in (A, B))
+    return float(np.max(np.abs(Phi @ Psi.T - truth) / kernel_map.error_bound(A, B)))
+
+
+@pytest.mark.parametrize("basis", ["cholesky", "closed"])
+@pytest.mark.parametrize("times", [1, 50])
+def test_a_stroke_there_and_back_is_nothing(times, basis, rng):
+    """Without time k = 1, exactly; Chen's products cancel, once to 1e8 times the bound."""
+    strokes = [1e3 * rng.normal(size=(6, 2)) for _ in range(8)]
+    X = [np.concatenate([s, s[-2::-1]] * times) for s in strokes]
+    kernel_map = KernelMap(Signature(4, time=False), basis=basis).fit(X)
+    assert share_of_bound(kernel_map, X, X, 1.0) <= 1
+
+
+def test_paths_far_from_the_origin(rng):
+    """Steps were differences of scaled points: once 1.7e3 times the bound."""
+    X = [np.round(rng.normal(size=(9, 2)) * 2**20) / 2**20 for _ in range(10)]
+    far = [x + 2.0**20 for x in X]
+    kernel = Signature(3, length_scale=0.3)
+    assert np.array_equal(kernel.explicit(far), kernel.explicit(X))
+    K = kernel(X)
+    assert share_of_bound(KernelMap(kernel).fit(far), far, far, K) <= 1
+
+
+def test_the_bound_of_a_noisy_series_is_tight(rng):
+    X = [rng.normal(size=(400, 1)).cumsum(axis=0) for _ in range(6)]
+    kernel_map = KernelMap(Signature(3, length_scale=10.0), basis="closed").fit(X)
+    assert (kernel_map.error_bound(X) / kernel_map.kernel_(X).max()).max() < 1e-9
+
+
+def test_centred_clouds(rng):
+    """Means of values of both signs: 0.38 for -0.99999, with a bound of 3e-14."""
+    halves = [1e8 * rng.normal(size=(5, 2)) for _ in range(6)]
+    X = [np.concatenate([h, -h, rng.normal(size=(1, 2))]) for h in halves]
+    means = np.array([x[-1] / len(x) for x in X], np.longdouble)
+    for basis in ("cholesky", "closed"):
+        kernel_map = KernelMap(SetOf(Linear()), basis=basis).fit(X)
+        assert share_of_bound(kernel_map, X, X, means @ means.T) <= 1
+
+
+@pytest.mark.parametrize("kernel", [RBF(0.5), Matern(0.5), Laplacian(0.5), Periodic(0.5, 3.0)])
+@pytest.mark.parametrize("offset", [1e4, 1e6])
+def test_a_projection_far_from_the_origin(kernel, offset, rng):
+    """One landmark has no spread: once 89 times the bound; with Periodic 525 times."""
+    A = rng.normal(size=(3, 1))
+    X = rng.normal(size=(30, 3)) + offset
+    projected = (X.astype(np.longdouble) - X[0]) @ A  # shifts change nothing
+    for rank in (1, None):
+        kernel_map = KernelMap(Projected(kernel, A), max_rank=rank).fit(X)
+        assert share_of_bound(kernel_map, X, X, value(kernel, projected, projected)) <= 1
+    # About a centre, values lose next to nothing.
+    K = Projected(kernel, A)(X)
+    np.testing.assert_allclose(K, value(kernel, projected, projected).astype(float), atol=1e-13)
+
+
+@pytest.mark.parametrize("centre", [0.0, 0.123, 0.5, 0.75, -0.5, 17.3, -1e6])
+@pytest.mark.parametrize("scale", [1e-3, 1e-5])
+def test_a_short_piece_of_a_long_period(scale, centre, rng):
+    """Cosines of a few points close by lose their digits: once 437 times the bound."""
+    X = centre + scale * rng.normal(size=(30, 1))
+    kernel = Periodic(6 * scale, 1.0)
+    assert exceeded(KernelMap(kernel).fit(X), kernel, X, X) <= 1
+    np.testing.assert_allclose(kernel(X), value(kernel, X, X).astype(float), atol=1e-14)
+
+
+@pytest.mark.parametrize("source", ["rescaled", "on features", "on columns", "centred"])
+def test_what_a_function_hides_of_an_ill_conditioned_form(source, rng):
+    Q = np.linalg.qr(rng.normal(size=(4, 4)))[0]
+    A = (Q * np.geomspace(1, 1e-12, 4)) @ Q.T
+    form = QuadraticForm((A + A.T) / 2)
+    X = np.vstack([rng.normal(size=(30, 4)), Q[:, 3:].T * rng.normal(size=(10, 1))])
+    kernel = {
+        "rescaled": Rescaled(form, lambda X: 2.0 + 0 * X[:, 0]),
+        "on features": OnFeatures(form, lambda X: 2.0 * X),
+        "on columns": 4.0 * OnColumns(form, [0, 1, 2, 3]),
+        "centred": 4.0 * form,
+    }[source]
+    kernel_map = KernelMap(kernel, center=source == "centred").fit(X)
+    truth = 4 * value(form, X, X)
+    if source == "centred":
+        truth = truth - truth.mean(axis=0) - truth.mean(axis=1)[:, None] + truth.mean()
+    assert share_of_bound(kernel_map, X, X, truth) <= 1
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("kernel", [Linear(), Polynomial(2, coef0=0.0), QuadraticForm(np.eye(3))])
+def test_what_underflows_before_it_is_scaled(kernel, dtype, rng):
+    """k(x, x) was 0, its rank 0 and the bound 1e-31, while the truth was 1e-20."""
+    tiny = float(np.finfo(dtype).smallest_normal)
+    scale = tiny**-0.75
+    X = (tiny**0.6 * rng.normal(size=(20, 3))).astype(dtype)
+    for scaled in (scale * kernel, Constant(scale) * kernel):
+        kernel_map = KernelMap(scaled).fit(X)
+        assert share_of_bound(kernel_map, X, X, value(scaled, X, X)) <= 1
+
+
+def test_tiny_sparse_rows_have_angles(rng):
+    """Their norms vanished."""
+    X = rng.normal(size=(10, 4)) * (rng.random((10, 4)) < 0.6)
+    for size in (1e-170, 1e-300, 1e170):
+        found = Cosine()(scipy.sparse.csr_array(size * X))
+        np.testing.assert_allclose(found, Cosine()(X), atol=1e-15)
+    with pytest.raises(ValueError, match="underflows to 0"):
+        Normalized(Linear())(scipy.sparse.csr_array(1e-170 * X))
+    with pytest.raises(ValueError, match="underflows to 0"):
+        Normalized(Linear())(1e-170 * X)
+
+
+@pytest.mark.parametrize("size", [1e5, 1e6])
+def test_ridge_knows_what_cancels(size, rng):
+    """The bound of the iterative form is relative to the terms of k, as a map's is."""
+    Q = np.linalg.qr(rng.normal(size=(4, 4)))[0]
+    A = (Q * np.geomspace(1, 1e-14, 4)) @ Q.T
+    A = (A + A.T) / 2
+    X = size * (Q[:, 3:].T * rng.normal(size=(20, 1)) + 1e-8 * rng.normal(size=(20, 4)))
+    t = rng.normal(size=20)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        ridge = KernelRidge(1e-6, QuadraticForm(A), form="iterative").fit(X, t)
+    with mpmath.workdps(60):
+        K = mpmath.matrix(X) * mpmath.matrix(A) * mpmath.matrix(X).T
+        exact = mpmath.lu_solve(K + mpmath.mpf(1e-6) * mpmath.eye(20), mpmath.matrix(t))
+        d = mpmath.matrix(ridge.dual_coef_) - exact
+        error = float(mpmath.sqrt((d.T * K * d)[0]))
+    assert error <= ridge.error_norms_[0]

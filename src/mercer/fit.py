@@ -21,6 +21,7 @@ from .rows import gather
 from .rows.held import HeldRows
 from .rows.moments import Moments, Spread
 from .rows.protocol import Check, Column, Rows
+from .space.certificate import magnitudes
 from .space.choice import MapOptions, refute_by_sample, sampled_space, space_of, space_of_sample
 from .space.fourier import Fourier
 from .space.fourier_grid import Extent, fourier_space
@@ -188,7 +189,8 @@ def _fit_held(kernel, rows, options, sums, known=None):
             if space.is_closed:
                 mean_radii = space.radii(points, own).mean()
             else:
-                mean_radii = space.radii_of(F, own, on_device_of(residuals, F)).mean()
+                sizes = magnitudes(kernel, points, own) ** 2
+                mean_radii = space.radii_of(F, sizes, on_device_of(residuals, F)).mean()
     fit = MapFit(
         FeatureMap(space, rotation, mean, mean_radii, options.append_residual),
         points.shape[0],

@@ -180,6 +180,19 @@ def _texts(value):
     return str(value)
 
 
+def test_scripts_that_need_joiners_are_printed_as_they_are():
+    from mercer.cli.output import shown
+
+    for text in (
+        "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+        "\U0001f469\u200d\U0001f52c",
+        "a\tb\nc",
+    ):
+        assert shown(text) == text
+    assert shown("a\r\nb") == "a\nb"
+    assert shown("\x1b[2J") == "\\x1b[2J"
+
+
 def test_warnings_are_printed_without_control_characters(run, tmp_path, monkeypatch):
     import warnings
 

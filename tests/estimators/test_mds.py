@@ -271,3 +271,28 @@ def test_constant_data_is_one_point(there):
     with pytest.warns(UserWarning, match="only 0 eigenvalues"):
         embedding = there(ClassicalMDS()).fit_transform(np.ones((5, 3)))
     assert_array_equal(embedding, np.zeros((5, 2)))
+
+
+@pytest.mark.parametrize("size", [2.0**-1000, 2.0**-300, 2.0**-260, 2.0**270, 2.0**500])
+@pytest.mark.parametrize("correction", [None, "lingoes", "cailliez"])
+def test_distances_of_any_size(size, correction, rng):
+    """Below 1e-77 coordinates were wrong by 40 %, above 1e80 there was a LinAlgError."""
+    points = rng.normal(size=(70, 3))
+    D = np.sqrt(((points[:, None] - points[None]) ** 2).sum(-1)) ** (1.3 if correction else 1)
+    mds = ClassicalMDS(metric="precomputed", correction=correction)
+    expected, of_new = mds.fit(D[:60, :60]).embedding_, mds.transform(D[60:, :60])
+    constant, values = mds.correction_constant_, mds.eigenvalues_
+    assert_array_equal(mds.fit(size * D[:60, :60]).embedding_ / size, expected)
+    assert_allclose(mds.transform(size * D[60:, :60]) / size, of_new, rtol=1e-12)
+    unit = size if correction == "cailliez" else size * size
+    assert mds.correction_constant_ == pytest.approx(constant * unit, abs=0)
+    assert_allclose(mds.eigenvalues_, values * size * size)
+
+
+@pytest.mark.parametrize("size", [2.0**-1000, 2.0**-300, 2.0**500])
+def test_vectors_of_any_size(size, rng):
+    X, Z = rng.normal(size=(40, 3)), rng.normal(size=(5, 3))
+    mds = ClassicalMDS().fit(X)
+    expected, of_new = mds.embedding_, mds.transform(Z)
+    assert_array_equal(mds.fit(size * X).embedding_ / size, expected)
+    assert_array_equal(mds.transform(size * Z) / size, of_new)

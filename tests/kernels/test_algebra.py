@@ -4,11 +4,28 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mercer import RBF, Constant, KernelMap, Linear, Matern, Polynomial, Precomputed
+from every_kernel import doubled, product_matrix
+from mercer import (
+    RBF,
+    Constant,
+    FromFeatures,
+    FromFunction,
+    KernelMap,
+    Linear,
+    Matern,
+    OnFeatures,
+    Polynomial,
+    Precomputed,
+    Rescaled,
+)
 from mercer.engine.memory import MemoryLimitError
 from mercer.kernels import Exp, PolynomialOf, Power, Product, Scaled, Sum
 
 X = np.random.default_rng(0).normal(size=(6, 3))
+
+
+def first_column(X):
+    return X[:, 0]
 
 
 def test_operators_build_binary_nodes():
@@ -129,6 +146,43 @@ def test_exp_of_hugely_negative_values_is_zero():
 def test_other_kernels_refuse_to_overflow(big):
     with pytest.raises(ValueError, match=r"overflows float64 on this data.*StandardScaler"):
         big(np.array([[1e200], [1.0]]))
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        Polynomial(6) + OnFeatures(Constant(1.0), doubled),
+        Polynomial(6) * OnFeatures(Constant(1.0), doubled),
+        1e38 * OnFeatures(Linear(), doubled),
+        Rescaled(Linear(), first_column) ** 3,
+        FromFeatures(doubled).polynomial([0.0, 0.0, 0.0, 1.0]),
+        Polynomial(6) + FromFunction(product_matrix, vectorized=True),
+    ],
+    ids=repr,
+)
+def test_overflow_beside_a_function_is_refused(kernel):
+    """`check_range` asks no user's function, and gave up on all that stood beside one: NaN."""
+    big = (1e7 * X).astype(np.float32)
+    for ask in (
+        lambda: kernel(big),
+        lambda: kernel(big[:2], big),
+        lambda: kernel.diag(big),
+        lambda: KernelMap(kernel).fit(big),
+        lambda: KernelMap(kernel).fit(X.astype(np.float32)).transform(1e7 * big),
+    ):
+        with pytest.raises(ValueError, match=r"overflows float32 on this data"):
+            ask()
+    assert np.isfinite(kernel(X)).all()
+
+
+def test_own_features_that_overflow_are_refused():
+    kernel = Polynomial(6) + OnFeatures(Constant(1.0), doubled)
+    with pytest.raises(ValueError, match="overflows"):
+        kernel.explicit((1e7 * X).astype(np.float32))
+    with pytest.raises(ValueError, match="overflows"):
+        Polynomial(6).explicit(1e60 * X)
+    with pytest.raises(ValueError, match="overflows"):
+        KernelMap(kernel, basis="closed").fit_transform((1e7 * X).astype(np.float32))
 
 
 def test_is_psd_follows_the_current_parameters():

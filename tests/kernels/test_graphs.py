@@ -1,5 +1,6 @@
 """Graph kernels: forms of graphs, labels, invariance, and what is refused."""
 
+from fractions import Fraction
 from types import SimpleNamespace
 
 import numpy as np
@@ -208,3 +209,48 @@ def test_edge_labels_for_all_or_none():
 def test_parameters_that_make_no_sense(kernel):
     with pytest.raises(ValueError, match=r"WeisfeilerLehman\((rounds|node_label)\) must be"):
         kernel([ETHANOL])
+
+
+@pytest.mark.parametrize("held", [list, np.array])
+def test_large_labels_do_not_meet(held):
+    """Through a float, neighbours from 2^62 on had one key; unsigned ones met negative ones."""
+    labels = [2**62, 2**62 + 1, 2**63 - 1, -(2**63)]
+    K = WeisfeilerLehman(0)([([], held([label])) for label in labels])
+    assert_array_equal(K, np.eye(4))
+    K = WeisfeilerLehman(0)([([], held([label])) for label in (2**63, 2**63 + 1, 2**64 - 1, -1)])
+    assert_array_equal(K, np.eye(4))
+
+
+def test_equal_labels_have_equal_keys_whatever_holds_them():
+    for label in (2**62, 2**63, 2**70, -(2**63), 7):
+        forms = [label, float(label), Fraction(label), np.float64(label)]
+        K = WeisfeilerLehman(0)([([], [form]) for form in forms])
+        assert_array_equal(K, np.ones((4, 4)))
+    different = [2**70, 2**70 + 1, Fraction(1, 3), 1 / 3]
+    assert_array_equal(WeisfeilerLehman(0)([([], [label]) for label in different]), np.eye(4))
+
+
+@pytest.mark.parametrize(
+    "A", [np.zeros((2, 2)), np.ones((2, 2)), [[0, 1], [1, 0]], [[0, 2], [2, 0]]]
+)
+@pytest.mark.parametrize("dtype", [int, float])
+@pytest.mark.parametrize("labels", [["C", "O"], np.array([6, 8])], ids=["list", "array"])
+def test_an_adjacency_matrix_of_two_nodes(A, dtype, labels):
+    """Zeros were read as two loops, and numbers above 1 as nodes that do not exist."""
+    A = np.array(A, dtype=dtype)
+    forms = [(A, labels), (scipy.sparse.csr_array(A), labels)]
+    K = WeisfeilerLehman(2)([*forms, ([], labels), ([(0, 1)], labels)])
+    assert_array_equal(K[0], K[1])
+    assert (K[0, 2] == K[2, 2]) == (not A.any())
+
+
+def test_what_may_be_two_edges_or_a_matrix():
+    two_edges = np.array([[1, 0], [0, 1]])
+    with pytest.raises(ValueError, match="may be two edges or an adjacency matrix"):
+        WeisfeilerLehman()([(two_edges, ["C", "O"])])
+    with pytest.raises(ValueError, match="may be two edges or an adjacency matrix"):
+        WeisfeilerLehman()([(two_edges, np.array([6, 8]))])
+    said = [([(1, 0), (0, 1)], ["C", "O"]), (two_edges.astype(float), ["C", "O"])]
+    assert WeisfeilerLehman(1)(said)[0, 1] == 2  # an edge, and two nodes with a loop each
+    path = np.array([[0, 1], [1, 2]]), ["C", "C", "O"]  # three nodes: edges
+    assert WeisfeilerLehman(2)([path])[0, 0] == WeisfeilerLehman(2)([ETHANOL])[0, 0]

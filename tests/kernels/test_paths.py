@@ -18,7 +18,7 @@ def walks(rng, n=6, channels=2):
 def test_coordinates_are_iterated_integrals(depth, time, rng):
     kernel = Signature(depth, time=time, length_scale=[0.5, 3.0])
     X = walks(rng)
-    expected = [oracles.iterated_integrals(kernel, path) for path in X]
+    expected = np.array([oracles.iterated_integrals(kernel, path) for path in X], dtype=float)
     assert_allclose(kernel.explicit(X), expected, rtol=1e-12, atol=1e-13)
     assert kernel.explicit(X).shape[1] == kernel.explicit_dim(2)
 

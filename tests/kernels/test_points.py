@@ -15,7 +15,7 @@ KERNELS = [RBF(), Linear(), Polynomial() + RBF(), 2 * OnColumns(RBF(), [0])]
 @pytest.mark.parametrize(
     ("bad", "error", "message"),
     [
-        (np.array([[1.0, np.nan]]), ValueError, "Input X contains NaN.*impute or drop"),
+        (np.array([[1.0, np.nan]]), ValueError, "Input X contains NaN.*drop those rows"),
         (np.array([[1.0, np.inf]]), ValueError, "Input X contains infinity"),
         (np.ones((0, 2)), ValueError, r"0 sample\(s\) \(shape=\(0, 2\)\)"),
         (np.ones((3, 0)), ValueError, r"0 feature\(s\) \(shape=\(3, 0\)\)"),

@@ -33,6 +33,24 @@ def test_matern(nu):
     np.testing.assert_allclose(found, expected, rtol=0, atol=40 * EPS)
 
 
+@pytest.mark.parametrize("nu", [0.3, 0.8, 1.2, 1.6, 1.9, 2.3, 2.8, 4.9])
+def test_matern_where_the_series_of_bessel_functions_cancels(nu):
+    """SciPy's K_nu is off by up to 300 units as its argument goes to 2."""
+    distances = np.array([0.4, 0.6, 1.0, 1.3, 1.7, 1.9, 1.99, 2.0, 2.01]) / math.sqrt(2 * nu)
+    found = Matern(nu)([[0.0]], distances[:, None])[0]
+    expected = [matern(nu, d) for d in distances]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=20 * EPS)
+
+
+@pytest.mark.parametrize("nu", [1e-3, 0.05, 0.3, 0.8, 0.95, 1.9, 19.0])
+def test_matern_of_tiny_distances(nu):
+    distances = np.array([1e-300, 1e-100, 1e-30, 1e-10, 1e-9, 3e-9])
+    found = Matern(nu)([[0.0]], distances[:, None])[0]
+    expected = np.array([matern(nu, d) for d in distances])
+    stated = EPS / 2 * Matern(nu).rounding(np.zeros((1, 1)))
+    assert np.abs(found - expected).max() <= stated
+
+
 @pytest.mark.parametrize("nu", [20.0, 21.3, 40.0, 150.0, 171.0, 400.0])
 def test_matern_of_many_derivatives(nu, xp):
     """K_nu overflows from nu = 150 on: the kernel was 0 between close points."""

@@ -135,3 +135,23 @@ def test_an_exactly_symmetric_matrix_is_symmetric():
     K[0, 1] += 1.0
     with pytest.raises(ValueError, match="not symmetric"):
         KernelPCA(2, "precomputed", solver="dense").fit(K)
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-160, 1e160, 1e300])
+@pytest.mark.parametrize("center", [True, False])
+def test_kernels_of_any_size(size, center, X):
+    """Squares of images overflowed at 1e160."""
+    exact = leading_eigenpairs(RBF(0.2), X, 7, center=center)
+    pairs = leading_eigenpairs(size * RBF(0.2), X, 7, center=center)
+    assert_allclose(pairs.values / size, exact.values, rtol=1e-10)
+    assert_allclose(pairs.residuals / size, exact.residuals, rtol=0.1, atol=1e-9)
+    few = krylov(lambda V: size * V, 30, 20, np.empty((1, 1)), center=center)  # one value, 30 times
+    assert_allclose(few.values / size, 1)
+
+
+@pytest.mark.parametrize("solver", ["krylov", "dense"])
+@pytest.mark.parametrize("size", [1e-160, 1e160])
+def test_components_of_kernels_of_any_size(size, solver, X):
+    scores = KernelPCA(3, RBF(0.2), solver=solver).fit_transform(X)
+    scaled = KernelPCA(3, size * RBF(0.2), solver=solver).fit(X)
+    assert_allclose(scaled.transform(X) / size**0.5, scores, atol=1e-5)

@@ -14,11 +14,10 @@ from rich.table import Table
 
 from ..explore.compare.measures import REFUTED
 
-# What a terminal obeys or hides, line breaks and tabs aside: controls, and marks that write
-# backwards or not at all. Columns and cells of a stranger's table may hold any of them.
-CONTROLS = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
-)
+# What a terminal obeys, line breaks and tabs aside: controls, and marks that write backwards.
+# Columns and cells of a stranger's table may hold any of them. (Joiners and the like stay: Persian,
+# Hindi and emoji need them.)
+CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 class SafeConsole(Console):

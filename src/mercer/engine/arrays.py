@@ -301,6 +301,19 @@ def solve_triangular(C, B, *, transpose=False):
     ]
 
 
+def power_of_two(sizes):
+    """The power of two just above each size, on the host; 1 for zero. Division by it is exact, and
+    squares of what was divided neither vanish nor overflow."""
+    sizes = as_numpy(sizes).astype(np.float64)
+    return np.where(sizes > 0, np.ldexp(1.0, np.clip(np.frexp(sizes)[1], -1021, 1023)), 1.0)
+
+
+def largest_power(A):
+    """The same for the largest entry of an array."""
+    xp = namespace(A)
+    return float(power_of_two(xp.max(xp.abs(A)))) if A.shape[0] and A.shape[-1] else 1.0
+
+
 def eigh(A):
     """Eigenvalues and eigenvectors of a symmetric matrix, largest first."""
     if is_numpy(A):

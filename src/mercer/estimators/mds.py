@@ -12,7 +12,14 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics import pairwise_distances
 from sklearn.utils.validation import check_is_fitted
 
-from ..engine.arrays import as_numpy, eps_of, namespace, on_device_of, positive_part
+from ..engine.arrays import (
+    as_numpy,
+    eps_of,
+    largest_power,
+    namespace,
+    on_device_of,
+    positive_part,
+)
 from ..engine.checks import is_count
 from ..engine.memory import budget
 from ..kernels import Linear
@@ -138,6 +145,9 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NewSpellin
         self._check_parameters()
         points = self._points(held_whole(X, budget(None), "ClassicalMDS"), reset=True)
         self.correction_constant_, self._n_features_out = 0.0, self.n_components
+        # Distances are divided by _size_ first: their squares must neither vanish nor overflow.
+        # _constant_ is the correction in this unit.
+        self._size_, self._constant_ = 1.0, 0.0
         if self._is_euclidean():
             embedding = self._fit_vectors(points)
         else:
@@ -150,6 +160,8 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NewSpellin
         xp = namespace(X)
         self._mean_ = xp.mean(X, axis=0)
         X = X - self._mean_[None, :]
+        self._size_ = largest_power(X)
+        X = X / self._size_
         n, d = X.shape
         # The smaller of Xc'Xc and Xc Xc'.
         k = min(self.n_components, n, d)
@@ -160,13 +172,15 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NewSpellin
         V = V * xp.astype(values > 0, V.dtype)[None, :]
         V = V * signs(X @ V)[None, :]
         self._axes_ = wide(V, self.n_components)
-        self.eigenvalues_ = wide(values[None, :], self.n_components)[0, :]
+        self.eigenvalues_ = self._squares(wide(values[None, :], self.n_components)[0, :])
         self.negative_eigenvalues_, self.negative_share_ = values[:0], 0.0
-        return X @ self._axes_
+        return (X @ self._axes_) * self._size_
 
     def _fit_distances(self, points):
         D = self._training_distances(points)
         xp = namespace(D)
+        self._size_ = largest_power(D)
+        D = D / self._size_
         B, self._row_means_ = _gram(D * D)
         k = min(self.n_components, D.shape[0])
         values, U = spectrum(B, k)
@@ -177,9 +191,16 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NewSpellin
         values = self._without_zeros(values[:k], total, D.shape[0])
         U = U - xp.mean(U, axis=0)[None, :]
         U = wide(U * signs(U)[None, :], self.n_components)
-        self.eigenvalues_ = values = wide(values[None, :], self.n_components)[0, :]
+        values = wide(values[None, :], self.n_components)[0, :]
         self._axes_ = U * inverse_root(values)[None, :]
-        return U * xp.sqrt(values)[None, :]
+        self.eigenvalues_ = self._squares(values)
+        self.negative_eigenvalues_ = self._squares(self.negative_eigenvalues_)
+        return U * xp.sqrt(values)[None, :] * self._size_
+
+    def _squares(self, values):
+        """Squared lengths in the unit of the distances; beyond the range of numbers 0 or inf."""
+        with np.errstate(over="ignore", under="ignore"):
+            return values * self._size_ * self._size_
 
     def _report_negative(self, values):
         xp = namespace(values)
@@ -194,16 +215,22 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NewSpellin
         """The corrected B; its row means are kept for new points."""
         if self.correction == "lingoes":
             # D2 + 2c off the diagonal adds c to every eigenvalue but that of 1.
-            self.correction_constant_ = -smallest
+            self._constant_ = -smallest
+            self.correction_constant_ = float(self._squares(np.float64(-smallest)))
         else:
-            self.correction_constant_ = _cailliez(D)
+            self._constant_ = _cailliez(D)
+            self.correction_constant_ = self._constant_ * self._size_
         between = 1 - on_device_of(np.eye(D.shape[0]), D)
         B, self._row_means_ = _gram(self._squared(D, between))
         return B
 
+    def _added(self):
+        """The constant in the unit of D; files of older versions have distances as they came."""
+        return getattr(self, "_constant_", self.correction_constant_)
+
     def _squared(self, D, different):
         """Squared distances, corrected where points differ."""
-        c = self.correction_constant_
+        c = self._added()
         if self.correction == "cailliez":
             D = D + c * different
             return D * D
@@ -238,12 +265,13 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NewSpellin
         if self._is_euclidean():
             Y = (_in_double(points) - self._mean_[None, :]) @ self._axes_
         else:
-            D = self._new_distances(points)
-            if self.correction_constant_:
+            size = getattr(self, "_size_", 1.0)
+            D = self._new_distances(points) / size
+            if self._added():
                 D2 = self._squared(D, namespace(D).astype(D > 0, D.dtype))
             else:
                 D2 = D * D
-            Y = -0.5 * (D2 - self._row_means_[None, :]) @ self._axes_
+            Y = -0.5 * (D2 - self._row_means_[None, :]) @ self._axes_ * size
         return as_points(Y, points)
 
     def _is_euclidean(self):

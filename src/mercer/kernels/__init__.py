@@ -11,9 +11,10 @@ from .graphs import ShortestPaths, WeisfeilerLehman
 from .histogram import Chi2, Intersection
 from .laplacian import Laplacian
 from .paths import Signature
+from .periodic import Periodic
 from .projected import Projected
 from .sets import SetOf
-from .stationary import RBF, Matern, Periodic, RationalQuadratic
+from .stationary import RBF, Matern, RationalQuadratic
 from .strings import Spectrum
 from .validity import MercerReport, NotPSDError, check_mercer
 from .wrappers import Normalized, OnFeatures, Rescaled

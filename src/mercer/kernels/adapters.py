@@ -11,13 +11,15 @@ import scipy.sparse
 
 from ..engine.arrays import as_host, as_numpy, evenly, is_array, is_numpy, namespace, on_device_of
 from ..engine.checks import require
+from .accuracy import above_underflow
 from .base import ALL, Kernel
 from .capabilities import NAMED
+from .composite import finite_values
 from .geometry import inner_products
 from .points import as_vectors, take
 from .texts import printed
 from .types import Array, Tensor, Tile
-from .wrappers import as_given, finite_values, require_callable, width_of
+from .wrappers import as_given, require_callable, width_of
 
 # Pairs that are tried in both orders before a function is taken to be symmetric.
 SPOT_CHECKS = 16
@@ -276,6 +278,14 @@ class FromFeatures(Kernel):
         if scipy.sparse.issparse(G):
             return finite_values(self, lambda: np.asarray(G.multiply(G).sum(axis=1)).ravel())
         return finite_values(self, lambda: namespace(G).sum(G * G, axis=1))
+
+    has_magnitude = False  # only a scale brings back what underflows: g is not asked twice
+
+    def magnitude(self, X: Array) -> Array:
+        return above_underflow(self.diagonal(X))
+
+    def rounding(self, S: Array) -> float:
+        return 5.0 + self.image(S[:1]).shape[1] ** 0.5
 
     def features(self, X: Array) -> Array:
         G: Any = self.image(X)

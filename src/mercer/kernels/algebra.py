@@ -15,6 +15,7 @@ from scipy.sparse import issparse
 from ..engine.arrays import device, in_place, integer_power, namespace
 from ..engine.checks import is_integer, is_number, require
 from ..engine.forms import Form
+from .accuracy import above_underflow
 from .base import ALL, NODES, Kernel
 from .composite import Binary, FunctionOf
 from .hashing import MOST_COLUMNS, row_products, side_by_side
@@ -79,6 +80,9 @@ class Constant(Kernel):
     def fourier_form(self) -> FourierForm | None:
         return ConstantForm(float(self.c))
 
+    def moved(self, by: np.ndarray) -> float | None:
+        return 0.0
+
     def features(self, X: Array) -> Array:
         return _full(X, (X.shape[0], 1), math.sqrt(self.c))
 
@@ -138,6 +142,9 @@ class Product(Binary):
         maps = self._maps(X)
         return reduce(row_products if issparse(maps[0]) else _pairwise_products, maps)
 
+    def magnitude(self, X: Array) -> Array:
+        return above_underflow(super().magnitude(X))
+
     def _dimension(self, left, right):
         return min(left * right, MOST_COLUMNS)  # beyond, pairs of sparse columns are hashed
 
@@ -193,6 +200,11 @@ class Scaled(FunctionOf):
     def of_kernel(self, t: Array) -> Array:
         t *= float(self.scale)
         return t
+
+    @property
+    def has_magnitude(self) -> bool:
+        # A large scale brings back what underflow has taken.
+        return self.kernel.has_magnitude or self.scale > 1
 
     def onnx_of_kernel(self, t: Tensor) -> Tensor:
         return t.scaled(self.scale)
@@ -288,9 +300,14 @@ class Exp(FunctionOf):
     def onnx_of_kernel(self, t: Tensor) -> Tensor:
         return t.exp()
 
+    has_magnitude = True
+
+    def magnitude(self, X: Array) -> Array:
+        """An error e of k is one of exp(k) e."""
+        return self.diagonal(X) * (1 + self.kernel.magnitude(X))
+
     def rounding(self, S: Array) -> float:
-        largest = float(namespace(S).max(self.kernel.diagonal(S)))
-        return 4.0 + self.kernel.rounding(S) * max(1.0, 2 * largest)
+        return 4.0 + self.kernel.rounding(S)
 
 
 class PolynomialOf(FunctionOf):

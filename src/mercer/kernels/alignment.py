@@ -57,15 +57,11 @@ class GlobalAlignment(ObjectKernel):
 
     def against(self, S: Array) -> Tile:
         values = _tslearn()
-        points = self._scaled(S)
+        centre = np.mean([path.mean(axis=0) for path in read_paths(S)], axis=0)
+        points = self._scaled(S, centre)
 
         def tile(rows: Any, columns: slice = ALL) -> np.ndarray:
-            others = self._scaled(rows)
-            require(
-                others[0].shape[1] == points[0].shape[1],
-                f"paths of {others[0].shape[1]} channels cannot be compared with paths of "
-                f"{points[0].shape[1]}.",
-            )
+            others = self._scaled(rows, centre)
             if not len(points[columns]):
                 return np.zeros((len(others), 0))
             return values(others, points[columns], sigma=1.0, be="numpy")
@@ -79,15 +75,20 @@ class GlobalAlignment(ObjectKernel):
         # Sums of positive terms along both series, and the logarithms that normalize them.
         return 8.0 + 16.0 * max(len(path) for path in read_paths(S))
 
-    def _scaled(self, X):
-        """Paths whose squared distances are 2 gamma |x - z|^2, as tslearn expects with sigma 1."""
+    def _scaled(self, X, centre):
+        """Paths whose squared distances are 2 gamma |x - z|^2, as tslearn expects with sigma 1.
+        About a centre: rounded far from the origin, their distances would lose digits."""
         paths, gamma = read_paths(X), as_numbers(self.gamma)
         channels = paths[0].shape[1]
         require(
             gamma.ndim == 0 or len(gamma) in (1, channels),
             f"GlobalAlignment(gamma) has {gamma.size} values for paths of {channels} channels.",
         )
-        return [path * np.sqrt(2 * gamma) for path in paths]
+        require(
+            channels == len(centre),
+            f"paths of {channels} channels cannot be compared with paths of {len(centre)}.",
+        )
+        return [(path - centre) * np.sqrt(2 * gamma) for path in paths]
 
 
 def _tslearn():

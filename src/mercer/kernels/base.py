@@ -19,6 +19,7 @@ from ..engine.arrays import is_array, namespace, same_kind
 from ..engine.checks import is_integer, is_number
 from ..engine.forms import Form
 from . import points as pts
+from .accuracy import Accuracy
 from .capabilities import Capabilities
 from .parametrized import Parametrized
 from .spectral import FourierForm
@@ -30,7 +31,7 @@ ALL = slice(None)
 NODES: dict[str, Any] = {}
 
 
-class Kernel(Parametrized, Capabilities):
+class Kernel(Parametrized, Capabilities, Accuracy):
     """Measure the similarity k(x, z) of points; the base class of all kernels.
 
     Kernels combine with ``+``, ``*``, ``**``, multiplication by a number, :meth:`exp` and
@@ -110,10 +111,6 @@ class Kernel(Parametrized, Capabilities):
     def check_parameters(self) -> None:
         """Raise ValueError or TypeError for parameters that make no sense."""
 
-    def rounding(self, S: Array) -> float:
-        """Units of roundoff in k(s, z), relative to sqrt(k(s, s) k(z, z)): MATH.md section 7."""
-        return 4.0
-
     @property
     def is_psd(self) -> bool | None:
         """True by construction, False where known not to be, None where only data can tell."""
@@ -126,11 +123,6 @@ class Kernel(Parametrized, Capabilities):
         A class defined elsewhere may say is_psd = True: it is believed once the data agree.
         """
         return self.is_psd is True and all(map(_is_own, self.parts()))
-
-    def magnitude(self, X: Array) -> Array:
-        """What the rounding of k(x, z) is relative to, for every row: k(x, x), or the sum of the
-        absolute terms of it where these cancel."""
-        return self.diagonal(X)
 
     # --- what users call ------------------------------------------------------------------------
 
@@ -172,8 +164,10 @@ class Kernel(Parametrized, Capabilities):
 
     def explicit(self, X: Data) -> Array:
         """The kernel's own feature map: ``explicit(X) @ explicit(Y).T == k(X, Y)``."""
+        from .composite import finite_values
+
         kernel = self.bind(X)
-        return kernel.features(kernel.points(X))
+        return finite_values(kernel, kernel.features, kernel.points(X))
 
     def bind(self, X: Data, sample_weight: ArrayLike | None = None) -> Self:
         """A copy with data-dependent parameters and column names turned into numbers.

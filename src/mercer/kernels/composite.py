@@ -3,10 +3,14 @@
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, Self
 
+import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.base import clone
 
+from ..engine.arrays import namespace
+from ..engine.checks import require
 from ..engine.forms import Form
+from .accuracy import above_underflow
 from .base import ALL, Kernel
 from .capabilities import NoOnnxForm
 from .monomials import require_dense
@@ -14,6 +18,27 @@ from .operands import Operand, Private, operand
 from .spectral import FourierForm
 from .texts import bracketed
 from .types import Array, Tensor, Tile
+
+
+def finite_values(kernel, compute, *arguments):
+    """Kernel values as `compute` gives them, refused where they overflowed."""
+    with np.errstate(over="ignore", invalid="ignore"):  # the error says more
+        values = compute(*arguments)
+    numbers = values.data if issparse(values) else values
+    xp = namespace(numbers)
+    require(
+        bool(xp.all(xp.isfinite(numbers))),
+        f"{kernel!r} overflows {values.dtype} on this data: some k(x, z) is infinite or NaN. Scale "
+        "the data (sklearn.preprocessing.StandardScaler) or what the functions return.",
+    )
+    return values
+
+
+def checked_if_needed(kernel: Kernel, compute: Callable[..., Any]) -> Callable[..., Any]:
+    """`compute` as it is, or refused where it overflows: `check_range` asks no user's function."""
+    if not kernel.runs_user_code:
+        return compute
+    return lambda *arguments: finite_values(kernel, compute, *arguments)
 
 
 class Binary(Kernel):
@@ -118,13 +143,19 @@ class Binary(Kernel):
                 t = self.in_place(t, other(rows, columns))
             return t
 
-        return tile
+        return checked_if_needed(self, tile)
 
     def diagonal(self, X: Array) -> Array:
-        return self._of_terms(term.diagonal(X) for term in self.terms)
+        terms = self.terms
+        diagonal = checked_if_needed(self, lambda: self._of_terms(t.diagonal(X) for t in terms))
+        return diagonal()
 
     def magnitude(self, X: Array) -> Array:
         return self._of_terms(term.magnitude(X) for term in self.terms)
+
+    @property
+    def has_magnitude(self) -> bool:
+        return any(term.has_magnitude for term in self.terms)
 
     def fused_form(self) -> Form | None:
         return self._of_terms(term.fused_form() for term in self.terms)
@@ -260,6 +291,10 @@ class Unary(Kernel):
         return self.kernel.one_call_per_value
 
     @property
+    def has_magnitude(self) -> bool:
+        return self.kernel.has_magnitude
+
+    @property
     def takes_sparse(self) -> bool:
         return operand(self, "kernel").takes_sparse
 
@@ -284,13 +319,15 @@ class FunctionOf(Unary):
 
     def against(self, S: Array) -> Tile:
         inner = self.kernel.against(S)
-        return lambda rows, columns=ALL: self.of_kernel(inner(rows, columns))
+        return checked_if_needed(
+            self, lambda rows, columns=ALL: self.of_kernel(inner(rows, columns))
+        )
 
     def diagonal(self, X: Array) -> Array:
-        return self.of_kernel(self.kernel.diagonal(X))
+        return checked_if_needed(self, self.of_kernel)(self.kernel.diagonal(X))
 
     def magnitude(self, X: Array) -> Array:
-        return self.of_kernel(self.kernel.magnitude(X))
+        return above_underflow(self.of_kernel(self.kernel.magnitude(X)))
 
     def of_kernel(self, t: Array) -> Array:
         """The formula, on values of the operand that may be overwritten."""

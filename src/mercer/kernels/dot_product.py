@@ -7,7 +7,6 @@ import scipy.sparse
 from numpy.typing import ArrayLike
 
 from ..engine.arrays import (
-    as_numpy,
     eigh,
     in_place,
     integer_power,
@@ -17,9 +16,11 @@ from ..engine.arrays import (
 )
 from ..engine.checks import is_integer, is_number, require
 from ..engine.forms import Form
+from .accuracy import above_underflow
 from .base import ALL, Kernel
 from .capabilities import NoOnnxForm
 from .geometry import inner_products
+from .hashing import row_numbers, squared_lengths
 from .monomials import (
     onnx_symmetric_power,
     require_dense,
@@ -54,14 +55,19 @@ class DotProduct(Kernel):
         return tile
 
     def diagonal(self, X: Array) -> Array:
+        return self.of_inner_product(self._squares(X))
+
+    def magnitude(self, X: Array) -> Array:
+        return above_underflow(self.of_inner_product(above_underflow(self._squares(X))))
+
+    def _squares(self, X):
+        """<x, x> of every row."""
         left: Any = self.left(X)  # sparse, where X is
         right = self.right(X)
         if scipy.sparse.issparse(X):
-            products = np.asarray(left.multiply(right).sum(axis=1)).ravel()
-        else:
-            xp = namespace(X)
-            products = row_norms(X, xp) if left is right else xp.sum(left * right, axis=1)
-        return self.of_inner_product(products)
+            return np.asarray(left.multiply(right).sum(axis=1)).ravel()
+        xp = namespace(X)
+        return row_norms(X, xp) if left is right else xp.sum(left * right, axis=1)
 
     def onnx_of_inner_product(self, t: Tensor) -> Tensor:
         """The formula, on a tensor of an ONNX graph."""
@@ -190,6 +196,11 @@ class Polynomial(DotProduct):
     def rounding(self, S: Array) -> float:
         return 4.0 + self.degree * (1 + S.shape[1] ** 0.5)
 
+    def magnitude(self, X: Array) -> Array:
+        if self.coef0 >= 0:
+            return super().magnitude(X)
+        return self.with_parameters(coef0=-self.coef0).magnitude(X)  # the terms cancel
+
     def onnx_right(self, X: Tensor) -> Tensor:
         return X.scaled(as_numbers(self.gamma))
 
@@ -220,18 +231,28 @@ class Cosine(DotProduct):
 
     def left(self, X: Array) -> Array:
         if scipy.sparse.issparse(X):
-            rows: Any = X
-            norms = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
-            norms[norms == 0] = 1.0
-            return scipy.sparse.diags_array(1 / norms).astype(X.dtype) @ X
+            rows: Any = X.copy()
+            of, largest = row_numbers(rows), np.zeros(X.shape[0], X.dtype)
+            np.maximum.at(largest, of, np.abs(rows.data))
+            rows.data /= np.where(largest == 0, 1, largest)[of]
+            norms = np.sqrt(squared_lengths(rows)).astype(X.dtype)
+            rows.data /= np.where(norms == 0, 1, norms)[of]
+            return rows
         xp = namespace(X)
-        # Two steps, so that norms of tiny and huge rows neither vanish nor overflow.
+        # In two steps, here and above: norms of tiny and huge rows neither vanish nor overflow.
         largest = xp.max(xp.abs(X), axis=1, keepdims=True)
         X = X / xp.where(largest == 0, xp.ones_like(largest), largest)
         norms = xp.sqrt(row_norms(X, xp))[:, None]
         return X / xp.where(norms == 0, xp.ones_like(norms), norms)
 
     right = left
+
+    def magnitude_of_sums(self, X: Array, terms: Array) -> Array:
+        """An error beside |x| is one of the angle."""
+        xp = namespace(X)
+        lost, left = (xp.sqrt(row_norms(points, xp)) for points in (terms, X))
+        nothing = xp.where(lost == 0, xp.ones_like(left), xp.inf * xp.ones_like(left))
+        return (1 + xp.where(left == 0, nothing, lost / xp.where(left == 0, 1.0, left))) ** 2
 
     def features(self, X: Array) -> Array:
         return self.left(X)
@@ -335,7 +356,7 @@ class QuadraticForm(DotProduct):
     def magnitude(self, X: Array) -> Array:
         """|A| |x|^2: in directions of small eigenvalues the terms of x'Ax are larger than it."""
         largest = float(np.abs(np.linalg.eigvalsh(self._matrix(X))).max())
-        return largest * Linear().diagonal(X)
+        return above_underflow(largest * Linear().magnitude(X))
 
     def rounding(self, S: Array) -> float:
         return 4.0 + 2 * (1 + S.shape[1])
@@ -389,8 +410,17 @@ class Sigmoid(DotProduct):
 
     def largest_terms(self, X: Array) -> Array:
         # tanh hides an infinite product, until it meets another
-        gamma = float(np.max(np.abs(np.asarray(as_numpy(self.gamma), dtype=float))))
-        return Linear().diagonal(X) * max(gamma, 1.0) + abs(float(self.coef0))
+        return Linear().diagonal(X) * max(self._steepest(), 1.0) + abs(float(self.coef0))
+
+    def magnitude(self, X: Array) -> Array:
+        """An error of the inner product is one of its tanh, at most."""
+        return self._steepest() * Linear().magnitude(X) + abs(float(self.coef0))
+
+    def _steepest(self):
+        return float(np.max(np.abs(as_numbers(self.gamma))))
+
+    def rounding(self, S: Array) -> float:
+        return 6.0 + S.shape[1] ** 0.5
 
     def onnx_right(self, X: Tensor) -> Tensor:
         return X.scaled(as_numbers(self.gamma))

@@ -64,7 +64,11 @@ def _plain(X):
     pairs = {a.ndim for a in edges} == {2} and {a.shape[1] for a in edges} == {2}
     whole = {a.dtype.kind for a in edges} <= {"i", "u"}
     flat = {a.ndim for a in labels} == {1} and {a.dtype.kind for a in labels} == {"i"}
-    return (labels, edges, [None] * len(graphs)) if pairs and whole and flat else None
+    if not (pairs and whole and flat) or any(
+        len(e) == len(l) == 2 and _is_matrix(e, 2) for e, l in zip(edges, labels)
+    ):
+        return None
+    return labels, edges, [None] * len(graphs)
 
 
 def _check_ends(pairs, sizes, lengths):
@@ -139,9 +143,28 @@ def _is_square(graph):
     return len(shape) == 2 and shape[0] == shape[1]
 
 
-def _is_matrix(edges):
-    """Whether edges are given as an adjacency matrix; two by two is a list of two edges."""
-    return scipy.sparse.issparse(edges) or (_is_square(edges) and len(edges) != 2)
+def _is_matrix(edges, n_nodes):
+    """Whether edges are given as an adjacency matrix, for so many nodes (None: not known).
+
+    Two by two whole numbers may also be two edges between two nodes, and then mean another graph.
+    """
+    if scipy.sparse.issparse(edges):
+        return True
+    if not _is_square(edges) or len(edges) != 2:
+        return _is_square(edges)
+    A = _array(edges, "edges")
+    if A.dtype.kind not in "iu":
+        return True  # numbers of nodes are whole
+    if n_nodes != 2 or A[0, 1] != A[1, 0]:
+        return False  # more nodes than rows, or not an undirected graph
+    if A.max() > 1 or (A[0] == A[1]).all():
+        return True  # two nodes are 0 and 1, and nobody lists the same loop twice
+    if A[0, 1] and not A[0, 0]:
+        return False  # both readings give the same graph
+    raise ValueError(
+        f"{A.tolist()} with two nodes may be two edges or an adjacency matrix: give edges as a "
+        "list of pairs, or the matrix as scipy.sparse.csr_array(A)."
+    )
 
 
 # --- networkx -------------------------------------------------------------------------------------
@@ -205,17 +228,16 @@ def _from_attributes(graph, node_label, edge_label):
 def _from_parts(edges, labels, edge_labels):
     """Edges as pairs or as an adjacency matrix, node labels (or None: all alike), edge labels."""
     n = None
-    if _is_matrix(edges):
+    several = edge_labels is None and labels is not None and hasattr(labels, "__len__")
+    if _is_matrix(edges, len(labels) if several else None):
         n = edges.shape[0]
         if scipy.sparse.issparse(edges) and edges.shape[0] != edges.shape[1]:
             raise ValueError(f"an adjacency matrix is square, got shape {edges.shape}.")
         if edge_labels is not None:
             raise ValueError("edge labels go with a list of edges, not with a matrix.")
-        edges = (
-            np.argwhere(edges != 0)
-            if isinstance(edges, np.ndarray)
-            else np.stack(edges.nonzero(), axis=1)
-        )
+        if not scipy.sparse.issparse(edges):
+            edges = _array(edges, "edges")
+        edges = np.stack(edges.nonzero(), axis=1)
     else:
         edges = _array(edges, "edges")
         if not edges.size:

@@ -132,7 +132,7 @@ def label_keys(labels: Any) -> np.ndarray:
         return keys
     if values.ndim != 1:
         values = _one_by_one(labels)
-    if values.dtype.kind in "iub":
+    if values.dtype.kind in "iub" and not (values.dtype == np.uint64 and (values >> 63).any()):
         return mixed(values.astype(np.int64).view(np.uint64))
     if values.dtype.kind == "f":
         return _number_keys(values.astype(np.float64))
@@ -155,15 +155,23 @@ def _one_by_one(labels):
 def _number_keys(values):
     if np.isnan(values).any():
         raise ValueError("a label is NaN.")
-    whole = (values == np.floor(values)) & (np.abs(values) < 2.0**62)
+    whole = values == np.floor(values)
+    small = whole & (np.abs(values) < 2.0**63)
     keys = mixed(values.view(np.uint64) ^ np.uint64(0xF10A7))
-    keys[whole] = mixed(values[whole].astype(np.int64).view(np.uint64))
+    keys[small] = mixed(values[small].astype(np.int64).view(np.uint64))
+    for i in np.flatnonzero(whole & ~small & np.isfinite(values)):
+        keys[i] = _label_key(int(values[i]))
     return keys
 
 
 def _label_key(label):
-    if isinstance(label, numbers.Integral) and -(2**62) < int(label) < 2**62:
-        return int(label_keys(np.array([int(label)]))[0])
+    if isinstance(label, numbers.Integral):
+        label = int(label)
+        if -(2**63) <= label < 2**63:
+            return int(label_keys(np.array([label], dtype=np.int64))[0])
+        return _digest(b"i", str(label).encode())  # through a float, neighbours would meet
+    if isinstance(label, numbers.Rational) and label != float(label):
+        return _digest(b"q", str(label).encode())
     if isinstance(label, numbers.Real):
         return int(_number_keys(np.array([float(label)]))[0])
     if isinstance(label, str):

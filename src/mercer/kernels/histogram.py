@@ -1,5 +1,7 @@
 """Kernels between histograms: rows of non-negative counts or shares."""
 
+import numpy as np
+
 from ..engine.arrays import in_place, namespace
 from ..engine.checks import require
 from .base import ALL, Kernel
@@ -76,6 +78,10 @@ class Chi2(Histogram):
 
     def largest_terms(self, X: Array) -> Array:
         return 2 * namespace(X).sum(self.checked(X), axis=1)
+
+    def magnitude_of_sums(self, X: Array, terms: Array) -> Array:
+        """Shares of all counts x + z that are wrong change sqrt(gamma (x + z)) times as many."""
+        return 1 + 2 * float(np.max(as_numbers(self.gamma))) * namespace(X).sum(terms, axis=1)
 
     def rounding(self, S: Array) -> float:
         return 6.0 + S.shape[1]

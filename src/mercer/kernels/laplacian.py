@@ -66,6 +66,9 @@ class Laplacian(Kernel):
     def rounding(self, S: Array) -> float:
         return 4.0 + S.shape[1]
 
+    def moved(self, by: np.ndarray) -> float | None:
+        return float(np.sum(as_numbers(self.gamma) * by))
+
     def fourier_form(self) -> FourierForm | None:
         """Matern's kernel with nu = 1/2 in each column."""
         gamma = as_numbers(self.gamma)

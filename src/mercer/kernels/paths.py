@@ -106,13 +106,18 @@ class Signature(ObjectKernel):
         assert width is not None
         require_room(np.empty((len(paths), 1)), width)
         result = np.empty((len(paths), width))
+        for block, steps in self._blocks(paths, scale, width):
+            *_, levels = _levels(steps, int(self.depth))
+            result[block] = np.concatenate(levels, axis=1)
+        return result
+
+    def _blocks(self, paths, scale, width):
+        """Paths of about one length at a time: their numbers, and their steps."""
         order = np.argsort([len(path) for path in paths], kind="stable")
         step = max(1, BLOCK_VALUES // width)
         for a in range(0, len(order), step):
             block = order[a : a + step]
-            steps = self._increments([paths[i] for i in block], scale)
-            result[block] = _signatures(steps, int(self.depth))
-        return result
+            yield block, self._increments([paths[i] for i in block], scale)
 
     def _increments(self, paths, scale):
         """Steps of all paths (steps x paths x channels); shorter ones end with steps of zero."""
@@ -120,7 +125,8 @@ class Signature(ObjectKernel):
         steps = np.zeros((longest - 1, len(paths), channels + bool(self.time)))
         for i, path in enumerate(paths):
             n = len(path) - 1
-            steps[:n, i, :channels] = np.diff(path / scale, axis=0)
+            # Differences first: those of scaled points would carry the rounding of an offset.
+            steps[:n, i, :channels] = np.diff(path, axis=0) / scale
             if self.time:
                 steps[:n, i, channels] = 1.0 / max(n, 1)
         return steps
@@ -138,19 +144,44 @@ class Signature(ObjectKernel):
     def diagonal(self, X: Array) -> Array:
         return squared_lengths(self.features(X))
 
+    def magnitude(self, X: Array) -> Array:
+        """What rounds off at some point of the path is multiplied by the signature of the rest:
+        level m by |S_i before| |S_(m-i) after|, at the worst point. (The path from its end back to
+        a point has the same lengths as the rest after it.)
+        """
+        paths, scale, depth = read_paths(X), as_numbers(self.length_scale), int(self.depth)
+        width = self.explicit_dim(paths[0].shape[1])
+        result = np.empty(len(paths))
+        for block, steps in self._blocks(paths, scale, width):
+            before, after = (
+                np.array(
+                    [[np.sqrt(squared_lengths(S)) for S in levels] for levels in _levels(T, depth)]
+                )
+                for T in (steps, steps[::-1])
+            )
+            after = after[::-1]
+            worst = [
+                sum(before[:, i] * after[:, m - i] for i in range(m + 1)).max(axis=0)
+                for m in range(depth + 1)
+            ]
+            lengths = np.array([len(paths[i]) for i in block])
+            result[block] = lengths * (np.array(worst) ** 2).sum(axis=0)
+        return result
+
     def rounding(self, S: Array) -> float:
-        longest = max(len(path) for path in read_paths(S))
-        return 4.0 + int(self.depth) * (2.0 + longest**0.5)
+        return 4.0 + 2.0 * int(self.depth)
 
 
-def _signatures(steps, depth):
-    """Signatures of piecewise linear paths: Chen's identity, one step of all paths at a time.
+def _levels(steps, depth):
+    """Signatures of piecewise linear paths, level by level, after each step of all of them: Chen's
+    identity. What is yielded is overwritten by the next step.
 
     S(path + step) = S(path) exp(step), whose level m is the sum over j of S_(m-j) step^j / j!. In
     Horner's form: ((step / m + S_1) step / (m - 1) + S_2) ... + S_m.
     """
     n, channels = steps.shape[1:]
     levels = [np.ones((n, 1)), *(np.zeros((n, channels**m)) for m in range(1, depth + 1))]
+    yield levels
     for step in steps:
         for m in range(depth, 0, -1):  # the highest first: lower ones are still those before
             term = step / m
@@ -158,7 +189,7 @@ def _signatures(steps, depth):
                 term += levels[j]
                 term = _tensor(term, step / (m - j))
             levels[m] += term
-    return np.concatenate(levels, axis=1)
+        yield levels
 
 
 def _tensor(A, B):

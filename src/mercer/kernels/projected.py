@@ -4,12 +4,15 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
-from ..engine.arrays import namespace, on_device_of
+from ..engine.arrays import as_numpy, namespace, on_device_of
 from ..engine.checks import require
+from .accuracy import above_underflow
 from .base import ALL, Kernel
+from .composite import Binary, FunctionOf
 from .images import OnImages
 from .parameters import as_numbers
 from .types import Array, Tensor, Tile
+from .wrappers import Normalized
 
 
 class Projected(OnImages):
@@ -62,8 +65,8 @@ class Projected(OnImages):
         self.check_parameters()
         return Projected(self.kernel.bind_points(self.image(X), None, weights), self.A)
 
-    def image(self, X: Array) -> Array:
-        """The points x A that the kernel sees, in double precision whatever X is."""
+    def image(self, X: Array, centre: Array | None = None) -> Array:
+        """The points x A, or (x - centre) A, that the kernel sees, in double precision."""
         A = as_numbers(self.A)
         require(
             X.shape[1] == A.shape[0],
@@ -72,10 +75,21 @@ class Projected(OnImages):
         if scipy.sparse.issparse(X):
             return np.asarray(X.astype(np.float64) @ A)
         xp = namespace(X)
-        return xp.astype(X, xp.float64, copy=False) @ on_device_of(A, X, dtype=xp.float64)
+        X = xp.astype(X, xp.float64, copy=False)
+        return (X if centre is None else X - centre) @ on_device_of(A, X, dtype=xp.float64)
+
+    # --- values: every part of the kernel on images of its own ------------------------------------
+
+    def parts_projected(self) -> Kernel:
+        """The same kernel in double precision, with the projection around each of its parts: what
+        depends on differences alone is then computed about a centre, and the rest as it is."""
+        kernel = self.kernel
+        if isinstance(kernel, (Binary, FunctionOf, Normalized)):
+            return kernel.with_operands(lambda part: Projected(part, self.A).parts_projected())
+        return ProjectedPart(kernel, self.A)
 
     def against(self, S: Array) -> Tile:
-        inner = super().against(S)
+        inner = self.parts_projected().against(S)
         return lambda rows, columns=ALL: _in_dtype_of(S, inner(rows, columns))
 
     def diagonal(self, X: Array) -> Array:
@@ -89,18 +103,67 @@ class Projected(OnImages):
             raise ValueError("Projected: n_features must be a number of columns, got None.")
         return self.kernel.explicit_dim(as_numbers(self.A).shape[1])
 
+    # --- rounding ---------------------------------------------------------------------------------
+
+    has_magnitude = True
+
+    def magnitude(self, X: Array) -> Array:
+        return above_underflow(_in_dtype_of(X, self.parts_projected().magnitude(X)))
+
     def rounding(self, S: Array) -> float:
-        """That of the kernel, more where x A cancels: columns far from zero, points close by."""
-        Z = self.image(S)
-        xp = namespace(Z)
-        A = np.sqrt((as_numbers(self.A) ** 2).sum(axis=1))
-        reach = float(xp.max(abs(S) @ on_device_of(A, Z, dtype=S.dtype)))
-        spread = float(xp.max(xp.abs(Z - xp.mean(Z, axis=0))))
-        return self.kernel.rounding(Z) * (2 + (reach / spread if spread > 0 else 0.0))
+        return self.parts_projected().rounding(S)
 
     def onnx_image(self, X: Tensor) -> Tensor:
         A = as_numbers(self.A)
         return (X @ A).of_width(A.shape[1])
+
+
+class ProjectedPart(Projected):
+    """A kernel without operands on projected points, in double precision."""
+
+    in_expressions = False
+
+    def parts_projected(self) -> Kernel:
+        return self
+
+    @property
+    def by_differences(self) -> bool:
+        return self.kernel.moved(np.zeros(as_numbers(self.A).shape[1])) is not None
+
+    def centre(self, S: Array) -> Array | None:
+        """What may be taken off all points: x A would cancel where columns are far from zero."""
+        if scipy.sparse.issparse(S) or not self.by_differences:
+            return None
+        xp = namespace(S)
+        return xp.mean(xp.astype(S, xp.float64, copy=False), axis=0)
+
+    def against(self, S: Array) -> Tile:
+        centre = self.centre(S)
+        inner = self.kernel.against(self.kernel.landmarks(self.image(S, centre)))
+        return lambda rows, columns=ALL: inner(self.image(rows, centre), columns)
+
+    def diagonal(self, X: Array) -> Array:
+        return self.kernel.diagonal(self.image(X))
+
+    def terms(self, X: Array, centre: Array | None = None) -> Array:
+        """|x - centre| |A|: what the sums x A are made of."""
+        X = X if centre is None else X - centre
+        return ProjectedPart(self.kernel, np.abs(as_numbers(self.A))).image(abs(X))
+
+    def magnitude(self, X: Array) -> Array:
+        if self.by_differences:
+            return self.kernel.magnitude(self.image(X))
+        return self.kernel.magnitude_of_sums(self.image(X), self.terms(X))
+
+    def rounding(self, S: Array) -> float:
+        """A coordinate of the image is off by (1 + sqrt(columns)) units of its terms."""
+        centre = self.centre(S)
+        units, c = 1 + S.shape[1] ** 0.5, self.kernel.rounding(self.image(S, centre))
+        if not self.by_differences:
+            return (1 + units) * c
+        terms = self.terms(S, centre)
+        reach = as_numpy(namespace(terms).max(terms, axis=0))
+        return c + float(self.kernel.moved(2 * units * reach) or 0.0)
 
 
 def _in_dtype_of(X, values):

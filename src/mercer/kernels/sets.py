@@ -188,9 +188,19 @@ class SetOf(ObjectKernel, Unary):
     def explicit_dim(self, n_features: int | None) -> int | None:
         return self.kernel.explicit_dim(n_features)
 
+    has_magnitude = True
+
+    def magnitude(self, X: Array) -> Array:
+        """Means of values of both signs cancel: their errors are relative to the mean length of the
+        members, and grow as the root of their number."""
+        members, starts = self.pooled(X)
+        if not len(members):
+            return np.zeros(len(X))
+        lengths = np.sqrt(np.maximum(self.kernel.magnitude(members), 0.0))
+        return np.sqrt(np.diff(starts)) * (_means(starts) @ lengths) ** 2
+
     def rounding(self, S: Array) -> float:
         members, _ = self.pooled(S)
-        # Means of positive and negative values: errors are relative to the mean absolute value.
         return 4.0 + 2.0 * self.kernel.rounding(members) if len(members) else 4.0
 
 

@@ -1,13 +1,15 @@
 """Kernels that see two points only through their distance."""
 
 import math
+from collections.abc import Callable
 from types import ModuleType
 from typing import Self
 
 import numpy as np
+from scipy.sparse import issparse
 from scipy.special import kv
 
-from ..engine.arrays import in_place, is_numpy, namespace
+from ..engine.arrays import in_place, is_numpy
 from ..engine.checks import is_number, require
 from ..engine.forms import Form
 from .base import ALL, Kernel
@@ -19,18 +21,26 @@ from .densities import (
     rational_density,
     rational_images,
 )
-from .geometry import EuclideanFrame, at_most, dense_rows, ones_for, square_root
-from .matern import MANY_DERIVATIVES, matern_of_large_nu
+from .geometry import EuclideanFrame, at_most, ones_for, square_root
+from .matern import (
+    MANY_DERIVATIVES,
+    matern_of_large_nu,
+    matern_of_small_nu,
+    units_of_small_nu,
+)
 from .parameters import (
     RULES,
     as_numbers,
     check_per_column,
     column_scale,
     gamma_from_data,
-    per_column,
 )
-from .spectral import ByColumn, FourierForm, PeriodicForm, RadialForm
+from .spectral import FourierForm, RadialForm
 from .types import Array, Gamma, PerColumn, Tensor, Tile
+
+UNIT = float(np.finfo(float).eps) / 2
+# The square of a smaller distance vanishes.
+LEAST_DISTANCE = float(np.finfo(float).tiny) ** 0.5
 
 
 class Stationary(Kernel):
@@ -47,9 +57,9 @@ class Stationary(Kernel):
         """What coordinates are multiplied by: one number, or one per column."""
         return 1.0
 
-    def embed(self, X: Array) -> Array:
-        """The points between which distances are taken."""
-        return X
+    def embedding(self, S: Array) -> Callable[[Array], Array]:
+        """The points between which distances are taken, as a function of rows."""
+        return lambda X: X
 
     def of_squared_distance(self, d2: Array, xp: ModuleType) -> Array:
         """The formula, on squared distances that may be overwritten."""
@@ -61,12 +71,14 @@ class Stationary(Kernel):
         return self.of_squared_distance(minus_d2, xp)
 
     def against(self, S: Array) -> Tile:
-        S = self.embed(S)
+        embed, dtype = self.embedding(S), S.dtype
+        S = embed(S)
         frame = EuclideanFrame(S, column_scale(S, self.scale()), self.cancels)
 
         def tile(rows, columns=ALL):
-            minus_d2 = frame.minus_squared_distances(self.embed(rows), columns)
-            return self.of_minus_squared_distance(minus_d2, frame.xp)
+            minus_d2 = frame.minus_squared_distances(embed(rows), columns)
+            values = self.of_minus_squared_distance(minus_d2, frame.xp)
+            return values if values.dtype == dtype else frame.xp.astype(values, dtype)
 
         return tile
 
@@ -80,23 +92,27 @@ class Stationary(Kernel):
     def rounding(self, S: Array) -> float:
         """A product of rows is off by (1 + sqrt(columns)) units of their squared length; a distance
         of differences by as many units of itself, and |d^2 k'(d^2)| < 1/2."""
-        S = self.embed(S)
+        S = self.embedding(S)(S)
         r2 = EuclideanFrame(S, column_scale(S, self.scale()), 0.0).radius_squared
         reach = 1 + S.shape[1] ** 0.5
         if r2 == 0:
             return 4 + reach / 2
         return 4 + reach / 2 + 2 * reach * r2 * self.steepest(self.cancels * r2)
 
+    def moved(self, by: np.ndarray) -> float | None:
+        """|dk / dd| is at most sqrt(2 / e) for RBF, of which the others are mixtures."""
+        return 0.86 * float(np.sqrt(np.sum((as_numbers(self.scale()) * by) ** 2)))
+
     def onnx_of_squared_distance(self, d2: Tensor) -> Tensor:
         """The formula, on a tensor of an ONNX graph."""
         raise NoOnnxForm(self, "a graph")
 
-    def onnx_embed(self, X: Tensor) -> Tensor:
-        """As ``embed``, on a tensor of an ONNX graph."""
+    def onnx_embedding(self, X: Tensor, S: Array) -> Tensor:
+        """As ``embedding(S)``, on a tensor of an ONNX graph."""
         return X
 
     def onnx_values(self, X: Tensor, S: Array) -> Tensor:
-        X, S = self.onnx_embed(X), self.embed(S)
+        X, S = self.onnx_embedding(X, S), self.embedding(S)(S)
         centre, scale = S.mean(axis=0), np.broadcast_to(as_numbers(self.scale()), S.shape[1])
         X, S = (X - centre).scaled(scale), (S - centre) * scale
         if self.cancels <= 1e-12:  # smooth in d^2: products of rows will do
@@ -264,6 +280,20 @@ class Matern(Stationary):
         """Below nu = 3/2 the formula is not smooth in d^2."""
         return 1e-12 if self.nu >= 1.5 else 1e-4
 
+    def embedding(self, S: Array) -> Callable[[Array], Array]:
+        """In double precision for a small nu: squares of distances must not vanish."""
+        if self.nu >= 0.5 or not (is_numpy(S) or issparse(S)):
+            return super().embedding(S)
+        return lambda X: X.astype(np.float64, copy=False)
+
+    def moved(self, by: np.ndarray) -> float | None:
+        """|dk / dd| is at most 1 from nu = 1/2 on; below, k changes fastest at d = 0."""
+        size = float(np.sqrt(np.sum((as_numbers(self.scale()) * by) ** 2)))
+        return size if self.nu >= 0.5 else self._units_from_1(size * UNIT)
+
+    def _units_from_1(self, d):
+        return float(1 - self.of_squared_distance(np.array([d * d]), np)[0]) / UNIT
+
     def steepest(self, d2: float) -> float:
         """nu / (2 (nu - 1)) at d = 0; below nu = 3/2 by the derivative of t^nu K_nu(t)."""
         nu = float(self.nu)
@@ -328,91 +358,16 @@ class Matern(Stationary):
         return RadialForm(self.scale(), matern_density(nu), images)
 
     def _general(self, d):
-        """2^(1-nu) / Gamma(nu) (sqrt(2 nu) d)^nu K_nu(sqrt(2 nu) d), continued by 1 at d = 0."""
         if not is_numpy(d):
             raise TypeError(
                 f"Matern(nu={self.nu}) needs scipy.special and so NumPy arrays; on other backends "
                 f"use nu = 0.5, 1.5 or 2.5, or at least {MANY_DERIVATIVES}."
             )
-        nu, dtype = float(self.nu), d.dtype
-        t = math.sqrt(2 * nu) * d.astype(np.float64)
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
-            # A product, not the exponential of a sum: logarithms of 100 would cost two digits.
-            value = (2 ** (1 - nu) / math.gamma(nu)) * t**nu * kv(nu, t)
-        # Close to zero K_nu overflows while the product tends to 1; far away it vanishes.
-        value = np.where(np.isfinite(value), value, np.where(t < 1, 1.0, 0.0))
-        return np.minimum(value, 1.0).astype(dtype)
+        return matern_of_small_nu(float(self.nu), d.astype(np.float64)).astype(d.dtype)
 
-
-class Periodic(Stationary):
-    """Compare points on a cycle: hours, weekdays, angles.
-
-    exp(-2 sum_c sin^2(pi (x_c - z_c) / p) / l^2): a product over columns.
-
-    4 sin^2(t / 2) is the squared distance between points at angle t on a circle: so this is RBF
-    on circles, one for each column, and valid in any dimension.
-
-    Parameters
-    ----------
-    length_scale : float or list of one per column
-        The distance over which values change, l in the formula.
-    period : float or list of one per column
-        The length of one cycle, p in the formula.
-
-    Examples
-    --------
-    >>> from mercer import Periodic
-    >>> Periodic(period=24.0)([[0.0]], [[6.0], [12.0], [24.0]]).round(3)
-    array([[0.368, 0.135, 1.   ]])
-    """
-
-    sklearn_names = ("periodic",)
-    takes_sparse = False
-    is_psd = True
-
-    def __init__(self, length_scale: PerColumn = 1.0, period: PerColumn = 1.0) -> None:
-        self.length_scale = length_scale
-        self.period = period
-
-    def check_parameters(self) -> None:
-        check_per_column("Periodic", "length_scale", self.length_scale)
-        check_per_column("Periodic", "period", self.period)
-
-    def embed(self, X: Array) -> Array:
-        X = dense_rows(X, self)
-        xp = namespace(X)
-        period = column_scale(X, self.period)
-        # The remainder is exact; the angle of a large x would not be.
-        # In double precision, the period too: rounded, it would shift every later turn.
-        X = xp.astype(X, xp.float64)
-        angle = xp.remainder(X, period * xp.ones_like(X[:1, :]))
-        angle *= 2 * math.pi / period
-        weight = 1 / as_numbers(self.length_scale) / math.sqrt(2)
-        circles = [per_column(xp.cos(angle), weight), per_column(xp.sin(angle), weight)]
-        return xp.concat(circles, axis=1)
-
-    def against(self, S: Array) -> Tile:
-        tile, dtype, xp = super().against(S), S.dtype, namespace(S)
-        return lambda rows, columns=ALL: xp.astype(tile(rows, columns), dtype, copy=False)
-
-    def of_minus_squared_distance(self, minus_d2: Array, xp: ModuleType) -> Array:
-        return in_place(xp.exp, minus_d2)
-
-    def onnx_embed(self, X: Tensor) -> Tensor:
-        period = np.broadcast_to(as_numbers(self.period), X.width)
-        angle = X.graph.op("Mod", X, period, fmod=1) * (2 * math.pi / period)
-        weight = 1 / as_numbers(self.length_scale) / math.sqrt(2)
-        cos, sin = (X.graph.op(name, angle).scaled(weight) for name in ("Cos", "Sin"))
-        return cos.concat(sin)
-
-    def fourier_form(self) -> FourierForm | None:
-        length, period = as_numbers(self.length_scale), as_numbers(self.period)
-
-        def of_column(a: int, d: int) -> FourierForm:
-            own = (float(np.broadcast_to(values, (d,))[a]) for values in (length, period))
-            return PeriodicForm(next(own) ** -2, next(own))
-
-        return ByColumn(of_column)
-
-    def onnx_of_squared_distance(self, d2: Tensor) -> Tensor:
-        return (-d2).exp()
+    def rounding(self, S: Array) -> float:
+        units = super().rounding(S)
+        if self.nu < 0.5:
+            units += self._units_from_1(LEAST_DISTANCE)
+        closed = self.nu in (0.5, 1.5, 2.5) or self.nu >= MANY_DERIVATIVES
+        return units + (0.0 if closed else units_of_small_nu(float(self.nu)))

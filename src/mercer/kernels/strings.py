@@ -148,6 +148,10 @@ class Spectrum(SparseMap):
             F = scaled_rows(F, 1 / np.where(lengths == 0, 1.0, lengths))
         return F
 
+    def rounding(self, S: Array) -> float:
+        """Counts are exact; shares of them are added up over all substrings."""
+        return 6.0 + max(map(len, S)) ** 0.5 if self.normalize else super().rounding(S)
+
     def _sizes(self):
         """How many different substrings there are of each length, as Python integers."""
         letters = CODE_POINTS if self.alphabet is None else len(self.alphabet)

@@ -9,8 +9,9 @@ from numpy.typing import ArrayLike
 
 from ..engine.arrays import as_numpy, is_array, namespace, on_device_of
 from ..engine.checks import require
+from .accuracy import above_underflow
 from .base import ALL, Kernel
-from .composite import Unary
+from .composite import Unary, finite_values
 from .hashing import scaled_rows
 from .images import OnImages
 from .texts import printed
@@ -141,7 +142,7 @@ class Rescaled(Unary):
         return finite_values(self, lambda: self.kernel.diagonal(X) * self.factors(X) ** 2)
 
     def magnitude(self, X: Array) -> Array:
-        return self.kernel.magnitude(X) * self.factors(X) ** 2
+        return above_underflow(self.kernel.magnitude(X) * self.factors(X) ** 2)
 
     def features(self, X: Array) -> Array:
         F, factors = self.kernel.features(X), self.factors(X)
@@ -195,7 +196,26 @@ class Normalized(Unary):
             f"Normalized({self.kernel!r}): k(x, x) underflows {d.dtype} on this data, so that its "
             "digits are lost. Scale the data or the parameters, or use float64.",
         )
+        if not self.runs_user_code and bool(xp.any(d == 0)):
+            self._require_origin(X, d)
         return xp.sqrt(xp.where(d == 0, xp.ones_like(d), d))
+
+    def _require_origin(self, X, d):
+        """Refuse points with k(x, x) = 0 that are not at the origin once they are made larger."""
+        if scipy.sparse.issparse(X):
+            stored = np.diff(X.indptr) > 0
+            X, d = X[(d == 0) & stored].toarray(), d[(d == 0) & stored]
+        if not is_array(X) or X.ndim != 2 or not len(X) or getattr(X.dtype, "kind", "f") == "O":
+            return
+        xp = namespace(X)
+        rows = X[d == 0, :]
+        sizes = xp.max(xp.abs(rows), axis=1)[:, None]
+        larger = self.kernel.diagonal(rows / xp.where(sizes == 0, xp.ones_like(sizes), sizes))
+        require(
+            not bool(xp.any((sizes[:, 0] < 1) & (larger > 0))),
+            f"Normalized({self.kernel!r}): k(x, x) underflows to 0 in {d.dtype} on this data. "
+            "Scale the data or the parameters, or use float64.",
+        )
 
     def against(self, S: Array) -> Tile:
         inner, right = self.kernel.against(S), self.lengths(S)[None, :]
@@ -213,7 +233,8 @@ class Normalized(Unary):
         return xp.where(d > 0, xp.ones_like(d), d / self_similar)
 
     def magnitude(self, X: Array) -> Array:
-        return self.kernel.magnitude(X) / self.lengths(X) ** 2
+        """An error of k(x, x) beside itself is one of every k(x, z)."""
+        return (self.kernel.magnitude(X) / self.lengths(X) ** 2) ** 2
 
     def features(self, X: Array) -> Array:
         F, lengths = self.kernel.features(X), self.lengths(X)
@@ -239,19 +260,6 @@ class Normalized(Unary):
     def onnx_features(self, X: Tensor) -> Tensor:
         F = self.kernel.onnx_features(X)
         return (F / self._onnx_lengths(X)).of_width(F.width)
-
-
-def finite_values(kernel, compute, *arguments):
-    """Kernel values as `compute` gives them, refused where they overflowed."""
-    with np.errstate(over="ignore", invalid="ignore"):  # the error says more
-        values = compute(*arguments)
-    xp = namespace(values)
-    require(
-        bool(xp.all(xp.isfinite(values))),
-        f"{kernel!r} overflows {values.dtype} on this data: some k(x, z) is infinite or NaN. Scale "
-        "the data (sklearn.preprocessing.StandardScaler) or what the functions return.",
-    )
-    return values
 
 
 def as_given(X):

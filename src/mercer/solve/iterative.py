@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..engine.arrays import as_host, evenly, namespace, on_device_of
+from ..engine.arrays import as_host, evenly, namespace, on_device_of, power_of_two
 from ..engine.checks import is_integer
 from ..engine.memory import MemoryLimitError, budget, coordinates, readable
 from ..engine.products import Product
@@ -25,7 +25,7 @@ from ..space.cholesky import Fit
 from ..space.indefinite import check_symmetric, value_eps
 from .preconditioner import Work
 from .refinement import Refinement, Step
-from .system import EPS, VECTORS, System, in_double, power_of_two, vectors_of
+from .system import EPS, VECTORS, System, in_double, vectors_of
 from .workers import Workers
 
 # Points on which a user's function is tested for symmetry.

@@ -29,6 +29,7 @@ from ..engine.memory import columns_that_fit, coordinates, matrix
 from ..rows import gather
 from ..rows.held import HeldRows
 from ..space import factorize
+from ..space.certificate import magnitudes
 from .workers import CoordinatesOnWorkers
 
 # Where computing F costs about as much as a few products with K: rank = this times sqrt(n).
@@ -150,10 +151,12 @@ class Preconditioner:
     """
 
     def __init__(self, kernel, X, alphas, roots, rank, work, like=None, landmarks=None):
-        diagonal = as_numpy(kernel.diagonal(X)).astype(np.float64)
-        if roots is not None:
-            diagonal = diagonal * as_numpy(roots) ** 2
+        own = kernel.diagonal(X)
+        weights = 1.0 if roots is None else as_numpy(roots) ** 2
+        diagonal = as_numpy(own).astype(np.float64) * weights
         self.trace = float(np.maximum(diagonal, 0.0).sum())
+        lengths = as_numpy(magnitudes(kernel, X, own)).astype(np.float64)
+        self.length = float((lengths**2 * weights).sum()) ** 0.5
         smallest = float(np.min(alphas))
         tol = work.landmark_tol
         if tol is None:
@@ -195,8 +198,10 @@ class Preconditioner:
             return 0.0
         xp = namespace(factor.C)
         inverse = solve_triangular(factor.C, on_device_of(np.eye(self.rank), factor.C))
-        amplified = float(xp.sum(row_norms(inverse * factor.lengths()[None, :], xp))) ** 0.5
-        return 2 * factor.roundoff() * self.trace**0.5 * amplified
+        amplified = (
+            float(xp.sum(row_norms(inverse * factor.rounding_lengths()[None, :], xp))) ** 0.5
+        )
+        return 2 * factor.roundoff() * self.length * amplified
 
     def _factorize(self):
         """One r x r Cholesky factor for every alpha."""

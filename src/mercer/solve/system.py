@@ -11,11 +11,12 @@ from ..engine.arrays import (
     is_single,
     namespace,
     on_device_of,
-    positive_part,
+    power_of_two,
 )
 from ..engine.memory import coordinates
 from ..engine.products import FUSED_SUMS, exact_product, quick_product
 from ..kernels.points import take
+from ..space.certificate import magnitudes
 from .preconditioner import Preconditioner, centred, chosen_rank
 
 # Vectors of length n that the iterations hold, for every target.
@@ -51,7 +52,6 @@ class System:
         if workers is not None:
             workers.give(kernel, X)
         like = double_like(X)
-        xp = namespace(like)
         diagonal = kernel.diagonal(X)
         self.alphas = alphas
         self.single = is_single(points)
@@ -83,7 +83,7 @@ class System:
                 self.quick = quick_product(kernel, points, room, n_jobs=work.n_jobs)
             else:
                 self.quick = workers.quick_product(kernel, points)
-        lengths = xp.sqrt(positive_part(diagonal))
+        lengths = on_device_of(magnitudes(kernel, X, diagonal), like)
         self.lengths = lengths if self.roots is None else lengths * self.roots
         self.is_proven = kernel.is_proven
         self.eta = EPS * (float(kernel.rounding(kernel.landmarks(X))) + np.log2(n + 1))
@@ -178,12 +178,6 @@ def norms(V):
     sizes = power_of_two(xp.max(xp.abs(V), axis=0))
     V = V / on_device_of(sizes, V)[None, :]
     return as_numpy(xp.sum(V * V, axis=0)).astype(np.float64) ** 0.5 * sizes
-
-
-def power_of_two(sizes):
-    """The power of two just above each size, on the host; 1 for zero. Division by it is exact."""
-    sizes = as_numpy(sizes).astype(np.float64)
-    return np.where(sizes > 0, np.ldexp(1.0, np.clip(np.frexp(sizes)[1], -1021, 1023)), 1.0)
 
 
 def dots(U, V):

@@ -143,12 +143,13 @@ def refute_by_residuals(kernel, rho2, tau, length, eta):
 def magnitudes(kernel, X, diagonal):
     """The lengths that rounding is relative to: sqrt k(x, x), or more where terms of k cancel.
 
-    (Of a Gram matrix, and of a user's function, nothing but k(x, x) is known.)
+    (Of a Gram matrix nothing but k(x, x) is known.)
     """
     xp = namespace(diagonal)
     squares = diagonal
-    if kernel.kind != "gram" and not kernel.runs_user_code:
-        terms = kernel.magnitude(X)
+    if kernel.kind != "gram" and kernel.has_magnitude:
+        with np.errstate(over="ignore"):  # an infinite bound is a bound
+            terms = kernel.magnitude(X)
         squares = xp.where(terms > diagonal, terms, diagonal)
     return xp.sqrt(positive_part(squares))
 

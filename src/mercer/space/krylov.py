@@ -11,7 +11,16 @@ from typing import Any
 import numpy as np
 
 from ..engine import tiles
-from ..engine.arrays import as_numpy, eps_of, is_cpu, is_numpy, itemsize, namespace, on_device_of
+from ..engine.arrays import (
+    as_numpy,
+    eps_of,
+    is_cpu,
+    is_numpy,
+    itemsize,
+    largest_power,
+    namespace,
+    on_device_of,
+)
 from ..engine.memory import MemoryLimitError, budget, coordinates, matrix, readable
 from ..engine.products import exact_product, quick_product
 
@@ -109,13 +118,15 @@ def krylov(product, n, k, like, *, center=True, tol=1e-7, start=None, verbose=Fa
     xp = namespace(like)
     k = min(k, n)
     most = min(n, max(20 * k, 400))
-    block = _start(n, k, like, None) if start is None else start
+    block = _start(n, k, like, None) if start is None else start / largest_power(start)
     width = block.shape[0]
     basis = tiles.allocate(like, (most + width, n))
     T = np.zeros((most + width, most + width))
     check, m = max(int(FIRST_CHECK * k), 4 * width), 0
     block, _ = _orthonormal(_centred(block, center), basis[:0, :], center)
-    size = 0.0  # of A, as seen so far
+    image = product(block)
+    unit = largest_power(image)  # of A: squares of its images must neither vanish nor overflow
+    size = 0.0  # of A in this unit, as seen so far
     before = None  # of the last check: dimension and largest residual
     known, steps, fresh_blocks = None, 0, 0  # values at the last fresh block, and steps since then
     with tiles.progress_bar(verbose, "eigenpairs") as progress:
@@ -123,7 +134,7 @@ def krylov(product, n, k, like, *, center=True, tol=1e-7, start=None, verbose=Fa
             b = block.shape[0]
             basis, T = _with_room(basis, T, m, m + b)
             basis[m : m + b, :] = block
-            image = _centred(product(block), center)
+            image = _centred((image if m == 0 else product(block)) / unit, center)
             m += b
             Q = basis[:m, :]
             coefficients = image @ Q.T
@@ -164,18 +175,20 @@ def krylov(product, n, k, like, *, center=True, tol=1e-7, start=None, verbose=Fa
             most = min(n, check + 2 * block.shape[0])
             known, steps, fresh_blocks, before = values, 0, fresh_blocks + 1, None
     vectors = Q.T @ on_device_of(np.ascontiguousarray(S), like)
-    return Eigenpairs(on_device_of(values.copy(), like), vectors, on_device_of(residuals, like))
+    values, residuals = (on_device_of(unit * v, like) for v in (values, residuals))
+    return Eigenpairs(values, vectors, residuals)
 
 
 def _all(product, n, k, like, center):
     """The same from all eigenvalues, by a dense solver."""
     A = _host(_centred(product(_centred(on_device_of(np.eye(n), like), center)), center))
+    unit = largest_power(A)
+    A = A / unit
     values, U = np.linalg.eigh((A + A.T) / 2)
     values, U = values[::-1][:k], U[:, ::-1][:, :k]
     residuals = np.linalg.norm(A @ U - U * values, axis=0)
-    return Eigenpairs(
-        *(on_device_of(np.ascontiguousarray(v), like) for v in (values, U, residuals))
-    )
+    found = (unit * values, np.ascontiguousarray(U), unit * residuals)
+    return Eigenpairs(*(on_device_of(v, like) for v in found))
 
 
 def _may_hide_copies(values, found, wanted):

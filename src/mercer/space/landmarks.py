@@ -108,10 +108,9 @@ class Landmarks(Space):
         return Radii(xp.abs(rho2), tau, length, landmark_rows(X, self.S, rho2))
 
     def radii_of(self, Phi, diagonal, rho2):
-        """The same for points whose coordinates and residuals are known already."""
+        """The same where coordinates, magnitudes (`diagonal`) and residuals are known."""
         xp, lengths = namespace(self.C), self.rounding_lengths()
-        length = xp.sqrt(positive_part(diagonal))
-        length = on_device_of(length, self.C)
+        length = on_device_of(xp.sqrt(positive_part(diagonal)), self.C)
         tau = length + 0
         for where in panel_slices(Phi, self.rank):
             tau[where] += xp.abs(self.weights(Phi[where, :].T).T) @ lengths
@@ -125,12 +124,14 @@ class Landmarks(Space):
         C^-T second C^-1.
         """
         xp, length = namespace(self.C), float(namespace(second).linalg.trace(second) + rho2) ** 0.5
+        lengths = self.rounding_lengths()
+        if self.kernel.has_magnitude and self.rank:
+            # Of the rows nothing but k(x, x) was added up; landmarks stand for what cancels.
+            length = max(length, float(xp.max(lengths)))
         half = solve_triangular(self.C, second, transpose=True)
         mean_a2 = xp.linalg.diagonal(solve_triangular(self.C, half.T, transpose=True))
         mean_a2 = positive_part(mean_a2)
-        return radii_of_one(
-            rho2, length + float(xp.sqrt(mean_a2) @ self.rounding_lengths()), length, self.C
-        )
+        return radii_of_one(rho2, length + float(xp.sqrt(mean_a2) @ lengths), length, self.C)
 
     def roundoff(self):
         """eta = u (sqrt r + c_k): the relative error of one kernel value and its solve."""

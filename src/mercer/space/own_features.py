@@ -8,6 +8,7 @@ import scipy.sparse
 from ..engine.arrays import eps_of, itemsize, namespace, positive_part, rows_of
 from ..engine.memory import MemoryLimitError, budget, coordinates, readable
 from ..engine.tiles import panel_slices
+from ..kernels.composite import finite_values
 from .certificate import Radii, magnitudes, radii_of_one
 from .protocol import Panel, Space
 
@@ -74,4 +75,5 @@ class OwnFeatures(Space):
 
 def features(kernel, X):
     """The kernel's own coordinates; sparse rows are filled first, since few of theirs stay zero."""
-    return kernel.features(X.toarray() if scipy.sparse.issparse(X) else X)
+    X = X.toarray() if scipy.sparse.issparse(X) else X
+    return finite_values(kernel, kernel.features, X)

@@ -14,7 +14,7 @@ from ..engine.arrays import rows_of
 from ..engine.memory import MemoryLimitError, budget, coordinates, readable, sparse_coordinates
 from ..engine.tiles import panel_slices
 from ..kernels.hashing import distinct, numbered, squared_lengths
-from .certificate import Radii
+from .certificate import Radii, magnitudes
 from .own_features import OwnFeatures
 from .protocol import Panel
 
@@ -67,7 +67,8 @@ class SparseFeatures(OwnFeatures):
         return squared_lengths(self.coordinates(X))
 
     def radii(self, X, diagonal, *, n_jobs=None) -> Radii:
-        return self.radii_of(None, diagonal, diagonal - self.squared_norms(X))
+        squares = magnitudes(self.kernel, X, diagonal) ** 2
+        return self.radii_of(None, squares, diagonal - self.squared_norms(X))
 
     def radii_of(self, Phi: Any, diagonal, rho2) -> Radii:
         rho2 = np.maximum(rho2, 0.0)

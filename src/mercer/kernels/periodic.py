@@ -1,0 +1,109 @@
+"""Periodic: RBF on circles."""
+
+import math
+from collections.abc import Callable
+from types import ModuleType
+
+import numpy as np
+
+from ..engine.arrays import in_place, namespace
+from .geometry import dense_rows
+from .parameters import as_numbers, check_per_column, column_scale, per_column
+from .spectral import ByColumn, FourierForm, PeriodicForm
+from .stationary import Stationary
+from .types import Array, PerColumn, Tensor
+
+
+class Periodic(Stationary):
+    """Compare points on a cycle: hours, weekdays, angles.
+
+    exp(-2 sum_c sin^2(pi (x_c - z_c) / p) / l^2): a product over columns.
+
+    4 sin^2(t / 2) is the squared distance between points at angle t on a circle: so this is RBF
+    on circles, one for each column, and valid in any dimension.
+
+    Parameters
+    ----------
+    length_scale : float or list of one per column
+        The distance over which values change, l in the formula.
+    period : float or list of one per column
+        The length of one cycle, p in the formula.
+
+    Examples
+    --------
+    >>> from mercer import Periodic
+    >>> Periodic(period=24.0)([[0.0]], [[6.0], [12.0], [24.0]]).round(3)
+    array([[0.368, 0.135, 1.   ]])
+    """
+
+    sklearn_names = ("periodic",)
+    takes_sparse = False
+    is_psd = True
+
+    def __init__(self, length_scale: PerColumn = 1.0, period: PerColumn = 1.0) -> None:
+        self.length_scale = length_scale
+        self.period = period
+
+    def check_parameters(self) -> None:
+        check_per_column("Periodic", "length_scale", self.length_scale)
+        check_per_column("Periodic", "period", self.period)
+
+    def embedding(self, S: Array) -> Callable[[Array], Array]:
+        """Points on circles, seen from the first point of S: (sin t, 1 - cos t) at the angle t
+        from it. Close by, both are small and have all their digits."""
+        xp, first = namespace(S), dense_rows(S, self)[:1, :]
+        period = column_scale(S, self.period) * xp.ones_like(xp.astype(first, xp.float64))
+        weight = 1 / as_numbers(self.length_scale) / math.sqrt(2)
+
+        def place(X):
+            """Between -p / 2 and p / 2, and exact, as the angle of a large x would not be. In
+            double precision: a rounded period would shift every later turn."""
+            X = xp.astype(dense_rows(X, self), xp.float64)
+            turn = xp.remainder(xp.abs(X), period)
+            turn = xp.where(turn > period / 2, turn - period, turn)
+            return xp.where(X < 0, -turn, turn)
+
+        # Seen from p / 2 where the first point is closer to it: points near it stay near it.
+        opposite = xp.abs(place(first)) > period / 4
+
+        def seen(X):
+            turn = place(X)
+            there = turn + xp.where(turn < 0, period / 2, -period / 2)
+            return xp.where(opposite, there, turn)
+
+        start = seen(first)
+
+        def embed(X):
+            angle = (seen(X) - start) * (2 * math.pi / period)
+            half = xp.sin(angle / 2)
+            circles = [per_column(xp.sin(angle), weight), per_column(2 * half * half, weight)]
+            return xp.concat(circles, axis=1)
+
+        return embed
+
+    def moved(self, by: np.ndarray) -> float | None:
+        rate = math.sqrt(2) * math.pi / as_numbers(self.period) / as_numbers(self.length_scale)
+        return 0.86 * float(np.sqrt(np.sum((rate * by) ** 2)))
+
+    def of_minus_squared_distance(self, minus_d2: Array, xp: ModuleType) -> Array:
+        return in_place(xp.exp, minus_d2)
+
+    def onnx_embedding(self, X: Tensor, S: Array) -> Tensor:
+        period = np.broadcast_to(as_numbers(self.period), X.width)
+        start = S[0].astype(float) % period
+        angle = (X.graph.op("Mod", X, period, fmod=1) - start) * (2 * math.pi / period)
+        weight = 1 / as_numbers(self.length_scale) / math.sqrt(2)
+        half = X.graph.op("Sin", angle * 0.5)
+        return X.graph.op("Sin", angle).scaled(weight).concat((half * half * 2.0).scaled(weight))
+
+    def fourier_form(self) -> FourierForm | None:
+        length, period = as_numbers(self.length_scale), as_numbers(self.period)
+
+        def of_column(a: int, d: int) -> FourierForm:
+            own = (float(np.broadcast_to(values, (d,))[a]) for values in (length, period))
+            return PeriodicForm(next(own) ** -2, next(own))
+
+        return ByColumn(of_column)
+
+    def onnx_of_squared_distance(self, d2: Tensor) -> Tensor:
+        return (-d2).exp()
