@@ -13,6 +13,7 @@ import scipy.sparse
 
 from .engine.arrays import eps_of, namespace, on_device_of, row_norms
 from .engine.memory import budget
+from .engine.tiles import panel_slices
 from .feature_map import FeatureMap
 from .kernels import Precomputed
 from .kernels.adapters import require_square
@@ -125,7 +126,7 @@ def fit_map(
         sample = rows.sample(gather.SAMPLE, options.rng())
         kernel = kernel.bind_points(sample.points, rows.names)
         kernel.check_range(sample.points)
-        refute_by_sample(kernel, sample.points)
+        refute_by_sample(kernel, sample.points, options.memory_limit)
         space, n = space_of_sample(kernel, sample, options), sample.n
         if bound_check is not None:
             rows = rows.checked(bound_check(kernel))
@@ -205,7 +206,16 @@ def _fit_held(kernel, rows, options, sums, known=None):
         return fit
     Phi = fit.coordinates()
     values = rows.held_columns(sums.columns, points.shape[0])
-    return replace(fit, sums=sums.of(Phi, *[None if v is None else _like(v, Phi) for v in values]))
+    return replace(fit, sums=added_up(sums.of, Phi, values))
+
+
+def added_up(of, Phi, values):
+    """A statistic of held coordinates, panel after panel: it may take several arrays of a panel."""
+    total = None
+    for where in panel_slices(Phi, Phi.shape[1]):
+        part = of(Phi[where, :], *[None if v is None else _like(v[where], Phi) for v in values])
+        total = part if total is None else total + part
+    return total
 
 
 # --- rows that are passed over --------------------------------------------------------------------
@@ -333,6 +343,7 @@ def extend_map(before: MapFit, points, options: MapOptions) -> MapFit:
         before.n + np.arange(points.shape[0]),
         default_tol(space.example, options.tol),
         options.max_rank,
+        budget(options.memory_limit, space.example),
         options.n_jobs,
         options.verbose,
     )

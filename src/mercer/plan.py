@@ -60,10 +60,10 @@ class Plan:
             fits = "" if self.memory[route] <= self.limit else ", more than the limit"
             lines.append(
                 f" {mark} {route:9} {readable(self.memory[route]):>9}{fits}, "
-                f"about {_time(self.seconds[route])}"
+                f"about {time_in_words(self.seconds[route])}"
             )
         lines.append(
-            f"    transform: about {_time(self.seconds_per_million_rows)} per million rows"
+            f"    transform: about {time_in_words(self.seconds_per_million_rows)} per million rows"
         )
         return "\n".join(lines)
 
@@ -199,7 +199,7 @@ def _positive(name, value):
     return int(value)
 
 
-def _time(seconds):
+def time_in_words(seconds):
     if seconds < 120:
         return f"{seconds:.2g} s"
     return f"{seconds / 60:.3g} min" if seconds < 7200 else f"{seconds / 3600:.3g} h"

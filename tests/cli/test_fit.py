@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from time import sleep
 
 import numpy as np
 import pandas as pd
@@ -9,8 +10,10 @@ import pytest
 
 pytest.importorskip("typer", reason="the command is an extra")
 from mercer import load
+from mercer.cli import patience
 from mercer.cli.app import app, run
 from mercer.cli.fit import boosting
+from mercer.plan import Rates
 from mercer.tables import BadInput
 
 
@@ -232,3 +235,150 @@ def test_a_target_that_is_not_there(tmp_path):
     (tmp_path / "t.csv").write_text("1.5,2.5\n" * 20)
     with pytest.raises(BadInput, match="first line was read as a row"):
         call("fit", tmp_path / "t.csv", "-t", "price", "-o", tmp_path / "m.mercer")
+
+
+@pytest.fixture
+def clinics(tmp_path, rng):
+    """Rows of 30 clinics, each with a level of its own."""
+    clinic = np.repeat([f"clinic {j:02}" for j in range(30)], 12)
+    x = rng.normal(size=360)
+    y = np.repeat(rng.normal(scale=8, size=30), 12) + x + 0.5 * rng.normal(size=360)
+    table = pd.DataFrame({"clinic": clinic, "x": x, "y": y, "n": rng.integers(1, 4, 360)})
+    table.to_csv(tmp_path / "all.csv", index=False)
+    return tmp_path, table
+
+
+def fitted(*arguments):
+    call("fit", *arguments, "--no-compare")
+
+
+def test_errors_of_new_groups(clinics, capsys, monkeypatch):
+    folder, table = clinics
+    where = (folder / "all.csv", "-t", "y", "-o", folder / "m.mercer")
+    fitted(*where, "--json")
+    plain = json.loads(capsys.readouterr().out)
+    fitted(*where)
+    assert "for new ones: --group clinic" in capsys.readouterr().out
+    fitted(*where, "--group", "clinic", "--json")
+    honest = json.loads(capsys.readouterr().out)
+    assert honest["validation"] == "5 folds of 30 groups"
+    assert honest["error"] > 3 * plain["error"]
+    assert "clinic" not in honest["importances"]
+    assert any("clinic that the table does not have" in note for note in honest["notes"])
+    fitted(*where, "--group", "clinic", "--weights", "n")
+    code = capsys.readouterr().out.split("The same in Python")[1].split("\n", 1)[1]
+    monkeypatch.chdir(folder)
+    made: dict = {}
+    exec("\n".join(line.strip() for line in code.split("Next:")[0].splitlines()), made)
+    rows = table[["x"]].head()
+    expected = load(folder / "m.mercer").predict(rows)
+    np.testing.assert_allclose(made["model"].predict(rows), expected, rtol=1e-6)
+
+
+def test_new_values_of_a_category_are_noted(clinics, capsys):
+    folder, table = clinics
+    fitted(folder / "all.csv", "-t", "y", "-o", folder / "m.mercer")
+    new = table.head(4).assign(clinic="elsewhere")
+    new.to_csv(folder / "new.csv", index=False)
+    capsys.readouterr()
+    call("predict", folder / "m.mercer", folder / "new.csv", "-o", folder / "p.csv")
+    said = " ".join(capsys.readouterr().err.split())
+    assert "does not have: 'elsewhere' in clinic (4 rows)" in said
+    assert pd.read_csv(folder / "p.csv")["std"].min() > 4
+
+
+def test_weights_say_how_much_rows_count(clinics, capsys):
+    folder, table = clinics
+    where = ("-t", "y", "-o", folder / "m.mercer", "--json", "-k", "RBF()")
+    fitted(folder / "all.csv", *where, "--weights", "n")
+    weighted = json.loads(capsys.readouterr().out)
+    repeated = table.loc[table.index.repeat(table["n"])].drop(columns="n")
+    repeated.to_csv(folder / "repeated.csv", index=False)
+    fitted(folder / "repeated.csv", *where)
+    twice = json.loads(capsys.readouterr().out)
+    assert "n" not in weighted["importances"]
+    assert weighted["mean_only"] == pytest.approx(twice["mean_only"], rel=1e-9)
+    assert weighted["error"] == pytest.approx(twice["error"], rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        (("--group", "y"), "--group y is the target itself"),
+        (("--weights", "clinic"), "--weights clinic: 360 rows have no number"),
+        (("--time", "clinic"), "neither dates nor numbers"),
+        (("--group", "clinics"), "clinics"),
+    ],
+)
+def test_columns_that_cannot_have_a_part_are_refused(option, words, clinics):
+    folder, _ = clinics
+    with pytest.raises(BadInput, match=words):
+        fitted(folder / "all.csv", "-t", "y", "-o", folder / "m.mercer", *option)
+
+
+def test_a_series_that_drifts_gets_the_error_of_its_last_fifth(tmp_path, rng, capsys):
+    days = pd.date_range("2001-01-01", periods=150, freq="MS")
+    level = np.linspace(0, 1, 150) ** 3 * 100
+    table = pd.DataFrame({"date": days.strftime("%Y-%m-%d"), "rate": rng.normal(size=150)})
+    table["y"] = level + table["rate"] + 0.3 * rng.normal(size=150)
+    where = ("-t", "y", "-o", tmp_path / "m.mercer")
+    table.to_csv(tmp_path / "series.csv", index=False)
+    fitted(tmp_path / "series.csv", *where, "--json")
+    facts = json.loads(capsys.readouterr().out)
+    last = facts["last_fifth"]
+    assert last["column"] == "date"
+    assert last["rows"] == 30
+    assert last["RMSE"] > 5 * facts["error"]
+    fitted(tmp_path / "series.csv", *where)
+    assert "on the last fifth by date, from the rows before" in capsys.readouterr().out
+    # Without drift, or in no order, nothing is added; but it is on request.
+    table["y"] -= level
+    table.to_csv(tmp_path / "flat.csv", index=False)
+    fitted(tmp_path / "flat.csv", *where, "--json")
+    assert "last_fifth" not in json.loads(capsys.readouterr().out)
+    fitted(tmp_path / "flat.csv", *where, "--json", "--time", "date")
+    assert json.loads(capsys.readouterr().out)["last_fifth"]["RMSE"] < 1
+
+
+def test_a_long_fit_is_announced_with_a_faster_way(monkeypatch, capsys):
+    rates = Rates(products=4e10, values=1e8)
+    monkeypatch.setattr(patience, "machine_rates", lambda: rates)
+    monkeypatch.setattr(patience, "budget", lambda limit: 16_000_000_000)
+    found = patience.announce(200_000, 8)
+    said = capsys.readouterr().err
+    assert 120 < found.seconds < 900
+    assert "through 4000 landmarks" in said
+    assert "Faster: --max-rows 10000" in said
+    exact = patience.estimate(20_000, 8, rates)
+    assert 20_000**3 / 3 / 4e10 < exact.seconds < 200
+    assert "exact fit of 20000 rows (3.2 GB" in exact.work
+    assert patience.announce(200_000, 8, 6).seconds == pytest.approx(6 * found.seconds)
+    capsys.readouterr()
+    assert patience.announce(500, 8).seconds == 0  # nobody waits for that
+    assert capsys.readouterr().err == ""
+
+
+def test_signs_of_life_without_a_terminal(monkeypatch, capsys):
+    monkeypatch.setattr(patience, "BETWEEN", 0.01)
+    with patience.signs_of_life(patience.Estimate(600.0, "work")):
+        sleep(0.2)
+    assert "of about 10 min" in capsys.readouterr().err
+    with patience.signs_of_life(patience.Estimate(5.0, "work")):
+        sleep(0.05)
+    assert capsys.readouterr().err == ""
+
+
+def test_fewer_rows_are_drawn_at_random(houses, capsys, monkeypatch):
+    call(
+        *("fit", houses / "old.csv", "-t", "price", "-o", houses / "m.mercer", "--no-compare"),
+        *("--max-rows", "60"),
+    )
+    said = capsys.readouterr()
+    assert "60 of 100 rows, drawn at random" in " ".join(said.err.split())
+    code = said.out.split("The same in Python")[1].split("\n", 1)[1].split("Next:")[0]
+    monkeypatch.chdir(houses)
+    made: dict = {}
+    exec("\n".join(line.strip() for line in code.splitlines()), made)
+    rows = pd.read_csv(houses / "new.csv").drop(columns="price")
+    expected = load(houses / "m.mercer").predict(rows)
+    np.testing.assert_allclose(made["model"].predict(rows), expected, rtol=1e-6)

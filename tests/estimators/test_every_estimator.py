@@ -16,8 +16,12 @@ from mercer import (
     KernelMap,
     KernelPCA,
     KernelPCAL1,
+    KernelRegressor,
     KernelRidge,
     KernelRidgeCV,
+    OnColumns,
+    TableEncoder,
+    compare_kernels,
 )
 
 X = np.random.default_rng(0).normal(size=(60, 3))
@@ -93,3 +97,29 @@ def test_messages_name_the_class_that_the_user_wrote(model, parameter, rows):
     with pytest.raises((TypeError, ValueError)) as refused:
         model.fit(rows, Y[: len(rows)])
     assert "KernelMap" in repr(model) or "KernelMap" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "model", [KernelRidge(), KernelMap(), KernelRegressor(n_rounds=1), TableEncoder()], ids=repr
+)
+def test_lazy_frames_are_collected(model, rng):
+    pl = pytest.importorskip("polars", reason="polars is not installed")
+    frame = pl.DataFrame({"a": rng.normal(size=30), "b": rng.normal(size=30)})
+    y = rng.normal(size=30)
+    name = "predict" if hasattr(model, "predict") else "transform"
+    expected = getattr(clone(model).fit(frame, y), name)(frame)
+    fitted = clone(model).fit(frame.lazy(), y)
+    assert list(fitted.feature_names_in_) == ["a", "b"]
+    np.testing.assert_allclose(getattr(fitted, name)(frame.lazy()), expected)
+    with pytest.raises(ValueError, match="names"):
+        getattr(fitted, name)(frame.lazy().select("b", "a"))
+
+
+def test_kernels_and_comparisons_take_lazy_frames(rng):
+    pl = pytest.importorskip("polars", reason="polars is not installed")
+    frame = pl.DataFrame({"a": rng.normal(size=40), "b": rng.normal(size=40)})
+    kernel = OnColumns(RBF(), ["b"])
+    np.testing.assert_allclose(kernel(frame.lazy()), kernel(frame))
+    y = pl.DataFrame({"y": frame["a"] > 0})
+    found = compare_kernels(frame.lazy(), y.lazy(), [kernel], embeddings=[], baselines=False)
+    assert found.task == "classes"

@@ -120,3 +120,20 @@ def test_the_decision_function_agrees_with_the_probabilities():
     assert_allclose(P / P.sum(axis=1, keepdims=True), model.predict_proba(X))
     model.fit(X, three == "a")
     assert_allclose(1 / (1 + np.exp(-model.decision_function(X))), model.predict_proba(X)[:, 1])
+
+
+def test_class_weights_are_weights_of_rows():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(150, 2))
+    y = np.where(X[:, 0] + 0.8 * rng.normal(size=150) > 1.1, "rare", "usual")
+    plain = KernelClassifier("rbf", **QUICK).fit(X, y)
+    balanced = KernelClassifier("rbf", class_weight="balanced", **QUICK).fit(X, y)
+    share = np.mean(y == "rare")
+    by_hand = np.where(y == "rare", 0.5 / share, 0.5 / (1 - share))
+    same = KernelClassifier("rbf", **QUICK).fit(X, y, by_hand)
+    assert_allclose(balanced.predict_proba(X), same.predict_proba(X), atol=1e-8)
+    found = [np.mean(model.predict(X)[y == "rare"] == "rare") for model in (plain, balanced)]
+    assert found[1] > found[0] + 0.1
+    doubled = KernelClassifier("rbf", class_weight={"rare": 2}, **QUICK).fit(X, y)
+    twice = KernelClassifier("rbf", **QUICK).fit(X, y, np.where(y == "rare", 2.0, 1.0))
+    assert_allclose(doubled.predict_proba(X), twice.predict_proba(X), atol=1e-8)

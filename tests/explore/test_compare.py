@@ -23,7 +23,14 @@ from mercer import (
 )
 from mercer.explore.compare import measures, verdict
 from mercer.explore.compare.ridge_path import ClassRule, KernelRidgePath, shrinkage
-from mercer.explore.compare.statistics import limit, overlap_of, paired_difference, undecided
+from mercer.explore.compare.sampling import draw
+from mercer.explore.compare.statistics import (
+    degrees_of,
+    limit,
+    overlap_of,
+    paired_difference,
+    undecided,
+)
 from mercer.explore.compare.tuning import tunable
 from oracles import ridge_without_each_row
 
@@ -642,3 +649,94 @@ def test_one_column_has_every_embedding(rng):
     for embedding in comparison.embeddings["Linear()"].values():
         assert embedding.shape == (20, 2)
         assert np.isfinite(embedding).all()
+
+
+# --- rows that are not independent ----------------------------------------------------------------
+
+
+def test_groups_are_never_divided(rng):
+    groups = np.array(list("abcdefghij"))[rng.integers(0, 10, 80)]
+    X, y = rng.normal(size=(80, 2)), rng.normal(size=80)
+    comparison = compare_kernels(X, y, [Linear()], groups=groups, embeddings=[], baselines=False)
+    sample = draw(
+        X,
+        y,
+        gram=False,
+        task="numbers",
+        cv=5,
+        repeats=3,
+        train_size=None,
+        max_points=2000,
+        random_state=0,
+        groups=groups,
+    )
+    assert len(sample.folds) == 15
+    for training, new in sample.folds:
+        assert not set(groups[training]) & set(groups[new])
+        assert 8 <= len(new) <= 26
+    assert comparison.contest.degrees == 9
+    for bad, message in (
+        (groups[:5], "one label for each of the 80 rows"),
+        (np.repeat([0, 1], 40), "2 different labels, and cv=5"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            compare_kernels(X, y, [Linear()], groups=bad)
+    with pytest.raises(ValueError, match="do not go together"):
+        compare_kernels(X, y, [Linear()], groups=groups, train_size=5)
+
+
+def grouped(rng):
+    """Ten rows each of 12 groups: points nearby, and one coin for the target of a group."""
+    group = np.repeat(np.arange(12), 10)
+    X = 3 * rng.normal(size=(12, 3))[group] + 0.3 * rng.normal(size=(120, 3))
+    return X, rng.normal(size=12)[group] + 0.3 * rng.normal(size=120), group
+
+
+def test_groups_keep_nonsense_from_looking_certain():
+    """Nothing predicts the target of another group; with groups the scores say so."""
+    claims = {False: 0, True: 0}
+    for seed in range(8):
+        X, y, group = grouped(np.random.default_rng(seed))
+        for told in claims:
+            comparison = compare_kernels(
+                X,
+                y,
+                [Linear(), RBF(0.1)],
+                groups=group if told else None,
+                embeddings=[],
+                baselines=False,
+                repeats=2,
+            )
+            claims[told] += comparison.spaces[0].score > 0.3
+    assert claims[False] == 8
+    assert claims[True] <= 1
+
+
+@pytest.mark.parametrize("order", ["any", "sorted", "series"])
+def test_rows_that_follow_each_other_are_noticed(rng, order):
+    X = rng.normal(size=(120, 3))
+    if order == "series":
+        X = np.cumsum(X, axis=0)
+    y = X[:, 0] + rng.normal(size=120)
+    if order == "sorted":
+        X, y = X[np.argsort(y)], np.sort(y)
+    comparison = compare_kernels(X, y, [Linear()], embeddings=[], baselines=False, repeats=1)
+    assert any("follow each other" in note for note in comparison.notes) == (order == "series")
+    assert ("follow each other" in str(comparison.notes)) == (order == "series")
+
+
+def test_few_rows_have_few_degrees_of_freedom(rng):
+    a, b = rng.normal(size=30), rng.normal(size=30)
+    whole, few = paired_difference(a, b, 0.25), paired_difference(a, b, 0.25, most=7)
+    assert few.mean == whole.mean
+    assert few.margin == pytest.approx(whole.margin * 2.3646 / 2.0452, rel=1e-4)
+    assert degrees_of(30) == 7
+    assert degrees_of(30, groups=np.repeat(np.arange(6), 5)) == 5
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+def test_a_numpy_matrix_is_an_array(rng):
+    X, y = rng.normal(size=(40, 2)), rng.normal(size=40)
+    given = {"kernels": [Linear()], "embeddings": [], "baselines": False, "repeats": 1}
+    of_matrix, of_array = (compare_kernels(A, y, **given) for A in (np.matrix(X), X))
+    assert of_matrix.spaces[0].score == of_array.spaces[0].score

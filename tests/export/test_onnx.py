@@ -32,12 +32,14 @@ from mercer import (
     DriftDetector,
     FromFeatures,
     FromFunction,
+    KernelClassifier,
     KernelDiscriminant,
     Kernelized,
     KernelLogistic,
     KernelMap,
     KernelPCA,
     KernelPCAL1,
+    KernelRegressor,
     KernelRidge,
     KernelRidgeCV,
     KernelSVC,
@@ -241,7 +243,9 @@ def test_predictions_agree(model, targets, X, Z, rng):
         KernelLogistic(kernel=KernelMap(RBF(0.2), max_rank=20)),
         Kernelized(LogisticRegression(), RBF(0.2)),
         Kernelized(LinearSVC(), RBF(0.2)),
+        Kernelized(SVC(kernel="linear"), RBF(0.2)),
         Kernelized(RidgeClassifier(), RBF(0.2)),
+        KernelClassifier(n_rounds=1, max_landmarks=40),
     ],
     ids=repr,
 )
@@ -266,6 +270,36 @@ def test_a_support_vector_machine_of_two_classes(X, Z):
     assert np.array_equal(found["label"].astype(bool), model.predict(Z))
     with pytest.raises(TypeError, match="in pairs"):
         to_onnx(KernelSVC(1.0, RBF(0.2)).fit(X, np.digitize(X[:, 0], [-0.3, 0.4])))
+
+
+@pytest.mark.parametrize("targets", [1, 2])
+def test_a_learned_model_of_numbers_with_gaps(targets, rng):
+    """The graph fills gaps, ranks skewed columns and knows single values, as the encoder does."""
+    X = np.column_stack(
+        [
+            rng.normal(size=150),
+            np.exp(2 * rng.normal(size=150)),
+            rng.integers(0, 4, 150),
+            np.ones(150),
+        ]
+    )
+    X[::6, 0] = np.nan
+    Y = np.column_stack([np.log(X[:, 1]) + (X[:, 2] == 2), np.nan_to_num(X[:, 0])])
+    model = KernelRegressor(n_rounds=2, max_landmarks=60).fit(X, Y[:, 0] if targets == 1 else Y)
+    assert len(model.encoder_.feature_names_out_) > 3
+    Z = np.vstack([X[:40], [[0.3, 1e4, 7, 1], [np.nan, np.nan, np.nan, 2]]])
+    close(run(to_onnx(model), Z)["prediction"], model.predict(Z))
+    words = pd.DataFrame({"x": X[:, 1], "town": np.resize(["Rome", "Oslo"], 150)})
+    with pytest.raises(TypeError, match="the column 'town' is a category"):
+        to_onnx(KernelRegressor(n_rounds=1, max_landmarks=60).fit(words, Y[:, 0]))
+
+
+def test_pairs_of_many_classes_vote(X, Z):
+    y = np.digitize(X[:, 0], [-1, 0, 1])
+    model = Kernelized(SVC(kernel="linear"), RBF(0.2)).fit(X, y)
+    found = run(to_onnx(model), Z)
+    assert np.array_equal(found["label"], model.predict(Z))
+    assert found["pairs"].shape == (len(Z), 6)
 
 
 def test_a_drift_detector(X, Z):
@@ -402,9 +436,9 @@ def test_models_that_cannot_be_written_are_named(X):
         TypeError, match="predict of PoissonRegressor is not that of a linear model"
     ):
         to_onnx(poisson)
-    pairs = Kernelized(SVC(kernel="linear"), RBF(0.2)).fit(X, np.digitize(X[:, 0], [-1, 0, 1]))
-    with pytest.raises(TypeError, match="compares classes in pairs"):
-        to_onnx(pairs)
+    ties = Kernelized(SVC(kernel="linear", break_ties=True), RBF(0.01))
+    with pytest.raises(TypeError, match="predict of SVC is not that"):
+        to_onnx(ties.fit(X, np.arange(len(X)) % 4))
     with pytest.raises(TypeError, match="cannot write ClassicalMDS"):
         to_onnx(ClassicalMDS(2).fit(X))
     with pytest.raises(TypeError, match="takes a fitted model, got str"):

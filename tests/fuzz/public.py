@@ -45,6 +45,7 @@ HANDED_OUT = {
 KERNEL_METHODS = ("__call__", "diag", "explicit", "explicit_dim", "bind", "polynomial")
 NOT_FOR_USERS = {"fit_rows", "landmark_weights", "leaf_kernel", "linear_coef", "way_back"}
 NOT_FOR_USERS |= {"set_params", "get_params", "of_metric", "with_means"}
+NOT_FOR_USERS |= {"as_numbers", "raw_scores", "unseen_effects"}
 
 X = np.abs(np.random.default_rng(7).normal(size=(12, 2)))
 Y = np.arange(12) % 2

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 import oracles
-from mercer import Spectrum
+from mercer import KernelMap, Spectrum
 from mercer.kernels import hashing, strings
 
 texts = st.lists(st.text("abcdé☃", max_size=12), min_size=1, max_size=6)
@@ -132,3 +132,10 @@ def test_the_position_is_that_in_the_whole_sample():
     kernel = Spectrum(2, alphabet="ACGT")
     with pytest.raises(ValueError, match=r"X\[2500\] has the letter 'X' at position 2"):
         kernel(X, X[:5])
+
+
+def test_products_of_sparse_features_name_the_map_that_works():
+    words = ["abcd", "bcde", "cdef"]
+    with pytest.raises(TypeError, match="KernelMap\\(kernel\\), whose basis='cholesky'"):
+        KernelMap(Spectrum(3) ** 2, basis="closed").fit(words)
+    assert KernelMap(Spectrum(3) ** 2).fit(words).rank_ == 3

@@ -5,9 +5,19 @@ import tracemalloc
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.linear_model import SGDClassifier
 
-from mercer import RBF, Chunks, KernelDiscriminant, KernelMap, KernelRidge, KernelRidgeCV
-from mercer.rows.in_step import in_step, split_pairs
+from mercer import (
+    RBF,
+    Chunks,
+    KernelDiscriminant,
+    Kernelized,
+    KernelMap,
+    KernelRidge,
+    KernelRidgeCV,
+    Spectrum,
+)
+from mercer.rows.in_step import in_step, split_pairs, watched
 from mercer.rows.protocol import Column
 
 KERNEL = RBF(0.3)
@@ -133,3 +143,71 @@ def test_refusals(kernel, monkeypatch, data):
         model.fit(rows, cut(y, 70), cut(0 * y, 70))
     with pytest.raises(ValueError, match="requires y to be passed"):
         model.fit(rows)
+
+
+# --- columns that change between passes -----------------------------------------------------------
+
+
+class Changing:
+    """Other values each time it is opened: as they are, then `other`, and again."""
+
+    def __init__(self, values, other, X=None):
+        self.values, self.other, self.X, self.times = values, other, X, 0
+
+    def __iter__(self):
+        values = self.other if self.times % 2 else self.values
+        self.times += 1
+        for a in range(0, len(values), 53):
+            part = values[a : a + 53]
+            yield part if self.X is None else (self.X[a : a + 53], part)
+
+
+METHODS = {
+    "ridge": lambda: KernelRidge(0.1, KernelMap(KERNEL, max_rank=40)),
+    "centred ridge": lambda: KernelRidge(0.1, KernelMap(KERNEL, max_rank=40, center=True)),
+    "discriminant": lambda: KernelDiscriminant(kernel=KernelMap(KERNEL, max_rank=40)),
+    "any classifier": lambda: Kernelized(SGDClassifier(), KernelMap(KERNEL, max_rank=40)),
+}
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+@pytest.mark.parametrize("name", METHODS)
+def test_targets_that_change_between_passes_are_noticed(name, pairs, data, monkeypatch):
+    monkeypatch.setattr("mercer.rows.gather.SAMPLE", 120)
+    X, y, _ = data
+    y = y if "ridge" in name else np.where(y > 0, "high", "low")
+    other = -y if "ridge" in name else np.where(y == "low", "high", "low")
+    for values in (other, np.where(np.arange(400) < 399, y, other)):  # all, or the last alone
+        stream = Changing(y, values, X if pairs else None)
+        if values is not other and not pairs and "ridge" in name:
+            continue  # targets are read as a whole once, and so nothing can differ
+        with pytest.raises(RuntimeError, match="y changes each time it is read"):
+            METHODS[name]().fit(*((stream,) if pairs else (cut(X, 53), stream)))
+        same = Changing(y, y, X if pairs else None)
+        METHODS[name]().fit(*((same,) if pairs else (cut(X, 53), same)))
+
+
+def test_what_is_cut_elsewhere_is_the_same():
+    y = np.arange(100.0)
+    cuts = iter([1, 10, 10, 7, 30])
+    stream = watched(Chunks(lambda: iter(np.array_split(y, next(cuts)))), "sample_weight")
+    for _ in range(3):
+        assert_allclose(np.concatenate(list(stream)), y)
+    y = y + 1
+    with pytest.raises(RuntimeError, match="sample_weight changes each time"):
+        list(stream)
+    words = watched(Changing(np.array(["a", "bb"] * 60), np.array(["a", "bc"] * 60)), "y")
+    list(words)
+    with pytest.raises(RuntimeError, match="y changes"):
+        next(iter(words))  # as soon as it is seen
+    with pytest.raises(TypeError, match="only once"):
+        watched(iter([y]), "y")
+
+
+def test_objects_that_change_are_noticed(monkeypatch):
+    monkeypatch.setattr("mercer.rows.gather.SAMPLE", 20)
+    texts = [f"word{i % 37}" for i in range(106)]
+    stream = Changing(texts, texts[::-1])
+    with pytest.raises(RuntimeError, match="X changes each time it is read"):
+        KernelMap(Spectrum(2), max_rank=5).fit(stream)
+    KernelMap(Spectrum(2), max_rank=5).fit(Changing(texts, texts))

@@ -66,8 +66,10 @@ def test_bad_input(pair):
         independence_test(x, y[1:])
     with pytest.raises(ValueError, match="at least 6"):
         independence_test(x[:5], y[:5])
-    with pytest.raises(ValueError, match="constant"):
+    with pytest.raises(ValueError, match="all rows of Y are the same: every column is constant"):
         independence_test(x, np.ones((150, 1)))
+    with pytest.raises(ValueError, match="all rows of X are the same"):
+        independence_test(np.ones((150, 1)), y)
 
 
 def test_rows_in_pieces(pair, monkeypatch):

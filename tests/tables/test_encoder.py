@@ -430,3 +430,11 @@ def test_names_that_are_all_different_are_not_called_the_same():
     (name, _) = TableEncoder().fit(frame).columns_
     assert name["kind"] == "identifier"
     assert "same" not in " ".join(TableEncoder().fit(frame).notes())
+
+
+def test_few_sentences_that_all_differ_are_texts(rng):
+    words = ["the", "quick", "red", "fox", "jumps", "over", "lazy", "dogs", "and", "sleeps"]
+    for n in (12, 20, 21):
+        texts = [" ".join(rng.permutation(words)) for _ in range(n)]
+        encoder = TableEncoder().fit(pd.DataFrame({"review": texts, "a": rng.normal(size=n)}))
+        assert encoder.columns_[0]["kind"] == "text"

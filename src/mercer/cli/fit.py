@@ -8,11 +8,13 @@ import numpy as np
 import pandas as pd
 import typer
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
+from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, cross_val_predict
 
 from ..estimators.classifier import KernelClassifier
+from ..estimators.refits import FOLDS
 from ..estimators.regressor import DEVIATIONS, KernelRegressor
 from ..explore.compare.baselines import leaf_size
+from ..export.checkpoint import Checkpoint
 from ..export.files import load, save
 from ..kernels.expressions import parse_kernel
 from ..kernels.texts import listed
@@ -21,6 +23,8 @@ from ..tables import IDENTIFIER, UNREAD, TableEncoder, check_column, read_table
 from . import files, output
 from .errors import BadInput
 from .options import Category, DayFirst, Decimal, Encoding, Id, Ignore, Json, Number, Sep
+from .patience import Estimate, announce, signs_of_life
+from .roles import in_time, last_fifth, take_roles
 
 EPILOG = (
     "Examples:\n\n  mercer fit houses.csv --target price -o houses.mercer\n\n"
@@ -61,6 +65,25 @@ def fit(
     compare: Annotated[
         bool, typer.Option(help="Also fit gradient boosting, for comparison.")
     ] = True,
+    group: Annotated[
+        str | None,
+        typer.Option(
+            "--group", help="A column that names groups of rows: errors are those of new groups."
+        ),
+    ] = None,
+    weights: Annotated[
+        str | None, typer.Option("--weights", help="A column that says how much each row counts.")
+    ] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(
+            "--time", help="A column of dates or numbers: also predict the last fifth of the rows."
+        ),
+    ] = None,
+    max_rows: Annotated[
+        int | None,
+        typer.Option(min=10, help="Learn from at most so many rows, drawn at random: faster."),
+    ] = None,
     number: Number = None,
     category: Category = None,
     ignore: Ignore = None,
@@ -77,32 +100,46 @@ def fit(
     # Names of rows are kept as they are written.
     reading |= {"dayfirst": dayfirst, "number": number or [], "category": _joined(category, id)}
     frame, notes = read_table(file, target=target, **reading)
-    roles = {"number": number, "category": category, "ignore": ignore, "id": id}
-    options: dict[str, Any] = roles | {"decimal": decimal, "dayfirst": dayfirst}
+    kinds = {"number": number, "category": category, "ignore": ignore, "id": id}
+    options: dict[str, Any] = kinds | {"decimal": decimal, "dayfirst": dayfirst}
     options = {name: value for name, value in options.items() if value is not None}
-    X, y = _split(frame, target, notes)
+    X, y = _split(frame, target, notes, max_rows)
     task = _task(y, task, notes)
+    roles = take_roles(X, target, group=group, weights=weights, time=time, notes=notes)
+    X = roles.X
     chosen = parse_kernel(kernel) if kernel else None
     made: Any = (KernelRegressor if task == "regression" else KernelClassifier)(
         chosen,
         verbose=not json and output.err.is_terminal,
         encoder=TableEncoder(**options) if options else None,
     )
+    parts = Checkpoint(f"{model}.parts")
+    if len(parts) and not json:
+        output.say(f"{parts.folder} holds parts of a fit that did not end: it goes on from there.")
+    fits = 1 if group is None else 1 + FOLDS
+    expected = Estimate(0.0, "") if json else announce(len(X), X.shape[1], fits)
     try:
-        made.fit(X, y)
+        with signs_of_life(expected):
+            made.fit(X, y, **roles.options, checkpoint=parts)
     except ValueError as error:
         about_target = str(error).startswith(("y ", "y:", "Input y"))
         raise BadInput(f"the target {target!r}: {error}" if about_target else str(error)) from None
     save(made, model)
-    facts = _facts(made, X, y, task, compare)
+    parts.clear()
+    ordered = in_time(X, made.encoder_, y, time)
+    facts = _facts(made, roles, y, task, compare)
+    if ordered is not None:
+        facts["last_fifth"] = last_fifth(made, roles, y, *ordered)
+    drawn = max_rows if max_rows is not None and len(y) == max_rows else None
+    facts |= {"group": group, "weights": weights, "drawn": drawn}
     notes += made.encoder_.notes()
     facts |= {"rows": len(X), "target": target, "task": task, "model": str(model), "notes": notes}
     if json:
         output.as_json(facts)
         return
     output.notes(notes)
-    code = _code(made, target, file, reading, len(frame) > len(X))
-    _print(facts, code)
+    code = _code(made, facts, file, reading, bool(frame[target].isna().any()))
+    _print(facts, made, code)
 
 
 def predict(
@@ -208,7 +245,7 @@ def _predictions(fitted, X):
     )
 
 
-def _split(frame, target, notes):
+def _split(frame, target, notes, max_rows=None):
     check_column(frame, target, notes)
     known = frame[target].notna()
     if not known.any():
@@ -218,6 +255,9 @@ def _split(frame, target, notes):
     if not known.all():
         notes.append(f"{int((~known).sum())} rows without a target were left out")
     frame = frame[known].reset_index(drop=True)
+    if max_rows is not None and len(frame) > max_rows:
+        notes.append(f"{max_rows} of {len(frame)} rows, drawn at random, were learned from")
+        frame = frame.sample(max_rows, random_state=0).sort_index().reset_index(drop=True)
     X = frame.drop(columns=target)
     if X.shape[1] == 0:
         raise BadInput(f"the table has no column besides the target {target!r}.")
@@ -255,8 +295,9 @@ def _task(y, task, notes):
     return "classification"
 
 
-def _facts(made, X, y, task, compare):
+def _facts(made, roles, y, task, compare):
     """The error at left-out rows with its interval, what it is to be compared with, importances."""
+    X = roles.X
     shares = made.feature_importances_
     order = np.argsort(-shares)[:NAMED]
     facts = {
@@ -268,33 +309,40 @@ def _facts(made, X, y, task, compare):
         "rows_left_out": len(made.left_out_),
     }
     rows = made.left_out_
+    w = np.ones(len(rows)) if roles.weights is None else roles.weights[rows]
     if task == "regression":
         squares = np.asarray(made.leave_one_out_errors_)[:, 0] ** 2
-        half = 1.96 * squares.std() / len(squares) ** 0.5
-        interval = [float(np.sqrt(max(squares.mean() + s * half, 0))) for s in (-1, 1)]
+        mean = np.average(squares, weights=w)
+        half = 1.96 * np.sqrt(np.sum((w * (squares - mean)) ** 2)) / w.sum()
+        interval = [float(np.sqrt(max(mean + s * half, 0))) for s in (-1, 1)]
         facts |= {"measure": "RMSE", "error": made.leave_one_out_rmse_, "interval": interval}
         # Of the same rows as the error: an outlier counts for both, or for none.
-        facts["mean_only"] = float(np.sqrt(np.mean((y[rows] - y.mean()) ** 2)))
+        centre = np.average(y, weights=roles.weights)
+        facts["mean_only"] = float(np.sqrt(np.average((y[rows] - centre) ** 2, weights=w)))
     else:
         share = made.leave_one_out_accuracy_
         half = 1.96 * (max(share * (1 - share), 1 / len(rows)) / len(rows)) ** 0.5
         facts |= {"measure": "accuracy", "accuracy": share, "error": 1 - share}
         facts["interval"] = [max(0.0, share - half), min(1.0, share + half)]
-        classes, counts = np.unique(y, return_counts=True)
-        facts["mean_only"] = float(np.mean(y[rows] == classes[counts.argmax()]))
+        classes, codes = np.unique(y, return_inverse=True)
+        largest = classes[np.bincount(codes, roles.weights).argmax()]
+        facts["mean_only"] = float(np.average(y[rows] == largest, weights=w))
         facts["calibration_error"] = made.calibration_error_
     if compare:
-        score, folds, why = boosting(made.encoder_.transform(X), y, task, rows)
+        score, folds, why = None, 0, "rows have weights"
+        if roles.weights is None:
+            Z = made.encoder_.transform(X)
+            score, folds, why = boosting(Z, y, task, rows, roles.groups)
         facts |= {"boosting": score, "boosting_folds": folds, "boosting_left_out": why}
     return facts
 
 
-def boosting(Z, y, task, judged=None):
+def boosting(Z, y, task, judged=None, groups=None):
     """Gradient boosting with its defaults, cross-validated on at most COMPARED rows.
 
     Returns the score of the rows `judged` among them (None: of all), the number of folds, and why
     there is no score. Leaves are smaller where rows are few. A class that a fold has not seen
-    counts as wrong, as it does for the model.
+    counts as wrong, as it does for the model. With groups, each fold holds whole ones.
     """
     is_judged = (
         np.ones(len(y), dtype=bool) if judged is None else np.isin(np.arange(len(y)), judged)
@@ -303,13 +351,16 @@ def boosting(Z, y, task, judged=None):
     order = order[np.argsort(~is_judged[order], kind="stable")]  # judged rows first
     some = np.sort(order[:COMPARED])
     Z, y, here = Z[some], y[some], is_judged[some]
-    folds = min(5, len(y))
+    groups = None if groups is None else groups[some]
+    folds = min(5, len(y) if groups is None else len(np.unique(groups)))
     if folds < 2:
-        return None, folds, "a single row"
+        return None, folds, "a single row" if groups is None else "a single group"
     options: dict[str, Any] = {"random_state": 0, "min_samples_leaf": leaf_size(len(y))}
     if task == "regression":
         splits: Any = KFold(folds, shuffle=True, random_state=0)
-        p = cross_val_predict(HistGradientBoostingRegressor(**options), Z, y, cv=splits)
+        splits = splits if groups is None else GroupKFold(folds)
+        trees = HistGradientBoostingRegressor(**options)
+        p = cross_val_predict(trees, Z, y, cv=splits, groups=groups)
         return float(np.sqrt(np.mean((p - y)[here] ** 2))), folds, None
     counts = np.unique(y, return_counts=True)[1]
     folds = min(folds, int(counts.max()))
@@ -318,10 +369,11 @@ def boosting(Z, y, task, judged=None):
     if len(counts) > COMPARED_CLASSES:
         return None, folds, f"{len(counts)} classes, and it grows a tree for each in every round"
     splits = StratifiedKFold(folds, shuffle=True, random_state=0)
+    splits = splits if groups is None else GroupKFold(folds)
     p = np.empty_like(y)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class")
-        parts = list(splits.split(Z, y))
+        parts = list(splits.split(Z, y, groups))
     for known, new in parts:
         if len(np.unique(y[known])) == 1:
             p[new] = y[known][0]
@@ -331,7 +383,7 @@ def boosting(Z, y, task, judged=None):
     return float(np.mean((p == y)[here])), folds, None
 
 
-def _print(facts, code):
+def _print(facts, made, code):
     def say(line):
         output.out.print(line, markup=False, soft_wrap=True)
 
@@ -344,6 +396,8 @@ def _print(facts, code):
         f"(95 % interval {low:.4g} to {high:.4g}; {facts['validation']}"
         + (f" of {facts['rows_left_out']} rows)." if some else ").")
     )
+    for line in _assumptions(facts, made):
+        say(f"  {line}")
     if facts.get("boosting") is not None:
         folds = facts["boosting_folds"]
         say(f"  gradient boosting, {folds} folds: {facts['boosting']:.4g}")
@@ -369,6 +423,25 @@ def _print(facts, code):
     say(f"Next: mercer predict {facts['model']} new.csv -o predictions.csv")
 
 
+def _assumptions(facts, made):
+    """What the error takes for granted about new rows."""
+    last = facts.get("last_fifth")
+    if last is not None:
+        name = facts["measure"]
+        line = (
+            f"{name} {last[name]:.4g} on the last fifth by {last['column']}, from the rows before"
+        )
+        if "inside_90" in last:
+            line += f" ({last['inside_90']:.0%} of them inside 90 % intervals)"
+        yield line
+    effects = [r["name"] for r in made.encoder_.columns_ if r.get("has_means")]
+    if effects and facts["group"] is None:
+        yield (
+            f"this holds for rows whose {listed(effects)} the table has; for new ones: --group "
+            f"{effects[0]}"
+        )
+
+
 def _leak(facts):
     """Columns that tell the target almost exactly, as parts of a sum do; empty elsewhere."""
     shares = facts["importances"]
@@ -384,9 +457,9 @@ def _leak(facts):
     return order[: 1 + int(np.argmax(reached >= SHARE * reached[-1]))]
 
 
-def _code(made, target, file, reading, gaps):
-    """The lines of Python that fit the same model."""
-    kernel, name = made.kernel, type(made).__name__
+def _code(made, facts, file, reading, gaps):
+    """The lines of Python that fit the same model; `gaps`: rows without a target are dropped."""
+    kernel, name, target = made.kernel, type(made).__name__, facts["target"]
     parts = [] if kernel is None else kernel.parts()
     parts = {type(part).__name__ for part in parts if f"{type(part).__name__}(" in repr(kernel)}
     arguments = [] if kernel is None else [repr(kernel)]
@@ -403,8 +476,15 @@ def _code(made, target, file, reading, gaps):
     yield f"frame, notes = read_table({file.name!r}, {options})"
     if gaps:
         yield f"frame = frame.dropna(subset=[{target!r}])"
-    fit = f"fit(frame.drop(columns={target!r}), frame[{target!r}])"
-    yield f"model = {name}({', '.join(arguments)}).{fit}"
+    if facts["drawn"] is not None:
+        yield f"frame = frame.sample({facts['drawn']}, random_state=0).sort_index()"
+    group, weights = facts["group"], facts["weights"]
+    others = [column for column in (group, weights) if column is not None]
+    dropped = repr([target, *others]) if others else repr(target)
+    rows = f"frame.drop(columns={dropped}), frame[{target!r}]"
+    rows += "" if weights is None else f", frame[{weights!r}]"
+    rows += "" if group is None else f", groups=frame[{group!r}]"
+    yield f"model = {name}({', '.join(arguments)}).fit({rows})"
 
 
 def _joined(*lists):

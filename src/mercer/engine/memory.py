@@ -6,6 +6,8 @@ rows, r columns (coordinates, or columns of data) and numbers of `size` bytes, a
 
 import math
 import re
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from .arrays import free_memory, is_cpu
 
@@ -37,6 +39,35 @@ def budget(memory_limit, X=None):
     if not 0 < memory_limit < float("inf"):
         raise ValueError(f"memory_limit must be positive and finite, got {memory_limit!r}.")
     return int(memory_limit)
+
+
+# --- what a pass may take -------------------------------------------------------------------------
+
+# Of the limit, what one panel of coordinates may take: a pass holds about four arrays of its size.
+PANEL_SHARE = 1 / 24
+# Of the limit, what landmarks and coordinates of a sample may take beside panels and tiles.
+LANDMARK_SHARE = 0.75
+# Square matrices of the size of the factor that choosing, growing and reordering landmarks holds.
+FACTOR_COPIES = 5
+# A pass takes so much in any case: smaller limits would be kept by refusing everything.
+LEAST_LIMIT = 16_000_000
+_limit: ContextVar[int | None] = ContextVar("limit", default=None)
+
+
+@contextmanager
+def within(limit):
+    """Panels are cut so that passes in this block stay within so many bytes; None: as before."""
+    token = _limit.set(_limit.get() if limit is None else limit)
+    try:
+        yield
+    finally:
+        _limit.reset(token)
+
+
+def panel_values(usual, size=8):
+    """Values in a panel: the usual number, or fewer where memory is limited."""
+    limit = _limit.get()
+    return usual if limit is None else min(usual, int(PANEL_SHARE * limit) // size)
 
 
 # --- what is needed -------------------------------------------------------------------------------
@@ -72,8 +103,8 @@ def partial_fit(n, r, copies=2, size=8):
 
 
 def streamed_fit(r, sample, panel, size=8):
-    """A fit that passes over rows: the factor, coordinates of a sample, two panels of values."""
-    return matrix(r, 2, size) + coordinates(sample, r, size=size) + 2 * panel * size
+    """A fit that passes over rows: the factor, coordinates of a sample, and panels of values."""
+    return matrix(r, FACTOR_COPIES, size) + coordinates(sample, r, size=size) + 4 * panel * size
 
 
 def fourier_sums(frequencies, d):
@@ -95,6 +126,13 @@ def columns_that_fit(n, limit, size=8, copies=2):
     b = copies * n
     r = int((math.sqrt(b * b + 12 * limit / size) - b) / 6)
     return max(1, r)
+
+
+def landmarks_that_fit(rows, limit, size=8, copies=1):
+    """The largest rank that a fit which passes over rows may reach, with coordinates of so many."""
+    b = copies * rows
+    room = LANDMARK_SHARE * max(limit, LEAST_LIMIT) / size
+    return max(1, int((math.sqrt(b * b + 4 * FACTOR_COPIES * room) - b) / (2 * FACTOR_COPIES)))
 
 
 def rows_that_fit(r, limit, copies=1, size=8):

@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from .arrays import device, free_memory, is_array, is_cpu, is_numpy, namespace, rows_of
-from .memory import rows_that_fit
+from .memory import panel_values, rows_that_fit
 from .threads import n_threads, one_blas_thread
 
 # Values in one tile: smaller tiles pay Python's overhead, larger ones leave the cache. Measured on
@@ -109,7 +109,7 @@ def cuts(n, size):
 
 def panel_slices(X, width):
     """Cuts the rows of X into panels that hold about PANEL_VALUES coordinates each."""
-    rows = max(256, PANEL_VALUES // max(1, width))
+    rows = max(256, panel_values(PANEL_VALUES) // max(1, width))
     if not is_cpu(X):
         rows = max(rows, row_blocks(X, width)[0][1])
     n = X.shape[0] if hasattr(X, "shape") else len(X)  # a list of objects

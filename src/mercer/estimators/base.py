@@ -11,6 +11,7 @@ import scipy.sparse
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..engine.arrays import device, is_array, is_matrix, is_numpy, namespace, to_host
+from ..engine.memory import budget, within
 from ..kernels import Kernel, as_kernel
 from ..kernels import points as pts
 from ..kernels.points import explaining_gaps, naming, naming_columns
@@ -42,14 +43,24 @@ def all_or_nothing_more(partial_fit: Method) -> Method:
 def _on_a_copy(fit: Method, keeps: Callable[[str], bool]) -> Method:
     @wraps(fit)
     def wrapped(self, *args, **kwargs):
+        args = tuple(pts.collected(a) for a in args)
+        kwargs = {name: pts.collected(a) for name, a in kwargs.items()}
         _refuse_masked(args, kwargs)
         work = object.__new__(type(self))
         work.__dict__ = {name: value for name, value in vars(self).items() if keeps(name)}
-        answer = fit(work, *args, **kwargs)
+        with within(_limit_of(self)):
+            answer = fit(work, *args, **kwargs)
         self.__dict__ = vars(work)
         return self if answer is work else answer
 
     return cast(Method, wrapped)
+
+
+def _limit_of(estimator):
+    """Bytes that a fit may take, where they are given: to the estimator, or to its map."""
+    owners = (estimator, getattr(estimator, "kernel", None))
+    given = [getattr(owner, "memory_limit", None) for owner in owners]
+    return next((budget(limit) for limit in given if limit is not None), None)
 
 
 def _refuse_masked(args, kwargs):

@@ -1,7 +1,8 @@
 """KernelClassifier: the model to try first on a table with classes to predict."""
 
 import warnings
-from typing import Self
+from collections.abc import Mapping, MutableMapping
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,14 +11,17 @@ from scipy.special import logsumexp, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils import assert_all_finite
+from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from ..engine.arrays import as_host, as_numpy, namespace, on_device_of
 from ..engine.checks import check_classes
+from ..kernels import Kernel
 from ..kernels.types import Array, Input
-from ..learn.targets import Targets
+from ..learn.targets import Targets, check_weights
 from ..rows.lazy import in_turn
+from ..tables import TableEncoder
 from .base import all_or_nothing
 from .learned_model import LearnedModel
 from .refits import check_groups, refits, told
@@ -56,6 +60,9 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         Of the last fit, as in :class:`mercer.KernelRegressor`.
     memory_limit : int, str or None, default=None
         Bytes ("2GB") for the last fit; None: 60 % of what is free.
+    class_weight : dict, "balanced" or None, default=None
+        How much rows of each class count, on top of their own weights: in the fit, in the
+        probabilities, and in the errors. "balanced": every class the same.
     random_state : int or None, default=0
     verbose : bool, default=False
         Show progress, with the leave-one-out error so far.
@@ -97,6 +104,33 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
 
     _task = "classification"
 
+    def __init__(
+        self,
+        kernel: Kernel | str | None = None,
+        *,
+        metric: str | None = "full",
+        max_landmarks: int = 1500,
+        n_rounds: int = 10,
+        solver: str = "auto",
+        memory_limit: int | str | None = None,
+        class_weight: Mapping[Any, float] | str | None = None,
+        random_state: int | None = 0,
+        verbose: bool = False,
+        encoder: TableEncoder | None = None,
+    ) -> None:
+        super().__init__(
+            kernel,
+            metric=metric,
+            max_landmarks=max_landmarks,
+            n_rounds=n_rounds,
+            solver=solver,
+            memory_limit=memory_limit,
+            random_state=random_state,
+            verbose=verbose,
+            encoder=encoder,
+        )
+        self.class_weight = class_weight
+
     @all_or_nothing
     def fit(
         self,
@@ -104,10 +138,11 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         y: Input,
         sample_weight: Input | None = None,
         groups: ArrayLike | None = None,
+        checkpoint: MutableMapping[str, Any] | None = None,
     ) -> Self:
         """Learn the kernel, fit all rows and calibrate the probabilities.
 
-        Weights and groups are used everywhere, as in :class:`mercer.KernelRegressor`.
+        Weights, groups and checkpoints are used as in :class:`mercer.KernelRegressor`.
         """
         if y is None:
             raise ValueError("KernelClassifier requires y to be passed, but the target y is None.")
@@ -121,15 +156,15 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
             warnings.simplefilter("ignore", UserWarning)
             check_classification_targets(labels)
         codes = None if groups is None else check_groups(groups, len(labels))
-        X, labels, weights, used = self._used(X, labels, sample_weight)
+        X, labels, weights, used = self._used(X, labels, self._row_weights(labels, sample_weight))
         targets = Targets.of(labels, "classification", weights)
         assert targets.classes is not None
         self.classes_: np.ndarray = targets.classes
-        left_out = self._fit_targets(X, targets, used)
+        left_out = self._fit_targets(X, targets, used, checkpoint)
         counts = left_out.weights
         scores, truth = left_out.T - left_out.residuals, left_out.T.argmax(axis=1)
         if codes is not None:
-            scores = self._scores_by_groups(X, labels, weights, codes[used])
+            scores = self._scores_by_groups(X, labels, weights, codes[used], checkpoint)
             truth, self.left_out_ = targets.columns.argmax(axis=1), used
             counts = np.ones(len(truth)) if weights is None else weights
         self.temperature_, self.bias_ = calibrated(scores, truth, counts)
@@ -140,10 +175,18 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         self.calibration_error_ = expected_calibration_error(P, truth, weights=counts)
         return self
 
-    def _scores_by_groups(self, X, labels, weights, codes):
+    def _row_weights(self, labels, sample_weight):
+        """The rows' own weights times those of their classes."""
+        if self.class_weight is None:
+            return sample_weight
+        of_class = compute_sample_weight(self.class_weight, labels)
+        own = check_weights(sample_weight, len(labels))
+        return of_class if own is None else of_class * own
+
+    def _scores_by_groups(self, X, labels, weights, codes, checkpoint):
         """Scores of all rows, each by a model that has not seen its group."""
         scores = np.full((len(labels), len(self.classes_)), np.nan)
-        for again, rows, new in refits(self, X, labels, weights, codes):
+        for again, rows, new in refits(self, X, labels, weights, codes, checkpoint):
             columns = np.searchsorted(self.classes_, again.classes_)
             scores[np.ix_(new, columns)] = as_numpy(again.raw_scores(rows))
         self.validation_ = told(codes)

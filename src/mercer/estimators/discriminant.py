@@ -25,7 +25,7 @@ from ..engine.arrays import (
 )
 from ..engine.checks import check_classes
 from ..expansion import Expansion, RKHSFunction
-from ..fit import OnPanels, Statistic
+from ..fit import OnPanels, Statistic, added_up
 from ..kernels.adapters import KernelLike
 from ..kernels.points import column_names, naming
 from ..kernels.types import Array, Data, Input
@@ -267,7 +267,7 @@ class KernelDiscriminant(
         in_classes = self.classes_ if in_pieces(labels.values) else None
         left_out = LeftOut.from_sums(within, self.means_, counts, in_classes, self.priors)
         if Phi is not None:
-            return left_out(Phi, labels.values).best()
+            return added_up(left_out, Phi, [labels.values]).best()
         rows = new_rows(self.kernel_map_, X, self.kernel_)
         return rows.fold(OnPanels(self.kernel_map_.map_, left_out), [labels]).best()
 

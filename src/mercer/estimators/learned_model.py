@@ -1,6 +1,7 @@
 """What KernelRegressor and KernelClassifier share: a table in, a learned kernel, one exact fit."""
 
 import warnings
+from collections.abc import MutableMapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,6 +32,7 @@ from ..rows.gather import held_column, held_whole
 from ..rows.source import in_pieces
 from ..tables import UNREAD, TableEncoder, array_of_lists, check_names
 from .arguments import NewSpelling
+from .searched import check_checkpoint, keep, key_of, recall
 
 # Ranks are tried up to so many columns of values: the metric is a matrix with a row for each.
 MOST_RANKED = 100
@@ -115,25 +117,42 @@ class LearnedModel(NewSpelling):
             raise ValueError(_inconsistent(X.shape[0], len(y)))
         return _rows(X, used), y[used], kept, used
 
-    def _fit_targets(self, X, targets: Targets, used: np.ndarray) -> LeftOut:
+    def _fit_targets(
+        self,
+        X: Any,
+        targets: Targets,
+        used: np.ndarray,
+        checkpoint: MutableMapping[str, Any] | None = None,
+    ) -> LeftOut:
         """Everything but the reading of y; `used` says which of the rows that were given X has."""
+        check_checkpoint(checkpoint)
         Z = self._encoded(X, targets)
         if Z.shape[0] != targets.columns.shape[0]:
             raise ValueError(_inconsistent(Z.shape[0], targets.columns.shape[0]))
         rng = as_generator(self.random_state)
         rows = Observations.of(Z, targets.columns, targets.weights)
         unseen_Z = self._without_own_targets(Z)
-        rows, self.metric_, unseen, chosen = self._chosen(rows, targets, rng.spawn(1)[0])
-        self.learn_report_ = learn_from(
-            rows,
-            targets,
-            self.kernel,
-            metric=self.metric_,
-            max_landmarks=self.max_landmarks,
-            n_rounds=self.n_rounds,
-            rng=np.random.default_rng(int(rng.integers(2**31))),
-            verbose=self.verbose,
-        )
+        choosing, learning = rng.spawn(1)[0], np.random.default_rng(int(rng.integers(2**31)))
+        key = "" if checkpoint is None else key_of(self, Z, targets.columns, targets.weights)
+        known = recall(checkpoint, key)
+        if known is None:
+            self.metric_, unseen, chosen = self._chosen(rows, targets, choosing)
+            rows = self._keeping(rows, chosen)
+            self.learn_report_ = learn_from(
+                rows,
+                targets,
+                self.kernel,
+                metric=self.metric_,
+                max_landmarks=self.max_landmarks,
+                n_rounds=self.n_rounds,
+                rng=learning,
+                verbose=self.verbose,
+            )
+            found = {"learn_report_": self.learn_report_, "metric_": self.metric_}
+            keep(checkpoint, key, self, chosen_=chosen, unseen_=unseen, **found)
+        else:  # a fit of the same rows was killed after its search
+            self.metric_, unseen, chosen = known.metric_, known.unseen_, known.chosen_
+            rows, self.learn_report_ = self._keeping(rows, chosen), known.learn_report_
         self.kernel_ = self.learn_report_.kernel.bind(rows.X)
         fit = last_fit(
             self.kernel_,
@@ -194,10 +213,9 @@ class LearnedModel(NewSpelling):
         return g - f
 
     def _chosen(self, rows, targets, rng):
-        """(rows, metric, predictions of unseen rows, columns): what to learn, on which columns.
+        """(metric, predictions of unseen rows, columns): what to learn, on which columns.
 
-        The encoder follows where ranks, or columns for single values, are left out. Tables that are
-        not small need no such predictions: None.
+        Tables that are not small need no such predictions: None.
         """
         columns, metric, predicted = np.arange(rows.X.shape[1]), self.metric, None
         sets = self._sets_of_columns(columns)
@@ -215,15 +233,19 @@ class LearnedModel(NewSpelling):
             )
         if learns and predicted is None and is_flattered(rows, targets, len(chosen)):
             predicted = folds.candidate(metric, chosen).predicted
-        if len(chosen) < len(columns):
-            assert self.encoder_ is not None
-            self.encoder_ = self.encoder_.keeping(
-                ranks=bool(np.isin(self.encoder_.rank_outputs_, chosen).any()),
-                levels=bool(np.isin(self.encoder_.level_outputs_, chosen).any()),
-                texts=bool(np.isin(self.encoder_.text_outputs_, chosen).any()),
-            )
-            rows = replace(rows, X=rows.X[:, chosen])
-        return rows, metric, predicted, chosen
+        return metric, predicted, chosen
+
+    def _keeping(self, rows, chosen):
+        """The rows with the chosen columns; the encoder follows where others are left out."""
+        if len(chosen) == rows.X.shape[1]:
+            return rows
+        assert self.encoder_ is not None
+        self.encoder_ = self.encoder_.keeping(
+            ranks=bool(np.isin(self.encoder_.rank_outputs_, chosen).any()),
+            levels=bool(np.isin(self.encoder_.level_outputs_, chosen).any()),
+            texts=bool(np.isin(self.encoder_.text_outputs_, chosen).any()),
+        )
+        return replace(rows, X=rows.X[:, chosen])
 
     def _sets_of_columns(self, columns):
         """The values alone; then with ranks, with columns for single values, and with both.

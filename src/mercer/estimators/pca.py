@@ -189,7 +189,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
             extremes = new_rows(kernel_map, X, self.kernel_).fold(ScoreExtremes(linear))
             sign = on_device_of(extremes.signs(), axes)
         else:
-            scores = (Phi - sums.mean[None, :]) @ axes
+            panels = tiles.panel_slices(Phi, Phi.shape[1])
+            scores = [(Phi[where, :] - sums.mean[None, :]) @ axes for where in panels]
+            scores = scores[0] if len(scores) == 1 else namespace(Phi).concat(scores)
             sign = signs(scores)
         axes = wide(axes * (sign * support(values))[None, :], wanted)
         self.projection_ = fit.map.linear(axes, -(sums.mean @ axes))

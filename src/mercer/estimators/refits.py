@@ -1,6 +1,6 @@
 """Errors of rows whose whole group is left out: the model is fitted again without each fold."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from typing import Any
 
 import numpy as np
@@ -27,14 +27,26 @@ def check_groups(groups: Any, n: int) -> np.ndarray:
 
 
 def refits(
-    model: Any, X: Any, y: np.ndarray, weights: np.ndarray | None, groups: np.ndarray
+    model: Any,
+    X: Any,
+    y: np.ndarray,
+    weights: np.ndarray | None,
+    groups: np.ndarray,
+    checkpoint: MutableMapping[str, Any] | None = None,
 ) -> Iterator[tuple[Any, Any, np.ndarray]]:
     """(fitted model, rows that it has not seen, their numbers) for each fold of groups."""
     n_folds = min(FOLDS, len(np.unique(groups)))
     for known, new in GroupKFold(n_folds).split(y, groups=groups):
-        again = clone(model).set_params(verbose=False)
-        again.fit(safe_indexing(X, known), y[known], None if weights is None else weights[known])
+        again = clone(model).set_params(**_plain(model))
+        own = None if weights is None else weights[known]
+        again.fit(safe_indexing(X, known), y[known], own, checkpoint=checkpoint)
         yield again, safe_indexing(X, new), new
+
+
+def _plain(model):
+    """Weights of rows hold those of their classes already."""
+    names = model.get_params(deep=False)
+    return {"verbose": False} | ({"class_weight": None} if "class_weight" in names else {})
 
 
 def told(groups: np.ndarray) -> str:

@@ -1,6 +1,7 @@
 """KernelRegressor: the model to try first on a table with a number to predict."""
 
-from typing import Literal, Self, overload
+from collections.abc import MutableMapping
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -106,6 +107,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         y: Input,
         sample_weight: Input | None = None,
         groups: ArrayLike | None = None,
+        checkpoint: MutableMapping[str, Any] | None = None,
     ) -> Self:
         """Learn the kernel and fit all rows.
 
@@ -114,6 +116,9 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
 
         With `groups`, one value per row, errors and intervals are those of rows whose group the
         model has not seen: it is fitted again without each of five folds of groups.
+
+        `checkpoint` (``mercer.export.checkpoint.Checkpoint(folder)``, or any dict) keeps what the
+        search for the kernel found: a fit of the same rows that was killed goes on from there.
         """
         if y is None:
             raise ValueError("KernelRegressor requires y to be passed, but the target y is None.")
@@ -123,7 +128,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         self._flat = values.ndim == 1
         X, values, weights, used = self._used(X, values, sample_weight)
         targets = Targets.of(values, "regression", weights)
-        left_out = self._fit_targets(X, targets, used)
+        left_out = self._fit_targets(X, targets, used, checkpoint)
         errors, counts = left_out.residuals, left_out.weights
         rmse = np.sqrt(np.average(errors**2, axis=0, weights=counts)) * targets.scale
         self.leave_one_out_rmse_ = float(rmse[0]) if self._flat else rmse
@@ -134,13 +139,13 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         self.calibration_ = weighted_quantile(ratio, share, counts) / DEVIATIONS
         self.widening_ = np.ones_like(self.calibration_)
         if codes is not None:
-            self._judge_by_groups(X, values, weights, used, codes[used])
+            self._judge_by_groups(X, values, weights, used, codes[used], checkpoint)
         return self
 
-    def _judge_by_groups(self, X, values, weights, used, codes):
+    def _judge_by_groups(self, X, values, weights, used, codes, checkpoint):
         """Errors and intervals of rows whose group is left out."""
         errors, std = np.empty((2, len(values), len(self.calibration_)))
-        for again, rows, new in refits(self, X, values, weights, codes):
+        for again, rows, new in refits(self, X, values, weights, codes, checkpoint):
             found = again.predict(rows, return_std=True)
             predicted, std[new] = (np.reshape(as_numpy(a), (len(new), -1)) for a in found)
             errors[new] = values[new].reshape(len(new), -1) - predicted
@@ -179,6 +184,21 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
             variance[rows] = variance[rows] + apart
         std = xp.sqrt(variance) * on_device_of(getattr(self, "widening_", 1.0), f)
         return values, std[:, 0] if self._flat else std
+
+    @property
+    def scale_(self) -> np.ndarray:
+        """Predictions are f(z) * scale_ + offset_."""
+        return np.atleast_1d(as_numpy(self._scale))
+
+    @property
+    def offset_(self) -> np.ndarray:
+        """Of each target, in units of y."""
+        return np.atleast_1d(as_numpy(self._offset))
+
+    @property
+    def single_target_(self) -> bool:
+        """Whether y had one dimension."""
+        return self._flat
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """R^2 of the predictions."""

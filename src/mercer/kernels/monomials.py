@@ -47,7 +47,11 @@ def monomial_table(d, p):
 def require_dense(F):
     """Products and sums of sparse features would fill up: the user decides."""
     if scipy.sparse.issparse(F):
-        raise TypeError("this feature map needs dense rows; pass X.toarray().")
+        raise TypeError(
+            "this feature map needs dense rows; pass X.toarray(). Products of the sparse features "
+            "of objects would fill the memory: use KernelMap(kernel), whose basis='cholesky' finds "
+            "the same space on your data."
+        )
     return F
 
 

@@ -105,9 +105,9 @@ def _scale_spread(X, weights, absolute):
     if scipy.sparse.issparse(X):
         X = X.tocsr()
         entries = scipy.sparse.csr_array((X.data, X.indices, X.indptr), shape=X.shape)
-        mean = float(shares @ entries.sum(axis=1)) / d
+        mean = (shares @ entries.sum(axis=1)) / d  # NumPy's number: its square may overflow
         if not absolute:
-            return float(shares @ entries.power(2).sum(axis=1)) - d * mean**2
+            return float(shares @ entries.power(2).sum(axis=1) - d * mean**2)
         # Stored entries, then the zeros between them.
         entries.data = np.abs(entries.data - mean)
         zeros = d - np.diff(entries.indptr)

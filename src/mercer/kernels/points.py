@@ -25,8 +25,15 @@ def is_frame(X):
     return hasattr(X, "columns") and hasattr(X, "to_numpy")
 
 
+def collected(X):
+    """The frame that a polars LazyFrame stands for; anything else as it is."""
+    return X.collect() if hasattr(X, "collect_schema") and hasattr(X, "collect") else X
+
+
 def column_names(X):
     """Column names of a frame as a list, None for anything else."""
+    if hasattr(X, "collect_schema"):  # polars: of what is not collected yet, too
+        return list(X.collect_schema().names())
     return list(X.columns) if is_frame(X) else None
 
 
@@ -42,6 +49,7 @@ def as_vectors(X, *, name="X", mixed=False):
 
     With `mixed`, columns that are not numbers are let through, in a 2-D array of objects.
     """
+    X = collected(X)
     if is_frame(X):
         X = _frame_values(X, name, mixed)
     if mixed and is_numpy(X) and X.dtype.kind == "O" and X.ndim == 2:

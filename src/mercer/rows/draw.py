@@ -12,8 +12,11 @@ from .protocol import smallest
 from .tasks import task
 
 
-def drawn_rows(X: Any, size: int, seed: int) -> tuple[Any, int]:
-    """(at most `size` of the rows, in their order; how many there are). An array is taken whole."""
+def drawn_rows(X: Any, size: int, seed: int) -> tuple[Any, int | None]:
+    """(at most `size` of the rows, in their order; how many there are).
+
+    Rows that do not come in pieces are taken as they are, and not counted.
+    """
     if is_dask(X):
         parts = Partitions(X)
         numbered = range(len(parts.blocks))
@@ -25,7 +28,7 @@ def drawn_rows(X: Any, size: int, seed: int) -> tuple[Any, int]:
             part = _Drawn.of(chunk, size, seed, j)
             found = part if found is None else found + part
     else:
-        return X, n_rows(X)
+        return X, None
     if found is None or not found.n:
         raise ValueError("Found array with 0 sample(s): there are no rows in X.")
     return _take(found.rows, np.argsort(found.places)), found.n

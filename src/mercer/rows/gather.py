@@ -8,7 +8,7 @@ from ..engine.memory import MemoryLimitError, readable
 from ..kernels.points import as_objects, refuse_masked
 from .dask import Partitions, check_unchanged, is_dask
 from .held import stacked
-from .in_step import is_stream, n_rows, refuse_iterator
+from .in_step import is_stream, n_rows, refuse_iterator, watched
 from .source import in_pieces
 
 # Rows that a fit holds in any case: the sample from which landmarks are chosen. A larger one costs
@@ -45,7 +45,7 @@ def held_column(values, X, name="y", *, in_step=False):
     if is_stream(values):
         refuse_iterator(values, name)
         if in_step and is_stream(X):
-            return values
+            return watched(values, name)
         # Copies: a stream may fill one buffer again and again.
         copies = [np.array(as_host(part)) for part in values if len(part)]
         if not copies:

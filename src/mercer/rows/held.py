@@ -7,12 +7,13 @@ import numpy as np
 import scipy.sparse
 
 from ..engine.arrays import namespace, rows_of
+from ..engine.memory import panel_values
 from ..engine.tiles import cuts
 from ..kernels.points import take
 from .protocol import Sample, Worst, draw_positions, smallest, whole_column
 
 # Rows that are worked on at once.
-CHUNK_ROWS = 1 << 16
+CHUNK_ROWS, CHUNK_VALUES = 1 << 16, 1 << 22
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,9 @@ class KeptHere:
 
     def filter(self, keep):
         left, worst = [], Worst()
-        for a, b in cuts(self.count, CHUNK_ROWS):
+        wide = getattr(self.points, "ndim", 1) == 2
+        size = panel_values(CHUNK_VALUES) // (self.points.shape[1] if wide else 1)
+        for a, b in cuts(self.count, min(CHUNK_ROWS, max(256, size))):  # these are copies
             mask, others = keep(take(self.points, self.rows[a:b]))
             left.append(a + np.flatnonzero(mask))
             worst = worst + others

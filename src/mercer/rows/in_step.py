@@ -4,7 +4,8 @@ They are held as arrays, or are streams themselves, cut wherever they like; or t
 pairs (rows, targets), so that both are read at once.
 """
 
-from collections.abc import Iterator, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,29 +32,93 @@ def refuse_iterator(stream, name="X", reader="a fit"):
         )
 
 
-class Side:
-    """The rows (0) or the targets (1) of a stream of pairs."""
+class Watch:
+    """Notices a column whose values differ from those of an earlier pass, as far as it went."""
 
-    def __init__(self, pairs: Any, which: int) -> None:
-        self.pairs, self.which = pairs, which
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.seen: dict[Any, int] = {}  # checksum of the first rows, by their number
+
+    def over(self, chunks: Any, values: Callable[[Any], Any] = lambda chunk: chunk) -> Iterator:
+        """The chunks, each after a look at its values."""
+        rows = checksum = 0
+        for chunk in chunks:
+            block = values(chunk)
+            rows, checksum = rows + len(block), checksum_of(block, checksum)
+            self._compare(rows, checksum)
+            yield chunk
+        self._compare("rows", rows)
+
+    def _compare(self, what, now):
+        if self.seen.setdefault(what, now) != now:
+            raise RuntimeError(
+                f"{self.name} changes each time it is read: its values differ between two passes. "
+                "Write them to a file, or fix the seed of what makes them."
+            )
+
+
+class Watched:
+    """A stream that must give the same values each time."""
+
+    def __init__(self, stream: Any, name: str) -> None:
+        refuse_iterator(stream, name)
+        self.stream, self.watch = stream, Watch(name)
 
     def __iter__(self) -> Iterator[Any]:
-        return (_pair(chunk)[self.which] for chunk in self.pairs)
+        return self.watch.over(self.stream)
+
+
+def watched(values: Any, name: str) -> Any:
+    """Values of a stream under watch; anything else as it is."""
+    if not is_stream(values) or isinstance(values, (Side, Watched)):
+        return values
+    return Watched(values, name)
+
+
+def checksum_of(values: Any, before: int = 0) -> int:
+    """A number that changes with the values, whatever the cuts.
+
+    Objects that are neither texts nor numbers nor arrays do not count: nothing says that they are
+    what they were.
+    """
+    array = np.asarray(as_host(values))
+    if array.dtype.kind not in "OUS":
+        return zlib.crc32(np.ascontiguousarray(array).view(np.uint8).data, before)
+    for value in array.ravel():
+        if isinstance(value, np.ndarray) and value.dtype.kind != "O":
+            before = checksum_of(value, before)
+        elif isinstance(value, (str, bytes, int, float, np.generic)):
+            before = zlib.crc32(f"{value!r}\0".encode(errors="replace"), before)
+    return before
+
+
+class Side:
+    """The rows (0) or the targets (1) of a stream of pairs; targets are under watch."""
+
+    def __init__(self, pairs: Any, which: int, watch: Watch) -> None:
+        self.pairs, self.which, self.watch = pairs, which, watch
+
+    def both(self) -> Iterator[tuple[Any, Any]]:
+        return map(_pair, self.watch.over(self.pairs, lambda chunk: _pair(chunk)[1]))
+
+    def __iter__(self) -> Iterator[Any]:
+        return (pair[self.which] for pair in self.both())
 
 
 def split_pairs(X, y):
     """(rows, targets) where X is a stream of pairs and y was left out; else both as they are."""
     if y is not None or not is_stream(X):
-        return X, y
+        return X, watched(y, "y")
     refuse_iterator(X)
     first = next(iter(X), None)
-    return (Side(X, 0), Side(X, 1)) if isinstance(first, tuple) else (X, y)
+    watch = Watch("y")
+    return (Side(X, 0, watch), Side(X, 1, watch)) if isinstance(first, tuple) else (X, y)
 
 
 def in_step(source: Any, columns: Sequence[Column]) -> Iterator[tuple[Any, list[Any]]]:
     """Every chunk of rows that is not empty, and the blocks of the columns that belong to it."""
     readers = [_reader(column, source) for column in columns]
-    chunks = source.pairs if isinstance(source, Side) else ((chunk, None) for chunk in source)
+    chunks = source.both() if isinstance(source, Side) else ((chunk, None) for chunk in source)
     total = 0
     for chunk in chunks:
         rows, beside = _pair(chunk)

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import warnings
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar, cast
@@ -10,6 +11,7 @@ import numpy as np
 
 from ..engine.arrays import namespace
 from ..engine.memory import MemoryLimitError, coordinates, readable
+from ..kernels.points import collected
 from .dask import Partitions, example_row, is_dask, is_dask_frame
 from .in_step import is_stream
 from .source import pieces
@@ -26,6 +28,7 @@ def lazily(method: Method) -> Method:
 
     @wraps(method)
     def wrapped(self, X, *args, **kwargs):
+        X = collected(X)
         if not is_dask(X):
             return method(self, X, *args, **kwargs)
         return apply(self, method.__name__, X, args, kwargs)
@@ -42,6 +45,7 @@ def in_turn(method: Method) -> Method:
 
     @wraps(method)
     def wrapped(self, X, *args, **kwargs):
+        X = collected(X)
         if not is_stream(X):
             return whole_or_lazy(self, X, *args, **kwargs)
         answers = [method(self, chunk, *args, **kwargs) for chunk in pieces(X)]
@@ -60,7 +64,9 @@ def apply(estimator, name, X, args=(), kwargs=None):
     Rows are cut as in X (finer where a block of results would be large), columns are known.
     """
     X, kwargs = Partitions(X).X, kwargs or {}
-    answer = getattr(estimator, name)(example_row(X), *args, **kwargs)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about values of a row that is made up
+        answer = getattr(estimator, name)(example_row(X), *args, **kwargs)
     if hasattr(answer, "columns"):
         raise ValueError(
             "set_output asks for a container, and a Dask collection stays one: use "

@@ -12,8 +12,8 @@ import numpy as np
 from ..kernels.points import take
 from .dask import Partitions, check_unchanged
 from .held import stacked
+from .in_step import checksum_of
 from .protocol import Sample, Worst, draw_positions, smallest
-from .streamed import checksum
 from .tasks import rows_at, share, task
 
 
@@ -222,4 +222,4 @@ def fingerprint_of_block(block):
         return int(hash_pandas_object(block, index=False).sum()) if len(block) else 0
     if not isinstance(block, np.ndarray) or block.dtype == object:
         return 0
-    return checksum(block)
+    return checksum_of(block)

@@ -4,7 +4,6 @@ Certification needs every row, and methods need another pass, so a stream must s
 it is iterated: a class with __iter__, or Chunks around a function that opens the data.
 """
 
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -12,13 +11,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ..engine.arrays import as_numpy, is_array, is_cpu, namespace, rows_of, to_torch
+from ..engine.arrays import is_array, is_cpu, namespace, rows_of, to_torch
 from ..engine.memory import coordinates
 from ..engine.tiles import cuts
 from ..kernels.points import take
 from ..kernels.types import Array
 from .held import CHUNK_ROWS, KeptHere, stacked
-from .in_step import in_step, refuse_iterator
+from .in_step import checksum_of, in_step, refuse_iterator
 from .protocol import Sample, Worst, smallest
 
 
@@ -183,17 +182,12 @@ class KeptOfStream(KeptHere):
 
 
 def fingerprint_of(points, before=0):
-    """A number that changes with the values, whatever the cuts; constant for objects."""
+    """A number that changes with the values, whatever the cuts."""
     if scipy.sparse.issparse(points):
-        return checksum(points.data, checksum(points.indices, before))
-    if not is_array(points) or points.dtype == object:
-        return before
-    # Of rows on a device one number travels, not all of them.
-    return checksum(points if is_cpu(points) else namespace(points).sum(points), before)
-
-
-def checksum(array, before=0):
-    return zlib.crc32(np.ascontiguousarray(as_numpy(array)).data, before)
+        return checksum_of(points.data, checksum_of(points.indices, before))
+    if is_array(points) and not is_cpu(points):  # one number travels, not all rows
+        points = namespace(points).sum(points)
+    return checksum_of(points, before)
 
 
 def bytes_of_row(points):

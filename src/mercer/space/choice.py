@@ -5,7 +5,7 @@ are where passes over all rows begin.
 """
 
 import numbers
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from ..engine.memory import (
     MemoryLimitError,
     budget,
     columns_that_fit,
+    landmarks_that_fit,
     matrix,
     readable,
     streamed_fit,
@@ -89,9 +90,9 @@ class MapOptions:
 
     @property
     def copies(self) -> int:
-        """Arrays of coordinates that a fit holds at once: the factor's and the result's; to rotate
-        them takes centred and rotated ones, and the work space of LAPACK."""
-        return {"eigen": 8, "symmetric": 12}.get(self.basis, 2)
+        """Arrays of coordinates that a fit holds at once: the factor's, centred ones and the
+        result's; to rotate them takes rotated ones, and the work space of LAPACK."""
+        return {"eigen": 8, "symmetric": 12}.get(self.basis, 3 if self.center else 2)
 
     @property
     def needs_sums(self) -> bool:
@@ -183,60 +184,72 @@ def sampled_space(kernel, points, options):
     if whole or min(n, options.max_rank or n) <= most:
         return None
     sample = HeldRows(points).sample(gather.SAMPLE, options.rng())
-    refute_by_sample(kernel, sample.points)
+    refute_by_sample(kernel, sample.points, options.memory_limit)
     space = space_of_sample(kernel, sample, options)
     # All rows have a somewhat larger rank than the sample.
     return None if 1.5 * space.rank <= most else space
 
 
-def refute_by_sample(kernel, points):
+def refute_by_sample(kernel, points, memory_limit=None):
     """A kernel of unknown validity is refuted here, if a sample can refute it."""
     if not kernel.is_proven:
-        factorize(kernel, pts.take(points, np.arange(min(TESTED, points.shape[0]))))
+        most = min(TESTED, points.shape[0], _matrix_rows(budget(memory_limit, points)))
+        factorize(kernel, pts.take(points, np.arange(most)))
+
+
+def _matrix_rows(limit):
+    """Rows whose matrix may be stored for a look at them."""
+    return max(100, int((limit / matrix(1, 8)) ** 0.5))
 
 
 def space_of_sample(kernel, sample, options):
     if _basis_for(kernel, sample.points, options) == "closed":
         return OwnFeatures(kernel, sample.points)
-    _refuse_rank(kernel, sample.points, options)
+    sample = _sample_that_fits(kernel, sample, options)
     return sample_factor(
         kernel,
         sample.points,
         sample.positions,
         tol=default_tol(sample.points, options.tol),
         max_rank=options.max_rank,
+        limit=budget(options.memory_limit, sample.points),
         n_jobs=options.n_jobs,
         verbose=options.verbose,
     )
 
 
-def _refuse_rank(kernel, points, options):
-    """Before minutes are spent: the landmarks of the sample must fit the memory.
+def _sample_that_fits(kernel, sample, options):
+    """The sample, or a part of it: the coordinates of its rows must fit beside the landmarks.
 
-    The ranks of two small parts tell how the rank grows with the rows.
+    Where no part is small enough, that is said before minutes are spent. The ranks of two small
+    parts tell how the rank grows with the rows.
     """
-    n, limit = points.shape[0], budget(options.memory_limit, points)
-    size = itemsize(tiles.allocate(points, (1, 1)))
+    points, n = sample.points, sample.points.shape[0]
+    limit, size = budget(options.memory_limit, points), itemsize(tiles.allocate(points, (1, 1)))
     most = n if options.max_rank is None else min(n, options.max_rank)
-    if streamed_fit(most, n, 0, size) <= limit or n <= PROBED[-1]:
-        return
+    probed = [min(m, _matrix_rows(limit) * m // PROBED[-1]) for m in PROBED]
+    if most <= landmarks_that_fit(n, limit, size) or n <= probed[-1]:
+        return sample
     tol, order = default_tol(points, options.tol), options.rng().permutation(n)
     ranks = [
         factorize(kernel, pts.take(points, order[:m]), tol=tol, n_jobs=options.n_jobs).factor.rank
-        for m in PROBED
+        for m in probed
     ]
     few, many = (max(rank, 1) for rank in ranks)
-    growth = np.log(many / few) / np.log(PROBED[1] / PROBED[0])
-    predicted = min(n, int(many * (n / PROBED[1]) ** growth))
+    growth = np.log(many / few) / np.log(probed[1] / probed[0])
+    predicted = min(n, int(many * (n / probed[1]) ** growth))
     rank = min(most, max(many, int(CERTAIN * predicted)))
-    if (needed := streamed_fit(rank, n, 0, size)) <= limit:
-        return
-    fits = rank
-    while fits > 1 and streamed_fit(fits, n, 0, size) > limit:
-        fits = int(0.95 * fits)
+    for rows in (n, n // 2, n // 4, n // 8):
+        fits = landmarks_that_fit(rows, limit, size)
+        if min(most, predicted) <= min(fits, rows // 2):
+            break
+    if rank <= fits:
+        some = np.sort(order[:rows])
+        return replace(sample, points=pts.take(points, some), positions=sample.positions[some])
+    needed = streamed_fit(rank, rows, 0, size)
     raise MemoryLimitError(
         f"tol={tol:.3g} needs about {predicted} landmarks for a sample of {n} rows ({few} for "
-        f"{PROBED[0]} rows, {many} for {PROBED[1]}) and more for all rows: at least "
+        f"{probed[0]} rows, {many} for {probed[1]}) and more for all rows: at least "
         f"{readable(needed)}; memory_limit allows {readable(limit)}. What fits: max_rank={fits}, "
         "or a larger tol; else a larger memory_limit. KernelRidge(form='iterative') needs no such "
         "map."

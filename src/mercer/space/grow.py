@@ -11,7 +11,7 @@ import numpy as np
 
 from ..engine import tiles
 from ..engine.arrays import as_numpy, eps_of, itemsize, namespace
-from ..engine.memory import rows_that_fit
+from ..engine.memory import MemoryLimitError, landmarks_that_fit, readable, rows_that_fit
 from ..kernels.points import take
 from ..rows import gather
 from ..rows.held import stacked
@@ -20,6 +20,11 @@ from .cholesky import PARTIAL_TOL, self_lengths
 from .landmarks import Landmarks
 from .partial import partial_cholesky
 from .refactor import is_stable, normalised_matrix, pivoted, refactorized
+
+# Arrays of coordinates of the drawn rows: those that are known, normalised, and with more columns.
+GROWING = 3
+# Rows that are drawn in any case.
+FEWEST = 1000
 
 
 @dataclass(frozen=True)
@@ -46,11 +51,19 @@ class Unexplained:
         return above, Worst(*(float(v[~above].max(initial=0.0)) for v in (share, rho2)))
 
 
-def sample_factor(kernel, sample, positions, *, tol, max_rank, n_jobs=None, verbose=False):
+def sample_factor(kernel, sample, positions, *, tol, max_rank, limit, n_jobs=None, verbose=False):
     """Landmarks among the sample, and their factor."""
     lengths = self_lengths(kernel, kernel.diagonal(sample))
     part = partial_cholesky(
-        kernel, sample, lengths, tol=tol, max_rank=max_rank, n_jobs=n_jobs, verbose=verbose
+        kernel,
+        sample,
+        lengths,
+        tol=tol,
+        max_rank=max_rank,
+        capacity=landmarks_that_fit(sample.shape[0], limit, itemsize(lengths)),
+        sampled=True,
+        n_jobs=n_jobs,
+        verbose=verbose,
     )
     part.F *= lengths[:, None]
     factor, _ = refactorized(kernel, sample, part, lengths)
@@ -65,21 +78,35 @@ def certify_and_grow(space, rows, *, tol, max_rank, limit, rng, n_jobs=None, ver
     max_rank, stop there and report what is left.
     """
     kept = rows.filter(Unexplained(space, tol, max_rank, n_jobs))
-    worst = kept.worst
+    worst, size = kept.worst, itemsize(space.C)
+    most = landmarks_that_fit(FEWEST, limit, size, GROWING)
     while kept.count:
-        # To grow takes two arrays of coordinates of the drawn rows.
-        most = rows_that_fit(space.rank, limit, 6, itemsize(space.C))
-        points, positions = kept.draw(min(gather.SAMPLE, max(1000, most)), rng)
+        if space.rank >= most:
+            raise MemoryLimitError(_too_many(space.rank, kept.count, tol, limit))
+        # A sixth of the memory is for coordinates of the drawn rows: the fewer, the more landmarks.
+        drawn = min(gather.SAMPLE, max(FEWEST, rows_that_fit(2 * space.rank, limit, 18, size)))
+        points, positions = kept.draw(drawn, rng)
+        room = max(space.rank + 1, landmarks_that_fit(drawn, limit, size, GROWING))
+        stop = min(most, room) if max_rank is None else min(most, room, max_rank)
         before = space.rank
-        space, left = grown(space, points, positions, tol, max_rank, n_jobs, verbose)
-        if len(positions) == kept.count:
-            worst = worst + Worst(*left)
-            break
+        space, left = grown(space, points, positions, tol, stop, n_jobs, verbose)
         # Rows that no landmark can explain to tol, because of rounding, are reported as they are.
         stuck = space.rank == before
+        if len(positions) == kept.count and (left[0] <= tol or stuck or space.rank == max_rank):
+            worst = worst + Worst(*left)
+            break
         kept = kept.filter(Unexplained(space, np.inf if stuck else tol, max_rank, n_jobs))
         worst = worst + kept.worst
     return Certified(space, worst)
+
+
+def _too_many(rank, count, tol, limit):
+    return (
+        f"{rank} landmarks leave {count} rows with a relative residual above tol={tol:.3g}, and "
+        f"memory_limit={readable(limit)} has no room for more. What fits: max_rank={rank}, a "
+        "larger tol, or float32 data; else a larger memory_limit. KernelRidge(form='iterative') "
+        "needs no such map."
+    )
 
 
 def relative_residuals(factor, X, n_jobs=None):
@@ -96,7 +123,7 @@ def grown(factor, X, positions, tol, max_rank, n_jobs=None, verbose=False):
     Also returns the largest relative and absolute residual left on X. Landmarks are put in another
     order where the old ones followed by the new ones would amplify rounding.
     """
-    larger, worst = _with_landmarks(factor, X, positions, tol, max_rank, n_jobs, verbose)
+    larger, worst = _with_landmarks(factor, X, positions, tol, max_rank, None, n_jobs, verbose)
     if larger is factor or factor.rank == 0 or is_stable(larger.normalised()):
         return larger, worst
     lengths = larger.lengths()
@@ -113,17 +140,21 @@ def grown(factor, X, positions, tol, max_rank, n_jobs=None, verbose=False):
     return reordered, (float(share.max()), float(rho2.max()))
 
 
-def extended(factor, X, positions, tol, max_rank, n_jobs=None, verbose=False):
+def extended(factor, X, positions, tol, max_rank, limit, n_jobs=None, verbose=False):
     """As `grown`, and old coordinates keep their values: new landmarks only add columns.
 
     ([NPT] Lemma 5.) So landmarks stay in the order in which they came, and one with a tiny residual
     would amplify the rounding of all that come later: residuals below sqrt(eps) stay as they are.
     """
     floor = eps_of(factor.C) ** 0.5
-    return _with_landmarks(factor, X, positions, max(tol, floor), max_rank, n_jobs, verbose)
+    tol, capacity = (
+        max(tol, floor),
+        landmarks_that_fit(X.shape[0], limit, itemsize(factor.C), GROWING),
+    )
+    return _with_landmarks(factor, X, positions, tol, max_rank, capacity, n_jobs, verbose)
 
 
-def _with_landmarks(factor, X, positions, tol, max_rank, n_jobs, verbose):
+def _with_landmarks(factor, X, positions, tol, max_rank, capacity, n_jobs, verbose):
     kernel, xp = factor.kernel, namespace(factor.C)
     diagonal = kernel.diagonal(X)
     lengths = self_lengths(kernel, diagonal)
@@ -134,7 +165,16 @@ def _with_landmarks(factor, X, positions, tol, max_rank, n_jobs, verbose):
         share = np.maximum(1 - as_numpy(xp.sum(start * start, axis=1)).astype(np.float64), 0)
         return factor, (float(share.max()), float((share * as_numpy(diagonal)).max()))
     part = partial_cholesky(
-        kernel, X, lengths, tol=tol, max_rank=room, start=start, n_jobs=n_jobs, verbose=verbose
+        kernel,
+        X,
+        lengths,
+        tol=tol,
+        max_rank=room,
+        start=start,
+        capacity=capacity,
+        sampled=True,
+        n_jobs=n_jobs,
+        verbose=verbose,
     )
     chosen = part.indices
     worst = (

@@ -57,6 +57,7 @@ def partial_cholesky(
     start=None,
     initial=None,
     capacity=None,
+    sampled=False,
     n_jobs=None,
     verbose=False,
 ):
@@ -68,6 +69,7 @@ def partial_cholesky(
     start : n x r0 normalised coordinates to go on from
     initial : k(x, x) / lengths^2, where that is not 1 for every point away from the origin
     capacity : most columns that memory allows; reaching it is an error, reaching max_rank is not
+    sampled : whether X is a part of the rows, so that its residuals are not those of all
     """
     n = X.shape[0]
     xp = namespace(lengths)
@@ -90,7 +92,7 @@ def partial_cholesky(
     with one_blas_thread(), tiles.progress_bar(verbose, "landmarks") as progress:
         while r < wanted and residuals.max() > tol:
             if r >= room:
-                raise MemoryLimitError(_too_large(n, r, residuals.max(), tol, F))
+                raise MemoryLimitError(_too_large(n, r, residuals.max(), tol, F, sampled))
             floor = max(tol, choose.least_share * float(residuals.max()))
             # What is explained is not a candidate, however large its own scale.
             left = np.where(residuals > floor, residuals, 0.0)
@@ -129,9 +131,9 @@ def _one_of(proposed, left, pivots):
     return proposed[:1] if pivots == "random" else proposed
 
 
-def _too_large(n, r, residual, tol, F):
+def _too_large(n, r, residual, tol, F, sampled):
     held = readable(coordinates(n, r, size=itemsize(F)))
-    tol_that_fits = f"tol={1.01 * residual:.2g}, or " if residual < 0.98 else ""
+    tol_that_fits = f"tol={1.01 * residual:.2g}, or " if residual < 0.98 and not sampled else ""
     return (
         f"rank {r} reached with a largest relative residual of {residual:.3g} (tol={tol:.3g}), and "
         f"memory_limit leaves no room for more than {r} columns of {n} points "

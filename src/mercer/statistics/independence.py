@@ -120,7 +120,7 @@ def _common_length(x: Samples, y: Samples) -> int:
 def _coordinates(samples, given, scales, rank, rng):
     """The maps of one side, and the coordinates of all rows at every scale."""
     pool, positions = samples.pooled(pool_size(given), rng)
-    check_spread(pool)
+    check_spread(pool, samples.all[0].name, "that anything could depend on")
     if not isinstance(given, KernelMap):
         given = usual_map(rank, samples.n).set_params(kernel=given)
     spaces, Phi = Spaces.fit(pool, samples.n, given, scales, rng)

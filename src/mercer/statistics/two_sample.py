@@ -150,10 +150,10 @@ def check_enough(n_x: int, n_y: int, level: float) -> None:
         )
 
 
-def check_spread(pool: Any) -> None:
+def check_spread(pool: Any, whose: str = "both samples", nothing: str = "to compare") -> None:
     """Rows that are all the same have nothing to tell."""
     if is_matrix(pool) and bool((pool == pool[:1, ...]).all()):
         raise ValueError(
-            "all rows of both samples are the same: every column is constant, so there is nothing "
-            "to compare."
+            f"all rows of {whose} are the same: every column is constant, so there is nothing "
+            f"{nothing}."
         )

@@ -13,12 +13,12 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from ..engine.checks import check_at_least
-from ..kernels.points import is_frame, naming
+from ..kernels.points import collected, is_frame, naming
 from ..kernels.texts import listed
 from ..rows import gather
 from ..rows.draw import drawn_rows
 from ..rows.lazy import lazily
-from ..rows.source import in_pieces, refuse_stream
+from ..rows.source import refuse_stream
 from .columns import (
     Categories,
     Dates,
@@ -192,9 +192,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Of a stream or a Dask collection with many rows a sample decides, drawn in one pass.
         """
         self._check_parameters()
-        sampled = in_pieces(X)
+        X = collected(X)
         X, n = drawn_rows(X, gather.SAMPLE, self.random_state)
-        self.sampled_from_ = n if sampled and n > gather.SAMPLE else None
+        self.sampled_from_ = n if n is not None and n > gather.SAMPLE else None
         names, columns = self._columns(X, reset=True)
         self._check_named(names)
         found = self._decisions(X, names, columns)
@@ -374,6 +374,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 found.append((rows, places, made.draws()))
         return found
 
+    def as_numbers(self, X: ArrayLike, name: str) -> np.ndarray | None:
+        """One column of numbers or dates (in seconds) as it is read; None where it is neither."""
+        check_is_fitted(self)
+        names, columns = self._columns(X, reset=False)
+        made = self.encoders_[names.index(name)]
+        return made.read(columns[names.index(name)]) if isinstance(made, Numbers | Dates) else None
+
     def unknown_values(self, X: ArrayLike) -> list[str]:
         """Sentences on values of new rows that the fitted encoder cannot use as they are."""
         check_is_fitted(self)
@@ -538,7 +545,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if named and not sequences:
             return left_out(name, IDENTIFIER, _uniqueness(n_values, len(known)))
         few = n_values <= self.max_categories or _covered(known, self.max_categories - 1) >= 0.5
-        if few and not sequences:
+        if few and not sequences and not (unique and words >= 2):  # sentences, all different
             return self._categories(name, texts)
         if self.text == "drop":
             return left_out(name, TEXT, "free text")

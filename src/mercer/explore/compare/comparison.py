@@ -13,7 +13,7 @@ from ...engine.arrays import as_numpy
 from ...engine.checks import is_integer
 from ...engine.threads import blas_threads_for
 from ...kernels import RBF, Cosine, Kernel, Laplacian, Linear, Polynomial, as_kernel
-from ...kernels.points import is_frame, n_points
+from ...kernels.points import collected, is_frame, n_points
 from ...kernels.types import Data
 from ...tables import TableEncoder
 from ..embeddings import Coordinates, available, embed
@@ -22,12 +22,17 @@ from .baselines import Baseline, ordinary_models
 from .measures import SPECTRUM_ROWS, measure, space_of
 from .result import KernelComparison, KernelSpace
 from .ridge_path import shrinkage
-from .sampling import CLASSES, class_codes, draw, select
+from .sampling import CLASSES, class_codes, draw, follow_each_other, select
 from .scores import kernel_scores
 from .tuning import Candidates, rounded
 
 # Rows up to which one thread of BLAS is faster.
 FEW_ROWS = 600
+FOLLOWING = (
+    "rows that follow each other are alike, as in a series or in groups: they are not independent, "
+    "so scores are too high and differences less certain than they look (groups=... keeps rows "
+    "that belong together in one fold)."
+)
 
 
 def compare_kernels(
@@ -43,6 +48,7 @@ def compare_kernels(
     baselines: bool = True,
     encoder: BaseEstimator | str | None = "auto",
     train_size: int | None = None,
+    groups: ArrayLike | None = None,
     n_neighbors: int = 5,
     embeddings: str | Sequence[str] = "auto",
     samples: Data | None = None,
@@ -62,6 +68,10 @@ def compare_kernels(
     their best and not at a default. A constant answer, a linear model and gradient boosting run on
     the same folds. Beside texts, alone or with numbers, a linear model on their n-grams runs
     instead.
+
+    Rows must be independent of each other: what is said of differences counts rows. Where several
+    rows come from one person, place or day, say so by `groups`. Rows that follow each other in time
+    are dependent, too; a note says so where they are alike.
 
     Parameters
     ----------
@@ -89,6 +99,9 @@ def compare_kernels(
     train_size : int or None
         Learn from so few rows: the data are cut into `cv` blocks, and this many rows of each
         train a model for the next block. None: ordinary folds.
+    groups : one label per row, or None
+        Rows with the same label belong together: they are in the same fold, and differences are
+        judged by the number of groups.
     n_neighbors : int
         Neighbours of the nearest-neighbour score, which is shown but does not decide.
     embeddings : "auto" or a list from "t-SNE", "kernel PCA", "discriminant"
@@ -123,6 +136,7 @@ def compare_kernels(
     >>> comparison.best_model().predict([[0.0, 0.1], [1.0, 0.0]])
     array([1, 0])
     """
+    X, y = collected(X), collected(y)
     by_name = named_kernels(kernels)
     gram = _all_gram(by_name)
     if target_name is None:
@@ -139,6 +153,7 @@ def compare_kernels(
         train_size=train_size,
         max_points=max_points,
         random_state=random_state,
+        groups=groups,
     )
     names = available(embeddings, sample.task, sample.notes)
     if callback is not None and not callable(callback):
@@ -152,6 +167,8 @@ def compare_kernels(
         raise TypeError(f"target_name must be a text or None, got {target_name!r}.")
     shown = shown_rows(X, samples, image_shape, sample)
     encoder = encoded(sample, by_name, encoder)
+    if sample.folds and follow_each_other(sample):
+        sample.notes.append(FOLLOWING)
     _check_on_data(by_name, sample)
     if len(sample) > SPECTRUM_ROWS:
         sample.notes.append(f"Spectra are those of {SPECTRUM_ROWS} of the points.")

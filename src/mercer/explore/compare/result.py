@@ -11,7 +11,7 @@ from . import model, verdict
 from .measures import Measures
 from .sampling import CLASSES, select
 from .scores import ACCURACY, BALANCED, MEANING, R2, Scored
-from .statistics import INTERVAL, overlap_of
+from .statistics import INTERVAL, degrees_of, overlap_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,7 +105,8 @@ class KernelComparison:
         self._balanced = sample.balanced
         self.n_folds = len(sample.folds)
         self.n_training = len(sample.folds[0][0]) if sample.folds else 0
-        self.contest = verdict.Contest(spaces, baselines, overlap_of(sample.folds))
+        degrees = degrees_of(len(sample), sample.groups)
+        self.contest = verdict.Contest(spaces, baselines, overlap_of(sample.folds), degrees)
         self.held_out = held_out
         self.shown, self.shows_points = shown, shows_points
         self.encoder = encoder

@@ -37,6 +37,7 @@ class Sample:
     notes: list[str] = field(default_factory=list)
     usable: np.ndarray | None = None  # rows with a target, before any were drawn
     balanced: bool = False  # whether every class counts the same
+    groups: np.ndarray | None = None  # rows that belong together are never divided by a fold
 
     def __post_init__(self):
         self.classes: Any = None
@@ -70,10 +71,24 @@ class Sample:
         return self.X[np.ix_(rows, rows if against is None else against)]
 
 
-def draw(X, y, *, gram, task, cv, repeats, train_size, max_points, random_state, scoring="auto"):
+def draw(
+    X,
+    y,
+    *,
+    gram,
+    task,
+    cv,
+    repeats,
+    train_size,
+    max_points,
+    random_state,
+    scoring="auto",
+    groups=None,
+):
     """The sample that is compared, with a note on every row left out."""
     if is_array(X) and not is_numpy(X):
         X = as_numpy(X)  # pictures and folds are made on the CPU
+    X = np.asarray(X) if isinstance(X, np.matrix) else X  # it has an arithmetic of its own
     n = n_points(X)
     notes: list[str] = []
     _check_sizes(n, cv, repeats, max_points)
@@ -82,6 +97,7 @@ def draw(X, y, *, gram, task, cv, repeats, train_size, max_points, random_state,
         if X.ndim != 2 or X.shape[0] != X.shape[1]:
             raise ValueError(f"Precomputed() needs a square Gram matrix, got shape {X.shape}.")
     y, task = _target(y, n, task, notes)
+    groups = _checked_groups(groups, n, cv, train_size)
     balanced = _balanced(scoring, task)
     rows = np.arange(n)
     if y is not None:
@@ -103,19 +119,20 @@ def draw(X, y, *, gram, task, cv, repeats, train_size, max_points, random_state,
             f"the target holds one class only ({str(y[0])!r}): there is nothing to predict. "
             "Leave it out to look at the spaces alone."
         )
+    groups = None if groups is None else groups[rows]
     if train_size is None:
-        folds = _folds(y, task, cv, repeats, random_state)
+        folds = _folds(y, task, cv, repeats, random_state, groups)
     else:
         folds = _small_lessons(y, task, cv, train_size, random_state)
     if task == CLASSES:
         _note_rare(y, cv, notes)
     halves = _halves(rows, y, task, random_state)
-    return Sample(X, y, rows, task, gram, folds, halves, notes, usable, balanced)
+    return Sample(X, y, rows, task, gram, folds, halves, notes, usable, balanced, groups)
 
 
 def _balanced(scoring, task):
     """Whether every class counts the same; a score that the target does not have is refused."""
-    if scoring not in SCORINGS:
+    if not isinstance(scoring, str) or scoring not in SCORINGS:
         raise ValueError(f"scoring must be one of {listed(list(SCORINGS))}, got {scoring!r}.")
     if SCORINGS[scoring] not in (None, task) and task is not None:
         fitting = [name for name, target in SCORINGS.items() if target == task]
@@ -213,10 +230,30 @@ def _subset(rows, y, task, size, rng):
     return np.sort(rows[order[first]])
 
 
-def _folds(y, task, cv, repeats, random_state):
+def _checked_groups(groups, n, cv, train_size):
+    """Numbers of the groups, or None."""
+    if groups is None:
+        return None
+    if train_size is not None:
+        raise ValueError("groups and train_size do not go together: leave one of them out.")
+    given = groups.to_numpy() if hasattr(groups, "to_numpy") else np.asarray(groups)
+    if given.shape != (n,):
+        raise ValueError(
+            f"groups must hold one label for each of the {n} rows, got shape {given.shape}."
+        )
+    numbers = np.unique(given.astype(str), return_inverse=True)[1]
+    if numbers.max() + 1 < cv:
+        raise ValueError(
+            f"groups holds {numbers.max() + 1} different labels, and cv={cv} folds need at least "
+            f"{cv}: take fewer folds."
+        )
+    return numbers
+
+
+def _folds(y, task, cv, repeats, random_state, groups=None):
     """(training rows, new rows) for every fold of every repeat; none without a target.
 
-    Classes are spread evenly, also those with fewer rows than folds.
+    Classes are spread evenly, also those with fewer rows than folds. Groups stay whole.
     """
     if y is None:
         return []
@@ -227,13 +264,29 @@ def _folds(y, task, cv, repeats, random_state):
     folds = []
     for repeat in range(repeats):
         rng = np.random.default_rng([random_state, repeat])
-        order = rng.permutation(len(y))
-        if task == CLASSES:
-            order = order[np.argsort(class_codes(y)[order], kind="stable")]
-        number = np.empty(len(y), dtype=int)
-        number[order] = np.arange(len(y)) % cv
+        if groups is not None:
+            number = _whole_groups(groups, cv, rng)
+        else:
+            order = rng.permutation(len(y))
+            if task == CLASSES:
+                order = order[np.argsort(class_codes(y)[order], kind="stable")]
+            number = np.empty(len(y), dtype=int)
+            number[order] = np.arange(len(y)) % cv
         folds += [(np.flatnonzero(number != f), np.flatnonzero(number == f)) for f in range(cv)]
     return folds
+
+
+def _whole_groups(groups, cv, rng):
+    """The fold of every row: groups in a random order, large ones first, each to the fold that has
+    the fewest rows so far."""
+    labels, sizes = np.unique(groups, return_counts=True)
+    order = rng.permutation(len(labels))
+    order = order[np.argsort(-sizes[order], kind="stable")]
+    rows, fold = np.zeros(cv), np.empty(len(labels), dtype=int)
+    for i in order:
+        fold[i] = rows.argmin()
+        rows[fold[i]] += sizes[i]
+    return fold[np.searchsorted(labels, groups)]
 
 
 def _note_rare(y, cv, notes):
@@ -288,6 +341,49 @@ def _interleaved(y, task, rng):
 def class_codes(y):
     """Classes as integers from 0."""
     return np.unique(y.astype(str), return_inverse=True)[1]
+
+
+# Rows that follow each other are alike where they are closer than rows with the same target in this
+# share of the cases, and by so many standard deviations.
+ALIKE_SHARE, ALIKE_SURELY = 0.6, 4.0
+
+
+def follow_each_other(sample) -> bool:
+    """Whether rows are more like the next row than like another one with as near a target.
+
+    In a table that is sorted by its target the next row is such a row, and no closer than others.
+    """
+    y, n, rng = sample.y, len(sample), np.random.default_rng(0)
+    if y is None or n < 20 or sample.groups is not None:
+        return False
+    values = class_codes(y) if sample.task == CLASSES else y
+    # Rows in the order of their targets, equal ones in any order: near there is near in target.
+    order = np.lexsort([rng.random(n), values])
+    place = np.argsort(order)
+    first, after = np.arange(n - 1), np.arange(1, n)
+    steps = rng.integers(1, 4, n - 1) * rng.choice([-1, 1], n - 1)
+    other = order[np.clip(place[after] + steps, 0, n - 1)]
+    fair = (other != first) & (other != after) & (other != first - 1)
+    near, far = (_distances(sample, first[fair], z[fair]) for z in (after, other))
+    if near is None:
+        return False
+    wins, told = float((near < far).sum()), float((near != far).sum())
+    surely = (wins - told / 2) / max(told, 1.0) ** 0.5 * 2
+    return wins > ALIKE_SHARE * told and surely > ALIKE_SURELY
+
+
+def _distances(sample, a, b):
+    """Squared distances between rows, columns standardised; None where rows are not numbers."""
+    if sample.gram:
+        own = np.diagonal(sample.X)
+        return own[a] + own[b] - 2 * sample.X[a, b]
+    X = sample.X.to_numpy() if is_frame(sample.X) else sample.X
+    if scipy.sparse.issparse(X) or not is_numpy(X) or X.ndim != 2 or X.dtype.kind not in "fiub":
+        return None
+    X = X.astype(float)
+    spread = X.std(axis=0)
+    X = X / np.where(spread > 0, spread, 1.0)
+    return ((X[a] - X[b]) ** 2).sum(axis=1)
 
 
 def _place_in_class(codes):

@@ -73,10 +73,12 @@ class Contest:
     spaces : list of KernelSpace, best first
     baselines : list of Baseline
     overlap : n_test / n_train of the folds
+    degrees : degrees of freedom that the rows have; None: as many as the folds
     """
 
-    def __init__(self, spaces, baselines, overlap):
+    def __init__(self, spaces, baselines, overlap, degrees=None):
         self.spaces, self.baselines, self.overlap = spaces, baselines, overlap
+        self.degrees = degrees
         self.valid = [space for space in spaces if space.validity != REFUTED]
         self.n_models = len(self.valid) + len(baselines)
 
@@ -86,7 +88,7 @@ class Contest:
 
     def difference(self, a, b):
         """Of two models: mean and margin of score(a) - score(b)."""
-        return paired_difference(a.folds, b.folds, self.overlap, self.n_models)
+        return paired_difference(a.folds, b.folds, self.overlap, self.n_models, self.degrees)
 
     def beats(self, a, b):
         """Whether a is better than b beyond the noise."""
@@ -94,7 +96,7 @@ class Contest:
         return not difference.within_noise and difference.mean > 0
 
     def interval(self, model):
-        return half_width(model.folds, self.overlap)
+        return half_width(model.folds, self.overlap, self.degrees)
 
     @property
     def group(self):
@@ -102,7 +104,7 @@ class Contest:
         if not self.valid or not self.scored:
             return []
         folds = [space.folds for space in self.valid]
-        return self.valid[: undecided(folds, self.overlap, self.n_models)]
+        return self.valid[: undecided(folds, self.overlap, self.n_models, self.degrees)]
 
     @property
     def constant(self):

@@ -31,7 +31,8 @@ def to_onnx(
     Parameters
     ----------
     model : fitted KernelMap, KernelPCA, KernelPCAL1, KernelRidge, KernelRidgeCV, \
-KernelDiscriminant, DriftDetector (its decision_function), Kernelized with a linear estimator, \
+KernelRegressor, KernelClassifier (both on columns of numbers), KernelDiscriminant, \
+DriftDetector (its decision_function), Kernelized with a linear estimator, \
 RKHSFunction, or a Pipeline with these
         With kernels on vectors. Functions of Python, FromFunction and its like, cannot be written.
     dtype : {"float64", "float32"}, default="float64"

@@ -10,14 +10,17 @@ from functools import singledispatch
 
 import numpy as np
 import scipy.sparse
+from sklearn.svm import SVC, NuSVC
 
 from ...engine.arrays import as_host, solve_triangular
+from ...estimators.classifier import KernelClassifier
 from ...estimators.discriminant import KernelDiscriminant
 from ...estimators.kernel_map import KernelMap
 from ...estimators.kernelized import Kernelized
 from ...estimators.logistic import KernelLogistic
 from ...estimators.pca import KernelPCA
 from ...estimators.pca_l1 import KernelPCAL1
+from ...estimators.regressor import KernelRegressor
 from ...estimators.ridge_model import RidgeModel
 from ...estimators.svc import KernelSVC
 from ...expansion import RKHSFunction
@@ -29,6 +32,7 @@ from ...space.landmarks import Landmarks
 from ...space.own_features import OwnFeatures
 from ...statistics.drift import DriftDetector
 from .kernels import diagonal, features, values
+from .tables import encoded
 
 
 @singledispatch
@@ -36,9 +40,15 @@ def outputs(model, X):
     """{name: tensor} of what the model makes of the rows X; the first is its main answer."""
     raise TypeError(
         f"to_onnx cannot write {type(model).__name__}: it takes a fitted KernelMap, KernelPCA, "
+<<<<<<< HEAD
         "KernelPCAL1, KernelRidge, KernelRidgeCV, KernelDiscriminant, KernelLogistic, KernelSVC, "
         "DriftDetector, Kernelized with a linear estimator, or an RKHSFunction. Pipelines: "
         "skl2onnx.to_onnx, after mercer.onnx.register()."
+=======
+        "KernelPCAL1, KernelRidge, KernelRidgeCV, KernelRegressor, KernelClassifier, "
+        "KernelDiscriminant, DriftDetector, Kernelized with a linear estimator, or an "
+        "RKHSFunction. Pipelines: skl2onnx.to_onnx, after mercer.onnx.register()."
+>>>>>>> main
     )
 
 
@@ -116,6 +126,30 @@ def _(model: RidgeModel, X):
 
 
 @outputs.register
+def _(model: KernelRegressor, X):
+    scale, offset = host(model.scale_), host(model.offset_)
+    prediction = _learned(model, X) * scale[None, :] + offset[None, :]
+    return {"prediction": prediction.flat() if model.single_target_ else prediction}
+
+
+@outputs.register
+def _(model: KernelClassifier, X):
+    decision = _learned(model, X) / model.temperature_ + host(model.bias_)[None, :]
+    best = decision.graph.op("ArgMax", decision, axis=1, keepdims=0)
+    return {
+        "label": _picked(decision.graph, model.classes_, best),
+        "probabilities": probabilities(decision, False),
+    }
+
+
+def _learned(model, X):
+    """f of a learned kernel, on the scale of the columns that were fitted."""
+    Z = X if model.encoder_ is None else encoded(model.encoder_, X)
+    K = values(model.kernel_, Z.of_width(model.points_.shape[1]), fixed(model.points_))
+    return K @ host(model.dual_coef_) + np.atleast_1d(host(model.intercept_))[None, :]
+
+
+@outputs.register
 def _(model: RKHSFunction, X):
     return {"value": expanded(model.expansion, X).flat()}
 
@@ -189,11 +223,14 @@ def _(model: Kernelized, X):
 
 def _classified(inner, known, linear, decision):
     """Labels, decision values, and probabilities where they are a known function of these."""
-    binary = len(inner.classes_) == 2
-    if linear.shape[1] != (1 if binary else len(inner.classes_)):
+    binary, n = len(inner.classes_) == 2, len(inner.classes_)
+    # Three classes have three pairs.
+    if isinstance(inner, SVC | NuSVC) and not binary and linear.shape[1] == n * (n - 1) // 2:
+        return _by_pairs(inner, known, linear, decision)
+    if linear.shape[1] != (1 if binary else n):
         raise TypeError(
-            f"to_onnx: {type(inner).__name__} compares classes in pairs, which is not written; use "
-            "LogisticRegression, LinearSVC or RidgeClassifier."
+            f"to_onnx: {type(inner).__name__} has {linear.shape[1]} functions for {n} classes, "
+            "which is not written; use LogisticRegression, LinearSVC or RidgeClassifier."
         )
     best = (linear[:, 0] > 0).astype(int) if binary else linear.argmax(axis=1)
     expected = np.asarray(inner.predict(known))
@@ -205,6 +242,21 @@ def _classified(inner, known, linear, decision):
         found["probabilities"] = probabilities(decision, binary)
     found["decision"] = decision.flat() if binary else decision
     return found
+
+
+def _by_pairs(inner, known, linear, decision):
+    """SVC compares classes in pairs: the class with the most votes, and of several the first."""
+    first, second = np.triu_indices(len(inner.classes_), 1)
+    one = np.eye(len(inner.classes_))
+    votes = (linear > 0) @ one[first] + (linear <= 0) @ one[second]
+    alike = np.array_equal(inner.classes_[votes.argmax(axis=1)], inner.predict(known))
+    if inner.break_ties or not alike:
+        raise _not_linear(inner, "predict")
+    graph = decision.graph
+    won = graph.op("Greater", decision, 0.0).cast(np.float64)
+    votes = won @ (one[first] - one[second]) + one[second].sum(axis=0)[None, :]
+    best = graph.op("ArgMax", votes, axis=1, keepdims=0)
+    return {"label": _picked(graph, inner.classes_, best), "pairs": decision}
 
 
 def _examples(model):
@@ -229,12 +281,17 @@ def _not_linear(inner, method):
 
 def labels(decision, classes):
     """The class with the largest decision value; of two, the second where it is positive."""
-    graph, classes = decision.graph, host(classes)
-    classes = classes.astype(np.int64) if classes.dtype.kind == "b" else classes
+    graph = decision.graph
     if len(classes) == 2:
         best = graph.op("Greater", decision, 0.0).cast(np.int64).flat()
     else:
         best = graph.op("ArgMax", decision, axis=1, keepdims=0)
+    return _picked(graph, classes, best)
+
+
+def _picked(graph, classes, best):
+    classes = host(classes)
+    classes = classes.astype(np.int64) if classes.dtype.kind == "b" else classes
     return graph.op("Gather", graph.constant(classes), best, axis=0).of_width(0)
 
 

@@ -3,21 +3,25 @@
 import numpy as np
 from sklearn.base import is_classifier
 
+from ...estimators.classifier import KernelClassifier
 from ...estimators.discriminant import KernelDiscriminant
 from ...estimators.kernel_map import KernelMap
 from ...estimators.kernelized import Kernelized
 from ...estimators.pca import KernelPCA
 from ...estimators.pca_l1 import KernelPCAL1
+from ...estimators.regressor import KernelRegressor
 from ...estimators.ridge import KernelRidge
 from ...estimators.ridge_cv import KernelRidgeCV
 from .graph import OPSET, Graph, Tensor, onnx_package
 from .models import outputs
 
 ESTIMATORS = (
+    KernelClassifier,
     KernelDiscriminant,
     KernelMap,
     KernelPCA,
     KernelPCAL1,
+    KernelRegressor,
     KernelRidge,
     KernelRidgeCV,
     Kernelized,

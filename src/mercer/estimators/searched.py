@@ -1,0 +1,48 @@
+"""What the search for a kernel found, kept so that a fit that was killed can go on from there."""
+
+import hashlib
+from collections.abc import MutableMapping
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from ..engine.arrays import as_numpy
+
+# Parameters that do not change what is searched for.
+BESIDE = ("verbose", "memory_limit", "solver")
+
+
+def key_of(model: Any, *arrays: Any) -> str:
+    """A name made from the rows, the targets, the weights and the parameters."""
+    digest = hashlib.sha256(type(model).__name__.encode())
+    for name, value in sorted(model.get_params(deep=False).items()):
+        if name not in BESIDE:
+            digest.update(f"{name}={value!r};".encode())
+    for array in arrays:
+        values = np.ascontiguousarray(as_numpy(array)) if array is not None else np.empty(0)
+        digest.update(str((values.dtype, values.shape)).encode())
+        digest.update(values.tobytes())
+    return digest.hexdigest()[:32]
+
+
+def check_checkpoint(checkpoint: Any) -> None:
+    if checkpoint is not None and not isinstance(checkpoint, MutableMapping):
+        raise TypeError(
+            "checkpoint must be a dict, mercer.export.checkpoint.Checkpoint(folder) or None, got "
+            f"{checkpoint!r}."
+        )
+
+
+def recall(checkpoint: MutableMapping[str, Any] | None, key: str) -> Any:
+    """The part that was kept, or None."""
+    return None if checkpoint is None else checkpoint.get(key)
+
+
+def keep(checkpoint: MutableMapping[str, Any] | None, key: str, model: Any, **found: Any) -> None:
+    """An unfitted copy of the model that holds what was found."""
+    if checkpoint is None:
+        return
+    part = clone(model)
+    vars(part).update(found)
+    checkpoint[key] = part
