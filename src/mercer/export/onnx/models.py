@@ -40,15 +40,9 @@ def outputs(model, X):
     """{name: tensor} of what the model makes of the rows X; the first is its main answer."""
     raise TypeError(
         f"to_onnx cannot write {type(model).__name__}: it takes a fitted KernelMap, KernelPCA, "
-<<<<<<< HEAD
-        "KernelPCAL1, KernelRidge, KernelRidgeCV, KernelDiscriminant, KernelLogistic, KernelSVC, "
-        "DriftDetector, Kernelized with a linear estimator, or an RKHSFunction. Pipelines: "
-        "skl2onnx.to_onnx, after mercer.onnx.register()."
-=======
         "KernelPCAL1, KernelRidge, KernelRidgeCV, KernelRegressor, KernelClassifier, "
-        "KernelDiscriminant, DriftDetector, Kernelized with a linear estimator, or an "
-        "RKHSFunction. Pipelines: skl2onnx.to_onnx, after mercer.onnx.register()."
->>>>>>> main
+        "KernelDiscriminant, KernelSVC, KernelLogistic, DriftDetector, Kernelized with a linear "
+        "estimator, or an RKHSFunction. Pipelines: skl2onnx.to_onnx, after mercer.onnx.register()."
     )
 
 
