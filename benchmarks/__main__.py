@@ -7,7 +7,16 @@ import platform
 import sys
 from pathlib import Path
 
-from . import categories, fourier, objects, ridge_rows, rows, statistics, tables  # noqa: F401  register
+from . import (  # noqa: F401  register
+    categories,
+    fourier,
+    machines,
+    objects,
+    ridge_rows,
+    rows,
+    statistics,
+    tables,
+)
 from .harness import ROWS, lines_of, measure, run_row
 
 
