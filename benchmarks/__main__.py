@@ -10,6 +10,7 @@ from pathlib import Path
 from . import (  # noqa: F401  register
     categories,
     fourier,
+    machines,
     objects,
     plan,
     ridge_rows,

@@ -58,6 +58,31 @@ def kin40k():
     return rows[:, :-1], rows[:, -1]
 
 
+@cache
+def letter_with_classes():
+    """The rows of Letter and their letters; of the stand-in, clusters named by letters."""
+    return letter(), _classes("*Letter*.csv.gz", letter(), [chr(65 + i) for i in range(26)])
+
+
+@cache
+def shuttle_with_classes():
+    """The rows of Shuttle and their classes; of the stand-in, clusters."""
+    names = ["Rad.Flow", "High", "Bypass", "Fpv.Open"]
+    return shuttle(), _classes("*Shuttle*.csv.gz", shuttle(), names)
+
+
+def _classes(pattern, X, names):
+    """The one column that is not a number; else the nearest of some random centres."""
+    path = _file(pattern)
+    if path is not None:
+        with gzip.open(path, "rt") as lines:
+            cells = [line.rstrip().replace('"', "").split(",") for line in lines][1:]
+        return np.array([next(c for c in row if c and not _is_number(c)) for row in cells])
+    centres = X[np.random.default_rng(1).choice(len(X), len(names), replace=False)]
+    nearest = ((X[:, None] - centres[None]) ** 2).sum(axis=2).argmin(axis=1)
+    return np.array(names)[nearest]
+
+
 def _table(pattern, n, d, clusters):
     path = _file(pattern)
     if path is not None:

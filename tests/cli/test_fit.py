@@ -9,12 +9,11 @@ import pandas as pd
 import pytest
 
 pytest.importorskip("typer", reason="the command is an extra")
-from mercer.solve.rates import Rates
-
 from mercer import load
 from mercer.cli import patience
 from mercer.cli.app import app, run
 from mercer.cli.fit import boosting
+from mercer.solve.rates import Rates
 from mercer.tables import BadInput
 
 

@@ -35,12 +35,14 @@ from mercer import (
     KernelClassifier,
     KernelDiscriminant,
     Kernelized,
+    KernelLogistic,
     KernelMap,
     KernelPCA,
     KernelPCAL1,
     KernelRegressor,
     KernelRidge,
     KernelRidgeCV,
+    KernelSVC,
     Laplacian,
     Linear,
     Matern,
@@ -237,6 +239,8 @@ def test_predictions_agree(model, targets, X, Z, rng):
         KernelDiscriminant(kernel=RBF(0.2)),
         KernelDiscriminant(kernel=RBF(0.2), form="iterative"),
         KernelDiscriminant(1, kernel=KernelMap(RBF(0.2), max_rank=20), shrinkage=0.1),
+        KernelLogistic(kernel=RBF(0.2)),
+        KernelLogistic(kernel=KernelMap(RBF(0.2), max_rank=20)),
         Kernelized(LogisticRegression(), RBF(0.2)),
         Kernelized(LinearSVC(), RBF(0.2)),
         Kernelized(SVC(kernel="linear"), RBF(0.2)),
@@ -257,6 +261,15 @@ def test_classes_and_probabilities_agree(model, classes, X, Z):
         close(found["decision"], model.decision_function(Z))
     if isinstance(model, KernelDiscriminant):
         close(found["scores"], model.transform(Z))
+
+
+def test_a_support_vector_machine_of_two_classes(X, Z):
+    model = KernelSVC(1.0, RBF(0.2)).fit(X, X[:, 0] > 0)
+    found = run(to_onnx(model), Z)
+    close(found["decision"], model.decision_function(Z))
+    assert np.array_equal(found["label"].astype(bool), model.predict(Z))
+    with pytest.raises(TypeError, match="in pairs"):
+        to_onnx(KernelSVC(1.0, RBF(0.2)).fit(X, np.digitize(X[:, 0], [-0.3, 0.4])))
 
 
 @pytest.mark.parametrize("targets", [1, 2])

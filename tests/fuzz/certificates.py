@@ -6,7 +6,8 @@ Kernels x dtypes x pivots x bases x sources x offsets:
 
 The oracle is every kernel's plain formula in extended precision (NumPy's longdouble), on the rows
 as they were given. A case is a map, fitted in one precision and asked in another, on training rows,
-new rows, rows nearby and rows far away; a violation is a pair whose error exceeds `error_bound`.
+new rows, rows nearby and rows far away; a violation is a pair whose error exceeds `error_bound`. Or
+it is a classifier (KernelSVC, KernelLogistic), asked how far it is from the exact one.
 """
 
 import sys
@@ -16,6 +17,7 @@ import numpy as np
 import scipy.sparse
 
 from fuzz import search
+from fuzz.machines import machine
 from mercer import (
     RBF,
     Chunks,
@@ -39,6 +41,8 @@ from mercer.kernels.algebra import Exp, Product, Scaled, Sum
 
 L = np.longdouble
 PI = 4 * np.arctan(L(1))
+# Share of the cases that are classifiers.
+MACHINES = 0.15
 
 
 def value(kernel, X, Z, A=None):
@@ -239,6 +243,12 @@ def one(rng, found):
         return one_of_lists(rng, found)
     d = int(rng.choice([1, 2, 2, 3, 5, 20, 300]))
     kernel, (X, Z) = (kernel_for if rng.random() < 0.8 else projected)(rng, d), data(rng, d)
+    if rng.random() < MACHINES:
+        try:
+            return machine(rng, found, kernel, X, Z, value)
+        except (ValueError, TypeError) as refusal:
+            found.refused += 1
+            return "" if len(str(refusal)) > 20 else f"unclear: {refusal!r}"
     fitted, asked = (rng.choice([np.float64, np.float32]) for _ in range(2))
     X, Z = X.astype(fitted), Z.astype(asked)
     source = rng.choice(["array", "array", "array", "sparse", "stream", "partial"])

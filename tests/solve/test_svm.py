@@ -233,6 +233,15 @@ def test_the_inverse_follows_the_free_set(rng):
     assert_allclose(fewer.inverse @ K[np.ix_(rows, rows)], np.eye(len(rows)), atol=1e-6)
 
 
+def test_no_coefficient_is_free(capfd):
+    """LAPACK prints where it is asked to invert nothing."""
+    assert Free.of(np.eye(3), np.empty(0, dtype=int)).inverse.shape == (0, 0)
+    dual = BoxDual(np.eye(2), np.array([1.0, -1.0]), np.array([0.1, 0.1]), np.zeros(2), 0.0)
+    dual.solve(0.0)
+    assert_allclose(dual.c, [0.1, -0.1])
+    assert capfd.readouterr().err == ""
+
+
 @pytest.mark.parametrize("total", [1e-3, 5.0, -5.0])
 def test_balanced_coefficients_stay_in_their_box(rng, total):
     y = np.where(rng.random(50) > 0.5, 1.0, -1.0)

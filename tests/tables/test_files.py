@@ -125,11 +125,19 @@ def test_no_header(read):
         ("y,1,2,3", "a,0.1,2,3"),
         ("900,902.5,905,907.5,910,kind", "1,2,3,4,5,wheat"),  # a spectrum
         ("12.5,3,8,dose", "1,2,3,4"),
+        ("142.24,144.78,147.32,149.86,152.4", "9.4,0,0,1,0"),  # steps that are not exact
     ],
 )
 def test_a_header_of_numbers_and_names(read, header, row):
     frame, _ = read(f"{header}\n{row}\n{row}\n")
     assert ",".join(frame.columns) == header
+
+
+def test_a_first_line_without_a_first_value_is_a_header(read):
+    """R writes names of rows without a name."""
+    frame, _ = read('"","16.5","16.75","17.25"\n"71",0,0,3\n"70",1,3,4\n')
+    assert frame.columns.tolist() == ["column_1", "16.5", "16.75", "17.25"]
+    assert len(frame) == 2
 
 
 def test_values_are_read_as_people_mean_them(read):
@@ -176,3 +184,10 @@ def test_missing_values_of_numbers_stay_numbers(read):
     frame, _ = read("a\n1\n?\n3\n")
     assert frame["a"].dtype == float
     assert np.isnan(frame["a"][1])
+
+
+def test_a_header_further_down_is_asked_about(tmp_path):
+    pytest.importorskip("openpyxl", reason="openpyxl is not installed: mercer[cli]")
+    rows = [["Deaths of 2016", None, None], ["name", "age", "kind"], ["Bowie", 69, "music"]]
+    pd.DataFrame(rows).to_excel(tmp_path / "t.xlsx", header=False, index=False)
+    assert any("further down" in note for note in read_table(tmp_path / "t.xlsx")[1])

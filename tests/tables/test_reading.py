@@ -169,6 +169,60 @@ def test_new_files_of_another_country_are_noted(read):
     assert any("'1.234' in b was read with the decimal mark ','" in note for note in notes)
 
 
+@pytest.mark.parametrize("text", ["1.5", "1.50", "0.125", "12.3456", "1234.5", "3"])
+def test_numbers_that_need_no_interpretation_are_read_by_pandas_alone(read, monkeypatch, text):
+    monkeypatch.setattr("mercer.tables.typed.Written", None)
+    frame, _ = read(f"a,b\n{text},x\n{text},y\n", category=["b"])
+    assert frame["a"].tolist() == [float(text)] * 2
+
+
+def test_thousands_that_pandas_takes_for_decimals(read):
+    frame, _ = read("a;b\n1,5;1.000\n2,5;2.000\n")  # whole floats, to pandas
+    assert frame["b"].tolist() == [1000, 2000]
+    frame, _ = read("a;b\n1,5;1.500\n2,5;\n")
+    assert frame["b"][0] == 1500
+
+
+def test_plain_files_have_no_notes_on_numbers(read):
+    """Points with three digits behind them, in a file whose columns are separated by commas."""
+    assert read("a,b\n23.110,x\n24.200,y\n")[1] == []
+    assert read("a\tb\n23.110\t0.5\n24.200\t1.5\n")[1] == ["columns are separated by tabs"]
+    frame, _ = read("a,b\n" + "".join(f"{i}.5,{i}.25\n" for i in range(20)))
+    encoder = TableEncoder().fit(frame)
+    new, notes = read("a,b\n1.234,1\n", like=encoder)
+    assert notes == []
+    assert_allclose(
+        encoder.transform(new), encoder.transform(pd.DataFrame({"a": [1.234], "b": [1]}))
+    )
+
+
+def test_codes_with_letters_are_not_numbers(read):
+    stations = "".join(f"{100 + i},{i}.5\n" for i in range(60))
+    frame, _ = read("station,x\n" + stations + "c118,7.5\n")
+    assert frame["station"].tolist()[-1] == "c118"
+    assert frame["station"].tolist()[0] == "100"
+    families, _ = read("family\n" + "".join(f"{i:03d}\n" for i in range(60)) + "136A\n")
+    assert families["family"].tolist()[0] == "000"
+    with_a_word, notes = read("n,x\n" + "4,1\n6,2\n" * 20 + "rotary,3\n")
+    assert with_a_word["n"].isna().sum() == 1
+    assert any("'rotary'" in note for note in notes)
+
+
+def test_control_characters_belong_to_no_value(read):
+    frame, _ = read("x\n1.5\n6.2\x1a\n")
+    assert frame["x"].tolist() == [1.5, 6.2]
+
+
+def test_years_of_two_digits_are_those_of_spreadsheets(read):
+    frame, _ = read("day\n25/11/63\n13/01/73\n14/02/21\n")
+    assert frame["day"].dt.year.tolist() == [1963, 1973, 2021]
+
+
+def test_any_name_of_a_column(read):
+    frame, _ = read("self;columns\n1,5;x\n2,5;y\n")
+    assert frame["self"].tolist() == [1.5, 2.5]
+
+
 # --- dates ----------------------------------------------------------------------------------------
 
 
@@ -249,6 +303,8 @@ def test_leading_zeros_are_kept(read, rng):
     assert encoder.transform(new)[0, 0] == 1
     months, _ = read("m\n01\n02\n11\n")
     assert months["m"].tolist() == [1, 2, 11]
+    states, _ = read("s\n01\n02\n72\n")
+    assert states["s"].tolist() == ["01", "02", "72"]
 
 
 def test_columns_can_be_said(rng):
@@ -320,11 +376,23 @@ def test_codes_for_missing_values_are_noted(rng):
     assert "codes" not in " ".join(TableEncoder().fit(spread).notes())
 
 
-def test_rows_of_totals_are_noted(rng):
-    names = [f"town {i}" for i in range(30)] + ["Total"]
-    table = pd.DataFrame({"town": names, "x": rng.normal(size=31)})
-    notes = " ".join(TableEncoder().fit(table).notes())
+@pytest.mark.parametrize("place", [0, 30])
+def test_rows_of_totals_are_noted(rng, place):
+    names = [f"town {i}" for i in range(30)]
+    x = rng.uniform(size=30).tolist()
+    names.insert(place, "Total")
+    x.insert(place, sum(x))
+    notes = " ".join(TableEncoder().fit(pd.DataFrame({"town": names, "x": x})).notes())
     assert "A row seems to sum up others: 'Total' in town" in notes
+
+
+def test_a_name_that_means_total_is_not_a_total(rng):
+    names = [f"company {i}" for i in range(30)]
+    names[7] = "Total"  # oil
+    x = rng.uniform(size=30)
+    x[7] = 0.5
+    notes = " ".join(TableEncoder().fit(pd.DataFrame({"name": names, "x": x})).notes())
+    assert "sum up" not in notes
 
 
 # --- targets --------------------------------------------------------------------------------------
@@ -345,11 +413,13 @@ def test_rare_gaps_of_a_target_are_named_with_their_count(read):
     rows = ["1,a", "2,b"] * 50 + ["3,?", "4,NA", "5,"]
     frame, notes = read("x,y\n" + "\n".join(rows) + "\n", target="y")
     assert frame["y"].isna().sum() == 3
-    assert any("for no value: '?' (1 rows), 'NA' (1 rows)" in note for note in notes)
+    assert any("for no value: '?' (1 row), 'NA' (1 row)" in note for note in notes)
     frame, _ = read("x,y\n" + "1,a\n2,b\n3,NA\n" * 10, target="y")
     assert frame["y"].isna().sum() == 10
     frame, _ = read("x,y\n" + "1,1.5\n2,2.5\n3,-\n" * 10, target="y")
     assert frame["y"].isna().sum() == 10  # a gap among numbers
+    frame, notes = read("x,y\n" + "1,1.5\n2,2.5\n3,NA\n" * 10, target="y")
+    assert "texts of the target 'y' for no value: 'NA' (10 rows)" in notes
 
 
 def test_formats_are_plain_values(read):

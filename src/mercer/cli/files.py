@@ -220,7 +220,9 @@ def harmless(frame):
 
     frame = frame.rename(columns=harmless_value)
     texts = [c for c in frame.columns if not pd.api.types.is_numeric_dtype(frame[c])]
-    return frame.assign(**{c: frame[c].map(harmless_value) for c in texts}) if texts else frame
+    for name in texts:
+        frame[name] = frame[name].map(harmless_value)
+    return frame
 
 
 def check_outputs(inputs, outputs):

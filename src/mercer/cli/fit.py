@@ -180,7 +180,8 @@ def predict(
     names = [name for name in _identifiers(encoder) if name in frame.columns]
     if encoder is not None and missing and not set(missing) & _used(encoder):
         notes.append(f"columns that the model does not use are not there: {listed(missing)}")
-        frame, missing = frame.assign(**dict.fromkeys(missing, np.nan)), []
+        frame[missing] = np.nan
+        missing = []
     if missing:
         raise BadInput(
             f"{file.name} lacks {len(missing)} of the {len(wanted)} columns that the model was "
@@ -253,7 +254,10 @@ def _split(frame, target, notes, max_rows=None):
     if frame[target].dtype.kind == "M":
         raise BadInput(f"the target {target!r} holds dates: predict a number or a class instead.")
     if not known.all():
-        notes.append(f"{int((~known).sum())} rows without a target were left out")
+        n = int((~known).sum())
+        notes.append(
+            f"{n} row{'s' if n > 1 else ''} without a target {'were' if n > 1 else 'was'} left out"
+        )
     frame = frame[known].reset_index(drop=True)
     if max_rows is not None and len(frame) > max_rows:
         notes.append(f"{max_rows} of {len(frame)} rows, drawn at random, were learned from")
@@ -288,10 +292,11 @@ def _task(y, task, notes):
                 "numbers (--task classification changes that)"
             )
         return "regression"
-    notes.append(
-        f"the {len(np.unique(y))} different whole numbers of the target are classes (--task "
-        "regression predicts them as numbers)"
-    )
+    if len(np.unique(y)) > 2:
+        notes.append(
+            f"the {len(np.unique(y))} different whole numbers of the target are classes (--task "
+            "regression predicts them as numbers)"
+        )
     return "classification"
 
 

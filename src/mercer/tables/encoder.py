@@ -44,6 +44,7 @@ from .notes import (
     NO_HELP,
     NUMBER,
     TEXT,
+    in_rows,
     left_out,
     notes_on,
     record_of,
@@ -52,7 +53,8 @@ from .notes import (
     with_further,
 )
 from .parse_dates import DateColumn
-from .reading import Reading, first_value, format_of
+from .parse_numbers import NumberColumn
+from .reading import Reading, first_value, format_of, is_plain
 from .target_encoding import MOST_MEANS, TargetEncoding, WithTargetEncoding
 
 if TYPE_CHECKING:
@@ -392,7 +394,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             made = made.plain if isinstance(made, WithTargetEncoding) else made
             if effects is not None:
                 where = np.flatnonzero(effects.unseen(values))
-                unseen += _shown(name, [str(values[i]) for i in where])
+                unseen += _shown(name, [str(values[i]) for i in where if values[i] is not None])
             elif isinstance(made, Numbers | Dates) and values.dtype.kind == "O":
                 unread += _shown(name, _unread(values, made.read(values)))
             elif isinstance(made, Categories):
@@ -484,12 +486,18 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             if values.dtype.kind == "O" and name not in left
         }
         read = Reading(self.decimal, self.dayfirst, self.number or (), categories).columns(texts)
-        return [
-            self._categories(name, spelled(values))
-            if name in categories and name not in left
-            else self._decide(name, values, read.get(name), formats.get(name))
-            for name, values in zip(names, columns)
-        ]
+        numbers = [values.astype(float) for values in columns if values.dtype.kind in "fiu"]
+        numbers += [column.values for column in read.values() if isinstance(column, NumberColumn)]
+        found = []
+        for name, values in zip(names, columns):
+            if name in categories and name not in left:
+                encoder, record = self._categories(name, spelled(values))
+            else:
+                encoder, record = self._decide(name, values, read.get(name), formats.get(name))
+            if values.dtype.kind == "O":
+                record["total"] = total_of(values, numbers)
+            found.append((encoder, record))
+        return found
 
     def _decide(self, name, values, read=None, format=None):
         """(fitted encoder or None, record) of one column; `read` is a column of texts as values."""
@@ -511,9 +519,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             if kind in "iu" and not forced and _is_row_number(name, values):
                 return left_out(name, IDENTIFIER, "unique per row")
             return self._numbers(name, values, NUMBER, "", format)
-        encoder, record = self._of_texts(name, values, read)
-        record["total"] = total_of(values)
-        return encoder, record
+        return self._of_texts(name, values, read)
 
     def _of_texts(self, name, texts, read):
         known = [text for text in texts if text is not None]
@@ -532,9 +538,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             encoder, record = encode(name, read.values, format_of(read))
             record |= {
                 "not_read": read.wrong[:3],
-                "read": first_value(texts, read),
                 "open": read.open is not None,
             }
+            shown = first_value(texts, read)
+            if record["open"] or not is_plain(*shown):
+                record["read"] = shown
             return encoder, record
         words = float(np.mean([len(text.split()) for text in known]))
         unique = n_values == len(known) and len(known) >= IDENTIFIED
@@ -622,8 +630,7 @@ def _unread(texts, values):
 
 def _shown(name, texts):
     """A list with the first of these texts and their number of rows; empty where there is none."""
-    rows = f"{len(texts)} row{'s' if len(texts) > 1 else ''}"
-    return [f"{texts[0]!r} in {name} ({rows})"] if texts else []
+    return [f"{texts[0]!r} in {name} ({in_rows(len(texts))})"] if texts else []
 
 
 def _check_finite(name, values):

@@ -23,14 +23,15 @@ import pandas as pd
 from .encoder import TableEncoder
 from .errors import BadInput
 from .parse_numbers import Written, read_numbers
-from .parse_text import as_texts
+from .parse_text import MISSING, as_texts
 from .reading import Reading
-from .typed import typed_frame
+from .typed import is_decimal, typed_frame
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", r"\s+": "spaces"}
 PACKED = (".gz", ".bz2", ".xz", ".zip")
 TEXTS = (".csv", ".tsv", ".tab", ".txt", ".dat", ".data")
 KNOWN = "csv, tsv, txt, xlsx, json, jsonl, parquet (also packed as gz, bz2, xz or zip), npz"
+MISSING_TEXTS = sorted({m for t in MISSING for m in (t, t.upper(), t.capitalize())})
 # Lines that are looked at to find the separator and the header.
 LOOKED_AT = 200
 # A file may unpack to this many bytes, or to RATIO times its own size: tables shrink by 3 to 30.
@@ -103,7 +104,7 @@ def read_table(
         elif kind in (".jsonl", ".ndjson", ".json"):
             frame = _from_json(content, encoding, kind)
         elif kind in TEXTS:
-            frame, separator = _from_text(content, sep, encoding, notes)
+            frame, separator = _from_text(content, sep, encoding, notes, {target, *category})
         else:
             raise BadInput(f"{name}: unknown kind of file; known: {KNOWN}.")
     except BadInput:
@@ -114,6 +115,8 @@ def read_table(
         raise BadInput(f"cannot read {name}: {first_line(error)}") from None
     if frame.empty:
         raise BadInput(f"{name} has no rows.")
+    if 2 * sum(str(name).startswith("Unnamed: ") for name in frame.columns) > frame.shape[1]:
+        notes.append("most columns have no name: is the header of the table further down?")
     frame = _renamed(frame, notes)
     for asked in (*number, *category):
         check_column(frame, asked, notes)
@@ -211,9 +214,9 @@ def _from_sheets(content, name, notes):
             io.BytesIO(content), sheet_name=None, keep_default_na=False, na_values=[""]
         )
     except ImportError:
-        raise BadInput(
-            "reading .xlsx needs openpyxl: pip install 'mercer[cli]' (or save the sheet as csv)."
-        ) from None
+        old = not zipfile.is_zipfile(io.BytesIO(content))
+        needs = "xlrd: pip install xlrd" if old else "openpyxl: pip install 'mercer[cli]'"
+        raise BadInput(f"reading this sheet needs {needs} (or save the sheet as csv).") from None
     full = {name: sheet for name, sheet in sheets.items() if not sheet.empty}
     if not full:
         raise BadInput("no sheet holds a table.")
@@ -235,7 +238,7 @@ def _from_json(content, encoding, kind):
     return frame
 
 
-def _from_text(content, sep, encoding, notes):
+def _from_text(content, sep, encoding, notes, kept):
     text = _decoded(content, encoding, notes)
     sep = {"tab": "\t", "\\t": "\t", "space": r"\s+", " ": r"\s+"}.get(sep, sep)
     lines = list(islice(_lines(text), LOOKED_AT))
@@ -277,19 +280,47 @@ def _from_text(content, sep, encoding, notes):
                 f"line {number} has {len(row)} values for {expected} columns: put values that "
                 "hold a separator into quotes, or give the right one with --sep."
             )
+    common: dict[str, Any] = {"sep": sep, "engine": "c", "skipinitialspace": True, **options}
     frame = pd.read_csv(
         io.StringIO(text),
-        sep=sep,
-        engine="c",
-        dtype=str,
         keep_default_na=False,
-        na_values=[""],
-        skipinitialspace=True,
-        **options,
+        na_values=MISSING_TEXTS,
+        low_memory=False,
+        **common,
     )
+    # Numbers that pandas reads may be codes, or mean something else in this file: "1.167".
+    between = re.escape(sep) if len(sep) == 1 else ""
+    codes = re.search(rf'(?:^|["\s{between}])0\d', text, re.M) is not None
+    unclear = [
+        j
+        for j, name in enumerate(frame.columns)
+        if name in kept or _needs_text(frame.iloc[:, j], codes)
+    ]
+    if unclear:
+        texts = pd.read_csv(
+            io.StringIO(text),
+            dtype=str,
+            keep_default_na=False,
+            na_values=[""],
+            usecols=unclear,
+            **common,
+        )
+        for k, j in enumerate(unclear):
+            frame.isetitem(j, texts.iloc[:, k])
     if options["names"] and options["names"][-1] == "(after the last separator)":
         frame = frame.iloc[:, :-1]
     return frame, sep
+
+
+def _needs_text(column, codes):
+    """Whether the texts of a column say more than the numbers that pandas makes of them."""
+    if column.dtype.kind in "iu":
+        return codes
+    if column.dtype.kind != "f":
+        return column.dtype.kind != "b"
+    x = column.to_numpy()
+    x = x[np.isfinite(x)]
+    return codes or not len(x) or not is_decimal(x)
 
 
 def _decoded(content, encoding, notes):
@@ -350,7 +381,7 @@ def _fields(lines, sep):
 
 def _is_data(header, body):
     """Whether the first line is a row: most of its fields are numbers, and do not count columns."""
-    if not body:
+    if not body or (not header[0] and all(row[0] for row in body if row)):
         return False
     numbers = _numbers(header)
     each = [_numbers([f]) for f in header if f]
@@ -359,7 +390,8 @@ def _is_data(header, body):
         return False
     if values in (list(range(len(values))), list(range(1, len(values) + 1))):
         return False
-    if len(values) > 4 and values[0] != values[1] and np.ptp(np.diff(values)) == 0:
+    steps = np.diff(values)
+    if len(values) > 4 and steps[0] != 0 and np.ptp(steps) <= 1e-6 * np.abs(values).max():
         return False  # steps of one size: the wavelengths of a spectrum, the hours of a day
     if _names_a_number(header, body):
         return False

@@ -51,11 +51,21 @@ def sentinel_of(known):
     return None
 
 
-def total_of(texts):
-    """The text of a row that seems to sum up others, such as "Total"; None elsewhere."""
-    found = [text for text in texts if text is not None and text.lower() in TOTALS]
-    known = sum(text is not None for text in texts)
-    return found[0] if len(found) == 1 and known >= 10 else None
+def total_of(texts, numbers):
+    """The text of a row that seems to sum up the others, such as "Total"; None elsewhere.
+
+    It is the last row, or has the largest value in most of the columns of numbers.
+    """
+    rows = [i for i, text in enumerate(texts) if text is not None and text.lower() in TOTALS]
+    if len(rows) != 1 or len(texts) < 10:
+        return None
+    (row,) = rows
+    largest = [x[row] >= np.nanmax(x) for x in numbers if not np.isnan(x[row])]
+    return texts[row] if row == len(texts) - 1 or np.mean(largest or [0]) > 0.5 else None
+
+
+def in_rows(n):
+    return f"{n} row{'s' if n > 1 else ''}"
 
 
 def notes_on_reading(read):
@@ -112,7 +122,7 @@ def notes_on(columns):
     lines += [f"{line[0].upper()}{line[1:]}." for line in notes_on_reading(read)]
     codes = [(r["name"], *r["sentinel"]) for r in columns if r.get("sentinel")]
     if codes:
-        shown = ", ".join(f"{v:g} in {name} ({n} rows)" for name, v, n in codes[:4])
+        shown = ", ".join(f"{v:g} in {name} ({in_rows(n)})" for name, v, n in codes[:4])
         lines.append(
             f"Numbers far from all others, perhaps codes for missing values: {shown}. They were "
             "read as numbers: empty these cells if nothing was measured."

@@ -16,7 +16,17 @@ _PARTS = re.compile(rf"(\d{{1,2}})([/.-])(\d{{1,2}})\2(\d{{4}}|\d{{2}}){_CLOCK}"
 _YEAR_FIRST = re.compile(rf"(\d{{4}})([-/.])(\d{{1,2}})\2(\d{{1,2}}){_CLOCK}Z?")
 _MONTH = r"([A-Za-z]{3,9})\.?"
 _DAY_AND_NAME = re.compile(rf"(\d{{1,2}})[ -]{_MONTH}[ -](\d{{4}}|\d{{2}}){_CLOCK}")
-_NAME_AND_DAY = re.compile(rf"{_MONTH} (\d{{1,2}}),? (\d{{4}}){_CLOCK}")
+_NAME_AND_DAY = re.compile(rf"{_MONTH}[ -](\d{{1,2}}),?[ -](\d{{4}}){_CLOCK}")
+_YEAR_AND_MONTH = re.compile(r"(\d{4})[-/](0[1-9]|1[0-2])|(\d{4})[-/ ]?Q([1-4])", re.I)
+_NAME_AND_YEAR = re.compile(rf"{_MONTH}[ -](\d{{4}})")
+_FORMS = (
+    _YEAR_FIRST,
+    _PARTS,
+    _DAY_AND_NAME,
+    _NAME_AND_DAY,
+    _YEAR_AND_MONTH,
+    _NAME_AND_YEAR,
+)
 _MONTHS = [
     "january",
     "february",
@@ -91,7 +101,7 @@ def parse_date(text: str, day_first: bool) -> np.datetime64 | None:
 
 
 def _looks_like_a_date(text):
-    return any(p.fullmatch(text) for p in (_YEAR_FIRST, _PARTS, _DAY_AND_NAME, _NAME_AND_DAY))
+    return any(form.fullmatch(text) for form in _FORMS)
 
 
 def _by_hints(texts, parts, usual):
@@ -132,15 +142,22 @@ def _date(text, day_first):
         found = _NAME_AND_DAY.fullmatch(text)
         if found:
             return _moment(int(found[3]), _month(found[1]), int(found[2]), *found.groups()[3:])
+        found = _YEAR_AND_MONTH.fullmatch(text)
+        if found:  # when the month or the quarter begins
+            month = int(found[2]) if found[2] else 3 * int(found[4]) - 2
+            return np.datetime64(f"{found[1] or found[3]}-{month:02d}-01", "s")
+        found = _NAME_AND_YEAR.fullmatch(text)
+        if found:
+            return np.datetime64(f"{found[2]}-{_month(found[1]):02d}-01", "s")
     except ValueError:  # the 31st of February
         return None
     return None
 
 
 def _year(text):
-    """Two digits are a year of 1970 to 2069."""
+    """Two digits are a year of 1930 to 2029, as in spreadsheets."""
     year = int(text)
-    return year if len(text) == 4 else year + (2000 if year < 70 else 1900)
+    return year if len(text) == 4 else year + (2000 if year < 30 else 1900)
 
 
 def _month(name):

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -61,7 +62,7 @@ _DURATION = re.compile(
 _ISO_DURATION = re.compile(
     r"P(?:(\d+)(W))?(?:(\d+)(D))?(?:T(?:(\d+)(H))?(?:(\d+)(M))?(?:(\d+(?:[.,]\d+)?)(S))?)?"
 )
-_CODE = re.compile(r"\d+")
+_WHOLE, _LETTER_CODE = re.compile(r"\d+"), re.compile(r"[A-Za-z]{1,3}\d+")
 _TIMES = {"k": 1e3, "M": 1e6, "mio": 1e6, "mn": 1e6, "million": 1e6, "B": 1e9, "bn": 1e9}
 _TIMES |= {"K": 1e3, "Mio": 1e6, "Mn": 1e6, "Million": 1e6, "Bn": 1e9, "billion": 1e9}
 
@@ -164,11 +165,16 @@ class Written:
         return ""
 
 
-def decimal_of(columns: Iterable[Written], separator: str | None = None) -> str | None:
-    """The decimal mark of a table: of most columns that tell, or else by separator and currency.
+@dataclass(frozen=True)
+class TableDecimal:
+    """The decimal mark of a table (None: nothing speaks for a comma), and whether it is sure."""
 
-    None where nothing speaks for a comma.
-    """
+    mark: str | None
+    sure: bool
+
+
+def decimal_of(columns: Iterable[Any], separator: str | None = None) -> TableDecimal:
+    """The mark of most columns that tell, or else by separator and currency."""
     votes: Counter = Counter()
     hints: Counter = Counter({",": 1} if separator == ";" else {})
     for column in columns:
@@ -177,19 +183,24 @@ def decimal_of(columns: Iterable[Written], separator: str | None = None) -> str 
             votes["." if marks["."] > marks[","] else ","] += 1
         hints[column.currency()] += 1
     if votes["."] != votes[","]:
-        return "." if votes["."] > votes[","] else ","
+        return TableDecimal("." if votes["."] > votes[","] else ",", len(votes) == 1)
     if votes:
-        return "," if separator == ";" else "."
-    return "," if hints[","] and not hints["."] else None
+        return TableDecimal("," if separator == ";" else ".", False)
+    if separator == ",":  # with decimal commas, columns would be separated by something else
+        return TableDecimal(".", True)
+    return TableDecimal("," if hints[","] and not hints["."] else None, False)
+
+
+UNKNOWN = TableDecimal(None, False)
 
 
 def read_numbers(
-    column: Written, decimal: str | None = None, table_decimal: str | None = None
+    column: Written, decimal: str | None = None, table: TableDecimal = UNKNOWN
 ) -> NumberColumn | None:
     """Texts as numbers; None where most are not.
 
-    `decimal` is what the user says, `table_decimal` what the other columns say: that counts where
-    the column itself leaves it open.
+    `decimal` is what the user says, `table` what the other columns say: that counts where the
+    column itself leaves it open.
     """
     if not column.total:
         return None
@@ -200,14 +211,15 @@ def read_numbers(
     if decimal is None and not undecided:
         decimal = "." if marks["."] > marks[","] else ","
     if decimal is None and (marks["?"] or marks["."]):
-        decimal = table_decimal or "."
+        decimal = table.mark or "."
     format = NumberFormat(decimal, column.unit())
     bounds = sum(
         n for text, n in column.counts.items() if (column.shapes[text] or {"bound": ""})["bound"]
     )
     if bounds > MOST_BOUNDS * column.total:
         return None
-    open = column.open_texts() if undecided else []
+    # A point between thousands is worth a word even where all other columns agree.
+    open = column.open_texts() if undecided and not (table.sure and decimal == ".") else []
     read = _all_read(column, format)
     if read is None or (read.wrong and format.unit):  # "45 min" and "1 h 30 min"
         times = _read_times(column)
@@ -216,26 +228,34 @@ def read_numbers(
     return None if read is None else replace(read, open=next(iter(open), None))
 
 
-def read_forced(column: Written, decimal: str | None, table_decimal: str | None) -> NumberColumn:
+def read_forced(
+    column: Written, decimal: str | None, table: TableDecimal = UNKNOWN
+) -> NumberColumn:
     """A column that the user calls one of numbers: what cannot be read is missing."""
-    read = read_numbers(column, decimal, table_decimal)
+    read = read_numbers(column, decimal, table)
     if read is not None:
         return read
     marks = column.marks()
-    decimal = decimal or ("," if marks[","] > marks["."] else table_decimal)
+    decimal = decimal or ("," if marks[","] > marks["."] else table.mark)
     return _values(column, NumberFormat(decimal, column.unit()))
 
 
 def are_codes(column: Written) -> bool:
-    """Whether texts such as "02139" are names: digits of one length, some with a leading zero."""
-    lengths = {len(text) for text in column.counts}
-    return (
-        len(lengths) == 1
-        and min(lengths) >= 3
-        and all(_CODE.fullmatch(text) for text in column.counts)
-        and any(text[0] == "0" for text in column.counts)
-        and len(column.counts) > 1
-    )
+    """Whether texts are names made of digits.
+
+    These are "02139" (nearly all of one length, some with a leading zero), and whole numbers among
+    which some have a letter in front: "117", "c118".
+    """
+    whole = Counter({text: n for text, n in column.counts.items() if _WHOLE.fullmatch(text)})
+    if sum(whole.values()) < MOSTLY * column.total or len(column.counts) < 2:
+        return False
+    if any(_LETTER_CODE.fullmatch(text) for text in column.counts):
+        return True
+    lengths = Counter(len(text) for text in whole.elements())
+    length, n = lengths.most_common(1)[0]
+    # Two digits may be those of months, days, hours and minutes.
+    long = length >= 3 or (length == 2 and max(map(int, whole)) > 59)
+    return long and n >= MOSTLY * sum(whole.values()) and any(text[0] == "0" for text in whole)
 
 
 def _all_read(column, format):

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+# Spaces, and control characters such as the end of file of old systems.
+BLANK = "".join(map(chr, range(33))) + "\x7f\x85\xa0"
 # What people write where they have no value.
 MISSING = frozenset(
     ["", "?", "-", "--", "—", ".", "na", "n/a", "#n/a", "nan", "null", "none", "nil", "<na>"]
@@ -28,7 +30,8 @@ def as_texts(values) -> np.ndarray:
     for i, value in enumerate(values):
         if isinstance(value, str):
             if value not in known:
-                known[value] = None if is_missing(value) else value.strip()
+                text = value.strip(BLANK)
+                known[value] = None if is_missing(text) else text
             texts[i] = known[value]
         else:
             texts[i] = None if is_missing(value) else str(value).strip()

@@ -46,14 +46,15 @@ class Reading:
         """
         written = {n: Written(t) for n, t in texts.items() if n not in self.categories}
         told = [column for column in [*written.values(), *hints] if column.is_numeric()]
-        self.table_decimal = self.decimal or decimal_of(told, self.separator)
+        table = decimal_of(told, self.separator)
+        self.table_decimal = self.decimal or table.mark
         found: dict[str, Read] = {}
         dates = []
         for name, column in written.items():
             if name in self.numbers:
-                found[name] = read_forced(column, self.decimal, self.table_decimal)
+                found[name] = read_forced(column, self.decimal, table)
             elif column.total and not are_codes(column):
-                read = read_numbers(column, self.decimal, self.table_decimal)
+                read = read_numbers(column, self.decimal, table)
                 if read is not None:
                     found[name] = read
                 else:
@@ -79,14 +80,23 @@ class Reading:
 
 
 def first_value(texts: Iterable[str | None], read: Read) -> tuple[str, str]:
-    """(the first text of a column that was read, what it was read as); an open one if there is."""
+    """(a text of a column, what it was read as): one that tells most about the reading."""
     pairs = [(t, v) for t, v in zip(texts, read.values) if t is not None and v == v]
-    shown = [pair for pair in pairs if pair[0] == read.open] or pairs
-    text, value = shown[0]
+    telling = [pair for pair in pairs if pair[0] == read.open]
+    telling = telling or [pair for pair in pairs if not is_plain(pair[0], str(pair[1]))] or pairs
+    text, value = telling[0]
     if isinstance(read, DateColumn):
         return text, str(np.datetime_as_string(value)).replace("T00:00:00", "").replace("T", " ")
     seconds = " seconds" if read.format.time else ""
     return text, f"{value:.10g}{seconds}"
+
+
+def is_plain(text: str, value: str) -> bool:
+    """Whether a text was read as everybody would read it."""
+    try:
+        return float(text) == float(value)
+    except ValueError:
+        return False
 
 
 def format_of(read: Read) -> dict[str, Any]:

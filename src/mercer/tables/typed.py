@@ -8,11 +8,11 @@ import pandas as pd
 
 from .columns import Numbers
 from .encoder import TableEncoder
-from .notes import DATE, NUMBER, notes_on_reading
+from .notes import DATE, NUMBER, in_rows, notes_on_reading
 from .parse_dates import DateColumn
 from .parse_numbers import NumberFormat, Written, are_codes, decimal_of, read_forced
 from .parse_text import MISSING, as_texts
-from .reading import Reading, first_value, format_of
+from .reading import Reading, first_value, format_of, is_plain
 
 # Texts that programs write for a missing value: as a target too, they say that there is none.
 NEVER_LABELS = frozenset(["", "na", "n/a", "#n/a", "nan", "null", "<na>"])
@@ -20,7 +20,16 @@ NEVER_LABELS = frozenset(["", "na", "n/a", "#n/a", "nan", "null", "<na>"])
 FREQUENT = 0.05
 # A point with other than three digits behind it, or with a zero or four digits before it.
 _IS_DECIMAL = r"\.(?:\d{0,2}|\d{4,})(?:[eE].*)?$|^\D*0\d*\.|^\D*\d{4,}\."
-_CODE = r"^0\d\d+$"
+_CODE = r"^0\d+$"
+
+
+def is_decimal(x: np.ndarray) -> bool:
+    """Whether some of these numbers cannot have been written with a point between thousands."""
+    size, thousands = np.abs(x), 1000 * np.abs(x)
+    small = (size < 1) & (size > 0)
+    long = np.abs(thousands - np.round(thousands)) > 1e-6 * np.maximum(thousands, 1)
+    large = (size >= 1000) & (size != np.round(size))
+    return bool((small | long | large).any())
 
 
 class PlainNumbers:
@@ -54,6 +63,8 @@ def typed_frame(
     for name in frame.columns:
         column = frame[name]
         if not (column.dtype == object or pd.api.types.is_string_dtype(column)):
+            if column.dtype.kind == "f" and reading.separator is not None:
+                plain[name] = PlainNumbers(True)  # of a text file, and nothing else than decimals
             continue
         simple = None
         if pd.api.types.is_string_dtype(column) and name not in reading.categories:
@@ -66,30 +77,29 @@ def typed_frame(
             changed[name] = simple
     if target in texts:
         texts[target] = _labels(frame[target], texts[target], reading, notes)
+    elif target in changed:
+        _gaps(frame[target], changed[target].isna(), set(), notes)
     if like is not None:
         return _as_trained(frame, texts, plain, changed, reading, like, notes)
     read = reading.columns(texts, plain.values())
     for name, values in texts.items():
         new = read[name].values if name in read else values
         changed[name] = pd.Series(new, index=frame.index)
-    notes += notes_on_reading(
-        [
-            (
-                n,
-                DATE if isinstance(r, DateColumn) else NUMBER,
-                *first_value(texts[n], r),
-                bool(r.open),
-            )
-            for n, r in read.items()
-            if not np.isnan(r.values).all()
-        ]
-    )
+    shown = []
+    for name, column in read.items():
+        if np.isnan(column.values).all():
+            continue
+        kind = DATE if isinstance(column, DateColumn) else NUMBER
+        text, value = first_value(texts[name], column)
+        if column.open or not is_plain(text, value):
+            shown.append((name, kind, text, value, bool(column.open)))
+    notes += notes_on_reading(shown)
     strange = [f"{n} ({r.wrong[0]!r})" for n, r in read.items() if r.wrong]
     if strange:
-        more = f" and {len(strange) - 4} more columns" if len(strange) > 4 else ""
-        shown = ", ".join(strange[:4]) + more
-        notes.append(f"values unlike the rest of their column count as missing: {shown}")
-    typed = frame.assign(**changed) if changed else frame.copy(deep=False)
+        few = ", ".join(strange[:4])
+        few += f" and {len(strange) - 4} more columns" if len(strange) > 4 else ""
+        notes.append(f"values unlike the rest of their column count as missing: {few}")
+    typed = _replaced(frame, changed)
     typed.attrs["formats"] = {name: format_of(r) for name, r in read.items()}
     return typed
 
@@ -118,8 +128,6 @@ def _simple(column):
 
 def _labels(column, texts, reading, notes):
     """The target, with the texts for missing values that are frequent enough to be its classes."""
-    if reading.columns({"target": texts}):
-        return texts
     raw = ["" if v is None or v != v else str(v).strip() for v in column.tolist()]
     gaps = Counter(text for text, known in zip(raw, texts) if known is None)
     labels = {
@@ -127,17 +135,24 @@ def _labels(column, texts, reading, notes):
         for text, n in gaps.items()
         if text.lower() not in NEVER_LABELS and n >= FREQUENT * len(raw)
     }
+    if labels and reading.columns({"target": texts}):
+        labels = set()  # gaps among numbers
     for text in sorted(labels):
-        notes.append(f"{text!r} is a class of the target {column.name!r} ({gaps[text]} rows)")
-    dropped = [
-        f"{text!r} ({n} rows)" for text, n in gaps.most_common() if text not in labels if text
-    ]
-    if dropped:
-        notes.append(f"texts of the target {column.name!r} for no value: {', '.join(dropped[:4])}")
+        notes.append(f"{text!r} is a class of the target {column.name!r} ({in_rows(gaps[text])})")
+    _gaps(column, [text is None for text in texts], labels, notes)
     if labels:
         texts = texts.copy()
         texts[:] = [raw[i] if raw[i] in labels else text for i, text in enumerate(texts)]
     return texts
+
+
+def _gaps(column, missing, labels, notes):
+    """A note on the texts of a target that say that there is no value."""
+    written = (text.strip() for text, gap in zip(column, missing) if gap and isinstance(text, str))
+    counts = Counter(text for text in written if text and text not in labels)
+    if counts:
+        shown = ", ".join(f"{text!r} ({in_rows(n)})" for text, n in counts.most_common(4))
+        notes.append(f"texts of the target {column.name!r} for no value: {shown}")
 
 
 def _as_trained(frame, texts, plain, changed, reading, like, notes):
@@ -148,23 +163,24 @@ def _as_trained(frame, texts, plain, changed, reading, like, notes):
         if isinstance(encoder, Numbers)
     }
     written = {name: Written(values) for name, values in texts.items()}
-    for name in {*texts, *plain} - {*numbers}:
+    for name in {*texts, *(set(plain) & set(changed))} - {*numbers}:
         changed[name] = pd.Series(as_texts(frame[name].tolist()), index=frame.index, dtype=object)
     told = [column for column in [*written.values(), *plain.values()] if column.is_numeric()]
-    mark = reading.decimal or decimal_of(told, reading.separator)
+    table = decimal_of(told, reading.separator)
+    mark = reading.decimal or table.mark
     for name in {*texts} & {*numbers}:
         values, column = texts[name], written[name]
         trained = getattr(numbers[name], "format_", {}).get("decimal")
         open = column.open_texts()
-        if open and reading.decimal is None and trained is None:
+        if open and reading.decimal is None and trained is None and not table.sure:
             trained = min(".,", key=lambda m: _surprise(open, m, numbers[name].median_))
-            read = read_forced(column, trained, None)
+            read = read_forced(column, trained)
             notes += notes_on_reading(
                 [(name, NUMBER, *first_value(values, replace(read, open=open[0])), True)]
             )
             values = [_spelled(v, text) for v, text in zip(read.values, values)]
-        elif reading.decimal is not None:
-            read = read_forced(column, reading.decimal, None)
+        elif reading.decimal is not None or (open and trained is None):
+            read = read_forced(column, mark)
             values = [_spelled(v, text) for v, text in zip(read.values, values)]
         elif open and mark not in (None, trained):
             notes.append(
@@ -172,7 +188,15 @@ def _as_trained(frame, texts, plain, changed, reading, like, notes):
                 "table (the option decimal changes that)"
             )
         changed[name] = pd.Series(list(values), index=frame.index, dtype=object)
-    return frame.assign(**changed)
+    return _replaced(frame, changed)
+
+
+def _replaced(frame, columns):
+    """The frame with other columns of these names."""
+    frame = frame.copy(deep=False)
+    for name, column in columns.items():
+        frame[name] = column
+    return frame
 
 
 def _surprise(texts, mark, median):

@@ -17,10 +17,12 @@ from ...estimators.classifier import KernelClassifier
 from ...estimators.discriminant import KernelDiscriminant
 from ...estimators.kernel_map import KernelMap
 from ...estimators.kernelized import Kernelized
+from ...estimators.logistic import KernelLogistic
 from ...estimators.pca import KernelPCA
 from ...estimators.pca_l1 import KernelPCAL1
 from ...estimators.regressor import KernelRegressor
 from ...estimators.ridge import RidgeEstimator
+from ...estimators.svc import KernelSVC
 from ...expansion import RKHSFunction
 from ...feature_map import LinearOnMap
 from ...kernels.adapters import GramColumns
@@ -39,8 +41,8 @@ def outputs(model, X):
     raise TypeError(
         f"to_onnx cannot write {type(model).__name__}: it takes a fitted KernelMap, KernelPCA, "
         "KernelPCAL1, KernelRidge, KernelRidgeCV, KernelRegressor, KernelClassifier, "
-        "KernelDiscriminant, DriftDetector, Kernelized with a linear estimator, or an "
-        "RKHSFunction. Pipelines: skl2onnx.to_onnx, after mercer.onnx.register()."
+        "KernelDiscriminant, KernelSVC, KernelLogistic, DriftDetector, Kernelized with a linear "
+        "estimator, or an RKHSFunction. Pipelines: skl2onnx.to_onnx, after mercer.onnx.register()."
     )
 
 
@@ -154,6 +156,28 @@ def _(model: KernelDiscriminant, X):
         "probabilities": probabilities(decision, len(model.classes_) == 2),
         "scores": function_of(model.projection_, X),
     }
+
+
+@outputs.register
+def _(model: KernelLogistic, X):
+    decision = function_of(model.decision_, X)
+    binary = len(host(model.classes_)) == 2
+    return {
+        "label": labels(decision, model.classes_),
+        "probabilities": probabilities(decision, binary),
+        "decision": decision.flat() if binary else decision,
+    }
+
+
+@outputs.register
+def _(model: KernelSVC, X):
+    if len(host(model.classes_)) > 2:
+        raise TypeError(
+            "to_onnx: KernelSVC compares more than two classes in pairs, which is not written; use "
+            "KernelLogistic, or save the model with mercer.save."
+        )
+    decision = function_of(model.decision_, X)
+    return {"label": labels(decision, model.classes_), "decision": decision.flat()}
 
 
 @outputs.register

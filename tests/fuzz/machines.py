@@ -1,0 +1,75 @@
+"""Random search for a classifier that is further from the exact one than its bound says.
+
+The exact solution is not known; a second one is, and how far that can be from it: its duality gap
+by the definitions of P and D, in extended precision. A violation is a point where the two functions
+differ by more than both bounds.
+"""
+
+import warnings
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from mercer import KernelLogistic, KernelMap, KernelSVC
+
+L = np.longdouble
+
+
+def machine(rng, found, kernel, X, Z, value):
+    """What is wrong with the certificate of one classifier on these rows, or an empty text."""
+    n = len(X)
+    y = np.where(X @ rng.normal(size=X.shape[1]) + rng.normal(size=n) > 0, 1.0, -1.0)
+    y[:2] = 1.0, -1.0
+    C = 10 ** rng.uniform(-3, 3)
+    weights = rng.uniform(0.1, 3, size=n) if rng.random() < 0.3 else np.ones(n)
+    kind = [KernelSVC, KernelLogistic][rng.integers(2)]
+    rank = int(rng.integers(1, n + 1)) if rng.random() < 0.4 else None
+    given = KernelMap(kernel, max_rank=rank) if rank else kernel
+    tol = float(rng.choice([0.3, 1e-3]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = kind(C, given, tol=tol).fit(X, y, weights)
+        second = kind(C, kernel, tol=1e-6).fit(X, y, weights)
+    c = np.zeros(n, dtype=L)
+    if kind is KernelSVC:
+        c[second.support_] = second.dual_coef_[0]
+    else:
+        c[:] = second.dual_coef_[0]
+    K = value(kernel, X, X)
+    gap = _gap(kind, K, y.astype(L), C * weights.astype(L), c, L(float(second.intercept_[0])))
+    lengths = np.sqrt(np.maximum(np.array([value(kernel, z[None], z[None])[0, 0] for z in Z]), 0))
+    difference = (
+        model.decision_function(Z) - L(float(model.intercept_[0])) - value(kernel, Z, X) @ c
+    )
+    bound = lengths * (L(float(model.error_norms_[0])) + np.sqrt(2 * max(gap, L(0))))
+    found.pairs += len(Z)
+    values = np.abs(model.decision_function(Z))
+    found.useless += int((model.error_bound(Z) >= values).sum())
+    wrong = np.abs(difference) > bound
+    if wrong.any():
+        worst = float((np.abs(difference) / np.maximum(bound, L(1e-300))).max())
+        return f"{worst:.3g} x bound: {kind.__name__}(C={C:.3g}, {given!r}, tol={tol})"
+    return ""
+
+
+def _gap(kind, K, y, C, c, b):
+    """P - D by definition; a dual point in its box with sum zero, made of c."""
+    f = K @ c
+    margins = y * (f + b)
+    if kind is KernelSVC:
+        a = np.clip(y * c, 0, C)
+        primal = c @ f / 2 + C @ np.maximum(0, 1 - margins)
+    else:
+        a = C / (1 + np.exp(margins))
+        primal = c @ f / 2 + C @ np.logaddexp(L(0), -margins)
+    # The side with the larger sum is scaled down: feasible, to rounding in extended precision.
+    sums = {sign: a[y == sign].sum() for sign in (1, -1)}
+    for sign in (1, -1):
+        if sums[sign] > sums[-sign]:
+            a = np.where(y == sign, a * (sums[-sign] / sums[sign]), a)
+    d = y * a
+    if kind is KernelSVC:
+        return primal - (a.sum() - d @ K @ d / 2)
+    p = np.clip(a / C, L(1e-300), 1)
+    rest = np.where(p < 1, (1 - p) * np.log1p(-np.minimum(p, 1 - L(1e-19))), 0)
+    return primal - (-C @ (p * np.log(p) + rest) - d @ K @ d / 2)
