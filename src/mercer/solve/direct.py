@@ -274,6 +274,8 @@ def _safe(A, B, alpha, noise):
     xp = namespace(A)
     trace = float(xp.sum(xp.linalg.diagonal(A)))
     alpha = max(STEP * alpha, trace * eps_of(A))
+    if not alpha > 0:  # no row is anywhere: any penalty will do
+        return 1.0
     while _solution(A, B, alpha, noise)[1] is None and alpha < max(trace, 1.0):
         alpha *= STEP
     return alpha
