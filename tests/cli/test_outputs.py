@@ -76,7 +76,8 @@ def test_a_full_disk_leaves_the_old_file(kind, run, table, tmp_path, monkeypatch
     assert code == 2
     assert "No space left" in err
     assert (tmp_path / name).read_bytes() == b"what was there before"
-    assert sorted(os.listdir(tmp_path)) == before
+    # What a long search has found stays, so that the next run goes on from there.
+    assert [f for f in sorted(os.listdir(tmp_path)) if not f.endswith(".parts")] == before
     monkeypatch.undo()
     monkeypatch.chdir(tmp_path)
     assert run(*arguments)[0] in (0, 1)

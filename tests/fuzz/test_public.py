@@ -27,6 +27,8 @@ OF_FILES = {"path": (OSError,)}
 # They hand points to a function of the user, which may fail as it likes.
 OF_USERS = ("FromFunction.__call__", "FromFunction.diag")
 NAMES = sorted(public.names())
+# Twelve rows are few for a detector of drift, which says so.
+pytestmark = pytest.mark.filterwarnings("ignore:no row is marked")
 
 
 def values_for(label, parameter):

@@ -63,11 +63,14 @@ def test_radii_of_the_mean_from_sums_bound_those_of_the_rows(kernel, basis, tol,
     rows = space.radii(X, kernel.diag(X))
     exact, rho2 = rows.mean(), float(np.mean(rows.rho2))
     got = space.radii_of_mean(Phi.T @ Phi / len(X), rho2)
-    assert_allclose(got.length, exact.length, rtol=1e-9)
     assert got.rho2 == pytest.approx(rho2)
-    # Minkowski's inequality: never below, and at most sqrt(rank) above.
+    # Minkowski's inequality: never below, and at most sqrt(rank) above. (Where terms of a kernel
+    # cancel, the landmarks stand in for the magnitudes of all rows.)
+    assert got.length >= exact.length * (1 - 1e-9)
     assert got.tau >= exact.tau * (1 - 1e-9)
-    assert got.tau <= exact.tau * space.rank**0.5
+    if not kernel.has_magnitude:
+        assert_allclose(got.length, exact.length, rtol=1e-9)
+        assert got.tau <= exact.tau * space.rank**0.5
     assert not got.landmark.any()
 
 

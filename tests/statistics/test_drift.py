@@ -99,4 +99,4 @@ def test_too_few_reference_rows_mark_nothing_and_say_so(rng):
     fitted = DriftDetector(**FEW).fit(rng.normal(size=(30, 3)))
     with pytest.warns(UserWarning, match="15 reference rows. Fit on at least 38 rows"):
         assert (fitted.predict(rng.normal(size=(50, 3))) == 1).all()
-    assert DriftDetector(level=0.1, **FEW).fit(rng.normal(size=(30, 3))).offset_ > -np.inf
+    assert DriftDetector(level=0.1, **FEW).fit(rng.normal(size=(30, 3))).offset_ > -1e300

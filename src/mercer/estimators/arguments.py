@@ -91,6 +91,7 @@ SPELLINGS: dict[str, dict[str, str]] = {
     "LearnedModel": dict.fromkeys((*OF_THE_KERNEL, "alpha"), LEARNED)
     | {"n_components": "write max_landmarks=..., the largest number of landmarks"},
 }
+SPELLINGS["KernelClassifier"] = SPELLINGS["LearnedModel"]  # it has an __init__ of its own
 
 
 class NewSpelling(BaseEstimator):

@@ -41,9 +41,9 @@ def plan(
     Examples
     --------
     >>> from mercer import RBF, KernelRidge, plan
-    >>> p = plan(KernelRidge(0.1, RBF(50.0), memory_limit="2GB"), (3000, 3))
+    >>> p = plan(KernelRidge(0.1, RBF(50.0), memory_limit="2GB"), (500, 3))
     >>> p.choice
-    'primal'
+    'dual'
     >>> [way.name for way in p.ways if way.refusal]
     ['fourier', 'landmarks']
     """

@@ -88,7 +88,7 @@ class KernelSVC(CertifiedClassifier):
     >>> X, y = make_moons(200, noise=0.2, random_state=0)
     >>> model = KernelSVC(C=10.0, kernel=RBF(1.0)).fit(X[:100], y[:100])
     >>> round(model.score(X[100:], y[100:]), 2)
-    0.97
+    0.95
     >>> float(model.error_bound(X).max()) < 1e-3
     True
     >>> bool(model.certain(X).all())

@@ -298,15 +298,16 @@ def certified(kernel, rows, X, residuals, T, alphas, noise) -> tuple[np.ndarray,
     def norm(V):
         return as_numpy(xp.sqrt(row_norms(V.T, xp))).astype(np.float64)
 
-    size = norm(X * lengths[:, None])
-    error = eta * float(norm(lengths[:, None] * column)[0]) * size
-    scaled = column if noise is None else column * noise[:, None]
-    error += eps_of(X) * (norm(T * column) + alphas * norm(X * scaled))
-    shift = on_device_of(alphas, X)[None, :] * (X if noise is None else X * noise[:, None])
-    squares = as_numpy(xp.sum(X * (T - shift - residuals), axis=0)).astype(np.float64)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):  # an infinite bound is a bound
+        size = norm(X * lengths[:, None])
+        error = eta * float(norm(lengths[:, None] * column)[0]) * size
+        scaled = column if noise is None else column * noise[:, None]
+        error += eps_of(X) * (norm(T * column) + alphas * norm(X * scaled))
+        shift = on_device_of(alphas, X)[None, :] * (X if noise is None else X * noise[:, None])
+        squares = as_numpy(xp.sum(X * (T - shift - residuals), axis=0)).astype(np.float64)
         bound = (norm(residuals * column) + error) / (2 * np.sqrt(alphas)) + eta * size
-    return np.where(alphas > 0, bound, np.inf), np.sqrt(np.maximum(squares, 0.0))
+    valid = (alphas > 0) & np.isfinite(bound)
+    return np.where(valid, bound, np.inf), np.sqrt(np.maximum(squares, 0.0))
 
 
 # --- the solution ---------------------------------------------------------------------------------

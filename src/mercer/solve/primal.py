@@ -27,6 +27,7 @@ from ..kernels.points import take
 from ..rows.gather import SAMPLE
 from ..rows.moments import ByClass, Moments, Spread
 from ..rows.protocol import Column
+from ..space.certificate import magnitudes
 from ..space.choice import MapOptions
 from ..space.corrected import Corrected
 from .direct import choose, factor_shifted, solve_regularized
@@ -131,7 +132,9 @@ def solve_on_map(problem: RidgeProblem, fit: MapFit, name: str) -> "PrimalSoluti
     if mean is not None:
         b = sums.target / sums.n - mean @ coef
     dual = None if T is None else _dual(fit, Phi, T, w, coef, b, alphas)
-    norms = _error_norms(fit, sums, second, cross, coef, residuals, alphas, dual, w)
+    with np.errstate(all="ignore"):  # an infinite bound is a bound
+        norms = _error_norms(fit, sums, second, cross, coef, residuals, alphas, dual, w)
+        norms = None if norms is None else np.where(np.isnan(norms), np.inf, norms)
     points, kept = _kept(problem, fit, second)
     solution = PrimalSolution(
         fit.map.linear(coef, b),
@@ -292,8 +295,9 @@ def _error_norms(fit, sums, second, cross, coef, residuals, alphas, dual, w):
     if dual is None:
         # Only the sum of squares of the residuals is known, and not even that in a pass of its own.
         return norms if largest == 0 and space.is_closed else None
-    own = as_numpy(fit.map.kernel.diagonal(fit.points)).astype(np.float64)
-    rho2 = np.maximum(as_numpy(fit.residuals), 0.0) + eta * np.maximum(own, 0.0)
+    kernel = fit.map.kernel
+    lengths = magnitudes(kernel, fit.points, kernel.diagonal(fit.points))
+    rho2 = np.maximum(as_numpy(fit.residuals), 0.0) + eta * as_numpy(lengths).astype(float) ** 2
     a = np.abs(as_numpy(dual))
     missed = np.sqrt(rho2) @ a
     weights = np.ones(len(rho2)) if w is None else as_numpy(w)

@@ -124,8 +124,8 @@ class RidgeSolution(TravelsAsNumPy, ABC):
         """|f(z) - f*(z)| at most, for the exact solution f*: one row per point."""
         if self.error_norms is None:
             raise ValueError(
-                "error_bound needs alpha > 0: without a penalty rounding can move a function by "
-                "any amount."
+                "no bound is known here: alpha is 0, the rows were passed over and not held, or "
+                "the map is not that of the kernel (append_residual, a repaired similarity)."
             )
         xp = namespace(self.error_norms)
         own = own_similarities(self.kernel, points, diag, self.error_norms)
@@ -178,9 +178,15 @@ class Border:
         # 1'u is known to sqrt(1'u) e_u only: the smallest value that this leaves.
         roots = np.sqrt(np.maximum(totals, 0.0))[self.which]
         least = np.maximum(roots - e_u, np.finfo(float).tiny)
-        both = e_v + np.abs(as_numpy(b)) * e_u
-        of_intercept = both / least
-        return both + of_intercept * (sizes[self.t :][self.which] + e_u), of_intercept
+        with np.errstate(all="ignore"):  # an infinite bound is a bound
+            both = e_v + np.abs(as_numpy(b)) * e_u
+            of_intercept = both / least
+            norms = both + of_intercept * (sizes[self.t :][self.which] + e_u)
+        return _or_infinite(norms), _or_infinite(of_intercept)
+
+
+def _or_infinite(bounds):
+    return np.where(np.isnan(bounds), np.inf, bounds)
 
 
 def per_target(alphas: Any, of_alpha: Any) -> Any:
