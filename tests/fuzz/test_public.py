@@ -1,6 +1,7 @@
 """Every public name, every parameter of it, any value."""
 
 import inspect
+from pathlib import Path
 
 import pytest
 
@@ -86,7 +87,13 @@ def a_file(tmp="saved.mercer"):
     return [("load", mercer.load, {"path": tmp})]
 
 
+def a_table(tmp="table.csv"):
+    Path(tmp).write_text("x,y\n1,2\n3,4\n")
+    return [("read_table", mercer.read_table, {"path": tmp})]
+
+
 BY_HAND = {
     "load": a_file,
+    "read_table": a_table,
     "register": lambda: [("register", mercer.onnx.register, {})],
 }

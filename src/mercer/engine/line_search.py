@@ -1,5 +1,6 @@
 """A search along one parameter, whose first value may be far off."""
 
+import math
 from collections.abc import Callable
 
 # Most steps outwards from the first value, and the relative gain that a further step must bring:
@@ -26,7 +27,8 @@ def line_search(error: Callable[[float], float], step: float) -> float:
     while at(best + direction) < (1 - LEAST_GAIN) * tried[best] and abs(best) < MOST_STEPS:
         best += direction
     a, b, c = at(best - 1), tried[best], at(best + 1)
-    vertex = 0.5 * (a - c) / (a + c - 2 * b) if a + c > 2 * b else 0.0
+    # An infinite error is no point of a parabola.
+    vertex = 0.5 * (a - c) / (a + c - 2 * b) if math.inf > a + c > 2 * b else 0.0
     # Near the middle value, or on a flat floor, the vertex is worth no further evaluation.
     if abs(vertex) < 0.15 or min(a, c) < (1 + LEAST_GAIN) * b:
         return best * step

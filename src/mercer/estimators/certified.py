@@ -37,6 +37,7 @@ from ..rows.gather import held_column, held_whole
 from ..rows.in_step import split_pairs
 from ..rows.source import in_pieces
 from ..solve.duality import Rounding
+from ..solve.solution import own_similarities
 from ..solve.svm import MarginProblem
 from ..solve.system import double_like, in_double
 from ..space.choice import refute_by_sample
@@ -183,6 +184,8 @@ class CertifiedClassifier(ClassifierMixin, MapMethod):
                 f"sample_weight must hold one finite, non-negative number for each of the {n} "
                 f"rows, not all zero, got {pts.short(sample_weight)}."
             )
+        if weights.max() > 1e100:
+            raise ValueError(f"sample_weight reaches {weights.max():.3g}: divide it by a constant.")
         return weights
 
     def _class_weights(self, codes, weights):
@@ -284,9 +287,7 @@ class CertifiedClassifier(ClassifierMixin, MapMethod):
         points = self._points(X)
         example = getattr(self.decision_, "W", None)
         example = self.decision_.coef if example is None else example
-        if diag is None and self.kernel_.kind == "gram":
-            raise ValueError("a precomputed kernel does not know k(z, z): pass it as diag=.")
-        own = self.kernel_.diagonal(points) if diag is None else on_device_of(diag, example)
+        own = own_similarities(self.kernel_, points, diag, example)
         xp = namespace(own)
         lengths = xp.sqrt(positive_part(xp.astype(own, xp.float64, copy=False)))
         norms = on_device_of(self.error_norms_, lengths)

@@ -140,7 +140,16 @@ def own_similarities(kernel: Any, points: Any, diag: Any, reference: Any) -> Any
     """k(z, z) of each point, given as `diag` where the kernel does not know them."""
     if diag is None and kernel.kind == "gram":
         raise ValueError("a precomputed kernel does not know k(z, z): pass it as diag=.")
-    return kernel.diagonal(points) if diag is None else on_device_of(diag, reference)
+    if diag is None:
+        return kernel.diagonal(points)
+    with pts.naming("diag"):
+        own = on_device_of(diag, reference)
+    if tuple(own.shape) != (points.shape[0],):
+        raise ValueError(
+            f"diag must hold k(z, z) for each of the {points.shape[0]} rows, got shape "
+            f"{tuple(own.shape)}."
+        )
+    return own
 
 
 class Border:

@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import lzma
+import os
 import re
 import sys
 import zipfile
@@ -91,8 +92,10 @@ def read_table(
     >>> frame["price"].tolist()
     [1200.0, 950.0]
     """
-    if decimal not in (None, ".", ","):
-        raise BadInput(f"decimal must be '.' or ',', got {decimal!r}.")
+    _check_arguments({"target": target, "sep": sep, "encoding": encoding}, decimal, dayfirst, like)
+    number, category = _names("number", number), _names("category", category)
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"path must be a str or a Path, got {path!r}.")
     name, kind, content = _content(path)
     notes: list[str] = []
     separator = None
@@ -122,6 +125,26 @@ def read_table(
         check_column(frame, asked, notes)
     reading = Reading(decimal, dayfirst, number, category, separator)
     return typed_frame(frame, reading, target, like, notes), notes
+
+
+def _check_arguments(texts, decimal, dayfirst, like):
+    for name, value in texts.items():
+        if not (value is None or isinstance(value, str)):
+            raise TypeError(f"{name} must be a str or None, got {value!r}.")
+    if not (decimal is None or (isinstance(decimal, str) and decimal in (".", ","))):
+        raise BadInput(f"decimal must be '.' or ',', got {decimal!r}.")
+    if not (dayfirst is None or isinstance(dayfirst, bool)):
+        raise TypeError(f"dayfirst must be True, False or None, got {dayfirst!r}.")
+    if not (like is None or hasattr(like, "columns_")):
+        raise TypeError(f"like must be a fitted TableEncoder or None, got {like!r}.")
+
+
+def _names(argument, columns):
+    """Names of columns, as a list."""
+    listed = isinstance(columns, (list, tuple)) and all(isinstance(c, str) for c in columns)
+    if not listed:
+        raise TypeError(f"{argument} must be a list of names of columns, got {columns!r}.")
+    return list(columns)
 
 
 def _content(path):
