@@ -96,6 +96,8 @@ def read_table(
     number, category = _names("number", number), _names("category", category)
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"path must be a str or a Path, got {path!r}.")
+    if not str(path):
+        raise BadInput("path is empty: name a csv, tsv, xlsx, json, jsonl or parquet file.")
     name, kind, content = _content(path)
     notes: list[str] = []
     separator = None
