@@ -90,7 +90,7 @@ def test_the_keyboard_moves_a_slider_and_the_slider_moves_points(digits, opened,
     assert np.abs(after).max() <= 1.0 + 1e-6
     assert float(score) > 0.8
     assert "RBF(gamma=" in page.locator("#expression").input_value()
-    assert "RidgeClassifier" in page.locator("#code pre").inner_text()
+    assert "KernelDiscriminant" in page.locator("#code pre").inner_text()
     assert page.locator(".knob .curve").count() == 1
     # The axes did not flip: most points are near where they were.
     assert np.corrcoef(after[0], before[0])[0, 1] > 0.5
