@@ -21,8 +21,9 @@ class Projected(OnImages):
     Parameters
     ----------
     kernel : Kernel or str
-    A : array of shape (n_features, n_directions)
-        One row per column of the data, one column per direction that the kernel sees.
+    A : array of shape (n_features, n_directions) or (n_features,)
+        One row per column of the data, one column per direction that the kernel sees. One number
+        per column of the data stands for the diagonal matrix of these weights.
 
     Examples
     --------
@@ -50,9 +51,9 @@ class Projected(OnImages):
                 f"Projected(kernel, A) needs a matrix of numbers, got {self.A!r}."
             ) from None
         require(
-            A.ndim == 2 and A.shape[1] > 0,
+            A.ndim in (1, 2) and A.size > 0,
             "Projected(kernel, A) needs a matrix with one row per column of the data and at least "
-            f"one column, got shape {A.shape}.",
+            f"one column, or one weight per column of the data, got shape {A.shape}.",
         )
         require(bool(np.isfinite(A).all()), "Projected(kernel, A): A contains NaN or infinity.")
 
@@ -68,9 +69,11 @@ class Projected(OnImages):
             f"Projected: A has {A.shape[0]} rows, one per column, and X has {X.shape[1]} columns.",
         )
         if scipy.sparse.issparse(X):
-            return np.asarray(X.astype(np.float64) @ A)
+            X = X.astype(np.float64)
+            return np.asarray(X @ A) if A.ndim == 2 else X.toarray() * A
         xp = namespace(X)
-        return xp.astype(X, xp.float64, copy=False) @ on_device_of(A, X, dtype=xp.float64)
+        X, A = xp.astype(X, xp.float64, copy=False), on_device_of(A, X, dtype=xp.float64)
+        return X @ A if A.ndim == 2 else X * A[None, :]
 
     def against(self, S: Array) -> Tile:
         inner = super().against(S)
@@ -85,20 +88,21 @@ class Projected(OnImages):
     def explicit_dim(self, n_features: int | None) -> int | None:
         if n_features is None:
             raise ValueError("Projected: n_features must be a number of columns, got None.")
-        return self.kernel.explicit_dim(as_numbers(self.A).shape[1])
+        return self.kernel.explicit_dim(as_numbers(self.A).shape[-1])
 
     def rounding(self, S: Array) -> float:
         """That of the kernel, more where x A cancels: columns far from zero, points close by."""
         Z = self.image(S)
         xp = namespace(Z)
-        A = np.sqrt((as_numbers(self.A) ** 2).sum(axis=1))
+        A = as_numbers(self.A)
+        A = np.abs(A) if A.ndim == 1 else np.sqrt((A**2).sum(axis=1))
         reach = float(xp.max(abs(S) @ on_device_of(A, Z, dtype=S.dtype)))
         spread = float(xp.max(xp.abs(Z - xp.mean(Z, axis=0))))
         return self.kernel.rounding(Z) * (2 + (reach / spread if spread > 0 else 0.0))
 
     def onnx_image(self, X: Tensor) -> Tensor:
         A = as_numbers(self.A)
-        return (X @ A).of_width(A.shape[1])
+        return X.scaled(A) if A.ndim == 1 else (X @ A).of_width(A.shape[1])
 
 
 def _in_dtype_of(X, values):

@@ -43,6 +43,7 @@ def choose_columns(
             n_rounds=min(n_rounds, ROUNDS),
             rng=np.random.default_rng(seed),
             verbose=False,
+            quick=True,
         )
         return found.error**2
 

@@ -114,6 +114,7 @@ class CrossFit:
             n_rounds=self.n_rounds,
             rng=np.random.default_rng(self.seed),
             verbose=False,
+            quick=True,
         )
         bound = learned.kernel.bind(known.X)
         K = tiles.evaluate(bound, known.X)

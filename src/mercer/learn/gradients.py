@@ -49,7 +49,7 @@ def has_gradient(kernel: Kernel) -> bool:
     parts = list(kernel.parts())
     if not all(isinstance(part, KNOWN) for part in parts):
         return False
-    if any(isinstance(part, Matern) and part.nu not in (0.5, 1.5, 2.5) for part in parts):
+    if any(isinstance(part, Matern) and part.nu != 0.5 and part.nu <= 1 for part in parts):
         return False
     sizes = [getattr(part, name, 1.0) for part in parts for name in ("gamma", "length_scale")]
     return all(isinstance(size, str) or as_numbers(size).ndim == 0 for size in sizes)
@@ -90,9 +90,15 @@ def _of_distance(kernel, d2, xp):
         t = math.sqrt(3) * d
         decay = xp.exp(-t)
         return (1 + t) * decay, -1.5 * decay
-    t = math.sqrt(5) * d
-    decay = xp.exp(-t)
-    return (1 + t + t * t / 3) * decay, -(5 / 6) * (1 + t) * decay
+    if kernel.nu == 2.5:
+        t = math.sqrt(5) * d
+        decay = xp.exp(-t)
+        return (1 + t + t * t / 3) * decay, -(5 / 6) * (1 + t) * decay
+    # Any other smooth kernel: its slope is a kernel of the distance, up to the factor at zero.
+    slope = kernel.slope()
+    ratio = (float(slope.scale()) / float(kernel.scale())) ** 2
+    value = kernel.of_squared_distance(d2 + 0, xp)
+    return value, -kernel.steepest(0.0) * slope.of_squared_distance(ratio * d2, xp)
 
 
 @slopes.register
@@ -168,12 +174,17 @@ def _sum(a, b):
     return b if a is None else a if b is None else a + b
 
 
-def average_outer_product(kernel: Kernel, Z: Any, S: Any, a: Any, weights: Any = None) -> Any:
-    """G = mean_i sum_c grad f_c(z_i) grad f_c(z_i)', for f_c = sum_j a_jc k(., s_j)."""
+def average_outer_product(
+    kernel: Kernel, Z: Any, S: Any, a: Any, weights: Any = None, *, diagonal: bool = False
+) -> Any:
+    """G = mean_i sum_c grad f_c(z_i) grad f_c(z_i)', for f_c = sum_j a_jc k(., s_j).
+
+    With `diagonal` its diagonal alone.
+    """
     xp, t, width = namespace(Z), a.shape[1], Z.shape[1]
     rows = max(16, BLOCK_VALUES // max(S.shape[0], t * width))
     weighted = xp.reshape(a[:, :, None] * S[:, None, :], (S.shape[0], t * width))
-    G, total = xp.zeros_like(Z[:1, :].T @ Z[:1, :]), 0.0
+    G, total = 0.0, 0.0
     for i in range(0, Z.shape[0], rows):
         stop = min(i + rows, Z.shape[0])
         z = Z[i:stop, :]
@@ -185,5 +196,6 @@ def average_outer_product(kernel: Kernel, Z: Any, S: Any, a: Any, weights: Any =
             g = g + xp.reshape(e @ weighted, (z.shape[0], t, width))
         w = xp.ones_like(z[:, 0]) if weights is None else weights[i:stop]
         g = xp.reshape(g * xp.sqrt(w)[:, None, None], (-1, width))
-        G, total = G + g.T @ g, total + float(xp.sum(w))
+        G = G + (xp.sum(g * g, axis=0) if diagonal else g.T @ g)
+        total += float(xp.sum(w))
     return G / total

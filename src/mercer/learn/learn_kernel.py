@@ -21,6 +21,7 @@ from ..kernels import Kernel, Linear, Projected
 from ..kernels.points import as_vectors, column_names, take
 from ..solve.ridge_path import RidgePath
 from .arguments import check_lengths, check_options, first_kernel
+from .evidence import MANY, STARTS, by_evidence
 from .exact import CHOICE_ROWS, best_penalty
 from .families import FAMILIES, length_of, of_length, same_family
 from .gradients import average_outer_product, has_gradient
@@ -59,6 +60,11 @@ FIRST_ROWS, CLEARLY = 700, 3.0
 SMALL_ALPHA, EQUAL = 1e-6, 0.005
 # Rows whose gradients are averaged.
 GRADIENT_ROWS = 4000
+# The first lengths of evidence are sqrt(d) for scaled columns: the median distance over this.
+PLAIN = 2**0.5
+ROWS_PER_NUMBER = 10
+# Columns up to which a diagonal metric is written as a matrix.
+MOST_SQUARE = 100
 
 
 def learn_kernel(
@@ -162,13 +168,14 @@ def learn_from(
     rng: np.random.Generator,
     verbose: bool,
     names: list[str] | None = None,
+    quick: bool = False,
 ) -> LearnedKernel:
-    """`learn_kernel` on rows that have been read."""
+    """`learn_kernel` on rows that have been read; a quick one tries few starts of evidence."""
     check_options(metric, n_rounds, max_landmarks, alphas)
     start = first_kernel(kernel)
     observations, targets = in_few_columns(observations, targets, rng)
     search = _Search(observations, targets, metric, alphas, rng)
-    search.names = names
+    search.names, search.quick = names, quick
     with tiles.progress_bar(verbose, "learning the kernel") as bar:
         return search.run(start, kernel is None, max_landmarks, n_rounds, bar)
 
@@ -294,14 +301,17 @@ class _Stage:
         known = self.best[1] is not None and self.best[1][0] is trial
         return self.best[1][1] if known else self.ridge(trial)
 
-    def gradients(self, trial):
-        """G in the coordinates of X: of the part of the function that depends on z = x B."""
+    def gradients(self, trial, diagonal=False):
+        """G in the coordinates of X: of the part of the function that depends on z = x B.
+
+        With `diagonal`, for a diagonal B, its diagonal.
+        """
         path, C, Z, S, _ = self._ridge_of(trial)
         w, _ = path.coefficients(trial.alpha)
         a = solve_triangular(C, w, transpose=True)
         some = slice(0, min(GRADIENT_ROWS, Z.shape[0]))
         weights = None if self.rows.weights is None else self.rows.weights[some]
-        G = average_outer_product(trial.kernel, Z[some, :], S, a, weights)
+        G = average_outer_product(trial.kernel, Z[some, :], S, a, weights, diagonal=diagonal)
         return congruent(trial.B, G)
 
 
@@ -317,7 +327,8 @@ class _Search:
         self.rows = replace(observations, X=self.X)
         self.history: list[Round] = []
         self.names: list[str] | None = None
-        self.plain = on_device_of(np.eye(X.shape[1]), self.X)
+        self.quick = False
+        self.plain = on_device_of(np.ones(X.shape[1]), self.X)
 
     def run(self, kernel, choose_family, max_landmarks, n_rounds, bar):
         self.plain = with_unit_median(self.plain, self.X, self.rng)
@@ -328,6 +339,7 @@ class _Search:
             return self._learned(Trial(kernel, self.plain, alpha=1.0, error=0.0))
         stages = self._stages(max_landmarks)
         best, last = None, (0, 0)
+        evident = []
         for i, (rows, landmarks) in enumerate(stages):
             if best is not None and best.close:
                 landmarks = last[1]  # more would not change anything
@@ -338,6 +350,10 @@ class _Search:
                 before = best
                 if before is None:
                     best = self._first(stage, Trial(kernel, self.plain))
+                    self._record(best, rows, landmarks, bar)
+                    for trial in self._evident(stage, kernel, choose_family):
+                        if stage.beats(trial, best):
+                            best, evident = trial, [trial]
                 else:
                     best = stage.judged(before)
                     self._record(best, rows, landmarks, bar)
@@ -353,7 +369,41 @@ class _Search:
                     best = self._with_linear(stage, best)
                     self._record(best, rows, landmarks, bar)
             last = (rows, landmarks)
+        for trial in evident:
+            if trial.B is not best.B:  # rounds went on from there, and landmarks judged them
+                trial = stage.judged(trial)
+                trial = self._families(stage, trial) if choose_family else trial
+                if stage.beats(trial, best):
+                    best = trial
+                    self._record(best, *last, bar)
         return self._learned(best, stage)
+
+    def _evident(self, stage, kernel, linear):
+        """Metrics with the most evidence, by rows that the stage does not have if there are such."""
+        if not self._learns(kernel):
+            return
+        others = np.setdiff1d(np.arange(self.rows.n), self.stage_rows)
+        order = np.r_[self.rng.permutation(others), self.rng.permutation(self.stage_rows)]
+        some, d = order[:MANY], len(self.scales)
+        # Judged by the rows that it was learned from, a matrix needs many for each of its numbers.
+        full = len(others) >= MANY or len(some) >= ROWS_PER_NUMBER * d * (d + 1) / 2
+        found = by_evidence(
+            kernel,
+            self.rows.some(some),
+            PLAIN * float(self.plain[0]),
+            self.rng,
+            full=full and self.metric == "full" and d <= MOST_SQUARE and not self.quick,
+            linear=linear,
+            starts=2 if self.quick else STARTS,
+        )
+        for covariance in found:
+            first = on_device_of(covariance.B, self.X)
+            B, own = first, kernel
+            if linear:  # a family: lengths are in units of the median distance
+                B = with_unit_median(first, self.X, self.rng)
+                ratio = float(np.linalg.norm(as_numpy(B)) / np.linalg.norm(covariance.B))
+                own = of_length(kernel, ratio * length_of(kernel))
+            yield stage.judged(Trial(own, B, covariance.linear))
 
     def _stages(self, max_landmarks):
         n = self.rows.n
@@ -363,7 +413,7 @@ class _Search:
         return list(dict.fromkeys(stages))
 
     def _stage(self, rows, landmarks):
-        chosen = self.rng.permutation(self.rows.n)[:rows]
+        chosen = self.stage_rows = self.rng.permutation(self.rows.n)[:rows]
         # The rows are in random order already: the first ones serve as landmarks.
         return _Stage(self.rows.some(chosen), np.arange(landmarks), self.alphas)
 
@@ -420,7 +470,7 @@ class _Search:
             return best
         trial, idle, patience, tuned, many = best, 0, PATIENCE, False, rows > ONE_STAGE
         for _ in range(n_rounds):
-            B = damped(stage.gradients(trial), self.metric)
+            B = damped(stage.gradients(trial, diagonal=self.metric == "diagonal"))
             B = with_unit_median(B, stage.X, self.rng)
             trial = stage.judged(replace(trial, B=B))
             gain = 1 - trial.error / best.error
@@ -487,16 +537,19 @@ class _Search:
         bar.update()
 
     def _learned(self, best, stage=None):
-        scales = on_device_of(self.scales, self.X)[:, None]
-        A = as_numpy(scales * best.B)
-        kernel = Projected(best.kernel, A)
+        B, square = as_numpy(best.B), len(self.scales) <= MOST_SQUARE
+
+        def projection(A):
+            return np.diag(A) if A.ndim == 1 and square else A
+
+        kernel = Projected(best.kernel, projection((self.scales * B.T).T))
         if best.linear:
-            kernel = kernel + best.linear * Projected(Linear(), np.diag(self.scales))
+            kernel = kernel + best.linear * Projected(Linear(), projection(self.scales))
         error = math.sqrt(best.error / self.targets.variance)
         shares = None
         if stage is not None and best.B is self.plain and has_gradient(best.kernel):
             # All columns weigh the same in this metric, and the function depends on some of them.
-            shares = as_numpy(stage.gradients(best)).diagonal()
+            shares = as_numpy(stage.gradients(best, diagonal=True))
         return LearnedKernel.of_metric(
-            kernel, best.alpha, error, self.history, as_numpy(best.B), self.names, shares
+            kernel, best.alpha, error, self.history, B, self.names, shares
         )
