@@ -24,7 +24,7 @@ NEWEST_PYTHON ?= python3.13
 OLDEST_PACKAGES := "numpy==2.0.*" "scipy==1.14.*" "scikit-learn==1.6.*" "array-api-compat==1.9.*" "threadpoolctl==3.5.*" "joblib==1.3.*" "psutil==5.9.*" "polars<1.40" "pytest==8.*"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz fuzz-certificates fuzz-eigen test-oldest test-newest load lint format bench docs torch clean
+.PHONY: help demo test fuzz fuzz-certificates fuzz-eigen test-oldest test-newest load levels lint format bench docs torch clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -56,6 +56,11 @@ test-newest: ## the tests on the newest Python there is, and the newest of every
 
 load: $(VENV)/.bench ## 10 000 single predictions, 100 batches at once: memory and latencies
 	$(BIN)/python -m benchmarks.load
+
+levels: $(VENV)/.bench ## false alarms and power of tests and comparisons, by simulation: hours
+	$(BIN)/python -m benchmarks.levels_of_tests levels
+	$(BIN)/python -m benchmarks.levels_of_tests errors
+	$(BIN)/python -m benchmarks.compare_level
 
 lint: $(VENV)/.lint ## ruff and mypy; a user's script and README's code in strict mode
 	$(BIN)/ruff check

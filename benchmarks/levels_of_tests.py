@@ -1,7 +1,9 @@
 """`python -m benchmarks.levels_of_tests`: how often tests raise an alarm, with and without cause.
 
 Level: both samples come from one distribution, and the share of alarms at 5 % is counted. Power:
-they do not, and the share is compared with hyppo's MMD on the same samples. Results are printed as
+they do not, and the share is compared with hyppo's MMD on the same samples. Errors: level and power
+of every test where one cell in a hundred is -9999, and where columns have the tails of a Cauchy
+distribution; and how many rows like the reference a DriftDetector marks. Results are printed as
 they come, and written as JSON; docs/trust.md shows them.
 """
 
@@ -114,6 +116,54 @@ def alarms_power(name, n, seed):
     return bool(ours), bool(MMD().test(X, Y)[1] <= LEVEL)
 
 
+# --- gross errors and heavy tails -----------------------------------------------------------------
+
+
+def clean(rng, size):
+    return rng.normal(size=size)
+
+
+def error_codes(rng, size):
+    """One cell in a hundred is -9999."""
+    return np.where(rng.random(size) < 0.01, -9999.0, rng.normal(size=size))
+
+
+def cauchy(rng, size):
+    return rng.standard_cauchy(size=size)
+
+
+def alarm_of(test, design, moved, seed):
+    """Whether a test speaks: of a first column moved by 0.6 of its interquartile range (of 200 rows
+    of 5 columns), or of one whose sign the second variable follows; of nothing where `moved` is
+    False."""
+    from mercer import DriftDetector, independence_test, two_sample_test
+
+    rng = np.random.default_rng([seed, moved])
+    draw, options = DESIGNS[design], {"n_permutations": PERMUTATIONS, "random_state": seed}
+    X, Y = draw(rng, (200, 5)), draw(rng, (200, 5))
+    if test == "independence":
+        Y = Y[:, :1] + (np.sign(X[:, :1]) if moved else 0.0)
+        return bool(independence_test(X, Y, **options).differs)
+    Y[:, 0] += moved * (1.2 if design == "cauchy" else 0.8)
+    if test == "two-sample":
+        return bool(two_sample_test(X, Y, **options).differs)
+    return bool(DriftDetector(**options).fit(X).test(Y).differs)
+
+
+def share_marked(n, seed):
+    """The share of new rows that a DriftDetector fitted on n rows like them marks."""
+    from mercer import DriftDetector
+
+    rng = np.random.default_rng([n, seed])
+    detector = DriftDetector(n_permutations=PERMUTATIONS, random_state=seed)
+    return float(
+        (detector.fit(rng.normal(size=(n, 3))).predict(rng.normal(size=(500, 3))) < 0).mean()
+    )
+
+
+DESIGNS = {f.__name__: f for f in (clean, error_codes, cauchy)}
+
+
 # --- the tables -----------------------------------------------------------------------------------
 
 
@@ -174,9 +224,32 @@ def power(options, save):
         )
 
 
+def errors(options, save):
+    for test in ("two-sample", "independence", "drift"):
+        for design in DESIGNS:
+            shares = [
+                float(np.mean(count(partial(alarm_of, test, design, moved), options)))
+                for moved in (False, True)
+            ]
+            line = {"test": test, "design": design, "level": shares[0], "power": shares[1]}
+            save(line | {"simulations": options.simulations})
+            print(
+                f"{test:13} {design:12} false alarms {100 * shares[0]:5.1f} %, found "
+                f"{100 * shares[1]:5.1f} % of {options.simulations}",
+                flush=True,
+            )
+    for n in (38, 80, 400):
+        share = float(np.mean(count(partial(share_marked, n), options)))
+        save({"reference": n, "marked": share, "simulations": options.simulations})
+        print(f"rows marked with a reference of {n}: {100 * share:.1f} %", flush=True)
+
+
+TABLES = {"levels": levels, "power": power, "errors": errors}
+
+
 def main(argv=None):
     parser = argparse.ArgumentParser(prog="benchmarks.levels_of_tests", description=__doc__)
-    parser.add_argument("what", choices=["levels", "power"], nargs="?", default="levels")
+    parser.add_argument("what", choices=[*TABLES], nargs="?", default="levels")
     parser.add_argument("--simulations", type=int, default=1000)
     parser.add_argument("--first-seed", type=int, default=0, help="for other samples")
     parser.add_argument("--tests", nargs="+", default=["two-sample", "independence"])
@@ -199,7 +272,7 @@ def main(argv=None):
         lines.append(line)
         path.write_text(json.dumps(lines, indent=1))
 
-    (levels if options.what == "levels" else power)(options, save)
+    TABLES[options.what](options, save)
     print(f"written: {path}")
     return 0
 

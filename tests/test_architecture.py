@@ -19,6 +19,7 @@ LAYERS = [
     {"fit"},
     {"solve"},
     {"learn"},
+    {"tables"},
     {"estimators"},
     {"statistics"},
     {"export"},

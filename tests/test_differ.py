@@ -97,3 +97,16 @@ def test_bad_input_is_one_line_and_exit_code_2(run, files):
         code, _, err = run(*arguments)
         assert code == 2
         assert message in err
+
+
+def test_a_column_of_another_kind_is_a_difference(run, files, rng):
+    """Names of towns in one file, codes in the other."""
+    old = pd.read_csv(files / "old.csv")
+    codes = [f"T{i:04d}" for i in rng.choice(9000, 120, replace=False)]
+    old.iloc[:120].assign(town=codes).to_csv(files / "codes.csv", index=False)
+    code, out, err = run("old.csv", "codes.csv", "--no-page", *FEW)
+    assert code == 1
+    assert "town" in out.split("Columns")[1].splitlines()[1]
+    assert "kind of town changed: category in old.csv, identifier in codes.csv" in " ".join(
+        err.split()
+    )

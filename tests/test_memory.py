@@ -9,7 +9,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from mercer import RBF, Chunks, KernelMap, Linear, Polynomial, Precomputed
+from mercer import RBF, Chunks, KernelMap, Linear, Matern, Polynomial, Precomputed
 from mercer.engine.memory import MemoryLimitError, budget
 from mercer.space import cholesky
 
@@ -101,6 +101,27 @@ def test_an_outgrown_limit_says_where_it_stopped_and_what_fits(rng):
     assert KernelMap(RBF(1.0), memory_limit=limit, tol=tol).fit(X).max_residual_ <= tol
     single = KernelMap(RBF(1.0), memory_limit=limit, max_rank=int(1.9 * rank))
     assert single.fit(X.astype(np.float32)).rank_ == int(1.9 * rank)
+
+
+def test_a_rank_that_cannot_fit_is_refused_before_it_is_computed(rng, monkeypatch):
+    """A rough kernel on many rows: two small parts tell the rank of a sample."""
+    from mercer.space import choice
+
+    def started(*_, **__):
+        raise AssertionError("landmarks of the sample were computed")
+
+    X = rng.normal(size=(50_000, 5))
+    with monkeypatch.context() as patched:
+        patched.setattr(choice, "sample_factor", started)
+        for rows in (X, Chunks(lambda: iter([X[:25_000], X[25_000:]]))):
+            with pytest.raises(MemoryLimitError, match="tol=1e-06 needs about 20000") as e:
+                KernelMap(Matern(0.5), tol=1e-6, memory_limit="1GB").fit(rows)
+    most = int(re.search(r"max_rank=(\d+)", str(e.value))[1])
+    assert most > 4000
+    # Where the rank stays small, nothing is refused; nor with a max_rank that fits.
+    few = KernelMap(RBF(0.01), tol=1e-4, memory_limit="200MB").fit(X)
+    assert few.rank_ < 500
+    assert KernelMap(Matern(0.5), tol=1e-6, max_rank=50, memory_limit="200MB").fit(X).rank_ == 50
 
 
 def test_it_is_both_a_memory_error_and_a_value_error():

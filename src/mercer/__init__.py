@@ -54,7 +54,6 @@ if _TYPE_CHECKING:
     from .estimators.regressor import KernelRegressor
     from .estimators.ridge import KernelRidge
     from .estimators.ridge_cv import KernelRidgeCV
-    from .estimators.table import TableEncoder
     from .explore.compare import KernelComparison, compare_kernels
     from .explore.plots import FeatureSpaceDisplay, GramDisplay, ResidualDisplay, SpectrumDisplay
     from .export.files import ModelFileError, load, save
@@ -65,6 +64,7 @@ if _TYPE_CHECKING:
     from .statistics.independence import independence_test
     from .statistics.result import TestResult
     from .statistics.two_sample import two_sample_test
+    from .tables import TableEncoder
 
 __version__ = _version("mercer")
 
@@ -83,7 +83,7 @@ _WHERE = {
     "KernelRegressor": "estimators.regressor",
     "LearnedKernel": "learn",
     "learn_kernel": "learn",
-    "TableEncoder": "estimators.table",
+    "TableEncoder": "tables",
     "KernelComparison": "explore.compare",
     "compare_kernels": "explore.compare",
     "to_onnx": "export.onnx",

@@ -9,8 +9,8 @@ import pytest
 pytest.importorskip("typer", reason="the command is an extra")
 from mercer import load
 from mercer.cli.app import app, run
-from mercer.cli.errors import BadInput
 from mercer.cli.fit import boosting
+from mercer.tables import BadInput
 
 
 @pytest.fixture

@@ -14,8 +14,9 @@ from mercer import (
     KernelRidge,
     TableEncoder,
 )
-from mercer.estimators import learned_model, table_columns
-from mercer.estimators.table_columns import Texts, ngram_counts
+from mercer.estimators import learned_model
+from mercer.tables import columns as table_columns
+from mercer.tables.columns import Texts, ngram_counts
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from sklearn.model_selection import cross_val_score
 
 from mercer import RBF, KernelClassifier, KernelRegressor, load, save
 from mercer.estimators.classifier import calibrated, expected_calibration_error
-from mercer.estimators.table import TableEncoder
+from mercer.tables import TableEncoder
 
 
 @pytest.fixture(scope="module")

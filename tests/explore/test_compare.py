@@ -103,7 +103,7 @@ def test_rings_need_a_round_kernel_or_neighbours(circles):
     # Neighbours in a linear space are neighbours in the plane: they do well on rings. They are
     # shown, and do not decide.
     assert line.scores["nearest neighbours"].mean() > 0.9
-    assert next(iter(line.scores)) == comparison.score_name == "balanced accuracy"
+    assert next(iter(line.scores)) == comparison.score_name == "accuracy"
 
 
 def test_errors_along_the_path_are_those_of_refits(rng):
@@ -127,8 +127,9 @@ def test_predictions_are_those_of_ridge(rng):
     assert_allclose(path.predict(Z @ X.T, 0.5)[:, 0], expected, rtol=1e-8)
 
 
+@pytest.mark.parametrize("priors", [None, [1 / 3] * 3])
 @pytest.mark.parametrize("alpha", [1e-3, 1.0, 50.0])
-def test_classes_are_told_by_the_discriminant_with_equal_priors(alpha, iris):
+def test_classes_are_told_by_the_discriminant(alpha, priors, iris):
     from mercer import KernelDiscriminant
 
     X, y = iris
@@ -136,9 +137,10 @@ def test_classes_are_told_by_the_discriminant_with_equal_priors(alpha, iris):
     a, b = rows[::2], np.setdiff1d(np.arange(150), rows[::2])
     codes = np.unique(y, return_inverse=True)[1]
     kernel = RBF(0.2)
-    rule = ClassRule(KernelRidgePath.fit(kernel(X[a]), np.eye(3)[codes[a]]), alpha)
+    path = KernelRidgePath.fit(kernel(X[a]), np.eye(3)[codes[a]])
+    rule = ClassRule(path, alpha, balanced=priors is not None)
     model = KernelDiscriminant(
-        kernel=kernel, shrinkage=shrinkage(kernel(X[a]), codes[a], alpha), priors=[1 / 3] * 3
+        kernel=kernel, shrinkage=shrinkage(kernel(X[a]), codes[a], alpha), priors=priors
     ).fit(X[a], codes[a])
     assert np.array_equal(rule.predict(kernel(X[b], X[a])), model.predict(X[b]))
 
@@ -320,11 +322,29 @@ def test_one_kernel_alone_is_not_called_predictive(rng):
 def test_a_rare_class_is_judged_like_the_others(rng):
     """Always answering the frequent class is worth one half, not 97 %."""
     y = np.where(np.arange(200) < 6, "fraud", "fine")
-    options = PICTURE | {"baselines": True, "embeddings": []}
+    options = PICTURE | {"baselines": True, "scoring": "balanced_accuracy"}
     comparison = compare_kernels(rng.normal(size=(200, 2)), y, [Linear()], **options)
     constant = comparison.baselines[0]
     assert_allclose(constant.score, 0.5, atol=0.02)
     assert constant.scores["accuracy"].mean() > 0.95
+    assert "priors=[1 / 2] * 2" in comparison.code("Linear()")
+
+
+def test_the_ranking_measure_is_that_of_fit(rng):
+    """A kernel that finds the rare class at the price of the frequent one is not the best."""
+    X = rng.normal(size=(300, 3))
+    y = np.where(X[:, 0] + 1.2 * rng.normal(size=300) > 1.9, "rare", "usual")
+    options = PICTURE | {"baselines": True}
+    by_rows = compare_kernels(X, y, [RBF(), Linear()], **options)
+    by_classes = compare_kernels(X, y, [RBF(), Linear()], scoring="balanced_accuracy", **options)
+    assert (by_rows.score_name, by_classes.score_name) == ("accuracy", "balanced accuracy")
+    assert "as in mercer fit" in by_rows.score_meaning
+    # What is recommended is right about as often as the frequent class is, and not for half.
+    constant = by_rows.baselines[0].score
+    assert all(space.score > constant - 0.03 for space in by_rows.spaces)
+    assert by_classes.spaces[0].scores["accuracy"].mean() < constant - 0.1
+    shares = [np.mean(c.best_model("RBF()").predict(X) == "rare") for c in (by_rows, by_classes)]
+    assert shares[0] < np.mean(y == "rare") < shares[1]
 
 
 def test_folds_are_as_many_as_asked_for_and_rare_classes_are_named(rng):
@@ -472,6 +492,8 @@ def test_many_whole_numbers_are_numbers(rng):
         ({"y": np.ones(150)}, "one class only"),
         ({"y": np.ones(3)}, "one value for each of the 150 rows"),
         ({"task": "guess"}, "task must be"),
+        ({"scoring": "auc"}, "scoring must be one of auto, accuracy"),
+        ({"scoring": "r2"}, "scoring='r2' is for numbers, and the target holds classes"),
         ({"task": "numbers"}, "needs a numeric target"),
         ({"cv": 1}, "cv must be"),
         ({"max_points": 3}, "max_points must be"),

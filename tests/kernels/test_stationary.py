@@ -2,13 +2,29 @@ import math
 
 import numpy as np
 import pytest
+import scipy.sparse
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 from sklearn.gaussian_process import kernels as gp
 from sklearn.metrics import pairwise
 
-from mercer import RBF, Kernel, Laplacian, Matern, Periodic, RationalQuadratic
+from mercer import (
+    RBF,
+    Constant,
+    Kernel,
+    Laplacian,
+    Linear,
+    Matern,
+    Normalized,
+    OnColumns,
+    OnFeatures,
+    Periodic,
+    Projected,
+    RationalQuadratic,
+    SetOf,
+)
 from mercer.engine.arrays import as_numpy
+from mercer.kernels.parameters import SAMPLED_PAIRS
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(30, 4))
@@ -255,3 +271,48 @@ def test_per_column_parameters_on_torch():
     kernel = RBF(torch.tensor([0.1, 0.2, 0.3, 0.4], dtype=torch.float64))
     assert_allclose(kernel(X), RBF([0.1, 0.2, 0.3, 0.4])(X), rtol=1e-12)
     assert_allclose(as_numpy(kernel(torch.asarray(X))), kernel(X), rtol=1e-12)
+
+
+@pytest.mark.parametrize("rule", ["scale", "median"])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("kernel", [RBF, Laplacian])
+def test_rows_of_weight_w_bind_as_w_rows(kernel, sparse, rule, rng):
+    X = np.round(rng.normal(size=(12, 3)), 1)
+    X[X < -0.5] = 0.0
+    w = rng.integers(0, 4, 12)
+    repeated = np.repeat(X, w, axis=0)
+    rows, again = (scipy.sparse.csr_array(A) for A in (X, repeated)) if sparse else (X, repeated)
+    assert w.sum() * (w.sum() - 1) // 2 <= SAMPLED_PAIRS  # else pairs are drawn at random
+    for made in (kernel(rule), 2 * kernel(rule) + Constant(1.0), kernel(rule) ** 2):
+        found = made.bind(rows, sample_weight=w).get_params(deep=True)
+        expected = made.bind(again).get_params(deep=True)
+        names = [name for name in found if name.endswith("gamma")]
+        assert_allclose([found[n] for n in names], [expected[n] for n in names], rtol=1e-12)
+        even = made.bind(rows, sample_weight=np.ones(12)).get_params(deep=True)
+        plain = made.bind(rows).get_params(deep=True)
+        assert [even[n] for n in names] == [plain[n] for n in names]
+
+
+def test_weights_reach_the_kernels_inside(rng):
+    X, w = rng.normal(size=(12, 3)), rng.integers(1, 4, 12)
+    repeated = np.repeat(X, w, axis=0)
+    for kernel in (
+        OnColumns(RBF(), [0, 2]),
+        OnFeatures(RBF(), np.abs),
+        Projected(RBF(), np.eye(3)[:, :2]),
+        Normalized(RBF() + Linear()),
+    ):
+        Z = rng.normal(size=(4, 3))
+        bound, expected = kernel.bind(X, sample_weight=w), kernel.bind(repeated)
+        assert_allclose(bound(Z), expected(Z), rtol=1e-12)
+    sets = [X[:5], X[5:7], X[7:]]
+    bound = SetOf(RBF()).bind(sets, sample_weight=[2, 1, 3])
+    assert_allclose(
+        bound.kernel.gamma, SetOf(RBF()).bind([sets[i] for i in (0, 0, 1, 2, 2, 2)]).kernel.gamma
+    )
+
+
+@pytest.mark.parametrize("bad", [[1.0, 2.0], [-1.0, 1, 1], [0, 0, 0], [np.nan, 1, 1], ["a", 1, 1]])
+def test_bad_weights_are_refused(bad):
+    with pytest.raises(ValueError, match="sample_weight"):
+        RBF().bind(np.eye(3), sample_weight=bad)

@@ -2,6 +2,7 @@
 
 import warnings
 
+import mpmath
 import numpy as np
 import pytest
 import scipy.linalg
@@ -319,3 +320,37 @@ def test_landmarks_leave_room_for_a_matrix_that_fits(X):
     assert 0.9 * stored / 2 < needed(int(1.5 * stored)) <= stored / 2  # K takes the rest
     assert 0.9 * stored < needed(stored) <= stored  # K would leave nothing
     assert chosen_rank(n, stored, X, rank=20) == 20
+
+
+@pytest.mark.parametrize("size", [1e-320, 1e-250, 1e-170, 1e160, 1e300])
+def test_targets_of_any_size(size, X):
+    """Squares of the targets vanished: "converged" with a bound of 0, and nothing learned."""
+    X, t = X[:80], np.sin(X[:80, :1])
+    steps = []
+    solution = solve_iteratively(RBF(0.1), X, size * t, [1e-2], callback=steps.append)
+    d = (solution.coef / size - exact(RBF(0.1)(X), t, [1e-2])).astype(np.longdouble)
+    error = float(np.sqrt(d.T @ RBF(0.1)(X) @ d)[0, 0])
+    assert solution.converged
+    assert 0 < error <= solution.error_norms[0] / size
+    assert solution.norms[0] / size == pytest.approx(4.1, rel=0.05)
+    if size > 1e-300:
+        assert solution.error_norms[0] <= 1e-4 * solution.norms[0]
+        assert 0 < steps[-1].bounds[0] / size < 1
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_penalty_below_the_rounding_of_a_valid_kernel(seed):
+    """p'(K + alpha I)p is below zero by rounding: no reason to call Polynomial(3) invalid."""
+    rng = np.random.default_rng(seed)
+    X, t = 100 * rng.normal(size=(40, 3)), rng.normal(size=(40, 1))
+    kernel, alpha = Polynomial(3), 1e-4
+    for given, points in ((kernel, X), (Precomputed(), kernel(X))):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            solution = solve_iteratively(given, points, t, [alpha])
+        with mpmath.workdps(60):
+            K = mpmath.matrix([[(mpmath.fdot(x, z) + 1) ** 3 for z in X] for x in X])
+            want = mpmath.lu_solve(K + alpha * mpmath.eye(40), mpmath.matrix(t))
+            d = mpmath.matrix(solution.coef) - want
+            error = float(mpmath.sqrt((d.T * K * d)[0]))
+        assert error <= solution.error_norms[0]

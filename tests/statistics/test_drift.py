@@ -81,3 +81,22 @@ def test_a_reference_read_as_a_stream(rng):
 def test_a_reference_of_too_few_rows():
     with pytest.raises(ValueError, match="at least 4 rows, got n_samples=3"):
         DriftDetector().fit(np.eye(3))
+
+
+@pytest.mark.parametrize("n", [38, 40, 60, 100])
+def test_rows_are_marked_at_the_level_with_few_reference_rows(n):
+    """The share marked is floor(0.05 (m + 1)) / (m + 1) for m = n / 2 rows compared with."""
+    expected = int(0.05 * (n // 2 + 1)) / (n // 2 + 1)
+    marked = []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        fitted = DriftDetector(scales=[1.0], **FEW).fit(rng.normal(size=(n, 3)))
+        marked.append((fitted.predict(rng.normal(size=(300, 3))) < 0).mean())
+    assert abs(np.mean(marked) - expected) < 4 * np.std(marked) / 60**0.5
+
+
+def test_too_few_reference_rows_mark_nothing_and_say_so(rng):
+    fitted = DriftDetector(**FEW).fit(rng.normal(size=(30, 3)))
+    with pytest.warns(UserWarning, match="15 reference rows. Fit on at least 38 rows"):
+        assert (fitted.predict(rng.normal(size=(50, 3))) == 1).all()
+    assert DriftDetector(level=0.1, **FEW).fit(rng.normal(size=(30, 3))).offset_ > -np.inf

@@ -1,6 +1,7 @@
 """The command: what each word after `mercer` runs, and how errors are told."""
 
 import sys
+import warnings
 from typing import Annotated
 
 import typer
@@ -24,7 +25,9 @@ app = typer.Typer(
 def run():
     """The command; bad input ends in one line and exit code 2, without a traceback."""
     try:
-        result = app(standalone_mode=False)
+        with warnings.catch_warnings():
+            warnings.showwarning = output.warn
+            result = app(standalone_mode=False)
     except (BadInput, ValueError, TypeError, ImportError, OSError, MemoryError) as error:
         output.say(f"mercer: {error}", "bold red" if output.err.is_terminal else None)
         return 2

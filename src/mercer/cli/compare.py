@@ -1,5 +1,6 @@
 """`mercer compare` and `mercer demo`: kernels on your data, or on handwritten digits."""
 
+import io
 import shlex
 import sys
 import webbrowser
@@ -10,6 +11,7 @@ import typer
 
 from ..explore.compare import compare_kernels
 from ..explore.compare.baselines import BOOSTING
+from ..export.atomic import write_output
 from ..export.files import save
 from . import demo as demo_data
 from . import files, output
@@ -77,6 +79,12 @@ def compare(
     matrix: Matrix = None,
     scale: Scale = "auto",
     task: Task = "auto",
+    scoring: Annotated[
+        str,
+        typer.Option(
+            help="What ranks: auto, accuracy, balanced_accuracy (classes) or r2 (numbers)."
+        ),
+    ] = "auto",
     page: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path(
         "report.html"
     ),
@@ -97,8 +105,7 @@ def compare(
 ):
     """Compare kernels on your data: a ranked table, a verdict, a page and a model to use."""
     kernels = kernels_of(kernel, matrix)
-    for path in filter(None, (page, png, table, save_to)):
-        files.check_folder(path)
+    files.check_outputs([file], [page, png, table, save_to])
     if save_to is not None and target is None:
         raise BadInput("--save needs --target: without one there is no model to save.")
     data = files.read(
@@ -119,6 +126,7 @@ def compare(
             data.y,
             kernels or data.kernels,
             task=task,
+            scoring=scoring,
             cv=cv,
             samples=data.shown,
             image_shape=data.image_shape,
@@ -146,8 +154,9 @@ def _write(comparison, page, png, table, title):
         import matplotlib
 
         matplotlib.use("Agg")
-        display = comparison.plot()
-        display.figure_.savefig(png, dpi=110)
+        display, picture = comparison.plot(), io.BytesIO()
+        display.figure_.savefig(picture, dpi=110, format=png.suffix[1:] or "png")
+        write_output(png, picture.getbuffer())
         matplotlib.pyplot.close(display.figure_)
         written["picture"] = str(png)
     if table is not None:

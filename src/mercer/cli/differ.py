@@ -10,10 +10,10 @@ from ..explore.report.difference import write_difference
 from ..kernels.expressions import parse_kernel
 from ..kernels.texts import listed
 from ..statistics.two_sample import two_sample_test
+from ..tables import read_table
 from . import files, output
 from .errors import BadInput
 from .options import Encoding, Json, Sep
-from .tables import read_table
 
 EPILOG = (
     "Exit code 0: no difference found; 1: the files differ; 2: bad input.\n\nExamples:\n\n"
@@ -48,8 +48,7 @@ def differ(
 ):
     """Test whether two tables differ, and show the columns and rows in which they do."""
     page = None if no_page else page
-    if page is not None:
-        files.check_folder(page)
+    files.check_outputs([old, new], [page])
     frames, notes = _read(old, new, ignore or [], sep, encoding)
     with output.progress(json) as callback:
         callback(0, 1, "comparing")
@@ -65,7 +64,7 @@ def differ(
         names = (old.name, new.name) if old.name != new.name else (str(old), str(new))
         if page is not None:
             write_difference(result, page, names=names)
-    notes += _notes_on_columns(result.samples)
+    notes += _notes_on_columns(result, names)
     if json:
         output.as_json(_summary(result, columns, examples, names, page, notes))
     else:
@@ -97,9 +96,14 @@ def _read(old, new, ignore, sep, encoding):
     return [frame[common] for frame in frames], notes
 
 
-def _notes_on_columns(samples):
+def _notes_on_columns(result, names):
     """What became of the columns."""
+    samples = result.samples
     notes = [note.rstrip(".") for note in samples.encoder.notes()]
+    notes += [
+        f"the kind of {column} changed: {x} in {names[0]}, {y} in {names[1]}"
+        for column, (x, y) in list(result.changed.items())[:6]
+    ]
     if samples.identifiers:
         few = ", ".join(samples.identifiers[:6])
         notes.append(f"columns with one value per row were left out: {few}")

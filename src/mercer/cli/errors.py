@@ -1,5 +1,5 @@
 """The one kind of error that the command shows without a traceback."""
 
+from ..tables import BadInput
 
-class BadInput(Exception):
-    """Something about the input that the person can change."""
+__all__ = ["BadInput"]

@@ -1,6 +1,9 @@
 """Tables and matrices from files, made ready for kernels, with a word on all that was done."""
 
 import difflib
+import io
+import os
+import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -8,11 +11,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..estimators.table import TableEncoder
+from ..export.atomic import write_output
 from ..export.safe_text import harmless_value
+from ..tables import TableEncoder, check_unpacked, first_line, read_table
 from . import texts
 from .errors import BadInput
-from .tables import first_line, read_table
 
 SCALES = ("auto", "standard", "unit", "none")
 
@@ -84,9 +87,14 @@ def shape_of(text):
 
 def _from_npz(path, target, matrix, image_shape):
     try:
+        with zipfile.ZipFile(path) as archive:
+            size = sum(entry.file_size for entry in archive.infolist())
+        check_unpacked(size, path.stat().st_size, path.name)
         with np.load(path, allow_pickle=False) as arrays:
             found = {name: arrays[name] for name in arrays.files}
-    except (ValueError, OSError) as error:
+    except BadInput:
+        raise
+    except (ValueError, OSError, zipfile.BadZipFile) as error:
         raise BadInput(f"cannot read {path.name}: {first_line(error)}") from None
     data = next((found[n] for n in ("X", "x", "x_train", "data", "K", "arr_0") if n in found), None)
     if data is None:
@@ -224,19 +232,34 @@ def harmless(frame):
     return frame.assign(**{c: frame[c].map(harmless_value) for c in texts}) if texts else frame
 
 
-def check_folder(path):
-    """Before the work, not after it."""
-    if not path.parent.is_dir():
-        raise BadInput(f"there is no folder {str(path.parent)!r} for {path.name}.")
+def check_outputs(inputs, outputs):
+    """Before the work, not after it: folders exist, and no file is written over another one."""
+    taken = [Path(path) for path in inputs if str(path) != "-"]
+    for path in (Path(path) for path in outputs if path is not None):
+        if not path.parent.is_dir():
+            raise BadInput(f"there is no folder {str(path.parent)!r} for {path.name}.")
+        if any(_is_same(path, other) for other in taken):
+            raise BadInput(
+                f"{path} would be written over a file that this command reads or writes: give the "
+                "output another name."
+            )
+        taken.append(path)
+
+
+def _is_same(path, other):
+    if path.exists() and other.exists():
+        return path.is_file() and os.path.samefile(path, other)
+    return os.path.realpath(path) == os.path.realpath(other)
 
 
 def write(frame, path):
-    """A frame as csv, tsv or parquet, by the name of the file."""
-    path = Path(path)
-    check_folder(path)
+    """A frame as csv, tsv or parquet, by the name of the file; whole, or not at all."""
+    path, content = Path(path), io.BytesIO()
+    check_outputs([], [path])
     if path.suffix in (".parquet", ".pq"):
-        frame.to_parquet(path, index=False)
+        frame.to_parquet(content, index=False)
     elif path.suffix in (".csv", ".tsv"):
-        harmless(frame).to_csv(path, index=False, sep="," if path.suffix == ".csv" else "\t")
+        harmless(frame).to_csv(content, index=False, sep="," if path.suffix == ".csv" else "\t")
     else:
         raise BadInput(f"cannot write {path.name}: use .csv, .tsv or .parquet.")
+    write_output(path, content.getbuffer())

@@ -11,15 +11,14 @@ from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 
 from ..estimators.classifier import KernelClassifier
 from ..estimators.regressor import DEVIATIONS, KernelRegressor
-from ..estimators.table import TableEncoder
 from ..export.files import load, save
 from ..kernels.expressions import parse_kernel
 from ..kernels.texts import listed
 from ..learn.targets import MOST_CLASSES
+from ..tables import TableEncoder, read_table
 from . import files, output
 from .errors import BadInput
 from .options import Encoding, Json, Sep
-from .tables import read_table
 
 EPILOG = (
     "Examples:\n\n  mercer fit houses.csv --target price -o houses.mercer\n\n"
@@ -67,7 +66,7 @@ def fit(
     json: Json = False,
 ):
     """Learn a model from a table with nothing to tune, estimate its error, and save it."""
-    files.check_folder(model)
+    files.check_outputs([file], [model])
     frame, notes = read_table(file, sep=sep, encoding=encoding, as_written=True, target=target)
     plain = not notes or file.suffix.lower() in READERS  # pandas reads it by itself
     X, y = _split(frame, target, notes)
@@ -105,7 +104,7 @@ def predict(
     json: Json = False,
 ):
     """Predict new rows with a saved model, with uncertainty or probabilities."""
-    files.check_folder(out)
+    files.check_outputs([model, file], [out])
     if not model.is_file():
         raise BadInput(f"the file {str(model)!r} does not exist.")
     fitted = load(model)

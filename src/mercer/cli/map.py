@@ -57,7 +57,7 @@ def map_(
         [kernel] if matrix is None else [kernel] if kernel != "RBF()" else None, matrix
     )
     (name, chosen), *_ = kernels.items()
-    files.check_folder(out)
+    files.check_outputs([file], [out])
     if target is not None and re.fullmatch(r"phi\d+|residual", target):
         raise BadInput(
             f"--target {target} has the name of a column of coordinates; rename it in {file.name}."

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import sys
 from contextlib import contextmanager
 
@@ -13,13 +14,37 @@ from rich.table import Table
 
 from ..explore.compare.measures import REFUTED
 
+# What a terminal obeys or hides, line breaks and tabs aside: controls, and marks that write
+# backwards or not at all. Columns and cells of a stranger's table may hold any of them.
+CONTROLS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
+)
+
+
+class SafeConsole(Console):
+    """A console that shows control characters of the text as \\x1b instead of obeying them."""
+
+    def render_str(self, text, **options):
+        return super().render_str(shown(text), **options)
+
+
+def shown(text):
+    """The text with control characters spelled out, as Python writes them."""
+    return CONTROLS.sub(lambda found: ascii(found[0])[1:-1], text.replace("\r\n", "\n"))
+
+
 # Results go to stdout; whatever is said on the way goes to stderr.
-out = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
-err = Console(stderr=True, highlight=False)
+out = SafeConsole(highlight=False, width=None if sys.stdout.isatty() else 120)
+err = SafeConsole(stderr=True, highlight=False)
 
 
 def say(text, style=None):
     err.print(escape(text), style=style, soft_wrap=True)
+
+
+def warn(message, *_, **__):
+    """A warning of Python's, in place of `warnings.showwarning`."""
+    say(f"  · {message}")
 
 
 def notes(lines):
@@ -29,7 +54,9 @@ def notes(lines):
 
 def as_json(value):
     """One JSON object; what JSON has no number for becomes null."""
-    sys.stdout.write(json.dumps(_plain(value), indent=2, ensure_ascii=False) + "\n")
+    text = json.dumps(_plain(value), indent=2, ensure_ascii=False)
+    # JSON itself escapes the first 32 only; inside its texts \u009b means the same.
+    sys.stdout.write(CONTROLS.sub(lambda found: json.dumps(found[0])[1:-1], text) + "\n")
 
 
 def _plain(value):
@@ -62,7 +89,7 @@ def progress(quiet):
         task = bar.add_task("", total=None)
 
         def callback(done, total, what):
-            bar.update(task, completed=done, total=total, description=escape(what[:60]))
+            bar.update(task, completed=done, total=total, description=escape(shown(what[:60])))
 
         yield callback
 

@@ -5,9 +5,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..estimators.table import TableEncoder
-from ..estimators.table_notes import TEXT
 from ..kernels import OnColumns, Spectrum
+from ..tables import TEXT, TableEncoder
 from .errors import BadInput
 
 # Rows that are looked at to see what kind of columns a table has.

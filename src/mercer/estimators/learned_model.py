@@ -25,8 +25,8 @@ from ..learn.learn_kernel import learn_from
 from ..learn.observations import Observations, by_value, has_copies
 from ..learn.targets import Targets, as_generator, check_weights
 from ..rows.gather import held_column, held_whole
+from ..tables import TableEncoder, array_of_lists, check_names
 from .arguments import NewSpelling
-from .table import TableEncoder, array_of_lists, check_names
 
 # Ranks are tried up to so many columns of values: the metric is a matrix with a row for each.
 MOST_RANKED = 100

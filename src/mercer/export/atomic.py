@@ -43,6 +43,15 @@ def write_atomically(path, data):
     _sync_folder(folder)
 
 
+def write_output(path, data):
+    """The data under this name as `write_atomically` does it; devices and pipes just receive it."""
+    if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+        with open(path, "wb") as file:
+            file.write(data)
+    else:
+        write_atomically(path, data)
+
+
 def _mode_of_target(path):
     """Permissions of the file that is there, or None; only plain files are replaced."""
     try:

@@ -54,7 +54,10 @@ PARTS = (
 )
 
 # Public names that classes had in earlier versions: {"mercer.OldName": "mercer.NewName"}.
-RENAMED: dict[str, str] = {}
+RENAMED: dict[str, str] = {
+    "mercer.LevelMeans": "mercer.TargetEncoding",
+    "mercer.WithMeans": "mercer.WithTargetEncoding",
+}
 
 # Classes of scikit-learn whose fitted attributes are only read by NumPy and SciPy, which check
 # every index, or are checked in checks.py. Others may be loaded by naming them in trusted=.

@@ -150,7 +150,7 @@ class FromFunction(Kernel):
                 f"FromFunction(symmetric) must be True, False or None, got {self.symmetric!r}."
             )
 
-    def bind_points(self, X: Array, names: list[str] | None) -> Self:
+    def bind_points(self, X: Array, names: list[str] | None, weights: Array | None = None) -> Self:
         self.check_parameters()
         symmetric = self._agrees_both_ways(X) if self.symmetric is None else self.symmetric
         return type(self)(self.f, self.vectorized, symmetric)

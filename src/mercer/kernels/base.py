@@ -13,6 +13,7 @@ from typing import Any, NoReturn, Self, overload
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import ArrayLike
 
 from ..engine.arrays import is_array, namespace, same_kind
 from ..engine.checks import is_integer, is_number
@@ -174,14 +175,19 @@ class Kernel(Parametrized, Capabilities):
         kernel = self.bind(X)
         return kernel.features(kernel.points(X))
 
-    def bind(self, X: Data) -> Self:
-        """A copy with data-dependent parameters and column names turned into numbers."""
-        return self.bind_points(self.points(X), pts.column_names(X))
+    def bind(self, X: Data, sample_weight: ArrayLike | None = None) -> Self:
+        """A copy with data-dependent parameters and column names turned into numbers.
 
-    def bind_points(self, X: Array, names: list[str] | None) -> Self:
+        A row of weight w counts as w rows of weight one.
+        """
+        points = self.points(X)
+        weights = None if sample_weight is None else pts.row_weights(sample_weight, points.shape[0])
+        return self.bind_points(points, pts.column_names(X), weights)
+
+    def bind_points(self, X: Array, names: list[str] | None, weights: Array | None = None) -> Self:
         """As bind, on points already checked. Nodes bind their operands."""
         self.check_parameters()
-        return self.with_operands(lambda operand: operand.bind_points(X, names))
+        return self.with_operands(lambda operand: operand.bind_points(X, names, weights))
 
     def with_operands(self, change: Callable[["Kernel"], "Kernel"]) -> Self:
         """The same node with `change` applied to every kernel among its parameters."""

@@ -47,12 +47,12 @@ class OnColumns(OnImages):
             "OnColumns(Precomputed(), ...) has no meaning: a Gram matrix has no columns of data.",
         )
 
-    def bind_points(self, X: Array, names: list[str] | None) -> Self:
+    def bind_points(self, X: Array, names: list[str] | None, weights: Array | None = None) -> Self:
         self.check_parameters()
         positions = self.positions(X.shape[1], names)
         inner_names = None if names is None else [names[i] for i in positions]
         placed = self.with_parameters(columns=positions[0] if _is_one(self.columns) else positions)
-        placed.kernel = self.kernel.bind_points(placed.image(X), inner_names)
+        placed.kernel = self.kernel.bind_points(placed.image(X), inner_names, weights)
         return placed
 
     def positions(self, n_columns: int, names: list[str] | None = None) -> list[int]:

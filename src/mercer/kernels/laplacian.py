@@ -38,10 +38,10 @@ class Laplacian(Kernel):
     def check_parameters(self) -> None:
         check_per_column("Laplacian", "gamma", self.gamma, rules=RULES)
 
-    def bind_points(self, X: Array, names: list[str] | None) -> Self:
+    def bind_points(self, X: Array, names: list[str] | None, weights: Array | None = None) -> Self:
         self.check_parameters()
         rule = isinstance(self.gamma, str)
-        gamma = gamma_from_data(self.gamma, X, absolute=True) if rule else self.gamma
+        gamma = gamma_from_data(self.gamma, X, weights, absolute=True) if rule else self.gamma
         return self.with_parameters(gamma=gamma)
 
     def against(self, S: Array) -> Tile:

@@ -79,47 +79,79 @@ def _weights_for(X, weights):
     return np.broadcast_to(weights, (X.shape[1],))
 
 
-def gamma_from_data(rule, X, *, absolute=False):
+def gamma_from_data(rule, X, weights=None, *, absolute=False):
     """The number behind gamma="scale" or "median"; 1.0 where the data have no spread.
 
     "scale" is 1 / (d * variance of all entries), as in scikit-learn's SVC; "median" is
     1 / (2 * median squared distance) over at most 1000 sampled pairs. For L1 kernels
-    (`absolute`) mean absolute deviation and absolute distances take their places.
+    (`absolute`) mean absolute deviation and absolute distances take their places. A row of weight
+    w counts as w rows.
     """
     if X.shape[0] == 1:
         return 1.0
+    if weights is not None:
+        weights = as_numbers(weights)
+        if (weights == weights[0]).all() and (rule == "scale" or weights[0] == 1):
+            weights = None
     with np.errstate(over="ignore", invalid="ignore"):  # no finite spread is no spread
-        spread = _scale_spread(X, absolute) if rule == "scale" else _median_spread(X, absolute)
+        spread = (_scale_spread if rule == "scale" else _median_spread)(X, weights, absolute)
     largest = float(namespace(X).finfo(X.dtype).max)  # a gamma that the data's precision can hold
     return 1.0 / spread if 1 / largest < spread < np.inf else 1.0
 
 
-def _scale_spread(X, absolute):
-    d = X.shape[1]
+def _scale_spread(X, weights, absolute):
+    n, d = X.shape
+    shares = np.full(n, 1 / n) if weights is None else weights / weights.sum()
     if scipy.sparse.issparse(X):
-        mean = X.mean()
-        if absolute:  # stored entries, then the zeros between them
-            total = np.abs(X.data - mean).sum() + (X.shape[0] * d - X.nnz) * abs(mean)
-            return d * total / (X.shape[0] * d)
-        return d * (X.multiply(X).mean() - mean**2)
+        X = X.tocsr()
+        entries = scipy.sparse.csr_array((X.data, X.indices, X.indptr), shape=X.shape)
+        mean = float(shares @ entries.sum(axis=1)) / d
+        if not absolute:
+            return float(shares @ entries.power(2).sum(axis=1)) - d * mean**2
+        # Stored entries, then the zeros between them.
+        entries.data = np.abs(entries.data - mean)
+        zeros = d - np.diff(entries.indptr)
+        return float(shares @ (entries.sum(axis=1) + zeros * abs(mean)))
     xp = namespace(X)
     X = xp.astype(X, xp.float64)
-    return d * float(xp.mean(xp.abs(X - xp.mean(X))) if absolute else xp.var(X))
+    if weights is None:
+        return d * float(xp.mean(xp.abs(X - xp.mean(X))) if absolute else xp.var(X))
+    shares = on_device_of(shares, X)
+    apart = X - float(shares @ xp.mean(X, axis=1))
+    return d * float(shares @ xp.mean(xp.abs(apart) if absolute else apart**2, axis=1))
 
 
-def _median_spread(X, absolute):
+def _median_spread(X, weights, absolute):
     n = X.shape[0]
+    counts = None
     if n * (n - 1) // 2 <= SAMPLED_PAIRS:
         i, j = np.triu_indices(n, 1)
+        if weights is not None:  # a row of weight w makes w (w - 1) / 2 pairs with its copies
+            own = np.arange(n)
+            counts = np.concatenate([weights[i] * weights[j], weights * (weights - 1) / 2])
+            i, j = np.concatenate([i, own]), np.concatenate([j, own])
+            counts = np.maximum(counts, 0.0)
     else:
         rng = np.random.default_rng(0)  # a fixed sample: binding twice gives the same kernel
-        i = rng.integers(n, size=SAMPLED_PAIRS)
-        j = (i + rng.integers(1, n, size=SAMPLED_PAIRS)) % n
+        if weights is None:
+            i = rng.integers(n, size=SAMPLED_PAIRS)
+            j = (i + rng.integers(1, n, size=SAMPLED_PAIRS)) % n
+        else:
+            i, j = rng.choice(n, size=(2, SAMPLED_PAIRS), p=weights / weights.sum())
     difference = take(X, i) - take(X, j)
     difference = difference.toarray() if scipy.sparse.issparse(difference) else as_numpy(difference)
     difference = difference.astype(float)
     distances = (np.abs(difference) if absolute else difference**2).sum(axis=1)
-    return 2 * float(np.median(distances))
+    return 2 * (float(np.median(distances)) if counts is None else _median(distances, counts))
+
+
+def _median(values, counts):
+    """The median of values that are there so many times."""
+    order = np.argsort(values)
+    below = np.cumsum(counts[order])
+    half = below[-1] / 2
+    middle = np.searchsorted(below, [half * (1 - 1e-12), half * (1 + 1e-12)])
+    return float(values[order][np.minimum(middle, len(values) - 1)].mean())
 
 
 def rules_in(kernel: Kernel) -> Iterator[tuple[str, str]]:

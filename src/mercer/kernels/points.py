@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import numpy as np
 import scipy.sparse
 
-from ..engine.arrays import is_array, is_numpy, namespace, on_device_of
+from ..engine.arrays import as_host, is_array, is_numpy, namespace, on_device_of
 
 FLOATS = (np.float64, np.float32)
 
@@ -306,3 +306,19 @@ def as_fitted(X, S, dtype, *, keep_wider=False):
     if X.dtype == dtype or (keep_wider and wider):
         return X
     return X.astype(dtype) if scipy.sparse.issparse(X) else namespace(X).astype(X, dtype)
+
+
+def row_weights(values, n):
+    """Weights as float64, checked: one per row, not negative, not all zero."""
+    with naming("sample_weight"):
+        weights = np.asarray(as_host(values), dtype=np.float64)
+    if weights.shape != (n,):
+        raise ValueError(
+            f"sample_weight must have one number for each of the {n} rows, got shape "
+            f"{weights.shape}."
+        )
+    if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
+        raise ValueError(
+            "sample_weight must hold finite numbers that are not negative, and not zeros alone."
+        )
+    return weights

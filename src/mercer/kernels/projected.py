@@ -57,9 +57,11 @@ class Projected(OnImages):
         )
         require(bool(np.isfinite(A).all()), "Projected(kernel, A): A contains NaN or infinity.")
 
-    def bind_points(self, X: Array, names: list[str] | None) -> "Projected":
+    def bind_points(
+        self, X: Array, names: list[str] | None, weights: Array | None = None
+    ) -> "Projected":
         self.check_parameters()
-        return Projected(self.kernel.bind_points(self.image(X), None), self.A)
+        return Projected(self.kernel.bind_points(self.image(X), None, weights), self.A)
 
     def image(self, X: Array) -> Array:
         """The points x A that the kernel sees, in double precision whatever X is."""

@@ -61,11 +61,15 @@ class SetOf(ObjectKernel, Unary):
             "matrix has none.",
         )
 
-    def bind_points(self, X: Array, names: list[str] | None) -> "SetOf":
+    def bind_points(
+        self, X: Array, names: list[str] | None, weights: Array | None = None
+    ) -> "SetOf":
         self.check_parameters()
-        members, _ = self.pooled(X)
-        # Without members there is nothing that a parameter could be taken from.
-        return SetOf(self.kernel.bind_points(members, None) if len(members) else self.kernel)
+        members, starts = self.pooled(X)
+        if not len(members):  # nothing that a parameter could be taken from
+            return SetOf(self.kernel)
+        each = None if weights is None else np.repeat(weights, np.diff(starts))
+        return SetOf(self.kernel.bind_points(members, None, each))
 
     landmarks = Kernel.landmarks
 

@@ -139,10 +139,11 @@ class RBF(Stationary):
     def check_parameters(self) -> None:
         check_per_column("RBF", "gamma", self.gamma, rules=RULES)
 
-    def bind_points(self, X: Array, names: list[str] | None) -> Self:
+    def bind_points(self, X: Array, names: list[str] | None, weights: Array | None = None) -> Self:
         self.check_parameters()
         rule = isinstance(self.gamma, str)
-        return self.with_parameters(gamma=gamma_from_data(self.gamma, X) if rule else self.gamma)
+        gamma = gamma_from_data(self.gamma, X, weights) if rule else self.gamma
+        return self.with_parameters(gamma=gamma)
 
     def scale(self) -> Array | float:
         return np.sqrt(as_numbers(self.gamma))

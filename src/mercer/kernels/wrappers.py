@@ -47,9 +47,9 @@ class OnFeatures(OnImages):
         super().check_parameters()
         require_callable("OnFeatures", "g", self.g)
 
-    def bind_points(self, X: Array, names: list[str] | None) -> Self:
+    def bind_points(self, X: Array, names: list[str] | None, weights: Array | None = None) -> Self:
         self.check_parameters()
-        return type(self)(self.kernel.bind_points(self.image(X), None), self.g)
+        return type(self)(self.kernel.bind_points(self.image(X), None, weights), self.g)
 
     def image(self, X: Array) -> Array:
         """g(X), checked: one image for each point."""

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..engine.arrays import as_host, evenly
+from ..engine.arrays import as_host, evenly, namespace, on_device_of
 from ..engine.checks import is_integer
 from ..engine.memory import MemoryLimitError, budget, coordinates, readable
 from ..engine.products import Product
@@ -25,11 +25,12 @@ from ..space.cholesky import Fit
 from ..space.indefinite import check_symmetric, value_eps
 from .preconditioner import Work
 from .refinement import Refinement, Step
-from .system import EPS, VECTORS, System, in_double, vectors_of
+from .system import EPS, VECTORS, System, in_double, power_of_two, vectors_of
 from .workers import Workers
 
 # Points on which a user's function is tested for symmetry.
 SAMPLE = 64
+TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass
@@ -157,6 +158,10 @@ def solve_iteratively(
             rows = np.flatnonzero(weights > 0)
             points, T, weights = _subset(kernel, points, rows), T[rows, :], weights[rows]
     _check_symmetry(kernel, points)
+    # The solution is linear in the targets, and their squares must neither vanish nor overflow.
+    T = namespace(T).astype(T, namespace(T).float64, copy=False)
+    sizes = power_of_two(namespace(T).max(namespace(T).abs(T), axis=0))
+    T = T / on_device_of(sizes, T)[None, :]
     X = in_double(kernel, points)
     limit = budget(memory_limit, X)
     _check_memory(X, T.shape[1], limit)
@@ -175,12 +180,14 @@ def solve_iteratively(
             landmarks=landmarks,
             product=product,
         )
-        run = Refinement(system, tol, max_iter, verbose, keep_partial, callback)
+        run = Refinement(system, tol, max_iter, verbose, keep_partial, callback, sizes)
         b = run.solve()
+    coef = system.coefficients(b, n, rows)
     solution = IterativeSolution(
-        coef=system.coefficients(b, n, rows),
-        error_norms=run.bounds,
-        norms=run.norms,
+        coef=coef * on_device_of(sizes, coef)[None, :],
+        # Coefficients below the range of numbers are rounded to multiples of its smallest.
+        error_norms=np.where(run.bounds > 0, np.maximum(run.bounds * sizes, TINY), 0.0),
+        norms=run.norms * sizes,
         n_iter=run.products,
         converged=run.reason is None,
         history=run.history,

@@ -45,8 +45,9 @@ class Step:
 class Refinement:
     """Refinement around conjugate gradients: the state that an interruption leaves behind."""
 
-    def __init__(self, system, tol, max_iter, verbose, keep_partial, callback):
+    def __init__(self, system, tol, max_iter, verbose, keep_partial, callback, sizes=1.0):
         self.system, self.tol, self.max_iter = system, tol, max_iter
+        self.sizes = sizes  # what the targets were divided by
         self.verbose, self.keep_partial, self.callback = verbose, keep_partial, callback
         self.products = 0
         self.history: list[Step] = []
@@ -174,7 +175,8 @@ class Refinement:
 
     def _record(self, bounds, certified):
         seconds = time.perf_counter() - self.begun
-        step = Step(self.products, tuple(float(v) for v in bounds), certified, seconds)
+        bounds = tuple(float(v) for v in bounds * self.sizes)
+        step = Step(self.products, bounds, certified, seconds)
         self.history.append(step)
         self.progress.set_postfix(bound=f"{max(step.bounds):.2g}")
         self.progress.update(self.products - self.progress.n)
@@ -184,7 +186,8 @@ class Refinement:
         """Refuse what is not a kernel (in a quick product it may be rounding)."""
         if not np.all(np.isfinite(pAp)):
             raise ValueError("the kernel matrix contains NaN or infinity on this data.")
-        if np.any(pAp < 0):
+        # What is valid by construction is below zero by rounding alone, where alpha is beneath it.
+        if not self.system.is_proven and np.any(pAp < -self.system.rounding_of_form(p)):
             raise NotPSDError(
                 "conjugate gradients found a direction p with p'(K + alpha I)p < 0: this "
                 "similarity is not a kernel on this data. check_mercer(kernel, X) shows a witness; "

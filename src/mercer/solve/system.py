@@ -85,6 +85,7 @@ class System:
                 self.quick = workers.quick_product(kernel, points)
         lengths = xp.sqrt(positive_part(diagonal))
         self.lengths = lengths if self.roots is None else lengths * self.roots
+        self.is_proven = kernel.is_proven
         self.eta = EPS * (float(kernel.rounding(kernel.landmarks(X))) + np.log2(n + 1))
 
     def times(self, product, V):
@@ -109,6 +110,10 @@ class System:
         error = self.eta * float(norms(self.lengths[:, None])[0]) * size
         error += EPS * (norms(self.T) + self.alphas * norms(b))
         return self.preconditioner.kappa * np.sqrt(squares) + error / alphas + self.eta * size
+
+    def rounding_of_form(self, p):
+        """What rounding does to p'A p, as a rule."""
+        return self.eta * norms(p * self.lengths[:, None]) ** 2 + EPS * self.alphas * norms(p) ** 2
 
     def function_norms(self, b, residual):
         """|f| = sqrt(b' D K D b), where D K D b = t - alpha b - s."""
@@ -168,8 +173,17 @@ def in_double(kernel, points):
 
 
 def norms(V):
-    """Euclidean norms of the columns, on the host."""
-    return as_numpy(namespace(V).sum(V * V, axis=0)).astype(np.float64) ** 0.5
+    """Euclidean norms of the columns, on the host: scaled first, so that no square overflows."""
+    xp = namespace(V)
+    sizes = power_of_two(xp.max(xp.abs(V), axis=0))
+    V = V / on_device_of(sizes, V)[None, :]
+    return as_numpy(xp.sum(V * V, axis=0)).astype(np.float64) ** 0.5 * sizes
+
+
+def power_of_two(sizes):
+    """The power of two just above each size, on the host; 1 for zero. Division by it is exact."""
+    sizes = as_numpy(sizes).astype(np.float64)
+    return np.where(sizes > 0, np.ldexp(1.0, np.clip(np.frexp(sizes)[1], -1021, 1023)), 1.0)
 
 
 def dots(U, V):

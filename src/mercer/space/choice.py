@@ -14,7 +14,14 @@ import scipy.sparse
 from ..engine import tiles
 from ..engine.arrays import as_numpy, eps_of, itemsize, namespace, on_device_of
 from ..engine.checks import check_one_of, is_count, is_number
-from ..engine.memory import MemoryLimitError, budget, columns_that_fit, matrix, readable
+from ..engine.memory import (
+    MemoryLimitError,
+    budget,
+    columns_that_fit,
+    matrix,
+    readable,
+    streamed_fit,
+)
 from ..kernels import NotPSDError
 from ..kernels import points as pts
 from ..kernels.hashing import numbered
@@ -31,6 +38,9 @@ BASES = ("cholesky", "eigen", "symmetric", "closed", "fourier", "auto")
 PIVOTS = ("greedy", "random", "uniform")
 # Rows of the sample on which a kernel of unknown validity is tested.
 TESTED = 2000
+# Rows whose ranks tell how the rank grows, and how much of the prediction is certain enough to
+# refuse by: ranks grow more slowly with more rows, never faster.
+PROBED, CERTAIN = (1000, 2000), 0.5
 
 
 @dataclass(frozen=True)
@@ -188,6 +198,7 @@ def refute_by_sample(kernel, points):
 def space_of_sample(kernel, sample, options):
     if _basis_for(kernel, sample.points, options) == "closed":
         return OwnFeatures(kernel, sample.points)
+    _refuse_rank(kernel, sample.points, options)
     return sample_factor(
         kernel,
         sample.points,
@@ -196,4 +207,37 @@ def space_of_sample(kernel, sample, options):
         max_rank=options.max_rank,
         n_jobs=options.n_jobs,
         verbose=options.verbose,
+    )
+
+
+def _refuse_rank(kernel, points, options):
+    """Before minutes are spent: the landmarks of the sample must fit the memory.
+
+    The ranks of two small parts tell how the rank grows with the rows.
+    """
+    n, limit = points.shape[0], budget(options.memory_limit, points)
+    size = itemsize(tiles.allocate(points, (1, 1)))
+    most = n if options.max_rank is None else min(n, options.max_rank)
+    if streamed_fit(most, n, 0, size) <= limit or n <= PROBED[-1]:
+        return
+    tol, order = default_tol(points, options.tol), options.rng().permutation(n)
+    ranks = [
+        factorize(kernel, pts.take(points, order[:m]), tol=tol, n_jobs=options.n_jobs).factor.rank
+        for m in PROBED
+    ]
+    few, many = (max(rank, 1) for rank in ranks)
+    growth = np.log(many / few) / np.log(PROBED[1] / PROBED[0])
+    predicted = min(n, int(many * (n / PROBED[1]) ** growth))
+    rank = min(most, max(many, int(CERTAIN * predicted)))
+    if (needed := streamed_fit(rank, n, 0, size)) <= limit:
+        return
+    fits = rank
+    while fits > 1 and streamed_fit(fits, n, 0, size) > limit:
+        fits = int(0.95 * fits)
+    raise MemoryLimitError(
+        f"tol={tol:.3g} needs about {predicted} landmarks for a sample of {n} rows ({few} for "
+        f"{PROBED[0]} rows, {many} for {PROBED[1]}) and more for all rows: at least "
+        f"{readable(needed)}; memory_limit allows {readable(limit)}. What fits: max_rank={fits}, "
+        "or a larger tol; else a larger memory_limit. KernelRidge(form='iterative') needs no such "
+        "map."
     )

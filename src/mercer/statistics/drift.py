@@ -1,5 +1,7 @@
 """DriftDetector: a reference that batches of new rows are compared with."""
 
+import warnings
+from math import ceil
 from typing import Any, Self
 
 import numpy as np
@@ -14,13 +16,14 @@ from ..estimators.base import (
     validated_points,
 )
 from ..estimators.kernel_map import KernelMap
-from ..estimators.table import TableEncoder
 from ..kernels import Kernel
 from ..kernels.points import is_frame, n_points
 from ..kernels.types import Input
 from ..rows.gather import held_if_few
 from ..rows.lazy import lazily
 from ..rows.source import in_pieces, refuse_stream
+from ..tables import TableEncoder
+from .bulk import column_units
 from .permutations import Dealer, UnitSums, add_rows, check_permutations, unit_size
 from .result import TestResult
 from .samples import CHUNK_VALUES, Samples, taken
@@ -44,6 +47,7 @@ class DriftDetector(KernelEstimator):
     Parameters
     ----------
     kernel : Kernel, str or KernelMap, default="rbf"
+        Length scales that are left to the data are those of :func:`two_sample_test`.
     level : float, default=0.05
         Rate of false alarms: of batches for `test`, of rows for `predict`.
     n_permutations : int, default=1000
@@ -62,6 +66,9 @@ class DriftDetector(KernelEstimator):
     scales_ : tuple of float
     encoder_ : TableEncoder or None
         How data frames become numbers; None for other rows.
+    units_ : array or float
+        What the columns that it makes are divided by: less than 1 where a few extreme values have
+        widened a column.
     n_reference_ : int
         Rows that batches are compared with.
     offset_ : float
@@ -117,6 +124,9 @@ class DriftDetector(KernelEstimator):
         encoded = samples.columns is not None and kernel.kind == "vectors"
         self.encoder_ = TableEncoder().fit(chosen) if encoded else None
         samples.encoder = self.encoder_
+        if self.encoder_ is not None:
+            samples.units = column_units(samples.points(chosen), self.encoder_)
+        self.units_ = samples.units
         points = samples.points(chosen)
         check_spread(points)
         spaces, Phi = Spaces.fit(points, reference.n, self.kernel, self.scales, rng)
@@ -159,8 +169,9 @@ class DriftDetector(KernelEstimator):
             drawn = np.flatnonzero(units[0] < dealers[0].count)
             typical.append(self._typicality(points, Phi[:, self._own_part(spaces)])[drawn])
         scores = np.sort(np.concatenate(typical))
-        # A new row is below with probability at most `level`.
-        self.offset_ = float(scores[int(self.level * (len(scores) + 1))])
+        # A new row is below the j-th smallest of n with probability j / (n + 1): at most `level`.
+        j = int(self.level * (len(scores) + 1) * (1 + 1e-12))
+        self.offset_ = float(scores[j - 1]) if j else -np.inf
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -198,7 +209,7 @@ class DriftDetector(KernelEstimator):
             reference = pd.DataFrame(reference, columns=self.columns_).infer_objects()
         X = X if in_pieces(X) or is_frame(X) else self._points(X)
         samples = Samples(kernel, encode=False, X=reference, Y=X)
-        samples.encoder = self.encoder_
+        samples.encoder, samples.units = self.encoder_, self.units_
         return samples
 
     # --- rows -----------------------------------------------------------------------------------
@@ -225,15 +236,24 @@ class DriftDetector(KernelEstimator):
     def predict(self, X: ArrayLike) -> np.ndarray:
         """-1 for rows unlike the reference, 1 for all others.
 
-        Of rows that are like the reference, the share `level` is marked.
+        Of rows that are like the reference, at most the share `level` is marked. With fewer than
+        1 / level - 1 reference rows to compare with, none can be, and a warning says so.
         """
+        if self.offset_ == -np.inf:
+            warnings.warn(
+                f"no row is marked: a share of {self.level} cannot be told from "
+                f"{self.n_reference_} reference rows. Fit on at least "
+                f"{2 * (ceil(1 / self.level) - 1)} rows, or raise level.",
+                UserWarning,
+                stacklevel=3,
+            )
         return np.where(self.decision_function(X) < 0, -1, 1)
 
     def _points(self, X):
         refuse_stream(X)
         if self.encoder_ is not None:
             validate_data(self, X, skip_check_array=True, reset=False)
-            return self.encoder_.transform(X)
+            return self.encoder_.transform(X) / self.units_
         if is_frame(X) and self.columns_ is None:
             X = X.to_numpy()
         return validated_points(self, X, self.maps_[0].kernel_, reset=False)

@@ -51,7 +51,8 @@ def independence_test(
     X, Y : array, data frame, sparse matrix or list of objects, with as many rows each
         Row i of X belongs to row i of Y. Data frames are encoded as in two_sample_test.
     kernel : Kernel, str or KernelMap, default="rbf"
-        The kernel on X. A KernelMap gives control over rank and tolerance.
+        The kernel on X. A KernelMap gives control over rank and tolerance. Length scales that are
+        left to the data are those of two_sample_test.
     kernel_y : Kernel, str, KernelMap or None, default=None
         The kernel on Y. None: the same as on X.
     n_permutations : int, default=1000

@@ -182,6 +182,17 @@ class TwoSampleResult(TestResult):
             f"{self.n_y} rows)."
         )
 
+    @property
+    def changed(self) -> dict[str, tuple[str, str]]:
+        """Columns of a frame that are one kind of thing in X and another in Y, such as numbers and
+        words, or categories and identifiers: with both kinds."""
+        return self.samples.changed
+
+    def facts(self) -> dict[str, str]:
+        """What the text and HTML forms list, name by name."""
+        changed = [f"{name} (X: {x}, Y: {y})" for name, (x, y) in self.changed.items()]
+        return super().facts() | ({"changed": listed(changed, NAMED)} if changed else {})
+
     @cached_property
     def witness(self) -> RKHSFunction:
         """mean_i k(x_i, .) - mean_j k(y_j, .): positive where X has more, negative where Y has.

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from ..engine.arrays import as_numpy, evenly, is_matrix, rows_of
-from ..estimators.table import TableEncoder
 from ..kernels import Kernel
 from ..kernels import points as pts
 from ..rows.gather import held_if_few
 from ..rows.held import stacked
 from ..rows.source import check_readable, in_pieces, names_of_columns, pieces
+from ..tables import TableEncoder
+from .bulk import column_units
+from .kinds import Mark, changed_kinds, identifiers_of, kinds_in, marks_of, with_marks
 
 # Numbers in the coordinates of the rows that are mapped at once.
 CHUNK_VALUES = 1 << 23
@@ -81,7 +83,11 @@ class Samples:
         self.all = [Sample(X, name, kernel) for name, X in named.items()]
         self.columns = _common_columns(self.all)
         self.encoder: TableEncoder | None = None
+        self.units: np.ndarray | float = 1.0  # what encoded columns are divided by
+        self.kept: list[Any] | None = None  # columns that the encoder takes; None for all
+        self.marks: list[Mark] = []
         self.identifiers: list[str] = []
+        self.changed: dict[str, tuple[str, str]] = {}
         self.encoded = encode and self.columns is not None and kernel.kind == "vectors"
 
     @property
@@ -107,18 +113,34 @@ class Samples:
         order = rng.permutation(len(positions))
         rows = taken(joined(parts), order)
         if self.encoded:
-            if all(sample.held for sample in self.all):
-                whole = [self._readable(sample.source, sample.name) for sample in self.all]
-                self.identifiers = _identifiers(whole)
-                self.columns = [c for c in self.columns if str(c) not in self.identifiers]
-                if not self.columns:
-                    raise ValueError("every column has one value per row: nothing to compare.")
-                self.encoder = TableEncoder().fit(joined(whole)[self.columns])
-                rows = rows[self.columns]
-            else:
-                self.encoder = TableEncoder().fit(rows)
-            rows = self.encoder.transform(rows)
+            held = all(sample.held for sample in self.all)
+            self.encoder = self._fitted([s.source for s in self.all] if held else parts)
+            points = self._encoded(self.encoder, rows)
+            self.units = column_units(points, self.encoder)
+            for name, places in self.column_groups(points.shape[1]).items():
+                if name in self.changed:  # it must not be lost among many columns
+                    self.units[places] /= points.shape[1] ** 0.5
+            rows = points / self.units
         return rows, positions[order]
+
+    def _fitted(self, frames):
+        """An encoder, and what marks columns that changed, fitted to rows of all samples."""
+        frames = [self._readable(frame, "X") for frame in frames]
+        kinds = [kinds_in(frame) for frame in frames]
+        self.identifiers = identifiers_of(frames, kinds)
+        self.changed = changed_kinds(kinds, self.identifiers)
+        whole = joined(frames)
+        self.marks = marks_of(whole, self.changed) if len(frames) > 1 else []
+        names = [*self.columns, *(mark.name for mark in self.marks)]
+        self.kept = [name for name in names if str(name) not in self.identifiers]
+        if not self.kept:
+            raise ValueError("every column has one value per row: nothing to compare.")
+        return TableEncoder().fit(with_marks(whole, self.marks)[self.kept])
+
+    def _encoded(self, encoder, rows):
+        """Rows of a frame as numbers."""
+        rows = rows if self.kept is None else with_marks(rows, self.marks)[self.kept]
+        return encoder.transform(rows)
 
     def some_points(self, which: int, most: int) -> Any:
         """At most so many rows of one sample, evenly spaced, as points."""
@@ -139,7 +161,7 @@ class Samples:
     def points(self, rows: Any, name: str = "X") -> Any:
         """Rows as points of the kernel; what is wrong with them is said under this name."""
         rows = self._readable(rows, name)
-        return rows if self.encoder is None else self.encoder.transform(rows)
+        return rows if self.encoder is None else self._encoded(self.encoder, rows) / self.units
 
     def _readable(self, rows, name):
         """Checked points, or a frame with its columns in the order of X's."""
@@ -150,12 +172,15 @@ class Samples:
     def column_groups(self, n_columns: int) -> dict[str, list[int]]:
         """Which columns of the points belong to which column of the input."""
         if self.encoder is not None:
-            place, groups = 0, {}
+            marked = {mark.name: str(mark.column) for mark in self.marks}
+            place = 0
+            groups: dict[str, list[int]] = {}
             for record in self.encoder.columns_:
-                width = len(record["outputs"])
-                if width:
-                    groups[str(record["name"])] = list(range(place, place + width))
-                place += width
+                places = range(place, place + len(record["outputs"]))
+                if places:
+                    name = str(record["name"])
+                    groups.setdefault(marked.get(name, name), []).extend(places)
+                place = places.stop
             return groups
         letter = self.all[0].name.lower()
         names = self.columns or [f"{letter}{j}" for j in range(n_columns)]
@@ -184,19 +209,6 @@ def joined(parts: list[Any]) -> Any:
     """Several sets of rows, one below the other."""
     whole = stacked(*(pts.as_objects(p) if isinstance(p, (list, tuple)) else p for p in parts))
     return whole.reset_index(drop=True) if len(parts) > 1 and hasattr(whole, "iloc") else whole
-
-
-def _identifiers(frames):
-    """Columns that number or name the rows of each sample; together they repeat, and so would
-    look like numbers, and differ for no good reason."""
-    found: set[str] = set()
-    for frame in frames:
-        try:
-            records = TableEncoder().fit(frame).columns_
-        except ValueError:  # one sample alone may be constant
-            continue
-        found |= {str(record["name"]) for record in records if record["kind"] == "identifier"}
-    return sorted(found)
 
 
 def _common_columns(samples):

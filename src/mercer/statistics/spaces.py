@@ -11,6 +11,7 @@ from ..engine.arrays import as_numpy
 from ..estimators.base import kernel_of
 from ..estimators.kernel_map import KernelMap
 from ..kernels.points import n_points
+from .bulk import bound_to_bulk
 from .scales import at_scale, checked_scales
 
 # Rows that landmarks are chosen from.
@@ -54,7 +55,7 @@ class Spaces:
     ) -> tuple["Spaces", np.ndarray]:
         """Maps on the pooled rows, small enough that all `n_rows` are mapped in reasonable time;
         and the coordinates of the pooled rows."""
-        bound = kernel_of(kernel).bind(pool)
+        bound = bound_to_bulk(kernel_of(kernel), pool)
         chosen = checked_scales(scales, bound)
         rank = int(np.clip((WORK / (n_rows * len(chosen))) ** 0.5, LEAST_RANK, MOST_RANK))
         template = as_map(kernel) or usual_map(rank, n_points(pool))

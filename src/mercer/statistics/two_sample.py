@@ -41,9 +41,13 @@ def two_sample_test(
     X, Y : array, data frame, sparse matrix, list of objects, stream of chunks or Dask collection
         One row per observation. Arrays are compared as they are: scale columns of different units
         first. Data frames are encoded by a TableEncoder fitted on both: numbers standardised,
-        categories as columns of 0 and 1, gaps marked. Their columns are matched by name.
+        categories as columns of 0 and 1, gaps marked. Their columns are matched by name. Columns
+        that name the rows of both samples are left out; one that does so in one sample only, or
+        holds numbers in one and words in the other, differs.
     kernel : Kernel, str or KernelMap, default="rbf"
-        A KernelMap gives control over rank and tolerance.
+        A KernelMap gives control over rank and tolerance. A length scale that is left to the data
+        (gamma="scale" or "median") is taken from the bulk of each column, so that error codes such
+        as -9999 and heavy tails do not widen it; so are the standard deviations of frames.
     n_permutations : int, default=1000
     scales : list of float or None, default=None
         Multiples of the kernel's own length scale. None: 1/4, 1/2, 1, 2, 4 and 8 for kernels

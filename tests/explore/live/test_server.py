@@ -141,6 +141,19 @@ def test_the_page_needs_its_token(explorer):
     assert "cdn." not in page
 
 
+@pytest.mark.parametrize("path", ["", "static/js/bokeh.min.js", "ws"])
+def test_other_names_of_this_machine_are_refused(explorer, path):
+    """A stranger's page whose name is made to lead here (DNS rebinding) sends its own Host."""
+    base, query = explorer.url.split("?")
+    port = base.split(":")[2].rstrip("/")
+    url = f"{base}{path}?{query}"
+    for host in ("evil.example", f"evil.example:{port}", "127.0.0.1.evil.example", "[::2]", "."):
+        assert _status(url, {"Host": host})[0] == 403, host
+    if path != "ws":
+        for host in (f"localhost:{port}", f"127.0.0.1:{port}", "LOCALHOST"):
+            assert _status(url, {"Host": host})[0] == 200, host
+
+
 def test_it_shows_itself_in_a_notebook(explorer):
     assert "<iframe" in explorer._repr_html_()
     assert explorer.kernel == RBF()

@@ -12,10 +12,10 @@ from tqdm import tqdm
 from ...engine.arrays import as_numpy
 from ...engine.checks import is_integer
 from ...engine.threads import blas_threads_for
-from ...estimators.table import TableEncoder
 from ...kernels import RBF, Cosine, Kernel, Laplacian, Linear, Polynomial, as_kernel
 from ...kernels.points import is_frame, n_points
 from ...kernels.types import Data
+from ...tables import TableEncoder
 from ..embeddings import Coordinates, available, embed
 from . import verdict
 from .baselines import Baseline, ordinary_models
@@ -36,6 +36,7 @@ def compare_kernels(
     kernels: Mapping[str, Kernel | str] | Sequence[Kernel | str] | Kernel | str | None = None,
     *,
     task: str = "auto",
+    scoring: str = "auto",
     cv: int = 5,
     repeats: int | str = "auto",
     tune: bool = True,
@@ -55,11 +56,12 @@ def compare_kernels(
     """Find out which kernel suits the data: scores on unseen rows, pictures, and a model.
 
     Every kernel is judged by the same quantity, on rows that the model has not seen: for classes
-    the balanced accuracy (each class counts the same) of the discriminant in its feature space, for
-    numbers the R² of ridge regression there. The penalty, and the width where it is left open, are
-    chosen inside each training part, so that kernels are compared at their best and not at a
-    default. A constant answer, a linear model and gradient boosting run on the same folds.
-    Beside texts, alone or with numbers, a linear model on their n-grams runs instead.
+    the accuracy of the discriminant in its feature space, for numbers the R² of ridge regression
+    there, as :class:`KernelClassifier` and :class:`KernelRegressor` are. The penalty, and the width
+    where it is left open, are chosen inside each training part, so that kernels are compared at
+    their best and not at a default. A constant answer, a linear model and gradient boosting run on
+    the same folds. Beside texts, alone or with numbers, a linear model on their n-grams runs
+    instead.
 
     Parameters
     ----------
@@ -68,6 +70,10 @@ def compare_kernels(
     kernels : dict of name to kernel, or list of kernels; None: a usual selection
     task : {"auto", "classes", "numbers"}
         What the target is.
+    scoring : {"auto", "accuracy", "balanced_accuracy", "r2"}
+        What ranks the models. "auto": accuracy for classes, R² for numbers (which ranks as the
+        RMSE does). "balanced_accuracy" counts every class the same, however small it is; then
+        models also take all classes as equally probable.
     cv : int
         Folds. Every model sees the same ones.
     repeats : int or "auto"
@@ -127,6 +133,7 @@ def compare_kernels(
         y,
         gram=gram,
         task=task,
+        scoring=scoring,
         cv=cv,
         repeats=repeats,
         train_size=train_size,

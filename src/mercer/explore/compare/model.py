@@ -23,11 +23,14 @@ from .sampling import CLASSES, select
 EXACT_ROWS, LANDMARKS = 5000, 1500
 
 
-def pipeline(space, task, encoder, n_rows, n_classes):
-    """Unfitted: the encoder (if any), and the method in the kernel's space as it was chosen."""
+def pipeline(space, task, encoder, n_rows, equal_classes=0):
+    """Unfitted: the encoder (if any), and the method in the kernel's space as it was chosen.
+
+    `equal_classes` of them are taken as equally probable; 0: as probable as they are frequent.
+    """
     kernel = map_of(space.kernel, space.validity, n_rows)
     if task == CLASSES:
-        priors = [1 / n_classes] * n_classes
+        priors = [1 / equal_classes] * equal_classes if equal_classes else None
         model = KernelDiscriminant(kernel=kernel, shrinkage=space.shrinkage, priors=priors)
     else:
         # An intercept of its own: the target need not have mean zero.
@@ -44,10 +47,10 @@ def map_of(kernel, validity, n_rows):
     return kernel
 
 
-def fit(space, task, encoder, X, y, rows):
+def fit(space, task, encoder, X, y, rows, *, balanced=False):
     """The pipeline, fitted to these rows of the data as they were given."""
-    n_classes = len(np.unique(y[rows].astype(str))) if task == CLASSES else 0
-    model = pipeline(space, task, encoder, len(rows), n_classes)
+    equal_classes = len(np.unique(y[rows].astype(str))) if balanced else 0
+    model = pipeline(space, task, encoder, len(rows), equal_classes)
     if space.kernel.kind == "gram":
         return model.fit(np.asarray(X, dtype=float)[np.ix_(rows, rows)], y[rows])
     return model.fit(select(X, rows), y[rows])
@@ -95,16 +98,15 @@ def baseline_code(baseline, encoder, X):
     return "\n".join([*lines, f"model = {model}.fit({rows}, y)"])
 
 
-def code(space, task, encoder, n_rows, n_classes):
+def code(space, task, encoder, n_rows, equal_classes=0):
     """A few lines that make and fit the same pipeline."""
-    model = pipeline(space, task, encoder, n_rows, n_classes)
+    model = pipeline(space, task, encoder, n_rows, equal_classes)
     kernel = one_line((model if encoder is None else model[-1]).kernel)
     lines = []
     if task == CLASSES:
-        priors = f"[1 / {n_classes}] * {n_classes}"
-        made = (
-            f"KernelDiscriminant(kernel={kernel}, shrinkage={space.shrinkage!r}, priors={priors})"
-        )
+        n = equal_classes
+        priors = f", priors=[1 / {n}] * {n}" if n else ""
+        made = f"KernelDiscriminant(kernel={kernel}, shrinkage={space.shrinkage!r}{priors})"
     else:
         lines.append("from sklearn.linear_model import Ridge")
         made = f"Kernelized(Ridge(alpha={space.alpha!r}), {kernel})"

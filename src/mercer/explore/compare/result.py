@@ -10,7 +10,7 @@ import numpy as np
 from . import model, verdict
 from .measures import Measures
 from .sampling import CLASSES, select
-from .scores import BALANCED, MEANING, R2, Scored
+from .scores import ACCURACY, BALANCED, MEANING, R2, Scored
 from .statistics import INTERVAL, overlap_of
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class KernelComparison:
     recommendation : str
         Which kernel and why; honest where the difference is within noise.
     score_name : str or None
-        The score that decides: "balanced accuracy" or "R²".
+        The score that decides: "accuracy", "balanced accuracy" or "R²".
     embeddings : dict
         ``embeddings[kernel name][embedding name]``: (n, 2) coordinates of the sample.
     target : ndarray or None
@@ -102,6 +102,7 @@ class KernelComparison:
         self.baselines = baselines
         self.target, self.task, self.rows = sample.y, sample.task, sample.rows
         self.classes, self.codes = sample.classes, sample.codes
+        self._balanced = sample.balanced
         self.n_folds = len(sample.folds)
         self.n_training = len(sample.folds[0][0]) if sample.folds else 0
         self.contest = verdict.Contest(spaces, baselines, overlap_of(sample.folds))
@@ -120,7 +121,9 @@ class KernelComparison:
 
     @property
     def score_name(self) -> str | None:
-        return None if self.task is None else BALANCED if self.task == CLASSES else R2
+        if self.task != CLASSES:
+            return None if self.task is None else R2
+        return BALANCED if self._balanced else ACCURACY
 
     @property
     def method(self) -> str:
@@ -176,7 +179,7 @@ class KernelComparison:
         """
         found = self._model(name)
         if isinstance(found, KernelSpace):
-            return model.fit(found, self.task, self.encoder, *self._data)
+            return model.fit(found, self.task, self.encoder, *self._data, balanced=self._balanced)
         X, y, rows = self._data
         return model.baseline_pipeline(found, self.encoder, X).fit(select(X, rows), y[rows])
 
@@ -185,8 +188,8 @@ class KernelComparison:
         found = self._model(name)
         if not isinstance(found, KernelSpace):
             return model.baseline_code(found, self.encoder, self._data[0])
-        n_classes = 0 if self.classes is None else len(self.classes)
-        return model.code(found, self.task, self.encoder, len(self._data[2]), n_classes)
+        equal_classes = len(self.classes) if self._balanced else 0
+        return model.code(found, self.task, self.encoder, len(self._data[2]), equal_classes)
 
     def _check_target(self):
         if self.task is None:

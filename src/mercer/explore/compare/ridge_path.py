@@ -85,11 +85,13 @@ class ClassRule:
     discriminant with scatter S_W + alpha I needs: with M the class means, N their sizes,
     G = (S_T + alpha I)^-1 and Q = M G M',
     (S_W + alpha I)^-1 = G + G M' (N^-1 - Q)^-1 M G by Woodbury's formula, so that every term of the
-    rule is made of ridge's predictions and matrices as large as the number of classes. All classes
-    are taken as equally probable.
+    rule is made of ridge's predictions and matrices as large as the number of classes. Classes are
+    as probable as they are frequent, or all the same (`balanced`).
     """
 
-    def __init__(self, path: KernelRidgePath, alpha: float | None = None):
+    def __init__(
+        self, path: KernelRidgePath, alpha: float | None = None, *, balanced: bool = False
+    ):
         self.path, self.alpha = path, alpha
         Y = path.targets
         sizes = Y.sum(axis=0)
@@ -101,6 +103,9 @@ class ClassRule:
         unexplained = (unexplained + unexplained.T) / 2
         self.turn = np.linalg.pinv(unexplained, hermitian=True) / sizes / sizes[:, None]
         self.middle = 0.5 * np.diagonal(Q @ (self.turn * sizes[:, None]))
+        if not balanced:
+            # log p(c) in the unit of the scatter, which is n - C times the variance within classes
+            self.middle = self.middle - np.log(sizes / len(Y)) / max(len(Y) - len(sizes), 1)
 
     def predict(self, K_new: np.ndarray) -> np.ndarray:
         """Codes of classes for new rows, from k(z, x_i)."""

@@ -14,6 +14,8 @@ from ...kernels.points import as_gram, is_frame, n_points
 from ...kernels.texts import listed
 
 CLASSES, NUMBERS = "classes", "numbers"
+# The scores that may decide, with the targets that have them.
+SCORINGS = {"auto": None, "accuracy": CLASSES, "balanced_accuracy": CLASSES, "r2": NUMBERS}
 # Integers with more different values than this are read as numbers, not as classes.
 MOST_INTEGER_CLASSES = 30
 # Folds are repeated with new divisions as long as the training sets have no more rows than this
@@ -35,6 +37,7 @@ class Sample:
     picture: tuple  # (training rows, rows placed afterwards) of the embeddings
     notes: list[str] = field(default_factory=list)
     usable: np.ndarray | None = None  # rows with a target, before any were drawn
+    balanced: bool = False  # whether every class counts the same
 
     def __post_init__(self):
         self.classes: Any = None
@@ -54,12 +57,12 @@ class Sample:
         return len(self.classes)
 
     def ridge_targets(self, rows):
-        """(targets, importance) of ridge; classes are columns of 0 and 1, and weigh the same."""
+        """(targets, importance) of ridge; classes are columns of 0 and 1."""
         if self.task == NUMBERS:
             assert self.y is not None
             return self.y[rows][:, None].astype(float), None
         codes = self.codes[rows]
-        return np.eye(self.n_classes)[codes], self.balance[codes]
+        return np.eye(self.n_classes)[codes], self.balance[codes] if self.balanced else None
 
     def take(self, rows, against=None):
         """Points at these rows; of a Gram matrix, their columns against other rows as well."""
@@ -68,7 +71,7 @@ class Sample:
         return self.X[np.ix_(rows, rows if against is None else against)]
 
 
-def draw(X, y, *, gram, task, cv, repeats, train_size, max_points, random_state):
+def draw(X, y, *, gram, task, cv, repeats, train_size, max_points, random_state, scoring="auto"):
     """The sample that is compared, with a note on every row left out."""
     if is_array(X) and not is_numpy(X):
         X = as_numpy(X)  # pictures and folds are made on the CPU
@@ -80,6 +83,7 @@ def draw(X, y, *, gram, task, cv, repeats, train_size, max_points, random_state)
         if X.ndim != 2 or X.shape[0] != X.shape[1]:
             raise ValueError(f"Precomputed() needs a square Gram matrix, got shape {X.shape}.")
     y, task = _target(y, n, task, notes)
+    balanced = _balanced(scoring, task)
     rows = np.arange(n)
     if y is not None:
         rows = rows[_usable(y, task, notes)]
@@ -106,9 +110,21 @@ def draw(X, y, *, gram, task, cv, repeats, train_size, max_points, random_state)
         folds = _small_lessons(y, task, cv, train_size, random_state)
     if task == CLASSES:
         _note_rare(y, cv, notes)
-    return Sample(
-        X, y, rows, task, gram, folds, _halves(rows, y, task, random_state), notes, usable
-    )
+    halves = _halves(rows, y, task, random_state)
+    return Sample(X, y, rows, task, gram, folds, halves, notes, usable, balanced)
+
+
+def _balanced(scoring, task):
+    """Whether every class counts the same; a score that the target does not have is refused."""
+    if scoring not in SCORINGS:
+        raise ValueError(f"scoring must be one of {listed(list(SCORINGS))}, got {scoring!r}.")
+    if SCORINGS[scoring] not in (None, task) and task is not None:
+        fitting = [name for name, target in SCORINGS.items() if target == task]
+        raise ValueError(
+            f"scoring={scoring!r} is for {SCORINGS[scoring]}, and the target holds {task}: use "
+            f"{' or '.join(fitting)}, or say what the target is (task)."
+        )
+    return scoring == "balanced_accuracy"
 
 
 def select(X, rows):

@@ -14,6 +14,8 @@ from .sampling import CLASSES
 BALANCED, ACCURACY, NEIGHBOURS = "balanced accuracy", "accuracy", "nearest neighbours"
 R2, RMSE = "R²", "RMSE"
 MEANING = {
+    ACCURACY: "share of right answers, as in mercer fit "
+    "(scoring balanced_accuracy counts each class the same)",
     BALANCED: "share of right answers in each class, averaged over classes (chance is 1 / classes)",
     R2: "share of the target's variance that is predicted (0 is what the mean predicts)",
 }
@@ -65,10 +67,13 @@ class Judge:
     def _of_classes(self, new, predicted, neighbours):
         t = self.sample.codes[new]
         # n / (C n_c): every class counts the same, however small it is.
-        weight = self.sample.balance[t]
+        balance = self.sample.balance[t]
         right = np.asarray(predicted) == t
-        gains = {BALANCED: float(np.mean(weight * right)), ACCURACY: float(np.mean(right))}
+        gains = {ACCURACY: float(np.mean(right)), BALANCED: float(np.mean(balance * right))}
+        if self.sample.balanced:
+            gains = dict(reversed(gains.items()))
         if neighbours is not None:
+            weight = balance if self.sample.balanced else 1.0
             gains[NEIGHBOURS] = float(np.mean(weight * (np.asarray(neighbours) == t)))
         return gains
 
@@ -98,7 +103,7 @@ def kernel_scores(candidates, sample, n_neighbors, advance) -> Scored:
 def answers(path, K_new, sample):
     """Numbers by ridge, or codes of classes by the discriminant that belongs to it."""
     if sample.task == CLASSES:
-        return ClassRule(path).predict(K_new)
+        return ClassRule(path, balanced=sample.balanced).predict(K_new)
     return path.predict(K_new)[:, 0]
 
 

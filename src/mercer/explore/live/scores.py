@@ -7,7 +7,7 @@ from sklearn.base import clone
 
 from ...kernels import Kernel
 from ..compare.sampling import CLASSES
-from ..compare.scores import BALANCED, R2
+from ..compare.scores import ACCURACY, R2
 from .data import Explored
 from .knobs import Knob, turned
 from .space import LiveSpace, space_of
@@ -33,7 +33,7 @@ def judged(space: LiveSpace, data: Explored) -> Judged | None:
     """Ridge in the kernel's space, each row left out in turn; None without a target.
 
     Classes are columns of 0 and 1, and the largest prediction decides (scikit-learn's
-    RidgeClassifier); every class counts the same in the score.
+    RidgeClassifier).
     """
     if data.targets is None or space.alpha is None:
         return None
@@ -46,15 +46,7 @@ def judged(space: LiveSpace, data: Explored) -> Judged | None:
         return Judged(R2, score, left_out[:, 0], np.zeros(len(y), dtype=bool))
     predicted = left_out.argmax(axis=1)
     wrong = predicted != data.codes
-    return Judged(BALANCED, _balanced(wrong, data), predicted, wrong)
-
-
-def _balanced(wrong, data):
-    """Share of right answers in each class, averaged over classes."""
-    sizes = data.targets.sum(axis=0)
-    right = data.targets[~wrong].sum(axis=0)
-    present = sizes > 0
-    return float(np.mean(right[present] / sizes[present]))
+    return Judged(ACCURACY, float(np.mean(~wrong)), predicted, wrong)
 
 
 class Curves:

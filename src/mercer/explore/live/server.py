@@ -8,22 +8,33 @@ from typing import Any
 
 from bokeh.application import Application
 from bokeh.application.handlers.function import FunctionHandler
-from bokeh.server.server import Server
+from bokeh.server.server import BaseServer
+from bokeh.server.tornado import BokehTornado
 from bokeh.util.token import generate_session_id
+from tornado.httpserver import HTTPServer
 from tornado.ioloop import IOLoop
+from tornado.web import HTTPError, RequestHandler
 
 from .page import build
 from .session import Session
 from .worker import Worker
 
 ADDRESS = "127.0.0.1"
+# Every name but those of this machine. A stranger's page can make its own name lead to 127.0.0.1
+# (DNS rebinding) and would then be of the same origin; its requests still carry that name.
+OTHER_HOSTS = r"(?i)(?!(127\.0\.0\.1|localhost)$).*$"
+
+
+class _Refused(RequestHandler):
+    def prepare(self):
+        raise HTTPError(403, "this name is not the explorer's")
 
 
 class LiveServer:
     """Serves one session, in a thread, until it is stopped.
 
     Pages and their sockets need the signed session id of the address; without it there is nothing
-    to see. Scripts come from Bokeh on this machine.
+    to see, and requests to another host name are refused. Scripts come from Bokeh on this machine.
     """
 
     def __init__(self, session: Session, port: int = 0):
@@ -52,16 +63,17 @@ class LiveServer:
         try:
             self._loop = IOLoop.current()
             handler = FunctionHandler(lambda doc: build(doc, self.session, self.worker))
-            server = Server(
+            pages = BokehTornado(
                 {"/": Application(handler)},
-                io_loop=self._loop,
-                address=ADDRESS,
-                port=self.port,
-                allow_websocket_origin=[f"{ADDRESS}:{self.port}", f"localhost:{self.port}"],
+                extra_websocket_origins=[f"{ADDRESS}:{self.port}", f"localhost:{self.port}"],
                 sign_sessions=True,
                 secret_key=self._secret,
                 generate_session_ids=False,
             )
+            pages.add_handlers(OTHER_HOSTS, [(r".*", _Refused)])  # asked before all others
+            http = HTTPServer(pages)
+            http.listen(self.port, ADDRESS)
+            server = BaseServer(self._loop, pages, http)
             server.start()
         except BaseException as error:  # told by the thread that started this one
             self._failure = error

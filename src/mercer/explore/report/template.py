@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from ...export.atomic import write_output
+
 HERE = Path(__file__).parent
 
 
@@ -33,12 +35,12 @@ def rendered(template: str, models: dict[str, Any], **context: Any) -> str:
 
 
 def write_page(html: str, path: Path) -> str:
-    """The page as a file, whose path is returned."""
+    """The page as a file, written whole or not at all; its path is returned."""
     if path.is_dir():
         raise IsADirectoryError(f"path {str(path)!r} is a folder: name a file in it.")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"no folder {str(path.parent)!r} to write {path.name} into.")
-    path.write_text(html, encoding="utf-8")
+    write_output(path, html.encode("utf-8"))
     return str(path)
 
 

@@ -16,7 +16,7 @@ from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 from sklearn.preprocessing import OneHotEncoder
 
 from ..engine.arrays import evenly
-from .written_values import (
+from .parse_text import (
     as_dates,
     as_texts,
     dates_one_by_one,
@@ -262,33 +262,34 @@ class Categories(BaseEstimator):
         self.max_categories = max_categories
 
     def fit(self, values, name):
-        texts = self._texts(values)
+        texts = np.array(texts_of(values), dtype=object)[:, None]
         # A value that fewer than one row in 500 has (at least two rows) says little about others.
         rare = max(2, len(texts) // 500)
-        self.encoder_ = OneHotEncoder(
+        chosen = OneHotEncoder(
             max_categories=self.max_categories,
             min_frequency=rare,
             handle_unknown="infrequent_if_exist",
-            sparse_output=False,
         ).fit(texts)
-        infrequent = self.encoder_.infrequent_categories_[0]
-        self.n_pooled_ = 0 if infrequent is None else len(infrequent)
+        infrequent = chosen.infrequent_categories_[0]
         rare_ones = set() if infrequent is None else set(infrequent)
-        kept = [c for c in self.encoder_.categories_[0] if c not in rare_ones]
-        self.names_ = [f"{name}={c}" for c in kept]
+        # Texts alone, not the encoder: a saved model must be plain data.
+        self.categories_ = [str(c) for c in chosen.categories_[0]]
+        self.kept_ = [c for c in self.categories_ if c not in rare_ones]
+        self.n_pooled_ = len(rare_ones)
+        self.names_ = [f"{name}={c}" for c in self.kept_]
         self.names_ += [f"{name}=(other)"] if self.n_pooled_ else []
         return self
 
     def transform(self, values):
-        return self.encoder_.transform(self._texts(self.read(values)))
+        number = {category: j for j, category in enumerate(self.kept_)}
+        texts = texts_of(self.read(values))
+        # The column after the kept ones is that of all others, where there is one.
+        columns = np.array([number.get(text, len(number)) for text in texts], dtype=int)
+        return (columns[:, None] == np.arange(len(self.names_))).astype(float)
 
     def read(self, values):
         """New rows with codes as they were written in `fit`."""
-        return as_codes(values, set(self.encoder_.categories_[0]))
-
-    @staticmethod
-    def _texts(values):
-        return np.array(texts_of(values), dtype=object)[:, None]
+        return as_codes(values, set(self.categories_))
 
 
 class Dates(BaseEstimator):

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from mercer import TableEncoder
-from mercer.estimators.written_values import as_dates, as_numbers, as_texts
+from mercer.tables.parse_text import as_dates, as_numbers, as_texts
 
 N = 120
 

@@ -8,10 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-pytest.importorskip("typer", reason="the command is not installed: mercer[cli]")
-
-from mercer.cli.errors import BadInput
-from mercer.cli.tables import read_table
+from mercer.tables import BadInput, read_table
 
 
 @pytest.fixture

@@ -6,17 +6,20 @@ import gzip
 import io
 import json
 import lzma
+import re
 import sys
 import zipfile
 from collections import Counter
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ..estimators.written_values import MISSING, as_dates, as_numbers, as_texts
 from .errors import BadInput
+from .parse_text import MISSING, as_dates, as_numbers, as_texts
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", r"\s+": "spaces"}
 PACKED = (".gz", ".bz2", ".xz", ".zip")
@@ -24,6 +27,8 @@ TEXTS = (".csv", ".tsv", ".tab", ".txt", ".dat", ".data")
 KNOWN = "csv, tsv, txt, xlsx, json, jsonl, parquet (also packed as gz, bz2, xz or zip), npz"
 # Lines that are looked at to find the separator and the header.
 LOOKED_AT = 200
+# A file may unpack to this many bytes, or to RATIO times its own size: tables shrink by 3 to 30.
+UNPACKED, RATIO = 1 << 28, 100
 
 
 def read_table(
@@ -47,9 +52,9 @@ def read_table(
     notes: list[str] = []
     try:
         if kind in (".parquet", ".pq"):
-            frame = pd.read_parquet(io.BytesIO(content))
+            frame = _from_parquet(content, name)
         elif kind in (".xlsx", ".xls", ".xlsm"):
-            frame = _from_sheets(content, notes)
+            frame = _from_sheets(content, name, notes)
         elif kind in (".jsonl", ".ndjson", ".json"):
             frame = _from_json(content, encoding, kind)
         elif kind in TEXTS:
@@ -78,7 +83,7 @@ def _content(path):
         content = sys.stdin.buffer.read()
         if not content:
             raise BadInput("standard input is empty.")
-        content = gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content
+        content = _unpacked(content, ".gz" if content[:2] == b"\x1f\x8b" else None, "the input")
         return "standard input", _kind_of(content), content
     path = Path(path)
     if not path.is_file():
@@ -90,7 +95,9 @@ def _content(path):
     suffixes = [suffix.lower() for suffix in path.suffixes]
     packing = suffixes.pop() if suffixes and suffixes[-1] in PACKED else None
     try:
-        content = _unpacked(path.read_bytes(), packing)
+        content = _unpacked(path.read_bytes(), packing, path.name)
+    except BadInput:
+        raise
     except (OSError, EOFError, ValueError, lzma.LZMAError, zipfile.BadZipFile) as error:
         raise BadInput(f"cannot unpack {path.name}: {first_line(error)}") from None
     if not content.strip():
@@ -98,15 +105,35 @@ def _content(path):
     return path.name, suffixes[-1] if suffixes else _kind_of(content), content
 
 
-def _unpacked(content, packing):
+def _unpacked(content, packing, name):
+    if packing is None:
+        return content
+    packed = io.BytesIO(content)
     if packing == ".zip":
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        with zipfile.ZipFile(packed) as archive:
             files = [f for f in archive.namelist() if not f.endswith("/")]
             if len(files) != 1:
                 raise ValueError(f"it holds {len(files)} files; one is expected")
-            return archive.read(files[0])
-    unpack = {".gz": gzip.decompress, ".bz2": bz2.decompress, ".xz": lzma.decompress}
-    return unpack[packing](content) if packing else content
+            with archive.open(files[0]) as file:
+                return _read_at_most(file, content, name)
+    opened: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+    with opened[packing](packed) as file:
+        return _read_at_most(file, content, name)
+
+
+def _read_at_most(file, content, name):
+    unpacked = file.read(max(UNPACKED, RATIO * len(content)) + 1)
+    check_unpacked(len(unpacked), len(content), name)
+    return unpacked
+
+
+def check_unpacked(unpacked, packed, name):
+    """Refuse a small file that becomes gigabytes: it was made to fill the memory, or by mistake."""
+    if unpacked > max(UNPACKED, RATIO * packed):
+        raise BadInput(
+            f"{name} has {packed / 1e6:.3g} MB and unpacks to {unpacked / 1e6:.3g} MB or more. If "
+            "that is what you expect, unpack it or save it as csv, and name that file."
+        )
 
 
 def _kind_of(content):
@@ -121,7 +148,20 @@ def _kind_of(content):
 # --- formats --------------------------------------------------------------------------------------
 
 
-def _from_sheets(content, notes):
+def _from_parquet(content, name):
+    with suppress(ImportError):  # another reader of pandas's, or its message
+        from pyarrow.parquet import read_metadata
+
+        about = read_metadata(io.BytesIO(content))
+        check_unpacked(8 * about.num_rows * about.num_columns, len(content), name)
+    return pd.read_parquet(io.BytesIO(content))
+
+
+def _from_sheets(content, name, notes):
+    if zipfile.is_zipfile(io.BytesIO(content)):
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            size = sum(entry.file_size for entry in archive.infolist())
+        check_unpacked(size, len(content), name)
     try:
         sheets = pd.read_excel(io.BytesIO(content), sheet_name=None, na_values=_missing())
     except ImportError:
@@ -131,9 +171,9 @@ def _from_sheets(content, notes):
     full = {name: sheet for name, sheet in sheets.items() if not sheet.empty}
     if not full:
         raise BadInput("no sheet holds a table.")
-    name, frame = next(iter(full.items()))
+    sheet, frame = next(iter(full.items()))
     if len(full) > 1:
-        notes.append(f"the first of {len(full)} sheets was read: {name!r}")
+        notes.append(f"the first of {len(full)} sheets was read: {sheet!r}")
     return frame
 
 
@@ -142,7 +182,7 @@ def _from_json(content, encoding, kind):
     if kind == ".json" and text.lstrip().startswith("["):
         frame = pd.DataFrame(json.loads(text))
     else:
-        frame = pd.DataFrame([json.loads(line) for line in text.splitlines() if line.strip()])
+        frame = pd.DataFrame([json.loads(line) for line in _lines(text) if line.strip()])
     nested = [c for c in frame.columns if frame[c].map(lambda v: isinstance(v, (dict, list))).any()]
     if nested:
         raise BadInput(f"column {nested[0]!r} holds objects, not values: flatten the file first.")
@@ -152,7 +192,7 @@ def _from_json(content, encoding, kind):
 def _from_text(content, sep, encoding, notes):
     text = _decoded(content, encoding, notes)
     sep = {"tab": "\t", "\\t": "\t", "space": r"\s+", " ": r"\s+"}.get(sep, sep)
-    lines = text.splitlines()[:LOOKED_AT]
+    lines = list(islice(_lines(text), LOOKED_AT))
     if sep is None:
         sep = _separator(lines)
         if sep not in (",", None):
@@ -252,10 +292,15 @@ def _separator(lines):
     return None if best is None else best[2]
 
 
+def _lines(text):
+    """Lines as csv and JSON end them; str.splitlines also cuts at U+2028, form feeds and others."""
+    return (line.rstrip("\n") for line in io.StringIO(text, newline=None))
+
+
 def _fields(lines, sep):
     lines = [line for line in lines if line.strip()]
     if sep == r"\s+":
-        return [line.split() for line in lines]
+        return [re.split("[ \t]+", line.strip(" \t")) for line in lines]
     rows = list(csv.reader(lines, delimiter=sep, skipinitialspace=True))
     return [[field.strip() for field in row] for row in rows]
 

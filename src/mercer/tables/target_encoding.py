@@ -13,7 +13,7 @@ from scipy.stats import f as f_distribution
 from sklearn.base import BaseEstimator
 
 from ..learn.within_groups import unexplained_within
-from .table_columns import as_codes, texts_of
+from .columns import as_codes, texts_of
 
 # Rows that a value needs for a mean of its own, and the share of rows that must have such a value.
 LEAST_ROWS, LEAST_SHARE = 10, 0.5
@@ -25,7 +25,7 @@ MOST_MEANS = 10
 WORDS = 1.5
 
 
-class LevelMeans(BaseEstimator):
+class TargetEncoding(BaseEstimator):
     """The shrunk effect of each frequent value; rare values share one, unseen ones have it too.
 
     `others` is called for the columns beside it, as a matrix; None where there are none.
@@ -64,7 +64,7 @@ class LevelMeans(BaseEstimator):
         return without
 
     @property
-    def tells_(self):
+    def is_significant_(self):
         """Whether the values differ by more than chance, for enough of the rows."""
         return self.chance_ <= CHANCE
 
@@ -78,7 +78,7 @@ class LevelMeans(BaseEstimator):
         return self.means_[[place.get(text, len(place)) for text in texts]]
 
 
-class WithMeans(BaseEstimator):
+class WithTargetEncoding(BaseEstimator):
     """What a column became without the target, and then the effects of its values."""
 
     def __init__(self, plain=None, means=None):

@@ -6,9 +6,10 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.ensemble import HistGradientBoostingRegressor
 
+from crafted_files import Saved
 from mercer import KernelClassifier, KernelRegressor, TableEncoder, load, save
-from mercer.estimators.level_means import LEAST_ROWS, LevelMeans
 from mercer.learn.within_groups import unexplained_within
+from mercer.tables.target_encoding import LEAST_ROWS, TargetEncoding
 
 
 def towns(n, n_levels, effects, seed):
@@ -46,6 +47,15 @@ def test_effects_of_levels_in_a_classifier_survive_a_file(tmp_path):
     )
 
 
+def test_files_of_models_with_the_former_names_of_these_classes_load(tmp_path):
+    X, y, _ = towns(600, 30, np.random.default_rng(0).normal(size=30), 1)
+    saved = Saved(TableEncoder().fit(X).with_means(X, y[:, None])[0], tmp_path / "towns.mercer")
+    for name, former in (("TargetEncoding", "LevelMeans"), ("WithTargetEncoding", "WithMeans")):
+        saved.named(f"mercer.{name}")["type"] = f"mercer.{former}"
+    saved.write()
+    assert type(load(saved.path).encoders_[2]).__name__ == "WithTargetEncoding"
+
+
 def test_codes_without_an_effect_and_rare_codes_add_nothing(rng):
     n = 2000
     X = pd.DataFrame(
@@ -65,7 +75,7 @@ def test_means_are_shrunk_as_a_loop_over_levels_does(rng):
     n, effects = 600, rng.normal(size=12)
     level = rng.choice(12, size=n, p=np.r_[np.full(11, 0.09), 0.01])
     T = effects[level, None] + rng.normal(size=(n, 1))
-    means = LevelMeans().fit(np.array([f"c{i}" for i in level], dtype=object), "c", T)
+    means = TargetEncoding().fit(np.array([f"c{i}" for i in level], dtype=object), "c", T)
     frequent = [i for i in range(12) if (level == i).sum() >= LEAST_ROWS]
     group = [i if i in frequent else -1 for i in level]
     t, groups = T[:, 0] - T.mean(), sorted(set(group))
@@ -79,7 +89,7 @@ def test_means_are_shrunk_as_a_loop_over_levels_does(rng):
     expected /= np.sqrt(np.mean(expected**2))
     found = means.transform(np.array([f"c{i}" for i in level], dtype=object))
     assert_allclose(found[:, 0], expected, rtol=1e-10)
-    assert means.tells_
+    assert means.is_significant_
     # Without a row: its value's mean of the other rows, shrunk by as many rows as are left.
     spread = np.sqrt(np.mean(np.array([shrunk[g] for g in group]) ** 2))
     for i, without in enumerate(means.without_[:, 0]):
@@ -92,8 +102,8 @@ def test_whole_weights_count_rows_in_the_means(rng):
     codes = np.array([f"c{i}" for i in level], dtype=object)
     T = rng.normal(size=(60, 1)) + level[:, None]
     w = rng.integers(1, 4, size=60)
-    weighted = LevelMeans().fit(codes, "c", T, weights=w.astype(float))
-    repeated = LevelMeans().fit(np.repeat(codes, w), "c", np.repeat(T, w, axis=0))
+    weighted = TargetEncoding().fit(codes, "c", T, weights=w.astype(float))
+    repeated = TargetEncoding().fit(np.repeat(codes, w), "c", np.repeat(T, w, axis=0))
     assert_allclose(weighted.transform(codes), repeated.transform(codes), rtol=1e-10)
     first = np.cumsum(w) - w
     assert_allclose(weighted.without_, repeated.without_[first], rtol=1e-10)

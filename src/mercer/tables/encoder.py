@@ -14,8 +14,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from ..engine.checks import check_at_least
 from ..kernels.points import is_frame, naming
 from ..kernels.texts import listed
-from .level_means import MOST_MEANS, LevelMeans, WithMeans
-from .table_columns import (
+from .columns import (
     Categories,
     Dates,
     Kept,
@@ -25,7 +24,7 @@ from .table_columns import (
     column_values,
     further_outputs,
 )
-from .table_notes import (
+from .notes import (
     BOOLEAN,
     CATEGORY,
     CONSTANT,
@@ -42,7 +41,8 @@ from .table_notes import (
     record_of,
     with_further,
 )
-from .written_values import as_dates, as_numbers
+from .parse_text import as_dates, as_numbers
+from .target_encoding import MOST_MEANS, TargetEncoding, WithTargetEncoding
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -238,14 +238,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             def others(beside=beside):
                 return np.hstack([encoder.transform(values) for encoder, values in beside])
 
-            means = LevelMeans().fit(
+            means = TargetEncoding().fit(
                 columns[j], name, targets, others if beside else None, weights, self.random_state
             )
-            if not means.tells_:
+            if not means.is_significant_:
                 continue
             without |= dict(zip(means.names_, means.forget_rows().T))
             keeps = record["kind"] == CATEGORY or means.are_words_
-            made.encoders_[j] = WithMeans(self.encoders_[j], means) if keeps else means
+            made.encoders_[j] = WithTargetEncoding(self.encoders_[j], means) if keeps else means
             made.columns_[j] = record | {
                 "kind": record["kind"] if keeps else CATEGORY,
                 "action": record["action"] if keeps else EFFECT,
@@ -294,7 +294,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         unread: list[str] = []
         unseen: list[str] = []
         for name, values, made in zip(names, columns, self.encoders_):
-            made = made.plain if isinstance(made, WithMeans) else made
+            made = made.plain if isinstance(made, WithTargetEncoding) else made
             if isinstance(made, Numbers | Dates) and values.dtype.kind == "O":
                 missing = np.isnan(made.read(values))
                 found, shown = (
@@ -302,7 +302,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                     unread,
                 )
             elif isinstance(made, Categories):
-                known = set(made.encoder_.categories_[0])
+                known = set(made.categories_)
                 read = [t for t in made.read(values).tolist() if t is not None]
                 found, shown = [str(t) for t in read if str(t) not in known], unseen
             else:
