@@ -118,6 +118,7 @@ VECTOR_KERNELS = [
     Projected(Matern(0.5), PROJECTION),
     Projected(RBF(), PROJECTION) + 0.5 * Linear(),
     Projected(Polynomial(2), PROJECTION),
+    Projected(Matern(2.5), [1.0, 0.0, 0.5, -2.0]),
     # nesting
     Linear() + RBF(0.3) * Matern(),
     (Linear() + RBF(0.3)) * Matern(),

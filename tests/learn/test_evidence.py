@@ -99,10 +99,10 @@ def hidden(seed, n, d):
 
 @pytest.mark.parametrize("classes", [False, True])
 def test_columns_that_say_nothing_alone_are_found(classes):
-    X, y = hidden(0, 500, 12)
+    X, y = hidden(0, 300, 8)
     targets = Targets.of(np.where(y > 0, "a", "b") if classes else y)
     rows = Observations.of(X / X.std(axis=0), targets.columns)
-    found = by_evidence(RBF(0.5), rows, 12**-0.5, np.random.default_rng(0), full=True)
+    found = by_evidence(RBF(0.5), rows, 8**-0.5, np.random.default_rng(0), full=True)
     for covariance in found:
         B = np.abs(covariance.B) if covariance.B.ndim == 1 else np.linalg.norm(covariance.B, axis=1)
         assert set(np.argsort(-B)[:3]) == {3, 4, 7}
@@ -112,10 +112,12 @@ def test_more_starts_are_tried_where_the_evidence_is_that_of_noise(rng, monkeypa
     starts = []
     best = Evidence.best
     monkeypatch.setattr(
-        Evidence, "best", lambda self, start, steps: starts.append(start) or best(self, start, steps)
+        Evidence,
+        "best",
+        lambda self, start, steps: starts.append(start) or best(self, start, steps),
     )
-    X = rng.normal(size=(300, 3))
-    for y, tried in ((np.sin(X[:, :1]), 3), (rng.normal(size=(300, 1)), 1 + STARTS)):
+    X = rng.normal(size=(150, 2))
+    for y, tried in ((np.sin(X[:, :1]), 3), (rng.normal(size=(150, 1)), 1 + STARTS)):
         starts.clear()
         by_evidence(RBF(0.5), Observations.of(X, y), 1.0, rng, full=False)
         assert len(starts) == tried

@@ -12,7 +12,6 @@ KERNELS = [
     Matern(0.5, 2.0),
     Matern(1.5, 0.7),
     Matern(2.5, 1.5),
-    Matern(1.2, 0.9),
     Matern(3.5, 1.5),
     Matern(30.0, 1.5),
     RationalQuadratic(0.8, 1.3),

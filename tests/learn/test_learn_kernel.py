@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 
 from mercer import RBF, KernelMap, KernelRidge, Laplacian, Linear, Matern, learn_kernel
 from mercer.learn.metric import column_scales, damped

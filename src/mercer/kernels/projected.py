@@ -71,8 +71,7 @@ class Projected(OnImages):
             f"Projected: A has {A.shape[0]} rows, one per column, and X has {X.shape[1]} columns.",
         )
         if scipy.sparse.issparse(X):
-            X = X.astype(np.float64)
-            return np.asarray(X @ A) if A.ndim == 2 else X.toarray() * A
+            return np.asarray(X.astype(np.float64) @ (A if A.ndim == 2 else np.diag(A)))
         xp = namespace(X)
         X, A = xp.astype(X, xp.float64, copy=False), on_device_of(A, X, dtype=xp.float64)
         return X @ A if A.ndim == 2 else X * A[None, :]

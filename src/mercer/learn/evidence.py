@@ -3,14 +3,13 @@
 The targets are those of a Gaussian process with covariance C = s k(z, z') + l x'x' / d + c + v W^-1
 on z = x B, W the weights of rows (MATH.md section 13). With a = C^-1 t and Q = C^-1 - a a', the
 derivative of f = t'C^-1 t / 2 + log|C| / 2 is tr(Q dC) / 2. Where grad_z k(z, z') = p z + e z'
-(learn/gradients.py), that of row i of Z = X B is sum_j s Q_ij (p_ij z_i + e_ij z_j): one product for
-all lengths, or for all of the matrix B, at once. Unlike leave-one-out errors of the plain kernel,
-evidence has a slope where few of many columns matter.
+(learn/gradients.py), that of row i of Z = X B is sum_j s Q_ij (p_ij z_i + e_ij z_j): one product
+for all lengths, or for all of the matrix B, at once. Unlike leave-one-out errors of the plain
+kernel, evidence has a slope where few of many columns matter.
 """
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -120,7 +119,8 @@ class Evidence:
             bounds=[*bounds, (LEAST_NOISE, SCALE_BOUNDS[1])],
             options={"maxiter": steps, "maxfun": 2 * steps},
         )
-        return Covariance(*read(found.x), float(found.fun))
+        B, scales = read(found.x)
+        return Covariance(B, scales, float(found.fun))
 
     def of(self, B: np.ndarray, scales: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         """(f, its derivatives by B and by the logarithms of s, l, c and v), without the prior."""

@@ -49,7 +49,7 @@ def has_gradient(kernel: Kernel) -> bool:
     parts = list(kernel.parts())
     if not all(isinstance(part, KNOWN) for part in parts):
         return False
-    if any(isinstance(part, Matern) and part.nu != 0.5 and part.nu <= 1 for part in parts):
+    if any(isinstance(part, Matern) and part.nu != 0.5 and part.nu < 1.5 for part in parts):
         return False
     sizes = [getattr(part, name, 1.0) for part in parts for name in ("gamma", "length_scale")]
     return all(isinstance(size, str) or as_numbers(size).ndim == 0 for size in sizes)

@@ -72,7 +72,7 @@ class LeaveOneOut:
         self._unseen, self._unseen_targets = None, None
         if rank < most:
             self._unseen = free - sums[:, 1:]
-            self._unseen_targets = T - self._Q @ (self.projected[:rank] / self._values[:, None])
+            self._unseen_targets = T - self._Q @ (self.projected[:rank, :] / self._values[:, None])
 
     def squared_errors(self, alphas: Any, importance: Any = None) -> np.ndarray:
         """Sums over rows and targets of squared errors, one per alpha; `importance` per row."""
