@@ -285,6 +285,21 @@ def test_map_refuses_a_target_named_like_a_coordinate(run, frame, tmp_path, name
     assert "rename it in named.csv" in err
 
 
+def test_map_names_the_options_of_the_command(run, table, tmp_path):
+    """Not the arguments of Python."""
+    out = ("-o", tmp_path / "c.csv")
+    code, _, err = run("map", table, "-t", "species", "-k", "Sigmoid(1, -1)", *out)
+    assert code == 2
+    assert "--indefinite clip" in err
+    assert "Witness: a'Ka < 0 with a[" in err
+    assert "indefinite=" not in err
+    X = np.arange(6.0)
+    pd.DataFrame(np.abs(X[:, None] - X)).to_csv(tmp_path / "d.csv", index=False)
+    code, _, err = run("map", tmp_path / "d.csv", "--matrix", "gram", *out)
+    assert code == 2
+    assert "--matrix distance" in err
+
+
 def test_map_of_low_rank_reports_what_it_leaves(run, table, tmp_path):
     arguments = ["-t", "species", "-k", "RBF(0.1)", "-o", "c.csv", "--max-rank", "5"]
     code, out, _ = run("map", table, *arguments)

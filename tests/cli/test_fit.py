@@ -130,14 +130,56 @@ def test_a_column_that_is_the_target_is_asked_about(houses, capsys):
 
 def test_boosting_is_not_compared_on_very_many_classes(rng):
     y = np.repeat([f"c{i}" for i in range(40)], 3)
-    assert boosting(rng.normal(size=(120, 2)), y, "classification")[0] is None
+    score, _, why = boosting(rng.normal(size=(120, 2)), y, "classification")
+    assert score is None
+    assert why.startswith("40 classes")
 
 
 def test_boosting_says_how_many_folds_the_rows_allowed(rng):
     Z = rng.normal(size=(40, 2))
     assert boosting(Z, rng.normal(size=40), "regression")[1] == 5
     assert boosting(Z[:3], np.array([1.0, 2.0, 4.0]), "regression")[1] == 3
-    assert boosting(Z, np.arange(40) % 13, "classification")[1] == 3
+    assert boosting(Z, np.arange(40) % 13, "classification")[1] == 4
+
+
+def test_boosting_is_compared_where_a_class_is_rare_or_rows_are_few(rng):
+    Z = rng.normal(size=(90, 2))
+    y = np.where(Z[:, 0] > 0, "a", "b").astype(object)
+    y[3] = "once"
+    score, folds, why = boosting(Z, y, "classification")
+    assert (folds, why) == (5, None)
+    assert score > 0.9
+    few = Z[:32, 0]  # leaves of 20 rows could not split these at all
+    assert boosting(Z[:32], few, "regression")[0] < 0.7 * few.std()
+    assert boosting(Z[:2], np.array(["a", "b"]), "classification")[2] == (
+        "every row has a class of its own"
+    )
+
+
+def test_an_accuracy_is_not_called_an_error(houses, capsys):
+    arguments = ("fit", houses / "old.csv", "-t", "town", "-o", houses / "m.mercer", "--no-compare")
+    call(*arguments, "--json")
+    facts = json.loads(capsys.readouterr().out)
+    low, high = facts["interval"]
+    assert low <= facts["accuracy"] <= high
+    assert facts["error"] == pytest.approx(1 - facts["accuracy"])
+    call(*arguments)
+    assert f"accuracy {facts['accuracy']:.4g} on rows left out" in capsys.readouterr().out
+
+
+def test_the_python_code_runs_where_the_target_has_gaps(houses, capsys, monkeypatch):
+    frame = pd.read_csv(houses / "old.csv")
+    frame.loc[::9, "price"] = np.nan
+    frame.to_csv(houses / "gaps.csv", index=False)
+    call("fit", houses / "gaps.csv", "-t", "price", "-o", houses / "m.mercer", "--no-compare")
+    said = capsys.readouterr().out
+    code = said.split("The same in Python")[1].split("\n", 1)[1].split("Next:")[0]
+    monkeypatch.chdir(houses)
+    made: dict = {}
+    exec("\n".join(line.strip() for line in code.splitlines()), made)
+    X = frame.drop(columns="price").head(5)
+    expected = load(houses / "m.mercer").predict(X)
+    np.testing.assert_allclose(made["model"].predict(X), expected, rtol=1e-6)
 
 
 def test_new_rows_are_read_as_the_training_table(tmp_path, rng, capsys):

@@ -10,6 +10,7 @@ from sklearn.metrics import accuracy_score, r2_score
 from mercer import (
     KernelClassifier,
     KernelDiscriminant,
+    KernelMap,
     KernelRegressor,
     KernelRidge,
     TableEncoder,
@@ -130,3 +131,12 @@ def test_weights_of_a_score(model):
     for bad in ({}, ["a"] * 60):
         with pytest.raises((TypeError, ValueError), match="sample_weight"):
             model.score(X, y, sample_weight=bad)
+
+
+@pytest.mark.parametrize("model", [KernelRidge(), KernelMap(), KernelDiscriminant()], ids=repr)
+def test_gaps_are_answered_with_the_encoder(model, rng):
+    X, y = rng.normal(size=(20, 2)), np.arange(20) % 2
+    X[3, 1] = np.nan
+    with pytest.raises(ValueError, match=r"Input X contains NaN.*TableEncoder") as caught:
+        model.fit(X, y)
+    assert "HistGradient" not in str(caught.value)

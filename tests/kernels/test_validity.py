@@ -166,7 +166,7 @@ def test_the_report_is_frozen_and_pickles():
 
 def test_not_psd_error_keeps_its_witness():
     error = pickle.loads(pickle.dumps(NotPSDError("no", witness=np.array([1.0]))))
-    assert str(error) == "no"
+    assert str(error) == "no Witness: a'Ka < 0 with a[0] = +1."
     assert error.witness.tolist() == [1.0]
     assert isinstance(error, ValueError)
 

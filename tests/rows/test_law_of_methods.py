@@ -29,6 +29,7 @@ from mercer import (
     Polynomial,
     Sigmoid,
     Spectrum,
+    TableEncoder,
     two_sample_test,
 )
 
@@ -361,3 +362,78 @@ def test_a_drift_detector_reads_columns_by_name(tables):
 def test_samples_without_rows_are_refused(empty, X):
     with pytest.raises(ValueError, match="0 sample"):
         two_sample_test(empty, X)
+
+
+# --- tables where they are ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def table(rng):
+    n = 90
+    table = pd.DataFrame(
+        {
+            "size": rng.normal(50, 9, n),
+            "town": rng.choice(["Rome", "Oslo", "Bern"], n),
+            "when": pd.date_range("2020-01-01", periods=n).astype(str),
+        }
+    )
+    table.loc[::7, "size"] = np.nan
+    return table
+
+
+@pytest.mark.parametrize("source", FRAMES)
+def test_an_encoder_of_few_rows_is_that_of_the_table(source, table):
+    here, there = TableEncoder().fit(table), TableEncoder().fit(FRAMES[source](table))
+    assert there.columns_ == here.columns_
+    assert list(there.feature_names_in_) == list(table.columns)
+    assert there.notes() == here.notes()
+    assert_array_equal(there.transform(table), here.transform(table))
+
+
+def test_a_collection_is_encoded_where_it_is(table):
+    rows = dd.from_pandas(table, npartitions=4)
+    encoder = TableEncoder().fit(rows)
+    lazy = encoder.transform(rows)
+    assert hasattr(lazy, "compute")
+    assert list(lazy.columns) == list(encoder.get_feature_names_out())
+    assert_allclose(lazy.compute(), encoder.transform(table))
+    for other in (rows[["town", "size", "when"]], rows.rename(columns={"town": "city"})):
+        with pytest.raises(ValueError, match="names"):
+            encoder.transform(other).compute()
+
+
+@pytest.mark.parametrize("source", FRAMES)
+def test_a_sample_decides_where_rows_are_many(source, table, monkeypatch):
+    """No more than the sample travels, and the notes say so."""
+    monkeypatch.setattr("mercer.rows.gather.SAMPLE", 40)
+    encoder = TableEncoder().fit(FRAMES[source](table))
+    assert encoder.sampled_from_ == 90
+    assert "40 of 90 rows, drawn at random" in encoder.notes()[-1]
+    again = TableEncoder().fit(FRAMES[source](table))
+    assert_array_equal(again.transform(table), encoder.transform(table))
+    # Not the first rows: an ordered column is met over its whole range.
+    days = encoder.transform(table)[:, list(encoder.get_feature_names_out()).index("when")]
+    assert abs(days.mean()) < 0.5
+
+
+def test_a_learned_model_says_that_it_gathers(table, monkeypatch):
+    monkeypatch.setattr("mercer.rows.gather.SAMPLE", 50)
+    y = table["size"].fillna(0) + (table["town"] == "Rome")
+    model = KernelRegressor(n_rounds=1)
+    for give in FRAMES.values():
+        with pytest.warns(UserWarning, match=r"KernelRegressor needs all rows at once: 90 rows"):
+            model.fit(give(table), give(y))
+
+
+def test_learned_models_predict_a_stream(table):
+    y = table["size"].fillna(0)
+    model = KernelRegressor(n_rounds=1).fit(table, y)
+    assert_allclose(model.predict(streamed(table)), model.predict(table), atol=1e-9)
+    for there, here in zip(
+        model.predict(streamed(table), return_std=True), model.predict(table, return_std=True)
+    ):
+        assert_allclose(there, here, atol=1e-9)
+    classes = KernelClassifier(n_rounds=1).fit(table[["size", "when"]], table["town"])
+    some = table[["size", "when"]]
+    assert_allclose(classes.predict_proba(streamed(some)), classes.predict_proba(some))
+    assert_array_equal(classes.predict(streamed(some)), classes.predict(some))

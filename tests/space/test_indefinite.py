@@ -1,9 +1,11 @@
 """Validity is judged at the precision of the values."""
 
+import pickle
+
 import numpy as np
 import pytest
 
-from mercer import KernelMap, NotPSDError, Precomputed
+from mercer import Kernel, KernelMap, NotPSDError, Precomputed, check_mercer
 from mercer.space.indefinite import check_symmetric, corrected, symmetrised, value_eps
 
 EPS, SINGLE = (float(np.finfo(t).eps) for t in (np.float64, np.float32))
@@ -72,3 +74,43 @@ def test_a_witness_where_every_k_of_a_point_with_itself_is_zero(sign):
         KernelMap("precomputed", max_rank=3).fit(K)
     a = caught.value.witness
     assert a @ K @ a == pytest.approx(-2.0)
+
+
+def test_the_error_prints_the_witness(rng):
+    K = np.array([[1.0, 2.0, 0.0], [2.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    with pytest.raises(NotPSDError, match=r"Witness: a'Ka < 0 with a\[[01]\] = ") as caught:
+        KernelMap(Precomputed()).fit(K)
+    error = caught.value
+    assert error.witness @ K @ error.witness < 0
+    assert "indefinite='clip'" in str(error)
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+@pytest.mark.parametrize("max_rank", [None, 5])
+def test_a_matrix_of_distances_is_told_from_a_bad_similarity(max_rank, rng):
+    X = rng.normal(size=(30, 2))
+    D = np.linalg.norm(X[:, None] - X, axis=2)
+    with pytest.raises(NotPSDError, match="ClassicalMDS") as caught:
+        KernelMap(Precomputed(), max_rank=max_rank).fit(D)
+    assert str(caught.value).index("ClassicalMDS") < str(caught.value).index("clip")
+    with pytest.raises(NotPSDError, match="clip"):
+        KernelMap(Precomputed(), max_rank=max_rank).fit(D - D.mean())
+
+
+class Crooked(Kernel):
+    """A kernel whose two methods do not agree."""
+
+    def against(self, S):
+        return lambda rows, columns=slice(None): np.exp(-((rows - S[columns].T) ** 2))
+
+    def diagonal(self, X):
+        return np.full(len(X), 0.5)
+
+
+@pytest.mark.parametrize("options", [{}, {"max_rank": 5}])
+def test_a_kernel_that_contradicts_itself_is_not_called_invalid(options, rng):
+    X = rng.normal(size=(40, 1))
+    with pytest.raises(ValueError, match=r"diagonal\(X\) gives k\(x, x\) = 0.5 and against"):
+        KernelMap(Crooked(), **options).fit(X)
+    with pytest.raises(ValueError, match="contradicts itself"):
+        check_mercer(Crooked(), X)

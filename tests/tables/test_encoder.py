@@ -416,3 +416,10 @@ def test_a_value_is_read_alike_whatever_stands_beside_it():
     beside = [["3.5", "02/25/2021"], ["7.5", "02/26/2021"], ["?", "soon"]]
     rows = pd.DataFrame([["1,280", "05/02/2021"], *beside], columns=["x", "d"])
     np.testing.assert_array_equal(encoder.transform(rows)[0], alone[0])
+
+
+def test_names_that_are_all_different_are_not_called_the_same():
+    frame = pd.DataFrame({"name": list("abcdefgh"), "x": [1.0, 2, 3, 4, 5, 6, 7, 9]})
+    (name, _) = TableEncoder().fit(frame).columns_
+    assert name["kind"] == "identifier"
+    assert "same" not in " ".join(TableEncoder().fit(frame).notes())

@@ -1,5 +1,6 @@
 """`mercer fit` and `mercer predict`: from a file to a saved model, and from there to answers."""
 
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +12,7 @@ from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 
 from ..estimators.classifier import KernelClassifier
 from ..estimators.regressor import DEVIATIONS, KernelRegressor
+from ..explore.compare.baselines import leaf_size
 from ..export.files import load, save
 from ..kernels.expressions import parse_kernel
 from ..kernels.texts import listed
@@ -70,6 +72,7 @@ def fit(
     frame, notes = read_table(file, sep=sep, encoding=encoding, as_written=True, target=target)
     plain = not notes or file.suffix.lower() in READERS  # pandas reads it by itself
     X, y = _split(frame, target, notes)
+    gaps = len(y) < len(frame)
     task = _task(y, task)
     chosen = parse_kernel(kernel) if kernel else None
     made: Any = (KernelRegressor if task == "regression" else KernelClassifier)(
@@ -88,7 +91,7 @@ def fit(
         output.as_json(facts)
         return
     output.notes(notes)
-    _print(facts, made, file, plain)
+    _print(facts, made, file, plain, gaps)
 
 
 def predict(
@@ -228,22 +231,23 @@ def _facts(made, X, y, task, compare):
     else:
         share = made.leave_one_out_accuracy_
         half = 1.96 * (max(share * (1 - share), 1 / len(rows)) / len(rows)) ** 0.5
-        facts |= {"measure": "accuracy", "error": share}
+        facts |= {"measure": "accuracy", "accuracy": share, "error": 1 - share}
         facts["interval"] = [max(0.0, share - half), min(1.0, share + half)]
         classes, counts = np.unique(y, return_counts=True)
         facts["mean_only"] = float(np.mean(y[rows] == classes[counts.argmax()]))
         facts["calibration_error"] = made.calibration_error_
     if compare:
-        score, folds = boosting(made.encoder_.transform(X), y, task, rows)
-        facts |= {"boosting": score, "boosting_folds": folds}
+        score, folds, why = boosting(made.encoder_.transform(X), y, task, rows)
+        facts |= {"boosting": score, "boosting_folds": folds, "boosting_left_out": why}
     return facts
 
 
 def boosting(Z, y, task, judged=None):
     """Gradient boosting with its defaults, cross-validated on at most COMPARED rows.
 
-    Returns the score of the rows `judged` among them (None: of all) and the number of folds: 5, or
-    as many as the rows of each class allow.
+    Returns the score of the rows `judged` among them (None: of all), the number of folds, and why
+    there is no score. Leaves are smaller where rows are few. A class that a fold has not seen
+    counts as wrong, as it does for the model.
     """
     is_judged = (
         np.ones(len(y), dtype=bool) if judged is None else np.isin(np.arange(len(y)), judged)
@@ -254,35 +258,50 @@ def boosting(Z, y, task, judged=None):
     Z, y, here = Z[some], y[some], is_judged[some]
     folds = min(5, len(y))
     if folds < 2:
-        return None, folds
+        return None, folds, "a single row"
+    options: dict[str, Any] = {"random_state": 0, "min_samples_leaf": leaf_size(len(y))}
     if task == "regression":
-        splits = KFold(folds, shuffle=True, random_state=0)
-        p = cross_val_predict(HistGradientBoostingRegressor(random_state=0), Z, y, cv=splits)
-        return float(np.sqrt(np.mean((p - y)[here] ** 2))), folds
+        splits: Any = KFold(folds, shuffle=True, random_state=0)
+        p = cross_val_predict(HistGradientBoostingRegressor(**options), Z, y, cv=splits)
+        return float(np.sqrt(np.mean((p - y)[here] ** 2))), folds, None
     counts = np.unique(y, return_counts=True)[1]
-    folds = min(folds, int(counts.min()))
-    if folds < 2 or len(counts) > COMPARED_CLASSES:
-        return None, folds
+    folds = min(folds, int(counts.max()))
+    if folds < 2:
+        return None, folds, "every row has a class of its own"
+    if len(counts) > COMPARED_CLASSES:
+        return None, folds, f"{len(counts)} classes, and it grows a tree for each in every round"
     splits = StratifiedKFold(folds, shuffle=True, random_state=0)
-    p = cross_val_predict(HistGradientBoostingClassifier(random_state=0), Z, y, cv=splits)
-    return float(np.mean((p == y)[here])), folds
+    p = np.empty_like(y)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class")
+        parts = list(splits.split(Z, y))
+    for known, new in parts:
+        if len(np.unique(y[known])) == 1:
+            p[new] = y[known][0]
+        else:
+            trees = HistGradientBoostingClassifier(**options).fit(Z[known], y[known])
+            p[new] = trees.predict(Z[new])
+    return float(np.mean((p == y)[here])), folds, None
 
 
-def _print(facts, made, file, plain):
+def _print(facts, made, file, plain, gaps):
     def say(line):
         output.out.print(line, markup=False, soft_wrap=True)
 
     low, high = facts["interval"]
     constant = "mean" if facts["task"] == "regression" else "largest class"
     some = facts["rows_left_out"] < facts["rows"]
+    value = facts[facts["measure"] if facts["measure"] in facts else "error"]
     say(
-        f"{facts['measure']} {facts['error']:.4g} on rows left out "
+        f"{facts['measure']} {value:.4g} on rows left out "
         f"(95 % interval {low:.4g} to {high:.4g}; {facts['validation']}"
         + (f" of {facts['rows_left_out']} rows)." if some else ").")
     )
     if facts.get("boosting") is not None:
         folds = facts["boosting_folds"]
         say(f"  gradient boosting, {folds} folds: {facts['boosting']:.4g}")
+    elif facts.get("boosting_left_out"):
+        say(f"  gradient boosting was not fitted: {facts['boosting_left_out']}")
     say(f"  predicting the {constant}: {facts['mean_only']:.4g}")
     if "calibration_error" in facts:
         say(f"  calibration error of the probabilities: {facts['calibration_error']:.3f}")
@@ -298,13 +317,13 @@ def _print(facts, made, file, plain):
     say(f"Model: {Path(facts['model']).resolve()}")
     hint = "" if plain else " (read_csv needs the options that the notes suggest)"
     say(f"The same in Python{hint}:")
-    for line in _code(made, facts["target"], file):
+    for line in _code(made, facts["target"], file, gaps):
         say(f"  {line}")
     say(f"Next: mercer predict {facts['model']} new.csv -o predictions.csv")
 
 
-def _code(made, target, file):
-    """The lines of Python that fit the same model."""
+def _code(made, target, file, gaps):
+    """The lines of Python that fit the same model; `gaps`: rows without a target are dropped."""
     kernel, name = made.kernel, type(made).__name__
     expression = "" if kernel is None else repr(kernel)
     parts = [] if kernel is None else kernel.parts()
@@ -314,4 +333,6 @@ def _code(made, target, file):
     yield "import pandas"
     yield f"from mercer import {', '.join([name, *sorted(parts)])}"
     yield f"frame = pandas.{read}({file.name!r}{options})"
+    if gaps:
+        yield f"frame = frame.dropna(subset={target!r})"
     yield (f"model = {name}({expression}).fit(frame.drop(columns={target!r}), frame[{target!r}])")

@@ -10,6 +10,8 @@ import typer
 
 from ..engine.arrays import evenly
 from ..estimators.kernel_map import KernelMap
+from ..kernels import NotPSDError
+from ..space.indefinite import DISTANCES
 from . import files, output
 from .errors import BadInput
 from .options import TABLE, Encoding, Json, Matrix, Scale, Sep, kernels_of
@@ -76,7 +78,11 @@ def map_(
     kernel_map = KernelMap(chosen, max_rank=max_rank, tol=tol, **options)
     with output.progress(json) as callback:
         callback(0, 1, f"the map of {name}")
-        Phi = kernel_map.fit_transform(X)
+        try:
+            Phi = kernel_map.fit_transform(X)
+        except NotPSDError as error:
+            error.remedy = _remedy(error.remedy, matrix)
+            raise
     frame = pd.DataFrame(Phi, columns=[f"phi{j}" for j in range(Phi.shape[1])])
     residual, bound = _certificate(kernel_map, X, data.gram, Phi)
     frame["residual"] = residual
@@ -101,6 +107,16 @@ def map_(
         f"Largest residual {kernel_map.max_residual_:.2g}; inner products of coordinates differ "
         f"from the kernel by at most {bound:.2g} (certified on {min(len(frame), CERTIFIED)} rows).",
         markup=False,
+    )
+
+
+def _remedy(remedy, matrix):
+    """What helps, in the words of the command."""
+    if matrix == "gram" and remedy == DISTANCES:
+        return "The diagonal is zero: if the numbers are distances, use --matrix distance."
+    return (
+        "--indefinite clip (drop negative eigenvalues), flip (take absolute values) or shift (add "
+        "to the diagonal) repairs it; or choose a valid kernel with --kernel."
     )
 
 

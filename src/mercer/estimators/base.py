@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..engine.arrays import device, is_array, is_matrix, is_numpy, namespace, to_host
 from ..kernels import Kernel, as_kernel
 from ..kernels import points as pts
-from ..kernels.points import naming, naming_columns
+from ..kernels.points import explaining_gaps, naming, naming_columns
 from ..rows.lazy import lazily
 from ..rows.source import in_memory, rows_of
 from .arguments import NewSpelling
@@ -161,7 +161,12 @@ def validated_points(estimator, X, kernel, *, reset, in_range=True):
         pts.refuse_masked(X)
         pts.refuse_dates(X)
         # inf - inf, before it is refused
-        with naming("X"), naming_columns(X), np.errstate(invalid="ignore"):
+        with (
+            explaining_gaps(),
+            naming("X"),
+            naming_columns(X),
+            np.errstate(invalid="ignore"),
+        ):
             X = validate_data(
                 estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32]
             )

@@ -13,13 +13,14 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from ..engine.arrays import as_host, as_numpy, on_device_of
+from ..engine.arrays import as_host, as_numpy, namespace, on_device_of
 from ..engine.checks import check_classes
 from ..kernels.types import Array, Input
 from ..learn.targets import Targets
-from ..rows.lazy import lazily
+from ..rows.lazy import in_turn
 from .base import all_or_nothing
 from .learned_model import LearnedModel
+from .refits import check_groups, refits, told
 from .targets import score_weights
 
 # Bins of the expected calibration error.
@@ -95,10 +96,16 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
     _task = "classification"
 
     @all_or_nothing
-    def fit(self, X: Input, y: Input, sample_weight: Input | None = None) -> Self:
+    def fit(
+        self,
+        X: Input,
+        y: Input,
+        sample_weight: Input | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Learn the kernel, fit all rows and calibrate the probabilities.
 
-        Weights are used everywhere, as in :class:`mercer.KernelRegressor`.
+        Weights and groups are used everywhere, as in :class:`mercer.KernelRegressor`.
         """
         if y is None:
             raise ValueError("KernelClassifier requires y to be passed, but the target y is None.")
@@ -111,6 +118,7 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
             # It warns of more classes than half of the rows: Targets.of refuses them.
             warnings.simplefilter("ignore", UserWarning)
             check_classification_targets(labels)
+        codes = None if groups is None else check_groups(groups, len(labels))
         X, labels, weights, used = self._used(X, labels, sample_weight)
         targets = Targets.of(labels, "classification", weights)
         assert targets.classes is not None
@@ -118,6 +126,10 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         left_out = self._fit_targets(X, targets, used)
         counts = left_out.weights
         scores, truth = left_out.T - left_out.residuals, left_out.T.argmax(axis=1)
+        if codes is not None:
+            scores = self._scores_by_groups(X, labels, weights, codes[used])
+            truth, self.left_out_ = targets.columns.argmax(axis=1), used
+            counts = np.ones(len(truth)) if weights is None else weights
         self.temperature_, self.bias_ = calibrated(scores, truth, counts)
         P = self._probabilities(scores)
         likelihood = np.maximum(P[np.arange(len(P)), truth], 1e-300)
@@ -126,17 +138,42 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         self.calibration_error_ = expected_calibration_error(P, truth, weights=counts)
         return self
 
+    def _scores_by_groups(self, X, labels, weights, codes):
+        """Scores of all rows, each by a model that has not seen its group."""
+        scores = np.full((len(labels), len(self.classes_)), np.nan)
+        for again, rows, new in refits(self, X, labels, weights, codes):
+            columns = np.searchsorted(self.classes_, again.classes_)
+            scores[np.ix_(new, columns)] = as_numpy(again.raw_scores(rows))
+        self.validation_ = told(codes)
+        # A class that a fold has not seen is as unlikely as any.
+        return np.where(np.isnan(scores), np.nanmin(scores), scores)
+
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:
         return softmax(scores / self.temperature_ + self.bias_, axis=1)
 
-    @lazily
+    def raw_scores(self, X: ArrayLike) -> Array:
+        """The fitted function of each class, before it is calibrated to probabilities."""
+        return self._values(X)[0]
+
+    @in_turn
+    def decision_function(self, X: ArrayLike) -> Array:
+        """log p(c | x) of each class, up to a common constant; with two, their difference."""
+        P = self.predict_proba(X)
+        xp = namespace(P)
+        logs = xp.log(xp.clip(P, 1e-300, 1.0))
+        return logs[:, 1] - logs[:, 0] if logs.shape[1] == 2 else logs
+
+    @in_turn
     def predict_proba(self, X: ArrayLike) -> Array:
         """Probability of each class, in the order of `classes_`."""
-        f, _ = self._values(X)
+        f, Z = self._values(X)
         P = self._probabilities(as_numpy(f))
+        for rows, drawn in self._with_unseen(X, Z):
+            # An unseen value of a category may have the effect of any known one.
+            P[rows] = np.mean([self._probabilities(scores) for scores in drawn], axis=0)
         return on_device_of(P, f)
 
-    @lazily
+    @in_turn
     def predict(self, X: ArrayLike) -> Array:
         """The most probable class of every row."""
         best = as_numpy(self.predict_proba(X)).argmax(axis=1)

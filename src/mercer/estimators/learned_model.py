@@ -1,5 +1,6 @@
 """What KernelRegressor and KernelClassifier share: a table in, a learned kernel, one exact fit."""
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +15,7 @@ from ..engine.arrays import (
     namespace,
     same_kind,
 )
-from ..engine.memory import budget
+from ..engine.memory import budget, coordinates, readable
 from ..kernels import Kernel
 from ..kernels.points import as_vectors, is_frame, take
 from ..learn.choose_columns import choose_columns
@@ -24,7 +25,9 @@ from ..learn.last_fit import SOLVERS, last_fit
 from ..learn.learn_kernel import learn_from
 from ..learn.observations import Observations, by_value, has_copies
 from ..learn.targets import Targets, as_generator, check_weights
+from ..rows import gather
 from ..rows.gather import held_column, held_whole
+from ..rows.source import in_pieces
 from ..tables import TableEncoder, array_of_lists, check_names
 from .arguments import NewSpelling
 
@@ -81,7 +84,16 @@ class LearnedModel(NewSpelling):
 
     def _gathered(self, X, y, sample_weight):
         """Rows, targets and weights of a stream or a Dask collection in memory: all are needed."""
-        X = held_whole(X, budget(self.memory_limit), type(self).__name__)
+        gathers, name = in_pieces(X), type(self).__name__
+        X = held_whole(X, budget(self.memory_limit), name)
+        if gathers and X.shape[0] > gather.SAMPLE:
+            size = readable(coordinates(X.shape[0], X.shape[1]))
+            warnings.warn(
+                f"{name} needs all rows at once: {X.shape[0]} rows, about {size} as numbers, were "
+                "gathered into this process. Fit on a sample (Dask: X.sample(frac=...)), or use "
+                "TableEncoder and KernelRidge, which pass over the rows where they are.",
+                stacklevel=4,
+            )
         return X, held_column(y, X), held_column(sample_weight, X, "sample_weight")
 
     def _used(self, X, y, sample_weight):
@@ -282,6 +294,22 @@ class LearnedModel(NewSpelling):
         check_is_fitted(self)
         Z = self._encoded(X)
         return tiles.multiply(self.kernel_, Z, self.points_, self.dual_coef_) + self.intercept_, Z
+
+    def _with_unseen(self, X, Z) -> list[tuple[np.ndarray, np.ndarray]]:
+        """(rows, f) where a value of a category is unseen: f for each effect that it may have.
+
+        f has one row per effect and row: shape (effects, rows, targets).
+        """
+        if self.encoder_ is None:
+            return []
+        found = []
+        for rows, places, draws in self.encoder_.unseen_effects(X):
+            others = np.repeat(Z[rows][None], len(draws), axis=0)
+            others[:, :, places] = draws[:, None, :]
+            flat = others.reshape(-1, Z.shape[1])
+            f = tiles.multiply(self.kernel_, flat, self.points_, self.dual_coef_) + self.intercept_
+            found.append((rows, as_numpy(f).reshape(len(draws), len(rows), -1)))
+        return found
 
     @property
     def feature_importances_(self) -> np.ndarray:

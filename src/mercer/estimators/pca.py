@@ -303,9 +303,10 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
             if smallest < -max((1e-5 if single else 1e-10) * scale, zero):
                 raise NotPSDError(
                     f"There are significant negative eigenvalues: {kernel!r} has {smallest:.4g} on "
-                    f"this data (the largest is {scale:.4g}), so it is not positive semi-definite. "
-                    "Ask for fewer components, or pass KernelMap(kernel, indefinite='clip').",
+                    f"this data (the largest is {scale:.4g}), so it is not positive semi-definite.",
                     witness=vectors[:, int(xp.argmin(values))],
+                    remedy="Ask for fewer components, or pass KernelMap(kernel, "
+                    "indefinite='clip').",
                 )
         return xp.where(values > zero, values, xp.zeros_like(values))
 

@@ -12,9 +12,10 @@ from ..engine.arrays import as_host, as_numpy, namespace, on_device_of
 from ..kernels.points import naming
 from ..kernels.types import Array, Input
 from ..learn.targets import Targets
-from ..rows.lazy import lazily
+from ..rows.lazy import in_turn
 from .base import all_or_nothing
 from .learned_model import LearnedModel
+from .refits import check_groups, refits, told
 from .targets import score_weights
 
 # Intervals of +- 1.645 standard deviations are calibrated to hold 90 % of left-out rows.
@@ -78,7 +79,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         the kernel too is learned without them, in five folds; otherwise it has seen all rows.
     leave_one_out_rmse_ : float or ndarray
         Root mean squared error of rows predicted without themselves (at most 1000 of them), in
-        units of y.
+        units of y; with `groups`, without all rows of their group.
     feature_importances_ : ndarray of shape (n_features_in_,)
     encoder_ : TableEncoder
     dual_coef_, points_, intercept_ : the function, f(z) = k(z, points) dual_coef + intercept
@@ -97,16 +98,26 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
     _task = "regression"
 
     @all_or_nothing
-    def fit(self, X: Input, y: Input, sample_weight: Input | None = None) -> Self:
+    def fit(
+        self,
+        X: Input,
+        y: Input,
+        sample_weight: Input | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Learn the kernel and fit all rows.
 
         Whole numbers as weights count repeated observations, and the fit equals that on the rows
         repeated; other weights say how much a row counts. Rows of weight zero are not used.
+
+        With `groups`, one value per row, errors and intervals are those of rows whose group the
+        model has not seen: it is fitted again without each of five folds of groups.
         """
         if y is None:
             raise ValueError("KernelRegressor requires y to be passed, but the target y is None.")
         X, y, sample_weight = self._gathered(X, y, sample_weight)
         values = _numbers(as_host(y))
+        codes = None if groups is None else check_groups(groups, len(values))
         self._flat = values.ndim == 1
         X, values, weights, used = self._used(X, values, sample_weight)
         targets = Targets.of(values, "regression", weights)
@@ -119,7 +130,24 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         # The share of rows that makes the coverage hold for a new one, too.
         share = min(1.0, np.ceil(COVERAGE * (len(ratio) + 1)) / len(ratio))
         self.calibration_ = weighted_quantile(ratio, share, counts) / DEVIATIONS
+        self.widening_ = np.ones_like(self.calibration_)
+        if codes is not None:
+            self._judge_by_groups(X, values, weights, used, codes[used])
         return self
+
+    def _judge_by_groups(self, X, values, weights, used, codes):
+        """Errors and intervals of rows whose group is left out."""
+        errors, std = np.empty((2, len(values), len(self.calibration_)))
+        for again, rows, new in refits(self, X, values, weights, codes):
+            found = again.predict(rows, return_std=True)
+            predicted, std[new] = (np.reshape(as_numpy(a), (len(new), -1)) for a in found)
+            errors[new] = values[new].reshape(len(new), -1) - predicted
+        counts = np.ones(len(values)) if weights is None else weights
+        rmse = np.sqrt(np.average(errors**2, axis=0, weights=counts))
+        self.leave_one_out_rmse_ = float(rmse[0]) if self._flat else rmse
+        self.leave_one_out_errors_, self.left_out_ = errors, used
+        self.widening_ = weighted_quantile(np.abs(errors) / std, COVERAGE, counts) / DEVIATIONS
+        self.validation_ = told(codes)
 
     @overload
     def predict(self, X: ArrayLike, return_std: Literal[False] = False) -> Array: ...
@@ -127,7 +155,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
     @overload
     def predict(self, X: ArrayLike, return_std: Literal[True]) -> tuple[Array, Array]: ...
 
-    @lazily
+    @in_turn
     def predict(self, X, return_std=False):
         """The value of every row; with return_std also a standard deviation.
 
@@ -142,7 +170,12 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         if not return_std:
             return values
         spread = scale * on_device_of(self.calibration_, f)
-        std = xp.sqrt(self.uncertainty_.variance(Z))[:, None] * spread
+        variance = self.uncertainty_.variance(Z)[:, None] * spread**2
+        for rows, drawn in self._with_unseen(X, Z):
+            # An unseen value of a category may have the effect of any known one.
+            apart = ((drawn - f[rows]) ** 2).mean(axis=0) * scale**2
+            variance[rows] = variance[rows] + apart
+        std = xp.sqrt(variance) * on_device_of(getattr(self, "widening_", 1.0), f)
         return values, std[:, 0] if self._flat else std
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:

@@ -14,6 +14,11 @@ import scipy.sparse
 from ..engine.arrays import as_host, is_array, is_numpy, namespace, on_device_of
 
 FLOATS = (np.float64, np.float32)
+FINITE = (
+    "Kernels need finite values: put a TableEncoder first (make_pipeline(TableEncoder(), model)), "
+    "which fills gaps and marks them; KernelRegressor and KernelClassifier do so by themselves. Or "
+    "drop those rows."
+)
 
 
 def is_frame(X):
@@ -266,10 +271,19 @@ def _check_finite(finite, X, name):
     if not finite:
         xp = namespace(X)
         what = "NaN" if bool(xp.any(xp.isnan(X))) else "infinity"
-        raise ValueError(
-            f"Input {name} contains {what}. Kernels need finite values: impute or drop those rows "
-            "(sklearn.impute.SimpleImputer)."
-        )
+        raise ValueError(f"Input {name} contains {what}. {FINITE}")
+
+
+@contextmanager
+def explaining_gaps():
+    """scikit-learn's advice for NaN is another model: here gaps are filled before the kernel."""
+    try:
+        yield
+    except ValueError as error:
+        found = re.match(r"Input \w+ contains NaN\.", str(error))
+        if found is None:
+            raise
+        raise ValueError(f"{found[0]} {FINITE}") from None
 
 
 @contextmanager

@@ -21,14 +21,44 @@ from .types import Data
 
 
 class NotPSDError(ValueError):
-    """Raised where a kernel has a negative eigenvalue; `witness` is a vector with a'Ka < 0."""
+    """Raised where a kernel has a negative eigenvalue.
 
-    def __init__(self, message: str, witness: np.ndarray | None = None) -> None:
+    `witness` is a vector with a'Ka < 0, whose largest entries are printed; `remedy` says what
+    helps.
+    """
+
+    def __init__(self, message: str, witness: np.ndarray | None = None, remedy: str = "") -> None:
         super().__init__(message)
-        self.witness = witness
+        self.witness, self.remedy = witness, remedy
+
+    def __str__(self) -> str:
+        parts = [self.args[0]]
+        if self.witness is not None:
+            parts.append(f"Witness: a'Ka < 0 with {entries(as_numpy(self.witness))}.")
+        return " ".join([*parts, self.remedy] if self.remedy else parts)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.args[0], self.witness)
+        return type(self), (self.args[0], self.witness, self.remedy)
+
+
+def entries(a: np.ndarray, rows: np.ndarray | None = None) -> str:
+    """The largest entries of a vector over points; `rows` are the points' positions."""
+    shown = [i for i in np.argsort(-np.abs(a), kind="stable")[:3] if a[i] != 0]
+    text = ", ".join(f"a[{i if rows is None else rows[i]}] = {a[i]:+.3g}" for i in shown)
+    return text + (", ..." if np.count_nonzero(a) > len(shown) else "")
+
+
+def check_own_diagonal(kernel: Kernel, diagonal: np.ndarray, of_pairs: np.ndarray) -> None:
+    """Refuse a kernel whose diagonal(X) and against(X) differ on k(x, x)."""
+    apart = np.abs(diagonal - of_pairs)
+    size = max(float(np.abs(diagonal).max()), float(np.abs(of_pairs).max()))
+    if not apart.max() > 1e-3 * size:
+        return
+    i = int(apart.argmax())
+    raise ValueError(
+        f"{kernel!r} contradicts itself: diagonal(X) gives k(x, x) = {diagonal[i]:.6g} and "
+        f"against(X) gives {of_pairs[i]:.6g} for the same point. Mend one of the two methods."
+    )
 
 
 @dataclass(frozen=True)
@@ -87,9 +117,8 @@ class MercerReport:
             ("rank", f"{self.rank} of {self.n_points}"),
         ]
         if self.witness is not None:
-            shown = np.argsort(-np.abs(self.witness))[:3]
-            entries = ", ".join(f"a[{self.indices[i]}] = {self.witness[i]:+.3f}" for i in shown)
-            rows.append(("witness", f"a'Ka = {self.witness_value:.4g} with {entries}, ..."))
+            with_a = entries(self.witness, self.indices)
+            rows.append(("witness", f"a'Ka = {self.witness_value:.4g} with {with_a}"))
         return rows
 
     def __str__(self) -> str:
@@ -145,6 +174,9 @@ def check_mercer(
         rng = np.random.default_rng(random_state)
         indices = np.sort(rng.choice(n_given, max_points, replace=False))
     K = _both_triangles(kernel, points, indices)
+    if not kernel.is_proven and kernel.kind != "gram":
+        own = as_numpy(kernel.diagonal(take(points, indices))).astype(np.float64)
+        check_own_diagonal(kernel, own, np.diagonal(K))
     return _report(kernel, points, indices, K, n_given)
 
 

@@ -77,7 +77,7 @@ def _gathered(X, most, limit):
             return X
     if not chunks:
         raise ValueError("Found array with 0 sample(s): the stream holds no rows.")
-    return _joined(chunks)
+    return joined(chunks)
 
 
 def _copied(chunk):
@@ -87,7 +87,7 @@ def _copied(chunk):
     return chunk.clone() if hasattr(chunk, "clone") else chunk
 
 
-def _joined(chunks):
+def joined(chunks):
     shapes = [chunk.shape for chunk in chunks if hasattr(chunk, "shape")]
     flat = [shape for shape in shapes if len(shape) == 1]
     widths = {shape[1] for shape in shapes if len(shape) == 2}

@@ -8,8 +8,11 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from ..engine.arrays import namespace
 from ..engine.memory import MemoryLimitError, coordinates, readable
 from .dask import Partitions, example_row, is_dask, is_dask_frame
+from .in_step import is_stream
+from .source import pieces
 from .tasks import client_of, current_worker, panels, share, task
 
 # Models up to this size stay in the graph of a lazy result, which can then be computed anywhere and
@@ -26,6 +29,27 @@ def lazily(method: Method) -> Method:
         if not is_dask(X):
             return method(self, X, *args, **kwargs)
         return apply(self, method.__name__, X, args, kwargs)
+
+    return cast(Method, wrapped)
+
+
+def in_turn(method: Method) -> Method:
+    """A method that answers a Dask collection with a lazy one, and a stream chunk by chunk.
+
+    Answers are held: they are far smaller than the rows.
+    """
+    whole_or_lazy = lazily(method)
+
+    @wraps(method)
+    def wrapped(self, X, *args, **kwargs):
+        if not is_stream(X):
+            return whole_or_lazy(self, X, *args, **kwargs)
+        answers = [method(self, chunk, *args, **kwargs) for chunk in pieces(X)]
+        if not answers:
+            raise ValueError("Found array with 0 sample(s): the stream holds no rows.")
+        if isinstance(answers[0], tuple):
+            return tuple(namespace(parts[0]).concat(parts) for parts in zip(*answers))
+        return namespace(answers[0]).concat(answers)
 
     return cast(Method, wrapped)
 

@@ -27,6 +27,7 @@ from ..engine.arrays import (
 from ..engine.memory import budget, columns_that_fit, stored_fit
 from ..kernels.calls import once_per_pair
 from ..kernels.points import take
+from ..kernels.validity import check_own_diagonal
 from .indefinite import (
     check_diagonal,
     check_residuals,
@@ -93,6 +94,8 @@ def factorize(
     if unsure:
         some, values = _sample(kernel, X)
         eps = value_eps(values, eps)
+        own = as_numpy(diagonal).astype(np.float64)[some]
+        check_own_diagonal(kernel, own, values.diagonal())
         check_zero_diagonal(kernel, diagonal, some, values)
     check_diagonal(kernel, diagonal, eps)
     lengths = self_lengths(kernel, diagonal)
@@ -178,6 +181,7 @@ def _stored(kernel, X, diagonal, tol, eps, n_jobs, verbose):
     unsure = not kernel.is_proven
     if unsure:
         eps = value_eps(K, eps)
+        check_own_diagonal(kernel, as_numpy(diagonal).astype(np.float64), K.diagonal())
         K = symmetrised(kernel, K, eps)
         size = float(np.abs(K).max())
     check_diagonal(kernel, diagonal, eps)

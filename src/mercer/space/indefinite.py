@@ -16,6 +16,17 @@ HINT = (
     "Pass indefinite='clip' (drop negative eigenvalues), 'flip' (take absolute values) or 'shift' "
     "(add to the diagonal) to KernelMap, or use a valid kernel."
 )
+DISTANCES = (
+    "A matrix with zeros on its diagonal and no number below zero looks like distances, not "
+    "similarities: ClassicalMDS(metric='precomputed') gives coordinates for these. If they are "
+    "similarities, pass indefinite='clip' to KernelMap."
+)
+
+
+def _remedy(kernel, diagonal, K):
+    """What helps where K is not a kernel: of distances, a method that takes distances."""
+    distances = kernel.kind == "gram" and not as_numpy(diagonal).any() and K.min() >= 0
+    return DISTANCES if distances else HINT
 
 
 def value_eps(K, eps):
@@ -82,8 +93,9 @@ def check_diagonal(kernel, diagonal, eps):
         i = int(xp.argmin(diagonal))
         raise NotPSDError(
             f"{kernel!r} is not positive semi-definite on this data: k(x, x) = {smallest:.4g} for "
-            f"point {i}. {HINT}",
+            f"point {i}.",
             witness=np.eye(1, diagonal.shape[0], i)[0],
+            remedy=HINT,
         )
 
 
@@ -97,8 +109,9 @@ def check_zero_diagonal(kernel, diagonal, some, K):
     witness[some[i]], witness[some[j]] = 1.0, -np.sign(K[i, j])
     raise NotPSDError(
         f"{kernel!r} is not positive semi-definite on this data: k(x, x) = 0 for every point, and "
-        f"k(x, z) = {K[i, j]:.4g} for points {some[i]} and {some[j]}. {HINT}",
+        f"k(x, z) = {K[i, j]:.4g} for points {some[i]} and {some[j]}.",
         witness=witness / 2**0.5,
+        remedy=_remedy(kernel, diagonal, K),
     )
 
 
@@ -123,8 +136,9 @@ def probe(kernel, K, F, lengths, noise, eps, size):
     if value < -floor and value < -least:
         raise NotPSDError(
             f"{kernel!r} is not positive semi-definite on this data: the smallest eigenvalue of "
-            f"the normalised kernel matrix is {value:.4g}. {HINT}",
+            f"the normalised kernel matrix is {value:.4g}.",
             witness=witness / np.linalg.norm(witness),
+            remedy=_remedy(kernel, K.diagonal(), K),
         )
 
 
@@ -141,8 +155,9 @@ def check_residuals(kernel, part, diagonal, eps):
     raise NotPSDError(
         f"{kernel!r} is not positive semi-definite on this data: point {worst} has a relative "
         f"residual of {value:.4g} after {part.F.shape[1]} landmarks (only the landmarks' columns "
-        f"were tested). {HINT}",
+        "were tested).",
         witness=_residual_witness(part, worst, d),
+        remedy=HINT,
     )
 
 

@@ -14,6 +14,10 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from ..engine.checks import check_at_least
 from ..kernels.points import is_frame, naming
 from ..kernels.texts import listed
+from ..rows import gather
+from ..rows.draw import drawn_rows
+from ..rows.lazy import lazily
+from ..rows.source import in_pieces, refuse_stream
 from .columns import (
     Categories,
     Dates,
@@ -112,6 +116,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Which columns of the result stand for single values of a number.
     text_outputs_ : ndarray of int
         Which columns of the result are directions of free text.
+    sampled_from_ : int or None
+        How many rows a stream or a Dask collection has of which a sample decided.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only for frames.
@@ -150,8 +156,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.keep = keep
 
     def fit(self, X: ArrayLike, y: object = None) -> Self:
-        """Decide what becomes of each column; `y` is not used."""
+        """Decide what becomes of each column; `y` is not used.
+
+        Of a stream or a Dask collection with many rows a sample decides, drawn in one pass.
+        """
         self._check_parameters()
+        sampled = in_pieces(X)
+        X, n = drawn_rows(X, gather.SAMPLE, self.random_state)
+        self.sampled_from_ = n if sampled and n > gather.SAMPLE else None
         names, columns = self._columns(X, reset=True)
         unknown = [name for name in self.keep or () if name not in names]
         if unknown:
@@ -175,8 +187,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             )
         return _named_outputs(self)
 
+    @lazily
     def transform(self, X: ArrayLike) -> "np.ndarray | pd.DataFrame":
-        """The columns of `X` as floats, (n, number of outputs); a frame where columns are kept."""
+        """The columns of `X` as floats, (n, number of outputs); a frame where columns are kept.
+
+        A Dask collection is encoded partition by partition, when the result is asked for.
+        """
+        refuse_stream(X)
         check_is_fitted(self)
         names, columns = self._columns(X, reset=False)
         parts = []
@@ -285,7 +302,34 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def notes(self) -> list[str]:
         """What was done to the columns, in a few sentences: one per kind of treatment."""
-        return notes_on(self.columns_)
+        notes = notes_on(self.columns_)
+        if getattr(self, "sampled_from_", None) is not None:
+            notes.append(
+                f"{gather.SAMPLE} of {self.sampled_from_} rows, drawn at random, decided what each "
+                "column is."
+            )
+        return notes
+
+    def unseen_effects(self, X: ArrayLike) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """For columns with effects of their values: where new rows have a value not seen in `fit`.
+
+        Each is (rows, places of the effects among the outputs, effects of known values: any of
+        these may be that of the unseen one).
+        """
+        check_is_fitted(self)
+        effects = [_effects_of(encoder) for encoder in self.encoders_]
+        if not any(effects):
+            return []
+        _, columns = self._columns(X, reset=False)
+        outputs, found = list(self.feature_names_out_), []
+        for made, values in zip(effects, columns):
+            if made is None:
+                continue
+            rows = np.flatnonzero(made.unseen(values))
+            if len(rows):
+                places = np.array([outputs.index(name) for name in made.names_])
+                found.append((rows, places, made.draws()))
+        return found
 
     def unknown_values(self, X: ArrayLike) -> list[str]:
         """Sentences on values of new rows that the fitted encoder cannot use as they are."""
@@ -294,8 +338,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         unread: list[str] = []
         unseen: list[str] = []
         for name, values, made in zip(names, columns, self.encoders_):
+            effects = _effects_of(made)
             made = made.plain if isinstance(made, WithTargetEncoding) else made
-            if isinstance(made, Numbers | Dates) and values.dtype.kind == "O":
+            if effects is not None:
+                where = np.flatnonzero(effects.unseen(values))
+                found, shown = [str(values[i]) for i in where], unseen
+            elif isinstance(made, Numbers | Dates) and values.dtype.kind == "O":
                 missing = np.isnan(made.read(values))
                 found, shown = (
                     [t for t, gap in zip(values, missing) if gap and t is not None],
@@ -437,10 +485,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _categories(self, name, texts):
         encoder = Categories(self.max_categories).fit(texts, name)
         if len(encoder.names_) < 2:
+            known = [text for text in texts if text is not None]
+            if encoder.n_pooled_:  # every value is rare: names, not one value for all
+                return left_out(name, IDENTIFIER, _uniqueness(len(set(known)), len(known)))
             return left_out(name, CONSTANT, "nearly the same in all rows")
         record = record_of(name, CATEGORY, "columns of 0 and 1", "", encoder.names_, texts)
         record["n_pooled"] = encoder.n_pooled_
         return encoder, record
+
+
+def _effects_of(encoder):
+    """The effects of values on the target that an encoder of a column holds; None without any."""
+    made = encoder.means if isinstance(encoder, WithTargetEncoding) else encoder
+    return made if isinstance(made, TargetEncoding) else None
 
 
 def _named_outputs(encoder):

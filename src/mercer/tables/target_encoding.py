@@ -12,6 +12,7 @@ import numpy as np
 from scipy.stats import f as f_distribution
 from sklearn.base import BaseEstimator
 
+from ..engine.arrays import evenly
 from ..learn.within_groups import unexplained_within
 from .columns import as_codes, texts_of
 
@@ -21,6 +22,8 @@ LEAST_ROWS, LEAST_SHARE = 10, 0.5
 CHANCE = 1e-3
 # Most columns of means for one column of a table: one per target, or per class but the last.
 MOST_MEANS = 10
+# Effects of known values that stand for that of an unseen one.
+DRAWS = 16
 # Words per value from which on its n-grams are kept beside the means.
 WORDS = 1.5
 
@@ -33,6 +36,7 @@ class TargetEncoding(BaseEstimator):
     Attributes
     ----------
     without_ : effects for the training rows, each without the row itself; see forget_rows
+    pooled_ : values that `fit` has seen in too few rows for an effect of their own
     """
 
     def fit(self, values, name, T, others=None, weights=None, seed=0):
@@ -41,6 +45,8 @@ class TargetEncoding(BaseEstimator):
         counts = np.bincount(place, w)
         frequent = np.flatnonzero(counts >= LEAST_ROWS)
         self.levels_ = np.array([levels[j] for j in frequent], dtype=str)
+        rare = np.setdiff1d(np.arange(len(levels)), frequent)
+        self.pooled_ = np.array([levels[j] for j in rare], dtype=str)
         self.share_ = float(counts[frequent].sum() / counts.sum())
         several = T.shape[1] > 1
         self.names_ = [
@@ -71,6 +77,18 @@ class TargetEncoding(BaseEstimator):
     @property
     def are_words_(self):
         return np.mean([len(level.split()) for level in self.levels_]) >= WORDS
+
+    def unseen(self, values):
+        """Which rows have a value that `fit` has not seen."""
+        known = {*self.levels_.tolist(), *getattr(self, "pooled_", ())}
+        texts = texts_of(as_codes(values, known))
+        return np.array([text not in known for text in texts], dtype=bool)
+
+    def draws(self, most=DRAWS):
+        """Effects of known values, spread over their range: what an unseen value may have."""
+        effects = self.means_[: len(self.levels_)]
+        order = np.argsort(effects[:, 0])
+        return effects[order[evenly(len(order), most)]]
 
     def transform(self, values):
         place = {level: i for i, level in enumerate(self.levels_.tolist())}

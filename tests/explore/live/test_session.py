@@ -395,6 +395,7 @@ def test_model_and_report_are_written(session):
     paths = answers(session, do="save")["saved"]
     model = load(paths[0])
     assert (model.predict(session.data.X) == session.data.target).mean() > 0.95
+    assert_allclose(model.predict_proba(session.data.X).sum(axis=1), 1.0)
     text = (session.folder / "report.html").read_text(encoding="utf-8")
     assert "RBF()" in text
 

@@ -139,7 +139,20 @@ def _weight(sample):
     return "balanced" if sample.balanced else None
 
 
+def leaf_size(n):
+    """Rows in a leaf of boosted trees: the usual 20, or a tenth of a table with fewer than 200.
+
+    With 20, trees on 32 rows cannot split at all, and predict the mean.
+    """
+    return int(np.clip(n // 10, 2, 20))
+
+
 def _ordinary(sample):
+    trees: Any = {
+        "min_samples_leaf": leaf_size(len(sample)),
+        "early_stopping": False,
+        "random_state": 0,
+    }
     if sample.task == CLASSES:
         weight = _weight(sample)
         rounds = int(np.clip(MOST_TREES // sample.n_classes, 10, 100))
@@ -147,15 +160,11 @@ def _ordinary(sample):
             LOGISTIC: make_pipeline(
                 StandardScaler(), LogisticRegression(class_weight=weight, max_iter=300)
             ),
-            BOOSTING: HistGradientBoostingClassifier(
-                max_iter=rounds, class_weight=weight, early_stopping=False, random_state=0
-            ),
+            BOOSTING: HistGradientBoostingClassifier(max_iter=rounds, class_weight=weight, **trees),
         }
     return {
         LINEAR: make_pipeline(StandardScaler(), RidgeCV(np.logspace(-4, 5, 19))),
-        BOOSTING: HistGradientBoostingRegressor(
-            max_iter=min(MOST_TREES, 100), early_stopping=False, random_state=0
-        ),
+        BOOSTING: HistGradientBoostingRegressor(max_iter=min(MOST_TREES, 100), **trees),
     }
 
 

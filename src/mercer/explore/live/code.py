@@ -4,9 +4,10 @@ import re
 from typing import Any
 
 from sklearn.base import BaseEstimator, clone
-from sklearn.linear_model import Ridge, RidgeClassifier
+from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 
+from ...estimators.discriminant import KernelDiscriminant
 from ...estimators.kernelized import Kernelized
 from ...estimators.pca import KernelPCA
 from ...kernels import Kernel, OnColumns, Projected
@@ -24,16 +25,18 @@ def portable(kernel: Kernel, data: Explored) -> Kernel:
 
 
 def model_of(kernel: Kernel, space: LiveSpace, data: Explored) -> BaseEstimator:
-    """What the page judges by leave-one-out, to be fitted to the rows as they were given.
+    """A model in the kernel's space, to be fitted to the rows as they were given.
 
-    Ridge with an intercept in the kernel's space; without a target, kernel PCA.
+    For numbers ridge with an intercept, as the page judges it; for classes the discriminant, which
+    has the same directions, and probabilities; without a target kernel PCA.
     """
     used: Any = map_of(portable(kernel, data), space.validity, len(data.usable))
     if space.alpha is None:
         model: BaseEstimator = KernelPCA(2, used)
+    elif data.task == CLASSES:
+        model = KernelDiscriminant(kernel=used)
     else:
-        ridge = RidgeClassifier if data.task == CLASSES else Ridge
-        model = Kernelized(ridge(alpha=rounded(space.alpha)), used)
+        model = Kernelized(Ridge(alpha=rounded(space.alpha)), used)
     return model if data.encoder is None else make_pipeline(clone(data.encoder), model)
 
 
@@ -57,9 +60,8 @@ def code_of(
     text = "\n".join(lines)
     names = set(re.findall(r"\b\w+(?=\()", text))
     imports = []
-    for name in ("Ridge", "RidgeClassifier"):
-        if name in names:
-            imports.append(f"from sklearn.linear_model import {name}")
+    if "Ridge" in names:
+        imports.append("from sklearn.linear_model import Ridge")
     if "make_pipeline" in names:
         imports.append("from sklearn.pipeline import make_pipeline")
     return "\n".join([*imports, imported(text), *lines])

@@ -1,0 +1,43 @@
+"""Errors of rows whose whole group is left out: the model is fitted again without each fold."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import GroupKFold
+
+from ..engine.arrays import as_host
+from .sklearn_compat import safe_indexing
+
+FOLDS = 5
+
+
+def check_groups(groups: Any, n: int) -> np.ndarray:
+    """One group per row, at least two of them; a gap is a group of its own."""
+    groups = np.asarray(as_host(groups))
+    if groups.shape != (n,):
+        raise ValueError(
+            f"groups must have one value for each of the {n} rows, got shape {groups.shape}."
+        )
+    codes = np.unique(groups.astype(str), return_inverse=True)[1]
+    if codes.max(initial=0) == 0:
+        raise ValueError("groups must have at least two different values: all rows have the same.")
+    return codes
+
+
+def refits(
+    model: Any, X: Any, y: np.ndarray, weights: np.ndarray | None, groups: np.ndarray
+) -> Iterator[tuple[Any, Any, np.ndarray]]:
+    """(fitted model, rows that it has not seen, their numbers) for each fold of groups."""
+    n_folds = min(FOLDS, len(np.unique(groups)))
+    for known, new in GroupKFold(n_folds).split(y, groups=groups):
+        again = clone(model).set_params(verbose=False)
+        again.fit(safe_indexing(X, known), y[known], None if weights is None else weights[known])
+        yield again, safe_indexing(X, new), new
+
+
+def told(groups: np.ndarray) -> str:
+    """How rows were left out, for `validation_`."""
+    count = len(np.unique(groups))
+    return f"{min(FOLDS, count)} folds of {count} groups"

@@ -1,0 +1,122 @@
+"""Rows in groups: values of a category that the fit has not seen, and errors out of group."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+
+from mercer import KernelClassifier, KernelRegressor, load, save
+from mercer.tables import TableEncoder
+
+QUICK = {"n_rounds": 1, "max_landmarks": 100}
+
+
+@pytest.fixture(scope="module")
+def countries():
+    """60 countries with 15 rows each; the effect of a country is ten times the noise."""
+    rng = np.random.default_rng(0)
+    country = np.repeat([f"land {j:02}" for j in range(60)], 15)
+    effect = np.repeat(rng.normal(scale=10, size=60), 15)
+    x = rng.normal(size=900)
+    table = pd.DataFrame({"country": country, "x": x})
+    return table, effect + 2 * x + rng.normal(size=900)
+
+
+@pytest.fixture(scope="module")
+def model(countries):
+    table, y = countries
+    known = table["country"] < "land 40"
+    return KernelRegressor(**QUICK).fit(table[known], y[known])
+
+
+def test_unseen_values_are_noted_and_widen_the_interval(model, countries):
+    table, y = countries
+    new = (table["country"] >= "land 40").to_numpy()
+    notes = model.encoder_.unknown_values(table[new])
+    unseen = "values that the training table does not have"
+    assert notes == [f"{unseen}: 'land 40' in country (300 rows)"]
+    value, std = model.predict(table[new], return_std=True)
+    inside = np.abs(y[new] - value) <= 1.645 * std
+    assert 0.75 < inside.mean() <= 1.0
+    # Known countries keep their narrow intervals.
+    value, known_std = model.predict(table[~new], return_std=True)
+    assert known_std.max() < std.min() / 3
+    assert 0.85 < np.mean(np.abs(y[~new] - value) <= 1.645 * known_std) < 0.97
+    assert model.encoder_.unknown_values(table[~new]) == []
+
+
+def test_rare_values_are_not_called_unseen(countries):
+    table, y = countries
+    some = table.copy()
+    some.loc[some.index[:3], "country"] = "islet"
+    encoder, _ = TableEncoder().fit(some).with_means(some, y[:, None])
+    assert encoder.unknown_values(some) == []
+    assert encoder.unseen_effects(some) == []
+
+
+def test_saved_models_widen_alike(model, countries, tmp_path):
+    table, _ = countries
+    save(model, tmp_path / "m.mercer")
+    there = load(tmp_path / "m.mercer").predict(table[-30:], return_std=True)
+    for a, b in zip(there, model.predict(table[-30:], return_std=True)):
+        assert_allclose(a, b)
+
+
+def test_probabilities_of_unseen_values_are_less_sure(countries):
+    table, _ = countries
+    rng = np.random.default_rng(1)
+    inclined = np.repeat(rng.random(60) < 0.5, 15)
+    y = np.where(inclined, "yes", "no")
+    known = (table["country"] < "land 40").to_numpy()
+    model = KernelClassifier(**QUICK).fit(table[known], y[known])
+    sure = model.predict_proba(table[known]).max(axis=1).mean()
+    unsure = model.predict_proba(table[~known]).max(axis=1).mean()
+    assert sure > 0.95
+    assert unsure < 0.75
+
+
+def test_errors_out_of_group_are_those_of_new_groups(countries):
+    table, y = countries
+    known = (table["country"] < "land 40").to_numpy()
+    groups = table["country"][known]
+    X = table[["x"]]
+    model = KernelRegressor(**QUICK).fit(X[known], y[known], groups=groups)
+    assert model.validation_ == "5 folds of 40 groups"
+    realised = np.sqrt(np.mean((model.predict(X[~known]) - y[~known]) ** 2))
+    assert_allclose(model.leave_one_out_rmse_, realised, rtol=0.4)  # of 20 other countries
+    with_names = KernelRegressor(**QUICK).fit(table[known], y[known])
+    assert with_names.leave_one_out_rmse_ < 0.3 * realised  # of rows of known countries
+    value, std = model.predict(X[~known], return_std=True)
+    assert 0.8 < np.mean(np.abs(y[~known] - value) <= 1.645 * std) <= 1.0
+
+
+def test_accuracy_out_of_group():
+    rng = np.random.default_rng(2)
+    group = np.repeat(np.arange(20), 12)
+    X = np.column_stack([rng.normal(size=20)[group] + 0.01 * rng.normal(size=240), group * 1.0])
+    y = rng.integers(0, 2, 20)[group]  # a property of the group, which its columns betray
+    plain = KernelClassifier(**QUICK).fit(X, y)
+    honest = KernelClassifier(**QUICK).fit(X, y, groups=group)
+    assert plain.leave_one_out_accuracy_ > 0.95
+    assert honest.leave_one_out_accuracy_ < 0.8
+    assert honest.validation_ == "5 folds of 20 groups"
+    assert len(honest.left_out_) == 240
+
+
+@pytest.mark.parametrize("groups", [[1, 2], np.ones(900)])
+def test_bad_groups_are_refused(groups, countries):
+    table, y = countries
+    with pytest.raises(ValueError, match="groups must have"):
+        KernelRegressor(**QUICK).fit(table, y, groups=groups)
+
+
+def test_the_decision_function_agrees_with_the_probabilities():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 2))
+    three = np.array(["a", "b", "c"])[(X[:, 0] > 0).astype(int) + (X[:, 1] > 0)]
+    model = KernelClassifier(**QUICK).fit(X, three)
+    logs = model.decision_function(X)
+    P = np.exp(logs - logs.max(axis=1, keepdims=True))
+    assert_allclose(P / P.sum(axis=1, keepdims=True), model.predict_proba(X))
+    model.fit(X, three == "a")
+    assert_allclose(1 / (1 + np.exp(-model.decision_function(X))), model.predict_proba(X)[:, 1])
