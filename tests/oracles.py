@@ -41,6 +41,7 @@ def cosine(k, x, z):
 
 def quadratic_form(k, x, z):
     A = np.asarray(k.A)
+    A = np.diag(A) if A.ndim == 1 else A
     return math.fsum(
         float(x[i]) * float(A[i, j]) * float(z[j]) for i in range(len(x)) for j in range(len(z))
     )
@@ -104,6 +105,7 @@ def on_columns(k, x, z):
 
 def projected(k, x, z):
     A = np.asarray(k.A)
+    A = np.diag(A) if A.ndim == 1 else A
     x, z = (
         [math.fsum(float(v[c]) * float(A[c, j]) for c in range(len(v))) for j in range(A.shape[1])]
         for v in (x, z)

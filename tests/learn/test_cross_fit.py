@@ -1,5 +1,6 @@
 """A metric is judged by rows that it has not seen."""
 
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,8 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import PredefinedSplit, cross_val_predict, cross_val_score
 
 from mercer import KernelClassifier, KernelRegressor, Linear, learn_kernel
-from mercer.learn.cross_fit import FOLDS, Cells, CrossFit, better, is_flattered, is_small
+from mercer.estimators.learned_model import LearnedModel
+from mercer.learn.cross_fit import FOLDS, Cells, CrossFit, better, is_small, kept_from_search
 from mercer.learn.observations import Observations
 from mercer.learn.targets import Targets
 
@@ -52,7 +54,17 @@ def test_a_metric_that_helps_is_learned(rng):
     assert KernelRegressor(metric="diagonal").fit(X, y).metric_ == "diagonal"
 
 
-@pytest.mark.parametrize(("n", "d", "small"), [(90, 2, True), (150, 2, False), (390, 20, True)])
+@pytest.mark.parametrize(
+    ("n", "d", "small"),
+    [
+        (90, 2, True),
+        (150, 2, False),
+        (390, 20, True),
+        (820, 40, True),
+        (1100, 40, False),
+        (1500, 80, True),
+    ],
+)
 def test_small_is_a_matter_of_rows_per_column(n, d, small, rng):
     rows, _ = rows_of(rng.normal(size=(n, d)), rng.normal(size=n))
     assert is_small(rows, d) == small
@@ -60,15 +72,36 @@ def test_small_is_a_matter_of_rows_per_column(n, d, small, rng):
 
 def test_the_accuracy_that_is_printed_is_of_rows_that_the_metric_has_not_seen(rng):
     """Tables that are not quite small: chosen by leave-one-out, judged by folds."""
-    X, y = rng.normal(size=(260, 12)), rng.choice(["a", "b"], size=260)
+    X, y = rng.normal(size=(260, 4)), rng.choice(["a", "b"], size=260)
     targets = Targets.of(y, "classification")
     rows = Observations.of(X, targets.columns)
-    assert not is_small(rows, 12)
-    assert is_flattered(rows, targets, 12)
+    assert not is_small(rows, 4)
     model = KernelClassifier().fit(X, y)
     assert model.validation_ == "5 folds"
     assert abs(model.leave_one_out_accuracy_ - 0.5) < 0.1  # three standard errors
-    assert not is_flattered(rows, replace(targets, classes=None), 12)
+    model = KernelRegressor(n_rounds=1).fit(X, rng.normal(size=260))
+    assert model.validation_ == "5 folds"
+    assert model.leave_one_out_rmse_ > 0.9
+
+
+def test_with_many_rows_some_are_kept_from_the_search(rng, monkeypatch):
+    X = rng.normal(size=(1200, 2))
+    y = np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=1200)
+    kept = kept_from_search(rows_of(X, y)[0], rng)
+    assert len(np.unique(kept)) == 240
+    assert not len(kept_from_search(rows_of(X[:900], y[:900])[0], rng))
+    seen = []
+    module = sys.modules[LearnedModel.__module__]
+    learn = module.learn_from
+    monkeypatch.setattr(
+        module, "learn_from", lambda rows, *a, **k: seen.append(rows) or learn(rows, *a, **k)
+    )
+    model = KernelRegressor(n_rounds=0, metric=None).fit(X, y)
+    judged = model.encoder_.transform(X[model.left_out_])
+    assert (model.validation_, len(judged)) == ("leave-one-out", 240)
+    assert seen[0].n == 960
+    assert not {row.tobytes() for row in judged} & {row.tobytes() for row in seen[0].X}
+    assert_allclose(model.leave_one_out_rmse_, 0.3, rtol=0.2)
 
 
 def test_classes_are_judged_by_wrong_rows_and_more_must_win_clearly(rng):

@@ -16,12 +16,13 @@ from ..engine.arrays import (
     same_kind,
 )
 from ..engine.memory import budget, coordinates, readable
-from ..kernels import Kernel
+from ..kernels import Kernel, Projected
 from ..kernels.points import as_vectors, is_frame, take
 from ..learn.choose_columns import choose_columns
-from ..learn.cross_fit import Cells, CrossFit, is_flattered, is_small
+from ..learn.cross_fit import JUDGED_ROWS, Cells, CrossFit, is_small, kept_from_search
 from ..learn.landmark_model import LandmarkModel
 from ..learn.last_fit import SOLVERS, last_fit
+from ..learn.families import FAMILIES, FIRST_FAMILY, same_family
 from ..learn.learn_kernel import learn_from
 from ..learn.observations import Observations, by_value, has_copies
 from ..learn.targets import Targets, as_generator, check_weights
@@ -121,8 +122,10 @@ class LearnedModel(NewSpelling):
         rows = Observations.of(Z, targets.columns, targets.weights)
         unseen_Z = self._without_own_targets(Z)
         rows, self.metric_, unseen, chosen = self._chosen(rows, targets, rng.spawn(1)[0])
+        kept = kept_from_search(rows, rng.spawn(1)[0])
+        seen = rows if not len(kept) else rows.some(np.setdiff1d(np.arange(rows.n), kept))
         self.learn_report_ = learn_from(
-            rows,
+            seen,
             targets,
             self.kernel,
             metric=self.metric_,
@@ -131,6 +134,8 @@ class LearnedModel(NewSpelling):
             rng=np.random.default_rng(int(rng.integers(2**31))),
             verbose=self.verbose,
         )
+        if unseen is not None and self.kernel is None:
+            unseen = self._unseen_by_family(rows, targets, unseen)
         self.kernel_ = self.learn_report_.kernel.bind(rows.X)
         fit = last_fit(
             self.kernel_,
@@ -141,6 +146,7 @@ class LearnedModel(NewSpelling):
             memory_limit=self.memory_limit,
             choose_alpha=not targets.constant,
             verbose=self.verbose,
+            judged=kept if len(kept) else None,
         )
         self.points_, self.dual_coef_, self.intercept_ = fit.S, fit.coef, fit.intercept
         self.alpha_, self.exact_, self.solver_ = fit.alpha, fit.exact, fit.solver
@@ -168,6 +174,16 @@ class LearnedModel(NewSpelling):
             errors = errors - self._change(Z[which][:, chosen], unseen_Z[which][:, chosen])
         return LeftOut(T, errors, as_numpy(variances)[place], weights)
 
+    def _unseen_by_family(self, rows, targets, unseen):
+        """Predictions of unseen rows again, by the family that was found for all rows."""
+        parts = self.learn_report_.kernel.parts()
+        inner = [part.kernel for part in parts if isinstance(part, Projected)]
+        family = next(one for one in FAMILIES if any(same_family(one, found) for found in inner))
+        if family is FIRST_FAMILY:
+            return unseen
+        folds = CrossFit(rows, targets, None, self.n_rounds, 0, family)
+        return folds.candidate(self.metric_, np.arange(rows.X.shape[1])).predicted
+
     def _without_own_targets(self, Z):
         """The rows as they would be if the effects of categories did not know their own targets.
 
@@ -193,8 +209,8 @@ class LearnedModel(NewSpelling):
     def _chosen(self, rows, targets, rng):
         """(rows, metric, predictions of unseen rows, columns): what to learn, on which columns.
 
-        The encoder follows where ranks, or columns for single values, are left out. Tables that are
-        not small need no such predictions: None.
+        The encoder follows where ranks, or columns for single values, are left out. Where some rows
+        are kept from the search there are no such predictions: None.
         """
         columns, metric, predicted = np.arange(rows.X.shape[1]), self.metric, None
         sets = self._sets_of_columns(columns)
@@ -210,7 +226,7 @@ class LearnedModel(NewSpelling):
             chosen = choose_columns(
                 rows, targets, sets, metric=metric, n_rounds=self.n_rounds, rng=rng
             )
-        if learns and predicted is None and is_flattered(rows, targets, len(chosen)):
+        if learns and predicted is None and rows.n <= JUDGED_ROWS:
             predicted = folds.candidate(metric, chosen).predicted
         if len(chosen) < len(columns):
             assert self.encoder_ is not None

@@ -21,13 +21,14 @@ from .observations import Observations, by_value
 from .targets import Targets
 
 FOLDS = 5
-# Tables with at most so many rows, or rows per column, are small. With more than MOST_ROWS the
-# searches take too long.
+# Tables with at most so many rows, or rows per column, are small: folds choose what is learned.
+# With more than MOST_ROWS the searches take too long.
 SMALL_ROWS, SMALL_RATIO, MOST_ROWS = 100, 20, 3000
-# Up to so many rows per column leave-one-out errors still choose well, but shares of wrong classes
-# come out too small. (Squared errors do not, and those of folds would be too large: a kernel
-# learned from four fifths of the rows is worse.)
-HONEST_RATIO = 50
+# Up to JUDGED_ROWS rows folds judge what was learned, and up to so many rows per column they choose
+# it. With more rows, a part of them is kept from the search.
+JUDGED_RATIO, JUDGED_ROWS = 50, 1000
+# Rows that a search does not see, where folds do not judge it: a share, and at most so many.
+KEPT_SHARE, MOST_KEPT = 0.2, 1000
 # Rows from which on a metric is learned, and rows per column from which on more columns are tried.
 LEAST_ROWS, LEAST_RATIO = 50, 10
 # Landmarks of the searches without a part.
@@ -58,24 +59,30 @@ class Candidate:
 
 
 def is_small(rows: Observations, n_columns: int) -> bool:
-    """Whether leave-one-out errors of a learned metric on so many columns would mislead."""
-    return rows.n <= min(max(SMALL_ROWS, SMALL_RATIO * n_columns), MOST_ROWS)
+    """Whether leave-one-out errors of a learned metric on so many columns would choose badly."""
+    few = min(SMALL_RATIO * n_columns, MOST_ROWS), min(JUDGED_RATIO * n_columns, JUDGED_ROWS)
+    return rows.n <= max(SMALL_ROWS, *few)
 
 
-def is_flattered(rows: Observations, targets: Targets, n_columns: int) -> bool:
-    """Whether a learned metric on so many columns predicts classes of unseen rows clearly worse."""
-    return targets.classes is not None and rows.n <= min(HONEST_RATIO * n_columns, MOST_ROWS)
+def kept_from_search(rows: Observations, rng: np.random.Generator) -> np.ndarray:
+    """Rows that judge a kernel which has not seen them: none where folds do that."""
+    kept = min(int(KEPT_SHARE * rows.n), MOST_KEPT) if rows.n > JUDGED_ROWS else 0
+    return np.sort(rng.permutation(rows.n)[:kept])
 
 
 @dataclass(frozen=True)
 class CrossFit:
-    """Learns without each of five folds, and predicts its rows."""
+    """Learns without each of five folds, and predicts its rows.
+
+    family : where no kernel is given, that of all folds: one choice for all rows flatters little
+    """
 
     rows: Observations
     targets: Targets
     kernel: Kernel | str | None
     n_rounds: int
     seed: int
+    family: Kernel = FIRST_FAMILY
 
     def best(self, metric: str | None, column_sets: list[np.ndarray]) -> Candidate:
         """The best of: no metric, a diagonal one, a full one; and then of the sets of columns."""
@@ -108,13 +115,14 @@ class CrossFit:
         learned = learn_from(
             known,
             self.targets,
-            FIRST_FAMILY if self.kernel is None else self.kernel,
+            self.kernel,
             metric=metric,
             max_landmarks=LANDMARKS,
             n_rounds=self.n_rounds,
             rng=np.random.default_rng(self.seed),
             verbose=False,
             quick=True,
+            family=self.family if self.kernel is None else None,
         )
         bound = learned.kernel.bind(known.X)
         K = tiles.evaluate(bound, known.X)

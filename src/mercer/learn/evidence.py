@@ -166,13 +166,13 @@ def by_evidence(
     *,
     full: bool,
     linear: bool = True,
-    starts: int = STARTS,
+    quick: bool = False,
 ) -> list[Covariance]:
     """The covariance with one weight per column, and from there that with a full matrix.
 
     Moderate lengths and half of them on few rows, the better one and half of them again on more
-    rows; random lengths while the evidence is that of noise. `rows` are in random order. With two
-    starts the search is a quick one.
+    rows; random lengths while the evidence is that of noise. `rows` are in random order. A quick
+    search has more rows and starts only where the first find nothing, and no random ones.
     """
     d = rows.X.shape[1]
 
@@ -181,19 +181,19 @@ def by_evidence(
 
     of_rows = of_first(FEW)
     best = min((of_rows.best(_start(d, plain * x), FIRST_STEPS) for x in (1, 2)), key=_value)
-    if rows.n > FEW:
-        few, of_rows = of_rows, of_first(MANY)
-        again = [of_rows.best(best, FIRST_STEPS)] if few.signal(best) else []
-        if not again or starts > 2:
-            again.append(of_rows.best(_start(d, 2 * plain), FIRST_STEPS))
+    known = of_rows.signal(best)
+    if rows.n > FEW and not (quick and known):
+        of_rows = of_first(MANY)
+        again = [of_rows.best(_start(d, 2 * plain), FIRST_STEPS)]
+        again += [of_rows.best(best, FIRST_STEPS)] if known else []
         best = min(again, key=_value)
-    for _ in range(2, starts):
+    for _ in range(0 if quick else STARTS - 2):
         if of_rows.signal(best):
             break
         random = plain * np.exp(rng.normal(size=d))
         best = min(best, of_rows.best(_start(d, random), FIRST_STEPS), key=_value)
-    best = of_rows.best(best, STEPS)
-    if not full:
+    best = of_rows.best(best, FIRST_STEPS if quick else STEPS)
+    if quick or not full:
         return [best]
     return [best, of_rows.best(replace(best, B=np.diag(best.B)), STEPS)]
 

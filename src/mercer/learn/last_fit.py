@@ -36,14 +36,16 @@ def last_fit(
     memory_limit: int | str | None = None,
     choose_alpha: bool = True,
     verbose: bool = False,
+    judged: np.ndarray | None = None,
 ) -> LastFit:
     """Fit on all rows: directly where the kernel matrix fits the memory, else by iterations.
 
-    Beyond what iterations can do in reasonable time and memory, through landmarks.
+    Beyond what iterations can do in reasonable time and memory, through landmarks. `judged` are
+    the rows whose leave-one-out errors are wanted; None: some.
     """
     limit = budget(memory_limit, rows.X)
     chosen = chosen_solver(rows, limit) if solver == "auto" else solver
-    judged = np.sort(rng.permutation(rows.n)[:JUDGED_ROWS])
+    judged = np.sort(rng.permutation(rows.n)[:JUDGED_ROWS]) if judged is None else judged
     if chosen == "landmarks":
         return _through_landmarks(kernel, rows, alpha, judged, rng, limit, verbose)
     if solver == "auto" and chosen == "direct":

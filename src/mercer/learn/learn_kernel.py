@@ -21,7 +21,7 @@ from ..kernels import Kernel, Linear, Projected
 from ..kernels.points import as_vectors, column_names, take
 from ..solve.ridge_path import RidgePath
 from .arguments import check_lengths, check_options, first_kernel
-from .evidence import MANY, STARTS, by_evidence
+from .evidence import MANY, by_evidence
 from .exact import CHOICE_ROWS, best_penalty
 from .families import FAMILIES, length_of, of_length, same_family
 from .gradients import average_outer_product, has_gradient
@@ -171,15 +171,20 @@ def learn_from(
     verbose: bool,
     names: list[str] | None = None,
     quick: bool = False,
+    family: Kernel | None = None,
 ) -> LearnedKernel:
-    """`learn_kernel` on rows that have been read; a quick one tries few starts of evidence."""
+    """`learn_kernel` on rows that have been read; a quick one tries few starts of evidence.
+
+    family : where no kernel is given, the only one to try
+    """
     check_options(metric, n_rounds, max_landmarks, alphas)
-    start = first_kernel(kernel)
+    start = first_kernel(kernel) if family is None else family
     observations, targets = in_few_columns(observations, targets, rng)
     search = _Search(observations, targets, metric, alphas, rng)
     search.names, search.quick = names, quick
     with tiles.progress_bar(verbose, "learning the kernel") as bar:
-        return search.run(start, kernel is None, max_landmarks, n_rounds, bar)
+        search.free, search.choose_family = kernel is None, kernel is None and family is None
+        return search.run(start, max_landmarks, n_rounds, bar)
 
 
 @dataclass(frozen=True, eq=False)
@@ -329,10 +334,10 @@ class _Search:
         self.rows = replace(observations, X=self.X)
         self.history: list[Round] = []
         self.names: list[str] | None = None
-        self.quick = False
+        self.quick = self.free = self.choose_family = False
         self.plain = on_device_of(np.ones(X.shape[1]), self.X)
 
-    def run(self, kernel, choose_family, max_landmarks, n_rounds, bar):
+    def run(self, kernel, max_landmarks, n_rounds, bar):
         self.plain = with_unit_median(self.plain, self.X, self.rng)
         # Rules such as gamma="scale" become numbers once; lengths are tuned from there.
         kernel = kernel.bind_points(applied(self.X, self.plain), None)
@@ -353,7 +358,7 @@ class _Search:
                 if before is None:
                     best = self._first(stage, Trial(kernel, self.plain))
                     self._record(best, rows, landmarks, bar)
-                    for trial in self._evident(stage, kernel, choose_family):
+                    for trial in self._evident(stage, kernel):
                         if stage.beats(trial, best):
                             best, evident = trial, [trial]
                 else:
@@ -366,22 +371,22 @@ class _Search:
                 best = self._rounds(stage, best, n_rounds, rows, landmarks, bar)
                 # Where more landmarks on as many rows come next, they choose the family.
                 again = not best.close and i + 1 < len(stages) and stages[i + 1][0] == rows
-                if choose_family and not again:
-                    best = self._shorter(stage, self._families(stage, best))
-                    best = self._with_linear(stage, best)
+                if self.free and not again:
+                    best = self._families(stage, best) if self.choose_family else best
+                    best = self._with_linear(stage, self._shorter(stage, best))
                     self._record(best, rows, landmarks, bar)
             last = (rows, landmarks)
         assert best is not None
         for trial in evident:
             if trial.B is not best.B:  # rounds went on from there, and landmarks judged them
                 trial = stage.judged(trial)
-                trial = self._families(stage, trial) if choose_family else trial
+                trial = self._families(stage, trial) if self.choose_family else trial
                 if stage.beats(trial, best):
                     best = trial
                     self._record(best, *last, bar)
         return self._learned(best, stage)
 
-    def _evident(self, stage, kernel, linear):
+    def _evident(self, stage, kernel):
         """Metrics with the most evidence, by rows that the stage does not have where there are."""
         if not self._learns(kernel):
             return
@@ -395,14 +400,14 @@ class _Search:
             self.rows.some(some),
             PLAIN * float(self.plain[0]),
             self.rng,
-            full=full and self.metric == "full" and d <= MOST_SQUARE and not self.quick,
-            linear=linear,
-            starts=2 if self.quick else STARTS,
+            full=full and self.metric == "full" and d <= MOST_SQUARE,
+            linear=self.free,
+            quick=self.quick,
         )
         for covariance in found:
             first = on_device_of(covariance.B, self.X)
             B, own = first, kernel
-            if linear:  # a family: lengths are in units of the median distance
+            if self.free:  # a family: lengths are in units of the median distance
                 B = with_unit_median(first, self.X, self.rng)
                 ratio = float(np.linalg.norm(as_numpy(B)) / np.linalg.norm(covariance.B))
                 own = of_length(kernel, ratio * length_of(kernel))
