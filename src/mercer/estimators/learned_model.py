@@ -20,9 +20,9 @@ from ..kernels import Kernel, Projected
 from ..kernels.points import as_vectors, is_frame, take
 from ..learn.choose_columns import choose_columns
 from ..learn.cross_fit import JUDGED_ROWS, Cells, CrossFit, is_small, kept_from_search
+from ..learn.families import FAMILIES, FIRST_FAMILY, same_family
 from ..learn.landmark_model import LandmarkModel
 from ..learn.last_fit import SOLVERS, last_fit
-from ..learn.families import FAMILIES, FIRST_FAMILY, same_family
 from ..learn.learn_kernel import learn_from
 from ..learn.observations import Observations, by_value, has_copies
 from ..learn.targets import Targets, as_generator, check_weights

@@ -6,6 +6,7 @@ the shape. So the gradients of f at all rows are (P a) z + E (a S): products of 
 """
 
 import math
+from collections.abc import Iterator
 from functools import singledispatch
 from typing import Any, NamedTuple
 
@@ -181,21 +182,28 @@ def average_outer_product(
 
     With `diagonal` its diagonal alone.
     """
+    G, total = 0.0, 0.0
+    for some, g in gradients_at(kernel, Z, S, a):
+        xp = namespace(g)
+        w = xp.ones_like(Z[some, 0]) if weights is None else weights[some]
+        g = xp.reshape(g * xp.sqrt(w)[:, None, None], (-1, Z.shape[1]))
+        G = G + (xp.sum(g * g, axis=0) if diagonal else g.T @ g)
+        total += float(xp.sum(w))
+    return G / total
+
+
+def gradients_at(kernel: Kernel, Z: Any, S: Any, a: Any) -> Iterator[tuple[slice, Any]]:
+    """(rows, gradients of all f_c there): blocks of rows, n x targets x columns."""
     xp, t, width = namespace(Z), a.shape[1], Z.shape[1]
     rows = max(16, BLOCK_VALUES // max(S.shape[0], t * width))
     weighted = xp.reshape(a[:, :, None] * S[:, None, :], (S.shape[0], t * width))
-    G, total = 0.0, 0.0
     for i in range(0, Z.shape[0], rows):
-        stop = min(i + rows, Z.shape[0])
-        z = Z[i:stop, :]
+        some = slice(i, min(i + rows, Z.shape[0]))
+        z = Z[some, :]
         _, p, e = slopes(kernel, z, S)
         g = xp.zeros((z.shape[0], t, width), dtype=Z.dtype, device=Z.device)
         if p is not None:
             g = g + (p @ a)[:, :, None] * z[:, None, :]
         if e is not None:
             g = g + xp.reshape(e @ weighted, (z.shape[0], t, width))
-        w = xp.ones_like(z[:, 0]) if weights is None else weights[i:stop]
-        g = xp.reshape(g * xp.sqrt(w)[:, None, None], (-1, width))
-        G = G + (xp.sum(g * g, axis=0) if diagonal else g.T @ g)
-        total += float(xp.sum(w))
-    return G / total
+        yield some, g

@@ -24,7 +24,7 @@ from .arguments import check_lengths, check_options, first_kernel
 from .evidence import MANY, by_evidence
 from .exact import CHOICE_ROWS, best_penalty
 from .families import FAMILIES, length_of, of_length, same_family
-from .gradients import average_outer_product, has_gradient
+from .gradients import average_outer_product, gradients_at, has_gradient
 from .landmarks import MISSED, factor
 from .learned import LearnedKernel, Round
 from .many_targets import in_few_columns
@@ -313,13 +313,28 @@ class _Stage:
 
         With `diagonal`, for a diagonal B, its diagonal.
         """
+        a, Z, S = self._function(trial)
+        weights = None if self.rows.weights is None else self.rows.weights[: Z.shape[0]]
+        G = average_outer_product(trial.kernel, Z, S, a, weights, diagonal=diagonal)
+        return congruent(trial.B, G)
+
+    def slopes(self, trial):
+        """Mean squared slope of the function along each column of X, its linear part included."""
+        a, Z, S = self._function(trial)
+        xp = namespace(Z)
+        straight = trial.linear * (a.T @ take(self.X, self.landmarks))
+        total = 0.0
+        for _, g in gradients_at(trial.kernel, Z, S, a):
+            g = (g @ trial.B.T if trial.B.ndim == 2 else g * trial.B) + straight[None, :, :]
+            total = total + xp.sum(xp.reshape(g * g, (-1, g.shape[2])), axis=0)
+        return total / Z.shape[0]
+
+    def _function(self, trial):
+        """(a, Z, S): f = k(z, S) a, and some rows."""
         path, C, Z, S, _ = self._ridge_of(trial)
         w, _ = path.coefficients(trial.alpha)
         a = solve_triangular(C, w, transpose=True)
-        some = slice(0, min(GRADIENT_ROWS, Z.shape[0]))
-        weights = None if self.rows.weights is None else self.rows.weights[some]
-        G = average_outer_product(trial.kernel, Z[some, :], S, a, weights, diagonal=diagonal)
-        return congruent(trial.B, G)
+        return a, Z[: min(GRADIENT_ROWS, Z.shape[0]), :], S
 
 
 class _Search:
@@ -555,9 +570,13 @@ class _Search:
             kernel = kernel + best.linear * Projected(Linear(), projection(self.scales))
         error = math.sqrt(best.error / self.targets.variance)
         shares = None
-        if stage is not None and best.B is self.plain and has_gradient(best.kernel):
-            # All columns weigh the same in this metric, and the function depends on some of them.
-            shares = as_numpy(stage.gradients(best, diagonal=True))
+        if (
+            stage is not None
+            and (best.B is self.plain or best.linear)
+            and has_gradient(best.kernel)
+        ):
+            # All columns weigh the same in this metric, or some only in the linear part.
+            shares = as_numpy(stage.slopes(best))
         return LearnedKernel.of_metric(
             kernel, best.alpha, error, self.history, B, self.names, shares
         )

@@ -50,7 +50,8 @@ class LearnedKernel:
         The search, round by round.
     importances : ndarray of shape (n_features,)
         Share of each column in the metric, columns scaled to equal spread; sums to one. Where no
-        metric was better than the plain one: share in the mean squared slopes of the function.
+        metric was better than the plain one, or with a linear part: share in the mean squared
+        slopes of the function.
     directions : ndarray of shape (n_features, n_directions)
         What the kernel looks at: unit vectors in the scaled columns, most important first (the
         first 200 where they are columns).
