@@ -1,29 +1,46 @@
 """Files as an attacker writes them: a saved model, with its table or its arrays changed."""
 
-import copy
 import io
 import json
 import zipfile
 
 import numpy as np
 import scipy.sparse
+import sklearn
 from sklearn.cluster import KMeans
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.feature_extraction import DictVectorizer, FeatureHasher
-from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
-from sklearn.linear_model import SGDClassifier
+from sklearn.covariance import EmpiricalCovariance
+from sklearn.decomposition import FastICA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import StackingClassifier
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.gaussian_process import kernels as gaussian
+from sklearn.linear_model import Lasso, LogisticRegression, Ridge
+from sklearn.multioutput import ClassifierChain
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
     MultiLabelBinarizer,
     OneHotEncoder,
+    PowerTransformer,
     SplineTransformer,
     StandardScaler,
 )
-from sklearn.svm import SVC, SVR
+from sklearn.svm import SVC, OneClassSVM
 from sklearn.tree import DecisionTreeRegressor
 
-from mercer import RBF, FromFunction, KernelMap, KernelRidge, save
+from mercer import (
+    RBF,
+    ClassicalMDS,
+    FromFunction,
+    Kernelized,
+    KernelMap,
+    KernelRidge,
+    Linear,
+    Spectrum,
+    save,
+)
+from mercer.export.files import needed_trust
+from mercer.tables.columns import Texts
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(30, 3))
@@ -35,7 +52,7 @@ class Saved:
     """The parts of a saved file, to be changed and written again."""
 
     def __init__(self, model, path):
-        save(model, path)
+        save(model, path, trusted=needed_trust(model))
         self.path = path
         with zipfile.ZipFile(path) as archive:
             self.files = {name: archive.read(name) for name in archive.namelist()}
@@ -84,7 +101,7 @@ def walk(part):
 def command(saved, loot, name, *arguments):
     """An object that is made by calling a function of the operating system."""
     text = [a.replace("LOOT", str(loot)) for a in arguments]
-    entry = {"reduced": name, "of": text, "state": None}
+    entry = {"reduced": name, "of": text, "state": None, "items": None}
     saved.named("mercer.RBF")["attributes"]["gamma"] = saved.first(entry)
 
 
@@ -103,7 +120,7 @@ def class_of_anything(saved, loot):
 
 def own_type_as_a_call(saved, loot):
     """A type of this library under a form that would run its __init__ with chosen arguments."""
-    entry = {"reduced": "mercer.KernelMap", "of": ["rbf"], "state": None}
+    entry = {"reduced": "mercer.KernelMap", "of": ["rbf"], "state": None, "items": None}
     saved.named("mercer.RBF")["attributes"]["gamma"] = saved.first(entry)
 
 
@@ -176,21 +193,6 @@ def random_position(value):
     return edit
 
 
-def nodes(field, value):
-    def edit(saved, loot):
-        part = saved.named("sklearn.tree._tree.Tree")["of"][4]
-        array = saved.array(part)
-        inner = np.flatnonzero(array["left_child"] >= 0)
-        array[field][inner[-1]] = value
-        saved.set_array(part, array)
-
-    return edit
-
-
-def shallow_tree(saved, loot):
-    saved.named("sklearn.tree._tree.Tree")["of"][3] = 0
-
-
 def attribute(name, key, value):
     def edit(saved, loot):
         saved.named(name)["attributes"][key] = value
@@ -198,52 +200,73 @@ def attribute(name, key, value):
     return edit
 
 
-def without(name, key):
+def same_array_twice(saved, loot):
+    """Data that are the array of the indices: whoever scales them in place moves the indices."""
+    made = saved.named("scipy.sparse.csr_array")
+    made["of"][2] = made["of"][3]
+
+
+# --- slots ----------------------------------------------------------------------------------------
+
+ARRAY = {"array": "slot.npy"}
+SCALER = {
+    "type": "sklearn.preprocessing.StandardScaler",
+    "attributes": {"_sklearn_version": sklearn.__version__},
+}
+KERNEL = {"type": "mercer.RBF", "attributes": {"gamma": 1.0}}
+BYTES = {"class": "builtins.bytes"}
+
+
+def placed(saved, thing):
+    """A value that stands for a new entry; a value as it is."""
+    if "class" in thing:
+        return thing
+    place = saved.first(dict(thing))
+    if "array" in thing:
+        saved.files[thing["array"]] = b""
+        saved.set_array(place, np.array([b"/some/path"]))
+    return place
+
+
+def into(name, key, thing):
+    """An attribute that holds another thing than its class expects."""
+
     def edit(saved, loot):
-        del saved.named(name)["attributes"][key]
+        value = placed(saved, thing)
+        saved.named(name)["attributes"][key] = value
 
     return edit
 
 
-def shorter(name, key):
-    """An array of a fitted model without its last column or entry."""
+def array_as_a_step(saved, loot):
+    value = placed(saved, ARRAY)
+    steps = saved.named("sklearn.pipeline.Pipeline")["attributes"]["steps"]["list"]
+    steps[0]["tuple"][1] = value
 
+
+def list_of(thing):
     def edit(saved, loot):
-        part = saved.named(name)["attributes"][key]
-        saved.set_array(part, np.ascontiguousarray(saved.array(part)[..., :-1]))
+        value = placed(saved, thing)
+        saved.named("mercer.KernelMap")["attributes"]["tol"] = {"list": [{"tuple": [value]}]}
 
     return edit
 
 
-def sparse_coefficients(saved, loot):
-    """Fewer stored numbers than classes and support vectors need."""
-    part = saved.named(SVMS)["attributes"]["_dual_coef_"]
-    counts = np.array([0, 1, 2], np.int32)
-    for value, array in zip(
-        saved.objects[part["at"]]["of"][2:], (np.zeros(2), counts[:2], counts), strict=True
-    ):
-        saved.set_array(value, array)
+def nested_arrays(saved, loot):
+    """Arrays of objects in each other: NumPy frees each by a call inside the call for the last."""
+    levels = 20_000
+    saved.objects[:0] = [
+        {"objects": [1], "items": [{"at": i - 1} if i else 1.0]} for i in range(levels)
+    ]
+    saved.named("mercer.RBF")["attributes"]["gamma"] = {"at": levels - 1}
+    saved.tree["model"] = {"at": len(saved.objects) - 1}
 
 
-def far_word(saved, loot):
-    for entry in saved.objects:
-        if "vocabulary_" in entry.get("attributes", {}):
-            entry["attributes"]["vocabulary_"]["dict"][1][0] = 10**6
-
-
-def far_label(saved, loot):
-    saved.named("sklearn.preprocessing.MultiLabelBinarizer")["attributes"]["_cached_dict"] = {
-        "dict": [["a", "b", "c"], [0, 1, 10**6]]
-    }
-
-
-def few_columns(saved, loot):
-    outs = saved.named("sklearn.preprocessing.OneHotEncoder")["attributes"]["_n_features_outs"]
-    outs["list"] = [1] * len(outs["list"])
-
-
-def high_degree(saved, loot):
-    saved.named("scipy.interpolate.BSpline")["of"][2] = 9
+def nested_lists(saved, loot):
+    value = {"list": []}
+    for _ in range(100):
+        value = {"list": [value]}
+    saved.named("mercer.RBF")["attributes"]["gamma"] = value
 
 
 # --- settings -------------------------------------------------------------------------------------
@@ -257,22 +280,15 @@ def out_argument(saved, loot):
     }
 
 
-def _fitted(model, data=X, target=None):
-    return copy.deepcopy(model).fit(data, y if target is None else target)
-
-
-def fitted_labels():
-    labels = MultiLabelBinarizer().fit([("a", "b"), ("c",)])
-    labels.transform([("a",)])
-    return labels
-
-
 def sparse_map():
     return KernelMap(max_rank=5).fit(scipy.sparse.csr_array(np.round(X)))
 
 
+def texts():
+    return Texts(2).fit(np.array(WORDS * 10, dtype=object), "text")
+
+
 COMMAND = ("touch LOOT",)
-SVMS = "sklearn.svm.SVC"
 
 # What it is: (a model, how it is changed, what load must say).
 CRAFTED = {
@@ -314,104 +330,212 @@ CRAFTED = {
         random_position(-5),
         "position -5",
     ),
-    "tree child beyond": (
-        lambda: _fitted(DecisionTreeRegressor()),
-        nodes("left_child", 10**6),
-        "a child outside",
+    # Slots.
+    "array as an estimator": (
+        lambda: Kernelized(Ridge()).fit(X, y),
+        into("mercer.Kernelized", "estimator_", ARRAY),
+        "Kernelized.estimator_ cannot hold ndarray",
     ),
-    "tree child before": (
-        lambda: _fitted(DecisionTreeRegressor()),
-        nodes("right_child", -7),
-        "a child outside",
+    "kernel as an estimator": (
+        lambda: Kernelized(Ridge()).fit(X, y),
+        into("mercer.Kernelized", "estimator", KERNEL),
+        "Kernelized.estimator cannot hold RBF",
     ),
-    "tree in a circle": (
-        lambda: _fitted(DecisionTreeRegressor()),
-        nodes("left_child", 1),
-        "branches meet",
+    "array as a kernel": (
+        KernelMap,
+        into("mercer.KernelMap", "kernel", ARRAY),
+        "KernelMap.kernel cannot hold ndarray",
     ),
-    "tree feature beyond": (
-        lambda: _fitted(DecisionTreeRegressor()),
-        nodes("feature", 10**6),
-        "feature outside",
+    "array as a kernel of a sum": (
+        lambda: RBF() + Linear(),
+        into("mercer.Sum", "left", ARRAY),
+        "Sum.left cannot hold ndarray",
     ),
-    "tree too shallow": (lambda: _fitted(DecisionTreeRegressor()), shallow_tree, "claims 0"),
-    "tree without columns": (
-        lambda: _fitted(DecisionTreeRegressor()),
-        without("sklearn.tree.DecisionTreeRegressor", "n_features_in_"),
-        "n_features_in_",
+    "array as a step": (
+        lambda: make_pipeline(StandardScaler(), KernelMap()),
+        array_as_a_step,
+        "Pipeline.steps cannot hold",
     ),
-    "forest of fewer columns": (
-        lambda: _fitted(RandomForestClassifier(2)),
-        attribute("sklearn.ensemble.RandomForestClassifier", "n_features_in_", 1),
-        "other columns",
+    "array as a scaler": (
+        lambda: PowerTransformer().fit(X),
+        into("sklearn.preprocessing.PowerTransformer", "_scaler", ARRAY),
+        "PowerTransformer._scaler cannot hold",
     ),
-    "support vectors narrower": (
-        lambda: _fitted(SVC()),
-        shorter(SVMS, "support_vectors_"),
-        "support vectors of another shape",
+    "array as a Gaussian kernel": (
+        lambda: KernelMap(gaussian.RBF() + gaussian.DotProduct()),
+        into("sklearn.gaussian_process.kernels.Sum", "k1", ARRAY),
+        "Sum.k1 cannot hold",
     ),
-    "dual coefficients fewer": (
-        lambda: _fitted(SVC()),
-        shorter(SVMS, "_dual_coef_"),
-        "dual coefficients",
+    "array as the weights of texts": (
+        texts,
+        into("mercer.Texts", "weights_", ARRAY),
+        "Texts.weights_ cannot hold",
     ),
-    "intercepts fewer": (lambda: _fitted(SVC()), shorter(SVMS, "_intercept_"), "intercepts"),
-    "counts fewer": (lambda: _fitted(SVC()), shorter(SVMS, "_n_support"), "do not fit the classes"),
-    "support of regression": (
-        lambda: _fitted(SVR()),
-        shorter("sklearn.svm.SVR", "_dual_coef_"),
-        "dual coefficients",
+    "type as a kernel": (
+        KernelMap,
+        into("mercer.KernelMap", "kernel", BYTES),
+        "KernelMap.kernel cannot hold bytes",
     ),
-    "support without columns": (
-        lambda: _fitted(SVC()),
-        without(SVMS, "n_features_in_"),
-        "n_features_in_",
+    "type as a function": (
+        lambda: FromFunction(np.dot),
+        into("mercer.FromFunction", "f", BYTES),
+        "FromFunction.f cannot hold bytes",
     ),
-    "sparse support vectors fewer": (
-        lambda: _fitted(SVC(), scipy.sparse.csr_array(X)),
-        sparse_coefficients,
-        "dual coefficients",
+    "estimator where none belongs": (
+        KernelMap,
+        into("mercer.KernelMap", "tol", SCALER),
+        "KernelMap.tol cannot hold StandardScaler",
     ),
-    "clusters narrower": (
-        lambda: _fitted(KMeans(3, n_init=1)),
-        shorter("sklearn.cluster.KMeans", "cluster_centers_"),
-        "centres",
+    "estimator in a list": (KernelMap, list_of(SCALER), "KernelMap.tol cannot hold StandardScaler"),
+    "type in a list": (KernelMap, list_of(BYTES), "KernelMap.tol cannot hold bytes"),
+    "matrix of a metric": (
+        lambda: ClassicalMDS(metric="mahalanobis").fit(X),
+        into("mercer.ClassicalMDS", "metric_params", {"objects": [0], "items": []}),
+        "metric_params cannot hold",
     ),
-    "coefficients shorter": (
-        lambda: _fitted(SGDClassifier()),
-        shorter("sklearn.linear_model.SGDClassifier", "coef_"),
-        "other columns",
+    # Data and parameters.
+    "arrays in each other": (RBF, nested_arrays, "levels"),
+    "lists in each other": (RBF, nested_lists, "levels"),
+    "parameters that are refused": (
+        lambda: Spectrum(3),
+        attribute("mercer.Spectrum", "mismatches", 10**6),
+        "mismatches",
     ),
-    "columns of categories": (
-        lambda: _fitted(OneHotEncoder(), np.round(X)),
-        few_columns,
-        "columns for",
+    "parameters inside that are refused": (
+        lambda: KernelMap(2.0 * Spectrum(3) + Spectrum(2)),
+        attribute("mercer.Spectrum", "length", 10**9),
+        "length",
     ),
-    "word beyond": (lambda: CountVectorizer().fit(WORDS), far_word, "vocabulary"),
-    "weighted word beyond": (lambda: TfidfVectorizer().fit(WORDS), far_word, "vocabulary"),
-    "key beyond": (lambda: DictVectorizer().fit([{"a": 1, "b": 2}]), far_word, "vocabulary"),
-    "label beyond": (fitted_labels, far_label, "labels"),
-    "no hashed features": (
-        FeatureHasher,
-        attribute("sklearn.feature_extraction.FeatureHasher", "n_features", 0),
-        "hashed features",
-    ),
-    "no hashed words": (
-        HashingVectorizer,
-        attribute("sklearn.feature_extraction.text.HashingVectorizer", "n_features", -1),
-        "hashed features",
-    ),
-    "files as text": (lambda: CountVectorizer(input="filename"), lambda s, l: None, "reads files"),
-    "open files as text": (lambda: TfidfVectorizer(input="file"), lambda s, l: None, "reads files"),
+    # Settings.
     "cache on disk": (
         lambda: make_pipeline(StandardScaler(), KernelRidge(), memory="cache"),
         lambda s, l: None,
-        "writes files",
+        "sklearn.pipeline.Pipeline",
+    ),
+    "coefficients to go on from": (
+        lambda: Lasso(warm_start=True).fit(X, y),
+        lambda s, l: None,
+        "sklearn.linear_model.Lasso",
+    ),
+    "function as a setting": (
+        lambda: FastICA(2, fun=np.tanh, random_state=0),
+        lambda s, l: None,
+        "sklearn.decomposition.FastICA",
+    ),
+    "estimator as a setting": (
+        lambda: LinearDiscriminantAnalysis(
+            solver="lsqr", covariance_estimator=EmpiricalCovariance()
+        ),
+        lambda s, l: None,
+        "LinearDiscriminantAnalysis",
     ),
 }
 
 # Refused by the carriers too (SciPy's and NumPy's own checks), whatever mercer checks.
 ALSO_REFUSED = {
     "sparse rows fall": (sparse_map, sparse_part(4, falling_rows), "ind"),
-    "spline of high degree": (lambda: _fitted(SplineTransformer()), high_degree, "knots"),
+}
+
+
+# --- models of scikit-learn that were made to write files or leave their arrays -------------------
+
+
+def stack(array, method):
+    """What StackingClassifier does: getattr(estimator, method)(X), both from the file."""
+    made = StackingClassifier([("a", None)])
+    made.estimators_, made.stack_method_, made._n_feature_outs = [array], [method], [1]
+    made.classes_, made.final_estimator_ = np.array([0, 1]), None
+    return made
+
+
+def writes_a_file(path, content=b"written by a model"):
+    """Its transform writes the content to the path, whatever it is given."""
+    return make_pipeline(
+        stack(np.array([path]), "__deepcopy__"),
+        FunctionTransformer(bytes),
+        stack(np.array([content]), "tofile"),
+    )
+
+
+def _changed(model, **attributes):
+    for name, value in attributes.items():
+        setattr(model, name, value)
+    return model
+
+
+def far_support(model):
+    """Rows of a kernel matrix that does not exist, of a machine whose kernel is an object."""
+    model.fit(X, y % 2)
+    vectors = np.zeros((len(model.support_), X.shape[1]))
+    far = model.support_ + 2**28
+    return _changed(model, support_=far, support_vectors_=vectors, n_features_in_=X.shape[1])
+
+
+def sparse_support():
+    model = SVC().fit(scipy.sparse.csr_array(X), y)
+    model.support_vectors_.data[:] = 1e30
+    return model
+
+
+def without_classes():
+    model = SVC().fit(X, y % 2)
+    del model.classes_
+    return _changed(model, _n_support=np.array([2**30] * 2, np.int32))
+
+
+def one_hot(change):
+    encoder = OneHotEncoder().fit(np.round(X))
+    return _changed(encoder, **change(encoder))
+
+
+def groups_not_used(encoder):
+    """One column for each feature, and categories that are not mapped to it."""
+    groups = [np.zeros(len(c), dtype=int) for c in encoder.categories_]
+    return {
+        "_infrequent_enabled": False,
+        "_default_to_infrequent_mappings": groups,
+        "_n_features_outs": [1] * len(groups),
+    }
+
+
+def repeated_labels():
+    labels = MultiLabelBinarizer().fit([("a", "b"), ("c",)])
+    return _changed(labels, classes_=np.array(["a", "a", "a"], dtype=object))
+
+
+def chain():
+    made = ClassifierChain(LogisticRegression()).fit(X, np.eye(3, dtype=int)[y])
+    return _changed(made, chain_method_="__reduce__", estimators_=[np.array([b"x"])] * 3)
+
+
+# name: (a model with which load and predict would write a file or leave an array, what it needs)
+CORRUPT = {
+    "a file is written": (lambda: writes_a_file(b"/tmp/loot"), "StackingClassifier"),
+    "a method of a chain": (chain, "ClassifierChain"),
+    "support of a function": (lambda: far_support(SVC(kernel=gaussian.RBF())), "sklearn.svm.SVC"),
+    "support of one class": (
+        lambda: far_support(OneClassSVM(kernel=gaussian.RBF())),
+        "OneClassSVM",
+    ),
+    "support without classes": (without_classes, "sklearn.svm.SVC"),
+    "sparse support": (sparse_support, "sklearn.svm.SVC"),
+    "rare categories not enabled": (lambda: one_hot(groups_not_used), "OneHotEncoder"),
+    "rare categories beyond": (
+        lambda: one_hot(lambda e: {"_infrequent_indices": [np.array([2**30])] * 3}),
+        "OneHotEncoder",
+    ),
+    "columns as an array": (
+        lambda: one_hot(lambda e: {"_n_features_outs": np.array(e._n_features_outs)}),
+        "OneHotEncoder",
+    ),
+    "categories unsorted": (
+        lambda: one_hot(lambda e: {"categories_": [c[::-1].copy() for c in e.categories_]}),
+        "OneHotEncoder",
+    ),
+    "labels repeated": (repeated_labels, "MultiLabelBinarizer"),
+    "a tree": (lambda: DecisionTreeRegressor().fit(X, y), "sklearn.tree._tree.Tree"),
+    "clusters": (lambda: KMeans(3, n_init=1).fit(X), "sklearn.cluster.KMeans"),
+    "a vocabulary": (lambda: CountVectorizer().fit(WORDS), "CountVectorizer"),
+    "a spline": (lambda: SplineTransformer().fit(X), "scipy.interpolate.BSpline"),
+    "a covariance": (lambda: EmpiricalCovariance().fit(X), "EmpiricalCovariance"),
 }

@@ -48,6 +48,7 @@ PUBLIC = [
     "ClassicalMDS",
     "preimage",
     "TableEncoder",
+    "read_table",
     "Kernelized",
     "KernelDiscriminant",
     "KernelRegressor",

@@ -64,7 +64,7 @@ if _TYPE_CHECKING:
     from .statistics.independence import independence_test
     from .statistics.result import TestResult
     from .statistics.two_sample import two_sample_test
-    from .tables import TableEncoder
+    from .tables import TableEncoder, read_table
 
 __version__ = _version("mercer")
 
@@ -84,6 +84,7 @@ _WHERE = {
     "LearnedKernel": "learn",
     "learn_kernel": "learn",
     "TableEncoder": "tables",
+    "read_table": "tables",
     "KernelComparison": "explore.compare",
     "compare_kernels": "explore.compare",
     "to_onnx": "export.onnx",
@@ -173,6 +174,7 @@ __all__ = [
     "load",
     "mean_embedding",
     "preimage",
+    "read_table",
     "save",
     "to_onnx",
     "two_sample_test",

@@ -1,5 +1,6 @@
 """From a file to a saved model with one command, and from there to predictions."""
 
+import itertools
 import json
 
 import numpy as np
@@ -27,6 +28,17 @@ def houses(tmp_path):
 
 def call(*arguments):
     return app([str(a) for a in arguments], standalone_mode=False)
+
+
+def run_printed(said):
+    """The names that the printed lines of Python define."""
+    lines = said.splitlines()
+    lines = itertools.takewhile(
+        lambda line: line.startswith("  "), lines[lines.index("The same in Python:") + 1 :]
+    )
+    names = {}
+    exec("\n".join(line.strip() for line in lines), names)
+    return names
 
 
 def test_fit_then_predict(houses, capsys):
@@ -90,10 +102,7 @@ def test_the_code_that_it_prints_fits_the_same_model(houses, capsys, monkeypatch
     pd.read_csv("old.csv")[:40].to_csv("old.tsv", sep="\t", index=False)
     expression = "RBF(0.1) + Linear()"
     call("fit", "old.tsv", "-t", "price", "-k", expression, "-o", "m.mercer", "--no-compare")
-    lines = capsys.readouterr().out.splitlines()
-    start = lines.index("The same in Python:") + 1
-    names = {}
-    exec("\n".join(line.strip() for line in lines[start : start + 4]), names)
+    names = run_printed(capsys.readouterr().out)
     new = pd.read_csv("new.csv").drop(columns="price")
     np.testing.assert_allclose(names["model"].predict(new), load("m.mercer").predict(new))
 

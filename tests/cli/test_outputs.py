@@ -17,7 +17,12 @@ import pytest
 pytest.importorskip("typer", reason="the command is not installed: mercer[cli]")
 pytest.importorskip("bokeh", reason="bokeh is not installed: mercer[report]")
 
-from mercer import RBF, KernelRidge, save
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from mercer import RBF, KernelRidge, load, save
 from mercer.cli import files
 from mercer.export import atomic
 
@@ -121,6 +126,14 @@ def test_equal_paths_are_refused(arguments, run, table, tmp_path):
     assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == before
 
 
+def test_a_folder_is_refused_before_the_work(run, table, tmp_path, monkeypatch):
+    (tmp_path / "folder").mkdir()
+    monkeypatch.setattr("mercer.cli.fit.read_table", None)  # nothing is read
+    code, _, err = run("fit", "d.csv", "-t", "y", "-o", "folder")
+    assert code == 2
+    assert "folder is a folder" in err
+
+
 # --- the terminal ---------------------------------------------------------------------------------
 
 ESCAPES = "\x1b]0;owned\x07\x1b[2J\x9b31m\x7f\u202egnp\u2066"
@@ -184,6 +197,42 @@ def test_warnings_are_printed_without_control_characters(run, tmp_path, monkeypa
     assert err.count("owned") == 2
 
 
+# --- models that need trust -----------------------------------------------------------------------
+
+
+def test_predict_takes_names_to_trust(run, table, tmp_path):
+    model = make_pipeline(FunctionTransformer(np.tanh), KernelRidge(1.0, RBF(0.5)))
+    needed = ["numpy.tanh", "sklearn.preprocessing.FunctionTransformer"]
+    model.fit(table[["a", "b"]], table["y"])
+    save(model, tmp_path / "m.mercer", trusted=needed)
+    code, _, err = run("predict", "m.mercer", "d.csv")
+    assert code == 2
+    assert "numpy.tanh" in err
+    assert not (tmp_path / "predictions.csv").exists()
+    options = [word for name in needed for word in ("--trusted", name)]
+    assert run("predict", "m.mercer", "d.csv", *options)[0] == 0
+    written = pd.read_csv(tmp_path / "predictions.csv")["prediction"]
+    np.testing.assert_allclose(written, model.predict(table[["a", "b"]]))
+
+
+def test_compare_says_what_its_model_needs(run, tmp_path):
+    """A model of n-grams can be the best one, and its vectorizer needs trust."""
+    from mercer.cli.compare import _save
+
+    class Comparison:
+        best, notes = "n-grams", []
+
+        def best_model(self, name):
+            texts = [f"{word} {i}" for i, word in enumerate(["red", "blue"] * 20)]
+            return make_pipeline(TfidfVectorizer(), Ridge()).fit(texts, np.arange(40) % 2)
+
+    comparison = Comparison()
+    _save(comparison, tmp_path / "words.mercer")
+    name = "sklearn.feature_extraction.text.TfidfVectorizer"
+    assert f"mercer predict needs --trusted {name}" in comparison.notes[0]
+    assert load(tmp_path / "words.mercer", trusted=[name]).predict(["red 3"]).shape == (1,)
+
+
 # --- what unpacks to far more than it is ----------------------------------------------------------
 
 
@@ -220,8 +269,8 @@ def test_a_small_file_that_unpacks_to_much_is_refused(kind, run, tmp_path):
 def test_a_small_parquet_or_npz_that_unpacks_to_much_is_refused(run, tmp_path):
     pd.DataFrame({"a": np.zeros(500_000), "b": np.zeros(500_000)}).to_parquet(tmp_path / "t.pq")
     np.savez_compressed(tmp_path / "t.npz", X=np.zeros((500_000, 2)))
-    for name in ("t.pq", "t.npz"):
-        code, _, err = run("check", name)
+    for command in (["check", "t.pq"], ["check", "t.npz"], ["demo", "--data", "t.npz"]):
+        code, _, err = run(*command)
         assert code == 2
         assert "unpack" in err
 

@@ -22,7 +22,7 @@ from sklearn.gaussian_process import kernels as gp
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
+from sklearn.svm import LinearSVC
 
 import mercer
 from every_kernel import EVERY_KERNEL, common_letters, points_for
@@ -101,7 +101,7 @@ def assert_same_answers(model, other, X):
 
 @pytest.mark.parametrize("kernel", EVERY_KERNEL, ids=repr)
 def test_every_kernel_comes_back(kernel, path):
-    save(kernel, path)
+    save(kernel, path, trusted=FUNCTIONS)
     assert load(path, trusted=FUNCTIONS) == kernel
 
 
@@ -109,7 +109,7 @@ def test_every_kernel_comes_back(kernel, path):
 def test_every_map_comes_back(kernel, path):
     X = points_for(kernel)
     kernel_map = KernelMap(kernel, indefinite="clip").fit(X)
-    save(kernel_map, path)
+    save(kernel_map, path, trusted=FUNCTIONS)
     same = load(path, trusted=FUNCTIONS)
     assert np.array_equal(same.transform(X), kernel_map.transform(X))
     assert same.get_params(deep=False).keys() == kernel_map.get_params(deep=False).keys()
@@ -138,7 +138,7 @@ MODELS = [
     KernelRidgeCV([0.1, 1.0]),
     ClassicalMDS(2),
     Kernelized(LogisticRegression(), RBF(0.3)),
-    Kernelized(SVC(kernel="linear"), KernelMap(RBF(0.3), max_rank=20)),
+    Kernelized(LinearSVC(), KernelMap(RBF(0.3), max_rank=20)),
     Kernelized(PCA(2)),
     make_pipeline(StandardScaler(), KernelMap(), LogisticRegression()),
     make_pipeline(StandardScaler(), Kernelized(Ridge(), RBF(0.3) + Linear())),
@@ -244,8 +244,8 @@ def test_dataclasses_are_stored_by_their_fields(monkeypatch, path):
 
     monkeypatch.setattr(registry, "PARTS", (*registry.PARTS, Pair))
     Pair.__module__, Pair.__qualname__ = "mercer.somewhere", "Pair"
-    save(KernelMap(Pair(np.eye(2), "b")), path)
-    found = load(path).kernel
+    save(KernelMap(tol=Pair(np.eye(2), "b")), path)
+    found = load(path).tol
     assert type(found) is Pair
     assert (found.first == np.eye(2)).all()
     assert found.second == "b"
@@ -330,7 +330,11 @@ def test_a_function_needs_a_name(path):
 
 
 def test_a_function_by_name_needs_trust(path):
-    save(KernelMap(FromFunction(common_letters)).fit(["ab", "bc", "a"]), path)
+    save(
+        KernelMap(FromFunction(common_letters)).fit(["ab", "bc", "a"]),
+        path,
+        trusted=[common_letters],
+    )
     with pytest.raises(TypeError, match=r"trusted=\['every_kernel.common_letters'\]"):
         load(path)
     for trusted in (["every_kernel.common_letters"], [common_letters]):
@@ -338,7 +342,8 @@ def test_a_function_by_name_needs_trust(path):
 
 
 def test_methods_of_estimators_need_trust(X, path):
-    save(FromFeatures(StandardScaler().fit(X).transform), path)
+    name = "sklearn.preprocessing.StandardScaler.transform"
+    save(FromFeatures(StandardScaler().fit(X).transform), path, trusted=[name])
     with pytest.raises(TypeError, match=r"StandardScaler\.transform"):
         load(path)
 
@@ -361,7 +366,8 @@ def test_what_is_no_model_is_refused(thing, path):
 
 def test_a_hidden_kernel_function_is_found_by_the_audit(path):
     """os.system as the function of a kernel, deep inside a pipeline."""
-    save(make_pipeline(StandardScaler(), KernelMap(RBF() + FromFunction(os.system))), path)
+    model = make_pipeline(StandardScaler(), KernelMap(RBF() + FromFunction(os.system)))
+    save(model, path, trusted=[os.system])
     with pytest.raises(TypeError, match="system"):
         load(path)
 
@@ -388,7 +394,7 @@ def test_a_newer_format_says_so(path):
     with zipfile.ZipFile(path, "w") as archive:
         for name, data in content.items():
             archive.writestr(name, json.dumps(header) if name == HEADER else data)
-    with pytest.raises(ModelFileError, match=r"format 3, written by mercer 9\.9.*Upgrade mercer"):
+    with pytest.raises(ModelFileError, match=r"written by mercer 9\.9.*Upgrade mercer"):
         load(path)
 
 

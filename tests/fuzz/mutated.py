@@ -1,6 +1,7 @@
-"""Saved models with random changes of their tables and arrays, loaded and used in this process.
+"""Saved models with changes of their tables and arrays, loaded and used in this process.
 
-Run as ``python -m fuzz.mutated SEED COUNT FOLDER``. Every change gives a well-formed archive, so
+Run as ``python -m fuzz.mutated SEED COUNT FOLDER random`` for changes at random, or with
+``directed`` for those of an attacker (attacks.py). Every change gives a well-formed archive, so
 that it is judged by what it says. Allowed are a refusal by `load`, an answer (of whatever worth),
 and an exception when the model is used. Not allowed: a crash, another exception of `load`, and any
 event by which Python reports that a file is written, a process started or memory opened.
@@ -20,18 +21,23 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse
-from sklearn.cluster import KMeans
-from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import RandomForestClassifier, RandomTreesEmbedding
-from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.gaussian_process.kernels import RBF as GaussianRBF
-from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.gaussian_process.kernels import DotProduct
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.mixture import GaussianMixture
+from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, SplineTransformer, StandardScaler
-from sklearn.svm import SVC
+from sklearn.preprocessing import PowerTransformer, QuantileTransformer, StandardScaler
+from sklearn.svm import LinearSVC
 
+from fuzz.attacks import attacked
 from mercer import (
     RBF,
+    ClassicalMDS,
+    DriftDetector,
     KernelDiscriminant,
     Kernelized,
     KernelMap,
@@ -39,7 +45,13 @@ from mercer import (
     KernelRidge,
     Linear,
     ModelFileError,
+    OnColumns,
     Polynomial,
+    SetOf,
+    Signature,
+    Spectrum,
+    TableEncoder,
+    WeisfeilerLehman,
     load,
     save,
 )
@@ -81,28 +93,50 @@ OTHERS = [None, True, "", "rbf", "filename", "\ud800", {"list": []}, {"at": 0}, 
 
 
 def models():
+    """Of every kind that loads without trust, with points to use them on."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(24, 3))
     y = rng.integers(0, 3, 24)
     sparse = scipy.sparse.csr_array(np.round(X))
     text = ["a cat", "the dog ran", "a dog on a mat", "cat and dog"] * 6
-    columns = ColumnTransformer([("a", OneHotEncoder(), [0]), ("b", StandardScaler(), [1, 2])])
-    return [
+    graphs = [([(0, 1), (1, 2), (2, i % 3)], ["a", "b", "c"]) for i in range(24)]
+    paths = [np.cumsum(rng.normal(size=(4 + i % 3, 2)), axis=0) for i in range(24)]
+    given = [
         (RBF(0.5) + 2.0 * Polynomial(2) * Linear(), X),
         (KernelMap(RBF(0.5), max_rank=5, random_state=np.random.RandomState(0)).fit(X), X),
         (KernelMap(max_rank=5).fit(sparse), sparse),
-        (KernelMap(GaussianRBF(), basis="eigen", center=True).fit(X), X),
+        (KernelMap(GaussianRBF() + DotProduct(), basis="eigen", center=True).fit(X), X),
+        (KernelMap("sigmoid", indefinite="clip").fit(X), X),
+        (KernelMap(OnColumns(RBF(), [0, 2]) + Linear(), basis="cholesky").fit(X), X),
+        (KernelMap(Spectrum(2), basis="closed").fit(text), text),
+        (KernelMap(WeisfeilerLehman(2)).fit(graphs), graphs),
+        (KernelMap(SetOf(RBF(0.5))).fit(paths), paths),
+        (KernelMap(Signature(2)).fit(paths), paths),
         (KernelPCA(2).fit(X), X),
         (KernelRidge().fit(X, y), X),
+        (KernelRidge(form="iterative").fit(X, y), X),
         (KernelDiscriminant().fit(X, y), X),
-        (Kernelized(SVC()).fit(X, y), X),
-        (make_pipeline(KernelMap(max_rank=5), LogisticRegression()).fit(X, y), X),
-        (make_pipeline(columns, KernelMap(max_rank=5)).fit(np.round(X)), np.round(X)),
-        (make_pipeline(TfidfVectorizer(), KernelMap(max_rank=5)).fit(text), text),
-        (make_pipeline(KMeans(3, n_init=1), RandomForestClassifier(2)).fit(X, y), X),
-        (make_pipeline(RandomTreesEmbedding(2, max_depth=2), SVC()).fit(X, y), X),
-        (make_pipeline(KBinsDiscretizer(3, strategy="uniform"), SGDClassifier()).fit(X, y), X),
-        (make_pipeline(SplineTransformer(), KernelMap(max_rank=5)).fit(X), X),
+        (ClassicalMDS(2, metric="mahalanobis").fit(X), X),
+        (Kernelized(LogisticRegression()).fit(X, y), X),
+        (Kernelized(make_pipeline(PCA(2), Ridge())).fit(X, y), X),
+        (make_pipeline(StandardScaler(), KernelMap(max_rank=5), LinearSVC()).fit(X, y), X),
+        (make_pipeline(SimpleImputer(), PowerTransformer(), KernelMap(max_rank=5)).fit(X), X),
+        (make_pipeline(QuantileTransformer(n_quantiles=9), KernelRidge()).fit(X, y), X),
+        (make_pipeline(StandardScaler(), LinearDiscriminantAnalysis()).fit(X, y), X),
+        (make_pipeline(KernelMap(max_rank=5), GaussianMixture(2)).fit(X), X),
+        (MultinomialNB().fit(np.abs(X), y), np.abs(X)),
+        (DriftDetector(n_permutations=20).fit(X), X),
+    ]
+    try:
+        import pandas as pd
+    except ImportError:
+        return given
+    frame = pd.DataFrame({"a": X[:, 0], "b": np.array(list("xyz"))[y], "c": text})
+    frame["d"] = pd.date_range("2020-01-01", periods=24)
+    return [
+        *given,
+        (make_pipeline(TableEncoder(), KernelRidge()).fit(frame, y), frame),
+        (DriftDetector(n_permutations=20).fit(frame), frame),
     ]
 
 
@@ -193,9 +227,10 @@ def ring(*_):
 def use(model, X):
     """Everything that a model answers; exceptions are as good as nonsense."""
     names = ("transform", "predict", "decision_function", "predict_proba", "residual", "__call__")
+    names += ("score_samples", "error_bound", "__repr__")
     for name in names:
         try:
-            found = getattr(model, name)(X)
+            found = getattr(model, name)(*([] if name == "__repr__" else [X]))
             if scipy.sparse.issparse(found):
                 found.toarray()
         except TooLong:
@@ -213,7 +248,7 @@ def watch(seen):
     sys.addaudithook(hook)
 
 
-def main(seed, count, folder):
+def main(seed, count, folder, how):
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     warnings.simplefilter("ignore")
@@ -232,7 +267,7 @@ def main(seed, count, folder):
     for i in range(seed, seed + count):
         rng = random.Random(i)
         files, X = saved[i % len(saved)]
-        files = mutated(files, rng)
+        files = attacked(files, rng) if how == "directed" else mutated(files, rng)
         with zipfile.ZipFile(path, "w") as archive:
             for name, data in files.items():
                 archive.writestr(name, data)
@@ -253,4 +288,4 @@ def main(seed, count, folder):
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])
+    main(int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:])

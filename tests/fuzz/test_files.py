@@ -1,4 +1,4 @@
-"""Saved models, changed at random: `load` refuses them or builds a model that crashes nothing."""
+"""Saved models, changed at random or by an attacker: refused, or a model that harms nothing."""
 
 import json
 import os
@@ -15,11 +15,12 @@ COUNT = 300 * ROUNDS
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX")
 
 
-def test_mutated_files_crash_nothing(tmp_path):
+@pytest.mark.parametrize("how", ["random", "directed"])
+def test_changed_files_harm_nothing(how, tmp_path):
     environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     run = subprocess.run(
         [sys.executable, "-X", "faulthandler", "-m", "fuzz.mutated"]
-        + [str(SEED * 10**6), str(COUNT), str(tmp_path)],
+        + [str(SEED * 10**6), str(COUNT), str(tmp_path), how],
         cwd=Path(__file__).parents[1],
         env=environment,
         capture_output=True,
@@ -27,6 +28,6 @@ def test_mutated_files_crash_nothing(tmp_path):
     )
     assert run.returncode == 0, run.stderr[-3000:]
     outcomes = json.loads(run.stdout)
-    print(f"{COUNT} mutated files: {outcomes}")
+    print(f"{COUNT} files changed ({how}): {outcomes}")
     assert sum(outcomes.values()) == COUNT
     assert min(outcomes["refused"], outcomes["loaded"]) > 0.1 * COUNT  # both sides are tried

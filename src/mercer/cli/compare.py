@@ -12,7 +12,7 @@ import typer
 from ..explore.compare import compare_kernels
 from ..explore.compare.baselines import BOOSTING
 from ..export.atomic import write_output
-from ..export.files import save
+from ..export.files import needed_trust, save
 from . import demo as demo_data
 from . import files, output
 from .errors import BadInput
@@ -174,7 +174,15 @@ def _save(comparison, path):
             f"{Path(path).name} contains {name}, the best kernel. {BOOSTING} predicts better here, "
             "but mercer cannot save boosted trees; the code below makes that model."
         )
-    save(comparison.best_model(name), path)
+    model = comparison.best_model(name)
+    needed = needed_trust(model)
+    if needed:
+        options = " ".join(f"--trusted {name}" for name in needed)
+        comparison.notes.append(
+            f"{Path(path).name} uses names that a stranger's file could misuse: mercer predict "
+            f"needs {options}"
+        )
+    save(model, path, trusted=needed)
 
 
 def _finish(comparison, written, already_said, json):

@@ -1,12 +1,13 @@
 """The data and kernels of `mercer demo`: [EXACT] section 4 on what is at hand."""
 
 import warnings
+import zipfile
 from pathlib import Path
 
 import numpy as np
 
 from ..kernels import RBF, OnFeatures, Polynomial
-from .files import BadInput
+from .files import BadInput, check_npz
 
 CLASSES = (2, 4, 7)
 # As many as the paper takes of each digit for training, and again for testing.
@@ -73,9 +74,12 @@ def _local(path):
             f"the file {str(path)!r} does not exist. --data takes 'digits', 'mnist' or a .npz file."
         )
     try:
+        check_npz(path)
         with np.load(path, allow_pickle=False) as arrays:
             return arrays["x_train"], arrays["y_train"]
-    except (KeyError, ValueError, OSError) as error:
+    except BadInput:
+        raise
+    except (KeyError, ValueError, OSError, zipfile.BadZipFile) as error:
         raise BadInput(f"{path.name}: expected arrays x_train and y_train ({error}).") from None
 
 

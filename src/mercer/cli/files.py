@@ -1,6 +1,5 @@
 """Tables and matrices from files, made ready for kernels, with a word on all that was done."""
 
-import difflib
 import io
 import os
 import zipfile
@@ -13,7 +12,7 @@ import pandas as pd
 
 from ..export.atomic import write_output
 from ..export.safe_text import harmless_value
-from ..tables import TableEncoder, check_unpacked, first_line, read_table
+from ..tables import TableEncoder, check_column, check_unpacked, first_line, read_table
 from . import texts
 from .errors import BadInput
 
@@ -85,11 +84,16 @@ def shape_of(text):
 # --- formats --------------------------------------------------------------------------------------
 
 
+def check_npz(path):
+    """Refuse arrays that unpack to far more than the file has."""
+    with zipfile.ZipFile(path) as archive:
+        size = sum(entry.file_size for entry in archive.infolist())
+    check_unpacked(size, path.stat().st_size, path.name)
+
+
 def _from_npz(path, target, matrix, image_shape):
     try:
-        with zipfile.ZipFile(path) as archive:
-            size = sum(entry.file_size for entry in archive.infolist())
-        check_unpacked(size, path.stat().st_size, path.name)
+        check_npz(path)
         with np.load(path, allow_pickle=False) as arrays:
             found = {name: arrays[name] for name in arrays.files}
     except BadInput:
@@ -160,19 +164,6 @@ def _gram_of(M, matrix):
 # --- tables ---------------------------------------------------------------------------------------
 
 
-def check_column(frame, target, notes=()):
-    """Refuse a target that the table does not have, and say what may be meant."""
-    if target in frame.columns:
-        return
-    near = difflib.get_close_matches(target, frame.columns, n=1, cutoff=0.6)
-    same = [name for name in frame.columns if name.lower() == target.lower()]
-    hint = f" Did you mean {(same or near)[0]!r}?" if same or near else ""
-    if any("no header" in note for note in notes):
-        hint = " The first line was read as a row: names of columns are texts, not numbers."
-    shown = ", ".join(map(str, frame.columns[:12])) + (", …" if frame.shape[1] > 12 else "")
-    raise BadInput(f"there is no column {target!r}; the columns are: {shown}.{hint}")
-
-
 def _take_target(frame, target, notes=()):
     if target is None:
         return None
@@ -238,6 +229,8 @@ def check_outputs(inputs, outputs):
     for path in (Path(path) for path in outputs if path is not None):
         if not path.parent.is_dir():
             raise BadInput(f"there is no folder {str(path.parent)!r} for {path.name}.")
+        if path.is_dir():
+            raise BadInput(f"{path} is a folder: name a file in it.")
         if any(_is_same(path, other) for other in taken):
             raise BadInput(
                 f"{path} would be written over a file that this command reads or writes: give the "
@@ -253,13 +246,36 @@ def _is_same(path, other):
 
 
 def write(frame, path):
-    """A frame as csv, tsv or parquet, by the name of the file; whole, or not at all."""
+    """A frame as csv, tsv or parquet, by the name of the file; whole, or not at all.
+
+    Returns notes on texts that were changed.
+    """
+    notes = []
     path, content = Path(path), io.BytesIO()
     check_outputs([], [path])
     if path.suffix in (".parquet", ".pq"):
         frame.to_parquet(content, index=False)
     elif path.suffix in (".csv", ".tsv"):
-        harmless(frame).to_csv(content, index=False, sep="," if path.suffix == ".csv" else "\t")
+        safe = harmless(frame)
+        changed = [
+            new
+            for j in range(frame.shape[1])
+            for new in _changed(frame.iloc[:, j], safe.iloc[:, j])
+        ]
+        if changed:
+            notes.append(
+                "texts that a spreadsheet would run have an apostrophe in front, such as "
+                f"{changed[0]!r} ({len(changed)} in all; .parquet keeps texts as they are)"
+            )
+        safe.to_csv(content, index=False, sep="," if path.suffix == ".csv" else "\t")
     else:
         raise BadInput(f"cannot write {path.name}: use .csv, .tsv or .parquet.")
     write_output(path, content.getbuffer())
+    return notes
+
+
+def _changed(before, after):
+    """Texts of a column that begin with an apostrophe now."""
+    if pd.api.types.is_numeric_dtype(after):
+        return []
+    return [b for a, b in zip(before, after) if isinstance(b, str) and len(b) > len(str(a))]

@@ -16,11 +16,11 @@ from ..explore.compare.baselines import leaf_size
 from ..export.files import load, save
 from ..kernels.expressions import parse_kernel
 from ..kernels.texts import listed
-from ..learn.targets import MOST_CLASSES
-from ..tables import TableEncoder, read_table
+from ..learn.targets import are_class_numbers
+from ..tables import IDENTIFIER, UNREAD, TableEncoder, check_column, read_table
 from . import files, output
 from .errors import BadInput
-from .options import Encoding, Json, Sep
+from .options import Category, DayFirst, Decimal, Encoding, Id, Ignore, Json, Number, Sep
 
 EPILOG = (
     "Examples:\n\n  mercer fit houses.csv --target price -o houses.mercer\n\n"
@@ -32,17 +32,15 @@ NAMED = 8
 # Rows on which boosting is compared: a comparison, not a second model. It grows a tree per class in
 # every round, so that many classes take too long.
 COMPARED, COMPARED_CLASSES = 5000, 30
-# Where one column explains the target this well, it may be the target in another form.
+# Up to so many different whole numbers a target is said to be one of numbers.
+MENTIONED = 50
+# Where columns explain the target this well, they may be the target in another form.
 LEAK = 0.01
+# Columns are named up to this share of the importances.
+SHARE = 0.9
 
-# How pandas reads a file with this ending, and the arguments that it needs.
-READERS = {
-    ".tsv": ("read_csv", ", sep='\\t'"),
-    ".xlsx": ("read_excel", ""),
-    ".json": ("read_json", ""),
-    ".jsonl": ("read_json", ", lines=True"),
-    ".parquet": ("read_parquet", ""),
-}
+# Arguments of the encoder that options of the command set.
+ENCODER = ("number", "category", "ignore", "id", "decimal", "dayfirst")
 
 
 def fit(
@@ -63,20 +61,32 @@ def fit(
     compare: Annotated[
         bool, typer.Option(help="Also fit gradient boosting, for comparison.")
     ] = True,
+    number: Number = None,
+    category: Category = None,
+    ignore: Ignore = None,
+    id: Id = None,
+    decimal: Decimal = None,
+    dayfirst: DayFirst = None,
     sep: Sep = None,
     encoding: Encoding = None,
     json: Json = False,
 ):
     """Learn a model from a table with nothing to tune, estimate its error, and save it."""
     files.check_outputs([file], [model])
-    frame, notes = read_table(file, sep=sep, encoding=encoding, as_written=True, target=target)
-    plain = not notes or file.suffix.lower() in READERS  # pandas reads it by itself
+    reading: dict[str, Any] = {"sep": sep, "encoding": encoding, "decimal": decimal}
+    # Names of rows are kept as they are written.
+    reading |= {"dayfirst": dayfirst, "number": number or [], "category": _joined(category, id)}
+    frame, notes = read_table(file, target=target, **reading)
+    roles = {"number": number, "category": category, "ignore": ignore, "id": id}
+    options: dict[str, Any] = roles | {"decimal": decimal, "dayfirst": dayfirst}
+    options = {name: value for name, value in options.items() if value is not None}
     X, y = _split(frame, target, notes)
-    gaps = len(y) < len(frame)
-    task = _task(y, task)
+    task = _task(y, task, notes)
     chosen = parse_kernel(kernel) if kernel else None
     made: Any = (KernelRegressor if task == "regression" else KernelClassifier)(
-        chosen, verbose=not json and output.err.is_terminal
+        chosen,
+        verbose=not json and output.err.is_terminal,
+        encoder=TableEncoder(**options) if options else None,
     )
     try:
         made.fit(X, y)
@@ -91,7 +101,8 @@ def fit(
         output.as_json(facts)
         return
     output.notes(notes)
-    _print(facts, made, file, plain, gaps)
+    code = _code(made, target, file, reading, len(frame) > len(X))
+    _print(facts, code)
 
 
 def predict(
@@ -102,6 +113,15 @@ def predict(
     out: Annotated[
         Path, typer.Option("--output", "-o", help="Predictions: .csv, .tsv or .parquet.")
     ] = Path("predictions.csv"),
+    trusted: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--trusted",
+            help="A type that the model file may use, such as sklearn.svm.SVC; may be repeated. "
+            "Only for files of people you trust: it can run code.",
+        ),
+    ] = None,
+    decimal: Decimal = None,
     sep: Sep = None,
     encoding: Encoding = None,
     json: Json = False,
@@ -110,16 +130,17 @@ def predict(
     files.check_outputs([model, file], [out])
     if not model.is_file():
         raise BadInput(f"the file {str(model)!r} does not exist.")
-    fitted = load(model)
+    fitted = load(model, trusted=trusted or [])
     if not hasattr(fitted, "predict") or not hasattr(fitted, "feature_names_in_"):
         raise BadInput(
             f"{model} holds a {type(fitted).__name__}, not a model of a table: mercer fit and "
             "mercer compare --save write those."
         )
-    frame, notes = read_table(file, sep=sep, encoding=encoding, as_written=True)
+    encoder = _encoder(fitted)
+    frame, notes = read_table(file, sep=sep, encoding=encoding, decimal=decimal, like=encoder)
     wanted = [str(name) for name in fitted.feature_names_in_]
     missing = [name for name in wanted if name not in frame.columns]
-    encoder = _encoder(fitted)
+    names = [name for name in _identifiers(encoder) if name in frame.columns]
     if encoder is not None and missing and not set(missing) & _used(encoder):
         notes.append(f"columns that the model does not use are not there: {listed(missing)}")
         frame, missing = frame.assign(**dict.fromkeys(missing, np.nan)), []
@@ -132,8 +153,12 @@ def predict(
     if extra:
         notes.append(f"columns that the model does not know were not used: {', '.join(extra[:8])}")
     notes += [] if encoder is None else encoder.unknown_values(frame[wanted])
-    result = _predictions(fitted, frame[wanted])
-    files.write(result, out)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", UNREAD)  # noted above
+        result = _predictions(fitted, frame[wanted])
+    for name in reversed([name for name in names if name not in result]):
+        result.insert(0, name, frame[name])
+    notes += files.write(result, out)
     facts = {"rows": len(result), "columns": list(result.columns), "file": str(out)}
     if json:
         output.as_json(facts | {"notes": notes})
@@ -148,6 +173,14 @@ def _encoder(fitted):
     steps = [step for _, step in getattr(fitted, "steps", [])]
     found = [getattr(fitted, "encoder_", None), *steps[:1]]
     return next((encoder for encoder in found if isinstance(encoder, TableEncoder)), None)
+
+
+def _identifiers(encoder):
+    """Names of the columns that name the rows: those that the user named, or those found."""
+    if encoder is None:
+        return []
+    found = [r["name"] for r in encoder.columns_ if r["kind"] == IDENTIFIER]
+    return list(encoder.id or found)
 
 
 def _used(encoder):
@@ -176,10 +209,12 @@ def _predictions(fitted, X):
 
 
 def _split(frame, target, notes):
-    files.check_column(frame, target, notes)
+    check_column(frame, target, notes)
     known = frame[target].notna()
     if not known.any():
         raise BadInput(f"the target {target!r} has no values.")
+    if frame[target].dtype.kind == "M":
+        raise BadInput(f"the target {target!r} holds dates: predict a number or a class instead.")
     if not known.all():
         notes.append(f"{int((~known).sum())} rows without a target were left out")
     frame = frame[known].reset_index(drop=True)
@@ -197,15 +232,27 @@ def _split(frame, target, notes):
     return X, y
 
 
-def _task(y, task):
+def _task(y, task, notes):
+    """What is predicted: numbers or classes; a guess is said, with the way to change it."""
     if task not in ("auto", "regression", "classification"):
         raise BadInput(f"--task must be auto, regression or classification, got {task!r}.")
     if task != "auto":
         return task
     if y.dtype.kind not in "fiu":
         return "classification"
-    whole = np.all(y == np.round(y))
-    return "classification" if whole and len(np.unique(y)) <= MOST_CLASSES else "regression"
+    if not are_class_numbers(y):
+        whole = np.all(y == np.round(y))
+        if whole and len(np.unique(y)) <= MENTIONED:
+            notes.append(
+                f"the {len(np.unique(y))} different whole numbers of the target are predicted as "
+                "numbers (--task classification changes that)"
+            )
+        return "regression"
+    notes.append(
+        f"the {len(np.unique(y))} different whole numbers of the target are classes (--task "
+        "regression predicts them as numbers)"
+    )
+    return "classification"
 
 
 def _facts(made, X, y, task, compare):
@@ -284,7 +331,7 @@ def boosting(Z, y, task, judged=None):
     return float(np.mean((p == y)[here])), folds, None
 
 
-def _print(facts, made, file, plain, gaps):
+def _print(facts, code):
     def say(line):
         output.out.print(line, markup=False, soft_wrap=True)
 
@@ -311,28 +358,54 @@ def _print(facts, made, file, plain, gaps):
         say("Columns that matter most:")
         for name, share in facts["importances"].items():
             say(f"  {share:6.1%}  {name}")
-    column, share = next(iter(facts["importances"].items()))
-    if facts["measure"] == "RMSE" and share > 0.9 and facts["error"] < LEAK * facts["mean_only"]:
-        say(f"{column} tells the target almost exactly: will it be known for new rows?")
+    leak = _leak(facts)
+    if leak:
+        tell, it = ("tells", "it") if len(leak) == 1 else ("tell", "they")
+        say(f"{listed(leak)} {tell} the target almost exactly: will {it} be known for new rows?")
     say(f"Model: {Path(facts['model']).resolve()}")
-    hint = "" if plain else " (read_csv needs the options that the notes suggest)"
-    say(f"The same in Python{hint}:")
-    for line in _code(made, facts["target"], file, gaps):
+    say("The same in Python:")
+    for line in code:
         say(f"  {line}")
     say(f"Next: mercer predict {facts['model']} new.csv -o predictions.csv")
 
 
-def _code(made, target, file, gaps):
-    """The lines of Python that fit the same model; `gaps`: rows without a target are dropped."""
+def _leak(facts):
+    """Columns that tell the target almost exactly, as parts of a sum do; empty elsewhere."""
+    shares = facts["importances"]
+    first = max(shares.values()) > SHARE
+    if facts["measure"] == "RMSE":
+        exact = facts["error"] < LEAK * facts["mean_only"]
+    else:
+        exact = first and facts["mean_only"] < 1 - LEAK < facts["accuracy"]
+    if not exact:
+        return []
+    order = sorted(shares, key=lambda name: -shares[name])
+    reached = np.cumsum([shares[name] for name in order])
+    return order[: 1 + int(np.argmax(reached >= SHARE * reached[-1]))]
+
+
+def _code(made, target, file, reading, gaps):
+    """The lines of Python that fit the same model."""
     kernel, name = made.kernel, type(made).__name__
-    expression = "" if kernel is None else repr(kernel)
     parts = [] if kernel is None else kernel.parts()
-    parts = {type(part).__name__ for part in parts if f"{type(part).__name__}(" in expression}
-    suffix = file.with_suffix("").suffix if file.suffix == ".gz" else file.suffix
-    read, options = READERS.get(suffix.lower(), ("read_csv", ""))
-    yield "import pandas"
-    yield f"from mercer import {', '.join([name, *sorted(parts)])}"
-    yield f"frame = pandas.{read}({file.name!r}{options})"
+    parts = {type(part).__name__ for part in parts if f"{type(part).__name__}(" in repr(kernel)}
+    arguments = [] if kernel is None else [repr(kernel)]
+    if made.encoder is not None:
+        parts.add("TableEncoder")
+        changed = {
+            k: v for k, v in made.encoder.get_params().items() if k in ENCODER and v is not None
+        }
+        shown = ", ".join(f"{k}={v!r}" for k, v in changed.items())
+        arguments.append(f"encoder=TableEncoder({shown})")
+    given = {"target": target} | {k: v for k, v in reading.items() if v not in (None, [])}
+    options = ", ".join(f"{k}={v!r}" for k, v in given.items())
+    yield f"from mercer import {', '.join([name, *sorted(parts), 'read_table'])}"
+    yield f"frame, notes = read_table({file.name!r}, {options})"
     if gaps:
-        yield f"frame = frame.dropna(subset={target!r})"
-    yield (f"model = {name}({expression}).fit(frame.drop(columns={target!r}), frame[{target!r}])")
+        yield f"frame = frame.dropna(subset=[{target!r}])"
+    fit = f"fit(frame.drop(columns={target!r}), frame[{target!r}])"
+    yield f"model = {name}({', '.join(arguments)}).{fit}"
+
+
+def _joined(*lists):
+    return [name for names in lists for name in names or ()]

@@ -38,6 +38,30 @@ Encoding = Annotated[
     str | None,
     typer.Option("--encoding", help="utf-8, latin-1, utf-16, ... Detected if not given."),
 ]
+Decimal = Annotated[
+    str | None,
+    typer.Option("--decimal", help="The decimal mark: '.' or ','. Found if not given."),
+]
+DayFirst = Annotated[
+    bool | None,
+    typer.Option(
+        "--dayfirst/--monthfirst", help="Whether 01/02/2012 is in February. Found if not given."
+    ),
+]
+Number = Annotated[
+    list[str] | None, typer.Option("--number", help="A column of numbers; may be repeated.")
+]
+Category = Annotated[
+    list[str] | None,
+    typer.Option("--category", help="A column of categories, such as a zip code; repeatable."),
+]
+Ignore = Annotated[
+    list[str] | None, typer.Option("--ignore", help="A column to leave out; may be repeated.")
+]
+Id = Annotated[
+    list[str] | None,
+    typer.Option("--id", help="A column that names the rows; mercer predict copies it."),
+]
 TABLE = "csv, tsv, xlsx, jsonl, parquet (also gz), npz; - reads standard input."
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for scripts.")]
 MaxPoints = Annotated[int, typer.Option(min=10, help="If there are more rows, a sample is used.")]

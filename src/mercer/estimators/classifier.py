@@ -59,6 +59,8 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
     random_state : int or None, default=0
     verbose : bool, default=False
         Show progress, with the leave-one-out error so far.
+    encoder : TableEncoder or None, default=None
+        How the table is read, such as ``TableEncoder(category=["zip"], decimal=",")``.
 
     Attributes
     ----------

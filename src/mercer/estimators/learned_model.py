@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..engine import tiles
@@ -29,7 +30,7 @@ from ..learn.targets import Targets, as_generator, check_weights
 from ..rows import gather
 from ..rows.gather import held_column, held_whole
 from ..rows.source import in_pieces
-from ..tables import TableEncoder, array_of_lists, check_names
+from ..tables import UNREAD, TableEncoder, array_of_lists, check_names
 from .arguments import NewSpelling
 
 # Ranks are tried up to so many columns of values: the metric is a matrix with a row for each.
@@ -73,6 +74,7 @@ class LearnedModel(NewSpelling):
         memory_limit: int | str | None = None,
         random_state: int | None = 0,
         verbose: bool = False,
+        encoder: TableEncoder | None = None,
     ) -> None:
         self.kernel = kernel
         self.metric = metric
@@ -82,6 +84,7 @@ class LearnedModel(NewSpelling):
         self.memory_limit = memory_limit
         self.random_state = random_state
         self.verbose = verbose
+        self.encoder = encoder
 
     def _gathered(self, X, y, sample_weight):
         """Rows, targets and weights of a stream or a Dask collection in memory: all are needed."""
@@ -285,8 +288,7 @@ class LearnedModel(NewSpelling):
             check_names(X)
         validate_data(self, X, reset=reset, skip_check_array=True)
         if reset:
-            # A kernel that was given may be made for the columns as they are.
-            encoder = TableEncoder(ranks=self.kernel is None, levels=self.kernel is None)
+            encoder = self._new_encoder()
             self.encoder_ = encoder.fit(_distinct(X, targets.weights is not None))
             if self.kernel is None and X.shape[0] == targets.columns.shape[0]:
                 # The shares of all classes sum to one: the last says nothing new.
@@ -295,7 +297,25 @@ class LearnedModel(NewSpelling):
                     X, T, targets.weights
                 )
         assert self.encoder_ is not None
-        return self.encoder_.transform(X)
+        with warnings.catch_warnings():
+            if reset:  # its notes say which values of the training table were not read
+                warnings.filterwarnings("ignore", UNREAD)
+            return self.encoder_.transform(X)
+
+    def _new_encoder(self) -> TableEncoder:
+        """The encoder that was given, unfitted, with ranks and columns for values to choose from.
+
+        A kernel that was given may be made for the columns as they are.
+        """
+        if self.encoder is None:
+            return TableEncoder(ranks=self.kernel is None, levels=self.kernel is None)
+        if not isinstance(self.encoder, TableEncoder) or self.encoder.keep is not None:
+            raise ValueError(
+                f"encoder must be a TableEncoder that makes numbers of all columns (keep=None), "
+                f"or None; got {self.encoder!r}."
+            )
+        encoder = clone(self.encoder)
+        return encoder.set_params(ranks=True, levels=True) if self.kernel is None else encoder
 
     def _check_same_kind(self, X):
         rows = X if is_array(X) else np.empty(0)

@@ -24,7 +24,6 @@ __all__ = [
     "check_n_features",
     "routing_enabled",
     "safe_indexing",
-    "tree_parts",
     "visual_block",
 ]
 
@@ -39,10 +38,3 @@ def visual_block(estimators: list[Any], names: list[str]) -> Any:
         raise AttributeError("this version of scikit-learn has no visual blocks")
     details = [str(estimator) for estimator in estimators]
     return _VisualBlock("serial", estimators, names=names, name_details=details)
-
-
-def tree_parts() -> tuple[Any, Any]:
-    """The layout of a decision tree's nodes, and the class that holds them."""
-    from sklearn.tree._tree import NODE_DTYPE, Tree
-
-    return NODE_DTYPE, Tree

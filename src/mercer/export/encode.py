@@ -13,8 +13,8 @@ and an entry of the table is one of::
     {"type": name, "attributes": {...}}   an object and what it keeps
     {"array": "0.npy"}                    an array of numbers or text
     {"objects": shape, "items": [...]}    an array of other things
-    {"made": name, "of": [...]}           made by rebuilt.py
-    {"reduced": name, "of": [...], "state": ...}   of a type that whoever loads must trust
+    {"made": name, "of": [...]}           a date, a sparse matrix: made by rebuilt.py
+    {"reduced": name, "of": [...], "state": ..., "items": ...}   what whoever loads must trust
 """
 
 import copyreg
@@ -26,7 +26,7 @@ from sklearn.base import BaseEstimator
 from ..engine.arrays import as_numpy, is_array
 from ..kernels import Kernel
 from . import registry
-from .rebuilt import MAKERS
+from .rebuilt import MAKERS, maker_of
 
 SCALAR_KINDS = "biufcSUmM"
 
@@ -89,10 +89,11 @@ class Table:
         self.entries.append(entry)
 
     def entry(self, thing, where):
+        made = maker_of(thing)
+        if made is not None:
+            parts = MAKERS[made][0](thing)
+            return {"made": made, "of": [self.value(p, f"{where} ({made})") for p in parts]}
         name = registry.public_name(type(thing))
-        if name in MAKERS:
-            parts = MAKERS[name][0](thing)
-            return {"made": name, "of": [self.value(p, f"{where} ({name})") for p in parts]}
         if is_array(thing):
             return self.array(np.asarray(as_numpy(thing)), where)  # of memory maps and tensors too
         if isinstance(thing, (BaseEstimator, Kernel, *registry.PARTS)):
@@ -119,18 +120,22 @@ class Table:
     def reduced(self, thing, name, where):
         """Any other object, in the parts that pickle takes it apart into."""
         try:
-            function, arguments, state, *rest = (*thing.__reduce_ex__(2), None, None, None)[:5]
+            function, arguments, *rest = thing.__reduce_ex__(2)
         except Exception as error:
             raise TypeError(f"{where} is a {name}, which cannot be stored: {error}") from error
-        if any(r is not None for r in rest):
+        state, listed, items = (*rest, None, None, None)[:3]
+        if listed is not None:
             raise TypeError(f"{where} is a {name}, which cannot be saved.")
         plain = function is copyreg.__newobj__ and arguments == (type(thing),)  # type: ignore[attr-defined]
-        if plain and (state is None or isinstance(state, dict)):
+        if plain and items is None and (state is None or isinstance(state, dict)):
             return self.object(name, dict(state or {}))
+        if plain:
+            function, arguments = type(thing), ()
         return {
             "reduced": _name_of_function(function, where),
             "of": [self.value(a, where) for a in arguments],
             "state": self.value(state, where),
+            "items": self.value(None if items is None else dict(items), where),
         }
 
 

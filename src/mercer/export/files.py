@@ -1,13 +1,13 @@
 """save and load: models as files that hold data and names of types, never code.
 
 A file is a zip archive of NumPy arrays and one table, in JSON, of the objects that hold them
-(encode.py). Loading builds only the types that registry.py lists, each from the attributes that it
-has, and checks what native code will index with (decode.py). Everything else must be named by
-whoever loads the file.
+(encode.py). Loading builds only types whose state is data (registry.py, allowed.py), each from the
+attributes that it has (decode.py). Everything else must be named by whoever loads the file.
 """
 
 import json
 import os
+import warnings
 import zipfile
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -22,13 +22,12 @@ from ..expansion import RKHSFunction
 from ..kernels import Kernel
 from ..kernels.points import naming
 from .atomic import write_atomically
-from .checks import RefusedSetting
 from .decode import Model
 from .encode import Table
 from .registry import public_name
 
 # Raised whenever a newer mercer writes files that an older one would misread.
-FORMAT = 2
+FORMAT = 3
 HEADER = "mercer.json"
 TREE = "model.json"
 
@@ -38,7 +37,10 @@ class ModelFileError(ValueError):
 
 
 def save(
-    model: BaseEstimator | Kernel | RKHSFunction, path: str | bytes | os.PathLike[str]
+    model: BaseEstimator | Kernel | RKHSFunction,
+    path: str | bytes | os.PathLike[str],
+    *,
+    trusted: Iterable[str | type | Callable[..., Any]] = (),
 ) -> None:
     """Write a model to a file, whole or not at all.
 
@@ -46,12 +48,17 @@ def save(
     killed at any moment leaves the old file as it was. Arrays of torch and other backends are
     stored as NumPy arrays, so that the file loads on any machine, as a NumPy model.
 
+    What `load` would refuse is refused here. Where it will ask for `trusted=`, a warning says so
+    now, with the names.
+
     Parameters
     ----------
     model : kernel, estimator, pipeline of estimators, or RKHSFunction
         Fitted or not. Functions inside it (FromFunction and its like) are stored by name and must
         be defined at the top level of a module.
     path : str, bytes or path
+    trusted : list of str or types, default=()
+        Names that `load` will be given: there is no warning about these.
 
     Examples
     --------
@@ -71,7 +78,22 @@ def save(
             f"save takes a kernel, an estimator, a pipeline or an RKHSFunction, got "
             f"{type(model).__name__} {str(model)[:60]!r}."
         )
-    write_atomically(where, _archive(model))
+    known = _names_of(trusted)
+    content, needed = _archive(model)
+    missing = sorted(needed - known)
+    if missing:
+        warnings.warn(
+            f"{os.fsdecode(where)} will need load(..., trusted={missing!r}): mercer does not vouch "
+            "for these names, and a file from a stranger could misuse them. "
+            f"save(..., trusted={missing!r}) does without this warning.",
+            stacklevel=2,
+        )
+    write_atomically(where, content)
+
+
+def needed_trust(model: Any) -> list[str]:
+    """Names that `load` must be given as `trusted` for a file of this model."""
+    return sorted(_table(model)[2])
 
 
 def load(
@@ -79,12 +101,18 @@ def load(
 ) -> Any:
     """Read a model that `save` has written. No code of the file is executed.
 
+    Without `trusted` a file may hold classes of this library, arrays, and a short list of
+    scikit-learn's classes (scalers, linear models, PCA and the like); see "What you can rely on" in
+    the documentation.
+
     Parameters
     ----------
     path : str, bytes or path
     trusted : list of str or types, default=()
         Further types and functions that the file may use, by their full names
-        ("my_module.my_kernel"). Look at them first: they are what could run code.
+        ("my_module.my_kernel", "sklearn.svm.SVC"). Whoever wrote the file then decides what these
+        are given: that can run code, overwrite files or crash Python. Only for files of people you
+        trust: checksums in the file find accidents, and nothing in it proves who wrote it.
 
     Returns
     -------
@@ -115,6 +143,7 @@ def load(
         try:
             tree = json.loads(archive.read(TREE))
             built = Model(tree["objects"], _read_array(archive), known)
+            built.check_depth(tree["model"])
             missing = built.untrusted(tree["model"])
         except Exception as error:
             raise _damaged(name, error) from error
@@ -122,8 +151,6 @@ def load(
             raise _untrusted(missing, known, name)
         try:
             model = built.build(tree["model"])
-        except RefusedSetting as error:
-            raise TypeError(f"{name} holds {error}") from None
         except (ImportError, AttributeError) as error:
             raise ModelFileError(
                 f"{name} names something that does not exist here ({error}): install or define it "
@@ -152,8 +179,9 @@ def _names_of(trusted):
 
 def _untrusted(names, trusted, path):
     return TypeError(
-        f"{path} uses {', '.join(names)}, which mercer does not vouch for. If you know what they "
-        f"do, load with trusted={sorted({*trusted, *names})!r}."
+        f"{path} uses {', '.join(names)}, which mercer does not vouch for: whoever wrote the file "
+        "decides what they are given, and that can run code, overwrite files or crash Python. If "
+        f"you trust the file's author, load with trusted={sorted({*trusted, *names})!r}."
     )
 
 
@@ -170,17 +198,31 @@ def _header(model):
     }
 
 
-def _archive(model):
-    """The bytes of a file: a header, the table of objects, and one .npy file per array."""
-    table, content = Table(), BytesIO()
+def _table(model):
+    """(the table, its JSON, the names that whoever loads it must trust), built once as `load` will:
+    what it would refuse is refused here."""
+    table = Table()
     try:
         root = table.value(model)
         tree = json.dumps({"objects": table.entries, "model": root})
+        built = Model(json.loads(tree)["objects"], table.arrays.__getitem__)
+        built.check_depth(root)
+        built.trusted = frozenset(built.names(root))
+        built.build(root)
     except RecursionError:
         raise ValueError(
             "model is nested too deeply to be saved: kernels of several hundred terms are best "
             "written with fewer operators."
         ) from None
+    except ValueError as error:
+        raise ValueError(f"model cannot be saved, since load would refuse it: {error}") from error
+    return table, tree, built.trusted
+
+
+def _archive(model):
+    """The bytes of a file (a header, the table of objects, and one .npy file per array), and the
+    names that whoever loads it must trust."""
+    (table, tree, needed), content = _table(model), BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
         # ZipInfo has a fixed date: the same model gives the same bytes.
         archive.writestr(zipfile.ZipInfo(HEADER), json.dumps(_header(model)))
@@ -188,7 +230,7 @@ def _archive(model):
         for name, array in table.arrays.items():
             with archive.open(zipfile.ZipInfo(name), "w", force_zip64=True) as file:
                 np.lib.format.write_array(file, array, allow_pickle=False)
-    return content.getbuffer()
+    return content.getbuffer(), needed
 
 
 def _read_array(archive):

@@ -1,18 +1,26 @@
 """Types that files hold as the arguments of their makers, and how each is made again, checked.
 
-Native code of NumPy, SciPy and scikit-learn reads these objects without looking at bounds:
-whatever it indexes with is checked here, before the object exists.
+These are data: numbers, dates, sparse matrices, the state of a random generator. Compiled code of
+NumPy and SciPy reads the last two without looking at bounds: what it indexes with is checked here,
+on copies that nothing else in the file can change.
 """
 
+import datetime
+import re
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+from uuid import UUID
 
 import numpy as np
 import scipy.sparse
 
-from ..estimators.sklearn_compat import tree_parts
-from .registry import find, public_name
+from .registry import public_name
 
 WORDS_OF_MERSENNE_TWISTER = 624
+# What ISO 8601 writes dates and times with: other texts would reach a parser that guesses.
+ISO = re.compile(r"[0-9T:.+\- ]{1,64}")
 
 
 def expect(condition, message):
@@ -61,7 +69,9 @@ def _compressed(cls):
         for part in (indices, indptr):
             expect(part.dtype.kind == "i", "a sparse matrix whose indices are not integers")
         expect(data.dtype.kind in "biufc", f"a sparse matrix of {data.dtype}")
-        matrix = cls((data, indices, indptr), shape=(rows, columns))
+        # Copies: data that are the same array as the indices would change them after the check.
+        parts = (data.copy(), indices.copy(), indptr.copy())
+        matrix = cls(parts, shape=(rows, columns))
         _check_indices(matrix)
         return matrix
 
@@ -72,130 +82,66 @@ def _check_indices(matrix):
     matrix.check_format(full_check=True)  # every index within the shape
 
 
-# --- trees ----------------------------------------------------------------------------------------
+# --- numbers and dates ----------------------------------------------------------------------------
 
 
-def _tree(n_features, n_classes, n_outputs, max_depth, nodes, values):
-    NODE_DTYPE, Tree = tree_parts()
+def _iso(make):
+    """Made from one text of ISO 8601."""
 
-    expect(
-        all(map(is_index, (n_features, n_outputs, max_depth))) and n_features > 0 < n_outputs,
-        "a tree without features or outputs",
-    )
-    expect(
-        isinstance(n_classes, np.ndarray)
-        and n_classes.dtype.kind == "i"
-        and n_classes.shape == (n_outputs,)
-        and (n_classes > 0).all(),
-        "a tree whose classes do not fit its outputs",
-    )
-    expect(
-        isinstance(nodes, np.ndarray) and nodes.ndim == 1 and nodes.dtype == NODE_DTYPE,
-        "a tree whose nodes have another layout",
-    )
-    n = len(nodes)
-    expect(
-        isinstance(values, np.ndarray)
-        and values.dtype == np.float64
-        and values.shape == (n, n_outputs, int(n_classes.max()))
-        and n > 0,
-        "a tree whose values do not fit its nodes",
-    )
-    depth = _depth(nodes["left_child"], nodes["right_child"], nodes["feature"], n_features)
-    expect(depth == max_depth, f"a tree of depth {depth} that claims {max_depth}")
-    made = Tree(int(n_features), n_classes.astype(np.intp), int(n_outputs))
-    made.__setstate__(
-        {
-            "max_depth": int(max_depth),
-            "node_count": n,
-            "nodes": nodes,
-            "values": np.ascontiguousarray(values),
-        }
-    )
+    def made(text):
+        expect(isinstance(text, str) and ISO.fullmatch(text), f"a date {str(text)[:40]!r}")
+        return make(text)
+
+    return made
+
+
+def _numbers(make):
+    """Made from numbers alone."""
+
+    def made(*numbers):
+        expect(all(isinstance(n, (int, float)) for n in numbers), "a value without numbers")
+        return make(*numbers)
+
     return made
 
 
-def _tree_arguments(tree):
-    state = tree.__getstate__()
-    return (
-        tree.n_features,
-        tree.n_classes,
-        tree.n_outputs,
-        state["max_depth"],
-        state["nodes"],
-        state["values"],
-    )
+def _decimal(text):
+    expect(isinstance(text, str), f"a decimal number {str(text)[:40]!r}")
+    return Decimal(text)
 
 
-def _depth(left, right, feature, n_features):
-    """Depth of the tree; ValueError unless every node is reached once, by a known feature."""
-    frontier, seen, depth = np.array([0]), np.zeros(len(left), bool), -1
-    while len(frontier):
-        expect(not seen[frontier].any(), "a tree in which two branches meet")
-        seen[frontier] = True
-        inner = frontier[left[frontier] != -1]
-        children = np.concatenate([left[inner], right[inner]])
-        expect(((children > 0) & (children < len(left))).all(), "a tree with a child outside it")
-        expect(len(np.unique(children)) == len(children), "a tree in which two branches meet")
-        expect(
-            ((feature[inner] >= 0) & (feature[inner] < n_features)).all(),
-            "a tree that splits by a feature outside its data",
-        )
-        frontier, depth = children, depth + 1
-    expect(seen.all(), "a tree with nodes that no branch reaches")
-    return depth
+def _uuid(text):
+    expect(isinstance(text, str), f"an identifier {str(text)[:40]!r}")
+    return UUID(hex=text)
 
 
-# --- splines, masks, bunches ----------------------------------------------------------------------
+def _pandas() -> Any:
+    import pandas
+
+    return pandas
 
 
-def _spline(t, c, k, extrapolate):
-    from scipy.interpolate import BSpline
+def _timestamp(text, unit):
+    expect(unit in ("s", "ms", "us", "ns"), f"a time in {unit!r}")
+    return _iso(_pandas().Timestamp)(text).as_unit(unit)
 
+
+def _timedelta(count, unit):
+    expect(is_index(count) and unit in ("s", "ms", "us", "ns"), f"a duration in {unit!r}")
+    return _pandas().Timedelta(np.timedelta64(count, unit))
+
+
+def _period(ordinal, frequency):
     expect(
-        isinstance(t, np.ndarray) and isinstance(c, np.ndarray) and t.dtype == c.dtype == float,
-        "a spline without knots or coefficients",
+        is_index(ordinal) and isinstance(frequency, str) and len(frequency) < 20,
+        f"a period of {frequency!r}",
     )
-    expect(is_index(k) and 0 <= k < len(t), f"a spline of degree {k!r}")
-    expect(extrapolate in (True, False, "periodic"), f"a spline with {extrapolate!r}")
-    return BSpline(t, c, int(k), extrapolate)  # which checks that knots ascend and suffice
+    return _pandas().Period(ordinal=ordinal, freq=frequency)
 
 
-def _masked(data, mask):
-    expect(
-        isinstance(data, np.ndarray) and isinstance(mask, np.ndarray) and mask.dtype == bool,
-        "a masked array without its mask",
-    )
-    expect(mask.shape == data.shape, "a masked array whose mask has another shape")
-    return np.ma.MaskedArray(data, mask)
-
-
-def _bunch(content):
-    from sklearn.utils import Bunch
-
-    expect(isinstance(content, dict) and all(isinstance(k, str) for k in content), "an odd Bunch")
-    return Bunch(**content)
-
-
-# --- losses and hyperparameters -------------------------------------------------------------------
-
-
-def _loss_arguments(loss):
-    """The numbers that make a loss of scikit-learn's native code."""
-    loss = getattr(loss, "closs", loss)
-    function, arguments = loss.__reduce__()[:2]
-    return tuple(arguments if function is type(loss) else (arguments[2] or ()))
-
-
-def _called(name):
-    """The class of this name, called with plain values."""
-
-    def made(*arguments):
-        plain = (str, int, float, type(None), np.ndarray)
-        expect(all(isinstance(a, plain) for a in arguments), f"odd arguments of {name}")
-        return find(name)(*arguments)
-
-    return made
+def _interval(left, right, closed):
+    expect(closed in ("left", "right", "both", "neither"), f"an interval closed at {closed!r}")
+    return _pandas().Interval(left, right, closed)
 
 
 # --- the table ------------------------------------------------------------------------------------
@@ -203,15 +149,25 @@ def _called(name):
 # {name in files: (what an object is made of, how it is made again)}
 MAKERS: dict[str, tuple[Callable, Callable]] = {
     "builtins.range": (lambda r: (r.start, r.stop, r.step), range),
+    "builtins.complex": (lambda z: (z.real, z.imag), _numbers(complex)),
     "numpy.random.RandomState": (lambda state: state.get_state(legacy=True), _random_state),
-    "numpy.ma.MaskedArray": (lambda a: (np.asarray(a.data), np.ma.getmaskarray(a)), _masked),
-    "sklearn.utils.Bunch": (lambda bunch: (dict(bunch),), _bunch),
-    "scipy.interpolate.BSpline": (lambda s: (s.t, s.c, s.k, s.extrapolate), _spline),
-    "sklearn.tree._tree.Tree": (_tree_arguments, _tree),
-    "sklearn.gaussian_process.kernels.Hyperparameter": (
-        tuple,
-        _called("sklearn.gaussian_process.kernels.Hyperparameter"),
+    "decimal.Decimal": (lambda d: (str(d),), _decimal),
+    "fractions.Fraction": (lambda f: (f.numerator, f.denominator), _numbers(Fraction)),
+    "uuid.UUID": (lambda u: (u.hex,), _uuid),
+    # Time zones come back as the distance from UTC that they had then: their names are of files.
+    "datetime.datetime": (lambda d: (d.isoformat(),), _iso(datetime.datetime.fromisoformat)),
+    "datetime.date": (lambda d: (d.isoformat(),), _iso(datetime.date.fromisoformat)),
+    "datetime.time": (lambda t: (t.isoformat(),), _iso(datetime.time.fromisoformat)),
+    "datetime.timedelta": (
+        lambda d: (d.days, d.seconds, d.microseconds),
+        _numbers(datetime.timedelta),
     ),
+    "pandas.Timestamp": (lambda t: (t.isoformat(), t.unit), _timestamp),
+    "pandas.Timedelta": (lambda t: (int(t.to_numpy().astype("i8")), t.unit), _timedelta),
+    "pandas.Period": (lambda p: (p.ordinal, p.freqstr), _period),
+    "pandas.Interval": (lambda i: (i.left, i.right, i.closed), _interval),
+    "pandas.NaT": (lambda _: (), lambda: _pandas().NaT),
+    "pandas.NA": (lambda _: (), lambda: _pandas().NA),
 }
 for _class in (
     scipy.sparse.csr_array,
@@ -223,16 +179,12 @@ for _class in (
         lambda m: (*m.shape, m.data, m.indices, m.indptr),
         _compressed(_class),
     )
-for _module, _names in {
-    "sklearn.linear_model._sgd_fast": (
-        "EpsilonInsensitive Hinge ModifiedHuber SquaredEpsilonInsensitive SquaredHinge"
-    ),
-    "sklearn._loss": (
-        "HalfBinomialLoss HalfGammaLoss HalfPoissonLoss HalfSquaredError HalfTweedieLoss "
-        "HalfTweedieLossIdentity"
-    ),
-    "sklearn._loss.loss": "HalfTweedieLossIdentity",
-    "sklearn._loss._loss": "CyHalfBinomialLoss CyHalfSquaredError CyHuberLoss",
-}.items():
-    for _name in _names.split():
-        MAKERS[f"{_module}.{_name}"] = (_loss_arguments, _called(f"{_module}.{_name}"))
+
+
+def maker_of(thing):
+    """The name of the maker of a thing in MAKERS, or None."""
+    kind = type(thing)
+    if kind.__name__ in ("NaTType", "NAType") and kind.__module__.split(".")[0] == "pandas":
+        return f"pandas.{kind.__name__.removesuffix('Type')}"
+    name = public_name(kind)
+    return name if name in MAKERS else None

@@ -2,8 +2,8 @@
 
 Files use public names ("mercer.KernelMap", "sklearn.preprocessing.StandardScaler"), so a class may
 move between modules. To let files hold one more class of this library, add it to PARTS (kernels
-and estimators are found by themselves); to let them hold one more of scikit-learn, add it to
-SKLEARN, after reading what its native code does with fitted attributes (see checks.py).
+and estimators are found by themselves). Classes of scikit-learn are listed in allowed.py, each with
+its reason.
 """
 
 import importlib
@@ -11,7 +11,6 @@ import inspect
 import sys
 from dataclasses import fields, is_dataclass
 
-import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..estimators.fourier_expansion import FourierExpansion
@@ -30,6 +29,7 @@ from ..space.fourier import Fourier
 from ..space.landmarks import Landmarks
 from ..space.own_features import OwnFeatures
 from ..space.sparse_features import SparseFeatures
+from .allowed import SKLEARN
 
 # What estimators of this library hold, besides kernels, arrays and other estimators.
 PARTS = (
@@ -59,99 +59,6 @@ RENAMED: dict[str, str] = {
     "mercer.WithMeans": "mercer.WithTargetEncoding",
 }
 
-# Classes of scikit-learn whose fitted attributes are only read by NumPy and SciPy, which check
-# every index, or are checked in checks.py. Others may be loaded by naming them in trusted=.
-SKLEARN = {
-    "sklearn.pipeline": "Pipeline FeatureUnion",
-    "sklearn.compose": "ColumnTransformer TransformedTargetRegressor make_column_selector",
-    "sklearn.preprocessing": (
-        "Binarizer FunctionTransformer KBinsDiscretizer KernelCenterer LabelBinarizer LabelEncoder "
-        "MaxAbsScaler MinMaxScaler MultiLabelBinarizer Normalizer OneHotEncoder OrdinalEncoder "
-        "PolynomialFeatures PowerTransformer QuantileTransformer RobustScaler SplineTransformer "
-        "StandardScaler TargetEncoder"
-    ),
-    "sklearn.impute": "KNNImputer MissingIndicator SimpleImputer",
-    "sklearn.feature_extraction": "DictVectorizer FeatureHasher",
-    "sklearn.feature_extraction.text": (
-        "CountVectorizer HashingVectorizer TfidfTransformer TfidfVectorizer"
-    ),
-    "sklearn.feature_selection": (
-        "GenericUnivariateSelect RFE RFECV SelectFdr SelectFpr SelectFromModel SelectFwe "
-        "SelectKBest SelectPercentile SequentialFeatureSelector VarianceThreshold"
-    ),
-    "sklearn.decomposition": (
-        "DictionaryLearning FactorAnalysis FastICA IncrementalPCA KernelPCA "
-        "LatentDirichletAllocation MiniBatchDictionaryLearning MiniBatchNMF MiniBatchSparsePCA NMF "
-        "PCA SparseCoder SparsePCA TruncatedSVD"
-    ),
-    "sklearn.cross_decomposition": "CCA PLSCanonical PLSRegression PLSSVD",
-    "sklearn.random_projection": "GaussianRandomProjection SparseRandomProjection",
-    "sklearn.kernel_approximation": (
-        "AdditiveChi2Sampler Nystroem PolynomialCountSketch RBFSampler SkewedChi2Sampler"
-    ),
-    "sklearn.cluster": "FeatureAgglomeration KMeans MiniBatchKMeans",
-    "sklearn.linear_model": (
-        "ARDRegression BayesianRidge ElasticNet ElasticNetCV GammaRegressor HuberRegressor Lars "
-        "LarsCV Lasso LassoCV LassoLars LassoLarsCV LassoLarsIC LinearRegression "
-        "LogisticRegression LogisticRegressionCV MultiTaskElasticNet MultiTaskElasticNetCV "
-        "MultiTaskLasso MultiTaskLassoCV OrthogonalMatchingPursuit OrthogonalMatchingPursuitCV "
-        "PassiveAggressiveClassifier PassiveAggressiveRegressor Perceptron PoissonRegressor "
-        "QuantileRegressor RANSACRegressor Ridge RidgeCV RidgeClassifier RidgeClassifierCV "
-        "SGDClassifier SGDOneClassSVM SGDRegressor TheilSenRegressor TweedieRegressor"
-    ),
-    "sklearn.svm": "LinearSVC LinearSVR NuSVC NuSVR OneClassSVM SVC SVR",
-    "sklearn.naive_bayes": "BernoulliNB CategoricalNB ComplementNB GaussianNB MultinomialNB",
-    "sklearn.discriminant_analysis": "LinearDiscriminantAnalysis QuadraticDiscriminantAnalysis",
-    "sklearn.covariance": "EmpiricalCovariance LedoitWolf OAS ShrunkCovariance",
-    "sklearn.mixture": "BayesianGaussianMixture GaussianMixture",
-    "sklearn.neighbors": "NearestCentroid",
-    "sklearn.kernel_ridge": "KernelRidge",
-    "sklearn.gaussian_process": "GaussianProcessRegressor",
-    "sklearn.gaussian_process.kernels": (
-        "CompoundKernel ConstantKernel DotProduct ExpSineSquared Exponentiation Matern "
-        "PairwiseKernel Product RBF RationalQuadratic Sum WhiteKernel"
-    ),
-    "sklearn.dummy": "DummyClassifier DummyRegressor",
-    "sklearn.multiclass": (
-        "OneVsOneClassifier OneVsRestClassifier OutputCodeClassifier _ConstantPredictor"
-    ),
-    "sklearn.multioutput": (
-        "ClassifierChain MultiOutputClassifier MultiOutputRegressor RegressorChain"
-    ),
-    "sklearn.ensemble": (
-        "BaggingClassifier BaggingRegressor ExtraTreesClassifier ExtraTreesRegressor "
-        "RandomForestClassifier RandomForestRegressor RandomTreesEmbedding StackingClassifier "
-        "StackingRegressor VotingClassifier VotingRegressor"
-    ),
-    "sklearn.tree": (
-        "DecisionTreeClassifier DecisionTreeRegressor ExtraTreeClassifier ExtraTreeRegressor"
-    ),
-    # Not public, but held by those above.
-    "sklearn.compose._column_transformer": "_RemainderColsList",
-}
-
-# Functions of arrays alone, which steps of pipelines are given as arguments.
-FUNCTIONS = frozenset(
-    f"sklearn.feature_selection.{name}"
-    for name in (
-        "chi2",
-        "f_classif",
-        "f_oneway",
-        "f_regression",
-        "mutual_info_classif",
-        "mutual_info_regression",
-        "r_regression",
-    )
-)
-
-# Types that are given as arguments (dtype=np.float64).
-_SCALARS = {*np.sctypeDict.values(), np.number, np.integer, np.floating}
-PLAIN_TYPES: dict[str, type] = {
-    **{f"builtins.{t.__name__}": t for t in (bool, bytes, complex, float, int, object, str)},
-    **{f"numpy.{t.__name__}": t for t in _SCALARS},
-}
-
-
 # Native modules that name themselves without their package (scikit-learn before 1.7).
 UNPACKAGED = {"_loss": "sklearn._loss._loss"}
 
@@ -167,7 +74,7 @@ def public_name(thing):
     root = module.split(".")[0]
     if root == "mercer":
         return f"mercer.{name}"
-    if root in ("numpy", "scipy", "sklearn"):
+    if root in ("numpy", "pandas", "scipy", "sklearn"):
         parts = module.split(".")
         for i in range(1, len(parts)):
             parent = ".".join(parts[:i])
@@ -199,11 +106,6 @@ def find(name):
     raise ImportError(f"there is no module {parts[0]!r}")
 
 
-SKLEARN_NAMES = frozenset(
-    f"{module}.{name}" for module, names in SKLEARN.items() for name in names.split()
-)
-
-
 def own_classes():
     """Classes of this library that files may hold, by name."""
     found = [c for base in (Kernel, BaseEstimator) for c in _subclasses(base)]
@@ -214,7 +116,7 @@ def own_classes():
 def listed_class(name):
     """The class that a file means by this name, or None where it is not listed here."""
     name = RENAMED.get(name, name)
-    if name in SKLEARN_NAMES:
+    if name in SKLEARN:
         return find(name)
     if not name.startswith("mercer."):
         return None
@@ -250,8 +152,9 @@ def attributes_of(thing):
 def bad_attribute(cls, names, trusted=False):
     """The first of these names that an object of this class does not keep, or None.
 
-    Estimators keep parameters, fitted attributes (with an underscore at the end) and private ones;
-    other classes keep what is not an attribute of the class, so that no method is replaced. Names
+    Kernels keep parameters, and estimators also fitted attributes (with an underscore at the end)
+    and private ones; others keep what is not an attribute of the class, so that no method is
+    replaced. Names
     with two leading underscores change what Python or NumPy do with an object
     (``__array_interface__``), and are never kept, by trusted classes either.
     """
@@ -262,9 +165,9 @@ def bad_attribute(cls, names, trusted=False):
             return False
         if trusted or name in own:
             return True
-        if is_dataclass(cls) or hasattr(cls, name):
+        if is_dataclass(cls) or issubclass(cls, Kernel) or hasattr(cls, name):
             return False
-        return not issubclass(cls, (BaseEstimator, Kernel)) or "_" in (name[0], name[-1])
+        return not issubclass(cls, BaseEstimator) or "_" in (name[0], name[-1])
 
     return next((name for name in names if not is_kept(name)), None)
 

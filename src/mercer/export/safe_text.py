@@ -10,12 +10,14 @@ def harmless_text(text):
     """The text, with an apostrophe in front if a spreadsheet would run it as a formula.
 
     Spreadsheets skip what they do not show in front of a sign (a byte-order mark, spaces, line
-    breaks), and take full-width signs for ordinary ones.
+    breaks), and take full-width signs for ordinary ones. Signs alone ("+", "-", "+/-") are labels:
+    without a letter or a digit there is nothing to run.
     """
     # A bare carriage return is not quoted by csv writers, and starts a new row for readers.
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    shown = (c for c in unicodedata.normalize("NFKC", text) if _is_shown(c))
-    return "'" + text if next(shown, "").startswith(SIGNS) else text
+    shown = [c for c in unicodedata.normalize("NFKC", text) if _is_shown(c)]
+    runs = shown and shown[0].startswith(SIGNS) and any(map(str.isalnum, shown))
+    return "'" + text if runs else text
 
 
 def harmless_value(value):

@@ -9,8 +9,8 @@ from ..engine.arrays import as_host
 from ..engine.checks import check_classes
 
 TASKS = ("auto", "regression", "classification")
-# Integers with at most this many values are taken for classes when the task is "auto".
-MOST_CLASSES = 20
+# Whole numbers with more values than this are ordered and many: numbers to predict, not classes.
+MOST_CLASSES = 10
 # From so many rows on, more classes than half of them are refused.
 FEW_ROWS = 20
 
@@ -154,4 +154,9 @@ def _check_rows_per_class(y, classes, weights):
 def _looks_like_classes(y):
     if y.dtype.kind not in "fiu":
         return True
-    return y.ndim == 1 and y.dtype.kind in "iu" and len(np.unique(y)) <= MOST_CLASSES
+    return y.ndim == 1 and y.dtype.kind in "iu" and are_class_numbers(y)
+
+
+def are_class_numbers(values: np.ndarray) -> bool:
+    """Whether numbers are few whole ones, which are taken for classes where nobody says."""
+    return bool(np.all(values == np.round(values))) and len(np.unique(values)) <= MOST_CLASSES

@@ -143,5 +143,5 @@ def _perhaps(column):
 
 def _reads_as(what, texts):
     if what == NUMBER:
-        return ~np.isnan(numbers_one_by_one(texts, False))
-    return ~np.isnat(dates_one_by_one(texts, False))
+        return ~np.isnan(numbers_one_by_one(texts))
+    return ~np.isnat(dates_one_by_one(texts))

@@ -2,14 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from .columns import column_values
-from .encoder import IDENTIFIED, TableEncoder, array_of_lists, check_names
+from .columns import column_values, dates_one_by_one, numbers_one_by_one
+from .encoder import IDENTIFIED, UNREAD, TableEncoder, array_of_lists, check_names
 from .errors import BadInput
 from .notes import DATE, IDENTIFIER, NUMBER, TEXT
-from .parse_text import dates_one_by_one, numbers_one_by_one
 
 if TYPE_CHECKING:
-    from .files import check_unpacked, first_line, read_table
+    from .files import check_column, check_unpacked, first_line, read_table
 
 __all__ = [
     "DATE",
@@ -17,9 +16,11 @@ __all__ = [
     "IDENTIFIER",
     "NUMBER",
     "TEXT",
+    "UNREAD",
     "BadInput",
     "TableEncoder",
     "array_of_lists",
+    "check_column",
     "check_names",
     "check_unpacked",
     "column_values",

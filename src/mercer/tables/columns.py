@@ -16,15 +16,10 @@ from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 from sklearn.preprocessing import OneHotEncoder
 
 from ..engine.arrays import evenly
-from .parse_text import (
-    as_dates,
-    as_texts,
-    dates_one_by_one,
-    is_day_first,
-    is_missing,
-    numbers_one_by_one,
-    read_numbers,
-)
+from ..kernels.points import is_frame
+from .parse_dates import parse_date
+from .parse_numbers import NumberFormat
+from .parse_text import as_texts, is_missing
 
 _PLAIN_NUMBER = re.compile(r"-?\d+(\.\d*)?")
 DAY = 86400.0
@@ -87,6 +82,25 @@ def _series_values(column):
     return np.array([np.nan if is_missing(v) else float(v) for v in values])
 
 
+def declared_categories(X) -> list[str]:
+    """Columns of a frame whose dtype says that they are categories."""
+    if not is_frame(X):
+        return []
+    kinds = [str(dtype).lower() for dtype in X.dtypes]
+    return [
+        str(c)
+        for c, k in zip(X.columns, kinds)
+        if k.startswith(("category", "categorical", "enum"))
+    ]
+
+
+def spelled(values):
+    """A column as texts, None where a value is missing; whole numbers without a point."""
+    if values.dtype.kind == "f":
+        return as_texts(int(v) if v == v and v == int(v) else v for v in values.tolist())
+    return values if values.dtype.kind == "O" else as_texts(values.tolist())
+
+
 def texts_of(values):
     """A column as texts, with one for values that are missing."""
     texts = as_texts(values.tolist()) if values.dtype.kind != "O" else values
@@ -94,29 +108,52 @@ def texts_of(values):
 
 
 def as_codes(values, known):
-    """A column of numbers with the spelling that is known: 1.0 as "01" where that is a category.
+    """A column with the spelling that is known: 1.0 and "1" as "01" where that is a category.
 
     Codes become numbers where pandas finds no letters among them, and 1.0 where it finds gaps.
     """
-    if values.dtype.kind not in "fiu":
+    if values.dtype.kind not in "fiuO":
         return values
     written = {float(text): text for text in known if _PLAIN_NUMBER.fullmatch(text)}
+    if values.dtype.kind == "O" and not written:
+        return values
     texts = np.empty(len(values), dtype=object)
     for i, value in enumerate(values.tolist()):
         text = str(value)
-        texts[i] = None if value != value else text if text in known else written.get(value, text)
+        if value is None or value != value:
+            texts[i] = None
+        elif text in known or not (values.dtype.kind != "O" or _PLAIN_NUMBER.fullmatch(text)):
+            texts[i] = text
+        else:
+            texts[i] = written.get(float(value), text)
     return texts
 
 
 def as_float(values):
-    """A column as floats, whatever it is: what cannot be read as a number is missing."""
-    if values.dtype.kind in "fiub":
-        return values.astype(float)
+    """A column of numbers, truths or dates as floats; dates in seconds."""
     if values.dtype.kind == "M":
         seconds = values.astype("int64").astype(float)
         return np.where(np.isnat(values), np.nan, seconds)
-    read = read_numbers(values)
-    return np.full(len(values), np.nan) if read is None else read[0]
+    return values.astype(float)
+
+
+def numbers_one_by_one(texts, format=None):
+    """Texts as floats in a format, NaN where they are missing or not numbers."""
+    format = format or NumberFormat()
+    return _one_by_one(texts, format.parse, np.nan, float)
+
+
+def dates_one_by_one(texts, day_first=False):
+    """Texts as datetime64[s], NaT where they are missing or not dates."""
+    missing = np.datetime64("NaT", "s")
+    return _one_by_one(texts, lambda t: parse_date(t, day_first), missing, "datetime64[s]")
+
+
+def _one_by_one(texts, parse, missing, dtype):
+    """Each text read by itself: whatever stands beside it, "1,200" is what it was."""
+    read = {t: parse(t) for t in set(texts) if t is not None}
+    values = [missing if t is None or read[t] is None else read[t] for t in texts]
+    return np.array(values, dtype=dtype)
 
 
 def _without_words(texts):
@@ -137,10 +174,9 @@ class Numbers(BaseEstimator):
         self.ranks = ranks
         self.levels = levels
 
-    def fit(self, values, name):
-        # New rows are read as these are written, even where they alone would not tell: "1,200".
-        read = read_numbers(values) if values.dtype.kind == "O" else None
-        self.continental_ = read is not None and read[2]
+    def fit(self, values, name, format=None):
+        # New rows are read as these were written, even where they alone would not tell: "1,200".
+        self.format_ = dict(format or {})
         x = as_float(values)
         known = x[~np.isnan(x)]
         self.median_ = float(np.median(known))
@@ -177,7 +213,10 @@ class Numbers(BaseEstimator):
         """New rows as floats, each text by itself: one bad value does not spoil the others."""
         if values.dtype.kind != "O":
             return as_float(values)
-        return numbers_one_by_one(_without_words(values), self.continental_)
+        # Files of earlier versions say only whether commas were points.
+        former = {"decimal": ","} if getattr(self, "continental_", False) else {}
+        format = NumberFormat(**getattr(self, "format_", former))
+        return numbers_one_by_one(_without_words(values), format)
 
     @property
     def n_ranks_(self):
@@ -295,9 +334,9 @@ class Categories(BaseEstimator):
 class Dates(BaseEstimator):
     """The day as a number, and sine and cosine of the cycles that the dates cover."""
 
-    def fit(self, values, name):
-        self.day_first_ = is_day_first(values) if values.dtype.kind == "O" else None
-        x = self.seconds(values)
+    def fit(self, values, name, format=None):
+        self.day_first_ = (format or {}).get("day_first")
+        x = as_float(values)
         known = x[~np.isnan(x)]
         self.day_ = Numbers().fit(x, name)
         covered = float(known.max() - known.min())
@@ -330,13 +369,6 @@ class Dates(BaseEstimator):
             circle = np.column_stack([np.sin(angle), np.cos(angle)])
             parts.append(np.where(missing[:, None], 0.0, circle))
         return np.hstack(parts)
-
-    @staticmethod
-    def seconds(values):
-        if values.dtype.kind == "O":
-            read = as_dates(values)
-            values = np.full(len(values), "NaT", "datetime64[s]") if read is None else read[0]
-        return as_float(values)
 
 
 class Texts(BaseEstimator):

@@ -1,6 +1,7 @@
 """TableEncoder: a table as people keep it, turned into a matrix that a kernel can use."""
 
 import re
+import warnings
 from collections import Counter
 from collections.abc import Sequence
 from copy import copy
@@ -26,7 +27,9 @@ from .columns import (
     Texts,
     as_float,
     column_values,
+    declared_categories,
     further_outputs,
+    spelled,
 )
 from .notes import (
     BOOLEAN,
@@ -36,6 +39,7 @@ from .notes import (
     EFFECT,
     EMPTY,
     IDENTIFIER,
+    IGNORED,
     KEPT,
     NO_HELP,
     NUMBER,
@@ -43,14 +47,18 @@ from .notes import (
     left_out,
     notes_on,
     record_of,
+    sentinel_of,
+    total_of,
     with_further,
 )
-from .parse_text import as_dates, as_numbers
+from .parse_dates import DateColumn
+from .reading import Reading, first_value, format_of
 from .target_encoding import MOST_MEANS, TargetEncoding, WithTargetEncoding
 
 if TYPE_CHECKING:
     import pandas as pd
 
+UNREAD = "values that cannot be read count as missing"
 # Fewer rows than this cannot show that a column is unique per row.
 IDENTIFIED = 10
 # Texts without a space and at least so long may be sequences (DNA, proteins, SMILES).
@@ -66,14 +74,18 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     Each column is looked at once, in `fit`, and what was decided is listed in `columns_`:
 
-    - numbers (also "1,200", "$5" and "12%") are standardised; gaps get the median, and a column
-      that says where they were;
+    - numbers (also "1,200", "$5", "12%", "12 kg", "<0.1" and "1:02:33") are standardised; gaps get
+      the median, and a column that says where they were;
     - categories become columns of 0 and 1; rare values share one, and so do values that `fit` has
       not seen;
     - dates become a number of days and the cycles that they cover (time of day, weekday, season);
     - free text, and sequences such as DNA or SMILES, become a few directions of their character
       n-grams (TF-IDF);
     - identifiers (one value per row), constant and empty columns are left out.
+
+    Numbers and dates that are texts are read by the evidence of the whole table, since "1,234" and
+    "01/02/2012" mean different things in different countries; :meth:`notes` shows how. What you say
+    comes first: `decimal`, `dayfirst`, the lists of columns, and the dtype "category" of a frame.
 
     Every kind comes out with about the same total variance, so that no column dominates a kernel
     only because of its kind. Arrays of numbers pass through the same steps.
@@ -100,6 +112,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Columns that pass as they are, for kernels on objects such as ``OnColumns(Spectrum(3),
         "dna")``. With a list, even an empty one, the result is a pandas frame, so that kernels can
         ask for its columns by name.
+    decimal : {".", ","} or None, default=None
+        The decimal mark of numbers that are texts; None: by the evidence of the table.
+    dayfirst : bool or None, default=None
+        Whether 01/02/2012 is in February; None: by the evidence of the table.
+    number, category, ignore, id : list of str or None, default=None
+        Columns that are numbers (what cannot be read is missing) or categories whatever they look
+        like, columns that are left out, and columns that only name the rows.
 
     Attributes
     ----------
@@ -145,6 +164,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         text_components: int = 10,
         random_state: int = 0,
         keep: Sequence[str] | None = None,
+        decimal: str | None = None,
+        dayfirst: bool | None = None,
+        number: Sequence[str] | None = None,
+        category: Sequence[str] | None = None,
+        ignore: Sequence[str] | None = None,
+        id: Sequence[str] | None = None,
     ) -> None:
         self.scale = scale
         self.ranks = ranks
@@ -154,6 +179,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.text_components = text_components
         self.random_state = random_state
         self.keep = keep
+        self.decimal = decimal
+        self.dayfirst = dayfirst
+        self.number = number
+        self.category = category
+        self.ignore = ignore
+        self.id = id
 
     def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Decide what becomes of each column; `y` is not used.
@@ -165,10 +196,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         X, n = drawn_rows(X, gather.SAMPLE, self.random_state)
         self.sampled_from_ = n if sampled and n > gather.SAMPLE else None
         names, columns = self._columns(X, reset=True)
-        unknown = [name for name in self.keep or () if name not in names]
-        if unknown:
-            raise ValueError(f"keep names the column {unknown[0]!r}; there are {listed(names)}.")
-        found = [self._decide(name, values) for name, values in zip(names, columns)]
+        self._check_named(names)
+        found = self._decisions(X, names, columns)
         if not any(encoder for encoder, _ in found):
             # Better a row number than nothing: a single column may be all that there is.
             found = [
@@ -191,19 +220,33 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def transform(self, X: ArrayLike) -> "np.ndarray | pd.DataFrame":
         """The columns of `X` as floats, (n, number of outputs); a frame where columns are kept.
 
-        A Dask collection is encoded partition by partition, when the result is asked for.
+        A Dask collection is encoded partition by partition, when the result is asked for. Texts in
+        columns of numbers and dates that cannot be read count as missing, with a warning.
         """
         refuse_stream(X)
         check_is_fitted(self)
         names, columns = self._columns(X, reset=False)
-        parts = []
+        parts, unread = [], []
         for name, values, encoder in zip(names, columns, self.encoders_):
-            if encoder is not None:
-                _check_finite(name, values)
-                parts.append(encoder.transform(values))
+            if encoder is None:
+                continue
+            _check_finite(name, values)
+            if isinstance(encoder, Numbers | Dates) and values.dtype.kind == "O":
+                texts, values = values, encoder.read(values)
+                unread += _shown(name, _unread(texts, values))
+            parts.append(encoder.transform(values))
+        if unread:
+            warnings.warn(f"{UNREAD}: {', '.join(unread[:4])}.", UserWarning, stacklevel=2)
         if self.keep is not None:
             return self._frame(parts, getattr(X, "index", None))
         return np.hstack(parts).astype(float, copy=False)
+
+    def fit_transform(self, X: ArrayLike, y: object = None) -> "np.ndarray | pd.DataFrame":
+        """Decide what becomes of each column, and turn these rows into floats."""
+        self.fit(X, y)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", UNREAD)  # the notes say it
+            return self.transform(X)
 
     def keeping(self, *, ranks: bool = False, levels: bool = False, texts: bool = True) -> Self:
         """The same fitted encoder, with ranks and columns for single values only if asked for.
@@ -342,24 +385,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             made = made.plain if isinstance(made, WithTargetEncoding) else made
             if effects is not None:
                 where = np.flatnonzero(effects.unseen(values))
-                found, shown = [str(values[i]) for i in where], unseen
+                unseen += _shown(name, [str(values[i]) for i in where])
             elif isinstance(made, Numbers | Dates) and values.dtype.kind == "O":
-                missing = np.isnan(made.read(values))
-                found, shown = (
-                    [t for t, gap in zip(values, missing) if gap and t is not None],
-                    unread,
-                )
+                unread += _shown(name, _unread(values, made.read(values)))
             elif isinstance(made, Categories):
                 known = set(made.categories_)
                 read = [t for t in made.read(values).tolist() if t is not None]
-                found, shown = [str(t) for t in read if str(t) not in known], unseen
-            else:
-                continue
-            if found:
-                rows = f"{len(found)} row{'s' if len(found) > 1 else ''}"
-                shown.append(f"{found[0]!r} in {name} ({rows})")
-        notes = [("values that cannot be read count as missing", unread)]
-        notes += [("values that the training table does not have", unseen)]
+                unseen += _shown(name, [str(t) for t in read if str(t) not in known])
+        notes = [(UNREAD, unread), ("values that the training table does not have", unseen)]
         return [f"{what}: {', '.join(shown[:4])}" for what, shown in notes if shown]
 
     def __sklearn_tags__(self):
@@ -383,8 +416,31 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         named = isinstance(self.keep, (list, tuple)) and all(isinstance(n, str) for n in self.keep)
         if self.keep is not None and not named:
             raise ValueError(f"keep must be a list of names of columns or None, got {self.keep!r}.")
+        for name in ("number", "category", "ignore", "id"):
+            value = getattr(self, name)
+            named = isinstance(value, (list, tuple)) and all(isinstance(n, str) for n in value)
+            if value is not None and not named:
+                raise ValueError(f"{name} must be a list of names of columns, got {value!r}.")
+        if self.decimal not in (None, ".", ","):
+            raise ValueError(f"decimal must be '.', ',' or None, got {self.decimal!r}.")
+        if self.dayfirst not in (None, True, False):
+            raise ValueError(f"dayfirst must be True, False or None, got {self.dayfirst!r}.")
         for name, least in (("max_categories", 2), ("text_components", 1)):
             check_at_least(name, getattr(self, name), least)
+
+    def _check_named(self, names):
+        """Columns that arguments name are there, and are named once."""
+        role: dict[str, str] = {}
+        for argument in ("keep", "number", "category", "ignore", "id"):
+            for name in getattr(self, argument) or ():
+                if name not in names:
+                    raise ValueError(
+                        f"{argument} names the column {name!r}; there are {listed(names)}."
+                    )
+                if role.setdefault(name, argument) != argument:
+                    raise ValueError(
+                        f"{role[name]} and {argument} both name the column {name!r}: choose one."
+                    )
 
     def _columns(self, X, reset):
         if is_frame(X):
@@ -410,36 +466,69 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     # --- the decisions ----------------------------------------------------------------------------
 
-    def _decide(self, name, values):
-        """(fitted encoder or None, record) of one column."""
+    def _decisions(self, X, names, columns):
+        """(fitted encoder or None, record) of every column."""
+        formats = getattr(X, "attrs", {}).get("formats", {})
+        categories = {*declared_categories(X), *(self.category or ())} - {*(self.number or ())}
+        left = {*(self.keep or ()), *(self.ignore or ()), *(self.id or ())}
+        texts = {
+            name: values
+            for name, values in zip(names, columns)
+            if values.dtype.kind == "O" and name not in left
+        }
+        read = Reading(self.decimal, self.dayfirst, self.number or (), categories).columns(texts)
+        return [
+            self._categories(name, spelled(values))
+            if name in categories and name not in left
+            else self._decide(name, values, read.get(name), formats.get(name))
+            for name, values in zip(names, columns)
+        ]
+
+    def _decide(self, name, values, read=None, format=None):
+        """(fitted encoder or None, record) of one column; `read` is a column of texts as values."""
         if name in (self.keep or ()):
             encoder = Kept().fit(values, name)
             return encoder, record_of(name, KEPT, "kept as it is", "", encoder.names_, values)
+        if name in (self.id or ()):
+            return left_out(name, IDENTIFIER, "names of rows, as you say")
+        if name in (self.ignore or ()):
+            return left_out(name, IGNORED, "as you say")
         kind = values.dtype.kind
         if kind == "b":
             return self._numbers(name, values, BOOLEAN, "")
         if kind == "M":
-            return self._dates(name, values, [])
+            return self._dates(name, values, format)
         if kind in "fiu":
             _check_finite(name, values)
-            if kind in "iu" and _is_row_number(name, values):
+            forced = name in (self.number or ())
+            if kind in "iu" and not forced and _is_row_number(name, values):
                 return left_out(name, IDENTIFIER, "unique per row")
-            return self._numbers(name, values, NUMBER, "")
-        return self._of_texts(name, values)
+            return self._numbers(name, values, NUMBER, "", format)
+        encoder, record = self._of_texts(name, values, read)
+        record["total"] = total_of(values)
+        return encoder, record
 
-    def _of_texts(self, name, texts):
+    def _of_texts(self, name, texts, read):
         known = [text for text in texts if text is not None]
         if not known:
             return left_out(name, EMPTY, "without a value")
         n_values = len(set(known))
         if n_values == 1 and len(known) == len(texts):
             return left_out(name, CONSTANT, "the same in all rows")
-        numbers = as_numbers(texts)
-        if numbers is not None:
-            return self._numbers(name, texts, NUMBER, "", numbers[1])
-        dates = as_dates(texts)
-        if dates is not None:
-            return self._dates(name, texts, dates[1])
+        if read is not None:
+            if len(read.wrong) == n_values:
+                raise ValueError(
+                    f"number names the column {name!r}, and none of its values can be read as a "
+                    f"number: {read.wrong[0]!r}."
+                )
+            encode = self._dates if isinstance(read, DateColumn) else self._read_numbers
+            encoder, record = encode(name, read.values, format_of(read))
+            record |= {
+                "not_read": read.wrong[:3],
+                "read": first_value(texts, read),
+                "open": read.open is not None,
+            }
+            return encoder, record
         words = float(np.mean([len(text.split()) for text in known]))
         unique = n_values == len(known) and len(known) >= IDENTIFIED
         nearly = n_values > 0.9 * len(known) and len(known) >= IDENTIFIED
@@ -456,7 +545,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         encoder = Texts(self.text_components, self.random_state).fit(texts, name)
         return encoder, record_of(name, TEXT, "character n-grams", "", encoder.names_, texts)
 
-    def _numbers(self, name, values, kind, reason, not_read=()):
+    def _read_numbers(self, name, values, format):
+        return self._numbers(name, values, NUMBER, "", format)
+
+    def _numbers(self, name, values, kind, reason, format=None):
         x = as_float(values)
         known = x[~np.isnan(x)]
         if not len(known):
@@ -465,22 +557,23 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return left_out(name, CONSTANT, "the same in all rows")
         scale = "none" if kind == BOOLEAN else self.scale
         ranks, levels = (wanted and kind != BOOLEAN for wanted in (self.ranks, self.levels))
-        encoder = Numbers(scale, ranks, levels).fit(values, name)
+        encoder = Numbers(scale, ranks, levels).fit(values, name, format)
         action = {"standard": "standardised", "unit": "scaled to 0 to 1", "none": "kept"}[scale]
         action = with_further(action, encoder)
-        record = record_of(name, kind, action, reason, encoder.names_, x, list(not_read))
+        record = record_of(name, kind, action, reason, encoder.names_, x)
+        record["sentinel"] = sentinel_of(known) if kind == NUMBER else None
         return encoder, record
 
-    def _dates(self, name, values, not_read):
-        x = Dates.seconds(values)
+    def _dates(self, name, values, format=None):
+        x = as_float(values)
         known = x[~np.isnan(x)]
         if not len(known):
             return left_out(name, EMPTY, "without a value")
         if known.min() == known.max():
             return left_out(name, CONSTANT, "the same in all rows")
-        encoder = Dates().fit(values, name)
+        encoder = Dates().fit(values, name, format)
         action = "a number of days and their cycles"
-        return encoder, record_of(name, DATE, action, "", encoder.names_, x, list(not_read))
+        return encoder, record_of(name, DATE, action, "", encoder.names_, x)
 
     def _categories(self, name, texts):
         encoder = Categories(self.max_categories).fit(texts, name)
@@ -513,6 +606,17 @@ def _named_outputs(encoder):
     ]
     encoder.text_outputs_ = np.flatnonzero(of_texts)
     return encoder
+
+
+def _unread(texts, values):
+    """Texts that became missing, although something is written there."""
+    return [text for text, gap in zip(texts, np.isnan(values)) if gap and text is not None]
+
+
+def _shown(name, texts):
+    """A list with the first of these texts and their number of rows; empty where there is none."""
+    rows = f"{len(texts)} row{'s' if len(texts) > 1 else ''}"
+    return [f"{texts[0]!r} in {name} ({rows})"] if texts else []
 
 
 def _check_finite(name, values):

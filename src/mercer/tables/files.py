@@ -2,6 +2,7 @@
 
 import bz2
 import csv
+import difflib
 import gzip
 import io
 import json
@@ -10,6 +11,7 @@ import re
 import sys
 import zipfile
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -18,8 +20,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .encoder import TableEncoder
 from .errors import BadInput
-from .parse_text import MISSING, as_dates, as_numbers, as_texts
+from .parse_numbers import Written, read_numbers
+from .parse_text import as_texts
+from .reading import Reading
+from .typed import typed_frame
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", r"\s+": "spaces"}
 PACKED = (".gz", ".bz2", ".xz", ".zip")
@@ -34,22 +40,61 @@ UNPACKED, RATIO = 1 << 28, 100
 def read_table(
     path: str | Path,
     *,
+    target: str | None = None,
     sep: str | None = None,
     encoding: str | None = None,
-    as_written: bool = False,
-    target: str | None = None,
+    decimal: str | None = None,
+    dayfirst: bool | None = None,
+    number: Sequence[str] = (),
+    category: Sequence[str] = (),
+    like: TableEncoder | None = None,
 ) -> tuple[pd.DataFrame, list[str]]:
-    """A table from a file, or from standard input for "-": the frame, and notes on its reading.
+    """A table from a file, as the commands of mercer read it: the frame, and notes on its reading.
 
     Separator and encoding are found where they are not given. Values such as "?" and "NA" are
-    missing; "1,200", "$5" and "12%" become numbers, and dates become dates. Columns are never
-    shifted: a line that does not fit its header is an error that names the line.
+    missing; "1,200", "$5" and "12%" become numbers, and dates become dates. What means different
+    things in different countries ("1,234", "01/02/2012") is read by the evidence of the whole file,
+    and the notes show how. Columns are never shifted: a line that does not fit its header is an
+    error that names the line.
 
-    With `as_written` such numbers and dates stay texts, except in the column `target`: a model
-    reads them, and later reads those of new rows in the same way.
+    Parameters
+    ----------
+    path : str or Path
+        csv, tsv, xlsx, json, jsonl or parquet, also packed; "-" is standard input.
+    target : str or None
+        The column to predict. There, a frequent "None" or "-" is a class, and not a gap.
+    sep, encoding : str or None
+    decimal : {".", ","} or None
+        The decimal mark.
+    dayfirst : bool or None
+        Whether 01/02/2012 is in February.
+    number, category : lists of str
+        Columns that are such, whatever they look like.
+    like : TableEncoder or None
+        A fitted encoder: its columns stay as they are written, for the encoder to read as it read
+        those of its training table.
+
+    Returns
+    -------
+    frame : DataFrame
+        ``frame.attrs["formats"]`` says how texts were read; a model keeps it for new rows.
+    notes : list of str
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from mercer import read_table
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".csv", delete=False) as file:
+    ...     _ = file.write("size;price\\n1,5;1.200 €\\n2,25;950 €\\n")
+    >>> frame, notes = read_table(file.name)
+    >>> frame["price"].tolist()
+    [1200.0, 950.0]
     """
+    if decimal not in (None, ".", ","):
+        raise BadInput(f"decimal must be '.' or ',', got {decimal!r}.")
     name, kind, content = _content(path)
     notes: list[str] = []
+    separator = None
     try:
         if kind in (".parquet", ".pq"):
             frame = _from_parquet(content, name)
@@ -58,7 +103,7 @@ def read_table(
         elif kind in (".jsonl", ".ndjson", ".json"):
             frame = _from_json(content, encoding, kind)
         elif kind in TEXTS:
-            frame = _from_text(content, sep, encoding, notes)
+            frame, separator = _from_text(content, sep, encoding, notes)
         else:
             raise BadInput(f"{name}: unknown kind of file; known: {KNOWN}.")
     except BadInput:
@@ -70,11 +115,10 @@ def read_table(
     if frame.empty:
         raise BadInput(f"{name} has no rows.")
     frame = _renamed(frame, notes)
-    if not as_written:
-        return _cleaned(frame, notes), notes
-    cleaned = _cleaned(frame, notes, told=[target])
-    written = [c for c in frame.columns if c != target and cleaned[c].dtype.kind in "fM"]
-    return cleaned.assign(**{c: frame[c] for c in written}), notes
+    for asked in (*number, *category):
+        check_column(frame, asked, notes)
+    reading = Reading(decimal, dayfirst, number, category, separator)
+    return typed_frame(frame, reading, target, like, notes), notes
 
 
 def _content(path):
@@ -163,7 +207,9 @@ def _from_sheets(content, name, notes):
             size = sum(entry.file_size for entry in archive.infolist())
         check_unpacked(size, len(content), name)
     try:
-        sheets = pd.read_excel(io.BytesIO(content), sheet_name=None, na_values=_missing())
+        sheets = pd.read_excel(
+            io.BytesIO(content), sheet_name=None, keep_default_na=False, na_values=[""]
+        )
     except ImportError:
         raise BadInput(
             "reading .xlsx needs openpyxl: pip install 'mercer[cli]' (or save the sheet as csv)."
@@ -235,18 +281,15 @@ def _from_text(content, sep, encoding, notes):
         io.StringIO(text),
         sep=sep,
         engine="c",
-        na_values=_missing(),
+        dtype=str,
+        keep_default_na=False,
+        na_values=[""],
         skipinitialspace=True,
-        low_memory=False,
         **options,
     )
     if options["names"] and options["names"][-1] == "(after the last separator)":
         frame = frame.iloc[:, :-1]
-    return frame
-
-
-def _missing():
-    return sorted({m for t in MISSING for m in (t, t.upper(), t.capitalize())} - {""})
+    return frame, sep
 
 
 def _decoded(content, encoding, notes):
@@ -309,9 +352,9 @@ def _is_data(header, body):
     """Whether the first line is a row: most of its fields are numbers, and do not count columns."""
     if not body:
         return False
-    numbers = as_numbers(np.array([f or None for f in header], dtype=object))
-    each = [as_numbers(np.array([f], dtype=object)) for f in header if f]
-    values = [read[0][0] for read in each if read is not None]
+    numbers = _numbers(header)
+    each = [_numbers([f]) for f in header if f]
+    values = [read.values[0] for read in each if read is not None]
     if numbers is None and len(values) <= len(header) / 2:
         return False
     if values in (list(range(len(values))), list(range(1, len(values) + 1))):
@@ -327,12 +370,18 @@ def _is_data(header, body):
 def _names_a_number(header, body):
     """Whether a text stands above a column of numbers only."""
     for j, name in enumerate(as_texts(header)):
-        if name is None or as_numbers(np.array([name], dtype=object)) is not None:
+        if name is None or _numbers([name]) is not None:
             continue
-        read = as_numbers(as_texts(row[j] for row in body if j < len(row)))
-        if read is not None and not read[1]:
+        read = _numbers(row[j] for row in body if j < len(row))
+        if read is not None and not read.wrong:
             return True
     return False
+
+
+def _numbers(texts):
+    """Texts as numbers without a unit; None where they are not."""
+    read = read_numbers(Written(as_texts(texts)))
+    return None if read is None or read.format.unit or read.format.time else read
 
 
 # --- columns --------------------------------------------------------------------------------------
@@ -359,46 +408,17 @@ def _renamed(frame, notes):
     return frame.set_axis(names, axis=1)
 
 
-def _cleaned(frame, notes, told=None):
-    """Columns of text that hold numbers or dates, as such.
-
-    Values that cannot be read are noted, for the columns `told` only where a list is given.
-    """
-    numbers: list[tuple[str, str]] = []
-    dates: list[tuple[str, str]] = []
-    strange: dict[str, str] = {}
-    changed: dict[str, pd.Series] = {}
-    for name in frame.columns:
-        column = frame[name]
-        if not (pd.api.types.is_object_dtype(column) or pd.api.types.is_string_dtype(column)):
-            continue
-        texts = as_texts(column)
-        read = as_numbers(texts)
-        found = numbers
-        if read is None:
-            read, found = as_dates(texts), dates
-        if read is None:
-            if sum(t is None for t in texts) > column.isna().sum() or column.dtype == object:
-                changed[name] = pd.Series(texts, index=frame.index, dtype=object)
-            continue
-        values, wrong = read
-        example = next(t for t in texts if t is not None and t not in wrong)
-        found.append((name, example))
-        if wrong and (told is None or name in told):
-            strange[name] = wrong[0]
-        changed[name] = pd.Series(values, index=frame.index)
-    for found, what in ((numbers, "numbers"), (dates, "dates")):
-        if found:
-            notes.append(f"text was read as {what} in {_examples(found)}")
-    if strange:
-        shown = _examples(list(strange.items()))
-        notes.append(f"values unlike the rest of their column count as missing: {shown}")
-    return frame.assign(**changed) if changed else frame
-
-
-def _examples(pairs, most=4):
-    shown = ", ".join(f"{name} ({value!r})" for name, value in pairs[:most])
-    return shown + (f" and {len(pairs) - most} more columns" if len(pairs) > most else "")
+def check_column(frame, target, notes=()):
+    """Refuse a column that the table does not have, and say what may be meant."""
+    if target in frame.columns:
+        return
+    near = difflib.get_close_matches(target, frame.columns, n=1, cutoff=0.6)
+    same = [name for name in frame.columns if name.lower() == target.lower()]
+    hint = f" Did you mean {(same or near)[0]!r}?" if same or near else ""
+    if any("no header" in note for note in notes):
+        hint = " The first line was read as a row: names of columns are texts, not numbers."
+    shown = ", ".join(map(str, frame.columns[:12])) + (", …" if frame.shape[1] > 12 else "")
+    raise BadInput(f"there is no column {target!r}; the columns are: {shown}.{hint}")
 
 
 def first_line(error):

@@ -6,13 +6,23 @@ from ..kernels.texts import listed
 
 NUMBER, BOOLEAN, CATEGORY, DATE, TEXT = "number", "boolean", "category", "date", "text"
 IDENTIFIER, CONSTANT, EMPTY, KEPT = "identifier", "constant", "empty", "kept"
+IGNORED = "ignored"
 LEFT_OUT = "left out"
 AS_WELL = " as well"
 EFFECT = "the effect of each value"
 NO_HELP = "rows left out are predicted better without"
 
 
-def record_of(name, kind, action, reason, outputs, values, not_read=()):
+# Numbers that stand for a missing value in many files.
+SENTINELS = frozenset(s * int("9" * k) for k in range(2, 7) for s in (1, -1))
+# Texts that name a sum over other rows.
+TOTALS = frozenset(
+    ["total", "totals", "grand total", "subtotal", "sum", "all", "overall", "average", "mean"]
+    + ["gesamt", "summe", "totale", "somme", "suma", "totaal"]
+)
+
+
+def record_of(name, kind, action, reason, outputs, values):
     if values.dtype.kind == "O":
         missing = sum(v is None for v in values)
     else:
@@ -25,8 +35,49 @@ def record_of(name, kind, action, reason, outputs, values, not_read=()):
         "outputs": list(outputs),
         "n_missing": missing,
         "n_pooled": 0,
-        "not_read": list(not_read)[:3],
+        "not_read": [],
     }
+
+
+def sentinel_of(known):
+    """(value, rows) of a number such as -999 that lies far from all others; None elsewhere."""
+    for value in (known.min(), known.max()):
+        rest = known[known != value]
+        if value not in SENTINELS or not len(rest):
+            continue
+        gap = np.abs(rest - value).min()
+        if gap > 2 * np.ptp(rest) and gap > 2 * np.abs(rest).max() / 3:
+            return float(value), int((known == value).sum())
+    return None
+
+
+def total_of(texts):
+    """The text of a row that seems to sum up others, such as "Total"; None elsewhere."""
+    found = [text for text in texts if text is not None and text.lower() in TOTALS]
+    known = sum(text is not None for text in texts)
+    return found[0] if len(found) == 1 and known >= 10 else None
+
+
+def notes_on_reading(read):
+    """How texts were read, from (name, kind, text, value, whether others read it differently)."""
+    lines = []
+    for kind, what, option in ((NUMBER, "numbers", "decimal"), (DATE, "dates", "dayfirst")):
+        found = [entry for entry in read if entry[1] == kind]
+        clear = [
+            f"{name} ({text!r} is {value})" for name, _, text, value, open in found if not open
+        ]
+        if clear:
+            more = f" and {len(clear) - 4} more columns" if len(clear) > 4 else ""
+            lines.append(f"text was read as {what} in {', '.join(clear[:4])}{more}")
+        unclear = [f"{text!r} in {name} as {value}" for name, _, text, value, open in found if open]
+        if unclear:
+            more = f" and {len(unclear) - 4} more columns" if len(unclear) > 4 else ""
+            shown = ", ".join(unclear[:4])
+            lines.append(
+                f"{what} that can be read in two ways: {shown}{more} "
+                f"(the option {option} changes that)"
+            )
+    return lines
 
 
 def with_further(action, encoder):
@@ -57,6 +108,19 @@ def notes_on(columns):
     effects = [r["name"] for r in columns if r.get("has_means") and r["action"] != EFFECT]
     if effects:
         lines.append(f"The effect of each frequent value is a further column in {listed(effects)}.")
+    read = [(r["name"], r["kind"], *r["read"], r["open"]) for r in columns if r.get("read")]
+    lines += [f"{line[0].upper()}{line[1:]}." for line in notes_on_reading(read)]
+    codes = [(r["name"], *r["sentinel"]) for r in columns if r.get("sentinel")]
+    if codes:
+        shown = ", ".join(f"{v:g} in {name} ({n} rows)" for name, v, n in codes[:4])
+        lines.append(
+            f"Numbers far from all others, perhaps codes for missing values: {shown}. They were "
+            "read as numbers: empty these cells if nothing was measured."
+        )
+    totals = [r for r in columns if r.get("total")]
+    if totals:
+        shown = ", ".join(f"{r['total']!r} in {r['name']}" for r in totals[:4])
+        lines.append(f"A row seems to sum up others: {shown}. Leave it out if it does.")
     strange = [r for r in columns if r["not_read"]]
     if strange:
         shown = ", ".join(f"{r['not_read'][0]!r} in {r['name']}" for r in strange[:4])

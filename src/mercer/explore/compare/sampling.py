@@ -12,12 +12,11 @@ from ...engine.checks import check_at_least, is_count, is_integer
 from ...estimators.sklearn_compat import safe_indexing
 from ...kernels.points import as_gram, is_frame, n_points
 from ...kernels.texts import listed
+from ...learn.targets import are_class_numbers
 
 CLASSES, NUMBERS = "classes", "numbers"
 # The scores that may decide, with the targets that have them.
 SCORINGS = {"auto": None, "accuracy": CLASSES, "balanced_accuracy": CLASSES, "r2": NUMBERS}
-# Integers with more different values than this are read as numbers, not as classes.
-MOST_INTEGER_CLASSES = 30
 # Folds are repeated with new divisions as long as the training sets have no more rows than this
 # together: small data get more repeats, and so more certainty for the same time.
 # Five folds alone have four degrees of freedom, with which hardly anything can be claimed.
@@ -170,16 +169,16 @@ def _guessed(y, notes):
     if y.dtype.kind in "OUSb":
         return CLASSES
     known = y[np.isfinite(y)] if y.dtype.kind == "f" else y
-    n_values = len(np.unique(known))
     if type_of_target(known) == "continuous":
         return NUMBERS
-    if n_values > max(MOST_INTEGER_CLASSES, 2) and n_values > len(y) ** 0.5:
+    n_values = len(np.unique(known))
+    task, other = (CLASSES, NUMBERS) if are_class_numbers(known) else (NUMBERS, CLASSES)
+    if n_values > 2:
         notes.append(
-            f"the target has {n_values} different whole numbers and was read as a number to "
-            "predict (task='classes' reads them as classes)."
+            f"the target has {n_values} different whole numbers, read as {task} "
+            f"(task={other!r} changes that)."
         )
-        return NUMBERS
-    return CLASSES
+    return task
 
 
 def _usable(y, task, notes):

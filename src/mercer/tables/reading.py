@@ -1,0 +1,94 @@
+"""Columns of text as numbers or dates, by the evidence of the whole table."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .parse_dates import DateColumn, read_dates
+from .parse_numbers import (
+    NumberColumn,
+    Written,
+    are_codes,
+    decimal_of,
+    read_forced,
+    read_numbers,
+)
+
+Read = NumberColumn | DateColumn
+
+
+@dataclass
+class Reading:
+    """How the texts of a table are read.
+
+    Given by the user (None: by the evidence of the table), and found in `decide`.
+
+    decimal : "." or ","
+    day_first : whether 05/02/2021 is in February
+    numbers, categories : names of columns that are such, whatever their texts look like
+    separator : of the file
+    """
+
+    decimal: str | None = None
+    day_first: bool | None = None
+    numbers: Collection[str] = ()
+    categories: Collection[str] = ()
+    separator: str | None = None
+    table_decimal: str | None = field(default=None, init=False)
+    usual_day_first: bool | None = field(default=None, init=False)
+
+    def columns(self, texts: dict[str, Any], hints: Iterable[Any] = ()) -> dict[str, Read]:
+        """The columns of `texts` (stripped, None where missing) that are numbers or dates.
+
+        `hints` are columns that only tell how the numbers of this table are written.
+        """
+        written = {n: Written(t) for n, t in texts.items() if n not in self.categories}
+        told = [column for column in [*written.values(), *hints] if column.is_numeric()]
+        self.table_decimal = self.decimal or decimal_of(told, self.separator)
+        found: dict[str, Read] = {}
+        dates = []
+        for name, column in written.items():
+            if name in self.numbers:
+                found[name] = read_forced(column, self.decimal, self.table_decimal)
+            elif column.total and not are_codes(column):
+                read = read_numbers(column, self.decimal, self.table_decimal)
+                if read is not None:
+                    found[name] = read
+                else:
+                    dates.append(name)
+        return found | self._dates({name: written[name].texts for name in dates})
+
+    def _dates(self, texts):
+        """Columns of dates; those that tell where the day stands decide for the others."""
+        usual = self.table_decimal == "," if self.day_first is None else self.day_first
+        found: dict[str, Any] = {}
+        for name, values in texts.items():
+            read = read_dates(values, self.day_first, usual)
+            if read is not None:
+                found[name] = read
+        told = [read.day_first for read in found.values() if read.open is None]
+        if told and any(read.open for read in found.values()):
+            usual = sum(told) > len(told) / 2
+            for name, read in found.items():
+                if read.open is not None:
+                    found[name] = read_dates(texts[name], None, usual)
+        self.usual_day_first = usual
+        return found
+
+
+def first_value(texts: Iterable[str | None], read: Read) -> tuple[str, str]:
+    """(the first text of a column that was read, what it was read as); an open one if there is."""
+    pairs = [(t, v) for t, v in zip(texts, read.values) if t is not None and v == v]
+    shown = [pair for pair in pairs if pair[0] == read.open] or pairs
+    text, value = shown[0]
+    if isinstance(read, DateColumn):
+        return text, str(np.datetime_as_string(value)).replace("T00:00:00", "").replace("T", " ")
+    seconds = " seconds" if read.format.time else ""
+    return text, f"{value:.10g}{seconds}"
+
+
+def format_of(read: Read) -> dict[str, Any]:
+    """How the texts of a column were read, in plain values: what a model keeps for new rows."""
+    return asdict(read.format) if isinstance(read, NumberColumn) else {"day_first": read.day_first}

@@ -1,0 +1,186 @@
+"""A frame of texts with numbers, truths and dates in place of the texts that stand for them."""
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from .columns import Numbers
+from .encoder import TableEncoder
+from .notes import DATE, NUMBER, notes_on_reading
+from .parse_dates import DateColumn
+from .parse_numbers import NumberFormat, Written, are_codes, decimal_of, read_forced
+from .parse_text import MISSING, as_texts
+from .reading import Reading, first_value, format_of
+
+# Texts that programs write for a missing value: as a target too, they say that there is none.
+NEVER_LABELS = frozenset(["", "na", "n/a", "#n/a", "nan", "null", "<na>"])
+# Share of the rows from which on another such text, as "None" or "-", is a class of a target.
+FREQUENT = 0.05
+# A point with other than three digits behind it, or with a zero or four digits before it.
+_IS_DECIMAL = r"\.(?:\d{0,2}|\d{4,})(?:[eE].*)?$|^\D*0\d*\.|^\D*\d{4,}\."
+_CODE = r"^0\d\d+$"
+
+
+class PlainNumbers:
+    """Numbers that need no interpretation; they tell only that the decimal mark is a point."""
+
+    def __init__(self, points: bool):
+        self.points = points
+
+    def is_numeric(self) -> bool:
+        return True
+
+    def marks(self) -> Counter:
+        return Counter({".": int(self.points)})
+
+    def currency(self) -> None:
+        return None
+
+
+def typed_frame(
+    frame: pd.DataFrame,
+    reading: Reading,
+    target: str | None,
+    like: TableEncoder | None,
+    notes: list[str],
+) -> pd.DataFrame:
+    """The frame with typed columns; texts that stay texts are stripped, None where missing.
+
+    What was read how is noted, and kept in ``attrs["formats"]``.
+    """
+    texts, plain, changed = {}, {}, {}
+    for name in frame.columns:
+        column = frame[name]
+        if not (column.dtype == object or pd.api.types.is_string_dtype(column)):
+            continue
+        simple = None
+        if pd.api.types.is_string_dtype(column) and name not in reading.categories:
+            simple = _simple(column)
+        if simple is None:
+            texts[name] = as_texts(column.tolist())
+        elif isinstance(simple, tuple):
+            plain[name], changed[name] = PlainNumbers(simple[1]), simple[0]
+        else:
+            changed[name] = simple
+    if target in texts:
+        texts[target] = _labels(frame[target], texts[target], reading, notes)
+    if like is not None:
+        return _as_trained(frame, texts, plain, changed, reading, like, notes)
+    read = reading.columns(texts, plain.values())
+    for name, values in texts.items():
+        new = read[name].values if name in read else values
+        changed[name] = pd.Series(new, index=frame.index)
+    notes += notes_on_reading(
+        [
+            (
+                n,
+                DATE if isinstance(r, DateColumn) else NUMBER,
+                *first_value(texts[n], r),
+                bool(r.open),
+            )
+            for n, r in read.items()
+            if not np.isnan(r.values).all()
+        ]
+    )
+    strange = [f"{n} ({r.wrong[0]!r})" for n, r in read.items() if r.wrong]
+    if strange:
+        more = f" and {len(strange) - 4} more columns" if len(strange) > 4 else ""
+        shown = ", ".join(strange[:4]) + more
+        notes.append(f"values unlike the rest of their column count as missing: {shown}")
+    typed = frame.assign(**changed) if changed else frame.copy(deep=False)
+    typed.attrs["formats"] = {name: format_of(r) for name, r in read.items()}
+    return typed
+
+
+def _simple(column):
+    """(numbers, whether some have a point) or truths, where every text is plainly one; or None."""
+    stripped = column.str.strip()
+    lower = stripped.str.lower()
+    missing = (stripped.isna() | lower.isin(MISSING)).fillna(True).astype(bool)
+    if missing.all():
+        return None
+    if not missing.any() and lower.isin(["true", "false"]).all():
+        return (lower == "true").astype(bool)
+    numbers = pd.to_numeric(stripped.where(~missing), errors="coerce")
+    if numbers.isna().ne(missing).any() or not np.issubdtype(numbers.dtype, np.number):
+        return None
+    known = stripped[~missing]
+    if known.str.contains(_CODE).any() and are_codes(Written(known.tolist())):
+        return None
+    points = known.str.contains(".", regex=False)
+    decided = bool(points.any()) and bool(known[points].str.contains(_IS_DECIMAL).any())
+    if points.any() and not decided:
+        return None  # "1.167": other columns may tell
+    return numbers, decided
+
+
+def _labels(column, texts, reading, notes):
+    """The target, with the texts for missing values that are frequent enough to be its classes."""
+    if reading.columns({"target": texts}):
+        return texts
+    raw = ["" if v is None or v != v else str(v).strip() for v in column.tolist()]
+    gaps = Counter(text for text, known in zip(raw, texts) if known is None)
+    labels = {
+        text
+        for text, n in gaps.items()
+        if text.lower() not in NEVER_LABELS and n >= FREQUENT * len(raw)
+    }
+    for text in sorted(labels):
+        notes.append(f"{text!r} is a class of the target {column.name!r} ({gaps[text]} rows)")
+    dropped = [
+        f"{text!r} ({n} rows)" for text, n in gaps.most_common() if text not in labels if text
+    ]
+    if dropped:
+        notes.append(f"texts of the target {column.name!r} for no value: {', '.join(dropped[:4])}")
+    if labels:
+        texts = texts.copy()
+        texts[:] = [raw[i] if raw[i] in labels else text for i, text in enumerate(texts)]
+    return texts
+
+
+def _as_trained(frame, texts, plain, changed, reading, like, notes):
+    """New rows, as texts where a model has to read them as it read its training table."""
+    numbers = {
+        record["name"]: encoder
+        for record, encoder in zip(like.columns_, like.encoders_)
+        if isinstance(encoder, Numbers)
+    }
+    written = {name: Written(values) for name, values in texts.items()}
+    for name in {*texts, *plain} - {*numbers}:
+        changed[name] = pd.Series(as_texts(frame[name].tolist()), index=frame.index, dtype=object)
+    told = [column for column in [*written.values(), *plain.values()] if column.is_numeric()]
+    mark = reading.decimal or decimal_of(told, reading.separator)
+    for name in {*texts} & {*numbers}:
+        values, column = texts[name], written[name]
+        trained = getattr(numbers[name], "format_", {}).get("decimal")
+        open = column.open_texts()
+        if open and reading.decimal is None and trained is None:
+            trained = min(".,", key=lambda m: _surprise(open, m, numbers[name].median_))
+            read = read_forced(column, trained, None)
+            notes += notes_on_reading(
+                [(name, NUMBER, *first_value(values, replace(read, open=open[0])), True)]
+            )
+            values = [_spelled(v, text) for v, text in zip(read.values, values)]
+        elif reading.decimal is not None:
+            read = read_forced(column, reading.decimal, None)
+            values = [_spelled(v, text) for v, text in zip(read.values, values)]
+        elif open and mark not in (None, trained):
+            notes.append(
+                f"{open[0]!r} in {name} was read with the decimal mark {trained!r} of the training "
+                "table (the option decimal changes that)"
+            )
+        changed[name] = pd.Series(list(values), index=frame.index, dtype=object)
+    return frame.assign(**changed)
+
+
+def _surprise(texts, mark, median):
+    """How far numbers are from the training table, on a scale of powers of ten."""
+    values = np.abs(np.array([NumberFormat(mark).parse(text) for text in texts], dtype=float))
+    return float(np.abs(np.log10(np.maximum(values, 1e-300) / max(abs(median), 1e-300))).mean())
+
+
+def _spelled(value, text):
+    """A number so that it can be read in one way only; other texts as they are."""
+    return text if value != value else np.format_float_positional(value, min_digits=4)
