@@ -202,7 +202,10 @@ def _predictions(fitted, X):
         {
             "prediction": value,
             "std": std,
-            "low 90 %": value - DEVIATIONS * std,
+            # Where no target is below zero, neither is an interval.
+            "low 90 %": np.maximum(
+                value - DEVIATIONS * std, 0.0 if fitted.limits_[0, 0] >= 0 else -np.inf
+            ),
             "high 90 %": value + DEVIATIONS * std,
         }
     )
@@ -265,6 +268,7 @@ def _facts(made, X, y, task, compare):
         "exact": made.exact_,
         "metric": made.metric_,
         "validation": made.validation_,
+        "informative": made.informative_,
         "rows_left_out": len(made.left_out_),
     }
     rows = made.left_out_
@@ -337,6 +341,8 @@ def _print(facts, code):
 
     low, high = facts["interval"]
     constant = "mean" if facts["task"] == "regression" else "largest class"
+    if not facts["informative"]:
+        say("The model knows nothing of new rows: the figures below are those of chance.")
     some = facts["rows_left_out"] < facts["rows"]
     value = facts[facts["measure"] if facts["measure"] in facts else "error"]
     say(

@@ -25,7 +25,7 @@ from ..learn.families import FAMILIES, FIRST_FAMILY, same_family
 from ..learn.landmark_model import LandmarkModel
 from ..learn.last_fit import SOLVERS, last_fit
 from ..learn.learn_kernel import learn_from
-from ..learn.observations import Observations, by_value, has_copies
+from ..learn.observations import Observations, by_value, copied_rows, has_copies
 from ..learn.targets import Targets, as_generator, check_weights
 from ..rows import gather
 from ..rows.gather import held_column, held_whole
@@ -33,6 +33,8 @@ from ..rows.source import in_pieces
 from ..tables import UNREAD, TableEncoder, array_of_lists, check_names
 from .arguments import NewSpelling
 
+# Rows left out are predicted better than by the mean from so many standard errors on.
+STANDARD_ERRORS = 2.0
 # Ranks are tried up to so many columns of values: the metric is a matrix with a row for each.
 MOST_RANKED = 100
 # Most columns for single values of numbers, for the same reason.
@@ -122,7 +124,11 @@ class LearnedModel(NewSpelling):
         if Z.shape[0] != targets.columns.shape[0]:
             raise ValueError(_inconsistent(Z.shape[0], targets.columns.shape[0]))
         rng = as_generator(self.random_state)
-        rows = Observations.of(Z, targets.columns, targets.weights)
+        self.copied_rows_ = 0
+        if targets.classes is None:
+            self.copied_rows_ = copied_rows(Z, targets.columns, targets.weights)
+        together = self.copied_rows_ > 0
+        rows = Observations.of(Z, targets.columns, targets.weights, together=together)
         unseen_Z = self._without_own_targets(Z)
         rows, self.metric_, unseen, chosen = self._chosen(rows, targets, rng.spawn(1)[0])
         kept = kept_from_search(rows, rng.spawn(1)[0])
@@ -175,6 +181,8 @@ class LearnedModel(NewSpelling):
             errors = fit.residuals[place] + own
         if unseen_Z is not None:
             errors = errors - self._change(Z[which][:, chosen], unseen_Z[which][:, chosen])
+        if together:
+            self.validation_ += ", copies of a row together"
         return LeftOut(T, errors, as_numpy(variances)[place], weights)
 
     def _unseen_by_family(self, rows, targets, unseen):
@@ -186,6 +194,20 @@ class LearnedModel(NewSpelling):
             return unseen
         folds = CrossFit(rows, targets, None, self.n_rounds, 0, family)
         return folds.candidate(self.metric_, np.arange(rows.X.shape[1])).predicted
+
+    def _compare(self, losses, of_mean, weights, constant):
+        """Notice, and warn, where rows left out are predicted no better than by the mean."""
+        gains = weights * (of_mean - losses)
+        noise = gains.std() / max(len(gains), 1) ** 0.5
+        self.informative_ = bool(gains.mean() > STANDARD_ERRORS * noise) and not constant
+        if not (self.informative_ or constant):
+            warnings.warn(
+                "rows left out are predicted no better than by "
+                f"{'the shares of the classes' if self._task == 'classification' else 'the mean'}, "
+                "beyond chance: the model knows nothing of new rows. More rows, or other columns, "
+                "may tell more.",
+                stacklevel=4,
+            )
 
     def _without_own_targets(self, Z):
         """The rows as they would be if the effects of categories did not know their own targets.
