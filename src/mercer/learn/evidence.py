@@ -180,7 +180,9 @@ def by_evidence(
         return Evidence(kernel, rows.some(np.arange(min(m, rows.n))), plain, linear)
 
     of_rows = of_first(FEW)
-    best = min((of_rows.best(_start(d, plain * x), FIRST_STEPS) for x in (1, 2)), key=_value)
+    best = of_rows.best(_start(d, 2 * plain), FIRST_STEPS)
+    if not (quick and of_rows.signal(best)):
+        best = min(best, of_rows.best(_start(d, plain), FIRST_STEPS), key=_value)
     known = of_rows.signal(best)
     if rows.n > FEW and not (quick and known):
         of_rows = of_first(MANY)
