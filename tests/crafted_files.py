@@ -252,6 +252,14 @@ def list_of(thing):
     return edit
 
 
+def matrix_of_a_metric(saved, loot):
+    """SciPy reads as many numbers as the data have columns squared, wherever the matrix ends."""
+    value = placed(saved, ARRAY)
+    saved.set_array(value, np.eye(1))
+    arguments = {"dict": [["VI"], [value]]}
+    saved.named("mercer.ClassicalMDS")["attributes"]["metric_params"] = arguments
+
+
 def nested_arrays(saved, loot):
     """Arrays of objects in each other: NumPy frees each by a call inside the call for the last."""
     levels = 20_000
@@ -390,8 +398,8 @@ CRAFTED = {
     "type in a list": (KernelMap, list_of(BYTES), "KernelMap.tol cannot hold bytes"),
     "matrix of a metric": (
         lambda: ClassicalMDS(metric="mahalanobis").fit(X),
-        into("mercer.ClassicalMDS", "metric_params", {"objects": [0], "items": []}),
-        "metric_params cannot hold",
+        matrix_of_a_metric,
+        "mercer.ClassicalMDS",
     ),
     # Data and parameters.
     "arrays in each other": (RBF, nested_arrays, "levels"),

@@ -110,6 +110,9 @@ SKLEARN = frozenset(f"{module}.{name}" for module, names, _ in REASONS for name 
 
 # Settings of these classes with which a model writes files, or goes on from what the file says.
 SETTINGS: dict[str, Any] = {"memory": None, "warm_start": False}
+# Attributes of mercer's classes that are handed on by name: numbers alone, unless trusted. SciPy's
+# Mahalanobis distance does not look at the shape of its matrix.
+NUMBERS_BY_NAME = "metric_params"
 
 # Types that are given as arguments (dtype=np.float64). They can be called: only objects of trusted
 # classes may hold them.
@@ -144,16 +147,8 @@ def _passes(step: Any) -> bool:
     return isinstance(step, str) and step == "passthrough"
 
 
-def _numbers_by_name(value: Any, vouched: Callable[[Any], bool]) -> bool:
-    """Arguments of a metric: SciPy's Mahalanobis distance does not look at an array's shape."""
-    plain = (bool, int, float, str, type(None))
-    return value is None or (
-        isinstance(value, dict) and all(isinstance(v, plain) for v in value.values())
-    )
-
-
 _ESTIMATOR, _ESTIMATOR_OR_NONE = _one_of(BaseEstimator), _one_of(BaseEstimator, type(None))
-_KERNEL = _one_of(Kernel, str)
+_KERNEL = _one_of(Kernel, str, type(None))
 # A kernel, its name, a map, or a kernel of Gaussian processes.
 _KERNEL_LIKE = _one_of(Kernel, str, BaseEstimator, GaussianKernel, type(None))
 _GAUSSIAN = _one_of(GaussianKernel)
@@ -166,12 +161,11 @@ SLOTS: dict[str, dict[str, Fits]] = {
         "estimator_": _ESTIMATOR,
         "encoder": _ESTIMATOR_OR_NONE,
         "encoder_": _ESTIMATOR_OR_NONE,
-        "kernel_map_": _ESTIMATOR,
+        "kernel_map_": _ESTIMATOR_OR_NONE,
         "kernel": _KERNEL_LIKE,
         "kernel_": _KERNEL,
         "left": _KERNEL,
         "right": _KERNEL,
-        "metric_params": _numbers_by_name,
     },
     "mercer.Texts": {
         "weights_": _one_of(TfidfTransformer),

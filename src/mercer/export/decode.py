@@ -14,7 +14,7 @@ import numpy as np
 
 from ..kernels import Kernel
 from . import registry
-from .allowed import PLAIN_TYPES, SETTINGS, SKLEARN, check_parts, slots_of
+from .allowed import NUMBERS_BY_NAME, PLAIN_TYPES, SETTINGS, SKLEARN, check_parts, slots_of
 from .encode import FUNCTION_TYPES, SCALAR_KINDS
 from .rebuilt import MAKERS
 
@@ -176,6 +176,10 @@ class Model:
             match entry:
                 case {"type": str(name)} if name in SKLEARN and not _is_plain_state(entry, plain):
                     found.add(name)
+                case {"type": str(name), "attributes": {**attributes}} if (
+                    NUMBERS_BY_NAME in attributes and not _are_numbers(attributes[NUMBERS_BY_NAME])
+                ):
+                    found.add(name)
             left.append(entry)
         while left:
             part = left.pop()
@@ -229,6 +233,16 @@ def _is_plain_state(entry, plain):
         if attribute not in slots and not _is_data(value, plain):
             return False
     return True
+
+
+def _are_numbers(value):
+    """Whether this is None, or a dict of numbers and texts."""
+    match value:
+        case None:
+            return True
+        case {"dict": [list(), list(values)]}:
+            return all(not isinstance(v, dict) or "scalar" in v for v in values)
+    return False
 
 
 def _is_data_entry(entry, plain):
