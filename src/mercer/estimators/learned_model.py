@@ -244,15 +244,13 @@ class LearnedModel(NewSpelling):
         chosen, seed = sets[0], int(rng.integers(2**31))
         learns = not targets.constant and metric is not None and rows.n > 1
         folds = CrossFit(rows, targets, self.kernel, self.n_rounds, seed)
-        if learns and is_small(rows, len(sets[0])):
+        if learns and (rows.n <= JUDGED_ROWS or is_small(rows, len(sets[0]))):
             best = folds.best(metric, sets)
             chosen, metric, predicted = best.columns, best.metric, best.predicted
         elif not targets.constant and len(sets) > 1:
             chosen = choose_columns(
                 rows, targets, sets, metric=metric, n_rounds=self.n_rounds, rng=rng
             )
-        if learns and predicted is None and rows.n <= JUDGED_ROWS:
-            predicted = folds.candidate(metric, chosen).predicted
         if len(chosen) < len(columns):
             assert self.encoder_ is not None
             self.encoder_ = self.encoder_.keeping(

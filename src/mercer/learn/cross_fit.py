@@ -85,9 +85,13 @@ class CrossFit:
     family: Kernel = FIRST_FAMILY
 
     def best(self, metric: str | None, column_sets: list[np.ndarray]) -> Candidate:
-        """The best of: no metric, a diagonal one, a full one; and then of the sets of columns."""
+        """The best of: no metric, a diagonal one, a full one; and then of the sets of columns.
+
+        Tables that are not small have the metric that is asked for.
+        """
         metrics = {"full": [None, "diagonal", "full"], "diagonal": [None, "diagonal"]}
         allowed = metrics.get(metric or "", [None]) if self.rows.n >= LEAST_ROWS else [None]
+        allowed = allowed if is_small(self.rows, len(column_sets[0])) else [metric]
         best = self.candidate(allowed[0], column_sets[0])
         for more in allowed[1:]:
             best = better(self.candidate(more, column_sets[0]), best)
