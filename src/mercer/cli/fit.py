@@ -36,7 +36,7 @@ NAMED = 8
 # Rows on which boosting is compared: a comparison, not a second model. It grows a tree per class in
 # every round, so that many classes take too long.
 COMPARED, COMPARED_CLASSES = 5000, 30
-# Up to so many different whole numbers a target is said to be one of numbers.
+# A target with more different whole numbers than this is taken for numbers without a note.
 MENTIONED = 50
 # Where columns explain the target this well, they may be the target in another form.
 LEAK = 0.01
@@ -277,7 +277,7 @@ def _split(frame, target, notes, max_rows=None):
 
 
 def _task(y, task, notes):
-    """What is predicted: numbers or classes; a guess is said, with the way to change it."""
+    """Numbers or classes are predicted; a guess is said, with the way to change it."""
     if task not in ("auto", "regression", "classification"):
         raise BadInput(f"--task must be auto, regression or classification, got {task!r}.")
     if task != "auto":
@@ -429,7 +429,7 @@ def _print(facts, made, code):
 
 
 def _assumptions(facts, made):
-    """What the error takes for granted about new rows."""
+    """The sentence on what the error takes for granted about new rows."""
     last = facts.get("last_fifth")
     if last is not None:
         name = facts["measure"]

@@ -111,7 +111,7 @@ def map_(
 
 
 def _remedy(remedy, matrix):
-    """What helps, in the words of the command."""
+    """The remedy, in the words of the command."""
     if matrix == "gram" and remedy == DISTANCES:
         return "The diagonal is zero: if the numbers are distances, use --matrix distance."
     return (

@@ -37,7 +37,7 @@ class Estimate:
 
 
 def estimate(n: int, d: int, rates: Rates, limit: int | None = None) -> Estimate:
-    """Of KernelRegressor or KernelClassifier on n rows that became d columns."""
+    """Predict the time of KernelRegressor or KernelClassifier on n rows and d encoded columns."""
     limit = budget(None) if limit is None else limit
     values = n * (1 / rates.values + 2 * d / rates.products)  # kernel values against one row
     search = SEARCH * min(1.0, n / SEARCHED) / rates.products

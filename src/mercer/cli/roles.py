@@ -99,7 +99,7 @@ def _times(X, encoder, name):
 
 
 def drifts(y) -> bool:
-    """Whether the last fifth is unlike the rows before."""
+    """Tell whether the last fifth is unlike the rows before."""
     cut = len(y) - int(LAST * len(y))
     before, after = y[:cut].astype(float), y[cut:].astype(float)
     if len(after) < 5:

@@ -27,7 +27,7 @@ def line_search(error: Callable[[float], float], step: float) -> float:
     while at(best + direction) < (1 - LEAST_GAIN) * tried[best] and abs(best) < MOST_STEPS:
         best += direction
     a, b, c = at(best - 1), tried[best], at(best + 1)
-    # An infinite error is no point of a parabola.
+    # A parabola needs three finite errors.
     vertex = 0.5 * (a - c) / (a + c - 2 * b) if math.inf > a + c > 2 * b else 0.0
     # Near the middle value, or on a flat floor, the vertex is worth no further evaluation.
     if abs(vertex) < 0.15 or min(a, c) < (1 + LEAST_GAIN) * b:

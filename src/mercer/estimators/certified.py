@@ -1,4 +1,4 @@
-"""What classifiers with a certificate share: rows, classes and weights read once, and bounds.
+"""CertifiedClassifier: rows, classes and weights read once, and bounds of the answers.
 
 The certificate (solve/duality.py) bounds |f(z) - f*(z)| by sqrt(k(z, z)) times a number for every
 z, f* being the exact solution on the same rows, and |b - b*| for every exact intercept.
@@ -10,9 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import accuracy_score
 from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
@@ -43,9 +41,9 @@ from ..solve.system import double_like, in_double
 from ..space.choice import refute_by_sample
 from ..space.landmarks import Landmarks
 from .base import all_or_nothing, follow, on_fitted, validated_points
+from .class_scores import Labels
 from .kernel_map import KernelMap
 from .map_method import MapMethod, functions
-from .targets import score_weights
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,7 @@ class Rows:
         return Rows(kernel, points, codes, weights, self.kept[some], self.rounding.take(some))
 
 
-class CertifiedClassifier(ClassifierMixin, MapMethod):
+class CertifiedClassifier(Labels, MapMethod):
     """A classifier that knows how far it is from the exact solution of its own problem."""
 
     C: Any
@@ -266,12 +264,6 @@ class CertifiedClassifier(ClassifierMixin, MapMethod):
             return self.kernel_.landmarks(columns, rows.kept[used])
         return rows.kernel.landmarks(in_double(rows.kernel, pts.take(rows.points, used)))
 
-    def _labels(self, best):
-        xp = namespace(best)
-        if is_array(self.classes_) and namespace(self.classes_) is xp:
-            return xp.take(self.classes_, best, axis=0)
-        return self.classes_[as_numpy(best)]  # labels that only NumPy can hold
-
     @on_fitted
     def error_bound(self, X: Data, *, diag: ArrayLike | None = None) -> Array:
         """How far the model's functions at the rows of X can be from the exact ones, certified.
@@ -292,15 +284,6 @@ class CertifiedClassifier(ClassifierMixin, MapMethod):
         lengths = xp.sqrt(positive_part(xp.astype(own, xp.float64, copy=False)))
         norms = on_device_of(self.error_norms_, lengths)
         return lengths[:, None] * norms[None, :] + on_device_of(self.intercept_errors_, lengths)
-
-    def score(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Share of rows whose class is predicted."""
-        predicted, weights = as_numpy(self.predict(X)), score_weights(sample_weight)
-        return accuracy_score(as_host(y), predicted, sample_weight=weights)
-
-    def predict(self, X: Data) -> Array:
-        """The class of every row."""
-        raise NotImplementedError
 
     @property
     def function_(self) -> RKHSFunction | list[RKHSFunction]:

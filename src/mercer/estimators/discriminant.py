@@ -6,13 +6,12 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.metrics import accuracy_score
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from ..engine.arrays import as_host, as_numpy, is_array, is_single, namespace, on_device_of
+from ..engine.arrays import as_host, as_numpy, is_single, on_device_of
 from ..engine.checks import check_classes
 from ..expansion import Expansion, RKHSFunction
 from ..kernels.adapters import KernelLike
@@ -33,17 +32,16 @@ from ..solve.discriminant import (
 from ..solve.solver import CannotSolve
 from ..solve.system import in_double
 from .base import all_or_nothing, follow, on_fitted
+from .class_scores import ClassScores
 from .columns import as_points
 from .kernel_map import KernelMap, map_options
 from .map_method import MapMethod, functions
 from .read import keep_names, read, resources_of
 from .ridge import landmarks_of
-from .targets import labels_of, score_weights
+from .targets import labels_of
 
 
-class KernelDiscriminant(
-    ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, MapMethod
-):
+class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, TransformerMixin, MapMethod):
     """Separate classes by linear discriminants in the feature space of a kernel.
 
     Fisher's discriminant there ([NPT] IV-C, [EXACT] section 4): axes w that separate the class
@@ -273,37 +271,6 @@ class KernelDiscriminant(
         """log p(c | x) of each class, up to a common constant; with two, their difference."""
         scores = self.decision_(self._points(X))
         return scores[:, 0] if scores.shape[1] == 1 else scores
-
-    @on_fitted
-    def predict(self, X: Data) -> Array:
-        """The most probable class of every row."""
-        scores = self.decision_function(X)
-        xp = namespace(scores)
-        best = xp.astype(scores > 0, xp.int64) if scores.ndim == 1 else xp.argmax(scores, axis=1)
-        if is_array(self.classes_) and namespace(self.classes_) is xp:
-            return xp.take(self.classes_, best, axis=0)
-        return self.classes_[as_numpy(best)]  # labels that only NumPy can hold
-
-    @on_fitted
-    def predict_log_proba(self, X: Data) -> Array:
-        """log p(c | x) for every row and class."""
-        scores = self.decision_function(X)
-        xp = namespace(scores)
-        if scores.ndim == 1:
-            scores = xp.stack([xp.zeros_like(scores), scores], axis=1)
-        scores = scores - xp.max(scores, axis=1, keepdims=True)
-        return scores - xp.log(xp.sum(xp.exp(scores), axis=1, keepdims=True))
-
-    @on_fitted
-    def predict_proba(self, X: Data) -> Array:
-        """p(c | x) for every row and class."""
-        log_proba = self.predict_log_proba(X)
-        return namespace(log_proba).exp(log_proba)
-
-    def score(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Share of rows whose class is predicted."""
-        predicted, weights = as_numpy(self.predict(X)), score_weights(sample_weight)
-        return accuracy_score(as_host(y), predicted, sample_weight=weights)
 
     @property
     def function_(self) -> RKHSFunction | list[RKHSFunction]:

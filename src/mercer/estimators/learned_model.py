@@ -61,7 +61,7 @@ MOST_FULL = 500
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class JudgedRows:
     """Some training rows, each predicted without itself.
 
     T : their targets, as columns of numbers
@@ -141,7 +141,7 @@ class LearnedModel(NewSpelling):
         targets: Targets,
         used: np.ndarray,
         checkpoint: MutableMapping[str, Any] | None = None,
-    ) -> LeftOut:
+    ) -> JudgedRows:
         """Everything but the reading of y; `used` says which of the rows that were given X has."""
         check_checkpoint(checkpoint)
         Z = self._encoded(X, targets)
@@ -202,7 +202,7 @@ class LearnedModel(NewSpelling):
             errors = left.residuals[place] + own
         if unseen_Z is not None:
             errors = errors - self._change(Z[which][:, chosen], unseen_Z[which][:, chosen])
-        return LeftOut(T, errors, as_numpy(variances)[place], weights)
+        return JudgedRows(T, errors, as_numpy(variances)[place], weights)
 
     def _solved(self, rows, choose, rng) -> RidgeSolution:
         """Ridge with an intercept on all rows, exactly wherever that is possible."""

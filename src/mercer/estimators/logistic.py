@@ -13,6 +13,7 @@ from ..solve.logistic import LogisticProblem, Workspace, solve_logistic
 from ..solve.system import double_like
 from .base import on_fitted
 from .certified import CertifiedClassifier, Rows, gram_of
+from .class_scores import ClassScores
 from .kernel_map import KernelMap
 
 # Candidates of C="auto", and the rows and folds that choose.
@@ -20,7 +21,7 @@ CANDIDATES = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 ROWS_FOR_C, FOLDS = 1500, 5
 
 
-class KernelLogistic(CertifiedClassifier):
+class KernelLogistic(ClassScores, CertifiedClassifier):
     """Probabilities of classes by logistic regression in the feature space of a kernel.
 
     Minimises sum_k |f_k|^2 / 2 + sum_i C_i (-log p(y_i | x_i)), p by the logistic function of one f
@@ -176,30 +177,6 @@ class KernelLogistic(CertifiedClassifier):
         """Log odds of the second class; of more, the function of every class."""
         values = self._functions(X)
         return values[:, 0] if values.shape[1] == 1 else values
-
-    @on_fitted
-    def predict(self, X: Data) -> Array:
-        """The most probable class of every row."""
-        scores = self.decision_function(X)
-        xp = namespace(scores)
-        best = xp.astype(scores > 0, xp.int64) if scores.ndim == 1 else xp.argmax(scores, axis=1)
-        return self._labels(best)
-
-    @on_fitted
-    def predict_log_proba(self, X: Data) -> Array:
-        """log p(c | x) for every row and class."""
-        scores = self._functions(X)
-        xp = namespace(scores)
-        if scores.shape[1] == 1:
-            scores = xp.concat([xp.zeros_like(scores), scores], axis=1)
-        scores = scores - xp.max(scores, axis=1, keepdims=True)
-        return scores - xp.log(xp.sum(xp.exp(scores), axis=1, keepdims=True))
-
-    @on_fitted
-    def predict_proba(self, X: Data) -> Array:
-        """p(c | x) for every row and class."""
-        log_proba = self.predict_log_proba(X)
-        return namespace(log_proba).exp(log_proba)
 
     @on_fitted
     def certain(self, X: Data, *, diag: Array | None = None) -> Array:

@@ -41,7 +41,7 @@ def solve_ridge(
         chosen: Any = SOLVERS[solver] if isinstance(solver, str) else solver
         reason = chosen.refusal(problem)
         if reason is not None:
-            refuse(chosen, reason, name or f"solver={chosen.name!r}")
+            refuse(reason, name or f"solver={chosen.name!r}")
         return chosen.solve(problem)
     failures = []
     for offer in offered(problem):

@@ -68,7 +68,7 @@ class Direct(Solver):
                 "or form='primal'"
             )
         if not asked and not problem.kernel.is_proven:
-            return "nobody has proven that this is a kernel: the map tests it"
+            return "the validity of this kernel is not proven: the map tests it"
         if not asked and _is_singular(problem):
             return "K + alpha I is singular to rounding: the kernel has few dimensions"
         return self.too_large(problem)
@@ -111,7 +111,6 @@ class Direct(Solver):
             weights=w,
             dual=scattered(solved.W, kept, points.shape[0]),
             intercept=problem.intercept,
-            factors=None,
         )
         if path is not None and not kernel.is_proven:
             solution.cached("misses", lambda: path.misses(choice.alpha))

@@ -60,7 +60,7 @@ LANDMARKS, MISSED = 400, 0.3
 # Points whose standard deviation is worth a solve of its own, and training rows that certify an
 # upper value for all others.
 FEW, WITNESSES = 64, 2000
-# Rows whose leave-one-out error is computed, and the neighbours that it is computed from.
+# Nearest rows from which the leave-one-out error of a row is computed.
 NEIGHBOURS = 400
 # Kernel values held at once while neighbours are looked for.
 HELD_VALUES = 1 << 24
@@ -92,7 +92,7 @@ class Iterative(Solver):
         if asked:
             return None
         if not problem.kernel.is_proven:
-            return "nobody has proven that this is a kernel: the map tests it"
+            return "the validity of this kernel is not proven: the map tests it"
         if self._replaces_a_factor(problem) and not _in_double(problem):
             return "rows are on a device, or not in double precision: a factorisation is faster"
         n, t = training.n or 0, problem.n_targets + problem.intercept

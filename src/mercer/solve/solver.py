@@ -80,7 +80,7 @@ def _rank(offer):
     return (1 if offer.solver.name == "landmarks" else 0, offer.cost.seconds)
 
 
-def refuse(solver: Solver, reason: str, name: str) -> None:
+def refuse(reason: str, name: str) -> None:
     """Raise what a solver that was asked for says."""
     kind = MemoryLimitError if isinstance(reason, TooLarge) else ValueError
     raise kind(f"{name}: {reason}.")

@@ -1,0 +1,63 @@
+"""Predictions of classifiers: labels, and probabilities from a decision function."""
+
+from typing import Any
+
+from numpy.typing import ArrayLike
+from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
+
+from ..engine.arrays import as_host, as_numpy, is_array, namespace
+from ..kernels.types import Array, Data
+from .base import on_fitted
+from .targets import score_weights
+
+
+class Labels(ClassifierMixin):
+    """A classifier whose labels are numbers where X lives, or NumPy's of anything."""
+
+    classes_: Any
+
+    def _labels(self, numbers: Any) -> Array:
+        """The labels of class numbers."""
+        xp = namespace(numbers)
+        if is_array(self.classes_) and namespace(self.classes_) is xp:
+            return xp.take(self.classes_, numbers, axis=0)
+        return self.classes_[as_numpy(numbers)]  # labels that only NumPy can hold
+
+    def score(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Share of rows whose class is predicted."""
+        predicted, weights = as_numpy(self.predict(X)), score_weights(sample_weight)
+        return accuracy_score(as_host(y), predicted, sample_weight=weights)
+
+
+class ClassScores(Labels):
+    """A classifier whose decision function is log p(c | x) up to a constant of the row.
+
+    With two classes it is the difference of the two.
+    """
+
+    decision_function: Any
+
+    @on_fitted
+    def predict(self, X: Data) -> Array:
+        """The most probable class of every row."""
+        scores = self.decision_function(X)
+        xp = namespace(scores)
+        best = xp.astype(scores > 0, xp.int64) if scores.ndim == 1 else xp.argmax(scores, axis=1)
+        return self._labels(best)
+
+    @on_fitted
+    def predict_log_proba(self, X: Data) -> Array:
+        """log p(c | x) for every row and class."""
+        scores = self.decision_function(X)
+        xp = namespace(scores)
+        if scores.ndim == 1:
+            scores = xp.stack([xp.zeros_like(scores), scores], axis=1)
+        scores = scores - xp.max(scores, axis=1, keepdims=True)
+        return scores - xp.log(xp.sum(xp.exp(scores), axis=1, keepdims=True))
+
+    @on_fitted
+    def predict_proba(self, X: Data) -> Array:
+        """p(c | x) for every row and class."""
+        log_proba = self.predict_log_proba(X)
+        return namespace(log_proba).exp(log_proba)
