@@ -523,3 +523,10 @@ def test_tiny_penalties_of_kernels_with_few_dimensions(kernel, alpha, rng):
     model = KernelRidge(alpha, kernel).fit(X, X[:, 0])
     assert model.form_ == "primal"
     assert_allclose(model.predict(X), X[:, 0], atol=1e-9)
+
+
+def test_an_intercept_is_asked_for_by_true_or_false(data):
+    X, y, _ = data
+    for model in (KernelRidge(fit_intercept="no"), KernelRidgeCV(fit_intercept=None)):
+        with pytest.raises(ValueError, match="fit_intercept must be True or False"):
+            model.fit(X, y)

@@ -88,6 +88,8 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, MapMethod):
     def problem(self, X: Input, y: Input | None = None, sample_weight: Input | None = None) -> Any:
         """(the ridge problem of these rows, the solver that `form` asks for, what was read)."""
         check_one_of("form", self.form, FORMS)
+        if not isinstance(self.fit_intercept, (bool, np.bool_)):
+            raise ValueError(f"fit_intercept must be True or False, got {self.fit_intercept!r}.")
         given = self.kernel if isinstance(self.kernel, KernelMap) else None
         if given is not None:
             given.check_parameters()
