@@ -17,7 +17,7 @@ from ..space.landmarks import Landmarks
 from .dual import DualSolution, inverse_diagonal
 from .penalty import ROWS_FOR_SEARCH, choose_on_matrix
 from .problem import Given, LeaveOneOut, RidgeProblem
-from .regularized import STEP, factor_shifted, solve_regularized
+from .regularized import STEP, factor_shifted, solve_factored, solve_regularized
 from .solution import Border, scattered
 from .solver import EIGEN, OPERATION, VALUE, CannotSolve, Cost, Solver, TooLarge
 
@@ -71,13 +71,16 @@ class Direct(Solver):
         else:
             choice, path = choose_on_matrix(K, T, w, problem.some(kept))
             alphas = np.full(T.shape[1], choice.alpha)
-        if path is not None and not kernel.is_proven:
-            # A similarity that may have negative eigenvalues, which the path has set to zero.
-            W, b = path.duals(choice.alpha)
-            solved = Solved(W, b)
-        else:
+        if kernel.is_proven:
+            path = None  # else a similarity whose negative eigenvalues the path has set to zero
+        if path is None:
             solved = self._solved(problem, rows, K, T, w, alphas, choice is not None)
             alphas = solved.alphas
+        else:
+            W, b = path.duals(alphas[0])
+            # leave-one-out and variances need it; of a Gram matrix they are not known anyway
+            wanted = problem.intercept and not training.is_gram
+            solved = Solved(W, b, ones=_ones(K, alphas[0], w) if wanted else None)
         solution = DirectSolution(
             Expansion(kernel, S, solved.W, solved.b),
             alphas,
@@ -89,8 +92,8 @@ class Direct(Solver):
             dual=scattered(solved.W, kept, points.shape[0]),
             ones=solved.ones,
         )
-        if path is not None and not kernel.is_proven:
-            solution.cached("misses", lambda: path.misses(choice.alpha))
+        if path is not None:
+            solution.cached("misses", lambda: path.misses(alphas[0]))
         if training.is_gram and solved.factors:  # the matrix cannot be made again
             made = {alpha: Landmarks(kernel, S, C, kept) for alpha, C in solved.factors.items()}
             return replace(solution, factors=made)
@@ -147,6 +150,12 @@ def _is_singular(problem):
     """Whether the kernel has fewer dimensions than rows, and alpha is below the rounding of K."""
     few = problem.dimension < (problem.training.n or 0)
     return few and problem.alpha.smallest <= 1e-6 * problem.trace
+
+
+def _ones(K, alpha, w):
+    """u with (K + alpha N) u = 1."""
+    C = factor_shifted(K, alpha, None if w is None else 1 / w)
+    return None if C is None else solve_factored(C, namespace(K).ones_like(K[:, :1]))
 
 
 @dataclass(frozen=True)
