@@ -190,7 +190,7 @@ def _is_singular(problem):
 
 @dataclass(frozen=True)
 class Solved:
-    """What the equations gave."""
+    """The solution of the equations."""
 
     W: Any
     b: Any

@@ -418,7 +418,7 @@ class FourierSolution(RidgeSolution):
         return on_device_of(variance, prediction.W)
 
     def _of_mean(self, Z):
-        """What an unknown mean adds: (1 - u'k_z)^2 / 1'u."""
+        """Variance that an unknown mean adds: (1 - u'k_z)^2 / 1'u."""
         if self.ones is None:
             return 0.0
         u, S = np.asarray(self.ones), self.prediction.S

@@ -43,7 +43,7 @@ NOISE = 1e-13
 
 @dataclass(frozen=True)
 class Work:
-    """What the work may take, how landmarks are chosen, on which threads or workers it is done."""
+    """Memory and time of the work, choice of landmarks, and threads or workers."""
 
     limit: int  # bytes
     rank: int | None = None  # None: one that pays
