@@ -13,6 +13,7 @@ from dataclasses import fields, is_dataclass
 
 from sklearn.base import BaseEstimator
 
+from ..engine.resources import Resources
 from ..estimators.preimage import Ridge
 from ..expansion import Expansion, RKHSFunction
 from ..feature_map import FeatureMap, LinearOnMap
@@ -54,6 +55,7 @@ PARTS = (
     OwnFeatures,
     PrimalSolution,
     Radii,
+    Resources,
     Ridge,
     RKHSFunction,
     Round,
