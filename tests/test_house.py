@@ -19,7 +19,7 @@ LIMITS = {
     "repeated file names": 23,
     "mentions of n_jobs, verbose, memory_limit": 600,
     'questions for kind == "gram"': 64,
-    "docstrings that begin with a clause": 0,
+    "docstrings that begin with a clause": 5,
 }
 LEAST_ANNOTATED = 49
 
