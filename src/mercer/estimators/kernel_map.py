@@ -258,7 +258,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         return self.basis == "fourier" and not (self.center or self.append_residual)
 
     def _options(self, seed=None):
-        """What fit_map needs to know."""
+        """Options for fit_map."""
         names = [f.name for f in fields(MapOptions) if f.name != "seed"]
         return MapOptions(**{name: getattr(self, name) for name in names}, seed=seed)
 
@@ -405,7 +405,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         return self.map_
 
     def way_back(self) -> WayBack:
-        """What pre-images need: landmarks, their coordinates, and sums over them."""
+        """Data for pre-images: landmarks, their coordinates, and sums over them."""
         return way_back_of_map(self._checked_map(), getattr(self, "n_features_in_", None))
 
     # --- checks ---------------------------------------------------------------------------------
@@ -421,7 +421,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
 
 def map_options(kernel_map: KernelMap, resources: Resources) -> MapOptions:
-    """What a fit of the map needs to know, with these resources."""
+    """Options for a fit of the map with these resources."""
     names = [f.name for f in fields(MapOptions) if f.name != "seed"]
     options = {name: getattr(kernel_map, name) for name in names}
     return MapOptions(**options | {"memory_limit": resources.memory_limit}, seed=resources.seed)

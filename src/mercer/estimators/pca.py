@@ -352,7 +352,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
         return preimage(self, X)
 
     def way_back(self) -> WayBack:
-        """What pre-images need: points, their scores, and sums over landmarks."""
+        """Data for pre-images: points, their scores, and sums over landmarks."""
         if hasattr(self, "kernel_map_"):
             back = way_back_of_scores(self.kernel_map_.way_back(), self.projection_, self.mean_)
         else:

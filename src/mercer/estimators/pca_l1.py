@@ -175,7 +175,7 @@ class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, Projection):
         return preimage(self, X)
 
     def way_back(self) -> WayBack:
-        """What pre-images need: landmarks, their scores, and sums over them."""
+        """Data for pre-images: landmarks, their scores, and sums over them."""
         return way_back_of_scores(self.kernel_map_.way_back(), self.projection_, self.mean_)
 
     def _check_parameters(self):

@@ -37,7 +37,7 @@ TINY = 1e-30
 
 @dataclass(frozen=True)
 class WayBack:
-    """What pre-images need of a fitted model.
+    """Data of a fitted model for pre-images.
 
     Attributes
     ----------

@@ -161,7 +161,7 @@ def _ones(K, alpha, w):
 
 @dataclass(frozen=True)
 class Solved:
-    """What the equations gave."""
+    """The solution of the equations."""
 
     W: Any
     b: Any

@@ -77,7 +77,7 @@ class DualSolution(RidgeSolution):
         return self.ones[:, int(np.flatnonzero(np.unique(self.alphas) == alpha)[0])]
 
     def _of_mean(self, Z, alpha):
-        """What an unknown mean adds to a variance: (1 - u'k_z)^2 / 1'u."""
+        """Variance that an unknown mean adds: (1 - u'k_z)^2 / 1'u."""
         if self.ones is None:
             return 0.0
         S, u = self.prediction.S, self._unit(alpha)

@@ -103,7 +103,7 @@ class System:
         return self.preconditioner.kappa * np.sqrt(squares) + error / alphas + self.eta * size
 
     def rounding_of_form(self, p):
-        """What rounding does to p'A p, as a rule."""
+        """Rounding error of p'A p, as a rule."""
         return self.eta * norms(p * self.lengths[:, None]) ** 2 + EPS * self.alphas * norms(p) ** 2
 
     def function_norms(self, b, residual):
