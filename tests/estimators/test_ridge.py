@@ -29,7 +29,7 @@ from mercer import (
 )
 from mercer.engine.arrays import as_numpy
 from mercer.rows.moments import Moments
-from mercer.solve.direct import solve_regularized
+from mercer.solve.regularized import solve_regularized
 
 FORMS = ["primal", "dual"]
 

@@ -140,7 +140,7 @@ def shows_new_spelling(init: Callable[..., None], class_name: str) -> Callable[.
 
 
 def _parameter_instead(estimator: Any, old: str) -> str | None:
-    """What to set instead, in a search or by set_params; None where scikit-learn has no answer."""
+    """The parameter to set instead, in a search or by set_params; None where there is none."""
     for cls in type(estimator).__mro__:
         if old in SPELLINGS.get(cls.__name__, {}):
             return SPELLINGS[cls.__name__][old]

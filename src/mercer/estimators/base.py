@@ -1,4 +1,4 @@
-"""What every estimator shares: a `kernel` parameter, points, all-or-nothing fits."""
+"""The base of every estimator: a `kernel` parameter, points, all-or-nothing fits."""
 
 from collections.abc import Callable
 from copy import copy
@@ -204,7 +204,7 @@ class PointCheck:
 
     @property
     def names(self):
-        """Of the columns, once a block has told them."""
+        """Column names, known once a block has been read."""
         names = getattr(self.estimator, "feature_names_in_", None)
         return None if names is None else list(names)
 
@@ -234,7 +234,7 @@ def new_rows(estimator, X, kernel):
 
 
 def take_input_names(estimator, fitted):
-    """What another estimator found out about X."""
+    """Copy the column names and their number from another estimator."""
     for name in INPUT_NAMES if fitted is not estimator else ():
         estimator.__dict__.pop(name, None)
         if hasattr(fitted, name):
@@ -242,7 +242,7 @@ def take_input_names(estimator, fitted):
 
 
 def _bare(estimator):
-    """What checking needs of an estimator, without its fitted parts: it travels to workers."""
+    """A copy without fitted parts, enough for checking: it travels to workers."""
     bare = copy(estimator)
     bare.__dict__ = {k: v for k, v in vars(estimator).items() if not k.endswith("_")}
     take_input_names(bare, estimator)

@@ -403,7 +403,7 @@ def check_options(kernel_map: KernelMap) -> None:
 
 
 def map_options(kernel_map: KernelMap, resources: Resources | None = None) -> MapOptions:
-    """What a fit of the map needs to know, with these resources or its own."""
+    """Options for a fit of the map, with these resources or its own."""
     names = [f.name for f in fields(MapOptions) if f.name != "seed"]
     options = {name: getattr(kernel_map, name) for name in names}
     if resources is None:

@@ -334,7 +334,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
     # --- scikit-learn's conventions ---------------------------------------------------------------
 
     def _routed(self, caller, params):
-        """What of the metadata goes to the estimator: all of it, unless routing is on."""
+        """Metadata for the estimator: all of it, unless routing is on."""
         if not routing_enabled() or caller not in ROUTED:
             return params
         return process_routing(self, caller, **params).estimator[caller]

@@ -1,4 +1,4 @@
-"""What the methods share: a map made from `kernel=`, fitted with the sums over rows that they need.
+"""Methods on a map made from `kernel=`, fitted with the sums over rows that they need.
 
 With coordinates in hand, PCA, discriminants and ridge are functions of a few sums: the number of
 rows, Phi'1, Phi'Phi and Phi'T for some targets T. So they fit in one pass over the rows, in memory,

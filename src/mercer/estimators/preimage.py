@@ -39,7 +39,7 @@ TINY = 1e-30
 
 @dataclass(frozen=True)
 class WayBack:
-    """What pre-images need of a fitted model.
+    """Data of a fitted model for pre-images.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class WayBack:
 
 @singledispatch
 def way_back(model: Any) -> WayBack:
-    """What pre-images need of a fitted model."""
+    """Points, their coordinates and sums over landmarks of a fitted model."""
     raise TypeError(
         f"model must be a fitted KernelMap, KernelPCA or KernelPCAL1, got {type(model).__name__}."
     )

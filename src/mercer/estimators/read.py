@@ -97,7 +97,7 @@ def resources_of(given: KernelMap | None, memory_limit: Any = None) -> Resources
 
 
 def keep_names(estimator: Any, read: Read) -> None:
-    """What the rows told about their columns."""
+    """Keep the names and the number of columns that were read."""
     if read.names is not estimator:
         take_input_names(estimator, read.names)
 

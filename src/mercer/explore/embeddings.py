@@ -22,7 +22,7 @@ PERPLEXITY = 30
 
 @dataclass
 class Coordinates:
-    """Of training rows, and of rows seen afterwards (perhaps none)."""
+    """Coordinates of training rows, and of rows seen afterwards (perhaps none)."""
 
     Phi: np.ndarray
     Phi_new: np.ndarray
@@ -43,7 +43,7 @@ def smaller_product(F):
 
 
 def eigenvalues(F):
-    """Of F F', decreasing, those that are rounding left out."""
+    """Eigenvalues of F F', decreasing, without those that are rounding error."""
     C = smaller_product(F)
     values = np.linalg.eigvalsh(C)[::-1]
     return values[values > len(C) * np.finfo(float).eps * values.max(initial=0)]

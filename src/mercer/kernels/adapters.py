@@ -83,9 +83,6 @@ class Precomputed(Kernel):
         xp = namespace(X)
         return np.diagonal(X).copy() if xp is np else xp.linalg.diagonal(X) + 0
 
-    def onnx_values(self, X: Tensor, S: Any) -> Tensor:
-        return X.columns(S.indices)
-
 
 def require_square(K, where):
     require(
@@ -396,7 +393,7 @@ def _takes_whole_arrays(f):
 
 
 def _keys(known, X):
-    """What the memory of a fit knows each point by."""
+    """Keys by which the memory of a fit knows each point."""
     return [None if known is None else known.key(x) for x in X]
 
 

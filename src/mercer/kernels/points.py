@@ -1,4 +1,4 @@
-"""What a kernel accepts: user input turned into points that can be sliced by row.
+"""Points that a kernel accepts: user input turned into points that can be sliced by row.
 
 Points are one of: a dense 2-D float array of any backend, a CSR matrix, or (for kernels on
 objects) a 1-D object array. Every refusal names the value and the remedy.
@@ -186,7 +186,7 @@ def _not_numbers(columns, name):
 
 @contextmanager
 def naming_columns(X, name="X"):
-    """Where a frame could not be turned into numbers, say which columns hold something else."""
+    """Name the columns of a frame that could not be turned into numbers."""
     try:
         yield
     except (TypeError, ValueError) as error:

@@ -30,9 +30,10 @@ from ..rows.protocol import Column
 from ..space.certificate import magnitudes
 from ..space.choice import MapOptions
 from ..space.corrected import Corrected
-from .direct import choose, factor_shifted, solve_regularized
 from .discriminant import LeftOutClasses, Shrinkage, within_trace
+from .penalty import choose
 from .problem import Choice, Given, LeaveOneOut, RidgeProblem
+from .regularized import factor_shifted, solve_regularized
 from .ridge_path import RidgePath
 from .solution import LeftOut, RidgeSolution, left_out_of, per_target
 from .solver import EIGEN, OPERATION, VALUE, Cost, Solver, TooLarge
@@ -152,8 +153,8 @@ def solve_on_map(problem: RidgeProblem, fit: MapFit, name: str) -> "PrimalSoluti
         points=points,
     )
     solution.cached("fit", lambda: fit)
-    for factor in factors:
-        solution.cached(factor.alpha, lambda factor=factor: factor.C)
+    for alpha, C in factors.items():
+        solution.cached(alpha, lambda C=C: C)
     return solution
 
 
@@ -367,11 +368,12 @@ class PrimalSolution(RidgeSolution):
         some = np.arange(points.shape[0]) if rows is None else np.asarray(rows)
         Phi = self._rows(take(points, some))
         weights = np.ones(len(some)) if self.weights is None else as_numpy(self.weights)[some]
-        parts = []
-        for j, alpha in enumerate(self.alphas):
-            found = row_norms(solve_triangular(self._factor(float(alpha)), Phi.T).T, namespace(Phi))
+        own = as_numpy(row_norms(Phi, namespace(Phi)))
+
+        def left(alpha):
+            found = row_norms(solve_triangular(self._factor(alpha), Phi.T).T, namespace(Phi))
             h = weights * (as_numpy(found) + (0.0 if self.mean is None else 1 / self.total))
-            least = alpha / (weights * as_numpy(row_norms(Phi, namespace(Phi))) + alpha)
-            residual = alpha * as_numpy(self.dual)[some, j : j + 1] / weights[:, None]
-            parts.append(left_out_of(residual, np.maximum(1 - h, least * 1e-3), share))
-        return LeftOut(np.concatenate([p.residuals for p in parts], axis=1), parts[0].left)
+            return np.maximum(1 - h, 1e-3 * alpha / (weights * own + alpha))
+
+        residuals = self.alphas * as_numpy(self.dual)[some] / weights[:, None]
+        return left_out_of(residuals, per_target(self.alphas, left), share)

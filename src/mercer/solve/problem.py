@@ -100,7 +100,7 @@ class Preconditioning:
 
 @dataclass(frozen=True)
 class RidgeProblem:
-    """What is to be solved, whoever solves it.
+    """A ridge problem, whichever solver solves it.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ class RidgeProblem:
 
     @cached_property
     def dimension(self) -> int:
-        """Of the kernel's own feature space, where that is known; else the number of rows."""
+        """Dimension of the kernel's own feature space, where known; else the number of rows."""
         n, points = self.training.n or 0, self.training.points
         if len(points.shape) != 2 or self.training.is_gram:
             return n
@@ -202,13 +202,13 @@ class RidgeProblem:
 
     @cached_property
     def trace(self) -> float:
-        """Of the kernel matrix."""
+        """Trace of the kernel matrix."""
         own = self.kernel.diagonal(self.training.points)
         return float(namespace(own).sum(own))
 
     @cached_property
     def rank(self) -> int:
-        """Of the kernel matrix, predicted: as it grows from half of a sample to all of it."""
+        """Rank of the kernel matrix, predicted: as it grows from half of a sample to all of it."""
         n, m = self.training.n or 0, self._sample.shape[0]
         if self.dimension < m:
             return self.dimension

@@ -207,11 +207,11 @@ def per_target(alphas: Any, of_alpha: Any) -> Any:
 
 
 def left_out_of(residuals: Any, left: Any, share: Any) -> LeftOut:
-    """From residuals t - f of the whole fit, and 1 - leverage of whole rows."""
+    """From residuals t - f of the whole fit, and 1 - leverage of whole rows, one column each."""
     left = as_numpy(left)
     if share is not None:
-        left = 1 - as_numpy(share) * (1 - left)
-    return LeftOut(as_numpy(residuals) / left[:, None], left)
+        left = 1 - as_numpy(share)[:, None] * (1 - left)
+    return LeftOut(as_numpy(residuals) / left, left[:, 0])
 
 
 def scattered(W: Any, rows: np.ndarray, n: int) -> Any:

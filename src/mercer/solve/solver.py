@@ -55,7 +55,7 @@ class Solver(ABC):
 
 @dataclass(frozen=True)
 class Offer:
-    """What a solver says of a problem: its cost, or why it refuses."""
+    """A solver's offer for a problem: its cost, or why it refuses."""
 
     solver: Solver
     cost: Cost | None
@@ -63,7 +63,7 @@ class Offer:
 
 
 def offers(problem: RidgeProblem, solvers: Any) -> list[Offer]:
-    """Of every solver, the cheapest first; those that refuse last.
+    """Offers of every solver, the cheapest first; those that refuse last.
 
     Solvers that are exact come before those that are not.
     """

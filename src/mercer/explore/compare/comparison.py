@@ -198,7 +198,7 @@ def compare_kernels(
 
 @dataclass
 class _Work:
-    """What is the same for every kernel."""
+    """Settings that are the same for every kernel."""
 
     sample: Any
     embeddings: list[str]
@@ -254,7 +254,7 @@ class _Work:
 
 
 def _coordinates(kernel, sample):
-    """Of the rows that pictures are fitted to, and of those that are placed afterwards."""
+    """Coordinates of the rows that pictures are fitted to, and of those placed afterwards."""
     training, new = sample.picture
     kernel_map = space_of(kernel)
     Phi = as_numpy(kernel_map.fit_transform(sample.take(training))).astype(float)
@@ -316,7 +316,7 @@ def named_kernels(kernels) -> dict[str, Kernel]:
 
 
 def usual_kernels():
-    """Where nothing is known: a line, a curve, two widths of neighbourhood, and angles."""
+    """Default kernels: a line, a curve, two widths of neighbourhood, and angles."""
     return {
         "Linear()": Linear(),
         "Polynomial(2)": Polynomial(2),
@@ -349,7 +349,7 @@ def _check_on_data(kernels, sample):
 
 
 def shown_rows(X, samples, image_shape, sample):
-    """What the page shows of each point: rows of X, unless something better is given."""
+    """Samples that the page shows: rows of X, unless something better is given."""
     if samples is not None:
         if n_points(samples) != n_points(X):
             raise ValueError(

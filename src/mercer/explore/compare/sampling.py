@@ -192,7 +192,8 @@ def _guessed(y, notes):
     task, other = (CLASSES, NUMBERS) if are_class_numbers(known) else (NUMBERS, CLASSES)
     if n_values > 2:
         notes.append(
-            f"the target has {n_values} different whole numbers, read as {task} "
+            f"the target has {n_values} different whole numbers, read as "
+            f"{'classes' if task == CLASSES else 'numbers'} "
             f"(task={other!r} changes that)."
         )
     return task

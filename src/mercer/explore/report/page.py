@@ -67,7 +67,7 @@ def page(comparison, title):
 
 
 def _settings(comparison, figures):
-    """What the page's own script needs to know."""
+    """Settings for the page's own script."""
     return {
         "axes": figures.AXES,
         "n_panels": len(comparison.spaces) if comparison.spaces[0].embeddings else 0,
