@@ -67,8 +67,7 @@ def escape_mathematics(app, what, name, obj, options, lines):
 # What the parts of the library say to each other. People who write kernels find `against`,
 # `diagonal` and `features` in the reference, and the rest in the source.
 INTERNAL = {
-    *("fit_rows", "needs_sums", "way_back", "leaf_kernel", "linear_coef", "of_metric", "facts"),
-    *("for_raw_panels", "fit_coordinates", "expansion", "with_parameters"),
+    *("of_metric", "facts", "for_raw_panels", "fit_coordinates", "expansion", "with_parameters"),
     *("bind_points", "check_parameters", "check_range", "fused_form", "is_proven", "kind"),
     *("landmarks", "largest_terms", "magnitude", "one_call_per_value", "points", "precedence"),
     *("rounding", "runs_user_code", "symmetric", "with_operands", "get_metadata_routing"),

@@ -40,7 +40,7 @@ from ..solve.svm import MarginProblem
 from ..solve.system import double_like, in_double
 from ..space.choice import refute_by_sample
 from ..space.landmarks import Landmarks
-from .base import all_or_nothing, follow, on_fitted, validated_points
+from .base import all_or_nothing, follow, kernel_of, on_fitted, validated_points
 from .class_scores import Labels
 from .kernel_map import KernelMap
 from .map_method import MapMethod, functions
@@ -126,7 +126,7 @@ class CertifiedClassifier(Labels, MapMethod):
             )
         if isinstance(self.kernel, KernelMap):
             return self._on_map(X, codes, weights, kept)
-        kernel = self.leaf_kernel()
+        kernel = kernel_of(self.kernel)
         points = validated_points(self, X, kernel, reset=True)
         kernel = kernel.bind_points(points, pts.column_names(X))
         kernel.check_range(points)
