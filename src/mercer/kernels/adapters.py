@@ -83,6 +83,9 @@ class Precomputed(Kernel):
         xp = namespace(X)
         return np.diagonal(X).copy() if xp is np else xp.linalg.diagonal(X) + 0
 
+    def onnx_values(self, X: Tensor, S: Any) -> Tensor:
+        return X.columns(S.indices)
+
 
 def require_square(K, where):
     require(

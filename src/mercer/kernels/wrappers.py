@@ -184,8 +184,6 @@ class Normalized(Unary):
         """sqrt k(x, x); 1 for a point at the origin of feature space, which stays there."""
         d = finite_values(self.kernel, self.kernel.diagonal, X)
         xp = namespace(d)
-        if is_symbolic(d):
-            return xp.sqrt(xp.where(d == 0, xp.ones_like(d), d))
         smallest = float(xp.min(d))
         require(
             smallest >= 0,
@@ -247,6 +245,21 @@ class Normalized(Unary):
 
     def rounding(self, S: Array) -> float:
         return 2 * self.kernel.rounding(S)
+
+    def _onnx_lengths(self, X):
+        return self.kernel.onnx_diagonal(X).where_zero(1.0).sqrt()
+
+    def onnx_values(self, X: Tensor, S: Array) -> Tensor:
+        lengths = self._onnx_lengths(X) * as_numpy(self.lengths(S))
+        return self.kernel.onnx_values(X, S) / lengths
+
+    def onnx_diagonal(self, X: Tensor) -> Tensor:
+        length = self._onnx_lengths(X)
+        return self.kernel.onnx_diagonal(X) / (length * length)
+
+    def onnx_features(self, X: Tensor) -> Tensor:
+        F = self.kernel.onnx_features(X)
+        return (F / self._onnx_lengths(X)).of_width(F.width)
 
 
 def as_given(X):
