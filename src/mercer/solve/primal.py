@@ -19,7 +19,7 @@ from ..engine.arrays import (
     row_norms,
     solve_triangular,
 )
-from ..engine.memory import MemoryLimitError, partial_fit, streamed_fit
+from ..engine.memory import MemoryLimitError, partial_fit, stored_fit, streamed_fit
 from ..engine.resources import Resources
 from ..engine.tiles import PANEL_VALUES
 from ..fit import MapFit, OnPanels, Statistic, added_up, fit_map
@@ -36,7 +36,7 @@ from .problem import Choice, Given, LeaveOneOut, RidgeProblem
 from .regularized import factor_shifted, solve_regularized
 from .ridge_path import RidgePath
 from .solution import LeftOut, RidgeSolution, left_out_of, per_target
-from .solver import EIGEN, OPERATION, VALUE, Cost, Solver, TooLarge
+from .solver import EIGEN, OPERATION, START, VALUE, Cost, Solver, TooLarge
 
 
 class Primal(Solver):
@@ -75,8 +75,14 @@ class Primal(Solver):
         else:
             judged = problem.kernel.is_proven and not problem.is_small
             r = problem.rank if judged else problem.dimension
-        factor = n**3 / 3 if r == n else n * r**2
-        seconds = 2 * n * r * VALUE + (factor + n * r**2 + r**3 / 3) * OPERATION
+        # Of low rank, pivots are found one after another; of a map of its own there are none.
+        factor = n**3 / 3 if r == n else 4 * n * r**2
+        stored = stored_fit(n) <= problem.training.resources.limit(problem.training.points)
+        values = n**2 / 2 if stored else 2 * n * r
+        seconds = START + values * VALUE
+        if problem.dimension < n:
+            factor, seconds = n * r**2, 0.0
+        seconds += n * r * VALUE + (factor + n * r**2 + r**3 / 3) * OPERATION
         if isinstance(problem.alpha, LeaveOneOut):
             seconds += r**3 * EIGEN + 2 * n * r**2 * OPERATION
         return Cost(seconds, int(partial_fit(n, r)))
