@@ -173,15 +173,7 @@ class CertifiedClassifier(Labels, MapMethod):
         return codes
 
     def _weights(self, sample_weight, n):
-        with pts.naming("sample_weight"):
-            weights = np.asarray(as_host(sample_weight), dtype=float)
-        weights = np.full(n, weights) if weights.ndim == 0 else weights
-        valid = weights.shape == (n,) and bool(np.all((weights >= 0) & np.isfinite(weights)))
-        if not valid or not np.any(weights > 0):
-            raise ValueError(
-                f"sample_weight must hold one finite, non-negative number for each of the {n} "
-                f"rows, not all zero, got {pts.short(sample_weight)}."
-            )
+        weights = pts.row_weights(sample_weight, n)
         if weights.max() > 1e100:
             raise ValueError(f"sample_weight reaches {weights.max():.3g}: divide it by a constant.")
         return weights

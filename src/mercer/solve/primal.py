@@ -298,18 +298,36 @@ def _error_norms(fit, sums, second, cross, coef, residuals, alphas, dual, w):
 
     size = float(xp.sqrt(xp.sum(second * second)))
     norms = (norm(residuals) + eta * (size * norm(coef) + norm(cross))) / alphas
-    largest = max(float(fit.max_residual), 0.0)
-    if dual is None:
-        # Only the sum of squares of the residuals is known, and not even that in a pass of its own.
-        return norms if largest == 0 and space.is_closed else None
-    kernel = fit.map.kernel
-    lengths = magnitudes(kernel, fit.points, kernel.diagonal(fit.points))
-    rho2 = np.maximum(as_numpy(fit.residuals), 0.0) + eta * as_numpy(lengths).astype(float) ** 2
-    a = np.abs(as_numpy(dual))
-    missed = np.sqrt(rho2) @ a
-    weights = np.ones(len(rho2)) if w is None else as_numpy(w)
+    kernel, largest = fit.map.kernel, max(float(fit.max_residual), 0.0)
+    if dual is not None:
+        lengths = magnitudes(kernel, fit.points, kernel.diagonal(fit.points))
+        rho2 = np.maximum(as_numpy(fit.residuals), 0.0) + eta * as_numpy(lengths).astype(float) ** 2
+        missed = np.sqrt(rho2) @ np.abs(as_numpy(dual))
+        weighed = float(rho2.sum() if w is None else as_numpy(w) @ rho2)
+    elif space.is_closed and largest == 0:
+        return norms
+    elif kernel.has_magnitude or sums.squares is None:
+        return None  # rows that are gone have left neither lengths nor residuals
+    else:
+        # By Cauchy and Schwarz, from the largest residual and the sum of squares of t - f.
+        lengths2 = float(xp.linalg.trace(second)) + sums.n * largest
+        if isinstance(sums, Spread):
+            lengths2 += sums.n * float(xp.sum(sums.mean**2))
+        weighed = sums.n * largest + eta * lengths2
+        missed = np.sqrt(weighed * _squared_misses(sums, second, cross, coef)) / alphas
     centred = 2.0 if fit.map.mean is not None or isinstance(sums, Spread) else 1.0
-    return norms + centred * missed * (1 + np.sqrt(weights @ rho2) / (2 * np.sqrt(alphas)))
+    return norms + centred * missed * (1 + np.sqrt(weighed) / (2 * np.sqrt(alphas)))
+
+
+def _squared_misses(sums, second, cross, coef):
+    """sum_i w_i (t_i - f_i)^2 at most: sums of nearly equal numbers are known to rounding only."""
+    xp = namespace(coef)
+    total = sums.squares
+    if isinstance(sums, Spread):
+        total = total - sums.target**2 / sums.n
+    left = total - 2 * xp.sum(coef * cross, axis=0) + xp.sum(coef * (second @ coef), axis=0)
+    rounding = second.shape[0] * eps_of(coef) * sums.squares
+    return as_numpy(positive_part(left) + rounding).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
