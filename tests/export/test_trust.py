@@ -202,7 +202,7 @@ def test_models_of_tables_come_back_whatever_the_columns_hold(kind, path):
         pytest.skip("DriftDetector does not take such a column")
     save(detector, path)
     same = load(path)
-    assert same.score(new) == detector.score(new)
+    assert same.p_value(new) == detector.p_value(new)
     assert np.array_equal(same.predict(new), detector.predict(new))
 
 
