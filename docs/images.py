@@ -1,7 +1,7 @@
 """The pictures of the pages: `python docs/images.py [NAME ...]` draws rings, demo, certain, which.
 
-rings.png opens README.md and the site: it is transparent and its words are grey, so that it reads on
-a light and on a dark page.
+rings.png opens README.md and the site: it is transparent and its words are grey, so that it reads
+on a light and on a dark page.
 
 demo.png is the comparison of `mercer demo` ([EXACT] section 4 on the digits that scikit-learn
 brings along), drawn small enough for a front page. which.svg is the diagram of
