@@ -239,7 +239,7 @@ html_theme_options = {
     "pygments_light_style": "tango",
     "pygments_dark_style": "monokai",
 }
-html_sidebars = {"index": [], "start": [], "performance": [], "scale": [], "trust": []}
+html_sidebars = {"index": [], "start": [], "performance": [], "trust": []}
 
 
 def setup(app):
