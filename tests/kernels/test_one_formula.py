@@ -33,7 +33,7 @@ class InverseMultiquadric(Stationary):
     """1 / sqrt(1 + d^2 / l^2)."""
 
     is_psd = True
-    lengths = {"length_scale": 1}
+    length_powers = {"length_scale": 1}
 
     def __init__(self, length_scale=1.0):
         self.length_scale = length_scale

@@ -147,7 +147,7 @@ def _parameter_instead(estimator: Any, old: str) -> str | None:
     kernel = getattr(estimator, "kernel", None)
     if old not in OF_THE_KERNEL or kernel is None:
         return None
-    path = "kernel__kernel__" if getattr(kernel, "is_map", False) else "kernel__"
+    path = "kernel__kernel__" if isinstance(kernel, NewSpelling) else "kernel__"
     name = "gamma" if old == "kernel_params" else old
     return f"parameters of a kernel belong to the kernel. Write {path}{name}=..."
 

@@ -96,8 +96,6 @@ class KernelEstimator(NewSpelling):
 
     kernel: Any
     kernel_: Any  # bound to the training rows
-    # Whether methods take it for their kernel=; another method is not a kernel.
-    is_map = False
 
     def set_params(self, **params: object) -> Self:
         """Set parameters; a kernel given by name becomes an object when one of its own is set."""
@@ -114,10 +112,6 @@ class KernelEstimator(NewSpelling):
             state["array_kind_"] = ("numpy", "cpu")
         return state
 
-    def leaf_kernel(self) -> Kernel:
-        """The kernel itself, also where it is given inside a map."""
-        return kernel_of(self.kernel)
-
     def _points(self, X):
         """New rows as points of the fitted kernel."""
         return validated_points(self, X, self.kernel_, reset=False)
@@ -127,7 +121,7 @@ class KernelEstimator(NewSpelling):
         tags.array_api_support = True
         tags.input_tags.sparse = True
         try:
-            kernel = self.leaf_kernel()
+            kernel = kernel_of(self.kernel)
             tags.input_tags.pairwise = kernel.kind == "gram"
             tags.input_tags.sparse = kernel.takes_sparse
             tags.input_tags.positive_only = kernel.non_negative_only
@@ -140,8 +134,9 @@ class KernelEstimator(NewSpelling):
 
 def kernel_of(kernel: Any) -> Kernel:
     """The kernel itself, also where it is given inside a map."""
-    inside = isinstance(kernel, KernelEstimator) and kernel.is_map
-    return as_kernel(kernel.kernel if inside else kernel)
+    from .kernel_map import KernelMap  # which imports this file
+
+    return as_kernel(kernel.kernel if isinstance(kernel, KernelMap) else kernel)
 
 
 def validated_points(estimator, X, kernel, *, reset, in_range=True):

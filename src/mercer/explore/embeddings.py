@@ -84,7 +84,7 @@ def available(asked, task, notes):
         raise ValueError(f"embeddings must be a list from {list(EVERY)} or 'auto', got {asked!r}.")
     if TSNE in asked and importlib.util.find_spec("openTSNE") is None:
         raise ImportError("t-SNE needs openTSNE: pip install 'mercer[tsne]'.")
-    return [name for name in asked if name != DISCRIMINANT or task == "classes"]
+    return [name for name in asked if name != DISCRIMINANT or task == "classification"]
 
 
 def embed(name, coordinates, codes, random_state):

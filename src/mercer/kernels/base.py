@@ -163,7 +163,12 @@ class Kernel(Parametrized, Capabilities, Accuracy):
         return kernel.diagonal(X)
 
     def explicit(self, X: Data) -> Array:
-        """The kernel's own feature map: ``explicit(X) @ explicit(Y).T == k(X, Y)``."""
+        """The kernel's own feature map: ``explicit(X) @ explicit(Y).T == k(X, Y)``.
+
+        Kernels that count things (strings, graphs) return sparse rows with up to 2^61 hashed
+        columns, for such products alone. ``KernelMap(kernel, basis="closed").fit_transform(X)``
+        numbers the columns in use, and every estimator takes those.
+        """
         from .composite import finite_values
 
         kernel = self.bind(X)

@@ -1,6 +1,6 @@
 """Capabilities of kernels, said on the class: the rest of the library asks, and lists none."""
 
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -67,17 +67,17 @@ class Capabilities:
     # --- lengths: parameters that change with the unit of the data -------------------------------
 
     # Their names, with the power of the unit that they have: gamma of exp(-gamma d^2) has -2.
-    lengths: ClassVar[dict[str, int]] = {}
+    length_powers: ClassVar[dict[str, int]] = {}
 
     def length_parameters(self) -> dict[str, Any]:
         """The kernel's own length parameters with their present values."""
-        return {name: getattr(self, name) for name in self.lengths}
+        return {name: getattr(self, name) for name in self.length_powers}
 
-    def rescaled(self, factor: float) -> Self:
+    def rescaled(self: Any, factor: float) -> Any:
         """k(x / factor, z / factor) for every part of a bound kernel that has a length scale."""
         changed = self.with_operands(lambda operand: operand.rescaled(factor))
         own = {
-            name: np.asarray(as_host(value), dtype=float) * factor ** self.lengths[name]
+            name: np.asarray(as_host(value), dtype=float) * factor ** self.length_powers[name]
             for name, value in self.length_parameters().items()
         }
         plain = {name: v.item() if v.ndim == 0 else v.tolist() for name, v in own.items()}

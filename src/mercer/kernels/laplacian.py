@@ -31,7 +31,7 @@ class Laplacian(Kernel):
     sklearn_names = ("laplacian",)
     takes_sparse = False
     is_psd = True
-    lengths = {"gamma": -1}
+    length_powers = {"gamma": -1}
 
     def __init__(self, gamma: Gamma = "scale") -> None:
         self.gamma = gamma

@@ -40,7 +40,7 @@ class Periodic(Stationary):
     sklearn_names = ("periodic",)
     takes_sparse = False
     is_psd = True
-    lengths = {"length_scale": 1}
+    length_powers = {"length_scale": 1}
 
     def __init__(self, length_scale: PerColumn = 1.0, period: PerColumn = 1.0) -> None:
         self.length_scale = length_scale

@@ -331,16 +331,17 @@ def as_fitted(X, S, dtype, *, keep_wider=False):
 
 
 def row_weights(values, n):
-    """Weights as float64, checked: one per row, not negative, not all zero."""
+    """Weights as float64, checked: one per row or one for all, not negative, not all zero."""
     with naming("sample_weight"):
-        weights = np.asarray(as_host(values), dtype=np.float64)
-    if weights.shape != (n,):
+        weights = np.asarray(as_host(values))
+        if weights.dtype.kind == "c":
+            raise TypeError("complex weights are not supported.")
+        weights = weights.astype(np.float64)
+    weights = np.full(n, weights) if weights.ndim == 0 else weights
+    proper = weights.shape == (n,) and bool(np.all((weights >= 0) & (weights < np.inf)))
+    if not proper or not np.any(weights > 0):
         raise ValueError(
-            f"sample_weight must have one number for each of the {n} rows, got shape "
-            f"{weights.shape}."
-        )
-    if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
-        raise ValueError(
-            "sample_weight must hold finite numbers that are not negative, and not zeros alone."
+            f"sample_weight must hold one finite, non-negative number for each of the {n} rows, "
+            f"not all zero, got {short(values)}."
         )
     return weights

@@ -109,8 +109,10 @@ class Stationary(Kernel):
     def diagonal(self, X: Array) -> Array:
         return ones_for(X)
 
-    # The name of the formula among those of engine/fused.py, and its numbers there.
-    fused: tuple[Any, ...] = ()
+    @property
+    def fused(self) -> tuple[Any, ...]:
+        """The name of the formula among those of engine/fused.py, and its numbers there."""
+        return ()
 
     def fused_form(self) -> Form | None:
         return Form.of_distance(self.scale(), self.formula, *self.fused)
@@ -156,7 +158,7 @@ class RBF(Stationary):
 
     sklearn_names = ("rbf",)
     is_psd = True
-    lengths = {"gamma": -2}
+    length_powers = {"gamma": -2}
     fused = ("exp",)
 
     def __init__(self, gamma: Gamma = "scale") -> None:
@@ -205,7 +207,7 @@ class RationalQuadratic(Stationary):
 
     sklearn_names = ("rational_quadratic",)
     is_psd = True
-    lengths = {"length_scale": 1}
+    length_powers = {"length_scale": 1}
 
     def __init__(self, alpha: float = 1.0, length_scale: PerColumn = 1.0) -> None:
         self.alpha = alpha
@@ -267,7 +269,7 @@ class Matern(Stationary):
 
     sklearn_names = ("matern",)
     is_psd = True
-    lengths = {"length_scale": 1}
+    length_powers = {"length_scale": 1}
 
     def __init__(self, nu: float = 1.5, length_scale: PerColumn = 1.0) -> None:
         self.nu = nu

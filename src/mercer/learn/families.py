@@ -3,7 +3,7 @@
 from ..kernels import RBF, Kernel, Matern
 
 # Lengths are in units of the median distance.
-FAMILIES = (Matern(0.5), Matern(1.5), Matern(2.5), RBF(0.5))
+FAMILIES: tuple[Kernel, ...] = (Matern(0.5), Matern(1.5), Matern(2.5), RBF(0.5))
 FIRST_FAMILY = FAMILIES[1]
 
 

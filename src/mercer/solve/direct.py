@@ -19,7 +19,7 @@ from .penalty import ROWS_FOR_SEARCH, choose_on_matrix
 from .problem import Given, LeaveOneOut, RidgeProblem
 from .regularized import STEP, factor_shifted, solve_factored, solve_regularized
 from .solution import Border, scattered
-from .solver import EIGEN, OPERATION, VALUE, CannotSolve, Cost, Solver, TooLarge
+from .solver import EIGEN, OPERATION, PASS, VALUE, CannotSolve, Cost, Solver, TooLarge
 
 
 class Direct(Solver):
@@ -47,13 +47,14 @@ class Direct(Solver):
 
     def cost(self, problem: RidgeProblem) -> Cost:
         n = problem.training.n or 0
-        seconds, copies = n**2 / 2 * VALUE + n**3 / 3 * OPERATION, _copies(problem)
+        # Values, the factor, and passes over both for the residual and its certificate.
+        seconds = n**2 / 2 * VALUE + n**3 / 3 * OPERATION + 6 * n**2 * PASS
         if isinstance(problem.alpha, LeaveOneOut):
             if problem.alpha.near is None:
                 seconds += n**3 * EIGEN
             else:
                 seconds += 8 * min(n, ROWS_FOR_SEARCH) ** 3 / 3 * OPERATION
-        return Cost(seconds, int(matrix(n, copies)))
+        return Cost(seconds, int(matrix(n, _copies(problem))))
 
     def solve(self, problem: RidgeProblem) -> "DirectSolution":
         training, kept = problem.training, problem.kept

@@ -22,17 +22,15 @@ from .direct import Direct
 from .dual import FEW, DualSolution, lower_inverse_diagonal, warn_of_upper_values
 from .iterations import solve_iteratively
 from .penalty import choose_on_rows
-from .preconditioner import chosen_rank
+from .preconditioner import SHARE_OF_ALPHA, chosen_rank
 from .problem import Choice, Given, LeaveOneOut, RidgeProblem
 from .ridge_path import RidgePath
 from .solution import Border, Steps
-from .solver import OPERATION, VALUE, CannotSolve, Cost, Solver, TooLarge
+from .solver import OPERATION, START, VALUE, CannotSolve, Cost, Solver, TooLarge
 from .system import VECTORS, double_like, in_double
 
 # Seconds of one core for one number of a stored kernel matrix in a product with a vector.
-STORED = 6e-10
-# Seconds of one core that choosing landmarks and starting products take at least.
-START = 0.03
+STORED = 4e-10
 # Products after which it is clear whether iterations are faster than a factorisation, and most of
 # those that can be.
 JUDGED_AFTER, QUICK_PRODUCTS = 10, 60
@@ -77,6 +75,10 @@ class Iterative(Solver):
             return TooLarge.of("vectors and landmarks", room, limit)
         if problem.would_sample:
             return "it would choose alpha on a sample, and the errors of all rows fit the memory"
+        if self._replaces_a_factor(problem) and not problem.is_small:
+            products = self._products(problem, self._landmarks(problem, n, limit))
+            if products > QUICK_PRODUCTS:
+                return f"about {products:.0f} products would take longer than a factorisation"
         predicted = self.cost(problem).seconds
         if predicted > problem.patience:
             return f"it would take about {predicted:.2g} s of one core"
@@ -85,7 +87,7 @@ class Iterative(Solver):
     def cost(self, problem: RidgeProblem) -> Cost:
         training, t = problem.training, problem.n_targets + problem.intercept
         n, limit = training.n or 0, training.resources.limit(training.points)
-        p = problem.preconditioning.rank or chosen_rank(n, limit, training.points)
+        p = problem.preconditioning.rank or self._landmarks(problem, n, limit)
         setup = START + n * p * VALUE + 3 * n * p**2 * OPERATION
         held = matrix(n, 0.5) + coordinates(n, p, 2) <= limit
         product = t * n * (n * STORED if held else n / 2 * VALUE / t + n * STORED)
@@ -93,6 +95,16 @@ class Iterative(Solver):
         needed = coordinates(n, 2 * p + VECTORS * t) + (int(matrix(n, 0.5)) if held else 0)
         values = n**2 / 2 * VALUE
         return Cost(values + setup + self._products(problem, p) * product, needed)
+
+    def _landmarks(self, problem, n, limit):
+        """Those that memory allows, or fewer: they end where they leave little beside alpha."""
+        most = chosen_rank(n, limit, problem.training.points)
+        if problem.training.is_gram or not problem.kernel.is_proven or problem.is_small:
+            return most
+        left = np.cumsum(problem.spectrum[::-1])[::-1]
+        enough = int(np.count_nonzero(left > SHARE_OF_ALPHA * problem.alpha.smallest))
+        # Chosen at random, about twice as many as eigenvectors would do.
+        return min(most, 2 * enough) if enough < len(left) // 2 else most
 
     def _products(self, problem, p):
         """Predicted from the spectrum of a sample: what p landmarks leave, beside alpha."""
@@ -115,8 +127,9 @@ class Iterative(Solver):
         return min(problem.tol, problem.digits) if exact else problem.tol
 
     def solve(self, problem: RidgeProblem) -> "IterativeSolution":
-        # With few landmarks nothing is large enough for two BLAS threads.
-        with one_blas_thread() if self._replaces_a_factor(problem) else nullcontext():
+        # With few landmarks, those of `Explained`, nothing is large enough for two BLAS threads.
+        few = problem.intercept and self._replaces_a_factor(problem)
+        with one_blas_thread() if few else nullcontext():
             return self._solve(problem)
 
     def _solve(self, problem):

@@ -124,8 +124,9 @@ class RidgeSolution(TravelsAsNumPy, ABC):
         """|f(z) - f*(z)| at most, for the exact solution f*: one row per point."""
         if self.error_norms is None:
             raise ValueError(
-                "no bound is known here: alpha is 0, the rows were passed over and not held, or "
-                "the map is not that of the kernel (append_residual, a repaired similarity)."
+                "no bound is known here: alpha is 0, terms of the kernel cancel on rows that were "
+                "passed over and not held, or the map is not that of the kernel (append_residual, "
+                "a repaired similarity)."
             )
         xp = namespace(self.error_norms)
         own = own_similarities(self.kernel, points, diag, self.error_norms)

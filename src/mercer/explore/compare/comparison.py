@@ -78,7 +78,7 @@ def compare_kernels(
     X : array, sparse matrix, frame, list of objects, or a Gram matrix with Precomputed()
     y : classes or numbers, one per row; None to look at the spaces alone
     kernels : dict of name to kernel, or list of kernels; None: a usual selection
-    task : {"auto", "classes", "numbers"}
+    task : {"auto", "classification", "regression"}
         What the target is.
     scoring : {"auto", "accuracy", "balanced_accuracy", "r2"}
         What ranks the models. "auto": accuracy for classes, R² for numbers (which ranks as the
@@ -295,7 +295,7 @@ def target_as_given(y, sample):
         y.to_numpy() if hasattr(y, "to_numpy") else as_numpy(y) if hasattr(y, "shape") else y
     )
     y = y[:, 0] if y.ndim == 2 else y
-    return y.astype(float) if sample.task == "numbers" else y
+    return y.astype(float) if sample.task == "regression" else y
 
 
 def named_kernels(kernels) -> dict[str, Kernel]:

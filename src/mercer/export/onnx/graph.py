@@ -99,8 +99,8 @@ class Tensor:
 
     def op(self, kind: str, *others: Any, **attributes: Any) -> "Tensor":
         """An operation on numbers of the same place, wherever these are broadcast to."""
-        others = [v if isinstance(v, Tensor) else np.asarray(v, dtype=float) for v in others]
-        return self.graph.op(kind, self, *others, width=_broadcast(self, *others), **attributes)
+        values = [self, *map(_numbers, others)]
+        return self.graph.op(kind, *values, width=_broadcast(*values), **attributes)
 
     def __add__(self, other):
         return self.op("Add", other)
@@ -245,6 +245,10 @@ def _width(value):
     return 0 if np.ndim(value) == 0 else np.shape(value)[-1]
 
 
+def _numbers(value):
+    return value if isinstance(value, Tensor) else np.asarray(value, dtype=float)
+
+
 def _broadcast(*values):
     widths = [_width(value) for value in values]
     return None if None in widths else max(widths)
@@ -294,7 +298,7 @@ class Functions:
 
     def where(self, condition: Any, x: Any, y: Any) -> Tensor:
         graph = next(value.graph for value in (condition, x, y) if isinstance(value, Tensor))
-        x, y = (v if isinstance(v, Tensor) else np.asarray(v, dtype=float) for v in (x, y))
+        x, y = _numbers(x), _numbers(y)
         return graph.op("Where", condition, x, y, width=_broadcast(condition, x, y))
 
     def sum(self, x: Tensor, axis: int, keepdims: bool = False) -> Tensor:
