@@ -137,7 +137,3 @@ def test_every_method_is_documented(name):
         for attribute, value in vars(thing).items():
             if not attribute.startswith("_") and callable(value):
                 assert inspect.getdoc(getattr(thing, attribute)), f"{name}.{attribute}"
-
-
-def test_the_version_is_that_of_the_package():
-    assert mercer.__version__ == "0.1.0"
