@@ -37,6 +37,7 @@ PUBLIC = [
     "Projected",
     "FromFunction",
     "FromFeatures",
+    "ForestKernel",
     "check_mercer",
     "NotPSDError",
     "KernelMap",
