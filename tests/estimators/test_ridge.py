@@ -100,6 +100,7 @@ def test_dual_solves_the_equations_of_the_document(data, there):
     Phi = model.kernel_map_.transform(X)
     assert_allclose(model.dual_coef_, a, atol=1e-11)
     assert_allclose(model.coef_[:, 0], Phi.T @ a, atol=1e-11)
+    assert_allclose(a, -(Phi @ model.coef_[:, 0] - y) / 0.1, atol=1e-9)
     assert_allclose(model.predict(Z), RBF(0.2)(Z, X) @ a, atol=1e-11)
 
 

@@ -8,6 +8,7 @@ from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 import scipy.sparse
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..engine.arrays import device, is_array, is_matrix, is_numpy, namespace, to_host
@@ -17,7 +18,6 @@ from ..kernels import points as pts
 from ..kernels.points import explaining_gaps, naming, naming_columns
 from ..rows.lazy import lazily
 from ..rows.source import in_memory, rows_of
-from .arguments import NewSpelling
 from .sklearn_compat import check_feature_names, check_n_features
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -91,7 +91,7 @@ def on_fitted(method: Method) -> Method:
     return cast(Method, wrapped)
 
 
-class KernelEstimator(NewSpelling):
+class KernelEstimator(BaseEstimator):
     """An estimator with a parameter `kernel`: a kernel, its name, or (for methods) a KernelMap."""
 
     kernel: Any

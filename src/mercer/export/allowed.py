@@ -7,7 +7,7 @@ exception. Not on the list, for this reason: support vector machines and trees (
 indexes with their arrays), encoders and vectorizers (private caches become indices), clusters and
 neighbours (compiled loops), covariances (SciPy's Mahalanobis distance does not look at shapes),
 estimators made of estimators (they call methods by name), and all that holds a function.
-docs/trust.md has the same table, and a test compares them.
+docs/contribute/tested.md has the same table, and a test compares them.
 """
 
 from collections.abc import Callable, Iterator

@@ -127,8 +127,9 @@ class Iterative(Solver):
         return min(problem.tol, problem.digits) if exact else problem.tol
 
     def solve(self, problem: RidgeProblem) -> "IterativeSolution":
-        # With few landmarks nothing is large enough for two BLAS threads.
-        with one_blas_thread() if self._replaces_a_factor(problem) else nullcontext():
+        # With few landmarks, those of `Explained`, nothing is large enough for two BLAS threads.
+        few = problem.intercept and self._replaces_a_factor(problem)
+        with one_blas_thread() if few else nullcontext():
             return self._solve(problem)
 
     def _solve(self, problem):

@@ -15,6 +15,7 @@ from ...kernels.texts import listed
 from ...learn.targets import are_class_numbers
 
 CLASSES, NUMBERS = "classification", "regression"
+HOLDS = {CLASSES: "classes", NUMBERS: "numbers"}
 # The scores that may decide, with the targets that have them.
 SCORINGS = {"auto": None, "accuracy": CLASSES, "balanced_accuracy": CLASSES, "r2": NUMBERS}
 # Folds are repeated with new divisions as long as the training sets have no more rows than this
@@ -137,8 +138,8 @@ def _balanced(scoring, task):
     if SCORINGS[scoring] not in (None, task) and task is not None:
         fitting = [name for name, target in SCORINGS.items() if target == task]
         raise ValueError(
-            f"scoring={scoring!r} is for {SCORINGS[scoring]}, and the target holds {task}: use "
-            f"{' or '.join(fitting)}, or say what the target is (task)."
+            f"scoring={scoring!r} is for {HOLDS[SCORINGS[scoring]]}, and the target "
+            f"holds {HOLDS[task]}: use {' or '.join(fitting)}, or say what the target is (task)."
         )
     return scoring == "balanced_accuracy"
 
@@ -193,7 +194,7 @@ def _guessed(y, notes):
     if n_values > 2:
         notes.append(
             f"the target has {n_values} different whole numbers, read as "
-            f"{'classes' if task == CLASSES else 'numbers'} "
+            f"{HOLDS[task]} "
             f"(task={other!r} changes that)."
         )
     return task
