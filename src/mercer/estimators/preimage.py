@@ -135,7 +135,9 @@ def preimage(
     Parameters
     ----------
     model : fitted KernelMap, KernelPCA or KernelPCAL1
+        Its points must be vectors of numbers.
     Z : array of shape (n, n_coordinates)
+        As `transform` returns them.
     method : {"ridge", "fixed-point"}, default="ridge"
         "ridge" learns a regression from coordinates to the training points (a KernelMap: to its
         landmarks) at its first use. "fixed-point" seeks the point whose image is nearest, starting

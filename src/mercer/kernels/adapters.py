@@ -364,7 +364,19 @@ KernelLike: TypeAlias = Kernel | str | Callable[..., Any]
 
 
 def as_kernel(kernel: KernelLike) -> Kernel:
-    """Make a Kernel from a name, a function of two points, or a scikit-learn GP kernel."""
+    """Make a Kernel from a name, a function of two points, or a scikit-learn GP kernel.
+
+    Parameters
+    ----------
+    kernel : Kernel, str, callable or kernel of sklearn.gaussian_process
+        A kernel is returned as it is.
+
+    Examples
+    --------
+    >>> from mercer import as_kernel
+    >>> as_kernel("poly")
+    Polynomial()
+    """
     if isinstance(kernel, Kernel):
         return kernel
     if isinstance(kernel, str):
