@@ -192,9 +192,10 @@ def digits_by_machines(table, torch, device, X, y, Z, labels, real):
         accuracy = float(np.mean(np.asarray(predicted) == labels))
         gap = float(np.max(np.asarray(model.gap_)))
         sure = float(np.mean(model.certain(torch.as_tensor(Z, device=device)).cpu().numpy()))
+        what = "digits" if real else "generated images"
         remark = f"accuracy {accuracy:.4f}, gap {gap:.2g}, {100 * sure:.1f} % certain"
         table.add(
-            f"{method.__name__} on {len(X)} {'digits' if real else 'generated images'}, k2, C = 100",
+            f"{method.__name__} on {len(X)} {what}, k2, C = 100",
             best,
             median,
             remark + ("" if model.converged_ else ", not converged"),

@@ -1,4 +1,4 @@
-"""What every estimator shares: a `kernel` parameter, points, all-or-nothing fits."""
+"""The base of every estimator: a `kernel` parameter, points, all-or-nothing fits."""
 
 from collections.abc import Callable
 from copy import copy
@@ -8,16 +8,17 @@ from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 import scipy.sparse
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..engine.arrays import device, is_array, is_matrix, is_numpy, namespace, to_host
-from ..engine.memory import budget, within
+from ..engine.memory import within
+from ..engine.resources import Resources, using
 from ..kernels import Kernel, as_kernel
 from ..kernels import points as pts
 from ..kernels.points import explaining_gaps, naming, naming_columns
 from ..rows.lazy import lazily
 from ..rows.source import in_memory, rows_of
-from .arguments import NewSpelling
 from .sklearn_compat import check_feature_names, check_n_features
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -48,7 +49,9 @@ def _on_a_copy(fit: Method, keeps: Callable[[str], bool]) -> Method:
         _refuse_masked(args, kwargs)
         work = object.__new__(type(self))
         work.__dict__ = {name: value for name, value in vars(self).items() if keeps(name)}
-        with within(_limit_of(self)):
+        resources = _resources_of(self)
+        limit = None if resources.memory_limit is None else resources.limit()
+        with using(resources), within(limit):
             answer = fit(work, *args, **kwargs)
         self.__dict__ = vars(work)
         return self if answer is work else answer
@@ -56,11 +59,20 @@ def _on_a_copy(fit: Method, keeps: Callable[[str], bool]) -> Method:
     return cast(Method, wrapped)
 
 
-def _limit_of(estimator):
-    """Bytes that a fit may take, where they are given: to the estimator, or to its map."""
-    owners = (estimator, getattr(estimator, "kernel", None))
-    given = [getattr(owner, "memory_limit", None) for owner in owners]
-    return next((budget(limit) for limit in given if limit is not None), None)
+def _resources_of(estimator):
+    """Memory, threads and progress: those of the estimator, else of its map."""
+    return Resources.of(estimator, getattr(estimator, "kernel", None))
+
+
+def with_resources(method: Method) -> Method:
+    """A method that works on the estimator's threads, and shows its progress where asked."""
+
+    @wraps(method)
+    def wrapped(self, *args, **kwargs):
+        with using(_resources_of(self)):
+            return method(self, *args, **kwargs)
+
+    return cast(Method, wrapped)
 
 
 def _refuse_masked(args, kwargs):
@@ -85,19 +97,18 @@ def on_fitted(method: Method) -> Method:
     @wraps(method)
     def here(self, X, *args, **kwargs):
         _check_kind(self, X, method.__name__)
-        return method(self, X, *args, **kwargs)
+        with using(_resources_of(self)):
+            return method(self, X, *args, **kwargs)
 
     answer = here if method.__name__ == "score" else lazily(here)
     return cast(Method, wrapped)
 
 
-class KernelEstimator(NewSpelling):
+class KernelEstimator(BaseEstimator):
     """An estimator with a parameter `kernel`: a kernel, its name, or (for methods) a KernelMap."""
 
     kernel: Any
     kernel_: Any  # bound to the training rows
-    # Whether methods take it for their kernel=; another method is not a kernel.
-    is_map = False
 
     def set_params(self, **params: object) -> Self:
         """Set parameters; a kernel given by name becomes an object when one of its own is set."""
@@ -114,10 +125,6 @@ class KernelEstimator(NewSpelling):
             state["array_kind_"] = ("numpy", "cpu")
         return state
 
-    def leaf_kernel(self) -> Kernel:
-        """The kernel itself, also where it is given inside a map."""
-        return kernel_of(self.kernel)
-
     def _points(self, X):
         """New rows as points of the fitted kernel."""
         return validated_points(self, X, self.kernel_, reset=False)
@@ -127,7 +134,7 @@ class KernelEstimator(NewSpelling):
         tags.array_api_support = True
         tags.input_tags.sparse = True
         try:
-            kernel = self.leaf_kernel()
+            kernel = kernel_of(self.kernel)
             tags.input_tags.pairwise = kernel.kind == "gram"
             tags.input_tags.sparse = kernel.takes_sparse
             tags.input_tags.positive_only = kernel.non_negative_only
@@ -140,8 +147,9 @@ class KernelEstimator(NewSpelling):
 
 def kernel_of(kernel: Any) -> Kernel:
     """The kernel itself, also where it is given inside a map."""
-    inside = isinstance(kernel, KernelEstimator) and kernel.is_map
-    return as_kernel(kernel.kernel if inside else kernel)
+    from .kernel_map import KernelMap  # which imports this file
+
+    return as_kernel(kernel.kernel if isinstance(kernel, KernelMap) else kernel)
 
 
 def validated_points(estimator, X, kernel, *, reset, in_range=True):
@@ -209,7 +217,7 @@ class PointCheck:
 
     @property
     def names(self):
-        """Of the columns, once a block has told them."""
+        """Column names, known once a block has been read."""
         names = getattr(self.estimator, "feature_names_in_", None)
         return None if names is None else list(names)
 
@@ -239,7 +247,7 @@ def new_rows(estimator, X, kernel):
 
 
 def take_input_names(estimator, fitted):
-    """What another estimator found out about X."""
+    """Copy the column names and their number from another estimator."""
     for name in INPUT_NAMES if fitted is not estimator else ():
         estimator.__dict__.pop(name, None)
         if hasattr(fitted, name):
@@ -247,7 +255,7 @@ def take_input_names(estimator, fitted):
 
 
 def _bare(estimator):
-    """What checking needs of an estimator, without its fitted parts: it travels to workers."""
+    """A copy without fitted parts, enough for checking: it travels to workers."""
     bare = copy(estimator)
     bare.__dict__ = {k: v for k, v in vars(estimator).items() if not k.endswith("_")}
     take_input_names(bare, estimator)

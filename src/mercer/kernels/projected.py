@@ -11,7 +11,7 @@ from .base import ALL, Kernel
 from .composite import Binary, FunctionOf
 from .images import OnImages
 from .parameters import as_numbers
-from .types import Array, Tensor, Tile
+from .types import Array, Tile
 from .wrappers import Normalized
 
 
@@ -113,10 +113,6 @@ class Projected(OnImages):
     def rounding(self, S: Array) -> float:
         return self.parts_projected().rounding(S)
 
-    def onnx_image(self, X: Tensor) -> Tensor:
-        A = as_numbers(self.A)
-        return (X @ A).of_width(A.shape[1])
-
 
 class ProjectedPart(Projected):
     """A kernel without operands on projected points, in double precision."""
@@ -131,7 +127,7 @@ class ProjectedPart(Projected):
         return self.kernel.moved(np.zeros(as_numbers(self.A).shape[1])) is not None
 
     def centre(self, S: Array) -> Array | None:
-        """What may be taken off all points: x A would cancel where columns are far from zero."""
+        """A shift to take off all points: x A would cancel where columns are far from zero."""
         if scipy.sparse.issparse(S) or not self.by_differences:
             return None
         xp = namespace(S)

@@ -69,7 +69,6 @@ class LogisticProblem:
     C: np.ndarray
     rounding: Rounding
     memory_limit: Any = None
-    n_jobs: int | None = None
 
     @property
     def targets(self):
@@ -94,9 +93,9 @@ class LogisticSolution:
 
 
 class Workspace:
-    """What does not depend on C: products with K, and coordinates that precondition them."""
+    """Parts that do not depend on C: products with K, and coordinates that precondition them."""
 
-    def __init__(self, kernel, points, n_functions, memory_limit=None, n_jobs=None):
+    def __init__(self, kernel, points, n_functions, memory_limit=None):
         X = in_double(kernel, points)
         n, limit = X.shape[0], budget(memory_limit, X)
         self.like = double_like(X)
@@ -109,7 +108,6 @@ class Workspace:
             pivots="greedy" if rank == n else "random",
             rng=np.random.default_rng(0),
             memory_limit=memory_limit,
-            n_jobs=n_jobs,
         )
         xp = namespace(self.like)
         self.F = xp.astype(fit.F, xp.float64, copy=False)
@@ -117,11 +115,11 @@ class Workspace:
         self.kappa = KAPPA * max(float(diagonal.mean()), 1e-300)
         self.wide = xp.concat([self.F, self.kappa**0.5 * xp.ones_like(self.F[:, :1])], axis=1)
         room = limit - 4 * 8 * n * max(fit.factor.rank, 1) - vectors_of(X, n_functions)
-        if kernel.kind != "gram" and (n <= STORED or not is_cpu(X) and matrix(n, 1) <= room):
-            K = tiles.evaluate(kernel, X, n_jobs=n_jobs)
+        if kernel.kind != "gram" and (n <= STORED or (not is_cpu(X) and matrix(n, 1) <= room)):
+            K = tiles.evaluate(kernel, X)
             self.product: Any = lambda V: K @ V
         else:
-            self.product = exact_product(kernel, X, room, n_jobs=n_jobs)
+            self.product = exact_product(kernel, X, room)
 
     def times(self, V):
         """K V of a NumPy array, where the points are."""
@@ -133,9 +131,7 @@ class Workspace:
         xp, wide = namespace(self.F), self.wide
         roots = on_device_of(np.sqrt(weights), self.like)
         eye = on_device_of(np.eye(wide.shape[1]), self.like)
-        factors = [
-            cholesky(gram(wide * roots[:, j : j + 1]) + eye) for j in range(roots.shape[1])
-        ]
+        factors = [cholesky(gram(wide * roots[:, j : j + 1]) + eye) for j in range(roots.shape[1])]
         if any(C is None for C in factors):
             return lambda V: V
 
@@ -160,9 +156,7 @@ def solve_logistic(
     """Solve until the certified error of the functions is at most tol times their norm."""
     if space is None:
         columns = problem.targets.shape[1]
-        space = Workspace(
-            problem.kernel, problem.points, columns, problem.memory_limit, problem.n_jobs
-        )
+        space = Workspace(problem.kernel, problem.points, columns, problem.memory_limit)
     return _Newton(problem, tol, space).solve(start)
 
 

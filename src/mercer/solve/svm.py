@@ -8,6 +8,7 @@ their margin join in, until the duality gap over ALL rows is small enough.
 """
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,6 @@ class MarginProblem:
     C: np.ndarray
     rounding: Rounding
     memory_limit: Any = None
-    n_jobs: int | None = None
     rows: np.ndarray | None = None
 
     def part(self, rows):
@@ -86,7 +86,7 @@ class MarginProblem:
             own = in_double(self.kernel, own)
             if others is not None:
                 others = in_double(self.kernel, pts.take(self.points, others))
-            K = tiles.evaluate(self.kernel, own, others, n_jobs=self.n_jobs)
+            K = tiles.evaluate(self.kernel, own, others)
         return np.ascontiguousarray(as_numpy(K), dtype=np.float64)
 
     def values(self, c, rows=None):
@@ -100,7 +100,7 @@ class MarginProblem:
         else:
             S = self.kernel.landmarks(in_double(self.kernel, pts.take(self.points, used)))
         W = on_device_of(c[used][:, None], double_like(self.points))
-        return as_numpy(tiles.multiply(self.kernel, X, S, W, n_jobs=self.n_jobs))[:, 0]
+        return as_numpy(tiles.multiply(self.kernel, X, S, W))[:, 0]
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ class _WorkingSet:
     def solve(self, start):
         sizes = self._sizes(start)
         rows = np.sort(self.order[: sizes[0]])
-        for before, size in zip(sizes, sizes[1:]):
+        for before, size in pairwise(sizes):
             self._roughly(rows, ROUGH)
             rows = self._sampled(self.order[:size], size / before)
         self._roughly(rows, FINE if len(rows) == self.n else ROUGH)
