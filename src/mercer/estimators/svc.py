@@ -198,8 +198,8 @@ class KernelSVC(CertifiedClassifier):
         b = np.array([found.b for found in solutions])
         self.support_ = rows.kept[used]
         self.n_support_ = np.bincount(rows.codes[used], minlength=len(self.classes_))
-        C = np.zeros_like(full) if rows.fit is not None else None
-        for j in range(len(pairs) if C is not None else 0):
+        C = np.zeros(full.shape if rows.fit is not None else (0, 0))  # of maps alone
+        for j in range(C.shape[1]):
             C[pairs.rows_of(j), j] = self.C_ * rows.weights[pairs.rows_of(j)]
         self._keep_certificates(rows, [found.certificate for found in solutions], full, C)
         W = on_device_of(full[used], double_like(rows.points))
