@@ -25,7 +25,7 @@ kmeans = KMeans(3, n_init=10, random_state=0)
 # ---------------------------------------------------
 # A narrow Gaussian kernel links neighbours. The crowded middle would dominate its space, so every
 # point is divided by the root of its number of neighbours: :math:`f(x)\, k(x, z)\, f(z)`. This is
-# rule 2 of the ten rules, and a valid kernel for any function f.
+# rule 2 of the ten rules (:ref:`sphx_glr_auto_ideas_plot_01_kernels.py`), and always valid.
 
 near = RBF(20.0)
 
