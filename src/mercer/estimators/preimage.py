@@ -174,7 +174,10 @@ def preimage(
     check_one_of("method", method, METHODS)
     if alpha is not None and not (is_number(alpha) and 0 < alpha < np.inf):
         raise ValueError(f"alpha must be a positive number, got {alpha!r}.")
-    _require_vectors(model)
+    try:
+        has_points(model)
+    except AttributeError as reason:
+        raise ValueError(reason) from None
     back = way_back(model)
     _require_numbers(model, back.points)
     Z = _coordinates(model, back, Z)
@@ -295,14 +298,6 @@ def fixed_point(kernel, S, weights, *, max_iter, tol):
 
 
 # --- checks -----------------------------------------------------------------------------------
-
-
-def _require_vectors(model):
-    if model.kernel_.kind == "gram":
-        raise ValueError(
-            f"{type(model).__name__} was fitted on a precomputed kernel: the points behind it are "
-            "unknown, so there is no way back to them. Fit with the kernel itself."
-        )
 
 
 def _require_numbers(model, points):
