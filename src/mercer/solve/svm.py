@@ -7,11 +7,13 @@ the small problems roughly, `active_set` the last one exactly. Rows outside that
 their margin join in, until the duality gap over ALL rows is small enough.
 """
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import sklearn
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 from ..engine import tiles
@@ -31,6 +33,9 @@ NEAR = 1.15
 MOST_NEAR = 2.5
 # How far libsvm solves before the next sample, and before the last, exact part.
 ROUGH, FINE = 5e-2, 3e-2
+# Steps of libsvm at most, and so many more for each row: on a matrix that is nearly singular, beside
+# a large C, it does not end by itself.
+STEPS, STEPS_PER_ROW = 10_000, 300
 # New rows beyond this share of the support vectors change too much for an active set: libsvm again.
 MANY_NEW = 0.08
 MOST_ROUNDS = 30
@@ -190,9 +195,17 @@ class _WorkingSet:
         self._hold(rows)
         largest = float(p.C[rows].max())
         machine = SVC(
-            C=largest, kernel="precomputed", tol=tol, cache_size=1 + 5e-6 * len(rows) ** 2
+            C=largest,
+            kernel="precomputed",
+            tol=tol,
+            cache_size=1 + 5e-6 * len(rows) ** 2,
+            max_iter=STEPS + STEPS_PER_ROW * len(rows),
         )
-        with sklearn.config_context(assume_finite=True, skip_parameter_validation=True):
+        with (
+            sklearn.config_context(assume_finite=True, skip_parameter_validation=True),
+            warnings.catch_warnings(),
+        ):
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the exact solution comes after it
             machine.fit(self.K, p.y[rows], sample_weight=p.C[rows] / largest)
         self.n_iter += int(np.sum(machine.n_iter_))
         c = np.zeros(self.n)

@@ -53,8 +53,9 @@ from .notes import (
     with_further,
 )
 from .parse_dates import DateColumn
-from .parse_numbers import NumberColumn
+from .parse_numbers import NumberColumn, Written
 from .reading import Reading, first_value, format_of, is_plain
+from .target import texts_in
 from .target_encoding import MOST_MEANS, TargetEncoding, WithTargetEncoding
 
 if TYPE_CHECKING:
@@ -189,9 +190,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.id = id
 
     def fit(self, X: ArrayLike, y: object = None) -> Self:
-        """Decide what becomes of each column; `y` is not used.
+        """Decide what becomes of each column.
 
-        Of a stream or a Dask collection with many rows a sample decides, drawn in one pass.
+        `y` is not used, except that texts in it tell how this table writes its numbers. Of a stream
+        or a Dask collection with many rows a sample decides, drawn in one pass.
         """
         self._check_parameters()
         X = collected(X)
@@ -199,7 +201,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.sampled_from_ = n if n is not None and n > gather.SAMPLE else None
         names, columns = self._columns(X, reset=True)
         self._check_named(names)
-        found = self._decisions(X, names, columns)
+        found = self._decisions(X, names, columns, y)
         if not any(encoder for encoder, _ in found):
             # Better a row number than nothing: a single column may be all that there is.
             found = [
@@ -451,6 +453,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                         f"{role[name]} and {argument} both name the column {name!r}: choose one."
                     )
 
+    def read_columns(self, X: ArrayLike) -> list[np.ndarray]:
+        """The columns of a table, as numbers, truths, dates or texts that are yet to be read."""
+        return self._columns(X, reset=True)[1]
+
     def _columns(self, X, reset):
         if is_frame(X):
             check_names(X)
@@ -475,7 +481,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     # --- the decisions ----------------------------------------------------------------------------
 
-    def _decisions(self, X, names, columns):
+    def _decisions(self, X, names, columns, y):
         """(fitted encoder or None, record) of every column."""
         formats = getattr(X, "attrs", {}).get("formats", {})
         categories = {*declared_categories(X), *(self.category or ())} - {*(self.number or ())}
@@ -485,7 +491,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             for name, values in zip(names, columns)
             if values.dtype.kind == "O" and name not in left
         }
-        read = Reading(self.decimal, self.dayfirst, self.number or (), categories).columns(texts)
+        reading = Reading(self.decimal, self.dayfirst, self.number or (), categories)
+        written = texts_in(y)
+        read = reading.columns(texts, [] if written is None else [Written(written)])
         numbers = [values.astype(float) for values in columns if values.dtype.kind in "fiu"]
         numbers += [column.values for column in read.values() if isinstance(column, NumberColumn)]
         found = []

@@ -71,7 +71,8 @@ def read_table(
     dayfirst : bool or None
         Whether 01/02/2012 is in February.
     number, category : lists of str
-        Columns that are such, whatever they look like.
+        Columns that are such, whatever they look like. The dtype of the latter is "category", so
+        that every model takes them so.
     like : TableEncoder or None
         A fitted encoder: its columns stay as they are written, for the encoder to read as it read
         those of its training table.
