@@ -35,7 +35,9 @@ from .system import double_like, in_double
 # Candidates: shrinkage as a share of the variance within classes, and the factor on distances that
 # calibrates probabilities (below one where the Gaussian model is too sure of itself).
 SHRINKAGES = np.logspace(-6, 2, 17)
-TEMPERATURES = np.logspace(-3, 0.5, 15)
+TEMPERATURES = np.concatenate([[0.0], np.logspace(-3, 0.5, 15)])
+# Numbers that the likelihood chooses, these two: by chance alone, twice its gain is about as large.
+CHOSEN = 2
 # Rows that choose the shrinkage where coordinates of all are not at hand.
 ROWS_FOR_SHRINKAGE = 2000
 EPS = float(np.finfo(float).eps)
@@ -156,11 +158,19 @@ class Likelihoods:
         return Likelihoods(self.sums + other.sums)
 
     def best(self) -> tuple[float, float]:
-        """(shrinkage, temperature); of equally good ones the largest shrinkage."""
-        best = self.sums.max()
+        """(shrinkage, temperature); of equally good ones the largest shrinkage.
+
+        The best of many is better by chance, too. So the temperature is multiplied by the share of
+        the gain that chance does not explain (van Houwelingen and le Cessie, 1990): on coin flips
+        it is nearly zero, and probabilities are the shares of the classes.
+        """
+        best, shares_alone = self.sums.max(), self.sums[0, 0]
+        earned = 1 - CHOSEN / max(2 * (best - shares_alone), CHOSEN)
+        if earned <= 0:
+            return float(SHRINKAGES[-1]), float(TEMPERATURES[1])
         close = self.sums >= best - 1e-9 * max(1.0, abs(best))
         i, j = max(zip(*np.nonzero(close)), key=lambda pair: pair[0])
-        return float(SHRINKAGES[i]), float(TEMPERATURES[j])
+        return float(SHRINKAGES[i]), float(earned * TEMPERATURES[j])
 
 
 @dataclass(frozen=True)
