@@ -5,12 +5,13 @@ the sum that it is; a ridge regression from coordinates to points, learned once 
 Schoelkopf 2004); or, for kernels of the distance, the point whose image is nearest, by the fixed
 point iteration of Mika et al. 1999.
 
-A model takes part by ``way_back()``: points with their coordinates, and how a point of feature
-space is a sum over landmarks.
+A class takes part by registering with ``way_back``: points with their coordinates, and how a point
+of feature space is a sum over landmarks.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import singledispatch
 from typing import Any, Literal
 
 import numpy as np
@@ -30,6 +31,7 @@ from ..kernels.stationary import Stationary
 from ..kernels.types import Array
 from ..space import factorize
 from ..space.corrected import Corrected
+from .base import kernel_of
 
 METHODS = ("ridge", "fixed-point")
 TINY = 1e-30
@@ -37,7 +39,7 @@ TINY = 1e-30
 
 @dataclass(frozen=True)
 class WayBack:
-    """What pre-images need of a fitted model.
+    """Data of a fitted model for pre-images.
 
     Attributes
     ----------
@@ -56,6 +58,14 @@ class WayBack:
     weights: Callable[[Any], Any]
     ridge_kernel: Kernel | None
     ridge_alpha: float
+
+
+@singledispatch
+def way_back(model: Any) -> WayBack:
+    """Points, their coordinates and sums over landmarks of a fitted model."""
+    raise TypeError(
+        f"model must be a fitted KernelMap, KernelPCA or KernelPCAL1, got {type(model).__name__}."
+    )
 
 
 def way_back_of_map(feature_map, n_features) -> WayBack:
@@ -158,17 +168,14 @@ def preimage(
     >>> preimage(kernel_map, Z, "fixed-point").round(2)
     array([[ 0.3, -0.4]])
     """
-    if not hasattr(model, "way_back"):
-        raise TypeError(
-            f"model must be a fitted KernelMap, KernelPCA or KernelPCAL1, got "
-            f"{type(model).__name__}."
-        )
+    if way_back.dispatch(type(model)) is way_back.dispatch(object):
+        way_back(model)  # refuses
     check_is_fitted(model)
     check_one_of("method", method, METHODS)
     if alpha is not None and not (is_number(alpha) and 0 < alpha < np.inf):
         raise ValueError(f"alpha must be a positive number, got {alpha!r}.")
     _require_vectors(model)
-    back = model.way_back()
+    back = way_back(model)
     _require_numbers(model, back.points)
     Z = _coordinates(model, back, Z)
     if back.kernel.is_linear:
@@ -180,7 +187,7 @@ def preimage(
 
 def has_points(model):
     """Whether there is a way back at all; for available_if, which shows the reason as a cause."""
-    if model.leaf_kernel().kind == "gram":
+    if kernel_of(model.kernel).kind == "gram":
         raise AttributeError(
             f"{type(model).__name__} takes a precomputed kernel: the points behind it are unknown, "
             "so there is no way back to them. Fit with the kernel itself."

@@ -396,7 +396,7 @@ def _takes_whole_arrays(f):
 
 
 def _keys(known, X):
-    """What the memory of a fit knows each point by."""
+    """Keys by which the memory of a fit knows each point."""
     return [None if known is None else known.key(x) for x in X]
 
 

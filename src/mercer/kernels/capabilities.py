@@ -1,4 +1,4 @@
-"""What a kernel can do, said on its class: the rest of the library asks, and lists no kernels."""
+"""Capabilities of kernels, said on the class: the rest of the library asks, and lists none."""
 
 from typing import TYPE_CHECKING, Any, ClassVar
 

@@ -126,7 +126,7 @@ class OnColumns(OnImages):
         return self.kernel.explicit_dim(len(self.positions(n_features)))
 
     def fourier_form(self) -> FourierForm | None:
-        """Of a kernel that is bound to data: its columns are positions."""
+        """Fourier series of a kernel that is bound to data: its columns are positions."""
         form, columns = self.kernel.fourier_form(), np.atleast_1d(np.asarray(self.columns))
         if form is None or columns.dtype.kind not in "iu":
             return None

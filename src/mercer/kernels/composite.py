@@ -1,4 +1,4 @@
-"""What kernels made of kernels share: their points, and what follows from what the parts can do."""
+"""The base of kernels made of kernels: points, and capabilities that follow from the parts'."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, Self
@@ -78,7 +78,7 @@ class Binary(Kernel):
                 todo.append(raw if keep else operand(node, name))
 
     def fold(self, of_term: Callable[[Kernel], Any], combine: Callable[[Any, Any], Any]) -> Any:
-        """What `combine` makes of the terms, two at a time, in the order of the nodes."""
+        """Combine the terms, two at a time, in the order of the nodes."""
         results: list[Any] = []
         todo: list[Any] = [self]
         while todo:
@@ -131,7 +131,7 @@ class Binary(Kernel):
     # --- values -----------------------------------------------------------------------------------
 
     def _of_terms(self, answers):
-        """What the operation makes of the answers, none of which is kept longer than needed."""
+        """Combine the terms' answers, none of which is kept longer than needed."""
         return combined(answers, self.operation)
 
     def against(self, S: Array) -> Tile:
@@ -229,7 +229,7 @@ class Binary(Kernel):
         return [F if issparse(F) else csr_array(F) for F in maps]
 
     def _dimension(self, left, right):
-        """Of the feature space, from those of the operands."""
+        """Dimension of the feature space, from those of the operands."""
         raise NotImplementedError
 
     def explicit_dim(self, n_features: int | None) -> int | None:

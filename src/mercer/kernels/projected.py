@@ -131,7 +131,7 @@ class ProjectedPart(Projected):
         return self.kernel.moved(np.zeros(as_numbers(self.A).shape[1])) is not None
 
     def centre(self, S: Array) -> Array | None:
-        """What may be taken off all points: x A would cancel where columns are far from zero."""
+        """A shift to take off all points: x A would cancel where columns are far from zero."""
         if scipy.sparse.issparse(S) or not self.by_differences:
             return None
         xp = namespace(S)

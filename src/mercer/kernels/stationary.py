@@ -54,7 +54,7 @@ class Stationary(Kernel):
         return 1e-12
 
     def scale(self) -> Array | float:
-        """What coordinates are multiplied by: one number, or one per column."""
+        """The factor of coordinates: one number, or one per column."""
         return 1.0
 
     def embedding(self, S: Array) -> Callable[[Array], Array]:

@@ -16,7 +16,7 @@ from ...engine.arrays import as_host, solve_triangular
 from ...estimators.classifier import KernelClassifier
 from ...estimators.discriminant import KernelDiscriminant
 from ...estimators.kernel_map import KernelMap
-from ...estimators.kernelized import Kernelized
+from ...estimators.kernelized import Kernelized, linear_coef
 from ...estimators.logistic import KernelLogistic
 from ...estimators.pca import KernelPCA
 from ...estimators.pca_l1 import KernelPCAL1
@@ -197,7 +197,7 @@ def _(model: DriftDetector, X):
 def _(model: Kernelized, X):
     inner = model.estimator_
     try:
-        coef, intercept = model.linear_coef()
+        coef, intercept = linear_coef(model)
     except AttributeError as error:
         raise TypeError(
             f"to_onnx writes Kernelized with linear estimators; {type(inner).__name__} is not one. "
