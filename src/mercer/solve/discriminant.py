@@ -11,7 +11,7 @@ axes and decision functions are combinations of the functions that ridge has fou
 for them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,8 +36,9 @@ from .system import double_like, in_double
 # calibrates probabilities (below one where the Gaussian model is too sure of itself).
 SHRINKAGES = np.logspace(-6, 2, 17)
 TEMPERATURES = np.concatenate([[0.0], np.logspace(-3, 0.5, 15)])
-# Numbers that the likelihood chooses, these two: by chance alone, twice its gain is about as large.
-CHOSEN = 2
+# Numbers that the likelihood chooses: by chance alone, twice its gain is about as large. Shrinkages
+# are so alike that theirs counts half.
+CHOSEN = 1.5
 # Rows that choose the shrinkage where coordinates of all are not at hand.
 ROWS_FOR_SHRINKAGE = 2000
 EPS = float(np.finfo(float).eps)
@@ -137,11 +138,11 @@ class Shrinkage:
     """The penalty of a discriminant, relative to the variance within classes.
 
     share : given, or None to choose it by the likelihood of rows left out
-    priors : given probabilities of the classes, or None for their shares
+    priors : from labels and sizes of the classes to probabilities; None for their shares
     """
 
     share: float | None
-    priors: Any = None
+    priors: Callable[[Any, np.ndarray], np.ndarray | None] = lambda labels, counts: None
 
     @property
     def smallest(self) -> float:
@@ -337,6 +338,6 @@ def shrinkage_of_sample(problem: Any, codes: np.ndarray) -> tuple[float, float, 
     rows = problem.training.some(some)
     Phi = as_numpy(factorize(rows.kernel, rows.points).F).astype(np.float64)
     spread = Spread.of(Phi, np.eye(len(found))[own])
-    priors = problem.alpha.priors
-    given = priors if priors is not None and len(found) == len(priors) else None
+    counts = np.bincount(codes).astype(float)
+    given = problem.alpha.priors(None, counts) if len(found) == len(counts) else None
     return *LeftOutClasses.from_sums(spread, None, given)(Phi, own).best(), len(some)
