@@ -8,7 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-typer = pytest.importorskip("typer", reason="the command is an extra")
+pytest.importorskip("typer", reason="the command is an extra")
+import typer
+
 from mercer import KernelRegressor, load, read_table
 from mercer.cli.app import app
 from mercer.tables import BadInput
@@ -141,9 +143,7 @@ def test_a_target_of_texts_gives_the_model_of_the_command(folder, target, decima
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = KernelRegressor().fit(texts[["x"]], texts["y"])
-    np.testing.assert_allclose(
-        model.predict(texts[["x"]]), fitted.predict(texts[["x"]]), rtol=1e-9
-    )
+    np.testing.assert_allclose(model.predict(texts[["x"]]), fitted.predict(texts[["x"]]), rtol=1e-9)
     np.testing.assert_allclose(model.predict(texts[["x"]]), y, rtol=0.1)
     assert model.score(texts[["x"]], texts["y"]) > 0.9
 

@@ -423,7 +423,7 @@ def test_what_does_not_converge_warns(moons, monkeypatch):
 
 
 def test_a_matrix_on_which_libsvm_does_not_end():
-    """Rows far from the origin, close to each other, and a large C: the bound says how far it is."""
+    """Rows close to each other, far from the origin, and a large C: the bound says how far."""
     rng = np.random.default_rng(1)
     X, y = 1000 * rng.normal(size=20) + rng.normal(size=(40, 20)), np.repeat([1, -1], 20)
     with pytest.warns(ConvergenceWarning):

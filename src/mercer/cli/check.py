@@ -7,7 +7,7 @@ import typer
 
 from ..kernels import RBF, check_mercer
 from . import files, output
-from .options import TABLE, Json, Kernels, Matrix, MaxPoints, Scale, Reading, kernels_of
+from .options import TABLE, Json, Kernels, Matrix, MaxPoints, Reading, Scale, kernels_of
 
 EPILOG = (
     "Exit code 0: may be a kernel; 1: is not a kernel; 2: bad input.\n\nExamples:\n\n"

@@ -12,7 +12,7 @@ from ..kernels.expressions import parse_kernel
 from . import demo as demo_data
 from . import files, output
 from .errors import BadInput
-from .options import TABLE, ImageShape, MaxPoints, Scale, Reading, Target, Task
+from .options import TABLE, ImageShape, MaxPoints, Reading, Scale, Target, Task
 
 EPILOG = (
     "Examples:\n\n  mercer explore --demo\n\n  mercer explore iris.csv --target species\n\n"

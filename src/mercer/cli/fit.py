@@ -44,7 +44,6 @@ LEAK = 0.01
 SHARE = 0.9
 
 
-
 def fit(
     file: Annotated[Path, typer.Argument(help="csv, tsv, xlsx, json or parquet.")],
     target: Annotated[str, typer.Option("--target", "-t", help="The column to predict.")],

@@ -14,7 +14,7 @@ from ..kernels import NotPSDError
 from ..space.indefinite import DISTANCES
 from . import files, output
 from .errors import BadInput
-from .options import TABLE, Json, Matrix, Scale, Reading, kernels_of
+from .options import TABLE, Json, Matrix, Reading, Scale, kernels_of
 
 EPILOG = (
     "Examples:\n\n"

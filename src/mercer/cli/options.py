@@ -114,7 +114,7 @@ class Reading:
         return {name: value for name, value in given.items() if value not in (None, [])}
 
     @property
-    def roles(self) -> dict[str, list[str]]:
+    def roles(self) -> dict[str, Any]:
         """Arguments of TableEncoder: what the frame that read_table makes does not say."""
         given = {name: getattr(self, name) for name in ("number", "ignore", "id")}
         return {name: value for name, value in given.items() if value}

@@ -265,7 +265,7 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
             return None if self.priors is None else np.asarray(self.priors, dtype=float)
         if self.class_weight == "balanced":
             return np.full(len(counts), 1 / len(counts))
-        given = self.class_weight
+        given: Any = self.class_weight
         labels = self.classes_ if labels is None else labels
         weights = np.array([float(given.get(c, 1.0)) for c in as_numpy(labels).tolist()])
         return weights * counts / (weights @ counts)
@@ -379,7 +379,7 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
             )
 
     def _check_class_weight(self):
-        given = self.class_weight
+        given: Any = self.class_weight
         if self.priors is not None:
             raise ValueError("priors and class_weight both say how probable classes are: give one.")
         numbers_given = isinstance(given, Mapping) and all(
@@ -387,7 +387,8 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
         )
         if not numbers_given and not (isinstance(given, str) and given == "balanced"):
             raise ValueError(
-                f"class_weight must be None, 'balanced' or a dict of positive numbers, got {given!r}."
+                "class_weight must be None, 'balanced' or a dict of positive numbers, got "
+                f"{given!r}."
             )
         unknown = [c for c in given if c not in self.classes_] if numbers_given else []
         if unknown:

@@ -33,8 +33,8 @@ NEAR = 1.15
 MOST_NEAR = 2.5
 # How far libsvm solves before the next sample, and before the last, exact part.
 ROUGH, FINE = 5e-2, 3e-2
-# Steps of libsvm at most, and so many more for each row: on a matrix that is nearly singular, beside
-# a large C, it does not end by itself.
+# Steps of libsvm at most, and so many more for each row: where C is large and the matrix nearly
+# singular, it does not end by itself.
 STEPS, STEPS_PER_ROW = 10_000, 300
 # New rows beyond this share of the support vectors change too much for an active set: libsvm again.
 MANY_NEW = 0.08

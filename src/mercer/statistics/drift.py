@@ -31,7 +31,6 @@ from .spaces import POOL, Spaces, generator
 from .two_sample import check_enough, check_spread, compare_sums, unit_sums
 
 
-
 class DriftDetector(KernelEstimator):
     """Watch for drift: keep a summary of reference rows and test batches of new rows against it.
 

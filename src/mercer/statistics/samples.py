@@ -135,7 +135,9 @@ class Samples:
         self.kept = [name for name in names if str(name) not in self.identifiers]
         if not self.kept:
             raise ValueError("every column has one value per row: nothing to compare.")
-        declared = {c for frame in frames for c in declared_categories(frame)}  # joined frames forget
+        declared = {
+            c for frame in frames for c in declared_categories(frame)
+        }  # joined frames forget
         categories = sorted(declared & {str(name) for name in self.kept})
         return TableEncoder(category=categories).fit(with_marks(whole, self.marks)[self.kept])
 
