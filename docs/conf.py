@@ -73,7 +73,8 @@ INTERNAL = {
     *("bind_points", "check_parameters", "check_range", "fused_form", "is_proven", "kind"),
     *("landmarks", "largest_terms", "magnitude", "one_call_per_value", "points", "precedence"),
     *("rounding", "runs_user_code", "symmetric", "with_operands", "get_metadata_routing"),
-    *("in_expressions", "is_linear", "slope", "onnx_features"),
+    *("in_expressions", "is_linear", "slope", "formula", "fused", "gamma", "is_smooth"),
+    *("has_slope", "slopes", "slope_against", "length_powers", "length_parameters", "rescaled"),
     *("has_magnitude", "magnitude_of_sums", "moved"),
 }
 

@@ -255,7 +255,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
         gamma="scale", too.
         """
         plain = not isinstance(self.kernel, KernelMap)
-        changes = {"tol": safe_tol(X)} if plain and whitens(self.estimator) else {}
+        changes: dict[str, Any] = {"tol": safe_tol(X)} if plain and whitens(self.estimator) else {}
         if weights is not None:
             kernel = as_kernel(self.kernel if plain else self.kernel.kernel)
             changes["kernel"] = kernel.bind(X, weights)

@@ -24,10 +24,8 @@ from ..engine import tiles
 from ..engine.arrays import is_array, is_numpy, namespace, on_device_of, row_norms
 from ..engine.checks import check_one_of, is_number
 from ..feature_map import FeatureMap
-from ..kernels import RBF, Kernel, Laplacian
+from ..kernels import RBF, Kernel
 from ..kernels.algebra import Scaled
-from ..kernels.dot_product import DotProduct
-from ..kernels.stationary import Stationary
 from ..kernels.types import Array
 from ..space import factorize
 from ..space.corrected import Corrected
@@ -240,7 +238,8 @@ def _ridge(model, back, alpha):
 def on_scores(kernel):
     """The model's own kernel where it compares any vectors; else RBF with gamma by the scores."""
     inner = kernel.kernel if isinstance(kernel, Scaled) else kernel
-    general = isinstance(inner, (DotProduct, Stationary, Laplacian)) and inner.is_psd is True
+    plain = not (inner.runs_user_code or inner.non_negative_only) and len([*inner.parts()]) == 1
+    general = plain and inner.kind == "vectors" and inner.is_psd is True
     weights_per_column = any(np.ndim(value) for value in inner.get_params(deep=False).values())
     return kernel if general and not weights_per_column else RBF("scale")
 
@@ -248,9 +247,9 @@ def on_scores(kernel):
 # --- fixed point ------------------------------------------------------------------------------
 
 
-def slope(kernel):
-    """-dk/d(d^2), up to a factor, as a kernel; refused where a kernel has none."""
-    found = kernel.slope()
+def steepness(kernel, S):
+    """-dk/d(d^2), up to a factor, of any rows against S; refused where a kernel has none."""
+    found = kernel.slope_against(S)
     if found is not None:
         return found
     raise ValueError(
@@ -269,7 +268,7 @@ def fixed_point(kernel, S, weights, *, max_iter, tol):
     """
     if scipy.sparse.issparse(S):
         S = S.toarray()
-    xp, steepness = namespace(weights), slope(kernel).against(S)
+    xp, steepest = namespace(weights), steepness(kernel, S)
     near = kernel.against(S)
     S = on_device_of(S, weights)
     start = xp.argmax(weights @ near(S).T, axis=1)
@@ -278,7 +277,7 @@ def fixed_point(kernel, S, weights, *, max_iter, tol):
     spread = float(xp.max(xp.std(S, axis=0)))
     length = xp.ones_like(value)
     for _ in range(max_iter):
-        c = weights * steepness(X)
+        c = weights * steepest(X)
         total, size = xp.sum(c, axis=1), xp.sum(xp.abs(c), axis=1)
         # Where the sum cancels to nothing the step must stay finite.
         divisor = xp.maximum(xp.abs(total), 1e-8 * size + TINY)

@@ -10,7 +10,7 @@ from ..engine.checks import require
 from .base import Kernel
 from .images import OnImages
 from .spectral import ColumnsForm, FourierForm
-from .types import Array, Columns, Tensor
+from .types import Array, Columns
 
 
 class OnColumns(OnImages):
@@ -132,10 +132,6 @@ class OnColumns(OnImages):
             return None
         listed = [int(c) for c in columns]
         return ColumnsForm(form, listed)
-
-    def onnx_image(self, X: Tensor) -> Tensor:
-        positions = self.positions(X.width)
-        return X.columns(positions).of_width(len(positions))
 
 
 def _is_one(columns):

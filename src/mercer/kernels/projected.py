@@ -11,7 +11,7 @@ from .base import ALL, Kernel
 from .composite import Binary, FunctionOf
 from .images import OnImages
 from .parameters import as_numbers
-from .types import Array, Tensor, Tile
+from .types import Array, Tile
 from .wrappers import Normalized
 
 
@@ -112,10 +112,6 @@ class Projected(OnImages):
 
     def rounding(self, S: Array) -> float:
         return self.parts_projected().rounding(S)
-
-    def onnx_image(self, X: Tensor) -> Tensor:
-        A = as_numbers(self.A)
-        return (X @ A).of_width(A.shape[1])
 
 
 class ProjectedPart(Projected):

@@ -63,7 +63,7 @@ class Direct(Solver):
         if training.is_gram:
             K = kernel.against(S)(rows)
         else:
-            K = tiles.evaluate(kernel, rows, n_jobs=training.resources.n_jobs)
+            K = tiles.evaluate(kernel, rows)
         T = on_device_of(pts.take(problem.T, kept), K)
         w = None if problem.weights is None else on_device_of(problem.weights[kept], K)
         choice = path = None

@@ -289,7 +289,7 @@ class DualSystem:
         self.space, self.points, self.max_iter = space, points, max_iter
         self.alphas = np.asarray(alphas, dtype=float)
         self.weights = np.ones(points.shape[0]) if weights is None else weights
-        self.generator = FourierStep(space, None, FINEST)(points, None, weights).generator
+        self.generator = FourierStep(space, FINEST)(points, None, weights).generator
         self.equations = NormalEquations(space, self.generator)
 
     def solve(self, T, tol, scales) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
@@ -406,7 +406,7 @@ class FourierSolution(DualSolution):
         space, S, factors = self.prediction.space, self.prediction.S, {}
 
         def sums():
-            return FourierStep(space, None, FINEST)(S, None, self._numbers()).generator
+            return FourierStep(space, FINEST)(S, None, self._numbers()).generator
 
         generator = self.cached("generator", sums)
         if space.rank <= DIRECT:

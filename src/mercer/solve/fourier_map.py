@@ -34,12 +34,11 @@ class SumsFor:
     """Transforms so accurate that the equations of this alpha stay positive definite."""
 
     alpha: float
-    n_jobs: int | None = None
 
     def __call__(self, space: Fourier, n: int) -> FourierStep:
         size = max(float(np.sum(space.amplitudes**2)), 1e-300)
         needed = 1e-2 * self.alpha / (n * size) if self.alpha > 0 else 0.0
-        return FourierStep(space, self.n_jobs, max(FINEST, min(space.accuracy, needed)))
+        return FourierStep(space, max(FINEST, min(space.accuracy, needed)))
 
 
 def equations_of(space, sums, memory_limit) -> "Written | Iterated":
@@ -130,7 +129,7 @@ def solve_on_fourier_map(problem: RidgeProblem, options: MapOptions) -> "Fourier
         )
     training, rule = problem.training, problem.alpha
     columns = [column(problem.T, "y"), column(problem.weights, "sample_weight")]
-    step = SumsFor(rule.smallest, options.n_jobs)
+    step = SumsFor(rule.smallest)
     fit = fit_map(
         training.rows,
         training.kernel,

@@ -338,7 +338,7 @@ class Explained:
         if missed.mean() > MISSED * alpha:
             return None
         path = RidgePath.of_coordinates(found.F + 0.0, problem.T)
-        product = exact_product(training.kernel, points, limit, n_jobs=training.resources.n_jobs)
+        product = exact_product(training.kernel, points, limit)
         return cls(found, path, missed, product, int(rng.integers(2**31)))
 
     def misses(self, alpha: float) -> float:

@@ -95,7 +95,7 @@ class LogisticSolution:
 class Workspace:
     """Parts that do not depend on C: products with K, and coordinates that precondition them."""
 
-    def __init__(self, kernel, points, n_functions, memory_limit=None, n_jobs=None):
+    def __init__(self, kernel, points, n_functions, memory_limit=None):
         X = in_double(kernel, points)
         n, limit = X.shape[0], budget(memory_limit, X)
         self.like = double_like(X)
@@ -108,13 +108,12 @@ class Workspace:
             pivots="greedy" if rank == n else "random",
             rng=np.random.default_rng(0),
             memory_limit=memory_limit,
-            n_jobs=n_jobs,
         )
         self.F = namespace(self.like).astype(fit.F, namespace(self.like).float64, copy=False)
         room = limit - 3 * 8 * n * max(fit.factor.rank, 1) - vectors_of(X, n_functions)
-        self.product: Any = exact_product(kernel, X, room, n_jobs=n_jobs)
+        self.product: Any = exact_product(kernel, X, room)
         if n <= STORED and kernel.kind != "gram":
-            K = tiles.evaluate(kernel, X, n_jobs=n_jobs)
+            K = tiles.evaluate(kernel, X)
             self.product = lambda V: K @ V
         diagonal = as_numpy(kernel.diagonal(X)).astype(np.float64)
         self.kappa = KAPPA * max(float(diagonal.mean()), 1e-300)
@@ -162,9 +161,7 @@ def solve_logistic(
     """Solve until the certified error of the functions is at most tol times their norm."""
     if space is None:
         columns = problem.targets.shape[1]
-        space = Workspace(
-            problem.kernel, problem.points, columns, problem.memory_limit, problem.n_jobs
-        )
+        space = Workspace(problem.kernel, problem.points, columns, problem.memory_limit)
     return _Newton(problem, tol, space).solve(start)
 
 

@@ -126,8 +126,6 @@ class Preconditioner:
             pivots=choice.pivots,
             rng=rng,
             memory_limit=resources.limit(X),
-            n_jobs=resources.n_jobs,
-            verbose=resources.verbose,
         )
         self.rank = fit.factor.rank
         self.F: Any = (

@@ -1,6 +1,6 @@
 """Primal: ridge on the coordinates of a map, r x r equations ([KERNELS] (3))."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -166,7 +166,7 @@ def solve_on_map(problem: RidgeProblem, fit: MapFit, name: str) -> "PrimalSoluti
 
 def options_of(resources: Resources) -> MapOptions:
     """A map as KernelMap makes it, with these resources."""
-    return MapOptions(**{f.name: getattr(resources, f.name) for f in fields(resources)})
+    return MapOptions(memory_limit=resources.memory_limit, seed=resources.seed)
 
 
 def is_plain_fourier(options: MapOptions | None) -> bool:

@@ -70,7 +70,7 @@ class MarginProblem:
         if self.kernel.kind == "gram":
             K = self.kernel.against(self.kernel.landmarks(self.points, rows))(own)
             return np.ascontiguousarray(as_numpy(K), dtype=np.float64)
-        K = tiles.evaluate(self.kernel, in_double(self.kernel, own), n_jobs=self.n_jobs)
+        K = tiles.evaluate(self.kernel, in_double(self.kernel, own))
         return np.ascontiguousarray(as_numpy(K), dtype=np.float64)
 
     def values(self, c, rows=None):
@@ -84,7 +84,7 @@ class MarginProblem:
         else:
             S = self.kernel.landmarks(in_double(self.kernel, pts.take(self.points, used)))
         W = on_device_of(c[used][:, None], double_like(self.points))
-        return as_numpy(tiles.multiply(self.kernel, X, S, W, n_jobs=self.n_jobs))[:, 0]
+        return as_numpy(tiles.multiply(self.kernel, X, S, W))[:, 0]
 
 
 @dataclass(frozen=True)

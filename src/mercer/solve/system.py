@@ -65,7 +65,7 @@ class System:
         if product is not None:
             self.exact = product
         elif workers is None:
-            self.exact = exact_product(kernel, X, room, n_jobs=resources.n_jobs)
+            self.exact = exact_product(kernel, X, room)
         else:
             self.exact = workers.exact_product()
         self.quick = None
@@ -74,7 +74,7 @@ class System:
         # Stored in double precision, K gives exact products at the price of quick ones.
         if self.exact.way != "stored" and self.disturbance < WORTH:
             if workers is None:
-                self.quick = quick_product(kernel, points, room, n_jobs=resources.n_jobs)
+                self.quick = quick_product(kernel, points, room)
             else:
                 self.quick = workers.quick_product(kernel, points)
         lengths = on_device_of(magnitudes(kernel, X, diagonal), like)

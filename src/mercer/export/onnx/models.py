@@ -31,6 +31,7 @@ from ...space.fourier import Fourier
 from ...space.landmarks import Landmarks
 from ...space.own_features import OwnFeatures
 from ...statistics.drift import DriftDetector
+from .graph import FUNCTIONS
 from .kernels import diagonal, features, values
 from .tables import encoded
 
@@ -62,8 +63,8 @@ def coordinates(feature_map, X):
     if feature_map.mean is not None:
         Phi = Phi - host(feature_map.mean)
     if feature_map.append_residual:
-        rho2 = diagonal(feature_map.kernel, X) - (raw * raw).sum(1, keepdims=True)
-        Phi = Phi.concat(rho2.maximum(0.0).sqrt())
+        rho2 = diagonal(feature_map.kernel, X) - FUNCTIONS.sum(raw * raw, axis=1, keepdims=True)
+        Phi = Phi.concat(FUNCTIONS.sqrt(rho2.maximum(0.0)))
     return Phi
 
 
