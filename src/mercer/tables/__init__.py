@@ -3,8 +3,10 @@
 from typing import TYPE_CHECKING
 
 from .columns import column_values, dates_one_by_one, declared_categories, numbers_one_by_one
-from .encoder import IDENTIFIED, UNREAD, TableEncoder, array_of_lists, check_names
+from .decisions import IDENTIFIED
+from .encoder import UNREAD, TableEncoder
 from .errors import BadInput
+from .given import array_of_lists, check_names
 from .notes import DATE, IDENTIFIER, NUMBER, TEXT
 from .target import read_like, read_target
 
