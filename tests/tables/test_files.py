@@ -163,7 +163,7 @@ def test_spaces_as_separators(read):
 
 def test_spaces_and_tabs_between_columns(read):
     """As in Auto.data: a header with tabs, rows with spaces, names in quotes behind a tab."""
-    rows = "".join(f"{i}.0   8   130.0\t\"chevrolet {i} malibu\"\n" for i in range(12))
+    rows = "".join(f'{i}.0   8   130.0\t"chevrolet {i} malibu"\n' for i in range(12))
     frame, notes = read("mpg\tcylinders\tpower\tname\n" + rows)
     assert frame["power"].tolist() == [130.0] * 12
     assert frame["name"][3] == "chevrolet 3 malibu"

@@ -37,7 +37,7 @@ class Resources:
             )
         if limit is not None:
             budget(limit)
-        return cls(limit, n_jobs, bool(given("verbose")))
+        return cls(limit, None if n_jobs is None else int(n_jobs), bool(given("verbose")))
 
     def limit(self, X: Any = None) -> int:
         """Bytes, where X lives."""

@@ -20,6 +20,7 @@ from ..engine.checks import is_integer
 from ..engine.memory import MemoryLimitError, coordinates, readable
 from ..engine.products import Product
 from ..engine.resources import Resources, current, using
+from ..kernels import Kernel
 from ..kernels.calls import remembering
 from ..kernels.points import take
 from ..space.cholesky import Fit
@@ -68,11 +69,11 @@ class Certified:
 
 
 def solve_iteratively(
-    kernel,
-    points,
-    T,
-    alphas,
-    weights=None,
+    kernel: Kernel,
+    points: Any,
+    T: Any,
+    alphas: np.ndarray,
+    weights: Any = None,
     *,
     tol: float = 1e-4,
     rank: int | None = None,

@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -97,7 +98,7 @@ class Refinement:
         if not product.exact:
             reduction, most = max(QUICK_REDUCTION, 0.1 * system.disturbance), QUICK_PRODUCTS
 
-        def precondition(r):
+        def precondition(r: Any):
             z, self.squares = system.preconditioner(r)
             return z
 

@@ -119,7 +119,7 @@ class Solved:
 
 
 def solve_normal(
-    equations: NormalEquations, B: np.ndarray, alphas, *, tol: float, max_iter: int
+    equations: NormalEquations, B: np.ndarray, alphas: np.ndarray, *, tol: float, max_iter: int
 ) -> Solved:
     """(Phi'Phi + alpha I) w = b for each column b with its alpha, by conjugate gradients.
 
@@ -141,7 +141,7 @@ def solve_normal(
 def _solved_together(equations, B, alphas, tol, max_iter):
     alphas = np.asarray(alphas, dtype=float)
 
-    def times(V):
+    def times(V: Any):
         return (equations @ V) + alphas * V
 
     cg, steps = ConjugateGradients(times, HeaviestFactored(equations, alphas), B), 0
