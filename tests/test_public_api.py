@@ -132,6 +132,7 @@ STANDARD = {
 }
 # Called by other parts of the library; their pages do not show them.
 NOT_FOR_USERS = {"raw_scores", "as_numbers", "keeping", "unseen_effects", "with_means"}
+NOT_FOR_USERS |= {"read_columns"}
 OF_A_KERNEL = {"bind", "diag", "exp", "explicit", "explicit_dim", "polynomial"}
 
 
