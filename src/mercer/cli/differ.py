@@ -8,7 +8,7 @@ import typer
 
 from ..explore.report.difference import write_difference
 from ..kernels.expressions import parse_kernel
-from ..kernels.texts import listed
+from ..kernels.printing import listed
 from ..statistics.two_sample import two_sample_test
 from ..tables import read_table
 from . import files, output

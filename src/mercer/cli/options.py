@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from ..explore.compare.comparison import named_kernels
+from ..explore.compare.comparing import named_kernels
 from ..kernels import Precomputed
 from ..kernels.expressions import parse_kernel
 from .errors import BadInput

@@ -8,7 +8,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from ..engine.arrays import as_numpy, namespace, on_device_of
 from ..engine.checks import check_one_of
-from ..engine.memory import MemoryLimitError, budget, columns_that_fit, matrix
+from ..engine.memory import MemoryLimitError, budget, columns_that_fit, matrix_bytes
 from ..expansion import Expansion
 from ..kernels import Precomputed
 from ..kernels import points as pts
@@ -286,7 +286,7 @@ class Pairs:
         self.rows, self.C, self.n_classes = rows, C, n_classes
         self.memory_limit = memory_limit
         n = len(rows.codes)
-        small = n <= STORED and matrix(n, 2) <= budget(memory_limit)
+        small = n <= STORED and matrix_bytes(n, 2) <= budget(memory_limit)
         self.K = None
         if n_classes > 2 and small and rows.kernel.kind != "gram":
             self.K = gram_of(rows, np.arange(n))

@@ -16,7 +16,7 @@ from sklearn.svm import SVC
 
 from ..engine import tiles
 from ..engine.arrays import as_numpy, on_device_of
-from ..engine.memory import MemoryLimitError, budget, matrix, readable
+from ..engine.memory import MemoryLimitError, budget, matrix_bytes, readable
 from ..kernels import points as pts
 from .active_set import BoxDual
 from .duality import Certificate, Rounding, best_hinge_intercept, hinge_certificate
@@ -260,7 +260,7 @@ class _WorkingSet:
 
     def _hold(self, rows):
         """The kernel matrix of a working set."""
-        m, needed = len(rows), matrix(len(rows), COPIES)
+        m, needed = len(rows), matrix_bytes(len(rows), COPIES)
         if needed > self.limit:
             raise MemoryLimitError(
                 f"{m} rows may be support vectors; their kernel matrix needs {readable(needed)}, "
