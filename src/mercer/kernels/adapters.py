@@ -18,7 +18,7 @@ from .composite import finite_values
 from .from_sklearn import FromSklearn
 from .geometry import inner_products
 from .points import as_vectors, take
-from .texts import printed
+from .printing import printed
 from .types import Array, Tile
 from .wrappers import as_given, require_callable, width_of
 

@@ -14,7 +14,7 @@ from .base import ALL, Kernel
 from .composite import Unary, finite_values
 from .hashing import scaled_rows
 from .images import OnImages
-from .texts import printed
+from .printing import printed
 from .types import Array, Tile
 
 

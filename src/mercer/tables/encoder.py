@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from ..engine.checks import check_at_least
 from ..kernels.points import collected, is_frame, naming
-from ..kernels.texts import listed
+from ..kernels.printing import listed
 from ..rows import gather
 from ..rows.draw import drawn_rows
 from ..rows.lazy import lazily
