@@ -6,6 +6,7 @@ the shape. So the gradients of f at all rows are (P a) z + E (a S): products of 
 """
 
 import math
+from collections.abc import Iterator
 from functools import singledispatch
 from typing import Any, NamedTuple
 
@@ -49,7 +50,7 @@ def has_gradient(kernel: Kernel) -> bool:
     parts = list(kernel.parts())
     if not all(isinstance(part, KNOWN) for part in parts):
         return False
-    if any(isinstance(part, Matern) and part.nu not in (0.5, 1.5, 2.5) for part in parts):
+    if any(isinstance(part, Matern) and part.nu != 0.5 and part.nu < 1.5 for part in parts):
         return False
     sizes = [getattr(part, name, 1.0) for part in parts for name in ("gamma", "length_scale")]
     return all(isinstance(size, str) or as_numbers(size).ndim == 0 for size in sizes)
@@ -90,9 +91,15 @@ def _of_distance(kernel, d2, xp):
         t = math.sqrt(3) * d
         decay = xp.exp(-t)
         return (1 + t) * decay, -1.5 * decay
-    t = math.sqrt(5) * d
-    decay = xp.exp(-t)
-    return (1 + t + t * t / 3) * decay, -(5 / 6) * (1 + t) * decay
+    if kernel.nu == 2.5:
+        t = math.sqrt(5) * d
+        decay = xp.exp(-t)
+        return (1 + t + t * t / 3) * decay, -(5 / 6) * (1 + t) * decay
+    # Any other smooth kernel: its slope is a kernel of the distance, up to the factor at zero.
+    slope = kernel.slope()
+    ratio = (float(slope.scale()) / float(kernel.scale())) ** 2
+    value = kernel.of_squared_distance(d2 + 0, xp)
+    return value, -kernel.steepest(0.0) * slope.of_squared_distance(ratio * d2, xp)
 
 
 @slopes.register
@@ -168,22 +175,35 @@ def _sum(a, b):
     return b if a is None else a if b is None else a + b
 
 
-def average_outer_product(kernel: Kernel, Z: Any, S: Any, a: Any, weights: Any = None) -> Any:
-    """G = mean_i sum_c grad f_c(z_i) grad f_c(z_i)', for f_c = sum_j a_jc k(., s_j)."""
+def average_outer_product(
+    kernel: Kernel, Z: Any, S: Any, a: Any, weights: Any = None, *, diagonal: bool = False
+) -> Any:
+    """G = mean_i sum_c grad f_c(z_i) grad f_c(z_i)', for f_c = sum_j a_jc k(., s_j).
+
+    With `diagonal` its diagonal alone.
+    """
+    G, total = 0.0, 0.0
+    for some, g in gradients_at(kernel, Z, S, a):
+        xp = namespace(g)
+        w = xp.ones_like(Z[some, 0]) if weights is None else weights[some]
+        g = xp.reshape(g * xp.sqrt(w)[:, None, None], (-1, Z.shape[1]))
+        G = G + (xp.sum(g * g, axis=0) if diagonal else g.T @ g)
+        total += float(xp.sum(w))
+    return G / total
+
+
+def gradients_at(kernel: Kernel, Z: Any, S: Any, a: Any) -> Iterator[tuple[slice, Any]]:
+    """(rows, gradients of all f_c there): blocks of rows, n x targets x columns."""
     xp, t, width = namespace(Z), a.shape[1], Z.shape[1]
     rows = max(16, BLOCK_VALUES // max(S.shape[0], t * width))
     weighted = xp.reshape(a[:, :, None] * S[:, None, :], (S.shape[0], t * width))
-    G, total = xp.zeros_like(Z[:1, :].T @ Z[:1, :]), 0.0
     for i in range(0, Z.shape[0], rows):
-        stop = min(i + rows, Z.shape[0])
-        z = Z[i:stop, :]
+        some = slice(i, min(i + rows, Z.shape[0]))
+        z = Z[some, :]
         _, p, e = slopes(kernel, z, S)
         g = xp.zeros((z.shape[0], t, width), dtype=Z.dtype, device=Z.device)
         if p is not None:
             g = g + (p @ a)[:, :, None] * z[:, None, :]
         if e is not None:
             g = g + xp.reshape(e @ weighted, (z.shape[0], t, width))
-        w = xp.ones_like(z[:, 0]) if weights is None else weights[i:stop]
-        g = xp.reshape(g * xp.sqrt(w)[:, None, None], (-1, width))
-        G, total = G + g.T @ g, total + float(xp.sum(w))
-    return G / total
+        yield some, g
