@@ -24,7 +24,7 @@ NEWEST_PYTHON ?= python3.13
 OLDEST_PACKAGES := "numpy==2.0.*" "scipy==1.14.*" "scikit-learn==1.6.*" "array-api-compat==1.9.*" "threadpoolctl==3.5.*" "joblib==1.3.*" "psutil==5.9.*" "polars<1.40" "pytest==8.*"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz fuzz-certificates fuzz-eigen test-oldest test-newest load levels lint format bench docs torch clean
+.PHONY: help demo test fuzz fuzz-certificates fuzz-eigen test-oldest test-newest house load levels lint format bench docs torch clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -54,6 +54,9 @@ test-newest: ## the tests on the newest Python there is, and the newest of every
 	$(NEWEST)/bin/python -m pip --disable-pip-version-check install --quiet --upgrade --upgrade-strategy eager --editable ".[test,cli]"
 	$(NEWEST)/bin/python -m pytest $(PYTEST_ARGS)
 
+house: $(VENV)/.test ## lines, names and annotations of the source tree, and the way of typical calls
+	$(BIN)/python -m benchmarks.house
+
 load: $(VENV)/.bench ## 10 000 single predictions, 100 batches at once: memory and latencies
 	$(BIN)/python -m benchmarks.load
 
@@ -65,6 +68,7 @@ levels: $(VENV)/.bench ## false alarms and power of tests and comparisons, by si
 lint: $(VENV)/.lint ## ruff and mypy; a user's script and README's code in strict mode
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/python -m benchmarks.house --docstrings
 	$(BIN)/mypy
 	$(BIN)/basedpyright
 	$(BIN)/mypy --strict --follow-imports=silent tests/typing/user_script.py tests/typing/mistakes.py

@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer import RBF, Matern, Polynomial, RationalQuadratic
 from mercer.engine import tiles
+from mercer.engine.resources import Resources
 from mercer.solve import solve_iteratively
 
 KERNELS = [
@@ -54,11 +55,18 @@ def main(argv=None):
         x = X.astype(float)
         t = np.sin(x.sum(axis=1)) + 0.1 * rng.normal(size=n)
         tol, rank = 10.0 ** rng.uniform(-6, -1), int(rng.integers(10, 300))
-        tight = 8 * n * (2 * rank + 80)  # tiles, quick products and refinement
+        tight = Resources(8 * n * (2 * rank + 80))  # tiles, quick products and refinement
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             solution = solve_iteratively(
-                kernel, X, t[:, None], [alpha], tol=tol, rank=rank, memory_limit=tight, max_iter=60
+                kernel,
+                X,
+                t[:, None],
+                [alpha],
+                tol=tol,
+                rank=rank,
+                resources=tight,
+                max_iter=60,
             )
         Z = rng.normal(size=(options.points, d)) * rng.uniform(0.5, 3.0) + x.mean(axis=0)
         Z[:n] = x[: options.points]

@@ -4,7 +4,7 @@ Level: both samples come from one distribution, and the share of alarms at 5 % i
 they do not, and the share is compared with hyppo's MMD on the same samples. Errors: level and power
 of every test where one cell in a hundred is -9999, and where columns have the tails of a Cauchy
 distribution; and how many rows like the reference a DriftDetector marks. Results are printed as
-they come, and written as JSON; docs/trust.md shows them.
+they come, and written as JSON; docs/contribute/tested.md shows them.
 """
 
 import argparse

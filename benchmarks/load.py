@@ -1,6 +1,6 @@
 """Under load: 10 000 predictions of one row, and 100 batches at once. Memory and latencies.
 
-``python -m benchmarks.load`` prints the table of docs/trust.md.
+``python -m benchmarks.load`` prints the table of docs/contribute/tested.md.
 """
 
 import gc

@@ -12,6 +12,8 @@ from .harness import row
 
 # Measured times within this factor count as equal.
 CLOSE = 1.5
+# What takes longer is measured once.
+LONG = 2.0
 
 
 def problems(quick):
@@ -62,6 +64,8 @@ def measured(make):
                 times = [None]
                 break
             times.append(time.perf_counter() - start)
+            if times[-1] > LONG:
+                break
         found[offer.solver.name] = offer.cost.seconds, min(times) if times[0] else None
     return found
 

@@ -82,6 +82,13 @@ def _mercer(data):
     return call(KernelRegressor if _is_number(data[1]) else KernelClassifier, data)
 
 
+def _linear(data):
+    from sklearn.linear_model import LogisticRegressionCV, RidgeCV
+
+    alphas = np.logspace(-3, 5, 17)
+    return call(partial(RidgeCV, alphas) if _is_number(data[1]) else LogisticRegressionCV, data)
+
+
 def _boosting(data, **options):
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
@@ -174,6 +181,7 @@ def accuracy_of(data, result):
 
 CONTENDERS = {
     "mercer": _mercer,
+    "linear, tuned": _linear,
     "HistGradientBoosting": _boosting,
     "HistGradientBoosting, 2000 trees": _many_trees,
     "HistGradientBoosting tuned": _tuned_boosting,

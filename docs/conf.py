@@ -12,7 +12,9 @@ from latex2mathml.converter import convert
 
 HERE = Path(__file__).parent
 os.environ["MERCER_DOWNLOAD"] = "0"  # pages are the same with and without a network
-sys.path.insert(0, str(HERE.parent))  # the examples' own helpers, benchmarks
+sys.path[:0] = [str(HERE), str(HERE.parent)]  # slider; the examples' own helpers, benchmarks
+
+from slider import Slider
 
 project = "mercer"
 author = "The mercer developers"
@@ -67,12 +69,12 @@ def escape_mathematics(app, what, name, obj, options, lines):
 # What the parts of the library say to each other. People who write kernels find `against`,
 # `diagonal` and `features` in the reference, and the rest in the source.
 INTERNAL = {
-    *("fit_rows", "needs_sums", "way_back", "leaf_kernel", "linear_coef", "of_metric", "facts"),
-    *("for_raw_panels", "fit_coordinates", "expansion", "with_parameters"),
+    *("of_metric", "facts", "for_raw_panels", "fit_coordinates", "expansion", "with_parameters"),
     *("bind_points", "check_parameters", "check_range", "fused_form", "is_proven", "kind"),
     *("landmarks", "largest_terms", "magnitude", "one_call_per_value", "points", "precedence"),
     *("rounding", "runs_user_code", "symmetric", "with_operands", "get_metadata_routing"),
-    *("in_expressions", "is_linear", "slope", "onnx_features"),
+    *("in_expressions", "is_linear", "slope", "formula", "fused", "gamma", "is_smooth"),
+    *("has_slope", "slopes", "slope_against", "length_powers", "length_parameters", "rescaled"),
     *("has_magnitude", "magnitude_of_sums", "moved"),
 }
 
@@ -105,6 +107,10 @@ html_math_renderer = "mathml"
 # --- gallery --------------------------------------------------------------------------------------
 
 
+MIDDLE_GREY = "#737b85"
+MIDDLE_COLOURS = ["#2b8cc4", "#e0701b", "#2ca27c", "#b86fa5", "#c9a227", "#7f7f7f"]
+
+
 def plain_figures(gallery_conf, fname):
     """The same look for every example, whatever the one before has set."""
     import matplotlib.pyplot as plt
@@ -113,6 +119,14 @@ def plain_figures(gallery_conf, fname):
     plt.rcParams.update(
         {
             "figure.constrained_layout.use": True,
+            # On a light and on a dark page: no background, and colours that show on both.
+            "figure.facecolor": "none",
+            "axes.facecolor": "none",
+            "savefig.facecolor": "none",
+            "legend.framealpha": 0.0,
+            **dict.fromkeys(["text.color", "axes.labelcolor", "axes.titlecolor"], MIDDLE_GREY),
+            **dict.fromkeys(["axes.edgecolor", "xtick.color", "ytick.color"], MIDDLE_GREY),
+            "axes.prop_cycle": plt.cycler(color=MIDDLE_COLOURS),
             "axes.spines.top": False,
             "axes.spines.right": False,
             "axes.titlelocation": "left",
@@ -162,6 +176,43 @@ sphinx_gallery_conf = {
     "min_reported_time": 3600,  # times of a busy machine tell a reader nothing
 }
 
+# --- the course -----------------------------------------------------------------------------------
+
+# Where the lessons have moved that once were eight.
+MOVED = {
+    "plot_1_kernels": "plot_01_kernels",
+    "plot_2_exact_map": "plot_03_exact_map",
+    "plot_5_any_method": "plot_04_any_method",
+}
+
+
+def keep_old_labels(app, env):
+    """Links of other pages by the old names lead to the new lessons."""
+    standard = env.get_domain("std")
+    for known in (standard.labels, standard.anonlabels):
+        for old, new in MOVED.items():
+            known[f"sphx_glr_auto_ideas_{old}.py"] = known[f"sphx_glr_auto_ideas_{new}.py"]
+
+
+def redirect_old_lessons(app, error):
+    if error is None and app.builder.name == "html":
+        for old, new in MOVED.items():
+            page = Path(app.outdir, "auto_ideas", f"{old}.html")
+            there = f'<meta http-equiv="refresh" content="0; url={new}.html">'
+            page.write_text(f'{there}<a href="{new}.html">This lesson has moved.</a>\n')
+
+
+def fold_solutions(app, doctree, docname):
+    """A section "Solution" is folded, and opens with a click."""
+    for section in list(doctree.findall(nodes.section)):
+        if section[0].astext() == "Solution":
+            start = (
+                f'<details class="solution" id="{section["ids"][0]}"><summary>Solution</summary>'
+            )
+            inside = [nodes.raw("", start, format="html"), *section[1:]]
+            section.parent.replace(section, [*inside, nodes.raw("", "</details>", format="html")])
+
+
 # --- pages ----------------------------------------------------------------------------------------
 
 html_theme = "pydata_sphinx_theme"
@@ -189,12 +240,16 @@ html_theme_options = {
     "pygments_light_style": "tango",
     "pygments_dark_style": "monokai",
 }
-html_sidebars = {"index": [], "start": [], "performance": [], "scale": [], "trust": []}
+html_sidebars = {"index": [], "start": [], "performance": [], "trust": []}
 
 
 def setup(app):
     # numpydoc turns docstrings into reStructuredText at 500; what is plain text there stays so.
     app.connect("autodoc-process-docstring", escape_mathematics, priority=900)
     app.connect("autodoc-skip-member", only_our_own)
+    app.add_directive("slider", Slider)
+    app.connect("doctree-resolved", fold_solutions)
+    app.connect("env-updated", keep_old_labels)
+    app.connect("build-finished", redirect_old_lessons)
     app.add_html_math_renderer("mathml", (inline_math, None), (display_math, None))
     return {"parallel_read_safe": True}

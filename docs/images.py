@@ -1,4 +1,7 @@
-"""The pictures of the pages: `python docs/images.py` writes demo.png, certain.png, which.svg.
+"""The pictures of the pages: `python docs/images.py [NAME ...]` draws rings, demo, certain, which.
+
+rings.png opens README.md and the site: it is transparent and its words are grey, so that it reads
+on a light and on a dark page.
 
 demo.png is the comparison of `mercer demo` ([EXACT] section 4 on the digits that scikit-learn
 brings along), drawn small enough for a front page. which.svg is the diagram of
@@ -6,6 +9,7 @@ docs/how-to/which.md; it is narrow, so that a phone shows its text in a readable
 is that of docs/how-to/svm.md.
 """
 
+import sys
 from html import escape
 from pathlib import Path
 
@@ -15,12 +19,14 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.colors import ListedColormap
-from sklearn.datasets import make_moons
+from sklearn.datasets import make_circles, make_moons
+from sklearn.svm import LinearSVC
 
-from mercer import RBF, FeatureSpaceDisplay, KernelMap, KernelSVC, compare_kernels
+from mercer import RBF, FeatureSpaceDisplay, KernelMap, KernelSVC, Linear, compare_kernels
 from mercer.cli import demo
 
 HERE = Path(__file__).parent
+GREY, RINGS = "#808080", ("#d55e00", "#0086d1")
 
 # (question, letter, the names to use)
 WHICH = [
@@ -81,6 +87,10 @@ path {{ stroke: #555555; stroke-width: 1.5; fill: none; marker-end: url(#tip); }
 """
 
 
+def write_which():
+    (HERE / "images/which.svg").write_text(which())
+
+
 def certain():
     """Where a support vector machine on few landmarks provably answers as the exact one does."""
     X, y = make_moons(200, noise=0.25, random_state=0)
@@ -102,9 +112,50 @@ def certain():
     plt.close(fig)
 
 
-def main():
-    certain()
-    (HERE / "images/which.svg").write_text(which())
+def rings():
+    """Two rings, their exact coordinates under (x.z)^2, and the plane between them drawn back."""
+    X, y = make_circles(300, noise=0.06, factor=0.45, random_state=0)
+    kernel_map = KernelMap(Linear() ** 2, basis="eigen").fit(X)
+    model = LinearSVC(C=10.0).fit(kernel_map.transform(X), y)
+    plane, offset = model.coef_[0], float(model.intercept_[0])
+    plt.rcParams.update({"font.size": 11, "text.color": GREY, "savefig.transparent": True})
+    fig = plt.figure(figsize=(10.2, 3.7), layout="constrained")
+    flat = fig.add_subplot(1, 3, 1), fig.add_subplot(1, 3, 3)
+    space = fig.add_subplot(1, 3, 2, projection="3d")
+    sides = np.linspace(-1.3, 1.3, 200)
+    Z = np.stack([side.ravel() for side in np.meshgrid(sides, sides)], axis=1)
+    values = model.decision_function(kernel_map.transform(Z)).reshape(200, 200)
+    for label, color in enumerate(RINGS):
+        for ax in flat:
+            ax.plot(*X[y == label].T, "o", ms=3.2, color=color)
+        across, side, up = kernel_map.transform(X[y == label])[:, [1, 2, 0]].T
+        space.plot(across, side, np.sign(up.sum()) * up, "o", ms=3, color=color)
+    upward = np.sign(kernel_map.transform(X)[:, 0].sum())
+    edge = 0.75 * np.array([-1.0, 1.0])
+    across, side = np.meshgrid(edge, edge)
+    height = -(offset + plane[1] * across + plane[2] * side) / plane[0] * upward
+    space.plot_surface(across, side, height, color=GREY, alpha=0.3)
+    # The cone that all of the plane goes to, as a net.
+    angles, radii = np.meshgrid(np.linspace(0, 2 * np.pi, 40), np.linspace(0, 1.12, 6))
+    net = np.stack([radii * np.cos(angles / 2), radii * np.sin(angles / 2)], axis=-1)
+    up, across, side = np.moveaxis(kernel_map.transform(net.reshape(-1, 2)).reshape(6, 40, 3), 2, 0)
+    space.plot_wireframe(across, side, upward * up, color=GREY, lw=0.4, alpha=0.7)
+    space.view_init(12, -60)
+    space.set_axis_off()
+    space.set_box_aspect((1, 1, 0.9), zoom=1.35)
+    flat[1].contour(sides, sides, values, levels=[0.0], colors=GREY, linewidths=2)
+    for ax in flat:
+        ax.set(xlim=(-1.35, 1.35), ylim=(-1.35, 1.35), aspect="equal")
+        ax.set_axis_off()
+    flat[0].set_title("no line separates the rings")
+    space.set_title("under $k = (x \\cdot z)^2$ they lie on a cone")
+    flat[1].set_title("the plane, seen from the data")
+    fig.savefig(HERE / "images/rings.png", dpi=150, bbox_inches="tight", pad_inches=0.08)
+    plt.close(fig)
+
+
+def front():
+    """The comparison of `mercer demo`."""
     X, y, shape = demo.digits()
     kernels = demo.kernels(X.shape[1])
     comparison = compare_kernels(X, y, kernels, train_size=60, cv=5)
@@ -126,5 +177,12 @@ def main():
     print(comparison.headline)
 
 
+def main(names):
+    drawn = {"rings": rings, "demo": front, "certain": certain, "which": write_which}
+    for name in names or drawn:
+        with plt.rc_context():
+            drawn[name]()
+
+
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -42,7 +42,8 @@ def full(bench):
     lines.append("|---|---|---|---|---|---|")
     seen = None
     for line in bench["lines"]:
-        row = f"`{line['row']}`" if line["row"] != seen else ""
+        generated = " (generated data)" if "stand-in" in line["note"] else ""
+        row = f"`{line['row']}`{generated}" if line["row"] != seen else ""
         ratio = "" if line["ratio"] is None else f"{line['ratio']:.2g} x"
         lines.append(
             f"| {row} | {line['contender']} | {seconds(line['median_s'])} ± "

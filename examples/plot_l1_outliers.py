@@ -29,7 +29,7 @@ def axis(model, data):
 truth = axis(KernelPCA(1, Linear()), X)
 fig, ax = plt.subplots(figsize=(5.6, 4))
 ax.scatter(*X.T, s=10, color="#555555")
-ax.scatter(*outliers.T, s=36, marker="x", color="black", label="three outliers")
+ax.scatter(*outliers.T, s=36, marker="x", color="grey", label="three outliers")
 for model, colour, name in (
     (KernelPCA(1, Linear()), "#D55E00", "L2"),
     (KernelPCAL1(1, Linear(), random_state=0), "#0072B2", "L1"),

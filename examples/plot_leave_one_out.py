@@ -45,6 +45,6 @@ for (gamma, model), colour in zip(models.items(), ("#999999", "#009E73", "#0072B
     axes[1].plot(z, model.predict(z), color=colour, lw=1.3)
 axes[0].set(xlabel="alpha", ylabel="leave-one-out error", ylim=(0.03, 1))
 axes[0].legend()
-axes[1].plot(x, y, ".", color="black", ms=4, zorder=0)
+axes[1].plot(x, y, ".", color="grey", ms=4, zorder=0)
 axes[1].set(title="the four functions chosen", xlabel="x")
 plt.show()

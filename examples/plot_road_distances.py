@@ -65,7 +65,7 @@ for ax, P, title in (
     (axes[1], drawn, "a map of walking distances"),
 ):
     ax.scatter(*P[~later].T, c=np.where(side[~later], "#0072B2", "#D55E00"), s=16)
-    ax.scatter(*P[later].T, s=34, marker="x", color="black", label="placed afterwards")
+    ax.scatter(*P[later].T, s=34, marker="x", color="grey", label="placed afterwards")
     ax.set(title=title, aspect="equal", xticks=[], yticks=[])
     ax.spines[:].set_visible(False)
 x = np.linspace(0, 2, 60)

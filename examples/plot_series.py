@@ -64,7 +64,7 @@ for ax, (low, high), title in zip(
     ax.plot(t[some], y[some], ".", color="0.8", ms=1.5, label="measured (some)")
     ax.fill_between(ahead, value - 2 * std, value + 2 * std, color="#0072B2", alpha=0.3, lw=0)
     ax.plot(ahead, value, color="#0072B2", lw=1.2, label="prediction ± 2 std")
-    ax.plot(ahead, temperature(ahead), color="black", lw=0.8, ls="--", label="truth")
+    ax.plot(ahead, temperature(ahead), color="grey", lw=0.8, ls="--", label="truth")
     ax.set(title=title, xlim=(low, high), ylabel="degrees")
 axes[0].legend(loc="upper left", ncols=3, markerscale=4)
 axes[-1].set_xlabel("days")

@@ -44,7 +44,7 @@ for ax, (name, kernel) in zip(axes, models.items()):
         z, value + mean - 2 * std, value + mean + 2 * std, color="#0072B2", alpha=0.2, lw=0
     )
     ax.plot(z, value + mean, color="#0072B2", lw=1.5, label="prediction, ± 2 std")
-    ax.plot(t, y, ".", color="black", ms=3.5)
+    ax.plot(t, y, ".", color="grey", ms=3.5)
     error = np.sqrt(np.mean((value + mean - truth(z)) ** 2))
     ax.set(title=f"{name}: alpha {model.alpha_:.2g}, error {error:.2f}", ylim=(-4, 11))
 axes[0].legend(loc="upper left", ncols=2)

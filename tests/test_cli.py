@@ -103,7 +103,7 @@ def test_compare_for_scripts(run, table):
     assert answer["target"] == "species"
     assert "fit(X, y)" in answer["code"]
     assert 0.5 < answer["kernels"][0]["score"] <= 1
-    assert answer["task"] == "classes"
+    assert answer["task"] == "classification"
     assert answer["n_points"] == 60
     assert any("60 of 150 rows" in note for note in answer["notes"])
     assert answer["files"]["page"].endswith("report.html")

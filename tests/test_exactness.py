@@ -133,6 +133,7 @@ def test_the_eigen_basis_is_that_of_the_document(rng, there):
     values, U = values[::-1], U[:, ::-1]
     np.testing.assert_allclose(kernel_map.eigenvalues_, values, rtol=1e-10)
     np.testing.assert_allclose((Phi**2).sum(axis=0), values, rtol=1e-10)
+    np.testing.assert_allclose(np.abs(Phi), np.abs(U * np.sqrt(values)), atol=1e-10)
     oracle = RBF(0.05)(Z, X) @ U / np.sqrt(values)
     np.testing.assert_allclose(np.abs(kernel_map.transform(Z)), np.abs(oracle), atol=1e-10)
 

@@ -37,7 +37,7 @@ FEW_VALUES = 1 << 24
 
 @dataclass(frozen=True)
 class Statistic:
-    """What to add up over the rows: of(coordinates, *values of the columns).
+    """A sum over the rows: of(coordinates, *values of the columns).
 
     `movable` sums (Spread, ByClass) can be taken in the landmarks' basis and moved to the map's own
     afterwards; so one pass serves the map's mean and eigenvectors and the method's sums.

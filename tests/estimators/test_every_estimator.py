@@ -122,4 +122,4 @@ def test_kernels_and_comparisons_take_lazy_frames(rng):
     np.testing.assert_allclose(kernel(frame.lazy()), kernel(frame))
     y = pl.DataFrame({"y": frame["a"] > 0})
     found = compare_kernels(frame.lazy(), y.lazy(), [kernel], embeddings=[], baselines=False)
-    assert found.task == "classes"
+    assert found.task == "classification"

@@ -28,6 +28,7 @@ from mercer import (
     Sigmoid,
 )
 from mercer.engine.arrays import as_numpy
+from mercer.estimators.base import kernel_of
 
 FORMS = ("combined", "dual", "primal", "classical")
 # [SLIDES]: four points worked by hand.
@@ -389,7 +390,7 @@ def test_the_solver_is_chosen_by_size_and_rank():
     wide, narrow = rng.normal(size=(600, 30)), rng.normal(size=(600, 2))
 
     def solver(model, X):
-        return model._auto(model.leaf_kernel(), X)
+        return model._auto(kernel_of(model.kernel), X)
 
     assert solver(KernelPCA(5), wide[:100]) == "dense"
     assert solver(KernelPCA(5), wide) == "krylov"

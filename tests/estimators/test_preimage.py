@@ -27,7 +27,7 @@ from mercer import (
     preimage,
 )
 from mercer.engine.arrays import as_numpy
-from mercer.estimators.preimage import slope
+from mercer.estimators.preimage import steepness, way_back
 
 
 @pytest.fixture(scope="module")
@@ -179,7 +179,7 @@ def test_the_slope_is_the_derivative(kernel):
 
     derivative = -(value(np.sqrt(d**2 + step)) - value(np.sqrt(d**2 - step))) / (2 * step)
     points = np.stack([d, 0 * d, 0 * d], axis=1)
-    ratio = derivative / slope(kernel)(zero, points)[0]
+    ratio = derivative / steepness(kernel, points)(zero)[0]
     assert_allclose(ratio, ratio[0], rtol=1e-6)
     assert ratio[0] > 0
 
@@ -199,7 +199,7 @@ def test_it_is_the_minimum_of_the_distance(X, Z):
     """|image(x) - p|^2 by a general optimiser from the same start."""
     model = KernelPCA(3, RBF(0.2)).fit(X)
     scores = model.transform(Z)
-    W, kernel = model.way_back().weights(scores), model.kernel_
+    W, kernel = way_back(model).weights(scores), model.kernel_
     found = preimage(model, scores, "fixed-point", max_iter=5000, tol=1e-12)
     for w, x in zip(W, found):
 

@@ -29,7 +29,7 @@ from mercer import (
 )
 from mercer.engine.arrays import as_numpy
 from mercer.rows.moments import Moments
-from mercer.solve.direct import solve_regularized
+from mercer.solve.regularized import solve_regularized
 
 FORMS = ["primal", "dual"]
 
@@ -100,6 +100,7 @@ def test_dual_solves_the_equations_of_the_document(data, there):
     Phi = model.kernel_map_.transform(X)
     assert_allclose(model.dual_coef_, a, atol=1e-11)
     assert_allclose(model.coef_[:, 0], Phi.T @ a, atol=1e-11)
+    assert_allclose(a, -(Phi @ model.coef_[:, 0] - y) / 0.1, atol=1e-9)
     assert_allclose(model.predict(Z), RBF(0.2)(Z, X) @ a, atol=1e-11)
 
 
@@ -405,8 +406,8 @@ def test_alpha_zero_is_least_squares(data, there):
         (None, None, "requires y"),
         (np.ones(3), None, "inconsistent numbers of samples"),
         (np.full(60, np.nan), None, "y contains NaN"),
-        (np.ones(60), np.ones(3), "one non-negative number for each of the 60 rows"),
-        (np.ones(60), -np.ones(60), "one non-negative number for each of the 60 rows"),
+        (np.ones(60), np.ones(3), "one finite, non-negative number for each of the 60 rows"),
+        (np.ones(60), -np.ones(60), "one finite, non-negative number for each of the 60 rows"),
         (np.ones(60), np.zeros(60), "not all zero"),
     ],
     ids=["none", "short", "nan", "short weights", "negative weights", "zero weights"],

@@ -72,7 +72,7 @@ def test_standard_deviations(data, rng):
 
 def test_standard_deviations_of_many_points_are_upper_values(data, monkeypatch):
     X, y, Z = data
-    monkeypatch.setattr("mercer.solve.iterative.WITNESSES", 100)
+    monkeypatch.setattr("mercer.solve.dual.WITNESSES", 100)
     many = np.concatenate([Z, Z + 0.1])
     iterative = KernelRidge(0.1, KERNEL, form="iterative").fit(X, y)
     with pytest.warns(UserWarning, match="upper values"):
@@ -102,7 +102,7 @@ def test_alpha_is_chosen_on_a_sample(data, monkeypatch):
     assert model.alpha_ == dual.alpha_
     assert model.n_rows_for_alpha_ == 250
     assert_allclose(model.cv_errors_, dual.cv_errors_, rtol=1e-6)
-    monkeypatch.setattr(direct, "ROWS_FOR_ALPHA", 120)
+    monkeypatch.setattr("mercer.solve.penalty.ROWS_FOR_ALPHA", 120)
     sampled = KernelRidgeCV(alphas, KERNEL, form="iterative").fit(X, y, np.ones(250))
     assert sampled.n_rows_for_alpha_ == 120
     assert sampled.error_bound(X).shape == (250,)

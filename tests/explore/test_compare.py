@@ -221,7 +221,7 @@ def test_numbers_are_predicted(rng):
     X = rng.uniform(-3, 3, size=(200, 1))
     y = np.sin(2 * X[:, 0]) + 5
     comparison = compare_kernels(X, y, {"line": Linear(), "ball": RBF(2.0)}, **PICTURE)
-    assert comparison.task == "numbers"
+    assert comparison.task == "regression"
     assert [space.name for space in comparison.spaces] == ["ball", "line"]
     assert comparison.spaces[0].score > 0.99
     assert comparison.spaces[1].score < 0.5
@@ -489,8 +489,8 @@ def test_many_whole_numbers_are_numbers(rng):
     X = rng.normal(size=(200, 2))
     y = np.arange(200)
     comparison = compare_kernels(X, y, [Linear()], **PICTURE)
-    assert comparison.task == "numbers"
-    assert any("read as numbers (task='classes'" in note for note in comparison.notes)
+    assert comparison.task == "regression"
+    assert any("read as numbers (task='classification'" in note for note in comparison.notes)
 
 
 @pytest.mark.parametrize(
@@ -501,7 +501,7 @@ def test_many_whole_numbers_are_numbers(rng):
         ({"task": "guess"}, "task must be"),
         ({"scoring": "auc"}, "scoring must be one of auto, accuracy"),
         ({"scoring": "r2"}, "scoring='r2' is for numbers, and the target holds classes"),
-        ({"task": "numbers"}, "needs a numeric target"),
+        ({"task": "regression"}, "needs a numeric target"),
         ({"cv": 1}, "cv must be"),
         ({"max_points": 3}, "max_points must be"),
         ({"n_neighbors": 0}, "n_neighbors must be"),
@@ -662,7 +662,7 @@ def test_groups_are_never_divided(rng):
         X,
         y,
         gram=False,
-        task="numbers",
+        task="regression",
         cv=5,
         repeats=3,
         train_size=None,

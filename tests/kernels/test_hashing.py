@@ -4,8 +4,16 @@ import numpy as np
 import pytest
 import scipy.sparse
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.cluster import KMeans
+from sklearn.decomposition import TruncatedSVD
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
+from sklearn.naive_bayes import MultinomialNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
 
-from mercer import Spectrum
+from mercer import KernelMap, Spectrum
 from mercer.kernels import hashing
 
 
@@ -96,3 +104,27 @@ def test_numbers_that_differ_in_their_lowest_bits_alone(rng):
     order, ordered = hashing.in_order(numbers)
     assert_array_equal(ordered, np.sort(numbers))
     assert_array_equal(numbers[order], ordered)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        KMeans(2, n_init=1),
+        TruncatedSVD(2),
+        RandomForestClassifier(2),
+        LogisticRegression(),
+        RidgeClassifier(),
+        SGDClassifier(),
+        MultinomialNB(),
+        KNeighborsClassifier(1),
+        StandardScaler(with_mean=False),
+        SVC(),
+        LinearSVC(),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_estimators_refuse_hashed_columns_and_take_numbered_ones(estimator):
+    words, y = ["banana", "bandana", "candy", "dandy"], [0, 0, 1, 1]
+    with pytest.raises(TypeError, match=r"KernelMap\(kernel, basis='closed'\)"):
+        estimator.fit(Spectrum(3).explicit(words), y)
+    estimator.fit(KernelMap(Spectrum(3), basis="closed").fit_transform(words), y)

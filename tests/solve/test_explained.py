@@ -10,8 +10,10 @@ from sklearn.exceptions import ConvergenceWarning
 from mercer import KernelRegressor, Matern
 from mercer.engine.resources import Resources
 from mercer.learn.observations import Observations
-from mercer.solve import direct, iterative, solve_ridge
-from mercer.solve.iterative import Explained, Iterative, lower_inverse_diagonal
+from mercer.solve import dual, iterative, solve_ridge
+from mercer.solve.direct import Direct
+from mercer.solve.dual import lower_inverse_diagonal
+from mercer.solve.iterative import Explained, Iterative
 from mercer.solve.solver import CannotSolve
 
 KERNEL, ALPHA, N = Matern(1.5, 3.0), 0.1, 500
@@ -90,7 +92,7 @@ def test_a_regressor_predicts_the_same_either_way(rng, monkeypatch):
     y, truth = (np.sin(2 * A[:, 0]) + 0.3 * rng.normal(size=len(A)) for A in (X, Z))
     options = {"kernel": KERNEL, "metric": None}
     exact = KernelRegressor(solver="direct", **options).fit(X, y)
-    monkeypatch.setattr("mercer.solve.auto.COMPETING", (Iterative(quick=True), direct.Direct()))
+    monkeypatch.setattr("mercer.solve.auto.COMPETING", (Iterative(quick=True), Direct()))
     monkeypatch.setattr(Iterative, "cost", lambda self, problem: iterative.Cost(0.0, 0))
     auto = KernelRegressor(**options).fit(X, y)
     assert (auto.solver_, exact.solver_) == ("iterative", "direct")
@@ -135,11 +137,11 @@ def test_leave_one_out_errors_are_never_too_small(rows, monkeypatch):
     judged, X = np.arange(0, N, 40), rows.X
     exact = np.diagonal(np.linalg.inv(ROUGH(X) + 1e-2 * np.eye(N)))[judged]
     noise = np.full(N, 1e-2)
-    monkeypatch.setattr(iterative, "NEIGHBOURS", 200)
+    monkeypatch.setattr(dual, "NEIGHBOURS", 200)
     found = lower_inverse_diagonal(ROUGH, X, noise, judged)
     assert np.all(found <= exact * (1 + 1e-10))
     assert np.all(found >= 0.9 * exact)
-    monkeypatch.setattr(iterative, "NEIGHBOURS", N)
+    monkeypatch.setattr(dual, "NEIGHBOURS", N)
     assert_allclose(lower_inverse_diagonal(ROUGH, X, noise, judged), exact)
 
 

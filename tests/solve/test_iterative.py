@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from mercer import RBF, FromFunction, Linear, Matern, Polynomial, Precomputed
 from mercer.engine import memory
 from mercer.engine.memory import MemoryLimitError
+from mercer.engine.resources import Resources
 from mercer.kernels.validity import NotPSDError
 from mercer.solve import solve_iteratively
 from mercer.solve.preconditioner import chosen_rank
@@ -61,7 +62,9 @@ def true_errors(K, a, want):
 def test_the_bound_holds_and_is_what_was_asked_for(kernel, alpha, dtype, limit, X, T, rng):
     X = X.astype(dtype)
     double = X.astype(float)
-    solution = solve_iteratively(kernel, X, T, [alpha] * 2, tol=1e-4, memory_limit=limit, rank=100)
+    solution = solve_iteratively(
+        kernel, X, T, [alpha] * 2, tol=1e-4, resources=Resources(limit), rank=100
+    )
     K = kernel(double)
     want = exact(K, T, [alpha] * 2)
     errors = true_errors(K, solution.coef, want)
@@ -92,9 +95,7 @@ def test_what_is_certified_never_gets_worse(alpha, rng):
     """Where rounding ends the progress, a step that does not improve a target is not taken."""
     X = rng.normal(size=(300, 2))
     T = np.column_stack([np.sin(X[:, 0]), rng.normal(size=300), 1e-6 * X[:, 1]])
-    solution = solve_iteratively(
-        Matern(1.5), X, T, [alpha] * 3, tol=1e-13, rank=20, max_iter=80, random_state=0
-    )
+    solution = solve_iteratively(Matern(1.5), X, T, [alpha] * 3, tol=1e-13, rank=20, max_iter=80)
     certified = np.array([step.bounds for step in solution.history if step.certified])
     assert len(certified) > 1
     assert np.all(np.diff(certified, axis=0) <= 0)
@@ -119,7 +120,9 @@ def test_every_step_of_the_history_is_a_bound(X, T):
 
 def test_refinement_reaches_what_single_precision_cannot(X, T):
     kernel = Matern(1.5, 2.0)
-    solution = solve_iteratively(kernel, X, T, [1e-4] * 2, tol=1e-8, rank=100, memory_limit=TIGHT)
+    solution = solve_iteratively(
+        kernel, X, T, [1e-4] * 2, tol=1e-8, rank=100, resources=Resources(TIGHT)
+    )
     K = kernel(X)
     want = exact(K, T, [1e-4] * 2)
     assert solution.converged
@@ -141,7 +144,7 @@ def test_weights_are_repetitions(limit, X, T):
     kernel = Matern(1.5, 2.0)
     times = np.arange(N) % 3
     weighted = solve_iteratively(
-        kernel, X, T, [0.1] * 2, times.astype(float), tol=1e-7, memory_limit=limit, rank=90
+        kernel, X, T, [0.1] * 2, times.astype(float), tol=1e-7, resources=Resources(limit), rank=90
     )
     repeated = np.repeat(np.arange(N), times)
     want = exact(kernel(X[repeated]), T[repeated], [0.1] * 2)
@@ -161,7 +164,9 @@ def test_a_function_of_objects(T):
     words = [f"{i:b}"[::-1] + "ab"[i % 2] for i in range(120)]
     kernel = FromFunction(lambda a, b: sum(x == y for x, y in zip(a, b)) / 8 + float(a == b))
     points = kernel.points(words)
-    solution = solve_iteratively(kernel, points, T[:120], [0.5] * 2, memory_limit="400kB", rank=20)
+    solution = solve_iteratively(
+        kernel, points, T[:120], [0.5] * 2, resources=Resources("400kB"), rank=20
+    )
     K = kernel(words)
     want = exact(K, T[:120], [0.5] * 2)
     assert solution.converged
@@ -182,7 +187,9 @@ def test_a_gram_matrix_mapped_from_a_file(dtype, tmp_path, X, T):
 
 def test_sparse_rows(X, T):
     sparse = scipy.sparse.csr_array(X * (np.abs(X) > 1))
-    solution = solve_iteratively(RBF(0.1), sparse, T, [0.1] * 2, memory_limit=TIGHT, rank=80)
+    solution = solve_iteratively(
+        RBF(0.1), sparse, T, [0.1] * 2, resources=Resources(TIGHT), rank=80
+    )
     K = RBF(0.1)(sparse.toarray())
     want = exact(K, T, [0.1] * 2)
     assert np.all(true_errors(K, solution.coef, want) <= solution.error_norms)
@@ -199,7 +206,7 @@ def test_sparse_rows(X, T):
     ids=repr,
 )
 def test_kernels_of_the_algebra(kernel, X, T):
-    solution = solve_iteratively(kernel, X, T, [0.1] * 2, memory_limit=TIGHT, rank=80)
+    solution = solve_iteratively(kernel, X, T, [0.1] * 2, resources=Resources(TIGHT), rank=80)
     want = exact(kernel(X), T, [0.1] * 2)
     assert np.all(true_errors(kernel(X), solution.coef, want) <= solution.error_norms)
     assert solution.converged
@@ -267,14 +274,15 @@ def test_a_callback_can_end_the_iterations(X, T):
 
 
 def test_the_progress_bar_shows_the_present_bound(X, T, capsys):
-    solve_iteratively(Matern(0.5), X, T, [0.1] * 2, rank=20, verbose=True)
+    solve_iteratively(Matern(0.5), X, T, [0.1] * 2, rank=20, resources=Resources(verbose=True))
     assert "bound=" in capsys.readouterr().err
 
 
 def test_threads_do_not_change_a_bit(X, T):
-    options = {"rank": 50, "memory_limit": TIGHT, "tol": 1e-6}
+    options = {"rank": 50, "tol": 1e-6}
     one, two = (
-        solve_iteratively(Matern(1.5), X, T, [0.1] * 2, n_jobs=jobs, **options) for jobs in (1, 2)
+        solve_iteratively(Matern(1.5), X, T, [0.1] * 2, resources=Resources(TIGHT, jobs), **options)
+        for jobs in (1, 2)
     )
     assert np.array_equal(one.coef, two.coef)
 
@@ -307,7 +315,7 @@ def test_options_that_make_no_sense(options, message, X, T):
 
 def test_memory_is_refused_before_any_work(X, T):
     with pytest.raises(MemoryLimitError, match="fewer targets"):
-        solve_iteratively(RBF(0.1), X, T, [1.0] * 2, memory_limit="20kB")
+        solve_iteratively(RBF(0.1), X, T, [1.0] * 2, resources=Resources("20kB"))
 
 
 def test_landmarks_leave_room_for_a_matrix_that_fits(X):

@@ -161,6 +161,13 @@ def test_sources_give_the_same_answer(source, intercept, weighted, rows, monkeyp
     mean, std = model.predict(Z, return_std=True)
     assert_allclose(mean, values, atol=1e-5)
     assert_allclose(std**2, variances[:, 0], atol=1e-5)
+    assert np.all(np.abs(mean - values) <= model.error_bound(Z))
+    assert model.error_bound(Z).max() < 0.1
+    coarse = KernelRidge(0.1, KernelMap(RBF(0.5), max_rank=8), fit_intercept=intercept)
+    coarse.fit(given, T, weights)
+    error = np.abs(coarse.predict(Z) - values)
+    assert error.max() > 0.01
+    assert np.all(error <= coarse.error_bound(Z))
 
 
 @pytest.mark.parametrize("form", ["dual", "iterative", "fourier", "auto"])

@@ -20,7 +20,7 @@ def detector():
 def test_batches_of_any_size(detector, n):
     rng = np.random.default_rng(n)
     batch = rng.normal(size=(n, 3))
-    assert detector.score(batch) > 0.01
+    assert detector.p_value(batch) > 0.01
     drifted = detector.test(batch + [0, 1.5, 0])
     assert drifted.differs
     assert next(iter(drifted.columns)) == "x1"
@@ -66,7 +66,7 @@ def test_frames_and_files(rng, tmp_path):
     assert list(result.rows(2)[0].columns) == ["a", "b"]
     save(fitted, tmp_path / "detector.mercer")
     loaded = load(tmp_path / "detector.mercer")
-    assert loaded.score(batch) == fitted.score(batch)
+    assert loaded.p_value(batch) == fitted.p_value(batch)
     assert_allclose(loaded.score_samples(batch), fitted.score_samples(batch))
 
 

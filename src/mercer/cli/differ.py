@@ -97,7 +97,7 @@ def _read(old, new, ignore, sep, encoding):
 
 
 def _notes_on_columns(result, names):
-    """What became of the columns."""
+    """Sentences on the treatment of the columns."""
     samples = result.samples
     notes = [note.rstrip(".") for note in samples.encoder.notes()]
     notes += [

@@ -209,7 +209,7 @@ def predict(
 
 
 def _encoder(fitted):
-    """What turns a table into numbers in a model of `mercer fit` or `mercer compare`."""
+    """The encoder of tables in a model of `mercer fit` or `mercer compare`."""
     steps = [step for _, step in getattr(fitted, "steps", [])]
     found = [getattr(fitted, "encoder_", None), *steps[:1]]
     return next((encoder for encoder in found if isinstance(encoder, TableEncoder)), None)

@@ -68,7 +68,7 @@ MaxPoints = Annotated[int, typer.Option(min=10, help="If there are more rows, a 
 ImageShape = Annotated[
     str | None, typer.Option("--image-shape", help="Show rows as images, for example 28x28.")
 ]
-Task = Annotated[str, typer.Option("--task", help="The target: auto, classes or numbers.")]
+Task = Annotated[str, typer.Option("--task", help="auto, classification or regression.")]
 
 
 def kernels_of(expressions, matrix):

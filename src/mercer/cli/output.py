@@ -1,4 +1,4 @@
-"""What the command says: tables, notes and progress on a terminal, JSON for scripts."""
+"""Output of the command: tables, notes and progress on a terminal, JSON for scripts."""
 
 import json
 import math

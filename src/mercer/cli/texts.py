@@ -16,7 +16,7 @@ LONGER = 3.0
 
 
 def usual_kernels() -> dict:
-    """Where nothing is known: substrings of several lengths."""
+    """Default kernels for strings: substrings of several lengths."""
     kernels = [Spectrum(length, normalize=True) for length in (2, 3, 4, 5)]
     return {repr(kernel): kernel for kernel in kernels}
 

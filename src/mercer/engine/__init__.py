@@ -1,1 +1,1 @@
-"""Where arrays live and how work is cut."""
+"""Arrays, tiles, products, threads and memory. The engine knows no kernel by name."""

@@ -31,6 +31,7 @@ __all__ = [
     "is_matrix",
     "is_numpy",
     "is_single",
+    "is_symbolic",
     "itemsize",
     "namespace",
     "on_device_of",
@@ -57,6 +58,11 @@ def is_array(x):
 def is_matrix(x):
     """Whether x is a dense array of numbers in two dimensions."""
     return is_array(x) and x.ndim == 2 and x.dtype != object
+
+
+def is_symbolic(x):
+    """Whether x is a value of a graph (export/onnx): then nothing can be checked on it yet."""
+    return getattr(x, "is_symbolic", False)
 
 
 def namespace(*arrays):

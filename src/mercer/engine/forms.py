@@ -1,4 +1,4 @@
-"""What a kernel says of itself so that its products can be computed in one pass.
+"""A kernel's formula in a form whose products can be computed in one pass.
 
 A form is a sum of products of leaves, and a leaf is a function of a squared distance or of an inner
 product. Kernels build their forms from those of their operands; `products` evaluates them in single

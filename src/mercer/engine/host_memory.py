@@ -24,7 +24,7 @@ def free_host_memory() -> int:
 
 
 def _left_by_groups(total: int) -> Iterator[int]:
-    """What is left in each control group that this process belongs to, where it has a limit."""
+    """Memory left in each control group of this process that has a limit."""
     try:
         membership = MEMBERSHIP.read_text()
     except OSError:  # not Linux

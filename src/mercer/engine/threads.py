@@ -122,7 +122,7 @@ def blas_threads_for(n: int, small: int = SMALL):
 
 
 def _ended(reference):
-    """What a block held is gone: the block has ended, in whatever way."""
+    """End a block, however it ended: what it held is gone."""
     try:
         _limit.settle()
     except KeyboardInterrupt:

@@ -140,14 +140,14 @@ def shows_new_spelling(init: Callable[..., None], class_name: str) -> Callable[.
 
 
 def _parameter_instead(estimator: Any, old: str) -> str | None:
-    """What to set instead, in a search or by set_params; None where scikit-learn has no answer."""
+    """The parameter to set instead, in a search or by set_params; None where there is none."""
     for cls in type(estimator).__mro__:
         if old in SPELLINGS.get(cls.__name__, {}):
             return SPELLINGS[cls.__name__][old]
     kernel = getattr(estimator, "kernel", None)
     if old not in OF_THE_KERNEL or kernel is None:
         return None
-    path = "kernel__kernel__" if getattr(kernel, "is_map", False) else "kernel__"
+    path = "kernel__kernel__" if isinstance(kernel, NewSpelling) else "kernel__"
     name = "gamma" if old == "kernel_params" else old
     return f"parameters of a kernel belong to the kernel. Write {path}{name}=..."
 

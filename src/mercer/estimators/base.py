@@ -1,4 +1,4 @@
-"""What every estimator shares: a `kernel` parameter, points, all-or-nothing fits."""
+"""The base of every estimator: a `kernel` parameter, points, all-or-nothing fits."""
 
 from collections.abc import Callable
 from copy import copy
@@ -96,8 +96,6 @@ class KernelEstimator(NewSpelling):
 
     kernel: Any
     kernel_: Any  # bound to the training rows
-    # Whether methods take it for their kernel=; another method is not a kernel.
-    is_map = False
 
     def set_params(self, **params: object) -> Self:
         """Set parameters; a kernel given by name becomes an object when one of its own is set."""
@@ -114,10 +112,6 @@ class KernelEstimator(NewSpelling):
             state["array_kind_"] = ("numpy", "cpu")
         return state
 
-    def leaf_kernel(self) -> Kernel:
-        """The kernel itself, also where it is given inside a map."""
-        return kernel_of(self.kernel)
-
     def _points(self, X):
         """New rows as points of the fitted kernel."""
         return validated_points(self, X, self.kernel_, reset=False)
@@ -127,7 +121,7 @@ class KernelEstimator(NewSpelling):
         tags.array_api_support = True
         tags.input_tags.sparse = True
         try:
-            kernel = self.leaf_kernel()
+            kernel = kernel_of(self.kernel)
             tags.input_tags.pairwise = kernel.kind == "gram"
             tags.input_tags.sparse = kernel.takes_sparse
             tags.input_tags.positive_only = kernel.non_negative_only
@@ -140,8 +134,9 @@ class KernelEstimator(NewSpelling):
 
 def kernel_of(kernel: Any) -> Kernel:
     """The kernel itself, also where it is given inside a map."""
-    inside = isinstance(kernel, KernelEstimator) and kernel.is_map
-    return as_kernel(kernel.kernel if inside else kernel)
+    from .kernel_map import KernelMap  # which imports this file
+
+    return as_kernel(kernel.kernel if isinstance(kernel, KernelMap) else kernel)
 
 
 def validated_points(estimator, X, kernel, *, reset, in_range=True):
@@ -209,7 +204,7 @@ class PointCheck:
 
     @property
     def names(self):
-        """Of the columns, once a block has told them."""
+        """Column names, known once a block has been read."""
         names = getattr(self.estimator, "feature_names_in_", None)
         return None if names is None else list(names)
 
@@ -239,7 +234,7 @@ def new_rows(estimator, X, kernel):
 
 
 def take_input_names(estimator, fitted):
-    """What another estimator found out about X."""
+    """Copy the column names and their number from another estimator."""
     for name in INPUT_NAMES if fitted is not estimator else ():
         estimator.__dict__.pop(name, None)
         if hasattr(fitted, name):
@@ -247,7 +242,7 @@ def take_input_names(estimator, fitted):
 
 
 def _bare(estimator):
-    """What checking needs of an estimator, without its fitted parts: it travels to workers."""
+    """A copy without fitted parts, enough for checking: it travels to workers."""
     bare = copy(estimator)
     bare.__dict__ = {k: v for k, v in vars(estimator).items() if not k.endswith("_")}
     take_input_names(bare, estimator)

@@ -40,7 +40,7 @@ from ..solve.svm import MarginProblem
 from ..solve.system import double_like, in_double
 from ..space.choice import refute_by_sample
 from ..space.landmarks import Landmarks
-from .base import all_or_nothing, follow, on_fitted, validated_points
+from .base import all_or_nothing, follow, kernel_of, on_fitted, validated_points
 from .class_scores import Labels
 from .kernel_map import KernelMap
 from .map_method import MapMethod, functions
@@ -126,7 +126,7 @@ class CertifiedClassifier(Labels, MapMethod):
             )
         if isinstance(self.kernel, KernelMap):
             return self._on_map(X, codes, weights, kept)
-        kernel = self.leaf_kernel()
+        kernel = kernel_of(self.kernel)
         points = validated_points(self, X, kernel, reset=True)
         kernel = kernel.bind_points(points, pts.column_names(X))
         kernel.check_range(points)
@@ -173,15 +173,7 @@ class CertifiedClassifier(Labels, MapMethod):
         return codes
 
     def _weights(self, sample_weight, n):
-        with pts.naming("sample_weight"):
-            weights = np.asarray(as_host(sample_weight), dtype=float)
-        weights = np.full(n, weights) if weights.ndim == 0 else weights
-        valid = weights.shape == (n,) and bool(np.all((weights >= 0) & np.isfinite(weights)))
-        if not valid or not np.any(weights > 0):
-            raise ValueError(
-                f"sample_weight must hold one finite, non-negative number for each of the {n} "
-                f"rows, not all zero, got {pts.short(sample_weight)}."
-            )
+        weights = pts.row_weights(sample_weight, n)
         if weights.max() > 1e100:
             raise ValueError(f"sample_weight reaches {weights.max():.3g}: divide it by a constant.")
         return weights

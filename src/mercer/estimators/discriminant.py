@@ -34,7 +34,7 @@ from ..solve.system import in_double
 from .base import all_or_nothing, follow, on_fitted
 from .class_scores import ClassScores
 from .columns import as_points
-from .kernel_map import KernelMap, map_options
+from .kernel_map import KernelMap, check_options, keep_fit, map_options
 from .map_method import MapMethod, functions
 from .read import keep_names, read, resources_of
 from .ridge import landmarks_of
@@ -174,7 +174,7 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
             Phi = self._fit_iterative(replace(problem, preconditioning=landmarks))
         else:
             own = KernelMap(self.kernel) if given is None else given
-            own.check_parameters()
+            check_options(own)
             # A discriminant is centred by definition.
             options = replace(map_options(own, resources), center=True)
             Phi = self._fit_on_map(replace(problem, map=options), found)
@@ -210,7 +210,7 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
             raise self._singular(spread.n, rank)
         keep_names(self, found)
         self.kernel_map_ = self._new_map(center=True)
-        self.kernel_map_.adopt(fit, self)
+        keep_fit(self.kernel_map_, fit, self)
         self.kernel_ = solution.kernel
         self.means_ = (spread.cross / spread.target[None, :]).T + spread.mean[None, :]
         fisher = Fisher.of(residual_products(solution, spread=spread), as_numpy(spread.target))

@@ -1,6 +1,6 @@
 """KernelMap: the exact, explicit, finite-dimensional feature map of a kernel on the data."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, Literal, Self
 
 from numpy.typing import ArrayLike
@@ -30,7 +30,7 @@ from .base import (
     rows_of_input,
     take_input_names,
 )
-from .preimage import WayBack, has_points, preimage, way_back_of_map
+from .preimage import WayBack, has_points, preimage, way_back, way_back_of_map
 
 
 def _can_grow(kernel_map):
@@ -133,8 +133,6 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     (True, True)
     """
 
-    is_map = True
-
     def __init__(
         self,
         kernel: KernelLike = "rbf",
@@ -171,51 +169,15 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     @all_or_nothing
     def fit(self, X: Input, y: object = None) -> Self:
         """Find landmarks and basis on the training points."""
-        self.fit_rows(held_if_few(X))
+        fit_rows(self, held_if_few(X))
         return self
 
     @all_or_nothing
     def fit_transform(self, X: Data, y: object = None) -> Array:
         """Fit, and return the coordinates of the training points."""
         refuse_stream(X)
-        Phi = self.fit_rows(held_if_few(X)).coordinates(sparse=True)
+        Phi = fit_rows(self, held_if_few(X)).coordinates(sparse=True)
         return self.transform(X) if Phi is None or in_pieces(X) else Phi
-
-    def fit_rows(
-        self,
-        X: Input,
-        sums: Statistic | OfSpace | None = None,
-        owner: KernelEstimator | None = None,
-    ) -> MapFit:
-        """Fit to an array, a stream or a Dask collection, and return all that the fit found.
-
-        Methods use it to get the coordinates of the training rows, or sums over them. Messages
-        about the rows name the `owner` of the map.
-        """
-        self.check_parameters()
-        kernel, options = as_kernel(self.kernel), self._options(self._seed())
-        X = held_if_needed(X, self)
-        named = self if owner is None else owner
-        rows, check = rows_of_input(named, X, kernel, room=budget(self.memory_limit) // 6)
-        fit = fit_map(rows, kernel, options, sums, bound_check=check.of_bound)
-        self.adopt(fit, check.estimator)
-        return fit
-
-    def adopt(self, fit: MapFit, names: KernelEstimator) -> None:
-        """Public attributes that follow from a fit, and names of columns that another one knows."""
-        take_input_names(self, names)
-        self.map_, space = fit.map, fit.map.space
-        self.kernel_, self.rank_ = space.kernel, space.rank
-        self.n_samples_seen_, self.max_residual_ = fit.n, fit.max_residual
-        self.correction_, self.mean_ = fit.correction, fit.map.mean
-        if fit.eigenvalues is not None:
-            self.eigenvalues_ = fit.eigenvalues
-        self.landmarks_ = None if self.kernel_.kind == "gram" else space.S
-        self.landmark_indices_ = space.indices
-        if space.indices is not None:
-            xp = namespace(space.example)
-            self.landmark_indices_ = on_device_of(space.indices, space.example, dtype=xp.int64)
-        self._n_features_out = fit.map.width
 
     @available_if(_can_grow)
     @all_or_nothing_more
@@ -228,7 +190,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         kernel parameters are fixed at the first call. Basis "cholesky", uncentred. Rows of a stream
         or a Dask collection are gathered.
         """
-        self.check_parameters()
+        check_options(self)
         X = held_whole(X, budget(self.memory_limit), "partial_fit")
         if hasattr(self, "map_"):
             points = self._points(X)
@@ -238,35 +200,13 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             rows, check = rows_of_input(self, X, kernel)
             take_input_names(self, check.estimator)
             points, before = rows.points, first_map(rows, kernel)
-        self.adopt(extend_map(before, points, self._options(self._seed())), self)
+        keep_fit(self, extend_map(before, points, _options(self)), self)
         self.__dict__.pop("preimage_ridge_", None)  # it knows the old landmarks only
         return self
 
     @property
-    def needs_all_rows(self) -> bool:
-        """Whether an option needs all rows at once: rows in pieces are then gathered."""
-        return bool(self._options().needs_all_rows(as_kernel(self.kernel)))
-
-    @property
-    def needs_sums(self) -> bool:
-        """Whether the map needs sums over all rows: for its mean, or its eigenvectors."""
-        return bool(self._options().needs_sums)
-
-    @property
-    def is_plain_fourier(self) -> bool:
-        """Whether coordinates are Fourier's as they are: then ridge needs sums of exponentials."""
-        return self.basis == "fourier" and not (self.center or self.append_residual)
-
-    def _options(self, seed=None):
-        """What fit_map needs to know."""
-        names = [f.name for f in fields(MapOptions) if f.name != "seed"]
-        return MapOptions(**{name: getattr(self, name) for name in names}, seed=seed)
-
-    def _seed(self):
-        """None where the landmarks are not a random choice."""
-        if self.random_state is None and self.pivots == "greedy":
-            return None
-        return check_random_state(self.random_state).randint(2**31 - 1)
+    def _n_features_out(self):
+        return self.map_.width
 
     # --- coordinates ----------------------------------------------------------------------------
 
@@ -404,32 +344,84 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         check_is_fitted(self)
         return self.map_
 
-    def way_back(self) -> WayBack:
-        """What pre-images need: landmarks, their coordinates, and sums over them."""
-        return way_back_of_map(self._checked_map(), getattr(self, "n_features_in_", None))
 
-    # --- checks ---------------------------------------------------------------------------------
-
-    def check_parameters(self) -> None:
-        """Refuse options that make no sense, before any work."""
-        self._options().check()
-        if self.append_residual and self.leaf_kernel().kind == "gram":
-            raise ValueError(
-                "append_residual=True needs k(z, z) of every new point, which a precomputed kernel "
-                "does not know. Fit with append_residual=False and call residual(K, diag=...)."
-            )
+# --- what methods and plans need of a map -------------------------------------------------------
 
 
-def map_options(kernel_map: KernelMap, resources: Resources) -> MapOptions:
-    """What a fit of the map needs to know, with these resources."""
+def fit_rows(
+    kernel_map: KernelMap,
+    X: Input,
+    sums: Statistic | OfSpace | None = None,
+    owner: KernelEstimator | None = None,
+) -> MapFit:
+    """Fit to an array, a stream or a Dask collection, and return all that the fit found.
+
+    Methods use it to get the coordinates of the training rows, or sums over them. Messages
+    about the rows name the `owner` of the map.
+    """
+    check_options(kernel_map)
+    kernel, options = as_kernel(kernel_map.kernel), _options(kernel_map)
+    X = held_if_needed(X, kernel_map)
+    named = kernel_map if owner is None else owner
+    rows, check = rows_of_input(named, X, kernel, room=budget(kernel_map.memory_limit) // 6)
+    fit = fit_map(rows, kernel, options, sums, bound_check=check.of_bound)
+    keep_fit(kernel_map, fit, check.estimator)
+    return fit
+
+
+def keep_fit(kernel_map: KernelMap, fit: MapFit, names: KernelEstimator) -> None:
+    """Public attributes that follow from a fit, and names of columns that another one knows."""
+    take_input_names(kernel_map, names)
+    kernel_map.map_, space = fit.map, fit.map.space
+    kernel_map.kernel_, kernel_map.rank_ = space.kernel, space.rank
+    kernel_map.n_samples_seen_, kernel_map.max_residual_ = fit.n, fit.max_residual
+    kernel_map.correction_, kernel_map.mean_ = fit.correction, fit.map.mean
+    if fit.eigenvalues is not None:
+        kernel_map.eigenvalues_ = fit.eigenvalues
+    kernel_map.landmarks_ = None if space.kernel.kind == "gram" else space.S
+    kernel_map.landmark_indices_ = space.indices
+    if space.indices is not None:
+        xp = namespace(space.example)
+        indices = on_device_of(space.indices, space.example, dtype=xp.int64)
+        kernel_map.landmark_indices_ = indices
+
+
+@way_back.register
+def _(kernel_map: KernelMap) -> WayBack:
+    check_is_fitted(kernel_map)
+    return way_back_of_map(kernel_map.map_, getattr(kernel_map, "n_features_in_", None))
+
+
+def check_options(kernel_map: KernelMap) -> None:
+    """Refuse options that make no sense, before any work."""
+    map_options(kernel_map).check()
+    if kernel_map.append_residual and as_kernel(kernel_map.kernel).kind == "gram":
+        raise ValueError(
+            "append_residual=True needs k(z, z) of every new point, which a precomputed kernel "
+            "does not know. Fit with append_residual=False and call residual(K, diag=...)."
+        )
+
+
+def map_options(kernel_map: KernelMap, resources: Resources | None = None) -> MapOptions:
+    """Options for a fit of the map, with these resources or its own."""
     names = [f.name for f in fields(MapOptions) if f.name != "seed"]
     options = {name: getattr(kernel_map, name) for name in names}
+    if resources is None:
+        return MapOptions(**options)
     return MapOptions(**options | {"memory_limit": resources.memory_limit}, seed=resources.seed)
+
+
+def _options(kernel_map):
+    """With a seed, drawn where the landmarks are a random choice."""
+    if kernel_map.random_state is None and kernel_map.pivots == "greedy":
+        return map_options(kernel_map)
+    seed = check_random_state(kernel_map.random_state).randint(2**31 - 1)
+    return replace(map_options(kernel_map), seed=seed)
 
 
 def held_if_needed(X: Input, kernel_map: KernelMap) -> Any:
     """Rows that come in pieces are held where an option of the map needs all of them."""
-    if kernel_map.needs_all_rows:
+    if map_options(kernel_map).needs_all_rows(as_kernel(kernel_map.kernel)):
         used = ("basis", "pivots", "indefinite")
         reason = "KernelMap with " + ", ".join(f"{n}={getattr(kernel_map, n)!r}" for n in used)
         X = held_whole(X, budget(kernel_map.memory_limit), reason)

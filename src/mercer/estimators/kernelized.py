@@ -307,7 +307,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
         check_is_fitted(self)
         if hasattr(self.estimator_, "dual_coef_"):
             return self.estimator_.dual_coef_
-        coef, intercept = self.linear_coef()
+        coef, intercept = linear_coef(self)
         try:
             weights, _ = self.kernel_map_.landmark_weights(coef.T, intercept)
         except ValueError as reason:  # a closed map, or the residual coordinate
@@ -318,28 +318,8 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
     def function_(self) -> RKHSFunction | list[RKHSFunction]:
         """coef_ and intercept_ as functions of the input, sums of kernels on the landmarks."""
         check_is_fitted(self)
-        coef, intercept = self.linear_coef()
+        coef, intercept = linear_coef(self)
         return functions(self.kernel_map_.map_.coefficients(coef.T, intercept))
-
-    def linear_coef(self) -> tuple[Array, Array]:
-        """(coef, intercept) of a linear estimator: one row over the coordinates per function."""
-        inner, width = self.estimator_, self.kernel_map_.map_.width
-        coef = getattr(inner, "coef_", None)
-        if coef is None or not 1 <= np.ndim(coef) <= 2 or coef.shape[-1] != width:
-            raise AttributeError(
-                f"function_ and dual_coef_ exist for linear estimators (with a coef_ over the "
-                f"{width} coordinates); {type(inner).__name__} is not one."
-            )
-        coef = coef.toarray() if scipy.sparse.issparse(coef) else coef
-        coef = coef if coef.ndim == 2 else coef[None, :]
-        if hasattr(inner, "x_rotations_"):
-            # PLS centres its input first: its intercept_ belongs to centred coordinates.
-            intercept = inner.predict(np.zeros((1, width)))
-        elif hasattr(inner, "offset_") and not hasattr(inner, "intercept_"):
-            intercept = -inner.offset_  # outlier detectors
-        else:
-            intercept = getattr(inner, "intercept_", 0.0)
-        return coef, np.broadcast_to(np.ravel(intercept), (coef.shape[0],))
 
     def __getattr__(self, name):
         """Fitted attributes of the estimator inside: classes_, labels_, offset_, ..."""
@@ -354,7 +334,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
     # --- scikit-learn's conventions ---------------------------------------------------------------
 
     def _routed(self, caller, params):
-        """What of the metadata goes to the estimator: all of it, unless routing is on."""
+        """Metadata for the estimator: all of it, unless routing is on."""
         if not routing_enabled() or caller not in ROUTED:
             return params
         return process_routing(self, caller, **params).estimator[caller]
@@ -398,3 +378,24 @@ Kernelized.transform = available_if(inner_has("transform"))(  # type: ignore[met
 Kernelized.fit_transform = available_if(inner_fit_transforms)(  # type: ignore[method-assign]
     Kernelized.fit_transform
 )
+
+
+def linear_coef(model: Kernelized) -> tuple[Array, Array]:
+    """(coef, intercept) of a linear estimator: one row over the coordinates per function."""
+    inner, width = model.estimator_, model.kernel_map_.map_.width
+    coef = getattr(inner, "coef_", None)
+    if coef is None or not 1 <= np.ndim(coef) <= 2 or coef.shape[-1] != width:
+        raise AttributeError(
+            f"function_ and dual_coef_ exist for linear estimators (with a coef_ over the "
+            f"{width} coordinates); {type(inner).__name__} is not one."
+        )
+    coef = coef.toarray() if scipy.sparse.issparse(coef) else coef
+    coef = coef if coef.ndim == 2 else coef[None, :]
+    if hasattr(inner, "x_rotations_"):
+        # PLS centres its input first: its intercept_ belongs to centred coordinates.
+        intercept = inner.predict(np.zeros((1, width)))
+    elif hasattr(inner, "offset_") and not hasattr(inner, "intercept_"):
+        intercept = -inner.offset_  # outlier detectors
+    else:
+        intercept = getattr(inner, "intercept_", 0.0)
+    return coef, np.broadcast_to(np.ravel(intercept), (coef.shape[0],))

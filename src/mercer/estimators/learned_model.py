@@ -1,4 +1,4 @@
-"""What KernelRegressor and KernelClassifier share: a table in, a learned kernel, one exact fit."""
+"""The base of KernelRegressor and KernelClassifier: a table in, a learned kernel, one exact fit."""
 
 import warnings
 from collections.abc import MutableMapping

@@ -1,4 +1,4 @@
-"""What the methods share: a map made from `kernel=`, fitted with the sums over rows that they need.
+"""Methods on a map made from `kernel=`, fitted with the sums over rows that they need.
 
 With coordinates in hand, PCA, discriminants and ridge are functions of a few sums: the number of
 rows, Phi'1, Phi'Phi and Phi'T for some targets T. So they fit in one pass over the rows, in memory,
@@ -14,7 +14,7 @@ from ..fit import MapFit, OfSpace, Statistic
 from ..kernels.types import Array, Data, Input
 from ..rows.source import in_pieces, refuse_stream
 from .base import KernelEstimator, all_or_nothing, take_input_names
-from .kernel_map import KernelMap
+from .kernel_map import KernelMap, fit_rows
 
 
 class MapMethod(KernelEstimator):
@@ -29,7 +29,7 @@ class MapMethod(KernelEstimator):
     def _fit_map(self, X, sums: Statistic | OfSpace | None = None, **changes) -> MapFit:
         """Fit a map of this method's own, kept as kernel_map_; `sums` are added up on the way."""
         kernel_map = self._new_map(**changes)
-        fit = kernel_map.fit_rows(X, sums, owner=self)
+        fit = fit_rows(kernel_map, X, sums, owner=self)
         self.kernel_map_, self.kernel_ = kernel_map, kernel_map.kernel_
         take_input_names(self, kernel_map)
         return fit

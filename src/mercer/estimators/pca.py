@@ -39,11 +39,11 @@ from ..space.centred import FORMS as SCORE_FORMS
 from ..space.centred import all_eigenpairs
 from ..space.krylov import leading_eigenpairs
 from ..space.spectral import signs
-from .base import new_rows, take_input_names, validated_points
+from .base import kernel_of, new_rows, take_input_names, validated_points
 from .columns import as_points, copy, inverse_root, on_host, support, wide
-from .kernel_map import KernelMap
+from .kernel_map import KernelMap, fit_rows
 from .map_method import Projection
-from .preimage import WayBack, has_points, on_scores, preimage, way_back_of_scores
+from .preimage import WayBack, has_points, on_scores, preimage, way_back, way_back_of_scores
 
 FORMS = ("combined", "dual", "primal", "classical")
 SOLVERS = ("auto", "dense", "factor", "krylov")
@@ -133,6 +133,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
         self.solver = solver
         self.random_state = random_state
 
+    projection_: Any  # Expansion or LinearOnMap
+
     # --- fitting --------------------------------------------------------------------------------
 
     def _fit(self, X):
@@ -146,7 +148,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
                     "use 'factor' or 'auto'."
                 )
             return self._fit_factor(X, self._new_map(append_residual=False))
-        kernel = self.leaf_kernel()
+        kernel = kernel_of(self.kernel)
         points = validated_points(self, X, kernel, reset=True)
         solver = self.solver if self.solver != "auto" else self._auto(kernel, points)
         scores = None
@@ -169,7 +171,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
 
         None where the rank is not below `most`, or where the rows were not held.
         """
-        fit = kernel_map.fit_rows(X, Statistic(Spread.of), owner=self)
+        fit = fit_rows(kernel_map, X, Statistic(Spread.of), owner=self)
         if most is not None and kernel_map.rank_ >= most:
             return None
         self.kernel_map_, self.kernel_ = kernel_map, kernel_map.kernel_
@@ -351,27 +353,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
         """
         return preimage(self, X)
 
-    def way_back(self) -> WayBack:
-        """What pre-images need: points, their scores, and sums over landmarks."""
-        if hasattr(self, "kernel_map_"):
-            back = way_back_of_scores(self.kernel_map_.way_back(), self.projection_, self.mean_)
-        else:
-            W = self.projection_.W
-            back = WayBack(
-                self.kernel_,
-                self.projection_.S,
-                None,
-                self.projection_.S,
-                lambda Z: Z @ W.T + 1 / W.shape[0],
-                on_scores(self.kernel_),
-                1.0,
-            )
-        if hasattr(self, "X_fit_"):
-            xp = namespace(self.eigenvectors_)
-            scores = self.eigenvectors_ * xp.sqrt(self.eigenvalues_)[None, :]
-            back = replace(back, points=self.X_fit_, coordinates=scores)
-        return back
-
     # --- checks --------------------------------------------------------------------------
 
     def _check_parameters(self):
@@ -400,3 +381,25 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
                 "form='primal' is PCA on the coordinates of a map: solver must be 'factor' or "
                 f"'auto', got {self.solver!r}."
             )
+
+
+@way_back.register
+def _(model: KernelPCA) -> WayBack:
+    if hasattr(model, "kernel_map_"):
+        back = way_back_of_scores(way_back(model.kernel_map_), model.projection_, model.mean_)
+    else:
+        W = model.projection_.W
+        back = WayBack(
+            model.kernel_,
+            model.projection_.S,
+            None,
+            model.projection_.S,
+            lambda Z: Z @ W.T + 1 / W.shape[0],
+            on_scores(model.kernel_),
+            1.0,
+        )
+    if hasattr(model, "X_fit_"):
+        xp = namespace(model.eigenvectors_)
+        scores = model.eigenvectors_ * xp.sqrt(model.eigenvalues_)[None, :]
+        back = replace(back, points=model.X_fit_, coordinates=scores)
+    return back

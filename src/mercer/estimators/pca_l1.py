@@ -22,7 +22,7 @@ from ..space.spectral import signs
 from .columns import as_points
 from .kernel_map import KernelMap
 from .map_method import Projection
-from .preimage import WayBack, has_points, preimage, way_back_of_scores
+from .preimage import WayBack, has_points, preimage, way_back, way_back_of_scores
 
 # Each start is a column of signs.
 MOST_STARTS = 10**6
@@ -174,15 +174,16 @@ class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, Projection):
         """Points with these scores, about: see :func:`mercer.preimage`."""
         return preimage(self, X)
 
-    def way_back(self) -> WayBack:
-        """What pre-images need: landmarks, their scores, and sums over them."""
-        return way_back_of_scores(self.kernel_map_.way_back(), self.projection_, self.mean_)
-
     def _check_parameters(self):
         for name, least in (("n_components", 1), ("n_init", 0), ("max_iter", 1)):
             check_at_least(name, getattr(self, name), least)
         if self.n_init > MOST_STARTS:
             raise ValueError(f"n_init must be at most {MOST_STARTS}, got {self.n_init!r}.")
+
+
+@way_back.register
+def _(model: KernelPCAL1) -> WayBack:
+    return way_back_of_scores(way_back(model.kernel_map_), model.projection_, model.mean_)
 
 
 def polarity(projections):

@@ -8,7 +8,7 @@ from ..engine.checks import is_integer
 from ..kernels.types import Input
 from ..solve import Given, RidgeProblem
 from ..solve.plan import Plan, plan_map, plan_ridge
-from .kernel_map import KernelMap, map_options
+from .kernel_map import KernelMap, check_options, map_options
 from .read import read, resources_of
 from .ridge import RidgeEstimator
 
@@ -51,10 +51,10 @@ def plan(
         X = _drawn(X)
     y = _zeros(X) if y is None else y
     if isinstance(model, RidgeEstimator):
-        problem, solver, _ = model.problem(X, y, sample_weight)
+        problem, solver, _ = model.__ridge_problem__(X, y, sample_weight)
         return plan_ridge(problem, solver)
     if isinstance(model, KernelMap):
-        model.check_parameters()
+        check_options(model)
         resources = resources_of(model)
         found = read(KernelMap(model.kernel), X, y, gather="plan", resources=resources)
         options = map_options(model, resources)

@@ -5,12 +5,13 @@ the sum that it is; a ridge regression from coordinates to points, learned once 
 Schoelkopf 2004); or, for kernels of the distance, the point whose image is nearest, by the fixed
 point iteration of Mika et al. 1999.
 
-A model takes part by ``way_back()``: points with their coordinates, and how a point of feature
-space is a sum over landmarks.
+A class takes part by registering with ``way_back``: points with their coordinates, and how a point
+of feature space is a sum over landmarks.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import singledispatch
 from typing import Any, Literal
 
 import numpy as np
@@ -23,13 +24,12 @@ from ..engine import tiles
 from ..engine.arrays import is_array, is_numpy, namespace, on_device_of, row_norms
 from ..engine.checks import check_one_of, is_number
 from ..feature_map import FeatureMap
-from ..kernels import RBF, Kernel, Laplacian
+from ..kernels import RBF, Kernel
 from ..kernels.algebra import Scaled
-from ..kernels.dot_product import DotProduct
-from ..kernels.stationary import Stationary
 from ..kernels.types import Array
 from ..space import factorize
 from ..space.corrected import Corrected
+from .base import kernel_of
 
 METHODS = ("ridge", "fixed-point")
 TINY = 1e-30
@@ -37,7 +37,7 @@ TINY = 1e-30
 
 @dataclass(frozen=True)
 class WayBack:
-    """What pre-images need of a fitted model.
+    """Data of a fitted model for pre-images.
 
     Attributes
     ----------
@@ -56,6 +56,14 @@ class WayBack:
     weights: Callable[[Any], Any]
     ridge_kernel: Kernel | None
     ridge_alpha: float
+
+
+@singledispatch
+def way_back(model: Any) -> WayBack:
+    """Points, their coordinates and sums over landmarks of a fitted model."""
+    raise TypeError(
+        f"model must be a fitted KernelMap, KernelPCA or KernelPCAL1, got {type(model).__name__}."
+    )
 
 
 def way_back_of_map(feature_map, n_features) -> WayBack:
@@ -158,17 +166,14 @@ def preimage(
     >>> preimage(kernel_map, Z, "fixed-point").round(2)
     array([[ 0.3, -0.4]])
     """
-    if not hasattr(model, "way_back"):
-        raise TypeError(
-            f"model must be a fitted KernelMap, KernelPCA or KernelPCAL1, got "
-            f"{type(model).__name__}."
-        )
+    if way_back.dispatch(type(model)) is way_back.dispatch(object):
+        way_back(model)  # refuses
     check_is_fitted(model)
     check_one_of("method", method, METHODS)
     if alpha is not None and not (is_number(alpha) and 0 < alpha < np.inf):
         raise ValueError(f"alpha must be a positive number, got {alpha!r}.")
     _require_vectors(model)
-    back = model.way_back()
+    back = way_back(model)
     _require_numbers(model, back.points)
     Z = _coordinates(model, back, Z)
     if back.kernel.is_linear:
@@ -180,7 +185,7 @@ def preimage(
 
 def has_points(model):
     """Whether there is a way back at all; for available_if, which shows the reason as a cause."""
-    if model.leaf_kernel().kind == "gram":
+    if kernel_of(model.kernel).kind == "gram":
         raise AttributeError(
             f"{type(model).__name__} takes a precomputed kernel: the points behind it are unknown, "
             "so there is no way back to them. Fit with the kernel itself."
@@ -233,7 +238,8 @@ def _ridge(model, back, alpha):
 def on_scores(kernel):
     """The model's own kernel where it compares any vectors; else RBF with gamma by the scores."""
     inner = kernel.kernel if isinstance(kernel, Scaled) else kernel
-    general = isinstance(inner, (DotProduct, Stationary, Laplacian)) and inner.is_psd is True
+    plain = not (inner.runs_user_code or inner.non_negative_only) and len([*inner.parts()]) == 1
+    general = plain and inner.kind == "vectors" and inner.is_psd is True
     weights_per_column = any(np.ndim(value) for value in inner.get_params(deep=False).values())
     return kernel if general and not weights_per_column else RBF("scale")
 
@@ -241,9 +247,9 @@ def on_scores(kernel):
 # --- fixed point ------------------------------------------------------------------------------
 
 
-def slope(kernel):
-    """-dk/d(d^2), up to a factor, as a kernel; refused where a kernel has none."""
-    found = kernel.slope()
+def steepness(kernel, S):
+    """-dk/d(d^2), up to a factor, of any rows against S; refused where a kernel has none."""
+    found = kernel.slope_against(S)
     if found is not None:
         return found
     raise ValueError(
@@ -262,7 +268,7 @@ def fixed_point(kernel, S, weights, *, max_iter, tol):
     """
     if scipy.sparse.issparse(S):
         S = S.toarray()
-    xp, steepness = namespace(weights), slope(kernel).against(S)
+    xp, steepest = namespace(weights), steepness(kernel, S)
     near = kernel.against(S)
     S = on_device_of(S, weights)
     start = xp.argmax(weights @ near(S).T, axis=1)
@@ -271,7 +277,7 @@ def fixed_point(kernel, S, weights, *, max_iter, tol):
     spread = float(xp.max(xp.std(S, axis=0)))
     length = xp.ones_like(value)
     for _ in range(max_iter):
-        c = weights * steepness(X)
+        c = weights * steepest(X)
         total, size = xp.sum(c, axis=1), xp.sum(xp.abs(c), axis=1)
         # Where the sum cancels to nothing the step must stay finite.
         divisor = xp.maximum(xp.abs(total), 1e-8 * size + TINY)

@@ -97,7 +97,7 @@ def resources_of(given: KernelMap | None, memory_limit: Any = None) -> Resources
 
 
 def keep_names(estimator: Any, read: Read) -> None:
-    """What the rows told about their columns."""
+    """Keep the names and the number of columns that were read."""
     if read.names is not estimator:
         take_input_names(estimator, read.names)
 
@@ -112,7 +112,7 @@ def read_targets(X: Any, y: Any, sample_weight: Any, name: str) -> tuple[Any, An
     sample_weight = held_column(sample_weight, X, "sample_weight", in_step=in_pieces(y))
     if in_pieces(y):
         if np.isscalar(sample_weight):  # arrays have one per row
-            sample_weight = _weights(sample_weight, count_rows(X))
+            sample_weight = pts.row_weights(sample_weight, count_rows(X))
         columns = n_targets(y)
         return y, sample_weight, columns or 1, columns is None
     if y is None:
@@ -123,18 +123,5 @@ def read_targets(X: Any, y: Any, sample_weight: Any, name: str) -> tuple[Any, An
         check_consistent_length(X, T)
     single = T.ndim == 1
     T = T[:, None] if single else T
-    weights = None if sample_weight is None else _weights(sample_weight, T.shape[0])
+    weights = None if sample_weight is None else pts.row_weights(sample_weight, T.shape[0])
     return T, weights, T.shape[1], single
-
-
-def _weights(sample_weight, n):
-    with pts.naming("sample_weight"):
-        weights = np.asarray(as_host(sample_weight), dtype=float)
-    weights = np.full(n, weights) if weights.ndim == 0 else weights
-    weights = check_array(weights, ensure_2d=False, dtype=float, input_name="sample_weight")
-    if weights.shape != (n,) or np.any(weights < 0) or not np.any(weights > 0):
-        raise ValueError(
-            f"sample_weight must hold one non-negative number for each of the {n} rows, not all "
-            f"zero, got {pts.short(sample_weight)}."
-        )
-    return weights

@@ -219,7 +219,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
 
     @property
     def offset_(self) -> np.ndarray:
-        """Of each target, in units of y."""
+        """Intercept of each target, in units of y."""
         return np.atleast_1d(as_numpy(self._offset))
 
     @property
@@ -249,7 +249,7 @@ def _numbers(y) -> np.ndarray:
 
 
 def weighted_quantile(values: np.ndarray, share: float, weights: np.ndarray) -> np.ndarray:
-    """Of each column the smallest value that, with all below it, has this share of the weight."""
+    """Weighted quantiles of each column: with all below it, the value has this share of weight."""
     order = np.argsort(values, axis=0)
     reached = np.cumsum(weights[order], axis=0) / weights.sum()
     first = np.argmax(reached >= share - 1e-12, axis=0)

@@ -17,7 +17,7 @@ from ..kernels.adapters import KernelLike
 from ..kernels.types import Array, Data, Input
 from ..solve import Given, LeaveOneOut, Preconditioning, RidgeProblem, RidgeSolution, solve_ridge
 from .base import all_or_nothing, on_fitted, validated_points
-from .kernel_map import KernelMap, map_options
+from .kernel_map import KernelMap, check_options, keep_fit, map_options
 from .map_method import MapMethod, functions
 from .read import Read, keep_names, read, resources_of
 from .targets import score_weights
@@ -85,14 +85,16 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, MapMethod):
 
     # --- fitting ----------------------------------------------------------------------------------
 
-    def problem(self, X: Input, y: Input | None = None, sample_weight: Input | None = None) -> Any:
+    def __ridge_problem__(
+        self, X: Input, y: Input | None = None, sample_weight: Input | None = None
+    ) -> Any:
         """(the ridge problem of these rows, the solver that `form` asks for, what was read)."""
         check_one_of("form", self.form, FORMS)
         if not isinstance(self.fit_intercept, (bool, np.bool_)):
             raise ValueError(f"fit_intercept must be True or False, got {self.fit_intercept!r}.")
         given = self.kernel if isinstance(self.kernel, KernelMap) else None
         if given is not None:
-            given.check_parameters()
+            check_options(given)
         resources = resources_of(given, self.memory_limit)
         options, preconditioning = None, Preconditioning()
         if given is not None and self.form == "iterative":
@@ -127,13 +129,13 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, MapMethod):
         For more rows than memory X is a stream of chunks, and y an array or a stream of its own;
         or X gives pairs (rows, targets), and y is left out. sample_weight is what y can be.
         """
-        problem, solver, found = self.problem(X, y, sample_weight)
+        problem, solver, found = self.__ridge_problem__(X, y, sample_weight)
         solution = solve_ridge(problem, solver, name=f"form={self.form!r}")
         keep_names(self, found)
         fit = solution.cached("fit", lambda: None)
         if fit is not None:
             self.kernel_map_ = self._new_map()
-            self.kernel_map_.adopt(fit, self)
+            keep_fit(self.kernel_map_, fit, self)
         solution.forget()
         self.solution_, self.single_target_ = solution, found.single
         self.kernel_ = solution.kernel

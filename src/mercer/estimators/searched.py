@@ -1,4 +1,4 @@
-"""What the search for a kernel found, kept so that a fit that was killed can go on from there."""
+"""Results of the search for a kernel, saved so that a fit that was killed can resume."""
 
 import hashlib
 from collections.abc import MutableMapping

@@ -1,6 +1,11 @@
-"""Looking at kernels: comparisons, pictures, the report page, the live explorer."""
+"""Looking at kernels: comparisons, pictures, the report page, the live explorer.
 
-from typing import TYPE_CHECKING
+The package can be called: ``mercer.explore(X, y)`` is ``mercer.explore.explore(X, y)``.
+"""
+
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .live import Explorer, explore
@@ -15,3 +20,13 @@ def __getattr__(name):
     from . import live
 
     return getattr(live, name)
+
+
+class _Callable(ModuleType):
+    """One name at the top, for the function and for the package that Python puts there."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.explore(*args, **kwargs)
+
+
+sys.modules[__name__].__class__ = _Callable

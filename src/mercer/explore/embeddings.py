@@ -22,7 +22,7 @@ PERPLEXITY = 30
 
 @dataclass
 class Coordinates:
-    """Of training rows, and of rows seen afterwards (perhaps none)."""
+    """Coordinates of training rows, and of rows seen afterwards (perhaps none)."""
 
     Phi: np.ndarray
     Phi_new: np.ndarray
@@ -43,7 +43,7 @@ def smaller_product(F):
 
 
 def eigenvalues(F):
-    """Of F F', decreasing, those that are rounding left out."""
+    """Eigenvalues of F F', decreasing, without those that are rounding error."""
     C = smaller_product(F)
     values = np.linalg.eigvalsh(C)[::-1]
     return values[values > len(C) * np.finfo(float).eps * values.max(initial=0)]
@@ -84,7 +84,7 @@ def available(asked, task, notes):
         raise ValueError(f"embeddings must be a list from {list(EVERY)} or 'auto', got {asked!r}.")
     if TSNE in asked and importlib.util.find_spec("openTSNE") is None:
         raise ImportError("t-SNE needs openTSNE: pip install 'mercer[tsne]'.")
-    return [name for name in asked if name != DISCRIMINANT or task == "classes"]
+    return [name for name in asked if name != DISCRIMINANT or task == "classification"]
 
 
 def embed(name, coordinates, codes, random_state):

@@ -1,4 +1,4 @@
-"""What a file may hold without `trusted=`: the classes of scikit-learn, and what slots may hold.
+"""Contents of a file that need no `trusted=`: the classes of scikit-learn, and what slots may hold.
 
 A class is listed only if its fitted state is numbers and arrays that NumPy and SciPy read, which
 check every index, and if no attribute is the name of something to call. So there is nothing to
@@ -7,7 +7,7 @@ exception. Not on the list, for this reason: support vector machines and trees (
 indexes with their arrays), encoders and vectorizers (private caches become indices), clusters and
 neighbours (compiled loops), covariances (SciPy's Mahalanobis distance does not look at shapes),
 estimators made of estimators (they call methods by name), and all that holds a function.
-docs/trust.md has the same table, and a test compares them.
+docs/contribute/tested.md has the same table, and a test compares them.
 """
 
 from collections.abc import Callable, Iterator
@@ -180,7 +180,7 @@ SLOTS: dict[str, dict[str, Fits]] = {
 
 
 def slots_of(name: str) -> dict[str, Fits]:
-    """What the attributes of a class must hold, where that is said."""
+    """Types that the attributes of a class must have, where declared."""
     own = SLOTS["mercer"] if name.startswith("mercer.") else {}
     return own | SLOTS.get(name, {})
 

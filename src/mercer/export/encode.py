@@ -70,7 +70,7 @@ class Table:
         return {"at": self.place(thing, where)}
 
     def place(self, thing, where):
-        """Where in the table the thing stands; it is written there the first time."""
+        """Position of the thing in the table; it is written there the first time."""
         if id(thing) not in self._places:
             # The innermost kernels first: sums may be a thousand levels deep.
             parts = list(thing.parts())[::-1] if isinstance(thing, Kernel) else [thing]

@@ -1,4 +1,4 @@
-"""What a file of `save` may hold: the one list of types, and the names that files call them by.
+"""Types that a file of `save` may hold, in one list, and the names that files call them by.
 
 Files use public names ("mercer.KernelMap", "sklearn.preprocessing.StandardScaler"), so a class may
 move between modules. To let files hold one more class of this library, add it to PARTS (kernels
@@ -13,6 +13,7 @@ from dataclasses import fields, is_dataclass
 
 from sklearn.base import BaseEstimator
 
+from ..engine.resources import Resources
 from ..estimators.preimage import Ridge
 from ..expansion import Expansion, RKHSFunction
 from ..feature_map import FeatureMap, LinearOnMap
@@ -54,6 +55,7 @@ PARTS = (
     OwnFeatures,
     PrimalSolution,
     Radii,
+    Resources,
     Ridge,
     RKHSFunction,
     Round,
@@ -152,7 +154,7 @@ def _subclasses(base):
 
 
 def attributes_of(thing):
-    """What a file keeps of an object: fields of a dataclass, or what pickle would take."""
+    """Attributes of an object that a file keeps: fields of a dataclass, or pickle's state."""
     if is_dataclass(thing):
         return {f.name: getattr(thing, f.name) for f in fields(thing)}
     return dict(thing.__getstate__() or {})

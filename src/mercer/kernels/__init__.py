@@ -1,4 +1,4 @@
-"""What similarity means: kernels, their algebra, and checks on data."""
+"""Kernels: similarity by formula, their algebra, and checks on data."""
 
 from .adapters import FromFeatures, FromFunction, FromSklearn, Precomputed, as_kernel
 from .algebra import Constant, Exp, PolynomialOf, Power, Product, Scaled, Sum

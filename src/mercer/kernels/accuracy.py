@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Accuracy:
-    """What a kernel says of its rounding, with what holds for most kernels."""
+    """Declarations of a kernel about its rounding, with the defaults of most kernels."""
 
     diagonal: "Callable[[Array], Array]"
 
@@ -25,7 +25,7 @@ class Accuracy:
         return 4.0
 
     def magnitude(self, X: Array) -> Array:
-        """What the rounding of k(x, z) is relative to, for every row: k(x, x), or the sum of the
+        """Scale of the rounding of k(x, z), for every row: k(x, x), or the sum of the
         absolute terms of it where these cancel, or what underflow can hide of it."""
         return self.diagonal(X)
 

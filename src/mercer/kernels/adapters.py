@@ -18,7 +18,7 @@ from .composite import finite_values
 from .geometry import inner_products
 from .points import as_vectors, take
 from .texts import printed
-from .types import Array, Tensor, Tile
+from .types import Array, Tile
 from .wrappers import as_given, require_callable, width_of
 
 # Pairs that are tried in both orders before a function is taken to be symmetric.
@@ -82,9 +82,6 @@ class Precomputed(Kernel):
         )
         xp = namespace(X)
         return np.diagonal(X).copy() if xp is np else xp.linalg.diagonal(X) + 0
-
-    def onnx_values(self, X: Tensor, S: Any) -> Tensor:
-        return X.columns(S.indices)
 
 
 def require_square(K, where):
@@ -396,7 +393,7 @@ def _takes_whole_arrays(f):
 
 
 def _keys(known, X):
-    """What the memory of a fit knows each point by."""
+    """Keys by which the memory of a fit knows each point."""
     return [None if known is None else known.key(x) for x in X]
 
 

@@ -8,21 +8,22 @@ import math
 import operator
 from collections.abc import Sequence
 from functools import reduce
+from types import ModuleType
 
 import numpy as np
 from scipy.sparse import issparse
 
-from ..engine.arrays import device, in_place, integer_power, namespace
+from ..engine.arrays import device, in_place, integer_power, is_symbolic, namespace
 from ..engine.checks import is_integer, is_number, require
 from ..engine.forms import Form
 from .accuracy import above_underflow
 from .base import ALL, NODES, Kernel
+from .capabilities import Slopes, times
 from .composite import Binary, FunctionOf
 from .hashing import MOST_COLUMNS, row_products, side_by_side
 from .monomials import (
     BYTES_A_MONOMIAL,
     LARGEST_DIMENSION,
-    onnx_symmetric_power,
     require_dense,
     require_room,
     symmetric_power,
@@ -30,7 +31,7 @@ from .monomials import (
 )
 from .spectral import ConstantForm, FourierForm
 from .texts import printed, printed_in
-from .types import Array, Tensor, Tile
+from .types import Array, Tile
 
 
 class Constant(Kernel):
@@ -74,6 +75,11 @@ class Constant(Kernel):
     def diagonal(self, X: Array) -> Array:
         return _full(X, (X.shape[0],), self.c)
 
+    has_slope = True
+
+    def slopes(self, Z: Array, S: Array) -> Slopes:
+        return Slopes(self.against(S)(Z), None, None)
+
     def fused_form(self) -> Form | None:
         return Form.constant(self.c)
 
@@ -88,15 +94,6 @@ class Constant(Kernel):
 
     def explicit_dim(self, n_features: int | None) -> int | None:
         return 1
-
-    def onnx_values(self, X: Tensor, S: Array) -> Tensor:
-        return X.full(S.shape[0], self.c)
-
-    def onnx_diagonal(self, X: Tensor) -> Tensor:
-        return X.full(1, self.c)
-
-    def onnx_features(self, X: Tensor) -> Tensor:
-        return X.full(1, math.sqrt(self.c)).of_width(1)
 
 
 class Sum(Binary):
@@ -114,6 +111,9 @@ class Sum(Binary):
             return reduce(side_by_side, maps)
         return namespace(*maps).concat(maps, axis=1)
 
+    def _slopes(self, l, r):
+        return Slopes(l.value + r.value, _plus(l.p, r.p), _plus(l.e, r.e))
+
     def _dimension(self, left, right):
         return min(left + right, LARGEST_DIMENSION)
 
@@ -121,12 +121,6 @@ class Sum(Binary):
         terms = self.terms
         # Every addition beyond the first rounds once more, by half a unit.
         return max(term.rounding(S) for term in terms) + (len(terms) - 2) / 2
-
-    def onnx_features(self, X: Tensor) -> Tensor:
-        def side_by_side(F, G):
-            return F.concat(G).of_width(F.width + G.width)
-
-        return reduce(side_by_side, (term.onnx_features(X) for term in self.terms))
 
 
 class Product(Binary):
@@ -145,18 +139,15 @@ class Product(Binary):
     def magnitude(self, X: Array) -> Array:
         return above_underflow(super().magnitude(X))
 
+    def _slopes(self, l, r):
+        p, e = (_plus(times(r.value, a), times(l.value, b)) for a, b in ((l.p, r.p), (l.e, r.e)))
+        return Slopes(l.value * r.value, p, e)
+
     def _dimension(self, left, right):
         return min(left * right, MOST_COLUMNS)  # beyond, pairs of sparse columns are hashed
 
     def rounding(self, S: Array) -> float:
         return sum(term.rounding(S) for term in self.terms)
-
-    def onnx_features(self, X: Tensor) -> Tensor:
-        def products(F, G):
-            i, j = (index.ravel() for index in np.indices((F.width, G.width)))
-            return (F.columns(i) * G.columns(j)).of_width(len(i))
-
-        return reduce(products, (term.onnx_features(X) for term in self.terms))
 
 
 def _pairwise_products(F, G):
@@ -194,10 +185,13 @@ class Scaled(FunctionOf):
     def is_linear(self) -> bool:
         return self.kernel.is_linear
 
-    def slope(self) -> Kernel | None:
-        return self.kernel.slope()
+    def slope_against(self, S: Array) -> Tile | None:
+        return self.kernel.slope_against(S)
 
-    def of_kernel(self, t: Array) -> Array:
+    def slope(self, t: Array, xp: ModuleType) -> Array:
+        return 0 * t + float(self.scale)
+
+    def formula(self, t: Array, xp: ModuleType) -> Array:
         t *= float(self.scale)
         return t
 
@@ -205,13 +199,6 @@ class Scaled(FunctionOf):
     def has_magnitude(self) -> bool:
         # A large scale brings back what underflow has taken.
         return self.kernel.has_magnitude or self.scale > 1
-
-    def onnx_of_kernel(self, t: Tensor) -> Tensor:
-        return t.scaled(self.scale)
-
-    def onnx_features(self, X: Tensor) -> Tensor:
-        F = self.kernel.onnx_features(X)
-        return F.scaled(math.sqrt(self.scale)).of_width(F.width)
 
     def fused_form(self) -> Form | None:
         form = self.kernel.fused_form()
@@ -252,14 +239,12 @@ class Power(FunctionOf):
             "a kernel need not be kernels.",
         )
 
-    def of_kernel(self, t: Array) -> Array:
+    def formula(self, t: Array, xp: ModuleType) -> Array:
         return integer_power(t, int(self.exponent))
 
-    def onnx_of_kernel(self, t: Tensor) -> Tensor:
-        return t ** int(self.exponent)
-
-    def onnx_features(self, X: Tensor) -> Tensor:
-        return onnx_symmetric_power(self.kernel.onnx_features(X), int(self.exponent))
+    def slope(self, t: Array, xp: ModuleType) -> Array:
+        q = int(self.exponent)
+        return q * integer_power(t + 0, max(q - 1, 0))
 
     def fourier_form(self) -> FourierForm | None:
         form = self.kernel.fourier_form()
@@ -287,8 +272,9 @@ class Exp(FunctionOf):
     def __repr__(self) -> str:
         return f"{printed_in(self.kernel, 4)}.exp()"
 
-    def of_kernel(self, t: Array) -> Array:
-        xp = namespace(t)
+    def formula(self, t: Array, xp: ModuleType) -> Array:
+        if is_symbolic(t):
+            return xp.exp(t)
         largest, limit = float(xp.max(t)), math.log(float(xp.finfo(t.dtype).max))
         if not largest < limit:
             raise ValueError(
@@ -297,8 +283,8 @@ class Exp(FunctionOf):
             )
         return in_place(xp.exp, t)
 
-    def onnx_of_kernel(self, t: Tensor) -> Tensor:
-        return t.exp()
+    def slope(self, t: Array, xp: ModuleType) -> Array:
+        return xp.exp(t)
 
     has_magnitude = True
 
@@ -337,7 +323,7 @@ class PolynomialOf(FunctionOf):
             "need not give a kernel.",
         )
 
-    def of_kernel(self, t: Array) -> Array:
+    def formula(self, t: Array, xp: ModuleType) -> Array:
         *rest, leading = (float(c) for c in self.coefficients)
         total = t * 0.0
         total += leading
@@ -346,23 +332,9 @@ class PolynomialOf(FunctionOf):
             total += c
         return total
 
-    def onnx_of_kernel(self, t: Tensor) -> Tensor:
-        *rest, leading = (float(c) for c in self.coefficients)
-        total = t * 0.0 + leading
-        for c in reversed(rest):
-            total = total * t + c
-        return total
-
-    def onnx_features(self, X: Tensor) -> Tensor:
-        F = self.kernel.onnx_features(X)
-        total = None
-        for p, c in enumerate(self.coefficients):
-            if c > 0:
-                power = onnx_symmetric_power(F, p)
-                power = power.scaled(math.sqrt(c)).of_width(power.width)
-                both = power if total is None else total.concat(power)
-                total = both.of_width(power.width + (0 if total is None else total.width))
-        return F.full(1, 0.0).of_width(1) if total is None else total
+    def slope(self, t: Array, xp: ModuleType) -> Array:
+        slopes = [q * c for q, c in enumerate(self.coefficients)][1:]
+        return PolynomialOf(self.kernel, slopes or [0.0]).formula(t, xp)
 
     def features(self, X: Array) -> Array:
         F = require_dense(self.kernel.features(X))
@@ -386,8 +358,14 @@ class PolynomialOf(FunctionOf):
         return max(1, len(self.coefficients) - 1) * self.kernel.rounding(S)
 
 
+def _plus(a, b):
+    return b if a is None else a if b is None else a + b
+
+
 def _full(like, shape, value):
     """A constant array in the namespace and dtype of some points (float64 for objects)."""
+    if is_symbolic(like):
+        return like.full(shape[1:], value)
     xp = namespace(like)
     if xp is np:
         dtype = np.float64 if like.dtype.kind == "O" else like.dtype

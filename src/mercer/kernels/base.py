@@ -42,7 +42,7 @@ class Kernel(Parametrized, Capabilities, Accuracy):
     __array_ufunc__ = None
 
     def __init_subclass__(cls):
-        """Whatever a kernel says of its dimension, it is asked about a number of columns."""
+        """Check n_features before a subclass computes its dimension from it."""
         super().__init_subclass__()
         if "explicit_dim" in vars(cls):
             cls.explicit_dim = _of_columns(cls.explicit_dim)  # type: ignore[method-assign]
@@ -51,7 +51,7 @@ class Kernel(Parametrized, Capabilities, Accuracy):
 
     @property
     def kind(self) -> str:
-        """What the points are: "vectors", "table" (vectors, or columns of several types),
+        """The kind of its points: "vectors", "table" (vectors, or columns of several types),
         "objects", "gram" (rows of kernel values) or "any".
         """
         return "vectors"
@@ -105,7 +105,7 @@ class Kernel(Parametrized, Capabilities, Accuracy):
         return None
 
     def fourier_form(self) -> FourierForm | None:
-        """What its Fourier series on a box needs (spectral.py); None where it has none."""
+        """Description of its Fourier series on a box (spectral.py); None where it has none."""
         return None
 
     def check_parameters(self) -> None:
@@ -163,7 +163,12 @@ class Kernel(Parametrized, Capabilities, Accuracy):
         return kernel.diagonal(X)
 
     def explicit(self, X: Data) -> Array:
-        """The kernel's own feature map: ``explicit(X) @ explicit(Y).T == k(X, Y)``."""
+        """The kernel's own feature map: ``explicit(X) @ explicit(Y).T == k(X, Y)``.
+
+        Kernels that count things (strings, graphs) return sparse rows with up to 2^61 hashed
+        columns, for such products alone. ``KernelMap(kernel, basis="closed").fit_transform(X)``
+        numbers the columns in use, and every estimator takes those.
+        """
         from .composite import finite_values
 
         kernel = self.bind(X)
@@ -317,7 +322,7 @@ def _defaults(init):
 
 
 def _identity(kernel):
-    """What makes two kernels equal: their class and their parameters, and those of every part.
+    """The identity of a kernel: its class and parameters, and those of every part.
 
     One flat list, in which classes say how it is nested: a nested one would be hashed again at
     every level.

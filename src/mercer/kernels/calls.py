@@ -29,7 +29,7 @@ class KnownValues:
         self.objects: dict[int, object] = {}
 
     def key(self, x: Any) -> Any:
-        """What x is known by; None where it cannot be remembered."""
+        """The key of x; None where it cannot be remembered."""
         if isinstance(x, np.ndarray):
             if x.dtype.kind == "O":
                 return None

@@ -1,22 +1,34 @@
-"""What a kernel can do, said on its class: the rest of the library asks, and lists no kernels."""
+"""Capabilities of kernels, said on the class: the rest of the library asks, and lists none."""
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
-from .types import Array, Tensor
+import numpy as np
 
-if TYPE_CHECKING:
-    from .base import Kernel
+from ..engine.arrays import as_host
+from .types import Array, Tile
 
 # Kernels by the names that stand for them; every class adds its own.
 NAMED: dict[str, type[Any]] = {}
 
 
-class NoOnnxForm(ValueError):
-    """A kernel, perhaps deep inside another, has no form in ONNX operators."""
+class Slopes(NamedTuple):
+    """k(z, s) for every pair, and the numbers p and e of grad_z k(z, s) = p z + e s.
 
-    def __init__(self, kernel: Any, what: str) -> None:
-        self.kernel, self.what = kernel, what
-        super().__init__(f"{type(kernel).__name__} cannot be written as {what} of ONNX operators.")
+    A function of the distance has e = -p, a function of the inner product has p = 0 (None), and
+    sums, products and functions of kernels keep the shape.
+    """
+
+    value: Any
+    p: Any
+    e: Any
+
+    def chained(self, value: Any, slope: Any) -> "Slopes":
+        """Those of a function of k, from its values and its derivatives."""
+        return Slopes(value, times(slope, self.p), times(slope, self.e))
+
+
+def times(factor: Any, part: Any) -> Any:
+    return None if part is None else factor * part
 
 
 class Capabilities:
@@ -52,23 +64,36 @@ class Capabilities:
         """Whether images are a linear function of points: then pre-images are the same sums."""
         return False
 
-    def slope(self) -> "Kernel | None":
-        """-dk/d(d^2) up to a factor, for a smooth kernel of the Euclidean distance d; else None.
+    # --- lengths: parameters that change with the unit of the data -------------------------------
 
-        It is a kernel of d again.
-        """
+    # Their names, with the power of the unit that they have: gamma of exp(-gamma d^2) has -2.
+    length_powers: ClassVar[dict[str, int]] = {}
+
+    def length_parameters(self) -> dict[str, Any]:
+        """The kernel's own length parameters with their present values."""
+        return {name: getattr(self, name) for name in self.length_powers}
+
+    def rescaled(self: Any, factor: float) -> Any:
+        """k(x / factor, z / factor) for every part of a bound kernel that has a length scale."""
+        changed = self.with_operands(lambda operand: operand.rescaled(factor))
+        own = {
+            name: np.asarray(as_host(value), dtype=float) * factor ** self.length_powers[name]
+            for name, value in self.length_parameters().items()
+        }
+        plain = {name: v.item() if v.ndim == 0 else v.tolist() for name, v in own.items()}
+        return changed.with_parameters(**plain) if own else changed
+
+    # --- derivatives -----------------------------------------------------------------------------
+
+    @property
+    def has_slope(self) -> bool:
+        """Whether `slopes` knows the kernel and all of its parts."""
+        return False
+
+    def slopes(self, Z: Array, S: Array) -> Slopes:
+        """k(Z, S) with its derivative; for a bound kernel."""
+        raise TypeError(f"the gradient of {self!r} is not known.")
+
+    def slope_against(self, S: Array) -> Tile | None:
+        """As ``against``, of -dk/d(d^2) up to a factor: for smooth kernels of the distance d."""
         return None
-
-    # --- the formula in ONNX operators, on the tensors of export/onnx/graph.py --------------------
-
-    def onnx_values(self, X: Tensor, S: Array) -> Tensor:
-        """k(X, S) for rows X of the graph and fixed points S."""
-        raise NoOnnxForm(self, "a graph")
-
-    def onnx_diagonal(self, X: Tensor) -> Tensor:
-        """k(x, x) as a column."""
-        raise NoOnnxForm(self, "a graph with k(x, x)")
-
-    def onnx_features(self, X: Tensor) -> Tensor:
-        """The kernel's own finite feature map."""
-        raise NoOnnxForm(self, "a finite feature map")

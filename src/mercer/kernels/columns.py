@@ -10,7 +10,7 @@ from ..engine.checks import require
 from .base import Kernel
 from .images import OnImages
 from .spectral import ColumnsForm, FourierForm
-from .types import Array, Columns, Tensor
+from .types import Array, Columns
 
 
 class OnColumns(OnImages):
@@ -126,16 +126,12 @@ class OnColumns(OnImages):
         return self.kernel.explicit_dim(len(self.positions(n_features)))
 
     def fourier_form(self) -> FourierForm | None:
-        """Of a kernel that is bound to data: its columns are positions."""
+        """Fourier series of a kernel that is bound to data: its columns are positions."""
         form, columns = self.kernel.fourier_form(), np.atleast_1d(np.asarray(self.columns))
         if form is None or columns.dtype.kind not in "iu":
             return None
         listed = [int(c) for c in columns]
         return ColumnsForm(form, listed)
-
-    def onnx_image(self, X: Tensor) -> Tensor:
-        positions = self.positions(X.width)
-        return X.columns(positions).of_width(len(positions))
 
 
 def _is_one(columns):

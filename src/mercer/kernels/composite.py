@@ -1,29 +1,32 @@
-"""What kernels made of kernels share: their points, and what follows from what the parts can do."""
+"""The base of kernels made of kernels: points, and capabilities that follow from the parts'."""
 
 from collections.abc import Callable, Iterable
+from types import ModuleType
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.base import clone
 
-from ..engine.arrays import namespace
+from ..engine.arrays import is_symbolic, namespace
 from ..engine.checks import require
 from ..engine.forms import Form
 from .accuracy import above_underflow
 from .base import ALL, Kernel
-from .capabilities import NoOnnxForm
+from .capabilities import Slopes
 from .monomials import require_dense
 from .operands import Operand, Private, operand
 from .spectral import FourierForm
 from .texts import bracketed
-from .types import Array, Tensor, Tile
+from .types import Array, Tile
 
 
 def finite_values(kernel, compute, *arguments):
     """Kernel values as `compute` gives them, refused where they overflowed."""
     with np.errstate(over="ignore", invalid="ignore"):  # the error says more
         values = compute(*arguments)
+    if is_symbolic(values):
+        return values
     numbers = values.data if issparse(values) else values
     xp = namespace(numbers)
     require(
@@ -78,7 +81,7 @@ class Binary(Kernel):
                 todo.append(raw if keep else operand(node, name))
 
     def fold(self, of_term: Callable[[Kernel], Any], combine: Callable[[Any, Any], Any]) -> Any:
-        """What `combine` makes of the terms, two at a time, in the order of the nodes."""
+        """Combine the terms, two at a time, in the order of the nodes."""
         results: list[Any] = []
         todo: list[Any] = [self]
         while todo:
@@ -131,7 +134,7 @@ class Binary(Kernel):
     # --- values -----------------------------------------------------------------------------------
 
     def _of_terms(self, answers):
-        """What the operation makes of the answers, none of which is kept longer than needed."""
+        """Combine the terms' answers, none of which is kept longer than needed."""
         return combined(answers, self.operation)
 
     def against(self, S: Array) -> Tile:
@@ -160,14 +163,19 @@ class Binary(Kernel):
     def fused_form(self) -> Form | None:
         return self._of_terms(term.fused_form() for term in self.terms)
 
+    @property
+    def has_slope(self) -> bool:
+        return all(term.has_slope for term in self.terms)
+
+    def slopes(self, Z: Array, S: Array) -> Slopes:
+        return self.fold(lambda term: term.slopes(Z, S), self._slopes)
+
+    def _slopes(self, l, r):
+        """Those of a node, from its operands'."""
+        raise NotImplementedError
+
     def fourier_form(self) -> FourierForm | None:
         return self._of_terms(term.fourier_form() for term in self.terms)
-
-    def onnx_values(self, X: Tensor, S: Array) -> Tensor:
-        return self._of_terms(term.onnx_values(X, S) for term in self.terms)
-
-    def onnx_diagonal(self, X: Tensor) -> Tensor:
-        return self._of_terms(term.onnx_diagonal(X) for term in self.terms)
 
     # --- what follows from the terms --------------------------------------------------------------
 
@@ -229,7 +237,7 @@ class Binary(Kernel):
         return [F if issparse(F) else csr_array(F) for F in maps]
 
     def _dimension(self, left, right):
-        """Of the feature space, from those of the operands."""
+        """Dimension of the feature space, from those of the operands."""
         raise NotImplementedError
 
     def explicit_dim(self, n_features: int | None) -> int | None:
@@ -319,26 +327,31 @@ class FunctionOf(Unary):
 
     def against(self, S: Array) -> Tile:
         inner = self.kernel.against(S)
-        return checked_if_needed(
-            self, lambda rows, columns=ALL: self.of_kernel(inner(rows, columns))
-        )
+        return checked_if_needed(self, lambda rows, columns=ALL: self._of(inner(rows, columns)))
 
     def diagonal(self, X: Array) -> Array:
-        return checked_if_needed(self, self.of_kernel)(self.kernel.diagonal(X))
+        return checked_if_needed(self, self._of)(self.kernel.diagonal(X))
 
     def magnitude(self, X: Array) -> Array:
-        return above_underflow(self.of_kernel(self.kernel.magnitude(X)))
+        return above_underflow(self._of(self.kernel.magnitude(X)))
 
-    def of_kernel(self, t: Array) -> Array:
-        """The formula, on values of the operand that may be overwritten."""
-        raise NotImplementedError
+    def formula(self, t: Array, xp: ModuleType) -> Array:
+        """k from values t of the operand, which may be overwritten."""
+        raise NotImplementedError(f"{type(self).__name__} must define formula(t, xp).")
 
-    def onnx_of_kernel(self, t: Tensor) -> Tensor:
-        """The same on a tensor of a graph."""
-        raise NoOnnxForm(self, "a graph")
+    def slope(self, t: Array, xp: ModuleType) -> Array:
+        """dk / dt; t is not overwritten."""
+        raise NotImplementedError(f"{type(self).__name__} has no slope(t, xp).")
 
-    def onnx_values(self, X: Tensor, S: Array) -> Tensor:
-        return self.onnx_of_kernel(self.kernel.onnx_values(X, S))
+    def _of(self, t):
+        return self.formula(t, namespace(t))
 
-    def onnx_diagonal(self, X: Tensor) -> Tensor:
-        return self.onnx_of_kernel(self.kernel.onnx_diagonal(X))
+    @property
+    def has_slope(self) -> bool:
+        return self.kernel.has_slope and type(self).slope is not FunctionOf.slope
+
+    def slopes(self, Z: Array, S: Array) -> Slopes:
+        inner = self.kernel.slopes(Z, S)
+        t, xp = inner.value, namespace(inner.value)
+        slope = self.slope(t, xp)
+        return inner.chained(self.formula(t, xp), slope)

@@ -14,12 +14,12 @@ class TooManyModesError(ValueError):
 
 
 def gaussian_density(squared, d):
-    """Of exp(-r^2)."""
+    """Spectral density of exp(-r^2)."""
     return math.pi ** (d / 2) * np.exp(-(math.pi**2) * squared)
 
 
 def matern_density(nu):
-    """Of the Matern kernel with length scale 1."""
+    """Spectral density of the Matern kernel with length scale 1."""
     if nu == math.inf:
         return lambda squared, d: (2 * math.pi) ** (d / 2) * np.exp(-2 * math.pi**2 * squared)
 
@@ -31,7 +31,7 @@ def matern_density(nu):
 
 
 def rational_density(a):
-    """Of (1 + r^2 / (2a))^-a: a mixture of Gaussians, and an integral that K_p solves."""
+    """Spectral density of (1 + r^2 / (2a))^-a: a mixture of Gaussians, solved by K_p."""
 
     def density(squared, d):
         p = a - d / 2

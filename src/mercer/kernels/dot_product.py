@@ -1,5 +1,6 @@
 """Kernels that see two points only through their inner product."""
 
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -18,47 +19,67 @@ from ..engine.checks import is_integer, is_number, require
 from ..engine.forms import Form
 from .accuracy import above_underflow
 from .base import ALL, Kernel
-from .capabilities import NoOnnxForm
+from .capabilities import Slopes
 from .geometry import inner_products
 from .hashing import row_numbers, squared_lengths
 from .monomials import (
-    onnx_symmetric_power,
     require_dense,
     symmetric_power,
     symmetric_power_dim,
 )
-from .parameters import as_numbers, check_per_column, per_column
-from .types import Array, PerColumn, Tensor, Tile
+from .parameters import as_numbers, check_per_column, is_one_number, per_column
+from .types import Array, PerColumn, Tile
 
 
 class DotProduct(Kernel):
     """A function of <x, z>. Subclasses give the formula and, if need be, the inner product."""
 
-    def of_inner_product(self, t: Array) -> Array:
-        """The formula, on inner products that may be overwritten."""
+    def formula(self, t: Array, xp: ModuleType) -> Array:
+        """k from the inner product t, which may be overwritten."""
         return t
+
+    def slope(self, t: Array, xp: ModuleType) -> Array:
+        """dk / dt, where points enter as they are but for one weight; t is not overwritten."""
+        raise NotImplementedError(f"{type(self).__name__} has no slope(t, xp).")
+
+    # The weight of columns in the inner product: one number, or one per column.
+    gamma: PerColumn = 1.0
+
+    @property
+    def has_slope(self) -> bool:
+        return type(self).slope is not DotProduct.slope and is_one_number(self.gamma)
+
+    def slopes(self, Z: Array, S: Array) -> Slopes:
+        weight = float(as_numbers(self.gamma))
+        t = weight * (Z @ S.T)
+        xp = namespace(t)
+        e = weight * self.slope(t, xp)
+        return Slopes(self.formula(t, xp), None, e)
 
     def left(self, X: Array) -> Array:
         """x as it enters the inner product from the left."""
         return X
 
     def right(self, X: Array) -> Array:
-        """x as it enters from the right (weights that belong to the product are put here)."""
-        return X
+        """x as it enters from the right, with the weights of the product."""
+        return per_column(X, self.gamma)
 
     def against(self, S: Array) -> Tile:
         S = self.right(S)
 
         def tile(rows, columns=ALL):
-            return self.of_inner_product(inner_products(self.left(rows), S[columns, :].T))
+            t = inner_products(self.left(rows), S[columns, :].T)
+            return self.formula(t, namespace(t))
 
         return tile
 
     def diagonal(self, X: Array) -> Array:
-        return self.of_inner_product(self._squares(X))
+        t = self._squares(X)
+        return self.formula(t, namespace(t))
 
     def magnitude(self, X: Array) -> Array:
-        return above_underflow(self.of_inner_product(above_underflow(self._squares(X))))
+        t = above_underflow(self._squares(X))
+        return above_underflow(self.formula(t, namespace(t)))
 
     def _squares(self, X):
         """<x, x> of every row."""
@@ -68,25 +89,6 @@ class DotProduct(Kernel):
             return np.asarray(left.multiply(right).sum(axis=1)).ravel()
         xp = namespace(X)
         return row_norms(X, xp) if left is right else xp.sum(left * right, axis=1)
-
-    def onnx_of_inner_product(self, t: Tensor) -> Tensor:
-        """The formula, on a tensor of an ONNX graph."""
-        raise NoOnnxForm(self, "a graph")
-
-    def onnx_left(self, X: Tensor) -> Tensor:
-        """As ``left``, on a tensor of an ONNX graph."""
-        return X
-
-    def onnx_right(self, X: Tensor) -> Tensor:
-        """As ``right``, on a tensor of an ONNX graph."""
-        return self.onnx_left(X)
-
-    def onnx_values(self, X: Tensor, S: Array) -> Tensor:
-        return self.onnx_of_inner_product(self.onnx_left(X) @ self.right(S).T)
-
-    def onnx_diagonal(self, X: Tensor) -> Tensor:
-        products = self.onnx_left(X) * self.onnx_right(X)
-        return self.onnx_of_inner_product(products.sum(1, keepdims=True))
 
 
 class Linear(DotProduct):
@@ -103,16 +105,13 @@ class Linear(DotProduct):
     is_psd = True
     is_linear = True
 
+    def slope(self, t: Array, xp: ModuleType) -> Array:
+        return 0 * t + 1
+
     def fused_form(self) -> Form | None:
-        return Form.of_inner_product(1.0, lambda t, xp: t, "power", 0.0, 1)
+        return Form.of_inner_product(1.0, self.formula, "power", 0.0, 1)
 
     def features(self, X: Array) -> Array:
-        return X
-
-    def onnx_of_inner_product(self, t: Tensor) -> Tensor:
-        return t
-
-    def onnx_features(self, X: Tensor) -> Tensor:
         return X
 
     def explicit_dim(self, n_features: int | None) -> int | None:
@@ -166,19 +165,17 @@ class Polynomial(DotProduct):
         # With coef0 < 0 some monomial has a negative coefficient.
         return self.coef0 >= 0
 
-    def right(self, X: Array) -> Array:
-        return per_column(X, self.gamma)
-
-    def of_inner_product(self, t: Array) -> Array:
+    def formula(self, t: Array, xp: ModuleType) -> Array:
         if self.coef0:
             t += float(self.coef0)
         return integer_power(t, int(self.degree))
 
+    def slope(self, t: Array, xp: ModuleType) -> Array:
+        return int(self.degree) * integer_power(t + float(self.coef0), int(self.degree) - 1)
+
     def fused_form(self) -> Form | None:
         scale, numbers = np.sqrt(as_numbers(self.gamma)), (float(self.coef0), int(self.degree))
-        return Form.of_inner_product(
-            scale, lambda t, xp: self.of_inner_product(t), "power", *numbers
-        )
+        return Form.of_inner_product(scale, self.formula, "power", *numbers)
 
     def features(self, X: Array) -> Array:
         require(self.coef0 >= 0, f"{self!r} is not a kernel (coef0 < 0): it has no feature map.")
@@ -200,18 +197,6 @@ class Polynomial(DotProduct):
         if self.coef0 >= 0:
             return super().magnitude(X)
         return self.with_parameters(coef0=-self.coef0).magnitude(X)  # the terms cancel
-
-    def onnx_right(self, X: Tensor) -> Tensor:
-        return X.scaled(as_numbers(self.gamma))
-
-    def onnx_of_inner_product(self, t: Tensor) -> Tensor:
-        return (t + float(self.coef0)) ** int(self.degree)
-
-    def onnx_features(self, X: Tensor) -> Tensor:
-        F = X.scaled(np.sqrt(as_numbers(self.gamma))).of_width(X.width)
-        if self.coef0 > 0:
-            F = F.concat(X.full(1, float(self.coef0) ** 0.5)).of_width(X.width + 1)
-        return onnx_symmetric_power(F, int(self.degree))
 
 
 class Cosine(DotProduct):
@@ -262,16 +247,6 @@ class Cosine(DotProduct):
 
     def rounding(self, S: Array) -> float:
         return 6.0 + S.shape[1] ** 0.5
-
-    def onnx_left(self, X: Tensor) -> Tensor:
-        X = X / X.abs().max(1).where_zero(1.0)  # in two steps, as above
-        return X / (X * X).sum(1, keepdims=True).sqrt().where_zero(1.0)
-
-    def onnx_of_inner_product(self, t: Tensor) -> Tensor:
-        return t
-
-    def onnx_features(self, X: Tensor) -> Tensor:
-        return self.onnx_left(X).of_width(X.width)
 
 
 class QuadraticForm(DotProduct):
@@ -361,16 +336,6 @@ class QuadraticForm(DotProduct):
     def rounding(self, S: Array) -> float:
         return 4.0 + 2 * (1 + S.shape[1])
 
-    def onnx_left(self, X: Tensor) -> Tensor:
-        B = self._root(as_numbers(self.A))
-        return (X @ B).of_width(B.shape[1])
-
-    def onnx_of_inner_product(self, t: Tensor) -> Tensor:
-        return t
-
-    def onnx_features(self, X: Tensor) -> Tensor:
-        return self.onnx_left(X)
-
 
 class Sigmoid(DotProduct):
     """Compare points as a neuron does: tanh(gamma <x, z> + coef0). Not a valid kernel in general.
@@ -401,12 +366,12 @@ class Sigmoid(DotProduct):
             f"Sigmoid(coef0) must be a finite number, got {self.coef0!r}.",
         )
 
-    def right(self, X: Array) -> Array:
-        return per_column(X, self.gamma)
-
-    def of_inner_product(self, t: Array) -> Array:
+    def formula(self, t: Array, xp: ModuleType) -> Array:
         t += float(self.coef0)
-        return in_place(namespace(t).tanh, t)
+        return in_place(xp.tanh, t)
+
+    def slope(self, t: Array, xp: ModuleType) -> Array:
+        return 1 - xp.tanh(t + float(self.coef0)) ** 2
 
     def largest_terms(self, X: Array) -> Array:
         # tanh hides an infinite product, until it meets another
@@ -421,9 +386,3 @@ class Sigmoid(DotProduct):
 
     def rounding(self, S: Array) -> float:
         return 6.0 + S.shape[1] ** 0.5
-
-    def onnx_right(self, X: Tensor) -> Tensor:
-        return X.scaled(as_numbers(self.gamma))
-
-    def onnx_of_inner_product(self, t: Tensor) -> Tensor:
-        return t.graph.op("Tanh", t + float(self.coef0))

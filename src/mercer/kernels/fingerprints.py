@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ..engine.arrays import is_single, namespace
+from ..engine.arrays import is_single, is_symbolic, namespace
 from ..engine.checks import require
 from .base import ALL, Kernel
 from .geometry import inner_products, over_columns
-from .types import Array, Tensor, Tile
+from .types import Array, Tile
 
 # Sparse counts up to this one are compared by sparse products, one column per level.
 MOST_LEVELS = 64
@@ -51,7 +51,7 @@ class Tanimoto(Kernel):
             union -= shared
             xp = namespace(shared)
             empty = union == 0
-            if bool(xp.any(empty)):
+            if is_symbolic(empty) or bool(xp.any(empty)):
                 shared, union = (xp.where(empty, xp.ones_like(a), a) for a in (shared, union))
             shared /= union
             return shared
@@ -77,17 +77,10 @@ class Tanimoto(Kernel):
         # The numerator and the denominator are sums of one sign.
         return 6.0 + S.shape[1]
 
-    def onnx_values(self, X: Tensor, S: Array) -> Tensor:
-        shared = X.graph.rowwise(X, S, lambda x, s: x.minimum(s))
-        union = X.sum(1, keepdims=True) + S.sum(axis=1) - shared
-        empty = X.graph.op("Equal", union, 0.0)
-        return X.graph.op("Where", empty, 1.0, shared / union.where_zero(1.0))
-
-    def onnx_diagonal(self, X: Tensor) -> Tensor:
-        return X.full(1, 1.0)
-
 
 def _checked(X):
+    if is_symbolic(X):
+        return X
     smallest = X.data.min(initial=0) if scipy.sparse.issparse(X) else namespace(X).min(X)
     require(
         float(smallest) >= 0,
@@ -108,12 +101,12 @@ def _sizes(X):
 
 
 def _dense_common(S):
-    xp, binary = namespace(S), _is_binary(S)
+    binary = _is_binary(S)
 
     def common(rows, columns):
-        if binary and _is_binary(rows):  # then min(x, z) = x z
+        if binary and not is_symbolic(rows) and _is_binary(rows):  # then min(x, z) = x z
             return rows @ S[columns, :].T
-        return over_columns(xp.minimum, rows, S[columns, :])
+        return over_columns(namespace(rows).minimum, rows, S[columns, :])
 
     return common
 

@@ -9,7 +9,15 @@ differences: identical rows are at distance exactly zero.
 import numpy as np
 import scipy.sparse
 
-from ..engine.arrays import device, in_place, is_numpy, namespace, put, row_norms
+from ..engine.arrays import (
+    device,
+    in_place,
+    is_numpy,
+    is_symbolic,
+    namespace,
+    put,
+    row_norms,
+)
 from ..engine.tiles import row_blocks
 from .points import require_same_storage
 
@@ -81,6 +89,8 @@ class EuclideanFrame:
 
     def minus_squared_distances(self, rows, columns):
         """-|x - s|^2 for every row and the chosen columns, as exp(-d^2) needs it."""
+        if is_symbolic(rows):
+            return self._symbolic_distances(rows, self.points[columns, :])
         xp = self.xp
         if self.sparse or scipy.sparse.issparse(rows):
             return self._sparse_distances(rows, columns)
@@ -114,6 +124,15 @@ class EuclideanFrame:
             difference *= self.scale
             minus_d2 = put(minus_d2, ia, ja, -row_norms(difference, xp))
         return minus_d2
+
+    def _symbolic_distances(self, rows, points):
+        """For rows of a graph: by a product where k is smooth in d^2, else row by row."""
+        x, s = (rows - self.centre) * self.scale, (points - self.centre) * self.scale
+        if self.cancels > 1e-12:
+            return -x.over_columns(s, lambda x, s: (x - s) * (x - s))
+        xp = namespace(rows)
+        t = x @ (2.0 * s.T) - row_norms(x, xp)[:, None] - row_norms(s, np)
+        return xp.minimum(t, 0.0)
 
     def _sparse_distances(self, rows, columns):
         require_same_storage(rows, self.S)
@@ -179,6 +198,8 @@ def _scaled_sparse(X, scale):
 def over_columns(term, rows, S, weights=1.0):
     """sum_c w_c term(x_c, s_c): for distances that no matrix product gives. O(tile) memory."""
     each_its_own = np.ndim(weights) > 0
+    if is_symbolic(rows):
+        return rows.over_columns(S, lambda x, s: term(x, s) * weights)
 
     def column(c):
         value = term(rows[:, c][:, None], S[:, c][None, :])

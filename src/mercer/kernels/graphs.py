@@ -15,7 +15,7 @@ MOST_ROUNDS = 1000
 
 
 class GraphKernel(SparseMap):
-    """What graph kernels share: how a graph is read. Undirected, without multiple edges."""
+    """The base of graph kernels, which reads graphs: undirected, without multiple edges."""
 
     node_label: str | None
     edge_label: str | None = None

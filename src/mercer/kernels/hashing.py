@@ -28,14 +28,25 @@ class WideRows(scipy.sparse.csr_array):
 
     def __matmul__(self, other: Any) -> Any:
         if not scipy.sparse.issparse(other) or other.shape[0] != self.shape[1]:
-            raise TypeError(
-                f"these coordinates have {self.shape[1]} hashed columns: multiply them by the "
-                "transpose of others (F @ G.T), or number the columns in use by "
-                "KernelMap(kernel, basis='closed')."
-            )
+            raise self._too_wide()
         right = scipy.sparse.csr_array(other.T)
         columns = distinct(self.indices)
         return numbered(self, columns) @ numbered(right, columns).T
+
+    @property
+    def iloc(self) -> Any:
+        """Refused: scikit-learn asks every input for it (is this of pandas?) before use.
+
+        Its estimators would allocate one number per column, or ask for a report of the fault.
+        """
+        raise self._too_wide()
+
+    def _too_wide(self):
+        return TypeError(
+            f"these coordinates have {self.shape[1]} hashed columns: multiply them by the "
+            "transpose of others (F @ G.T), or number the columns in use, for any estimator, by "
+            "KernelMap(kernel, basis='closed').fit_transform(X)."
+        )
 
 
 def mixed(x: np.ndarray) -> np.ndarray:

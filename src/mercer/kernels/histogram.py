@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from ..engine.arrays import in_place, namespace
+from ..engine.arrays import in_place, is_symbolic, namespace
 from ..engine.checks import require
 from .base import ALL, Kernel
 from .geometry import dense_rows, ones_for, over_columns
 from .parameters import as_numbers, check_per_column, per_column_or_number
-from .types import Array, PerColumn, Tensor, Tile
+from .types import Array, PerColumn, Tile
 
 
 class Histogram(Kernel):
@@ -18,6 +18,8 @@ class Histogram(Kernel):
 
     def checked(self, X: Array) -> Array:
         X = dense_rows(X, self)
+        if is_symbolic(X):
+            return X
         smallest = float(namespace(X).min(X))
         require(
             smallest >= 0,
@@ -53,13 +55,16 @@ class Chi2(Histogram):
         check_per_column("Chi2", "gamma", self.gamma)
 
     def against(self, S: Array) -> Tile:
-        S, xp = self.checked(S), namespace(S)
+        S = self.checked(S)
         gamma = per_column_or_number(S, self.gamma)
-        tiny = float(xp.finfo(S.dtype).smallest_normal)
+        tiny = float(namespace(S).finfo(S.dtype).smallest_normal)
 
         def term(x, s):
             total = x + s
-            total += tiny
+            if is_symbolic(total):  # onnxruntime's division multiplies by 1 / tiny = inf
+                total = namespace(total).where(total == 0, 1.0, total)
+            else:
+                total += tiny
             difference = x - s
             # Divided before it is squared: squares of large counts would overflow.
             quotient = difference / total
@@ -69,7 +74,7 @@ class Chi2(Histogram):
         def tile(rows, columns=ALL):
             d = over_columns(term, self.checked(rows), S[columns, :], gamma)
             d *= -1.0
-            return in_place(xp.exp, d)
+            return in_place(namespace(d).exp, d)
 
         return tile
 
@@ -85,18 +90,6 @@ class Chi2(Histogram):
 
     def rounding(self, S: Array) -> float:
         return 6.0 + S.shape[1]
-
-    def onnx_values(self, X: Tensor, S: Array) -> Tensor:
-        gamma = as_numbers(self.gamma)
-
-        def term(x, s):
-            difference = x - s
-            return difference / (x + s).where_zero(1.0) * difference * gamma
-
-        return (-X.graph.rowwise(X, S, term)).exp()
-
-    def onnx_diagonal(self, X: Tensor) -> Tensor:
-        return X.full(1, 1.0)
 
 
 class Intersection(Histogram):
@@ -114,10 +107,9 @@ class Intersection(Histogram):
 
     def against(self, S: Array) -> Tile:
         S = self.checked(S)
-        xp = namespace(S)
 
         def tile(rows, columns=ALL):
-            return over_columns(xp.minimum, self.checked(rows), S[columns, :])
+            return over_columns(namespace(rows).minimum, self.checked(rows), S[columns, :])
 
         return tile
 
@@ -126,9 +118,3 @@ class Intersection(Histogram):
 
     def rounding(self, S: Array) -> float:
         return 4.0 + S.shape[1]
-
-    def onnx_values(self, X: Tensor, S: Array) -> Tensor:
-        return X.graph.rowwise(X, S, lambda x, s: x.minimum(s))
-
-    def onnx_diagonal(self, X: Tensor) -> Tensor:
-        return X.sum(1, keepdims=True)

@@ -1,22 +1,17 @@
 """OnImages: what a kernel on changed points, k(g(x), g(z)), leaves to the kernel inside."""
 
 from .base import ALL, Kernel
-from .capabilities import NoOnnxForm
 from .composite import Unary
 from .texts import printed
-from .types import Array, Tensor, Tile
+from .types import Array, Tile
 
 
 class OnImages(Unary):
-    """k(g(x), g(z)): a subclass gives g as `image`, and as `onnx_image` where a graph can."""
+    """k(g(x), g(z)): a subclass gives g as `image`."""
 
     def image(self, X: Array) -> Array:
         """The points that the kernel sees, one for each point."""
         raise NotImplementedError(f"{type(self).__name__} must define image(X).")
-
-    def onnx_image(self, X: Tensor) -> Tensor:
-        """The same on a tensor of an ONNX graph."""
-        raise NoOnnxForm(self, "a graph")
 
     def __repr__(self) -> str:
         others = [v for name, v in self.get_params(deep=False).items() if name != "kernel"]
@@ -43,12 +38,3 @@ class OnImages(Unary):
 
     def rounding(self, S: Array) -> float:
         return self.kernel.rounding(self.image(S))
-
-    def onnx_values(self, X: Tensor, S: Array) -> Tensor:
-        return self.kernel.onnx_values(self.onnx_image(X), self.image(S))
-
-    def onnx_diagonal(self, X: Tensor) -> Tensor:
-        return self.kernel.onnx_diagonal(self.onnx_image(X))
-
-    def onnx_features(self, X: Tensor) -> Tensor:
-        return self.kernel.onnx_features(self.onnx_image(X))

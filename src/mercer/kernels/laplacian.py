@@ -10,7 +10,7 @@ from .densities import images_of, matern_density
 from .geometry import dense_rows, ones_for, over_columns
 from .parameters import RULES, as_numbers, check_per_column, gamma_from_data, per_column_or_number
 from .spectral import ByColumn, FourierForm, RadialForm
-from .types import Array, Gamma, Tensor, Tile
+from .types import Array, Gamma, Tile
 
 
 class Laplacian(Kernel):
@@ -31,6 +31,7 @@ class Laplacian(Kernel):
     sklearn_names = ("laplacian",)
     takes_sparse = False
     is_psd = True
+    length_powers = {"gamma": -1}
 
     def __init__(self, gamma: Gamma = "scale") -> None:
         self.gamma = gamma
@@ -45,11 +46,11 @@ class Laplacian(Kernel):
         return self.with_parameters(gamma=gamma)
 
     def against(self, S: Array) -> Tile:
-        S, xp = dense_rows(S, self), namespace(S)
+        S = dense_rows(S, self)
         gamma = per_column_or_number(S, self.gamma)
 
         def tile(rows, columns=ALL):
-            rows = dense_rows(rows, self)
+            rows, xp = dense_rows(rows, self), namespace(rows)
             d = over_columns(lambda x, s: in_place(xp.abs, x - s), rows, S[columns, :], gamma)
             d *= -1.0
             return in_place(xp.exp, d)
@@ -78,10 +79,3 @@ class Laplacian(Kernel):
             return RadialForm(own, matern_density(0.5), images_of(lambda r: np.exp(-r)))
 
         return ByColumn(of_column)
-
-    def onnx_values(self, X: Tensor, S: Array) -> Tensor:
-        gamma = as_numbers(self.gamma)
-        return (-X.graph.rowwise(X, S, lambda x, s: (x - s).abs() * gamma)).exp()
-
-    def onnx_diagonal(self, X: Tensor) -> Tensor:
-        return X.full(1, 1.0)

@@ -38,7 +38,7 @@ def map_products(features: Callable, S: Any) -> Tile:
 
 
 class Remembered:
-    """What is computed from rows: kept for the fixed points S, and for the rows asked for last.
+    """A memory of results computed from rows: of the fixed points S, and of the last rows.
 
     A tile loop asks for the same rows once per block of columns, and for parts of S where a matrix
     is symmetric. Values are tuples of arrays with one row per point.
@@ -213,7 +213,7 @@ def _address(X):
 
 
 def _offset(rows, S):
-    """Where `rows` begins in S, if it is a view of a part of S's memory."""
+    """Position of `rows` in S, if it is a view of a part of S's memory."""
     if rows.ndim != 1 or S.ndim != 1 or rows.strides != S.strides or not len(rows):
         return None
     distance = _address(rows) - _address(S)

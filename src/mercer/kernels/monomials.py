@@ -86,14 +86,3 @@ def symmetric_power_dim(d, p):
 
 def _multiplicities(row):
     return [row.count(i) for i in set(row)]
-
-
-def onnx_symmetric_power(F, p):
-    """The same features on a tensor of export/onnx/graph.py."""
-    if p == 0:
-        return F.full(1, 1.0).of_width(1)
-    monomials, weights = monomial_table(F.width, p)
-    result = F.columns(monomials[:, 0]).scaled(weights)
-    for q in range(1, p):
-        result = result * F.columns(monomials[:, q])
-    return result.of_width(len(weights))

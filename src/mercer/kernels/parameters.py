@@ -38,6 +38,11 @@ def check_per_column(kernel, name, value, *, rules=(), positive=True):
     )
 
 
+def is_one_number(*values):
+    """Whether no value is one per column. The rules give one number, too."""
+    return all(isinstance(value, str) or as_numbers(value).ndim == 0 for value in values)
+
+
 def as_numbers(value):
     """A parameter of any kind (number, list, array of any backend) as float64 of NumPy."""
     return np.asarray(as_host(value), dtype=float)

@@ -145,7 +145,7 @@ class Signature(ObjectKernel):
         return squared_lengths(self.features(X))
 
     def magnitude(self, X: Array) -> Array:
-        """What rounds off at some point of the path is multiplied by the signature of the rest:
+        """Rounding at some point of the path is multiplied by the signature of the rest:
         level m by |S_i before| |S_(m-i) after|, at the worst point. (The path from its end back to
         a point has the same lengths as the rest after it.)
         """

@@ -7,11 +7,12 @@ from types import ModuleType
 import numpy as np
 
 from ..engine.arrays import in_place, namespace
+from ..engine.forms import Form
 from .geometry import dense_rows
 from .parameters import as_numbers, check_per_column, column_scale, per_column
 from .spectral import ByColumn, FourierForm, PeriodicForm
 from .stationary import Stationary
-from .types import Array, PerColumn, Tensor
+from .types import Array, PerColumn
 
 
 class Periodic(Stationary):
@@ -39,6 +40,7 @@ class Periodic(Stationary):
     sklearn_names = ("periodic",)
     takes_sparse = False
     is_psd = True
+    length_powers = {"length_scale": 1}
 
     def __init__(self, length_scale: PerColumn = 1.0, period: PerColumn = 1.0) -> None:
         self.length_scale = length_scale
@@ -58,6 +60,7 @@ class Periodic(Stationary):
         def place(X):
             """Between -p / 2 and p / 2, and exact, as the angle of a large x would not be. In
             double precision: a rounded period would shift every later turn."""
+            xp = namespace(X)
             X = xp.astype(dense_rows(X, self), xp.float64)
             turn = xp.remainder(xp.abs(X), period)
             turn = xp.where(turn > period / 2, turn - period, turn)
@@ -67,14 +70,14 @@ class Periodic(Stationary):
         opposite = xp.abs(place(first)) > period / 4
 
         def seen(X):
-            turn = place(X)
+            turn, xp = place(X), namespace(X)
             there = turn + xp.where(turn < 0, period / 2, -period / 2)
             return xp.where(opposite, there, turn)
 
         start = seen(first)
 
         def embed(X):
-            angle = (seen(X) - start) * (2 * math.pi / period)
+            angle, xp = (seen(X) - start) * (2 * math.pi / period), namespace(X)
             half = xp.sin(angle / 2)
             circles = [per_column(xp.sin(angle), weight), per_column(2 * half * half, weight)]
             return xp.concat(circles, axis=1)
@@ -85,16 +88,11 @@ class Periodic(Stationary):
         rate = math.sqrt(2) * math.pi / as_numbers(self.period) / as_numbers(self.length_scale)
         return 0.86 * float(np.sqrt(np.sum((rate * by) ** 2)))
 
-    def of_minus_squared_distance(self, minus_d2: Array, xp: ModuleType) -> Array:
-        return in_place(xp.exp, minus_d2)
+    def formula(self, t: Array, xp: ModuleType) -> Array:
+        return in_place(xp.exp, t)
 
-    def onnx_embedding(self, X: Tensor, S: Array) -> Tensor:
-        period = np.broadcast_to(as_numbers(self.period), X.width)
-        start = S[0].astype(float) % period
-        angle = (X.graph.op("Mod", X, period, fmod=1) - start) * (2 * math.pi / period)
-        weight = 1 / as_numbers(self.length_scale) / math.sqrt(2)
-        half = X.graph.op("Sin", angle * 0.5)
-        return X.graph.op("Sin", angle).scaled(weight).concat((half * half * 2.0).scaled(weight))
+    def fused_form(self) -> Form | None:
+        return None  # distances are between points on circles
 
     def fourier_form(self) -> FourierForm | None:
         length, period = as_numbers(self.length_scale), as_numbers(self.period)
@@ -104,6 +102,3 @@ class Periodic(Stationary):
             return PeriodicForm(next(own) ** -2, next(own))
 
         return ByColumn(of_column)
-
-    def onnx_of_squared_distance(self, d2: Tensor) -> Tensor:
-        return (-d2).exp()

@@ -1,4 +1,4 @@
-"""What a kernel accepts: user input turned into points that can be sliced by row.
+"""Points that a kernel accepts: user input turned into points that can be sliced by row.
 
 Points are one of: a dense 2-D float array of any backend, a CSR matrix, or (for kernels on
 objects) a 1-D object array. Every refusal names the value and the remedy.
@@ -186,7 +186,7 @@ def _not_numbers(columns, name):
 
 @contextmanager
 def naming_columns(X, name="X"):
-    """Where a frame could not be turned into numbers, say which columns hold something else."""
+    """Name the columns of a frame that could not be turned into numbers."""
     try:
         yield
     except (TypeError, ValueError) as error:
@@ -331,16 +331,17 @@ def as_fitted(X, S, dtype, *, keep_wider=False):
 
 
 def row_weights(values, n):
-    """Weights as float64, checked: one per row, not negative, not all zero."""
+    """Weights as float64, checked: one per row or one for all, not negative, not all zero."""
     with naming("sample_weight"):
-        weights = np.asarray(as_host(values), dtype=np.float64)
-    if weights.shape != (n,):
+        weights = np.asarray(as_host(values))
+        if weights.dtype.kind == "c":
+            raise TypeError("complex weights are not supported.")
+        weights = weights.astype(np.float64)
+    weights = np.full(n, weights) if weights.ndim == 0 else weights
+    proper = weights.shape == (n,) and bool(np.all((weights >= 0) & (weights < np.inf)))
+    if not proper or not np.any(weights > 0):
         raise ValueError(
-            f"sample_weight must have one number for each of the {n} rows, got shape "
-            f"{weights.shape}."
-        )
-    if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
-        raise ValueError(
-            "sample_weight must hold finite numbers that are not negative, and not zeros alone."
+            f"sample_weight must hold one finite, non-negative number for each of the {n} rows, "
+            f"not all zero, got {short(values)}."
         )
     return weights

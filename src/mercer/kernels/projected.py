@@ -11,7 +11,7 @@ from .base import ALL, Kernel
 from .composite import Binary, FunctionOf
 from .images import OnImages
 from .parameters import as_numbers
-from .types import Array, Tensor, Tile
+from .types import Array, Tile
 from .wrappers import Normalized
 
 
@@ -76,9 +76,11 @@ class Projected(OnImages):
         if scipy.sparse.issparse(X):
             return np.asarray(X.astype(np.float64) @ (A if A.ndim == 2 else np.diag(A)))
         xp = namespace(X)
-        X, A = xp.astype(X, xp.float64, copy=False), on_device_of(A, X, dtype=xp.float64)
+        X = xp.astype(X, xp.float64, copy=False)
         X = X if centre is None else X - centre
-        return X @ A if A.ndim == 2 else X * A[None, :]
+        if A.ndim == 1:
+            return X * on_device_of(A[None, :], X, dtype=xp.float64)
+        return X @ on_device_of(A, X, dtype=xp.float64)
 
     # --- values: every part of the kernel on images of its own ------------------------------------
 
@@ -115,10 +117,6 @@ class Projected(OnImages):
     def rounding(self, S: Array) -> float:
         return self.parts_projected().rounding(S)
 
-    def onnx_image(self, X: Tensor) -> Tensor:
-        A = as_numbers(self.A)
-        return X.scaled(A) if A.ndim == 1 else (X @ A).of_width(A.shape[1])
-
 
 class ProjectedPart(Projected):
     """A kernel without operands on projected points, in double precision."""
@@ -133,7 +131,7 @@ class ProjectedPart(Projected):
         return self.kernel.moved(np.zeros(as_numbers(self.A).shape[-1])) is not None
 
     def centre(self, S: Array) -> Array | None:
-        """What may be taken off all points: x A would cancel where columns are far from zero."""
+        """A shift to take off all points: x A would cancel where columns are far from zero."""
         if scipy.sparse.issparse(S) or not self.by_differences:
             return None
         xp = namespace(S)

@@ -42,7 +42,7 @@ class Series:
 
 
 class FourierForm(ABC):
-    """What a kernel says of itself so that it can be written as a Fourier series.
+    """Description of a kernel that can be written as a Fourier series.
 
     `size` is k(x, x). Tolerances are relative to it.
     """

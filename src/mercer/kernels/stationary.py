@@ -3,17 +3,17 @@
 import math
 from collections.abc import Callable
 from types import ModuleType
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import issparse
 from scipy.special import kv
 
-from ..engine.arrays import in_place, is_numpy
+from ..engine.arrays import in_place, is_numpy, namespace
 from ..engine.checks import is_number, require
 from ..engine.forms import Form
 from .base import ALL, Kernel
-from .capabilities import NoOnnxForm
+from .capabilities import Slopes
 from .densities import (
     gaussian_density,
     images_of,
@@ -34,9 +34,10 @@ from .parameters import (
     check_per_column,
     column_scale,
     gamma_from_data,
+    is_one_number,
 )
 from .spectral import FourierForm, RadialForm
-from .types import Array, Gamma, PerColumn, Tensor, Tile
+from .types import Array, Gamma, PerColumn, Tile
 
 UNIT = float(np.finfo(float).eps) / 2
 # The square of a smaller distance vanishes.
@@ -54,36 +55,67 @@ class Stationary(Kernel):
         return 1e-12
 
     def scale(self) -> Array | float:
-        """What coordinates are multiplied by: one number, or one per column."""
+        """The factor of coordinates: one number, or one per column."""
         return 1.0
 
     def embedding(self, S: Array) -> Callable[[Array], Array]:
         """The points between which distances are taken, as a function of rows."""
         return lambda X: X
 
-    def of_squared_distance(self, d2: Array, xp: ModuleType) -> Array:
-        """The formula, on squared distances that may be overwritten."""
-        raise NotImplementedError
+    def formula(self, t: Array, xp: ModuleType) -> Array:
+        """k from t = -d^2, which may be overwritten: with this sign exp needs no extra pass."""
+        raise NotImplementedError(f"{type(self).__name__} must define formula(t, xp).")
 
-    def of_minus_squared_distance(self, minus_d2: Array, xp: ModuleType) -> Array:
-        """The formula on -d^2, so that exp needs no extra pass."""
-        minus_d2 *= -1.0
-        return self.of_squared_distance(minus_d2, xp)
+    def slope(self, t: Array, xp: ModuleType) -> Array:
+        """dk / dt, where the kernel has one; t is not overwritten."""
+        raise NotImplementedError(f"{type(self).__name__} has no slope(t, xp).")
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether its slope is bounded."""
+        return type(self).slope is not Stationary.slope
+
+    @property
+    def has_slope(self) -> bool:
+        return self.is_smooth and is_one_number(*self.length_parameters().values())
+
+    def slopes(self, Z: Array, S: Array) -> Slopes:
+        scale = float(self.scale())
+        t = EuclideanFrame(S, scale, 1e-12).minus_squared_distances(Z, ALL)
+        xp = namespace(t)
+        t = xp.where(t < 0, t, xp.zeros_like(t))
+        p = self.slope(t, xp) * (-2 * scale**2)
+        return Slopes(self.formula(t, xp), p, -p)
+
+    def slope_against(self, S: Array) -> Tile | None:
+        return self._tile(S, self.slope) if self.is_smooth else None
 
     def against(self, S: Array) -> Tile:
+        return self._tile(S, self.formula)
+
+    def _tile(self, S, function):
         embed, dtype = self.embedding(S), S.dtype
         S = embed(S)
         frame = EuclideanFrame(S, column_scale(S, self.scale()), self.cancels)
 
         def tile(rows, columns=ALL):
-            minus_d2 = frame.minus_squared_distances(embed(rows), columns)
-            values = self.of_minus_squared_distance(minus_d2, frame.xp)
-            return values if values.dtype == dtype else frame.xp.astype(values, dtype)
+            t = frame.minus_squared_distances(embed(rows), columns)
+            xp = namespace(t)
+            values = function(t, xp)
+            return values if values.dtype == dtype else xp.astype(values, dtype)
 
         return tile
 
     def diagonal(self, X: Array) -> Array:
         return ones_for(X)
+
+    @property
+    def fused(self) -> tuple[Any, ...]:
+        """The name of the formula among those of engine/fused.py, and its numbers there."""
+        return ()
+
+    def fused_form(self) -> Form | None:
+        return Form.of_distance(self.scale(), self.formula, *self.fused)
 
     def steepest(self, d2: float) -> float:
         """The largest |dk / d(d^2)| at squared distances of at least d2."""
@@ -102,28 +134,6 @@ class Stationary(Kernel):
     def moved(self, by: np.ndarray) -> float | None:
         """|dk / dd| is at most sqrt(2 / e) for RBF, of which the others are mixtures."""
         return 0.86 * float(np.sqrt(np.sum((as_numbers(self.scale()) * by) ** 2)))
-
-    def onnx_of_squared_distance(self, d2: Tensor) -> Tensor:
-        """The formula, on a tensor of an ONNX graph."""
-        raise NoOnnxForm(self, "a graph")
-
-    def onnx_embedding(self, X: Tensor, S: Array) -> Tensor:
-        """As ``embedding(S)``, on a tensor of an ONNX graph."""
-        return X
-
-    def onnx_values(self, X: Tensor, S: Array) -> Tensor:
-        X, S = self.onnx_embedding(X, S), self.embedding(S)(S)
-        centre, scale = S.mean(axis=0), np.broadcast_to(as_numbers(self.scale()), S.shape[1])
-        X, S = (X - centre).scaled(scale), (S - centre) * scale
-        if self.cancels <= 1e-12:  # smooth in d^2: products of rows will do
-            norms = (X * X).sum(1, keepdims=True)
-            d2 = ((X @ (-2.0 * S.T)) + norms + (S * S).sum(axis=1)).maximum(0.0)
-        else:
-            d2 = X.graph.rowwise(X, S, lambda x, s: (x - s) * (x - s))
-        return self.onnx_of_squared_distance(d2)
-
-    def onnx_diagonal(self, X: Tensor) -> Tensor:
-        return X.full(1, 1.0)
 
 
 class RBF(Stationary):
@@ -148,6 +158,8 @@ class RBF(Stationary):
 
     sklearn_names = ("rbf",)
     is_psd = True
+    length_powers = {"gamma": -2}
+    fused = ("exp",)
 
     def __init__(self, gamma: Gamma = "scale") -> None:
         self.gamma = gamma
@@ -164,17 +176,11 @@ class RBF(Stationary):
     def scale(self) -> Array | float:
         return np.sqrt(as_numbers(self.gamma))
 
-    def of_minus_squared_distance(self, minus_d2: Array, xp: ModuleType) -> Array:
-        return in_place(xp.exp, minus_d2)
+    def formula(self, t: Array, xp: ModuleType) -> Array:
+        return in_place(xp.exp, t)
 
-    def fused_form(self) -> Form | None:
-        return Form.of_distance(self.scale(), self.of_minus_squared_distance, "exp")
-
-    def slope(self) -> Kernel | None:
-        return self
-
-    def onnx_of_squared_distance(self, d2: Tensor) -> Tensor:
-        return (-d2).exp()
+    def slope(self, t: Array, xp: ModuleType) -> Array:
+        return xp.exp(t)
 
     def fourier_form(self) -> FourierForm | None:
         return RadialForm(self.scale(), gaussian_density, images_of(lambda r: np.exp(-(r**2))))
@@ -201,6 +207,7 @@ class RationalQuadratic(Stationary):
 
     sklearn_names = ("rational_quadratic",)
     is_psd = True
+    length_powers = {"length_scale": 1}
 
     def __init__(self, alpha: float = 1.0, length_scale: PerColumn = 1.0) -> None:
         self.alpha = alpha
@@ -216,26 +223,25 @@ class RationalQuadratic(Stationary):
     def scale(self) -> Array | float:
         return 1 / as_numbers(self.length_scale)
 
-    def of_squared_distance(self, d2: Array, xp: ModuleType) -> Array:
-        d2 /= 2 * self.alpha
-        # A power of 1 + d^2 / (2 a) would lose the digits of d^2 where a is large.
-        d2 = in_place(xp.log1p, d2)
-        d2 *= -float(self.alpha)
-        return in_place(xp.exp, d2)
+    def formula(self, t: Array, xp: ModuleType) -> Array:
+        return self._power(t, xp, float(self.alpha))
+
+    def slope(self, t: Array, xp: ModuleType) -> Array:
+        return 0.5 * self._power(t + 0, xp, float(self.alpha) + 1)
+
+    def _power(self, t, xp, a):
+        """By its logarithm: 1 + d^2 / (2 alpha) loses the digits of d^2 where alpha is large."""
+        t /= -2 * float(self.alpha)
+        t = in_place(xp.log1p, t)
+        t *= -a
+        return in_place(xp.exp, t)
 
     def steepest(self, d2: float) -> float:
         return 0.5
 
-    def fused_form(self) -> Form | None:
-        a = float(self.alpha)
-        return Form.of_distance(self.scale(), self.of_minus_squared_distance, "rational", a)
-
-    def slope(self) -> Kernel | None:
-        a = float(self.alpha)
-        return RationalQuadratic(a + 1, np.multiply(self.length_scale, (a / (a + 1)) ** 0.5))
-
-    def onnx_of_squared_distance(self, d2: Tensor) -> Tensor:
-        return (d2 / (2.0 * float(self.alpha)) + 1.0) ** -float(self.alpha)
+    @property
+    def fused(self) -> tuple[Any, ...]:
+        return "rational", float(self.alpha)
 
     def fourier_form(self) -> FourierForm | None:
         a = float(self.alpha)
@@ -263,6 +269,7 @@ class Matern(Stationary):
 
     sklearn_names = ("matern",)
     is_psd = True
+    length_powers = {"length_scale": 1}
 
     def __init__(self, nu: float = 1.5, length_scale: PerColumn = 1.0) -> None:
         self.nu = nu
@@ -292,12 +299,12 @@ class Matern(Stationary):
         return size if self.nu >= 0.5 else self._units_from_1(size * UNIT)
 
     def _units_from_1(self, d):
-        return float(1 - self.of_squared_distance(np.array([d * d]), np)[0]) / UNIT
+        return float(1 - self.formula(np.array([-d * d]), np)[0]) / UNIT
 
     def steepest(self, d2: float) -> float:
         """nu / (2 (nu - 1)) at d = 0; below nu = 3/2 by the derivative of t^nu K_nu(t)."""
         nu = float(self.nu)
-        if nu >= 1.5:
+        if nu >= 1.5 or (d2 == 0 and nu > 1):
             return 0.5 if nu == math.inf else nu / (2 * (nu - 1))
         t = math.sqrt(2 * nu * d2)
         return nu * 2 ** (1 - nu) / math.gamma(nu) * t ** (nu - 1) * float(kv(nu - 1, t))
@@ -305,11 +312,12 @@ class Matern(Stationary):
     def scale(self) -> Array | float:
         return 1 / as_numbers(self.length_scale)
 
-    def of_squared_distance(self, d2: Array, xp: ModuleType) -> Array:
+    def formula(self, t: Array, xp: ModuleType) -> Array:
+        t *= -1.0
         if self.nu >= MANY_DERIVATIVES:
-            return matern_of_large_nu(float(self.nu), d2, xp)
+            return matern_of_large_nu(float(self.nu), t, xp)
         # Far away the exponential is 0; an infinite factor beside it would make 0 * inf.
-        d = at_most(square_root(d2, xp), 1e18, xp)
+        d = at_most(square_root(t, xp), 1e18, xp)
         if self.nu == 0.5:
             d *= -1.0
             return in_place(xp.exp, d)
@@ -328,33 +336,34 @@ class Matern(Stationary):
             return polynomial
         return self._general(d)
 
-    def fused_form(self) -> Form | None:
-        closed = {0.5: "matern12", 1.5: "matern32", 2.5: "matern52"}.get(self.nu)
-        return Form.of_distance(self.scale(), self.of_minus_squared_distance, closed)
-
-    def slope(self) -> Kernel | None:
+    def slope(self, t: Array, xp: ModuleType) -> Array:
+        """Matern's kernel with nu - 1, up to a factor."""
         nu = float(self.nu)
-        if nu <= 1:
-            return None
-        return Matern(nu - 1, np.multiply(self.length_scale, ((nu - 1) / nu) ** 0.5))
+        if nu == 0.5:
+            # Not differentiable at d = 0: the average over all directions is zero.
+            d = xp.sqrt(-t)
+            return xp.where(d > 0, 0.5 * xp.exp(-d) / xp.where(d > 0, d, 1 + d), 0 * d)
+        ratio = 1.0 if nu == math.inf else nu / (nu - 1)
+        return self.steepest(0.0) * Matern(nu - 1).formula(t * ratio, xp)
 
-    def onnx_of_squared_distance(self, d2: Tensor) -> Tensor:
-        d = d2.sqrt().minimum(1e18)
-        if self.nu == 0.5:
-            return (-d).exp()
-        if self.nu == 1.5:
-            d = d * math.sqrt(3)
-            return (d + 1.0) * (-d).exp()
-        if self.nu == 2.5:
-            d = d * math.sqrt(5)
-            return (d + 1.0 + d * d / 3.0) * (-d).exp()
-        return super().onnx_of_squared_distance(d2)
+    @property
+    def is_smooth(self) -> bool:
+        return self.nu > 1
+
+    @property
+    def has_slope(self) -> bool:
+        return (self.is_smooth or self.nu == 0.5) and is_one_number(self.length_scale)
+
+    @property
+    def fused(self) -> tuple[Any, ...]:
+        closed = {0.5: "matern12", 1.5: "matern32", 2.5: "matern52"}
+        return (closed[self.nu],) if self.nu in closed else ()
 
     def fourier_form(self) -> FourierForm | None:
         """log k is concave from nu = 1/2 on; below, its slope is at least sqrt(2 nu)."""
         nu = float(self.nu)
         rate = math.inf if nu >= 0.5 else math.sqrt(2 * nu)
-        images = images_of(lambda r: self.of_squared_distance(r**2, np), rate)
+        images = images_of(lambda r: self.formula(-(r**2), np), rate)
         return RadialForm(self.scale(), matern_density(nu), images)
 
     def _general(self, d):

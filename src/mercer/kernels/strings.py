@@ -271,7 +271,7 @@ def _as_text(x: str | bytes) -> str:
 
 
 def _windows(starts, length):
-    """Where each window of this length begins, and in which string."""
+    """Start of each window of this length, and its string."""
     per_string = np.maximum(np.diff(starts) - length + 1, 0)
     owner = np.repeat(np.arange(len(per_string)), per_string)
     before = np.concatenate([[0], np.cumsum(per_string)[:-1]])

@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
-from ..engine.arrays import as_numpy, is_array, namespace, on_device_of
+from ..engine.arrays import is_array, is_symbolic, namespace, on_device_of
 from ..engine.checks import require
 from .accuracy import above_underflow
 from .base import ALL, Kernel
@@ -15,7 +15,7 @@ from .composite import Unary, finite_values
 from .hashing import scaled_rows
 from .images import OnImages
 from .texts import printed
-from .types import Array, Tensor, Tile
+from .types import Array, Tile
 
 
 class OnFeatures(OnImages):
@@ -184,6 +184,8 @@ class Normalized(Unary):
         """sqrt k(x, x); 1 for a point at the origin of feature space, which stays there."""
         d = finite_values(self.kernel, self.kernel.diagonal, X)
         xp = namespace(d)
+        if is_symbolic(d):
+            return xp.sqrt(xp.where(d == 0, xp.ones_like(d), d))
         smallest = float(xp.min(d))
         require(
             smallest >= 0,
@@ -245,21 +247,6 @@ class Normalized(Unary):
 
     def rounding(self, S: Array) -> float:
         return 2 * self.kernel.rounding(S)
-
-    def _onnx_lengths(self, X):
-        return self.kernel.onnx_diagonal(X).where_zero(1.0).sqrt()
-
-    def onnx_values(self, X: Tensor, S: Array) -> Tensor:
-        lengths = self._onnx_lengths(X) * as_numpy(self.lengths(S))
-        return self.kernel.onnx_values(X, S) / lengths
-
-    def onnx_diagonal(self, X: Tensor) -> Tensor:
-        length = self._onnx_lengths(X)
-        return self.kernel.onnx_diagonal(X) / (length * length)
-
-    def onnx_features(self, X: Tensor) -> Tensor:
-        F = self.kernel.onnx_features(X)
-        return (F / self._onnx_lengths(X)).of_width(F.width)
 
 
 def as_given(X):

@@ -1,4 +1,4 @@
-"""What learn_kernel is asked for, refused early where it makes no sense."""
+"""Arguments of learn_kernel, refused early where they make no sense."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ MOST_PARTS = 200
 
 
 def first_kernel(kernel: Kernel | str | None) -> Kernel:
-    """Where the search begins: a family, or the expression given, with a weight per summand."""
+    """The first kernel of the search: a family, or the given expression with weighted summands."""
     if kernel is None:
         return FIRST_FAMILY
     kernel = as_kernel(kernel)

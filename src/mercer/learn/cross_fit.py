@@ -43,7 +43,7 @@ BEYOND = 0.5
 
 @dataclass(frozen=True)
 class Candidate:
-    """What is learned on which columns, with its predictions of rows it has not seen.
+    """A kernel learned on some columns, with its out-of-fold predictions.
 
     predicted : one per row that was given
     losses : one per distinct row, times its weight
@@ -196,7 +196,7 @@ class Cells:
 
 
 def _losses(rows, predicted, targets):
-    """Of each distinct row, times its weight."""
+    """Loss of each distinct row, times its weight."""
     T = targets.columns
     if targets.classes is None:
         losses = ((predicted - T) ** 2).sum(axis=1)

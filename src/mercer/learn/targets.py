@@ -7,6 +7,7 @@ import numpy as np
 
 from ..engine.arrays import as_host
 from ..engine.checks import check_classes
+from ..kernels.points import row_weights
 
 TASKS = ("auto", "regression", "classification")
 # Whole numbers with more values than this are ordered and many: numbers to predict, not classes.
@@ -104,16 +105,7 @@ def host(y: Any) -> np.ndarray:
 
 def check_weights(weights: Any, n: int) -> np.ndarray | None:
     """One non-negative number per row, not all zero; None for equal weights."""
-    if weights is None:
-        return None
-    w = checked_numbers("sample_weight", as_host(weights))
-    w = np.full(n, w) if w.ndim == 0 else w
-    if w.shape != (n,) or not np.isfinite(w).all() or (w < 0).any() or not (w > 0).any():
-        raise ValueError(
-            f"sample_weight must hold one non-negative number for each of the {n} rows, not all "
-            f"zero, got an array of shape {w.shape}."
-        )
-    return w
+    return None if weights is None else row_weights(weights, n)
 
 
 def checked_numbers(name: str, values: Any) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What a smooth function of some columns explains within groups of rows.
+"""The part of a target that a smooth function of some columns explains within groups of rows.
 
 Differences between groups stay in what is left: coordinates and targets are centred within each
 group before the ridge regression, as fixed effects are taken out of a linear model.

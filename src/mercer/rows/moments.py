@@ -28,6 +28,7 @@ class Moments:
     second: Any
     cross: Any = None
     target: Any = None  # T'w
+    squares: Any = None  # of T, one sum per column
 
     @classmethod
     def of(cls, Phi, T=None, weights=None):
@@ -41,10 +42,11 @@ class Moments:
             first = xp.sum(Phi * weights[:, None], axis=0)
             target = None if T is None else weights @ T
         rooted = Phi if root is None else Phi * root
-        cross = None
+        cross = squares = None
         if T is not None:
-            cross = transposed_product(rooted, T if root is None else T * root)
-        return cls(total, first, gram(rooted), cross, target)
+            T = T if root is None else T * root
+            cross, squares = transposed_product(rooted, T), xp.sum(T * T, axis=0)
+        return cls(total, first, gram(rooted), cross, target, squares)
 
     def __add__(self, other):
         return Moments(
@@ -53,6 +55,7 @@ class Moments:
             self.second + other.second,
             None if self.cross is None else self.cross + other.cross,
             None if self.target is None else self.target + other.target,
+            None if self.squares is None else self.squares + other.squares,
         )
 
     @property
@@ -79,6 +82,7 @@ class Spread:
     cross: Any = None  # sum (phi - mean) t'
     target: Any = None  # sum t
     rho2: float = 0.0  # sum of the residuals
+    squares: Any = None  # of t, one sum per column
 
     @property
     def spread(self):
@@ -105,6 +109,7 @@ class Spread:
             None if T is None else transposed_product(centred, T),
             target,
             0.0 if rho2 is None else float(xp.sum(positive_part(rho2))),
+            None if T is None else xp.sum(T * T, axis=0),
         )
 
     def __add__(self, other):
@@ -121,6 +126,7 @@ class Spread:
             None if a is None else a + b,
             None if a is None else self.target + other.target,
             self.rho2 + other.rho2,
+            None if self.squares is None else self.squares + other.squares,
         )
 
     def cross_about(self, point):
@@ -149,6 +155,7 @@ class Spread:
             self.scatter + outer,
             self.cross_about(0 * self.mean),
             self.target,
+            self.squares,
         )
 
 
@@ -174,7 +181,8 @@ class ByClass:
         sums = self.spread
         where = np.eye(len(labels))[np.searchsorted(labels, self.labels)]
         where = on_device_of(where, sums.cross)
-        return replace(sums, cross=sums.cross @ where, target=sums.target @ where)
+        sums = replace(sums, cross=sums.cross @ where, target=sums.target @ where)
+        return replace(sums, squares=sums.squares @ where)
 
     def rotated(self, V):
         return ByClass(self.labels, self.spread.rotated(V))

@@ -61,7 +61,7 @@ class PartitionedRows:
         return self.parts.collect([state])[0]
 
     def _shared(self, step, columns):
-        """What every task of a pass needs, and the blocks of rows with those of the columns."""
+        """Common inputs of a pass's tasks, and the blocks of rows with those of the columns."""
         shared = self.parts.share((self.check, step, [(c.name, c.make) for c in columns]))
         return shared, self.parts.aligned_columns(*[(c.values, c.name) for c in columns])
 

@@ -54,7 +54,7 @@ class Check(Protocol):
 
     @property
     def names(self) -> list | None:
-        """Of the columns, once a block has told them."""
+        """Column names, known once a block has been read."""
 
     def __call__(self, block: Any) -> Any: ...
 
@@ -67,7 +67,7 @@ class Kept(Protocol):
 
     @property
     def worst(self) -> Worst:
-        """Of the rows that were not kept."""
+        """The largest residual of the rows that were not kept."""
 
     def draw(self, size: int, rng: np.random.Generator) -> tuple[Any, np.ndarray]:
         """At most `size` of the rows, drawn evenly, and their positions among all rows."""
@@ -80,7 +80,7 @@ class Rows(Protocol):
 
     @property
     def names(self) -> list | None:
-        """Of the columns."""
+        """Column names."""
 
     def checked(self, check: Check) -> "Rows":
         """The same rows, with another check of the blocks that are read from now on."""

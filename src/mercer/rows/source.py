@@ -1,4 +1,4 @@
-"""Where rows come from: an array, a stream of chunks, or a Dask collection.
+"""Sources of rows: an array, a stream of chunks, or a Dask collection.
 
 Nobody outside this folder asks which of the three it is. Others ask for `Rows`, or whether the rows
 come in pieces, and for one piece after the other.

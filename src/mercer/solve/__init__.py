@@ -1,10 +1,10 @@
 """Ridge regression: one problem, one solution, and solvers behind one small interface."""
 
 from .auto import SOLVERS, solve_ridge
-from .conjugate_gradients import Certified, solve_iteratively
-from .direct import choose_on_rows
 from .discriminant import Fisher
+from .iterations import Certified, solve_iteratively
 from .landmarks import Landmarks, LandmarkSolution, jittered_factor
+from .penalty import choose_on_rows
 from .problem import Choice, Given, LeaveOneOut, Preconditioning, RidgeProblem
 from .refinement import Step
 from .ridge_path import RidgePath

@@ -60,5 +60,5 @@ def solve_ridge(
 
 
 def offered(problem: RidgeProblem) -> list[Offer]:
-    """What every solver says of the problem, the one that "auto" takes first."""
+    """Every solver's offer for the problem, the one that "auto" takes first."""
     return offers(problem, COMPETING)

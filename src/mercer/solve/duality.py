@@ -36,7 +36,7 @@ EPS = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True)
 class Certificate:
-    """What is known of the exact solution.
+    """Bounds on the distance from the exact solution.
 
     gap : float
         P - D at most, rounding included.
@@ -56,7 +56,7 @@ class Certificate:
 
 @dataclass(frozen=True)
 class Rounding:
-    """Of values of a kernel sum: eta, and the lengths l(x_i) of the training rows."""
+    """Rounding of the values of a kernel sum: eta, and the lengths l(x_i) of the training rows."""
 
     eta: float
     lengths: np.ndarray
@@ -78,7 +78,7 @@ class Rounding:
         return (tol * max(norm, 1.0 / max(self.longest, 1e-150))) ** 2 / 2
 
     def take(self, rows):
-        """Of some of the rows."""
+        """Rounding of some of the rows."""
         return Rounding(self.eta, self.lengths[rows])
 
     def of_sums(self, size):
@@ -87,7 +87,7 @@ class Rounding:
 
 
 def hinge_certificate(y, C, c, b, values, rounding, size, apart=0.0) -> Certificate:
-    """Of a support vector machine.
+    """Certificate of a support vector machine.
 
     Parameters
     ----------

@@ -35,21 +35,14 @@ from ..space.fourier import Fourier as FourierSpace
 from ..space.fourier_grid import Extent, fourier_space
 from ..space.fourier_plan import FourierPlan, plan_fourier
 from ..space.fourier_sums import FourierStep, all_pairs
-from .direct import Direct, choose_on_rows, factor_shifted, without_mean
+from .direct import Direct
+from .dual import FEW, DualSolution, lower_inverse_diagonal, warn_of_upper_values
 from .fourier_expansion import FourierExpansion
 from .fourier_map import DIRECT, MOST_SOLVES, fourier_variance
-from .iterative import FEW, lower_inverse_diagonal, upper_variance, warn_of_upper_values
+from .penalty import choose_on_rows
 from .problem import Given, RidgeProblem
-from .solution import (
-    Border,
-    LeftOut,
-    RidgeSolution,
-    Steps,
-    as_fitted,
-    left_out_of,
-    per_target,
-    scattered,
-)
+from .regularized import factor_shifted
+from .solution import Border, Steps, as_fitted, scattered
 from .solver import CannotSolve, Cost, Solver
 from .system import double_like, in_double
 from .toeplitz import NormalEquations, solve_normal
@@ -209,8 +202,8 @@ class Fourier(Solver):
             choice,
             None if weights is None else on_device_of(weights, W),
             scattered(W, problem.kept, problem.training.n),
-            residuals=residuals,
             ones=u,
+            residuals=residuals,
             transforms=transforms,
             max_iter=problem.max_iter,
             tol=problem.tol,
@@ -357,16 +350,14 @@ def _checked(kernel, points, T, alphas, weights, a) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class FourierSolution(RidgeSolution):
+class FourierSolution(DualSolution):
     """The dual coefficients, with their function in Fourier coordinates.
 
     residuals : the largest at some of the rows, computed with the kernel itself, relative to t
-    ones : u with A u = 1, one column per penalty, where there is an intercept
     transforms : what transforms add to the error inside the box, one number per target
     """
 
     residuals: np.ndarray | None = None
-    ones: Any = None
     transforms: Any = None
     max_iter: int = 500
     tol: float = 1e-4
@@ -382,89 +373,66 @@ class FourierSolution(RidgeSolution):
 
         What would take too many solves is bounded from above by the variance given some rows.
         """
-        prediction = self.prediction
-        Z, space = as_fitted(prediction, points), prediction.space
-        inside = space.contains(Z)
-        variance, upper = np.empty((Z.shape[0], len(self.alphas))), 0
-        solves = np.inf if space.rank <= DIRECT else most_solves(space.rank)
-        for part, most, exact in (
+        upper = sum(
+            len(where)
+            for where, explained in self._parts(as_fitted(self.prediction, points))
+            if explained == self._explained_by_some
+        )
+        if upper:
+            warn_of_upper_values(upper)
+        return super().variance(points, diag)
+
+    def _parts(self, Z):
+        """(points, how what is explained of them is found)."""
+        inside, rank = self.prediction.space.contains(Z), self.prediction.space.rank
+        solves = np.inf if rank <= DIRECT else most_solves(rank)
+        for where, most, explained in (
             (np.flatnonzero(inside), solves, self._inside),
             (np.flatnonzero(~inside), FEW, self._outside),
         ):
-            if not len(part):
-                continue
-            rows = pts.take(Z, part)
-            if len(part) <= most:
-                variance[part] = exact(rows) + self._of_mean(rows)
-                continue
-            upper += len(part)
-            own = self.kernel.diagonal(rows)
-            variance[part] = per_target(
-                self.alphas,
-                lambda alpha, Z=rows, own=own: as_numpy(
-                    upper_variance(
-                        self.kernel,
-                        prediction.S,
-                        Z,
-                        own,
-                        alpha,
-                        self.weights,
-                        self.ones is not None,
-                    )
-                ),
-            )
-        if upper:
-            warn_of_upper_values(upper)
-        return on_device_of(variance, prediction.W)
+            yield where, explained if len(where) <= most else self._explained_by_some
 
-    def _of_mean(self, Z):
-        """What an unknown mean adds: (1 - u'k_z)^2 / 1'u."""
-        if self.ones is None:
-            return 0.0
-        u, S = np.asarray(self.ones), self.prediction.S
-        told = as_numpy(tiles.multiply(self.kernel, Z, S, on_device_of(u, double_like(S))))
-        added = (1 - told) ** 2 / u.sum(axis=0)
-        return added[:, np.unique(self.alphas, return_inverse=True)[1]]
+    def _explained(self, Z, alpha):
+        found = np.empty(Z.shape[0])
+        for where, explained in self._parts(Z):
+            if len(where):
+                found[where] = as_numpy(explained(pts.take(Z, where), alpha))
+        return on_device_of(found, self.prediction.W)
 
     def _numbers(self):
         return None if self.weights is None else as_numpy(self.weights)
 
-    def _inside(self, Z):
-        space, S = self.prediction.space, self.prediction.S
-        generator = FourierStep(space, None, FINEST)(S, None, self._numbers()).generator
-        factors: dict[float, Any] = {}
-        if space.rank <= DIRECT:
-            A = all_pairs(space.frequencies, space.amplitudes, generator)
-            factors = {float(a): factor_shifted(A, float(a)) for a in np.unique(self.alphas)}
-        return fourier_variance(space, Z, self.alphas, factors, generator, self.tol, self.max_iter)
+    def _inside(self, Z, alpha):
+        space, S, factors = self.prediction.space, self.prediction.S, {}
 
-    def _outside(self, Z):
+        def sums():
+            return FourierStep(space, None, FINEST)(S, None, self._numbers()).generator
+
+        generator = self.cached("generator", sums)
+        if space.rank <= DIRECT:
+
+            def factor():
+                pairs = all_pairs(space.frequencies, space.amplitudes, generator)
+                return factor_shifted(pairs, alpha)
+
+            factors = {alpha: self.cached(alpha, factor)}
+        how = (np.array([alpha]), factors, generator, self.tol, self.max_iter)
+        own = as_numpy(self.kernel.diagonal(Z))
+        return own - fourier_variance(space, Z, *how)[:, 0]
+
+    def _outside(self, Z, alpha):
         """k_z' a for the a whose targets are k_z."""
         S = self.prediction.S
         eye = on_device_of(np.eye(Z.shape[0]), double_like(S))
         K_Z = as_numpy(tiles.multiply(self.kernel, S, Z, eye))
-        own = as_numpy(self.kernel.diagonal(Z))
-        scales = np.sqrt(np.mean(K_Z**2, axis=0))
+        scales, alphas = np.sqrt(np.mean(K_Z**2, axis=0)), np.full(Z.shape[0], alpha)
+        system = DualSystem(self.prediction.space, S, alphas, self._numbers(), self.max_iter)
+        return np.sum(K_Z * system.solve(K_Z, VARIANCE_TOL, scales)[0], axis=0)
 
-        def of_alpha(alpha):
-            alphas = np.full(Z.shape[0], alpha)
-            system = DualSystem(self.prediction.space, S, alphas, self._numbers(), self.max_iter)
-            return own - np.sum(K_Z * system.solve(K_Z, VARIANCE_TOL, scales)[0], axis=0)
-
-        return per_target(self.alphas, of_alpha)
-
-    def left_out(self, rows: np.ndarray | None = None, share: Any = None) -> LeftOut:
-        """From the nearest rows of each: errors come out too large, never too small."""
-        W = as_numpy(self.prediction.W)
-        some = np.arange(len(W)) if rows is None else np.asarray(rows)
-        noise = np.ones(len(W)) if self.weights is None else 1 / as_numpy(self.weights)
-        alpha = float(self.alphas[0])
-        inverse = lower_inverse_diagonal(self.kernel, self.prediction.S, alpha * noise, some)
-        if self.ones is not None:
-            u = as_numpy(self.ones)[:, 0]
-            inverse = without_mean(inverse, u[some], float(u.sum()))
-        residuals = alpha * noise[some, None] * W[some]
-        return left_out_of(residuals, alpha * noise[some] * inverse, share)
+    def _inverse_diagonal(self, alpha, rows):
+        S = self.prediction.S
+        noise = alpha * self._noise(np.arange(S.shape[0]))
+        return lower_inverse_diagonal(self.kernel, S, noise, rows)
 
 
 def most_solves(rank: int) -> int:

@@ -14,12 +14,12 @@ from ..fit import OfSpace, fit_map
 from ..space.choice import MapOptions
 from ..space.fourier import Fourier
 from ..space.fourier_sums import FourierStep, FourierSums, all_pairs
-from .direct import factor_shifted, solve_regularized
 from .primal import column
 from .problem import Choice, Given, LeaveOneOut, RidgeProblem
+from .regularized import factor_shifted, solve_regularized
 from .ridge_path import best_alpha
 from .solution import LeftOut, RidgeSolution, Steps
-from .toeplitz import NormalEquations, solve_normal
+from .toeplitz import NormalEquations, Solved, solve_normal
 
 # Coordinates up to which all pairs are written out and solved directly.
 DIRECT = 3000
@@ -40,16 +40,6 @@ class SumsFor:
         size = max(float(np.sum(space.amplitudes**2)), 1e-300)
         needed = 1e-2 * self.alpha / (n * size) if self.alpha > 0 else 0.0
         return FourierStep(space, self.n_jobs, max(FINEST, min(space.accuracy, needed)))
-
-
-@dataclass(frozen=True)
-class Solved:
-    """Coefficients, a bound of their error |w - w*|, and how they were found."""
-
-    coef: np.ndarray
-    error_norms: np.ndarray
-    n_iter: int = 1
-    converged: bool = True
 
 
 def equations_of(space, sums, memory_limit) -> "Written | Iterated":
@@ -110,9 +100,7 @@ class Iterated(Equations):
                 f"{self.space.rank} Fourier coordinates are solved by iterations, which need "
                 f"alpha > 0, got {np.min(alphas):g}."
             )
-        B = self.cross
-        found = solve_normal(self._products, B, alphas, tol=tol, max_iter=max_iter)
-        return Solved(found.coef, found.error_norms, found.n_iter, found.converged)
+        return solve_normal(self._products, self.cross, alphas, tol=tol, max_iter=max_iter)
 
     def generalized_errors(self, alphas, tol, max_iter) -> np.ndarray:
         """df = r - alpha tr (Phi'Phi + alpha I)^-1, the trace from random signs."""

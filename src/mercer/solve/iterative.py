@@ -11,59 +11,32 @@ from scipy.optimize import brentq
 from sklearn.exceptions import ConvergenceWarning
 
 from ..engine import tiles
-from ..engine.arrays import (
-    as_numpy,
-    cholesky,
-    evenly,
-    is_array,
-    is_numpy,
-    namespace,
-    on_device_of,
-    put,
-    row_norms,
-    solve_triangular,
-)
+from ..engine.arrays import as_numpy, is_array, is_numpy, namespace, on_device_of
 from ..engine.memory import MemoryLimitError, coordinates, matrix
 from ..engine.products import Product, exact_product
 from ..engine.threads import one_blas_thread
 from ..expansion import Expansion
 from ..kernels.points import take
 from ..space import factorize
-from .conjugate_gradients import solve_iteratively
-from .direct import Direct, choose_on_rows, without_mean
-from .preconditioner import chosen_rank
+from .direct import Direct
+from .dual import FEW, DualSolution, lower_inverse_diagonal, warn_of_upper_values
+from .iterations import solve_iteratively
+from .penalty import choose_on_rows
+from .preconditioner import SHARE_OF_ALPHA, chosen_rank
 from .problem import Choice, Given, LeaveOneOut, RidgeProblem
 from .ridge_path import RidgePath
-from .solution import (
-    Border,
-    LeftOut,
-    RidgeSolution,
-    Steps,
-    as_fitted,
-    left_out_of,
-    own_similarities,
-    per_target,
-)
-from .solver import OPERATION, VALUE, CannotSolve, Cost, Solver, TooLarge
+from .solution import Border, Steps
+from .solver import OPERATION, START, VALUE, CannotSolve, Cost, Solver, TooLarge
 from .system import VECTORS, double_like, in_double
 
 # Seconds of one core for one number of a stored kernel matrix in a product with a vector.
-STORED = 6e-10
-# Seconds of one core that choosing landmarks and starting products take at least.
-START = 0.03
+STORED = 4e-10
 # Products after which it is clear whether iterations are faster than a factorisation, and most of
 # those that can be.
 JUDGED_AFTER, QUICK_PRODUCTS = 10, 60
 # Landmarks that choose a penalty, and how much of the kernel they may miss: trace(K - F F') / (n
 # alpha) is by how much the mean leverage of a row is larger in exact ridge.
 LANDMARKS, MISSED = 400, 0.3
-# Points whose standard deviation is worth a solve of its own, and training rows that certify an
-# upper value for all others.
-FEW, WITNESSES = 64, 2000
-# Nearest rows from which the leave-one-out error of a row is computed.
-NEIGHBOURS = 400
-# Kernel values held at once while neighbours are looked for.
-HELD_VALUES = 1 << 24
 
 
 class Iterative(Solver):
@@ -102,6 +75,10 @@ class Iterative(Solver):
             return TooLarge.of("vectors and landmarks", room, limit)
         if problem.would_sample:
             return "it would choose alpha on a sample, and the errors of all rows fit the memory"
+        if self._replaces_a_factor(problem) and not problem.is_small:
+            products = self._products(problem, self._landmarks(problem, n, limit))
+            if products > QUICK_PRODUCTS:
+                return f"about {products:.0f} products would take longer than a factorisation"
         predicted = self.cost(problem).seconds
         if predicted > problem.patience:
             return f"it would take about {predicted:.2g} s of one core"
@@ -110,7 +87,7 @@ class Iterative(Solver):
     def cost(self, problem: RidgeProblem) -> Cost:
         training, t = problem.training, problem.n_targets + problem.intercept
         n, limit = training.n or 0, training.resources.limit(training.points)
-        p = problem.preconditioning.rank or chosen_rank(n, limit, training.points)
+        p = problem.preconditioning.rank or self._landmarks(problem, n, limit)
         setup = START + n * p * VALUE + 3 * n * p**2 * OPERATION
         held = matrix(n, 0.5) + coordinates(n, p, 2) <= limit
         product = t * n * (n * STORED if held else n / 2 * VALUE / t + n * STORED)
@@ -118,6 +95,16 @@ class Iterative(Solver):
         needed = coordinates(n, 2 * p + VECTORS * t) + (int(matrix(n, 0.5)) if held else 0)
         values = n**2 / 2 * VALUE
         return Cost(values + setup + self._products(problem, p) * product, needed)
+
+    def _landmarks(self, problem, n, limit):
+        """Those that memory allows, or fewer: they end where they leave little beside alpha."""
+        most = chosen_rank(n, limit, problem.training.points)
+        if problem.training.is_gram or not problem.kernel.is_proven or problem.is_small:
+            return most
+        left = np.cumsum(problem.spectrum[::-1])[::-1]
+        enough = int(np.count_nonzero(left > SHARE_OF_ALPHA * problem.alpha.smallest))
+        # Chosen at random, about twice as many as eigenvectors would do.
+        return min(most, 2 * enough) if enough < len(left) // 2 else most
 
     def _products(self, problem, p):
         """Predicted from the spectrum of a sample: what p landmarks leave, beside alpha."""
@@ -140,15 +127,15 @@ class Iterative(Solver):
         return min(problem.tol, problem.digits) if exact else problem.tol
 
     def solve(self, problem: RidgeProblem) -> "IterativeSolution":
-        # With few landmarks nothing is large enough for two BLAS threads.
-        with one_blas_thread() if self._replaces_a_factor(problem) else nullcontext():
+        # With few landmarks, those of `Explained`, nothing is large enough for two BLAS threads.
+        few = problem.intercept and self._replaces_a_factor(problem)
+        with one_blas_thread() if few else nullcontext():
             return self._solve(problem)
 
     def _solve(self, problem):
-        training, resources = problem.training, problem.training.resources
+        training = problem.training
         kernel, points = training.kernel, training.points
-        limit = resources.limit(points)
-        choice, known = self._choice(problem, limit)
+        choice, known = self._choice(problem, training.resources.limit(points))
         alphas = (
             np.full(problem.n_targets, choice.alpha)
             if choice is not None
@@ -157,15 +144,13 @@ class Iterative(Solver):
         T = problem.T
         border = Border(T, alphas) if problem.intercept else None
         quick = self._replaces_a_factor(problem)
+        landmarks = problem.preconditioning
         options: dict[str, Any] = {
             "tol": self._tol(problem),
-            "max_iter": min(problem.max_iter, QUICK_PRODUCTS) if quick else problem.max_iter,
-            "rank": problem.preconditioning.rank,
-            "landmark_tol": problem.preconditioning.tol,
-            "pivots": problem.preconditioning.pivots,
-            "memory_limit": resources.memory_limit,
-            "n_jobs": resources.n_jobs,
-            "random_state": resources.seed,
+            "rank": landmarks.rank,
+            "landmark_tol": landmarks.tol,
+            "pivots": landmarks.pivots,
+            "resources": training.resources,
         }
         with warnings.catch_warnings():
             if quick or border:
@@ -178,7 +163,7 @@ class Iterative(Solver):
                     border.alphas if border else alphas,
                     problem.weights,
                     **options,
-                    verbose=resources.verbose,
+                    max_iter=min(problem.max_iter, QUICK_PRODUCTS) if quick else problem.max_iter,
                     keep_partial=problem.keep_partial,
                     callback=_hopeless(options["tol"]) if quick else problem.callback,
                     workers=training.workers,
@@ -272,14 +257,12 @@ def _hopeless(tol):
 
 
 @dataclass(frozen=True, eq=False)
-class IterativeSolution(RidgeSolution):
+class IterativeSolution(DualSolution):
     """One coefficient per row, with a certified error.
 
-    ones : u with A u = 1, one column per penalty, where there is an intercept
     again : options of further solves, which variances take
     """
 
-    ones: Any = None
     again: dict[str, Any] | None = None
 
     def variance(self, points: Any, diag: Any = None) -> Any:
@@ -288,113 +271,28 @@ class IterativeSolution(RidgeSolution):
             raise ValueError(
                 "form='iterative' has no standard deviations for a precomputed kernel: use 'dual'."
             )
-        Z = as_fitted(self.prediction, points)
-        own = own_similarities(self.kernel, Z, diag, self.prediction.W)
-        few = Z.shape[0] <= FEW
-        if not few:
-            warn_of_upper_values(Z.shape[0])
-        of_alpha = self._solved if few else self._bounded
-        return per_target(self.alphas, lambda alpha: of_alpha(Z, own, alpha))
+        if points.shape[0] > FEW:
+            warn_of_upper_values(points.shape[0])
+        return super().variance(points, diag)
 
-    def _solved(self, Z, own, alpha):
-        """k(z, z) - k_z' (K + alpha N)^-1 k_z, by one more right-hand side per point."""
+    def _explained(self, Z, alpha):
+        if Z.shape[0] > FEW:
+            return self._explained_by_some(Z, alpha)
         S = self.prediction.S
         K_Z = tiles.multiply(self.kernel, S, Z, on_device_of(np.eye(Z.shape[0]), double_like(S)))
-        options = {**(self.again or {}), "max_iter": 500}
         alphas = np.full(Z.shape[0], alpha)
-        found = solve_iteratively(self.kernel, S, K_Z, alphas, self.weights, **options)
-        xp = namespace(K_Z)
-        left = own - xp.sum(K_Z * found.coef, axis=0)
-        if self.ones is None:
-            return left
-        u = self.ones[:, int(np.flatnonzero(np.unique(self.alphas) == alpha)[0])]
-        return left + (1 - u @ K_Z) ** 2 / xp.sum(u)
+        found = solve_iteratively(self.kernel, S, K_Z, alphas, self.weights, **(self.again or {}))
+        return namespace(K_Z).sum(K_Z * found.coef, axis=0)
 
-    def _bounded(self, Z, own, alpha):
-        return upper_variance(
-            self.kernel, self.prediction.S, Z, own, alpha, self.weights, self.ones is not None
-        )
-
-    def left_out(self, rows: np.ndarray | None = None, share: Any = None) -> LeftOut:
+    def _left(self, alpha, rows):
         """From landmarks where they explain nearly all, else from the nearest rows of each."""
-        W = as_numpy(self.prediction.W)
-        some = np.arange(len(W)) if rows is None else np.asarray(rows)
-        noise = np.ones(len(W)) if self.weights is None else 1 / as_numpy(self.weights)
-        alpha, known = float(self.alphas[0]), self.cached("explained", lambda: None)
-        residuals = alpha * noise[some, None] * W[some]
-        if known is not None:
-            return left_out_of(residuals, known.unexplained(alpha)[some], share)
-        inverse = lower_inverse_diagonal(self.kernel, self.prediction.S, alpha * noise, some)
-        if self.ones is not None:
-            u = as_numpy(self.ones)[:, 0]
-            inverse = without_mean(inverse, u[some], float(u.sum()))
-        return left_out_of(residuals, alpha * noise[some] * inverse, share)
+        known = self.cached("explained", lambda: None)
+        return super()._left(alpha, rows) if known is None else known.unexplained(alpha)[rows]
 
-
-def warn_of_upper_values(n: int) -> None:
-    warnings.warn(
-        f"the standard deviations of {n} points are certified upper values, from some of the "
-        f"training rows; for exact ones pass at most {FEW} points at a time.",
-        UserWarning,
-        stacklevel=5,
-    )
-
-
-def upper_variance(
-    kernel: Any,
-    S: Any,
-    Z: Any,
-    own: Any,
-    alpha: float,
-    weights: Any = None,
-    intercept: bool = False,
-) -> Any:
-    """At least the variance: that given some of the rows, which know less than all of them."""
-    some = evenly(S.shape[0], WITNESSES)
-    witnesses = take(S, some)
-    K = tiles.evaluate(kernel, witnesses)
-    xp = namespace(K)
-    noise = alpha * (np.ones(len(some)) if weights is None else 1 / as_numpy(weights)[some])
-    C = cholesky(K + on_device_of(np.diag(noise), K))
-    half = solve_triangular(C, tiles.evaluate(kernel, Z, witnesses).T)
-    left = own - row_norms(half.T, xp)
-    if not intercept:
-        return left
-    ones = solve_triangular(C, xp.ones_like(K[:, :1]))[:, 0]
-    return left + (1 - ones @ half) ** 2 / xp.sum(ones**2)
-
-
-def lower_inverse_diagonal(kernel: Any, X: Any, noise: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """(A^-1)_jj from the nearest rows: at most the exact value, and close to it.
-
-    1 / (A^-1)_jj is the variance of observation j given all others. Given some of them it is
-    larger: leave-one-out errors come out too large, never too small.
-    """
-    n, found = X.shape[0], np.empty(len(rows))
-    lengths = as_numpy(kernel.diagonal(X)) ** 0.5
-    m, block = min(n, NEIGHBOURS), max(1, HELD_VALUES // n)
-    for start in range(0, len(rows), block):
-        some = rows[start : start + block]
-        near = np.abs(as_numpy(tiles.evaluate(kernel, take(X, some), X)))
-        near /= np.maximum(lengths, np.finfo(float).tiny)
-        near[np.arange(len(some)), some] = np.inf  # the row itself comes first
-        nearest = np.argpartition(-near, m - 1, axis=1)[:, :m] if m < n else None
-        for i, j in enumerate(some):
-            these = np.arange(n) if nearest is None else nearest[i]
-            found[start + i] = _one_inverse(kernel, X, noise, these, j)
-    return found
-
-
-def _one_inverse(kernel, X, noise, these, j):
-    # Last in the order, the row's entry of the inverse is that of the factor alone.
-    order = np.concatenate([these[these != j], [j]])
-    K = tiles.evaluate(kernel, take(X, order))
-    diagonal, own = np.arange(len(order)), namespace(K).linalg.diagonal(K)
-    shift = on_device_of(noise[order], K)
-    C = cholesky(put(K, diagonal, diagonal, own + shift))
-    if C is None:  # singular to rounding: what is known without any neighbour
-        return 1 / float(own[-1] + shift[-1])
-    return float(C[-1, -1]) ** -2
+    def _inverse_diagonal(self, alpha, rows):
+        S = self.prediction.S
+        noise = alpha * self._noise(np.arange(S.shape[0]))
+        return lower_inverse_diagonal(self.kernel, S, noise, rows)
 
 
 # --- landmarks that explain nearly all of the kernel ----------------------------------------------

@@ -23,7 +23,7 @@ from ..fit import MapFit, Statistic, fold
 from ..kernels.points import take
 from ..rows.moments import Spread
 from ..space.landmarks import Landmarks as LandmarkSpace
-from .direct import choose_on_rows
+from .penalty import choose_on_rows
 from .primal import PrimalSolution, column, options_of, solve_on_map
 from .problem import Given, LeaveOneOut, RidgeProblem
 from .solution import LeftOut

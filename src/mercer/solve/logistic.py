@@ -93,7 +93,7 @@ class LogisticSolution:
 
 
 class Workspace:
-    """What does not depend on C: products with K, and coordinates that precondition them."""
+    """Parts that do not depend on C: products with K, and coordinates that precondition them."""
 
     def __init__(self, kernel, points, n_functions, memory_limit=None, n_jobs=None):
         X = in_double(kernel, points)

@@ -8,7 +8,6 @@ positive semi-definite, so P <= K + alpha I, and for the residual s of any appro
 The last form is what the code evaluates: whatever w rounding gives, it is an upper bound.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -39,23 +38,6 @@ LEAST_RANK = 100
 SHARE_OF_ALPHA = 0.1
 # Below this residual the factorization stops by itself.
 NOISE = 1e-13
-
-
-@dataclass(frozen=True)
-class Work:
-    """What the work may take, how landmarks are chosen, on which threads or workers it is done."""
-
-    limit: int  # bytes
-    rank: int | None = None  # None: one that pays
-    landmark_tol: float | None = None  # None: a share of alpha
-    pivots: str = "random"
-    n_jobs: int | None = None
-    seed: Any = None
-    verbose: bool = False
-    workers: Any = None
-
-    def rng(self):
-        return np.random.default_rng(0 if self.seed is None else self.seed)
 
 
 def chosen_rank(n, limit, X, rank=None, workers=None):
@@ -113,15 +95,17 @@ class Preconditioner:
     alphas : array of shape (n_targets,)
     roots : square roots of the sample weights, or None
         Rows of F are multiplied by them.
-    tol : float or None
-        Share of every k(x, x) that landmarks may leave; None: little beside alpha.
+    choice : Preconditioning
+        How landmarks are chosen; without a tolerance they leave little beside alpha.
     workers : Workers or None
         Where the rows of F are: landmarks then come from a sample of the points.
     landmarks : Fit or None
         What `factorize` found for these points before; None: it is asked here.
     """
 
-    def __init__(self, kernel, X, alphas, roots, rank, work, landmarks=None):
+    def __init__(
+        self, kernel, X, alphas, roots, rank, choice, resources, workers=None, landmarks=None
+    ):
         own = kernel.diagonal(X)
         weights = 1.0 if roots is None else as_numpy(roots) ** 2
         diagonal = as_numpy(own).astype(np.float64) * weights
@@ -129,27 +113,27 @@ class Preconditioner:
         lengths = as_numpy(magnitudes(kernel, X, own)).astype(np.float64)
         self.length = float((lengths**2 * weights).sum()) ** 0.5
         smallest = float(np.min(alphas))
-        tol = work.landmark_tol
+        tol = choice.tol
         if tol is None:
             enough = SHARE_OF_ALPHA * smallest / self.trace if self.trace > 0 else 1.0
             tol = min(0.5, enough) if enough > NOISE else None
-        rng = work.rng()
+        rng = resources.rng()
         fit = landmarks or factorize(
             kernel,
-            X if work.workers is None else HeldRows(X).sample(gather.SAMPLE, rng).points,
+            X if workers is None else HeldRows(X).sample(gather.SAMPLE, rng).points,
             tol=tol,
             max_rank=rank,
-            pivots=work.pivots,
+            pivots=choice.pivots,
             rng=rng,
-            memory_limit=work.limit,
-            n_jobs=work.n_jobs,
-            verbose=work.verbose,
+            memory_limit=resources.limit(X),
+            n_jobs=resources.n_jobs,
+            verbose=resources.verbose,
         )
         self.rank = fit.factor.rank
         self.F: Any = (
             HeldCoordinates(fit.F, roots)
-            if work.workers is None
-            else CoordinatesOnWorkers(work.workers, fit.factor, roots)
+            if workers is None
+            else CoordinatesOnWorkers(workers, fit.factor, roots)
         )
         self.kappa = 1.0 + self._misplaced(fit.factor) / smallest**0.5
         self.targets = [

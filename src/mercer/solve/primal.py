@@ -19,7 +19,7 @@ from ..engine.arrays import (
     row_norms,
     solve_triangular,
 )
-from ..engine.memory import MemoryLimitError, partial_fit, streamed_fit
+from ..engine.memory import MemoryLimitError, partial_fit, stored_fit, streamed_fit
 from ..engine.resources import Resources
 from ..engine.tiles import PANEL_VALUES
 from ..fit import MapFit, OnPanels, Statistic, added_up, fit_map
@@ -30,12 +30,13 @@ from ..rows.protocol import Column
 from ..space.certificate import magnitudes
 from ..space.choice import MapOptions
 from ..space.corrected import Corrected
-from .direct import choose, factor_shifted, solve_regularized
 from .discriminant import LeftOutClasses, Shrinkage, within_trace
+from .penalty import choose
 from .problem import Choice, Given, LeaveOneOut, RidgeProblem
+from .regularized import factor_shifted, solve_regularized
 from .ridge_path import RidgePath
 from .solution import LeftOut, RidgeSolution, left_out_of, per_target
-from .solver import EIGEN, OPERATION, VALUE, Cost, Solver, TooLarge
+from .solver import EIGEN, OPERATION, START, VALUE, Cost, Solver, TooLarge
 
 
 class Primal(Solver):
@@ -74,8 +75,14 @@ class Primal(Solver):
         else:
             judged = problem.kernel.is_proven and not problem.is_small
             r = problem.rank if judged else problem.dimension
-        factor = n**3 / 3 if r == n else n * r**2
-        seconds = 2 * n * r * VALUE + (factor + n * r**2 + r**3 / 3) * OPERATION
+        # Of low rank, pivots are found one after another; of a map of its own there are none.
+        factor = n**3 / 3 if r == n else 4 * n * r**2
+        stored = stored_fit(n) <= problem.training.resources.limit(problem.training.points)
+        values = n**2 / 2 if stored else 2 * n * r
+        seconds = START + values * VALUE
+        if problem.dimension < n:
+            factor, seconds = n * r**2, 0.0
+        seconds += n * r * VALUE + (factor + n * r**2 + r**3 / 3) * OPERATION
         if isinstance(problem.alpha, LeaveOneOut):
             seconds += r**3 * EIGEN + 2 * n * r**2 * OPERATION
         return Cost(seconds, int(partial_fit(n, r)))
@@ -152,8 +159,8 @@ def solve_on_map(problem: RidgeProblem, fit: MapFit, name: str) -> "PrimalSoluti
         points=points,
     )
     solution.cached("fit", lambda: fit)
-    for factor in factors:
-        solution.cached(factor.alpha, lambda factor=factor: factor.C)
+    for alpha, C in factors.items():
+        solution.cached(alpha, lambda C=C: C)
     return solution
 
 
@@ -291,18 +298,36 @@ def _error_norms(fit, sums, second, cross, coef, residuals, alphas, dual, w):
 
     size = float(xp.sqrt(xp.sum(second * second)))
     norms = (norm(residuals) + eta * (size * norm(coef) + norm(cross))) / alphas
-    largest = max(float(fit.max_residual), 0.0)
-    if dual is None:
-        # Only the sum of squares of the residuals is known, and not even that in a pass of its own.
-        return norms if largest == 0 and space.is_closed else None
-    kernel = fit.map.kernel
-    lengths = magnitudes(kernel, fit.points, kernel.diagonal(fit.points))
-    rho2 = np.maximum(as_numpy(fit.residuals), 0.0) + eta * as_numpy(lengths).astype(float) ** 2
-    a = np.abs(as_numpy(dual))
-    missed = np.sqrt(rho2) @ a
-    weights = np.ones(len(rho2)) if w is None else as_numpy(w)
+    kernel, largest = fit.map.kernel, max(float(fit.max_residual), 0.0)
+    if dual is not None:
+        lengths = magnitudes(kernel, fit.points, kernel.diagonal(fit.points))
+        rho2 = np.maximum(as_numpy(fit.residuals), 0.0) + eta * as_numpy(lengths).astype(float) ** 2
+        missed = np.sqrt(rho2) @ np.abs(as_numpy(dual))
+        weighed = float(rho2.sum() if w is None else as_numpy(w) @ rho2)
+    elif space.is_closed and largest == 0:
+        return norms
+    elif kernel.has_magnitude or sums.squares is None:
+        return None  # rows that are gone have left neither lengths nor residuals
+    else:
+        # By Cauchy and Schwarz, from the largest residual and the sum of squares of t - f.
+        lengths2 = float(xp.linalg.trace(second)) + sums.n * largest
+        if isinstance(sums, Spread):
+            lengths2 += sums.n * float(xp.sum(sums.mean**2))
+        weighed = sums.n * largest + eta * lengths2
+        missed = np.sqrt(weighed * _squared_misses(sums, second, cross, coef)) / alphas
     centred = 2.0 if fit.map.mean is not None or isinstance(sums, Spread) else 1.0
-    return norms + centred * missed * (1 + np.sqrt(weights @ rho2) / (2 * np.sqrt(alphas)))
+    return norms + centred * missed * (1 + np.sqrt(weighed) / (2 * np.sqrt(alphas)))
+
+
+def _squared_misses(sums, second, cross, coef):
+    """sum_i w_i (t_i - f_i)^2 at most: sums of nearly equal numbers are known to rounding only."""
+    xp = namespace(coef)
+    total = sums.squares
+    if isinstance(sums, Spread):
+        total = total - sums.target**2 / sums.n
+    left = total - 2 * xp.sum(coef * cross, axis=0) + xp.sum(coef * (second @ coef), axis=0)
+    rounding = second.shape[0] * eps_of(coef) * sums.squares
+    return as_numpy(positive_part(left) + rounding).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -367,11 +392,12 @@ class PrimalSolution(RidgeSolution):
         some = np.arange(points.shape[0]) if rows is None else np.asarray(rows)
         Phi = self._rows(take(points, some))
         weights = np.ones(len(some)) if self.weights is None else as_numpy(self.weights)[some]
-        parts = []
-        for j, alpha in enumerate(self.alphas):
-            found = row_norms(solve_triangular(self._factor(float(alpha)), Phi.T).T, namespace(Phi))
+        own = as_numpy(row_norms(Phi, namespace(Phi)))
+
+        def left(alpha):
+            found = row_norms(solve_triangular(self._factor(alpha), Phi.T).T, namespace(Phi))
             h = weights * (as_numpy(found) + (0.0 if self.mean is None else 1 / self.total))
-            least = alpha / (weights * as_numpy(row_norms(Phi, namespace(Phi))) + alpha)
-            residual = alpha * as_numpy(self.dual)[some, j : j + 1] / weights[:, None]
-            parts.append(left_out_of(residual, np.maximum(1 - h, least * 1e-3), share))
-        return LeftOut(np.concatenate([p.residuals for p in parts], axis=1), parts[0].left)
+            return np.maximum(1 - h, 1e-3 * alpha / (weights * own + alpha))
+
+        residuals = self.alphas * as_numpy(self.dual)[some] / weights[:, None]
+        return left_out_of(residuals, per_target(self.alphas, left), share)

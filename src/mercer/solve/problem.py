@@ -100,7 +100,7 @@ class Preconditioning:
 
 @dataclass(frozen=True)
 class RidgeProblem:
-    """What is to be solved, whoever solves it.
+    """A ridge problem, whichever solver solves it.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ class RidgeProblem:
 
     @cached_property
     def dimension(self) -> int:
-        """Of the kernel's own feature space, where that is known; else the number of rows."""
+        """Dimension of the kernel's own feature space, where known; else the number of rows."""
         n, points = self.training.n or 0, self.training.points
         if len(points.shape) != 2 or self.training.is_gram:
             return n
@@ -202,22 +202,30 @@ class RidgeProblem:
 
     @cached_property
     def trace(self) -> float:
-        """Of the kernel matrix."""
+        """Trace of the kernel matrix."""
         own = self.kernel.diagonal(self.training.points)
         return float(namespace(own).sum(own))
 
     @cached_property
     def rank(self) -> int:
-        """Of the kernel matrix, predicted: as it grows from half of a sample to all of it."""
+        """Rank of the kernel matrix, predicted from its growth within a sample.
+
+        The rank of a smooth kernel grows ever more slowly: with every doubling of the rows its
+        growth falls by half of what it fell by within the sample.
+        """
         n, m = self.training.n or 0, self._sample.shape[0]
         if self.dimension < m:
             return self.dimension
         known = self._rank_of(m)
         if known == m or m == n:
             return n if known == m else known
-        growth = math.log2(max(known, 2) / max(self._rank_of(m // 2), 1))
-        predicted = known * (n / m) ** min(max(growth, 0.0), 1.0)
-        return int(min(self.dimension, predicted))
+        half, quarter = (max(self._rank_of(m // part), 1) for part in (2, 4))
+        growth, before = math.log2(max(known, 2) / half), math.log2(max(half, 2) / quarter)
+        doublings, fall = math.log2(n / m), max(before - growth, 0.0) / 2
+        for k in range(math.ceil(doublings)):
+            growth = min(max(growth - fall, 0.0), 1.0)
+            known *= 2.0 ** (growth * min(1.0, doublings - k))
+        return int(min(self.dimension, known))
 
     @property
     def has_full_rank(self) -> bool:

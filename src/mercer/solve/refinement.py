@@ -8,7 +8,7 @@ import numpy as np
 from ..engine import tiles
 from ..engine.arrays import as_numpy, namespace, on_device_of
 from ..kernels.validity import NotPSDError
-from .system import dots
+from .conjugate_gradients import ConjugateGradients
 
 # How far, and how long, quick products are trusted before the next exact residual.
 QUICK_REDUCTION = 1e-4
@@ -93,37 +93,35 @@ class Refinement:
     def _iterate(self, product):
         """Conjugate gradients on A d = residual. None, or why it must be the last time."""
         system = self.system
-        xp = namespace(self.b)
         reduction, most = EXACT_REDUCTION, self.max_iter
         if not product.exact:
             reduction, most = max(QUICK_REDUCTION, 0.1 * system.disturbance), QUICK_PRODUCTS
-        x, r = xp.zeros_like(self.b), self.residual + 0.0
-        z, squares = system.preconditioner(r)
-        start, p = system.preconditioner.kappa * np.sqrt(squares), z + 0.0
-        rz = dots(r, z)
-        done = squares == 0
+
+        def precondition(r):
+            z, self.squares = system.preconditioner(r)
+            return z
+
+        cg = ConjugateGradients(lambda p: system.times(product, p), precondition, self.residual)
+        start = system.preconditioner.kappa * np.sqrt(self.squares)
+        cg.frozen = self.squares == 0
         best, since, first = start, 0, self.products
-        while not np.all(done):
+        while not np.all(cg.frozen):
             # One product is kept for the certificate.
             if self.products + 1 >= self.max_iter:
                 return "max_iter"
-            Ap = system.times(product, p)
+            image, curvature = cg.product()
             self.products += 1
-            pAp = dots(p, Ap)
-            live = ~done & (pAp > 0)
             if product.exact:
-                self._check_positive(np.where(done, 0.0, pAp), p)
-            if not np.any(live):
+                self._check_positive(np.where(cg.frozen, 0.0, curvature), cg.p)
+            cg.advance(image, curvature)
+            if not np.any(cg.live):
                 return None
-            step = np.where(live, rz / np.where(live, pAp, 1.0), 0.0)
-            x = x + p * on_device_of(step, p)[None, :]
-            r = r - Ap * on_device_of(step, p)[None, :]
-            z, squares = system.preconditioner(r)
-            self.direction = x
-            estimate = system.preconditioner.kappa * np.sqrt(squares)
+            cg.turn()
+            self.direction = cg.x
+            estimate = system.preconditioner.kappa * np.sqrt(self.squares)
             stopped = self._report(estimate)
-            done = done | ~live | (estimate <= reduction * start)
-            done = done | self._reached(estimate / MARGIN, system.function_norms(self.b + x, r))
+            norms = system.function_norms(self.b + cg.x, cg.r)
+            cg.frozen |= (estimate <= reduction * start) | self._reached(estimate / MARGIN, norms)
             if stopped:
                 return "callback"
             # Rounding ends progress long before the recursion says so.
@@ -131,9 +129,6 @@ class Refinement:
             best = np.minimum(best, estimate)
             if since >= PATIENCE or self.products - first >= most:
                 return None
-            old, rz = rz, dots(r, z)
-            beta = np.where(live & (old > 0), rz / np.where(old > 0, old, 1.0), 0.0)
-            p = z + p * on_device_of(beta, p)[None, :]
         return None
 
     def _certify_direction(self):

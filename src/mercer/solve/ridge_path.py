@@ -261,7 +261,7 @@ class RidgePath:
         return misses
 
     def _errors(self, alphas, left, a, b):
-        """Of the targets a to b, each predicted without its row, n x targets x alphas."""
+        """Leave-one-out errors of the targets a to b, n x targets x alphas."""
         errors = self._misses(alphas, a, b)
         errors /= left[:, None, :]
         return errors if self.offsets is None else errors + self.offsets[:, a:b][:, :, None]

@@ -124,8 +124,9 @@ class RidgeSolution(TravelsAsNumPy, ABC):
         """|f(z) - f*(z)| at most, for the exact solution f*: one row per point."""
         if self.error_norms is None:
             raise ValueError(
-                "no bound is known here: alpha is 0, the rows were passed over and not held, or "
-                "the map is not that of the kernel (append_residual, a repaired similarity)."
+                "no bound is known here: alpha is 0, terms of the kernel cancel on rows that were "
+                "passed over and not held, or the map is not that of the kernel (append_residual, "
+                "a repaired similarity)."
             )
         xp = namespace(self.error_norms)
         own = own_similarities(self.kernel, points, diag, self.error_norms)
@@ -207,11 +208,11 @@ def per_target(alphas: Any, of_alpha: Any) -> Any:
 
 
 def left_out_of(residuals: Any, left: Any, share: Any) -> LeftOut:
-    """From residuals t - f of the whole fit, and 1 - leverage of whole rows."""
+    """From residuals t - f of the whole fit, and 1 - leverage of whole rows, one column each."""
     left = as_numpy(left)
     if share is not None:
-        left = 1 - as_numpy(share) * (1 - left)
-    return LeftOut(as_numpy(residuals) / left[:, None], left)
+        left = 1 - as_numpy(share)[:, None] * (1 - left)
+    return LeftOut(as_numpy(residuals) / left, left[:, 0])
 
 
 def scattered(W: Any, rows: np.ndarray, n: int) -> Any:

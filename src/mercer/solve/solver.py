@@ -12,6 +12,8 @@ from .solution import RidgeSolution
 # algebra (half a million of them in a product of 100 x 50 x 100), and for each of the n^3 of an
 # eigendecomposition. Only their ratios matter: the order of the solvers follows from them.
 VALUE, OPERATION, EIGEN = 5e-9, 5e-11, 2.5e-10
+# For passes over one number of a stored matrix, and to choose landmarks at all.
+PASS, START = 1e-9, 0.03
 
 
 class CannotSolve(ValueError):
@@ -55,7 +57,7 @@ class Solver(ABC):
 
 @dataclass(frozen=True)
 class Offer:
-    """What a solver says of a problem: its cost, or why it refuses."""
+    """A solver's offer for a problem: its cost, or why it refuses."""
 
     solver: Solver
     cost: Cost | None
@@ -63,7 +65,7 @@ class Offer:
 
 
 def offers(problem: RidgeProblem, solvers: Any) -> list[Offer]:
-    """Of every solver, the cheapest first; those that refuse last.
+    """Offers of every solver, the cheapest first; those that refuse last.
 
     Solvers that are exact come before those that are not.
     """

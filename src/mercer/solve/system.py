@@ -39,12 +39,13 @@ class System:
         T,
         alphas,
         weights,
-        work,
-        *,
+        preconditioning,
+        resources,
+        workers=None,
         landmarks=None,
         product=None,
     ):
-        n, workers = X.shape[0], work.workers
+        n, limit = X.shape[0], resources.limit(X)
         if workers is not None:
             workers.give(kernel, X)
         like = double_like(X)
@@ -56,13 +57,15 @@ class System:
         if self.roots is not None:
             self.T = self.T * self.roots[:, None]
         vectors = vectors_of(X, T.shape[1])
-        rank = chosen_rank(n, max(1, work.limit - vectors), X, work.rank, workers)
-        self.preconditioner = Preconditioner(kernel, X, alphas, self.roots, rank, work, landmarks)
-        room = work.limit - 2 * self.preconditioner.bytes - vectors
+        rank = chosen_rank(n, max(1, limit - vectors), X, preconditioning.rank, workers)
+        self.preconditioner = Preconditioner(
+            kernel, X, alphas, self.roots, rank, preconditioning, resources, workers, landmarks
+        )
+        room = limit - 2 * self.preconditioner.bytes - vectors
         if product is not None:
             self.exact = product
         elif workers is None:
-            self.exact = exact_product(kernel, X, room, n_jobs=work.n_jobs)
+            self.exact = exact_product(kernel, X, room, n_jobs=resources.n_jobs)
         else:
             self.exact = workers.exact_product()
         self.quick = None
@@ -71,7 +74,7 @@ class System:
         # Stored in double precision, K gives exact products at the price of quick ones.
         if self.exact.way != "stored" and self.disturbance < WORTH:
             if workers is None:
-                self.quick = quick_product(kernel, points, room, n_jobs=work.n_jobs)
+                self.quick = quick_product(kernel, points, room, n_jobs=resources.n_jobs)
             else:
                 self.quick = workers.quick_product(kernel, points)
         lengths = on_device_of(magnitudes(kernel, X, diagonal), like)
@@ -100,7 +103,7 @@ class System:
         return self.preconditioner.kappa * np.sqrt(squares) + error / alphas + self.eta * size
 
     def rounding_of_form(self, p):
-        """What rounding does to p'A p, as a rule."""
+        """Rounding error of p'A p, as a rule."""
         return self.eta * norms(p * self.lengths[:, None]) ** 2 + EPS * self.alphas * norms(p) ** 2
 
     def function_norms(self, b, residual):
@@ -166,7 +169,3 @@ def norms(V):
     sizes = power_of_two(xp.max(xp.abs(V), axis=0))
     V = V / on_device_of(sizes, V)[None, :]
     return as_numpy(xp.sum(V * V, axis=0)).astype(np.float64) ** 0.5 * sizes
-
-
-def dots(U, V):
-    return as_numpy(namespace(U).sum(U * V, axis=0)).astype(np.float64)

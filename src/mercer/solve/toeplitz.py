@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import scipy.fft
 
-from ..engine.arrays import solve_triangular
 from ..engine.threads import n_threads
 from ..space.fourier_sums import all_pairs
-from .direct import factor_shifted
+from .conjugate_gradients import ConjugateGradients
+from .regularized import factor_shifted, solve_factored
 
 # Right-hand sides that are solved together.
 TOGETHER = 16
@@ -85,7 +85,7 @@ class NormalEquations:
         return np.concatenate([F[zero].real[:, None] * a[0], found.real, -found.imag], axis=1).T
 
 
-class Preconditioner:
+class HeaviestFactored:
     """(Phi'Phi + alpha I)^-1, with Phi'Phi as it is among the heaviest coordinates, diagonal else.
 
     The eigenvalues of the rest are about n w_j: where that is below alpha, nothing is lost.
@@ -104,35 +104,33 @@ class Preconditioner:
         for columns, C in self.factors:
             if C is not None:  # singular to rounding: the diagonal will do
                 part = np.ix_(self.positions, columns)
-                Z[part] = solve_triangular(C, solve_triangular(C, R[part]), transpose=True)
+                Z[part] = solve_factored(C, R[part])
         return Z
 
 
 @dataclass(frozen=True)
-class FourierSolution:
+class Solved:
     """Coefficients, a bound of their error |w - w*| per column, and how they were found."""
 
     coef: np.ndarray
     error_norms: np.ndarray
-    n_iter: int
-    converged: bool
+    n_iter: int = 1
+    converged: bool = True
 
 
 def solve_normal(
     equations: NormalEquations, B: np.ndarray, alphas, *, tol: float, max_iter: int
-) -> FourierSolution:
+) -> Solved:
     """(Phi'Phi + alpha I) w = b for each column b with its alpha, by conjugate gradients.
 
     All eigenvalues are at least alpha, so that |w - w*| <= |residual| / alpha: iterations end when
     this is at most tol times |w|.
     """
     parts = [
-        _conjugate_gradients(
-            equations, B[:, a : a + TOGETHER], alphas[a : a + TOGETHER], tol, max_iter
-        )
+        _solved_together(equations, B[:, a : a + TOGETHER], alphas[a : a + TOGETHER], tol, max_iter)
         for a in range(0, B.shape[1], TOGETHER)
     ]
-    return FourierSolution(
+    return Solved(
         np.concatenate([p.coef for p in parts], axis=1),
         np.concatenate([p.error_norms for p in parts]),
         max(p.n_iter for p in parts),
@@ -140,33 +138,22 @@ def solve_normal(
     )
 
 
-def _conjugate_gradients(equations, B, alphas, tol, max_iter):
-    """Columns run side by side, each with steps of its own."""
+def _solved_together(equations, B, alphas, tol, max_iter):
     alphas = np.asarray(alphas, dtype=float)
-    P = Preconditioner(equations, alphas)
 
-    def residual(W):
-        return B - (equations @ W) - alphas * W
+    def times(V):
+        return (equations @ V) + alphas * V
 
-    W, R = np.zeros_like(B), B.copy()
-    Z = P(R)
-    D, rho, steps = Z.copy(), np.sum(R * Z, axis=0), 0
-    while steps < max_iter and not _small(R, W, alphas, tol).all():
-        AD = (equations @ D) + alphas * D
-        curvature = np.sum(D * AD, axis=0)
-        step = np.where(curvature > 0, rho / np.where(curvature > 0, curvature, 1.0), 0.0)
-        W += step * D
-        R -= step * AD
+    cg, steps = ConjugateGradients(times, HeaviestFactored(equations, alphas), B), 0
+    while steps < max_iter and not _small(cg.r, cg.x, alphas, tol).all():
+        cg.advance(*cg.product())
         steps += 1
         if steps % 50 == 0:  # the updated residual drifts away from the true one
-            R = residual(W)
-        Z = P(R)
-        new = np.sum(R * Z, axis=0)
-        D = Z + np.where(rho > 0, new / np.where(rho > 0, rho, 1.0), 0.0) * D
-        rho = new
-    R = residual(W)
+            cg.r = B - times(cg.x)
+        cg.turn()
+    W, R = cg.x, B - times(cg.x)
     errors = np.linalg.norm(R, axis=0) / alphas
-    return FourierSolution(W, errors, steps, bool(_small(R, W, alphas, 1.1 * tol).all()))
+    return Solved(W, errors, steps, bool(_small(R, W, alphas, 1.1 * tol).all()))
 
 
 def _small(R, W, alphas, tol):

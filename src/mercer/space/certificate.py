@@ -38,7 +38,7 @@ SINGLE_TINY = float(np.finfo(np.float32).smallest_normal)
 
 @dataclass
 class Radii(TravelsAsNumPy):
-    """What the certificate needs to know of some points."""
+    """Quantities of some points that the certificate needs."""
 
     rho2: Any  # |k(x, x) - |phi(x)|^2|: below zero it is an error as well
     tau: Any  # sqrt k(x, x) + sum_i |a_i| sqrt k(s_i, s_i)
@@ -46,8 +46,8 @@ class Radii(TravelsAsNumPy):
     landmark: Any  # True where x is a landmark, to the bit
 
     def mean(self):
-        """Of the points' mean. Every term of the bound is linear in R, tau and length, and these
-        are at most their root mean squares."""
+        """Radii of the points' mean. Every term of the bound is linear in R, tau and length,
+        which are at most their root mean squares."""
         xp = namespace(self.rho2)
 
         def root_mean_square(v):
@@ -69,7 +69,7 @@ def radii_of_one(rho2, tau, length, like):
 
 
 def omega(length, xp):
-    """What underflow can hide of k(x, x): next to nothing, but for points tiny themselves."""
+    """The part of k(x, x) that underflow can hide: next to nothing, except for tiny points."""
     info = xp.finfo(length.dtype)
     tiny, eps = float(info.smallest_normal), float(info.eps)
     one = xp.ones_like(length)

@@ -89,7 +89,7 @@ class Fourier(Space):
 
     @property
     def amplitudes(self) -> np.ndarray:
-        """What the constant, and cosine and sine of each frequency are multiplied by."""
+        """Factors of the constant, and of cosine and sine of each frequency."""
         w = self.weights_of_modes
         return np.sqrt(np.concatenate([w[:1], 2 * w[1:]]))
 
@@ -101,12 +101,12 @@ class Fourier(Space):
 
     @property
     def accuracy(self) -> float:
-        """What transforms are asked for: relative to the size of their result."""
+        """The requested accuracy of transforms: relative to the size of their result."""
         size = math.fsum(self.amplitudes**2)
         return max(nufft.FINEST, min(1e-9, FINER * self.error / size if size else 0.0))
 
     def rounding(self, size: float) -> float:
-        """What transforms add to `error`: their own accuracy, and that of the angles."""
+        """The error that transforms add: their own accuracy, and that of the angles."""
         return (self.accuracy + self.roundoff()) * size
 
     # --- coordinates ------------------------------------------------------------------------------
@@ -228,7 +228,7 @@ class Fourier(Space):
 
     @staticmethod
     def positions(frequencies, m):
-        """Where frequencies stand in a flattened grid -m..m."""
+        """Positions of frequencies in a flattened grid -m..m."""
         shape = tuple(2 * k + 1 for k in m)
         return np.ravel_multi_index(tuple((frequencies + np.array(m)).T), shape)
 

@@ -165,7 +165,7 @@ def _halves(weights, active):
 
 
 def _too_many(kernel, form, width, tol, max_rank, memory_limit, reason):
-    """What was needed, and what would fit: a larger tolerance, or a longer length scale."""
+    """The refusal, with what would fit: a larger tolerance, or a longer length scale."""
     most = room(memory_limit, int(np.sum(width > 0))) if max_rank is None else max_rank
     advice = []
     # From cheap to dear, as long as it fits.

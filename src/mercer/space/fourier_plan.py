@@ -1,4 +1,4 @@
-"""What a ridge in Fourier coordinates will cost, and which tolerance its accuracy needs."""
+"""The cost of a ridge in Fourier coordinates, and the tolerance that its accuracy needs."""
 
 import math
 from dataclasses import dataclass

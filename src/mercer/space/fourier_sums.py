@@ -1,4 +1,4 @@
-"""What rows say in Fourier coordinates: a few sums of exponentials, which add.
+"""Sums over rows in Fourier coordinates: a few sums of exponentials, which add.
 
 Phi'Phi is Toeplitz up to the weights: its entries depend on j - l and j + l alone, and all of them
 follow from g_k = sum_i w_i exp(-2 pi i k . t_i) for k = -2m..2m, one nonuniform transform.

@@ -24,7 +24,7 @@ DISTANCES = (
 
 
 def _remedy(kernel, diagonal, K):
-    """What helps where K is not a kernel: of distances, a method that takes distances."""
+    """The remedy where K is not a kernel: of distances, a method that takes distances."""
     distances = kernel.kind == "gram" and not as_numpy(diagonal).any() and K.min() >= 0
     return DISTANCES if distances else HINT
 
@@ -100,7 +100,7 @@ def check_diagonal(kernel, diagonal, eps):
 
 
 def check_zero_diagonal(kernel, diagonal, some, K):
-    """Where every k(x, x) is zero, one other value refutes the kernel: e_i - e_j or e_i + e_j."""
+    """Refute a kernel whose every k(x, x) is zero by one other value: e_i - e_j or e_i + e_j."""
     xp = namespace(diagonal)
     if float(xp.max(diagonal)) > 0 or not K.any():
         return

@@ -140,7 +140,7 @@ class Landmarks(Space):
         return 0.5 * self.eps * (self.rank**0.5 + self.kernel.rounding(self.S))
 
     def rounding_lengths(self):
-        """What the rounding of the landmarks' kernel values is relative to."""
+        """Scale of the rounding of the landmarks' kernel values."""
         lengths = self.lengths()
         if self.kernel.kind == "gram" or self.rank == 0:
             return lengths

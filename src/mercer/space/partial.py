@@ -159,7 +159,7 @@ def _columns(like, n, room):
 
 
 def _residual_gram(kernel, X, P, proposed, inverse_lengths):
-    """What the proposals' kernel matrix has left after their coordinates P, on the host."""
+    """The proposals' kernel matrix minus P P' of their coordinates P, on the host."""
     points = kernel.landmarks(X, proposed)
     G = kernel.against(points)(take(X, proposed))
     s = take(inverse_lengths, proposed)

@@ -71,7 +71,7 @@ class Space(TravelsAsNumPy, ABC):
 
     @abstractmethod
     def radii(self, X, diagonal, *, n_jobs=None) -> Radii:
-        """What the certificate needs to know of every row; `diagonal` holds k(x, x)."""
+        """Quantities of every row that the certificate needs; `diagonal` holds k(x, x)."""
 
     @abstractmethod
     def radii_of(self, Phi, diagonal, rho2) -> Radii:

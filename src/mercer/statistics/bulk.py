@@ -1,4 +1,4 @@
-"""Where the bulk of the values lies: length scales that a few gross errors cannot widen.
+"""The bulk of the values: length scales that a few gross errors cannot widen.
 
 A kernel whose length scale is the standard deviation of all entries is blind where one cell in a
 hundred is -9999, where columns have heavy tails, or where one lies far from the others: all rows
@@ -52,7 +52,7 @@ def pulled_in(points: Any, centre: bool = False) -> Any:
 
 
 def column_units(X: np.ndarray, encoder: TableEncoder) -> np.ndarray:
-    """What the columns of an encoded table are divided by, so that the bulk of each has variance 1:
+    """Divisors of the columns of an encoded table, so that the bulk of each has variance 1:
     1, or less where extreme values have widened it. Directions of texts have no unit of their own.
     """
     whole, inner = X.std(axis=0), pulled_in(X).std(axis=0)

@@ -43,7 +43,7 @@ class DriftDetector(KernelEstimator):
     stored does not grow with the reference.
 
     Two questions are answered. Has the batch as a whole drifted? `test(batch)` returns a
-    :class:`TestResult` with the columns and rows that differ, and `score(batch)` its p-value alone.
+    :class:`TestResult` with the columns and rows that differ, `p_value(batch)` its p-value alone.
     Which rows are unlike the reference? `predict(batch)` says so row by row, as scikit-learn's
     outlier detectors do.
 
@@ -86,7 +86,7 @@ class DriftDetector(KernelEstimator):
     >>> from mercer import DriftDetector
     >>> rng = np.random.default_rng(0)
     >>> detector = DriftDetector(random_state=0).fit(rng.normal(size=(1000, 3)))
-    >>> detector.score(rng.normal(size=(200, 3))) > 0.05
+    >>> detector.p_value(rng.normal(size=(200, 3))) > 0.05
     True
     >>> batch = rng.normal(size=(200, 3)) + [0, 0, 0.5]
     >>> result = detector.test(batch)
@@ -198,8 +198,8 @@ class DriftDetector(KernelEstimator):
             sums, spaces, samples, self.n_permutations, self.level, rng, x_apart=True
         )
 
-    def score(self, X: Input, y: object = None) -> float:
-        """The p-value of a batch: small where it has drifted; `y` is not used."""
+    def p_value(self, X: Input) -> float:
+        """The p-value of a batch: small where it has drifted."""
         return self.test(X).p_value
 
     def _samples(self, X):

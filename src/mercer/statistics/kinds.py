@@ -1,4 +1,4 @@
-"""What columns are in each sample: identifiers, and columns that became another kind of thing.
+"""Kinds of columns in each sample: identifiers, and columns that became another kind of thing.
 
 A column that numbers or names the rows of every sample says nothing: together such columns repeat,
 would look like numbers, and would differ for no good reason. A column that does so in one sample

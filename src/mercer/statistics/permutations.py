@@ -113,7 +113,7 @@ class UnitSums:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What permutations say of a statistic taken at several scales."""
+    """The result of permutations of a statistic taken at several scales."""
 
     statistic: float
     p_value: float

@@ -107,7 +107,7 @@ class TestResult(ABC):
         """Draw the result."""
 
     def facts(self) -> dict[str, str]:
-        """What the text and HTML forms list, name by name."""
+        """Facts that the text and HTML forms list, name by name."""
         return {
             "p-value": f"{self.p_value:.3g} ({self.n_permutations} permutations)",
             "statistic": f"{self.statistic:.3g} (threshold {self.threshold:.3g} at level "
@@ -189,7 +189,7 @@ class TwoSampleResult(TestResult):
         return self.samples.changed
 
     def facts(self) -> dict[str, str]:
-        """What the text and HTML forms list, name by name."""
+        """Facts that the text and HTML forms list, name by name."""
         changed = [f"{name} (X: {x}, Y: {y})" for name, (x, y) in self.changed.items()]
         return super().facts() | ({"changed": listed(changed, NAMED)} if changed else {})
 

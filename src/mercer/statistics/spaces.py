@@ -12,7 +12,7 @@ from ..estimators.base import kernel_of
 from ..estimators.kernel_map import KernelMap
 from ..kernels.points import n_points
 from .bulk import bound_to_bulk
-from .scales import at_scale, checked_scales
+from .scales import checked_scales
 
 # Rows that landmarks are chosen from.
 POOL = 4096
@@ -62,7 +62,7 @@ class Spaces:
         maps, coordinates = [], []
         for s in chosen:
             own = clone(template).set_output(transform="default")
-            own.set_params(kernel=at_scale(bound, s))
+            own.set_params(kernel=bound.rescaled(s))
             if own.random_state is None:
                 own.set_params(random_state=int(rng.integers(2**31 - 1)))
             coordinates.append(as_numpy(own.fit_transform(pool)))

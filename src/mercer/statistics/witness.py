@@ -1,4 +1,4 @@
-"""What a witness function says: which rows it marks, and which columns it needs."""
+"""A witness function's evidence: the rows it marks, and the columns it needs."""
 
 from collections.abc import Callable
 from typing import Any
@@ -62,7 +62,7 @@ def column_shares(
 
 
 def shares_of(lost: dict[str, float]) -> dict[str, float]:
-    """What was lost by exchanging each column, as shares of the sum, largest first."""
+    """Losses by exchanging each column, as shares of the sum, largest first."""
     positive = {name: max(0.0, value) for name, value in lost.items()}
     total = sum(positive.values()) or 1.0
     shares = {name: value / total for name, value in positive.items()}

@@ -1,4 +1,4 @@
-"""What a table is: files, values as people write them, kinds of columns, and their encoding."""
+"""Tables: files, values as people write them, kinds of columns, and their encoding."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""What one column of a table becomes: numbers, dates, categories or text as columns of floats.
+"""One column of a table, encoded: numbers, dates, categories or text as columns of floats.
 
 Every encoder learns from one column (an array that :func:`column_values` makes) and gives a matrix
 whose total variance is about that of one standardised number, so that no column of the table
@@ -67,7 +67,7 @@ def column_values(column, name):
 
 
 def _series_values(column):
-    """What pandas or polars keep in a column, as NumPy sees it."""
+    """The values of a pandas or polars column, as NumPy sees them."""
     kind = str(column.dtype).lower()
     if getattr(column.dtype, "tz", None) is not None:  # pandas: one clock for all rows
         column = column.dt.tz_convert("UTC").dt.tz_localize(None)

@@ -346,7 +346,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self.feature_names_out_
 
     def notes(self) -> list[str]:
-        """What was done to the columns, in a few sentences: one per kind of treatment."""
+        """The treatment of the columns, in a few sentences: one per kind of treatment."""
         notes = notes_on(self.columns_)
         if getattr(self, "sampled_from_", None) is not None:
             notes.append(

@@ -1,4 +1,4 @@
-"""What is wrong with a file or a table, for the person who can change it."""
+"""Errors in a file or a table, told to the person who can change it."""
 
 
 class BadInput(ValueError):

@@ -1,4 +1,4 @@
-"""What became of each column of a table: records, and sentences about them."""
+"""The treatment of each column of a table: records, and sentences about them."""
 
 import numpy as np
 
@@ -103,7 +103,7 @@ def left_out(name, kind, reason):
 
 
 def notes_on(columns):
-    """What was done to the columns, in a few sentences: one per kind of treatment."""
+    """The treatment of the columns, in a few sentences: one per kind of treatment."""
     groups: dict[tuple, list] = {}
     for record in columns:
         groups.setdefault((record["action"], record["reason"]), []).append(record)

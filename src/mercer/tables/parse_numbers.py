@@ -152,7 +152,7 @@ class Written:
         return "." if money["$"] + money["£"] + money["USD"] + money["GBP"] else None
 
     def unit(self) -> str:
-        """What stands behind most of the numbers, where it is a unit."""
+        """The unit that stands behind most of the numbers, if any."""
         units: Counter = Counter()
         for text, n in self.counts.items():
             found = self.shapes[text]

@@ -97,7 +97,7 @@ class TargetEncoding(BaseEstimator):
 
 
 class WithTargetEncoding(BaseEstimator):
-    """What a column became without the target, and then the effects of its values."""
+    """A column's encoding without the target, and then the target encoding of its values."""
 
     def __init__(self, plain=None, means=None):
         self.plain = plain

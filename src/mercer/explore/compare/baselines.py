@@ -135,7 +135,7 @@ def _linear(sample, transformer, part):
 
 
 def _weight(sample):
-    """Of classes, so that ordinary models aim at the score by which they are judged."""
+    """Class weights with which ordinary models aim at the score by which they are judged."""
     return "balanced" if sample.balanced else None
 
 

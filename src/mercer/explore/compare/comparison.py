@@ -78,7 +78,7 @@ def compare_kernels(
     X : array, sparse matrix, frame, list of objects, or a Gram matrix with Precomputed()
     y : classes or numbers, one per row; None to look at the spaces alone
     kernels : dict of name to kernel, or list of kernels; None: a usual selection
-    task : {"auto", "classes", "numbers"}
+    task : {"auto", "classification", "regression"}
         What the target is.
     scoring : {"auto", "accuracy", "balanced_accuracy", "r2"}
         What ranks the models. "auto": accuracy for classes, R² for numbers (which ranks as the
@@ -198,7 +198,7 @@ def compare_kernels(
 
 @dataclass
 class _Work:
-    """What is the same for every kernel."""
+    """Settings that are the same for every kernel."""
 
     sample: Any
     embeddings: list[str]
@@ -254,7 +254,7 @@ class _Work:
 
 
 def _coordinates(kernel, sample):
-    """Of the rows that pictures are fitted to, and of those that are placed afterwards."""
+    """Coordinates of the rows that pictures are fitted to, and of those placed afterwards."""
     training, new = sample.picture
     kernel_map = space_of(kernel)
     Phi = as_numpy(kernel_map.fit_transform(sample.take(training))).astype(float)
@@ -295,7 +295,7 @@ def target_as_given(y, sample):
         y.to_numpy() if hasattr(y, "to_numpy") else as_numpy(y) if hasattr(y, "shape") else y
     )
     y = y[:, 0] if y.ndim == 2 else y
-    return y.astype(float) if sample.task == "numbers" else y
+    return y.astype(float) if sample.task == "regression" else y
 
 
 def named_kernels(kernels) -> dict[str, Kernel]:
@@ -316,7 +316,7 @@ def named_kernels(kernels) -> dict[str, Kernel]:
 
 
 def usual_kernels():
-    """Where nothing is known: a line, a curve, two widths of neighbourhood, and angles."""
+    """Default kernels: a line, a curve, two widths of neighbourhood, and angles."""
     return {
         "Linear()": Linear(),
         "Polynomial(2)": Polynomial(2),
@@ -349,7 +349,7 @@ def _check_on_data(kernels, sample):
 
 
 def shown_rows(X, samples, image_shape, sample):
-    """What the page shows of each point: rows of X, unless something better is given."""
+    """Samples that the page shows: rows of X, unless something better is given."""
     if samples is not None:
         if n_points(samples) != n_points(X):
             raise ValueError(

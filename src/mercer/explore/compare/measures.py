@@ -17,7 +17,7 @@ BY_CONSTRUCTION, NOT_REFUTED, REFUTED = "by construction", "not refuted", "refut
 
 @dataclass
 class Measures:
-    """What the coordinates F of the sample say about the kernel (K = F F')."""
+    """Measures of a kernel from the coordinates F of the sample (K = F F')."""
 
     validity: str
     rank: int
@@ -64,7 +64,7 @@ def space_of(kernel):
 
 
 def validity_of(kernel, X, correction):
-    """What construction, a sample, or the correction of a map says of a similarity."""
+    """Validity of a similarity: by construction, by a sample, or by the correction of a map."""
     if correction:
         return REFUTED
     if kernel.is_psd is True:

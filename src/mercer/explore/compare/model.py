@@ -39,7 +39,7 @@ def pipeline(space, task, encoder, n_rows, equal_classes=0):
 
 
 def map_of(kernel, validity, n_rows):
-    """What a method is given: the kernel, or its map where it was corrected or rows are many."""
+    """The kernel for a method, or its map where it was corrected or rows are many."""
     if validity == REFUTED:
         return KernelMap(kernel, indefinite="clip")
     if n_rows > EXACT_ROWS and kernel.kind != "gram":

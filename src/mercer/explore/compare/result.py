@@ -1,4 +1,4 @@
-"""What compare_kernels returns: KernelComparison, and one KernelSpace per kernel."""
+"""Results of compare_kernels: KernelComparison, and one KernelSpace per kernel."""
 
 from dataclasses import dataclass, field
 from html import escape
@@ -128,12 +128,12 @@ class KernelComparison:
 
     @property
     def method(self) -> str:
-        """What is fitted in every kernel's space."""
+        """The method that is fitted in every kernel's space."""
         return "discriminant" if self.task == CLASSES else "ridge"
 
     @property
     def score_meaning(self) -> str:
-        """What the score says, and what kind of intervals are given."""
+        """The meaning of the score and of its intervals."""
         return "" if self.score_name is None else f"{MEANING[self.score_name]}; {INTERVAL}"
 
     @property

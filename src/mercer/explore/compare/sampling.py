@@ -14,7 +14,8 @@ from ...kernels.points import as_gram, is_frame, n_points
 from ...kernels.texts import listed
 from ...learn.targets import are_class_numbers
 
-CLASSES, NUMBERS = "classes", "numbers"
+CLASSES, NUMBERS = "classification", "regression"
+HOLDS = {CLASSES: "classes", NUMBERS: "numbers"}
 # The scores that may decide, with the targets that have them.
 SCORINGS = {"auto": None, "accuracy": CLASSES, "balanced_accuracy": CLASSES, "r2": NUMBERS}
 # Folds are repeated with new divisions as long as the training sets have no more rows than this
@@ -137,8 +138,8 @@ def _balanced(scoring, task):
     if SCORINGS[scoring] not in (None, task) and task is not None:
         fitting = [name for name, target in SCORINGS.items() if target == task]
         raise ValueError(
-            f"scoring={scoring!r} is for {SCORINGS[scoring]}, and the target holds {task}: use "
-            f"{' or '.join(fitting)}, or say what the target is (task)."
+            f"scoring={scoring!r} is for {HOLDS[SCORINGS[scoring]]}, and the target "
+            f"holds {HOLDS[task]}: use {' or '.join(fitting)}, or say what the target is (task)."
         )
     return scoring == "balanced_accuracy"
 
@@ -164,7 +165,7 @@ def _check_sizes(n, cv, repeats, max_points):
 
 def _target(y, n, task, notes):
     if task not in ("auto", CLASSES, NUMBERS):
-        raise ValueError(f"task must be 'auto', 'classes' or 'numbers', got {task!r}.")
+        raise ValueError(f"task must be 'auto', {CLASSES!r} or {NUMBERS!r}, got {task!r}.")
     if y is None:
         return None, None
     y = as_numpy(y) if is_array(y) else np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
@@ -178,7 +179,7 @@ def _target(y, n, task, notes):
         try:
             return y.astype(float), task
         except (TypeError, ValueError):
-            raise ValueError(f"task='numbers' needs a numeric target, got {y[:1]!r}.") from None
+            raise ValueError(f"task={NUMBERS!r} needs a numeric target, got {y[:1]!r}.") from None
     return y, task
 
 
@@ -192,7 +193,8 @@ def _guessed(y, notes):
     task, other = (CLASSES, NUMBERS) if are_class_numbers(known) else (NUMBERS, CLASSES)
     if n_values > 2:
         notes.append(
-            f"the target has {n_values} different whole numbers, read as {task} "
+            f"the target has {n_values} different whole numbers, read as "
+            f"{HOLDS[task]} "
             f"(task={other!r} changes that)."
         )
     return task

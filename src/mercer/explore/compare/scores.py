@@ -88,7 +88,7 @@ class Judge:
 
 
 def kernel_scores(candidates, sample, n_neighbors, advance) -> Scored:
-    """Of the method in the kernel's space; width and penalty are chosen in each training part."""
+    """Scores in the kernel's space; width and penalty are chosen in each training part."""
     judge = Judge(sample)
     for training, new in sample.folds:
         tuned = candidates.tune(training)
@@ -109,7 +109,7 @@ def answers(tuned, K_new, sample):
 
 
 def neighbours(K_new, diagonal, sample, training, n_neighbors):
-    """What the nearest training rows in feature space say: most frequent class, or mean."""
+    """Prediction by the nearest training rows in feature space: most frequent class, or mean."""
     size = min(n_neighbors, len(training))
     # |phi(z) - phi(x)|^2 less k(z, z), which is common to all x
     nearest = np.argpartition(diagonal - 2 * K_new, size - 1, axis=1)[:, :size]

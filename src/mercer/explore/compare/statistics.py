@@ -1,4 +1,4 @@
-"""What the folds can tell: corrected intervals, and groups that cannot be told apart.
+"""Statistics of the folds: corrected intervals, and groups of models that do not differ.
 
 Training sets of cross-validation overlap, so fold differences are not independent. Their variance
 is multiplied by 1/J + n_test/n_train instead of 1/J (Nadeau and Bengio, 2003; for repeated folds
@@ -31,7 +31,7 @@ class Difference:
 def paired_difference(
     a, b, overlap: float, n_models: int = 2, most: int | None = None
 ) -> Difference:
-    """Of two models on the same folds, among `n_models` that are compared with each other.
+    """Difference of two models on the same folds, among `n_models` that are compared.
 
     most : degrees of freedom that the rows have, where folds would claim more
     """
@@ -43,7 +43,7 @@ def paired_difference(
 
 
 def half_width(values, overlap: float, most: int | None = None) -> float:
-    """Of the 95 % interval of one model's score."""
+    """Half the width of the 95 % interval of one model's score."""
     values = np.asarray(values, dtype=float)
     if len(values) < 2:
         return np.nan

@@ -16,7 +16,7 @@ ALIKE = 1e-3
 
 
 def findings(measures, n, kernel=None):
-    """What is remarkable about one kernel's space, in sentences without a subject."""
+    """Findings about one kernel's space, in sentences without a subject."""
     found = []
     if measures.validity == REFUTED:
         found.append(
@@ -42,7 +42,7 @@ def findings(measures, n, kernel=None):
 
 
 def _advice(kernel, wider):
-    """What to change, for kernels that have something to change."""
+    """Advice for kernels that have something to change."""
     names = {} if kernel is None else kernel.get_params(deep=True)
     has = {name.rpartition("__")[2] for name in names}
     ways = []
@@ -87,7 +87,7 @@ class Contest:
         return bool(self.spaces) and self.spaces[0].score is not None
 
     def difference(self, a, b):
-        """Of two models: mean and margin of score(a) - score(b)."""
+        """Difference of two models: mean and margin of score(a) - score(b)."""
         return paired_difference(a.folds, b.folds, self.overlap, self.n_models, self.degrees)
 
     def beats(self, a, b):

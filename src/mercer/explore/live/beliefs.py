@@ -1,4 +1,4 @@
-"""What a kernel believes: functions drawn from it, before it has seen any target.
+"""Prior draws: functions drawn from a kernel before it has seen any target.
 
 f = K^(1/2) e with normal e is a draw of the Gaussian process with covariance k. The same e for
 every kernel, and the symmetric root: when a knob turns, the functions change shape and do not jump.

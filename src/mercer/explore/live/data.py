@@ -25,7 +25,7 @@ class Explored:
     ----------
     X : rows as the kernel sees them, encoded where that was needed
     names : names of the columns of X
-    task : "classes", "numbers" or None without a target
+    task : "classification", "regression" or None without a target
     target : classes or numbers, one per row; None without
     targets : what ridge fits: a column of 0 and 1 for each class, or one column of numbers
     rows : positions of the rows in the data as given

@@ -102,7 +102,7 @@ def explore(
     y : classes or numbers, one per row, or None
     kernel : Kernel, str or None
         Where to begin; None: ``RBF("scale")``.
-    task : {"auto", "classes", "numbers"}
+    task : {"auto", "classification", "regression"}
         What the target is.
     image_shape : (height, width) or None
         Show rows as images of this shape.
@@ -129,9 +129,9 @@ def explore(
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from mercer.explore import explore
+    >>> import mercer
     >>> X, y = load_iris(return_X_y=True)
-    >>> with explore(X, y, "rbf") as explorer:
+    >>> with mercer.explore(X, y, "rbf") as explorer:
     ...     explorer.kernel
     RBF()
     """

@@ -113,7 +113,7 @@ def _knob(name, last, value, owner, kernel, data):
 
 
 def _suggested(name, last, kernel, data):
-    """What the data suggest for a width; (None, "") for other parameters."""
+    """The width that the data suggest; (None, "") for other parameters."""
     if last == "gamma":
         try:
             ruled = data.bound(clone(kernel).set_params(**{name: "scale"}))

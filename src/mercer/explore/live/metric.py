@@ -61,9 +61,9 @@ def learned_metric(kernel: Kernel, data: Explored) -> tuple[Kernel, LearnedMetri
     y = np.asarray(data.target)[rows]
     learned = learn_kernel(
         data.X[rows],
-        y.astype(str) if data.task == "classes" else y,
+        y.astype(str) if data.task == "classification" else y,
         bound,
-        task="classification" if data.task == "classes" else "regression",
+        task=data.task,
         max_landmarks=LANDMARKS,
         n_rounds=ROUNDS,
         random_state=0,

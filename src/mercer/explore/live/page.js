@@ -147,7 +147,7 @@
       about = a;
       const parts = [a.rows + " rows"];
       if (a.columns !== null) parts.push(a.columns + " columns");
-      if (a.task === "classes") parts.push(a.target + ": " + a.classes.length + " classes");
+      if (a.task === "classification") parts.push(a.target + ": " + a.classes.length + " classes");
       else if (a.task) parts.push("predicts " + a.target);
       $("about").textContent = parts.join(" · ");
       $("about").title = a.notes.join("\n");
@@ -206,7 +206,7 @@
       $("score").textContent = n.score === null ? n.dimension.toFixed(1) : n.score.toFixed(3);
       $("score-name").textContent = n.score === null ? "effective dimensions" : "leave-one-out " + n.score_name;
       const facts = [["rank", (n.rank_is_bound ? "at least " : "") + n.rank], ["effective dimensions", n.dimension.toFixed(1)]];
-      if (n.score !== null && about.task === "classes") facts.unshift(["wrong when left out", n.wrong + " of " + n.rows]);
+      if (n.score !== null && about.task === "classification") facts.unshift(["wrong when left out", n.wrong + " of " + n.rows]);
       if (n.alpha !== null) facts.push(["penalty", digits(n.alpha)]);
       facts.push(["a kernel?", {"by construction": "by construction", "not refuted": "not refuted here", "refuted": "no: repaired here"}[n.validity]]);
       facts.push(["landmarks miss", n.exact ? "nothing" : percent(n.missed) + " (worst row " + percent(n.worst) + ")"]);
@@ -290,7 +290,7 @@
     const chosen = new Set(points.selected.indices);
     context.fillStyle = "#ff2d2d";
     about.matrix_rows.forEach((row, i) => { if (chosen.has(row)) { context.fillRect(0, i, 3, 1); context.fillRect(i, 0, 1, 3); } });
-    $("matrix-note").textContent = size + " rows" + (about.task === "classes" ? " by class" : "") + ", " + digits(low) + " to " + digits(high);
+    $("matrix-note").textContent = size + " rows" + (about.task === "classification" ? " by class" : "") + ", " + digits(low) + " to " + digits(high);
   }
   function showBelief() {
     const box = $("belief"), found = lastBelief;

@@ -53,7 +53,7 @@ class Plane:
         return (np.array([x, y]) * self.size) @ self.turn.T
 
     def point(self, row: int) -> tuple[float, float] | None:
-        """Where a row lies; None where it is not drawn."""
+        """Position of a row; None where it is not drawn."""
         i = row
         if self.rows is not None:
             i = min(int(np.searchsorted(self.rows, row)), len(self.rows) - 1)

@@ -1,4 +1,4 @@
-"""Where a person points: a row or an empty place, and the rows nearest to it."""
+"""The point under the pointer: a row or an empty place, and the rows nearest to it."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from .space import LiveSpace
 
 
 class Pointer:
-    """What was clicked, if anything. It follows its row while the picture moves."""
+    """The thing that was clicked, if any. It follows its row while the picture moves."""
 
     def __init__(self, data: Explored):
         self.data = data
@@ -37,7 +37,7 @@ class Pointer:
         self.at, self._near = None, []
 
     def about(self, space: LiveSpace, plane: Plane, judge: Judged | None) -> dict[str, Any]:
-        """What is known of it in a space, and the marks in its picture."""
+        """Facts about it in a space, and the marks in its picture."""
         assert self.at is not None
         if isinstance(self.at, tuple):
             about = about_place(*self.at, space, plane, self.data)

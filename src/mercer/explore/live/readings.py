@@ -1,4 +1,4 @@
-"""What is read off a space: numbers, spectrum, findings, kernel matrix, certificate."""
+"""Readings of a space: numbers, spectrum, findings, kernel matrix, certificate."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -45,7 +45,7 @@ def spectrum(space: LiveSpace) -> list[float]:
 
 
 def findings_of(space: LiveSpace, kernel: Kernel, n: int) -> list[str]:
-    """What is wrong with this kernel on these rows, in sentences."""
+    """Faults of this kernel on these rows, in sentences."""
     measures = SimpleNamespace(
         validity=space.validity,
         longest_share=space.longest_share,

@@ -1,4 +1,4 @@
-"""What is said of points: one row, a selection of rows, and a place where there is no row."""
+"""Descriptions of points: one row, a selection of rows, and a place where there is no row."""
 
 import csv
 import io
@@ -60,7 +60,7 @@ def about_row(
 
 
 def about_place(x: float, y: float, space: LiveSpace, plane: Plane, data: Explored) -> dict:
-    """What would be here? The nearest rows, and in a picture of components the pre-image."""
+    """A place without a row: the nearest rows, and in a picture of components the pre-image."""
     squares = ((plane.points - [x, y]) ** 2).sum(axis=1)
     nearest = np.argsort(squares, kind="stable")[: min(NEAREST, len(data))]
     found: dict[str, Any] = {

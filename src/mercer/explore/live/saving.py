@@ -39,7 +39,7 @@ def comparison_of(
 
 
 def verdict_of(comparison: KernelComparison) -> dict[str, Any]:
-    """What the page shows of a comparison."""
+    """The verdict of a comparison, as the page shows it."""
     rows = [
         {
             "name": record["kernel"] or record["model"],

@@ -39,7 +39,7 @@ REFUSED = (ValueError, TypeError, ArithmeticError, ImportError, OSError, MemoryE
 
 
 class Session:
-    """What is explored: data, a kernel, the view, and what was kept.
+    """A session of the explorer: data, a kernel, the view, and what was kept.
 
     Parameters
     ----------

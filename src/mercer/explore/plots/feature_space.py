@@ -105,7 +105,7 @@ class FeatureSpaceDisplay:
         title: str | None = None,
     ) -> Self:
         """The space of a kernel on X, by "kernel PCA", "discriminant" (needs y) or "t-SNE"."""
-        available([embedding], "classes", [])
+        available([embedding], "classification", [])
         if embedding == DISCRIMINANT and y is None:
             raise ValueError("discriminant axes need the classes y.")
         kernel_map = KernelMap(kernel)

@@ -65,7 +65,7 @@ class SpectrumDisplay:
 
     @property
     def shares(self) -> np.ndarray:
-        """Of the whole variance, in decreasing order."""
+        """Shares of the whole variance, in decreasing order."""
         values = numbers_of(self.eigenvalues, "eigenvalues", 1, empty=True)
         total = values.sum() if self.total is None else self.total
         if not is_number(total) or not np.isfinite(total):

@@ -81,7 +81,7 @@ def edges(comparison):
 
 def wrong_rows(comparison):
     predicted = comparison.spaces[0].predicted
-    if comparison.task != "classes" or predicted is None:
+    if comparison.task != "classification" or predicted is None:
         return np.zeros(len(comparison), dtype=bool)
     return predicted.astype(int) != comparison.codes
 

@@ -41,7 +41,7 @@ def page(comparison, title):
         curve = figures.curve(number, space)
         if curve is not None:
             models[f"curve{number}"] = curve
-    unseen = comparison.task == "numbers" and comparison.spaces[0].predicted is not None
+    unseen = comparison.task == "regression" and comparison.spaces[0].predicted is not None
     if unseen:
         models["residuals"] = figures.residuals(comparison)
     return rendered(
@@ -67,12 +67,12 @@ def page(comparison, title):
 
 
 def _settings(comparison, figures):
-    """What the page's own script needs to know."""
+    """Settings for the page's own script."""
     return {
         "axes": figures.AXES,
         "n_panels": len(comparison.spaces) if comparison.spaces[0].embeddings else 0,
         "new": comparison.held_out.tolist() if comparison.held_out.any() else None,
-        "classes": comparison.task == "classes",
+        "classes": comparison.task == "classification",
         "scale": _scale(comparison) is not None,
         "target": comparison.target_name,
         "table": values_of(comparison),
@@ -82,7 +82,7 @@ def _settings(comparison, figures):
 def _confusion(comparison):
     """(classes, counts of true by predicted) on unseen rows; None where it would not be read."""
     predicted = comparison.spaces[0].predicted
-    if comparison.task != "classes" or predicted is None:
+    if comparison.task != "classification" or predicted is None:
         return None
     n = len(comparison.classes)
     if n > MOST_IN_CONFUSION:

@@ -1,4 +1,4 @@
-"""What the page shows of a point: a thumbnail, its text, or its values."""
+"""Samples on the page: a thumbnail, its text, or its values."""
 
 import base64
 import io

@@ -1,4 +1,11 @@
-"""Formulas as ONNX graphs: tensors with operators, so that a formula reads as one."""
+"""ONNX graphs as an array library: kernels write their formulas into them as they are.
+
+A `Tensor` has the operators and, by `__array_namespace__`, the functions of the array API that
+kernels use. What is not there has no ONNX operator, or is of no use to any kernel yet.
+"""
+
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -24,25 +31,25 @@ class Graph:
         self.initializers = []
         self._count = 0
 
-    def fresh(self, stem):
+    def fresh(self, stem: str) -> str:
         self._count += 1
         return f"{self.prefix}{stem}_{self._count}"
 
-    def op(self, kind, *inputs, **attributes):
+    def op(self, kind: str, *inputs: Any, width: int | None = None, **attributes: Any) -> "Tensor":
         """The output of one node; inputs that are not tensors become constants."""
         onnx = onnx_package()
         names = [self.tensor(value).name for value in inputs]
         out = self.fresh(kind.lower())
         self.nodes.append(onnx.helper.make_node(kind, names, [out], name=out, **attributes))
-        return Tensor(self, out)
+        return Tensor(self, out, width)
 
-    def tensor(self, value):
+    def tensor(self, value: Any) -> "Tensor":
         return value if isinstance(value, Tensor) else self.constant(value)
 
-    def constant(self, value):
-        """Numbers as float64 (integers and texts as they are, for indices and labels)."""
+    def constant(self, value: Any) -> "Tensor":
+        """Numbers as float64 (integers, truth and texts as they are, for indices and labels)."""
         array = np.asarray(value)
-        if array.dtype.kind not in "iuUSO":
+        if array.dtype.kind not in "biuUSO":
             array = array.astype(np.float64)
         name = self.fresh("constant")
         if array.dtype.kind in "USO":
@@ -52,20 +59,151 @@ class Graph:
             )
         else:
             array = array.astype(np.int64) if array.dtype.kind in "iu" else array
-            tensor = onnx_package().numpy_helper.from_array(np.ascontiguousarray(array), name)
+            tensor = onnx_package().numpy_helper.from_array(np.asarray(array, order="C"), name)
         self.initializers.append(tensor)
         return Tensor(self, name)
 
-    def rowwise(self, X, S, term):
-        """sum_c term(x, s)_c for every row x of X and every s of S, one row of X at a time.
+
+class Tensor:
+    """A value in a graph. Arithmetic adds nodes.
+
+    width : its number of columns, 0 for a vector, None where nobody knows
+    factor : (tensor, number) where it is a product of the two
+    """
+
+    is_symbolic = True
+    __array_ufunc__ = None  # NumPy leaves the operators to this class
+    dtype = np.dtype(np.float64)
+    device = "graph"
+
+    def __init__(self, graph, name, width=None):
+        self.graph = graph
+        self.name = name
+        self.width = width
+        self.of_product, self.factor = False, None
+
+    def __array_namespace__(self, api_version=None):
+        return FUNCTIONS
+
+    @property
+    def shape(self):
+        """Of one row: how many there are is not known."""
+        return (1, self.width) if self.width else (1,)
+
+    @property
+    def ndim(self):
+        return 1 if self.width == 0 else 2
+
+    def of_width(self, columns: int | None) -> "Tensor":
+        return Tensor(self.graph, self.name, columns)
+
+    def op(self, kind: str, *others: Any, **attributes: Any) -> "Tensor":
+        """An operation on numbers of the same place, wherever these are broadcast to."""
+        values = [self, *map(_numbers, others)]
+        return self.graph.op(kind, *values, width=_broadcast(*values), **attributes)
+
+    def __add__(self, other):
+        return self.op("Add", other)
+
+    __radd__ = __add__
+
+    def __mul__(self, other):
+        if isinstance(other, Tensor) or np.size(other) != 1:
+            return self.op("Mul", other)
+        number = float(np.reshape(other, ()))
+        if self.of_product:
+            return self.scaled(number)
+        product = self.op("Mul", number)
+        product.factor = self, number
+        return product
+
+    __rmul__ = __mul__
+
+    def scaled(self, factor: float) -> "Tensor":
+        """A matrix times a number, in double precision also next to a matrix product.
+
+        onnxruntime fuses constant scalars into matrix products, rounded to float32 (seen in 1.31);
+        a column made for the rows at hand it leaves alone.
+        """
+        return self.op("Mul", self.full((1,), factor))
+
+    def __sub__(self, other):
+        return self.op("Sub", other)
+
+    def __rsub__(self, other):
+        return -self + other
+
+    def __truediv__(self, other):
+        if np.size(other) == 1 and not isinstance(other, Tensor) and self.of_product:
+            return self.op("Div", self.full((1,), float(np.reshape(other, ()))))
+        return self.op("Div", other)
+
+    def __rtruediv__(self, other):
+        return self.graph.op("Div", np.asarray(other, dtype=float), self, width=self.width)
+
+    def __matmul__(self, other):
+        left = self.factor[0].scaled(self.factor[1]) if self.factor else self
+        product = self.graph.op("MatMul", left, other, width=np.shape(other)[1])
+        product.of_product = True
+        return product
+
+    def __neg__(self):
+        return self.op("Neg")
+
+    def __pow__(self, exponent):
+        return self.op("Pow", float(exponent))
+
+    def __eq__(self, other):
+        return self.op("Equal", other)
+
+    __hash__ = object.__hash__
+
+    def __lt__(self, other):
+        return self.op("Less", other)
+
+    def __gt__(self, other):
+        return self.op("Greater", other)
+
+    def __getitem__(self, key):
+        """x[:, None], x[:, :1], x[:, 0], and those with two axes for products of features."""
+        rows, *others = key
+        if rows != slice(None):
+            raise TypeError("a graph computes all rows: some of them cannot be chosen.")
+        if None in others:
+            axes = np.array([i + 1 for i, at in enumerate(others) if at is None])
+            width = 1 if len(others) == 1 else None
+            return self.graph.op("Unsqueeze", self, axes, width=width)
+        (at,) = others
+        if isinstance(at, slice):
+            return self if at == slice(None) else self.columns(range(*at.indices(self.width)))
+        return self.graph.op("Gather", self, np.array(at), axis=1, width=0)
+
+    def maximum(self, other: Any) -> "Tensor":
+        return self.op("Max", other)
+
+    def minimum(self, other: Any) -> "Tensor":
+        return self.op("Min", other)
+
+    def columns(self, positions: Any) -> "Tensor":
+        positions = np.asarray(positions, dtype=np.int64)
+        return self.graph.op("Gather", self, positions, axis=1, width=len(positions))
+
+    def concat(self, *others: "Tensor") -> "Tensor":
+        widths = [_width(value) for value in (self, *others)]
+        width = None if None in widths else sum(widths)
+        return self.graph.op("Concat", self, *others, axis=1, width=width)
+
+    def over_columns(self, S: np.ndarray, term: Callable[..., "Tensor"]) -> "Tensor":
+        """sum_c term(x, s)_c for every row x and every s of S, one row x at a time.
 
         For distances that no matrix product gives: memory for one row against all of S.
         """
         helper, double = onnx_package().helper, onnx_package().TensorProto.DOUBLE
-        inner = Graph(self.fresh("row") + "_")
-        row = Tensor(inner, f"{inner.prefix}x")
+        inner = Graph(self.graph.fresh("row") + "_")
+        row = Tensor(inner, f"{inner.prefix}x", self.width)
         # S belongs to the graph around the loop, whose constants the loop can see.
-        total = term(row, Tensor(inner, self.tensor(S).name)).sum(axis=1)
+        fixed = Tensor(inner, self.graph.tensor(S).name, self.width)
+        total = FUNCTIONS.sum(term(row, fixed), axis=1)
         body = helper.make_graph(
             inner.nodes,
             inner.prefix + "body",
@@ -73,114 +211,124 @@ class Graph:
             [helper.make_tensor_value_info(total.name, double, [None])],
             inner.initializers,
         )
-        return self.op("Scan", X, body=body, num_scan_inputs=1)
+        return self.graph.op("Scan", self, body=body, num_scan_inputs=1, width=len(S))
 
-
-class Tensor:
-    """A value in a graph. Arithmetic adds nodes."""
-
-    def __init__(self, graph, name, width=None):
-        self.graph = graph
-        self.name = name
-        self.width = width  # columns, where somebody needs to know; 0 for a vector
-
-    def of_width(self, columns):
-        return Tensor(self.graph, self.name, columns)
-
-    def __add__(self, other):
-        return self.graph.op("Add", self, other)
-
-    __radd__ = __add__
-
-    def __mul__(self, other):
-        return self.graph.op("Mul", self, other)
-
-    __rmul__ = __mul__
-
-    def scaled(self, factor):
-        """A matrix times a constant, in double precision also next to a matrix product.
-
-        onnxruntime fuses constant scalars into matrix products, rounded to float32 (seen in 1.31);
-        a column made for the rows at hand it leaves alone.
-        """
-        factor = np.asarray(factor, dtype=float)
-        return self * (self.full(1, factor.item()) if factor.size == 1 else factor)
-
-    def __sub__(self, other):
-        return self.graph.op("Sub", self, other)
-
-    def __rsub__(self, other):
-        return self.graph.op("Sub", other, self)
-
-    def __truediv__(self, other):
-        return self.graph.op("Div", self, other)
-
-    def __matmul__(self, other):
-        return self.graph.op("MatMul", self, other)
-
-    def __neg__(self):
-        return self.graph.op("Neg", self)
-
-    def __pow__(self, exponent):
-        """By repeated multiplication for integers, as the kernels do it."""
-        if not isinstance(exponent, int):
-            return self.graph.op("Pow", self, float(exponent))
-        if exponent == 0:
-            return self * 0.0 + 1.0
-        half = self ** (exponent // 2) if exponent > 1 else None
-        if half is None:
-            return self
-        return half * half * self if exponent % 2 else half * half
-
-    def exp(self):
-        return self.graph.op("Exp", self)
-
-    def sqrt(self):
-        return self.graph.op("Sqrt", self)
-
-    def abs(self):
-        return self.graph.op("Abs", self)
-
-    def maximum(self, other):
-        return self.graph.op("Max", self, other)
-
-    def minimum(self, other):
-        return self.graph.op("Min", self, other)
-
-    def sum(self, axis, keepdims=False):
-        return self.graph.op("ReduceSum", self, np.array([axis]), keepdims=int(keepdims))
-
-    def max(self, axis):
-        return self.graph.op("ReduceMax", self, np.array([axis]), keepdims=1)
-
-    def columns(self, positions):
-        return self.graph.op("Gather", self, np.asarray(positions, dtype=np.int64), axis=1)
-
-    def concat(self, *others):
-        return self.graph.op("Concat", self, *others, axis=1)
-
-    def where_zero(self, value):
-        """self, with `value` where it is 0."""
-        return self.graph.op("Where", self.graph.op("Equal", self, 0.0), value, self)
-
-    def full(self, columns, value):
-        """A matrix of one value with this tensor's rows."""
-        rows = self.graph.op(
-            "Slice", self.graph.op("Shape", self), *(np.array([i]) for i in (0, 1))
+    def full(self, columns: tuple[int, ...], value: float) -> "Tensor":
+        """One value for every row: a vector for (), a matrix for a number of columns."""
+        shape = self.graph.op("Shape", self)
+        shape = self.graph.op("Slice", shape, *(np.array([i]) for i in (0, 1)))
+        if columns:
+            shape = self.graph.op("Concat", shape, np.array(columns), axis=0)
+        width = columns[0] if columns else 0
+        return self.graph.op(
+            "Expand", np.full([1] * (1 + len(columns)), float(value)), shape, width=width
         )
-        shape = self.graph.op("Concat", rows, np.array([columns]), axis=0)
-        return self.graph.op("Expand", np.array([[float(value)]]), shape)
 
     def flat(self):
         """The only column, as a vector."""
         return self.graph.op("Reshape", self, np.array([-1])).of_width(0)
 
-    def cast(self, dtype):
+    def cast(self, dtype: Any) -> "Tensor":
         onnx = onnx_package()
         return self.graph.op("Cast", self, to=onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 
-    def named(self, name):
+    def named(self, name: str) -> "Tensor":
         """The same value under a name of one's own: for outputs."""
         helper = onnx_package().helper
         self.graph.nodes.append(helper.make_node("Identity", [self.name], [name], name=name + "_"))
         return Tensor(self.graph, name)
+
+
+def _width(value):
+    if isinstance(value, Tensor):
+        return value.width
+    return 0 if np.ndim(value) == 0 else np.shape(value)[-1]
+
+
+def _numbers(value):
+    return value if isinstance(value, Tensor) else np.asarray(value, dtype=float)
+
+
+def _broadcast(*values):
+    widths = [_width(value) for value in values]
+    return None if None in widths else max(widths)
+
+
+class Functions:
+    """The functions of the array API that formulas of kernels use."""
+
+    __name__ = "onnx"
+    float64, int64 = np.float64, np.int64
+    inf = np.inf
+    finfo = staticmethod(np.finfo)
+
+    def __getattr__(self, name):
+        raise AttributeError(f"there is no ONNX form of the function {name}.")
+
+    def exp(self, x: Tensor) -> Tensor:
+        return x.op("Exp")
+
+    def sqrt(self, x: Tensor) -> Tensor:
+        return x.op("Sqrt")
+
+    def log1p(self, x: Tensor) -> Tensor:
+        return (x + 1.0).op("Log")
+
+    def tanh(self, x: Tensor) -> Tensor:
+        return x.op("Tanh")
+
+    def sin(self, x: Tensor) -> Tensor:
+        return x.op("Sin")
+
+    def abs(self, x: Tensor) -> Tensor:
+        return x.op("Abs")
+
+    def minimum(self, x: Tensor, y: Any) -> Tensor:
+        return x.minimum(y)
+
+    def maximum(self, x: Tensor, y: Any) -> Tensor:
+        return x.maximum(y)
+
+    def clip(self, x: Tensor, low: float, high: float) -> Tensor:
+        return x.maximum(low).minimum(high)
+
+    def remainder(self, x: Tensor, y: Any) -> Tensor:
+        """Of x >= 0 and y > 0."""
+        return x.op("Mod", y, fmod=1)
+
+    def where(self, condition: Any, x: Any, y: Any) -> Tensor:
+        graph = next(value.graph for value in (condition, x, y) if isinstance(value, Tensor))
+        x, y = _numbers(x), _numbers(y)
+        return graph.op("Where", condition, x, y, width=_broadcast(condition, x, y))
+
+    def sum(self, x: Tensor, axis: int, keepdims: bool = False) -> Tensor:
+        width = int(keepdims)
+        return x.graph.op("ReduceSum", x, np.array([axis]), keepdims=width, width=width)
+
+    def max(self, x: Tensor, axis: int, keepdims: bool = False) -> Tensor:
+        width = int(keepdims)
+        return x.graph.op("ReduceMax", x, np.array([axis]), keepdims=width, width=width)
+
+    def ones_like(self, x: Tensor) -> Tensor:
+        return x * 0.0 + 1.0
+
+    def zeros_like(self, x: Tensor) -> Tensor:
+        return x * 0.0
+
+    def astype(self, x: Tensor, dtype: Any, copy: bool = True) -> Tensor:
+        return x
+
+    def asarray(self, x: Any, dtype: Any = None, device: Any = None) -> Any:
+        return x if isinstance(x, Tensor) else np.asarray(x, dtype=dtype)
+
+    def concat(self, parts: list[Tensor], axis: int) -> Tensor:
+        return parts[0].concat(*parts[1:])
+
+    def take(self, x: Tensor, positions: Any, axis: int) -> Tensor:
+        return x.columns(positions)
+
+    def reshape(self, x: Tensor, shape: tuple[int, ...]) -> Tensor:
+        return x.graph.op("Reshape", x, np.array([-1, *shape[1:]]), width=shape[-1])
+
+
+FUNCTIONS = Functions()

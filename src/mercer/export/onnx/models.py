@@ -16,7 +16,7 @@ from ...engine.arrays import as_host, solve_triangular
 from ...estimators.classifier import KernelClassifier
 from ...estimators.discriminant import KernelDiscriminant
 from ...estimators.kernel_map import KernelMap
-from ...estimators.kernelized import Kernelized
+from ...estimators.kernelized import Kernelized, linear_coef
 from ...estimators.logistic import KernelLogistic
 from ...estimators.pca import KernelPCA
 from ...estimators.pca_l1 import KernelPCAL1
@@ -31,6 +31,7 @@ from ...space.fourier import Fourier
 from ...space.landmarks import Landmarks
 from ...space.own_features import OwnFeatures
 from ...statistics.drift import DriftDetector
+from .graph import FUNCTIONS
 from .kernels import diagonal, features, values
 from .tables import encoded
 
@@ -62,8 +63,8 @@ def coordinates(feature_map, X):
     if feature_map.mean is not None:
         Phi = Phi - host(feature_map.mean)
     if feature_map.append_residual:
-        rho2 = diagonal(feature_map.kernel, X) - (raw * raw).sum(1, keepdims=True)
-        Phi = Phi.concat(rho2.maximum(0.0).sqrt())
+        rho2 = diagonal(feature_map.kernel, X) - FUNCTIONS.sum(raw * raw, axis=1, keepdims=True)
+        Phi = Phi.concat(FUNCTIONS.sqrt(rho2.maximum(0.0)))
     return Phi
 
 
@@ -197,7 +198,7 @@ def _(model: DriftDetector, X):
 def _(model: Kernelized, X):
     inner = model.estimator_
     try:
-        coef, intercept = model.linear_coef()
+        coef, intercept = linear_coef(model)
     except AttributeError as error:
         raise TypeError(
             f"to_onnx writes Kernelized with linear estimators; {type(inner).__name__} is not one. "

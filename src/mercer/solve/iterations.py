@@ -1,0 +1,257 @@
+"""Exact ridge beyond memory: preconditioned conjugate gradients that know their own error.
+
+Solves (K + alpha W^-1) a = t, W the sample weights, without storing K. In scaled unknowns
+b = W^-1/2 a the matrix is A = W^1/2 K W^1/2 + alpha I. The preconditioner gives a bound of the
+error of f = sum_i a_i k(x_i, .) in every step, and one with an exact residual certifies it:
+|f(z) - f*(z)| <= sqrt(k(z, z)) * error_norm, for every z (MATH.md section 8).
+"""
+
+import warnings
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from ..engine.arrays import as_host, evenly, namespace, on_device_of, power_of_two
+from ..engine.checks import is_integer
+from ..engine.memory import MemoryLimitError, coordinates, readable
+from ..engine.products import Product
+from ..engine.resources import Resources
+from ..kernels.calls import remembering
+from ..kernels.points import take
+from ..space.cholesky import Fit
+from ..space.indefinite import check_symmetric, value_eps
+from .problem import Preconditioning
+from .refinement import Refinement, Step
+from .system import EPS, VECTORS, System, in_double, vectors_of
+from .workers import Workers
+
+# Points on which a user's function is tested for symmetry.
+SAMPLE = 64
+TINY = float(np.finfo(np.float64).tiny)
+
+
+@dataclass
+class Certified:
+    """Coefficients with a certified bound of their error.
+
+    Attributes
+    ----------
+    coef : array of shape (n_samples, n_targets)
+        a, in double precision: f(z) = sum_i a_i k(x_i, z).
+    error_norms : ndarray of shape (n_targets,)
+        |f(z) - f*(z)| <= sqrt(k(z, z)) * error_norm for every z, where f* is the exact solution.
+    norms : ndarray of shape (n_targets,)
+        |f| in the same norm; ``tol`` is relative to it.
+    n_iter : int
+        Products with the kernel matrix.
+    converged : bool
+        Whether every error_norm is at most tol times its norm.
+    history : list of Step
+    rank : int
+        Of the preconditioner.
+    way : str
+        How exact products were computed: "stored", "tiles", "fused" or "workers".
+    """
+
+    coef: Any
+    error_norms: np.ndarray
+    norms: np.ndarray
+    n_iter: int
+    converged: bool
+    history: list[Step] = field(repr=False)
+    rank: int
+    way: str
+
+
+def solve_iteratively(
+    kernel,
+    points,
+    T,
+    alphas,
+    weights=None,
+    *,
+    tol: float = 1e-4,
+    rank: int | None = None,
+    landmark_tol: float | None = None,
+    pivots: str = "random",
+    max_iter: int = 500,
+    resources: Resources | None = None,
+    keep_partial: bool = False,
+    callback: Callable[[Step], Any] | None = None,
+    workers: Workers | None = None,
+    landmarks: Fit | None = None,
+    product: Product | None = None,
+) -> Certified:
+    """Solve kernel ridge regression to a certified accuracy without storing the kernel matrix.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Bound to its data.
+    points : the kernel's points (kernel.points(X)), n of them
+    T : array of shape (n, n_targets)
+    alphas : array of shape (n_targets,)
+        Positive penalties, one per target.
+    weights : array of shape (n,) or None
+        Sample weights; rows of weight zero get coefficients of zero.
+    tol : float, default=1e-4
+        Stop when the certified error of every function is at most tol times its own norm.
+    rank : int or None
+        Landmarks of the preconditioner, at most; None: from the number of points and the memory.
+    landmark_tol : float or None
+        Fewer landmarks will do where they leave at most this share of every k(x, x); None: where
+        they leave little beside alpha.
+    pivots : "random", "greedy" or "uniform"
+        How they are chosen.
+    max_iter : int, default=500
+        Largest number of products with the kernel matrix.
+    resources : Resources or None
+        Memory, threads, progress and random numbers.
+    keep_partial : bool, default=False
+        On KeyboardInterrupt return the solution so far, certified, instead of raising.
+    callback : callable or None
+        Called with every Step; a true result ends the iterations.
+    workers : Workers or None
+        Of a Dask cluster, to compute the products and hold the preconditioner: they are given all
+        points once, and one vector per target with every product.
+    landmarks : Fit or None
+        Of the preconditioner, where they have been chosen before (`mercer.space.factorize`).
+    product : Product or None
+        Exact products with the kernel matrix, where the caller has them.
+
+    Returns
+    -------
+    Certified
+        Not converged: with a ConvergenceWarning that says how far it is, and what helps.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import Matern
+    >>> from mercer.solve import solve_iteratively
+    >>> X = np.random.default_rng(0).normal(size=(500, 2))
+    >>> solution = solve_iteratively(Matern(1.5), X, np.sin(X[:, :1]), [0.1])
+    >>> exact = np.linalg.solve(Matern(1.5)(X) + 0.1 * np.eye(500), np.sin(X[:, :1]))
+    >>> Z = np.linspace(-3, 3, 20)[:, None] * [1.0, -1.0]
+    >>> error = np.abs(Matern(1.5)(Z, X) @ (solution.coef - exact)).max()
+    >>> bool(error <= solution.error_norms[0]), solution.converged
+    (True, True)
+    """
+    alphas = _checked_alphas(alphas, T.shape[1])
+    _check_numbers(tol, max_iter, rank)
+    n, rows = points.shape[0], None
+    if weights is not None:
+        weights = np.asarray(as_host(weights), dtype=np.float64)
+        if not np.all(weights > 0):
+            rows = np.flatnonzero(weights > 0)
+            points, T, weights = _subset(kernel, points, rows), T[rows, :], weights[rows]
+    _check_symmetry(kernel, points)
+    # The solution is linear in the targets, and their squares must neither vanish nor overflow.
+    T = namespace(T).astype(T, namespace(T).float64, copy=False)
+    sizes = power_of_two(namespace(T).max(namespace(T).abs(T), axis=0))
+    T = T / on_device_of(sizes, T)[None, :]
+    X = in_double(kernel, points)
+    resources = resources or Resources()
+    _check_memory(X, T.shape[1], resources.limit(X))
+    choice = Preconditioning(rank, landmark_tol, pivots)
+    # Products need the pairs that landmarks were chosen from. A memory does not travel to workers.
+    with remembering(kernel) if workers is None else nullcontext():
+        equations = (kernel, X, points, T, alphas, weights)
+        system = System(*equations, choice, resources, workers, landmarks, product)
+        run = Refinement(system, tol, max_iter, resources.verbose, keep_partial, callback, sizes)
+        b = run.solve()
+    coef = system.coefficients(b, n, rows)
+    solution = Certified(
+        coef=coef * on_device_of(sizes, coef)[None, :],
+        # Coefficients below the range of numbers are rounded to multiples of its smallest.
+        error_norms=np.where(run.bounds > 0, np.maximum(run.bounds * sizes, TINY), 0.0),
+        norms=run.norms * sizes,
+        n_iter=run.products,
+        converged=run.reason is None,
+        history=run.history,
+        rank=system.preconditioner.rank,
+        way=system.exact.way,
+    )
+    if run.reason is not None:
+        warnings.warn(_not_converged(solution, run, tol), ConvergenceWarning, stacklevel=2)
+    return solution
+
+
+def _not_converged(solution, run, tol):
+    wanted = tol * solution.norms
+    ratio = np.full(len(wanted), np.inf)  # of a function that is still zero
+    with np.errstate(over="ignore"):  # of one that is nearly zero
+        np.divide(solution.error_norms, wanted, out=ratio, where=wanted > 0)
+    j = int(np.argmax(ratio))
+    rank, n = solution.rank, solution.coef.shape[0]
+    why, what = {
+        "max_iter": (
+            f"max_iter={run.max_iter} products with the kernel matrix were not enough",
+            f"a larger rank of the preconditioner (now {rank} of {n} points; "
+            "kernel=KernelMap(kernel, max_rank=...)), a larger alpha, max_iter or tol",
+        ),
+        "precision": (
+            f"rounding ended the progress after {solution.n_iter} products",
+            "a larger alpha or tol" + (", or float64 data" if run.system.single else ""),
+        ),
+        "interrupted": ("the iterations were interrupted", "letting them end"),
+        "callback": ("the callback ended the iterations", "letting them end"),
+    }[run.reason]
+    return (
+        f"{why}: the certified error of target {j} is {solution.error_norms[j]:.3g}, "
+        f"{ratio[j]:.3g} times what tol={tol:g} asks for (|f| = {solution.norms[j]:.3g}). The "
+        f"bound |f(z) - f*(z)| <= {solution.error_norms[j]:.3g} sqrt(k(z, z)) holds all the same. "
+        f"What helps: {what}."
+    )
+
+
+def _check_symmetry(kernel, points):
+    """A Gram matrix as a whole, a user's function on a sample: iterations would not notice."""
+    if kernel.symmetric:
+        return
+    K = points
+    if kernel.kind != "gram":
+        some = take(points, evenly(points.shape[0], SAMPLE))
+        K = kernel.against(kernel.landmarks(some))(some)
+    check_symmetric(kernel, K, value_eps(K, EPS))
+
+
+def _subset(kernel, points, rows):
+    if kernel.kind == "gram":
+        return take(points, rows)[:, rows]
+    return take(points, rows)
+
+
+def _checked_alphas(alphas, n_targets):
+    alphas = as_host(alphas)
+    alphas = np.broadcast_to(np.asarray(alphas, dtype=np.float64), (n_targets,))
+    if not np.all((alphas > 0) & (alphas < np.inf)):
+        raise ValueError(
+            f"the iterative form needs alpha > 0, got {alphas.tolist()}: without a penalty neither "
+            "the equations nor their certificate hold in floating point. Use form='dual'."
+        )
+    return alphas
+
+
+def _check_numbers(tol, max_iter, rank):
+    if not isinstance(tol, (int, float)) or not 0 < tol < 1:
+        raise ValueError(f"tol must be a number between 0 and 1, got {tol!r}.")
+    if not is_integer(max_iter) or max_iter < 2:
+        raise ValueError(f"max_iter must be an integer of at least 2, got {max_iter!r}.")
+    if rank is not None and (not is_integer(rank) or rank < 1):
+        raise ValueError(f"rank must be a positive integer or None, got {rank!r}.")
+
+
+def _check_memory(X, m, limit):
+    n = X.shape[0]
+    needed = vectors_of(X, m) + coordinates(n, 2)
+    if needed > limit:
+        raise MemoryLimitError(
+            f"the iterations hold {VECTORS} vectors for each of {m} target(s), {readable(needed)} "
+            f"for {n} points; memory_limit allows {readable(limit)}. Fit fewer targets at a time, "
+            "or raise memory_limit."
+        )

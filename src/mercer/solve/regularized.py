@@ -1,0 +1,85 @@
+"""(A + alpha N) X = B by Cholesky factors, N a diagonal: the equations of every direct solution."""
+
+from typing import Any
+
+import numpy as np
+
+from ..engine.arrays import cholesky, eps_of, namespace, put, solve_triangular
+from ..engine.in_place import cholesky_in_place
+from .solver import CannotSolve
+
+# Ten times the smallest alpha that works is tried next.
+STEP = 10.0
+
+
+def solve_regularized(A, B, alphas, noise=None, *, in_place=False) -> tuple[Any, Any, dict]:
+    """((A + alpha N)^-1 B, residuals, factors by alpha) with one alpha per column of B.
+
+    N is a diagonal, None for the identity. `in_place`: the factor overwrites A, for one alpha, and
+    residuals are None.
+    """
+    xp = namespace(A)
+    columns: dict[int, Any] = {}
+    left: dict[int, Any] = {}
+    factors = {}
+    for alpha in map(float, np.unique(alphas)):
+        mine = np.flatnonzero(alphas == alpha)
+        part = B if len(mine) == B.shape[1] else xp.stack([B[:, int(j)] for j in mine], axis=1)
+        C, solved, residual = _solution(A, part, alpha, noise, in_place)
+        if solved is None:
+            at_least = "" if in_place else f" of at least {_safe(A, part, alpha, noise):.1g}"
+            raise CannotSolve(
+                f"alpha={alpha:g} is too small for this kernel: the equations are singular to "
+                f"rounding. Use an alpha{at_least}."
+            )
+        columns |= {int(j): solved[:, i] for i, j in enumerate(mine)}
+        left |= {int(j): residual[:, i] for i, j in enumerate(mine)} if residual is not None else {}
+        factors[alpha] = C
+
+    def joined(parts):
+        return xp.stack([parts[j] for j in range(B.shape[1])], axis=1)
+
+    return joined(columns), joined(left) if left else None, factors
+
+
+def factor_shifted(A, alpha, noise=None, *, in_place=False):
+    """The Cholesky factor of A + alpha N, or None where it is singular to rounding."""
+    xp, diagonal = namespace(A), np.arange(A.shape[0])
+    own = xp.linalg.diagonal(A)
+    shifted = own + alpha * (xp.ones_like(own) if noise is None else noise)
+    if in_place:
+        return cholesky_in_place(put(A, diagonal, diagonal, shifted))
+    return cholesky(put(A + 0, diagonal, diagonal, shifted))
+
+
+def solve_factored(C, B):
+    """(C C')^-1 B."""
+    return solve_triangular(C, solve_triangular(C, B), transpose=True)
+
+
+def _solution(A, B, alpha, noise, in_place=False):
+    """(factor, solution, residual), all None where A + alpha N is singular to rounding."""
+    C = factor_shifted(A, alpha, noise, in_place=in_place)
+    if C is None:
+        return None, None, None
+    X = solve_factored(C, B)
+    if in_place:
+        return C, X, None
+    # A factorisation can succeed on rounding alone.
+    xp = namespace(A)
+    residual = B - A @ X - alpha * (X if noise is None else noise[:, None] * X)
+    worst = float(xp.max(xp.abs(residual)))
+    solves = worst <= (1e-3 if "64" in str(A.dtype) else 0.1) * float(xp.max(xp.abs(B)))
+    return (C, X, residual) if solves else (None, None, None)
+
+
+def _safe(A, B, alpha, noise):
+    """An alpha with which the equations can be solved: tried, not guessed."""
+    xp = namespace(A)
+    trace = float(xp.sum(xp.linalg.diagonal(A)))
+    alpha = max(STEP * alpha, trace * eps_of(A))
+    if not alpha > 0:  # no row is anywhere: any penalty will do
+        return 1.0
+    while _solution(A, B, alpha, noise)[1] is None and alpha < max(trace, 1.0):
+        alpha *= STEP
+    return alpha
