@@ -12,6 +12,8 @@ from .targets import Targets
 
 # Rows and rounds of the short search, and parts of the rows: each judges what the others found.
 ROWS, ROUNDS, PARTS = 1000, 3, 2
+# More columns must also lower the mean loss by this share over the root of the number of rows.
+GAIN = 2.0
 
 
 def choose_columns(
@@ -35,5 +37,8 @@ def choose_columns(
     folds = CrossFit(some, targets, None, min(n_rounds, ROUNDS), seed, parts=PARTS)
     best = folds.candidate(metric, candidates[0])
     for columns in candidates[1:]:
-        best = better(folds.candidate(metric, columns), best)
+        new = folds.candidate(metric, columns)
+        fewer = len(columns) < len(best.columns)
+        if fewer or new.error < (1 - GAIN / some.n**0.5) * best.error:
+            best = better(new, best)
     return best.columns

@@ -218,9 +218,15 @@ def limits_of(T: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def better(new: Candidate, best: Candidate) -> Candidate:
-    """The new one where its losses are smaller by more than chance would have it."""
+    """The new one where its losses are smaller by more than chance would have it.
+
+    With fewer columns it needs only not be worse by more than that.
+    """
     gain = best.losses - new.losses
-    return new if gain.mean() > STANDARD_ERRORS * gain.std() / len(gain) ** 0.5 else best
+    noise = STANDARD_ERRORS * gain.std() / len(gain) ** 0.5
+    if len(new.columns) < len(best.columns):
+        return new if gain.mean() >= -noise else best
+    return new if gain.mean() > noise else best
 
 
 def _of_columns(rows, columns):
