@@ -182,7 +182,12 @@ sphinx_gallery_conf = {
 MOVED = {
     "plot_1_kernels": "plot_01_kernels",
     "plot_2_exact_map": "plot_03_exact_map",
+    "plot_3_certificate": "plot_11_floating_point",
+    "plot_4_kernel_pca": "plot_06_kernel_pca",
     "plot_5_any_method": "plot_04_any_method",
+    "plot_6_distances": "plot_09_distances",
+    "plot_7_choosing": "plot_05_seeing_spaces",
+    "plot_8_exact_ridge": "plot_12_million_rows",
 }
 
 

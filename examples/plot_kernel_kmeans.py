@@ -25,7 +25,7 @@ X = radius[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
 # -----------------------------
 # A narrow Gaussian kernel links neighbours. The crowded middle would dominate its space, so every
 # point is divided by the root of its number of neighbours: :math:`f(x)\, k(x, z)\, f(z)`. This is
-# rule 2 of the ten rules (:ref:`sphx_glr_auto_ideas_plot_1_kernels.py`), and a valid kernel for any
+# rule 2 of the ten rules (:ref:`sphx_glr_auto_ideas_plot_01_kernels.py`), and a valid kernel for any
 # function f. k-means on the leading directions of this space is known as spectral clustering.
 
 near = RBF(20.0)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..engine import tiles
@@ -43,7 +43,6 @@ from ..solve import (
     solve_ridge,
 )
 from ..tables import UNREAD, TableEncoder, array_of_lists, check_names
-from .arguments import NewSpelling
 from .searched import check_checkpoint, keep, key_of, recall
 
 SOLVERS = ("auto", "direct", "iterative", "landmarks")
@@ -80,7 +79,7 @@ class JudgedRows:
     weights: np.ndarray
 
 
-class LearnedModel(NewSpelling):
+class LearnedModel(BaseEstimator):
     """A table encoder, a learned kernel, and ridge with an intercept on all rows."""
 
     _task = "regression"

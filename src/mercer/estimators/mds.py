@@ -8,7 +8,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 import scipy.sparse.linalg
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics import pairwise_distances
 from sklearn.utils.validation import check_is_fitted
 
@@ -29,7 +29,6 @@ from ..rows.gather import held_whole
 from ..rows.lazy import lazily
 from ..rows.source import refuse_stream
 from ..space.spectral import signs, spectrum
-from .arguments import NewSpelling
 from .base import all_or_nothing, validated_points
 from .columns import as_points, copy, inverse_root, wide
 
@@ -39,7 +38,7 @@ CORRECTIONS = (None, "lingoes", "cailliez")
 MOST_COMPONENTS = 10**6
 
 
-class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NewSpelling):
+class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Draw a map of points from the distances between them.
 
     Classical multidimensional scaling, also called Torgerson's, or principal coordinates.

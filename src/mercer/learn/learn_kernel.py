@@ -17,6 +17,7 @@ from ..engine.arrays import (
     solve_triangular,
 )
 from ..engine.line_search import line_search
+from ..engine.resources import using
 from ..engine.threads import blas_threads_for
 from ..kernels import Kernel, Linear, Precomputed, Projected
 from ..kernels.points import as_vectors, column_names, take
@@ -186,7 +187,7 @@ def learn_from(
     observations, targets = in_few_columns(observations, targets, rng)
     search = _Search(observations, targets, metric, alphas, rng)
     search.names, search.quick = names, quick
-    with tiles.progress_bar(verbose, "learning the kernel") as bar:
+    with using(verbose=verbose), tiles.progress_bar("learning the kernel") as bar:
         search.free, search.choose_family = kernel is None, kernel is None and family is None
         return search.run(start, max_landmarks, n_rounds, bar)
 
