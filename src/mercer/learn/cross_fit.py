@@ -37,6 +37,8 @@ LANDMARKS = 300
 # differences, row by row. The loss is the squared error; for classes, whether the row is wrong:
 # squares would reward more confidence in the same classes.
 STANDARD_ERRORS = 1.0
+# Fewer columns are taken unless their mean loss is larger by so many standard errors.
+CLEARLY_WORSE = 2.0
 # Predictions reach beyond the targets by at most this share of their range.
 BEYOND = 0.5
 
@@ -220,13 +222,13 @@ def limits_of(T: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def better(new: Candidate, best: Candidate) -> Candidate:
     """The new one where its losses are smaller by more than chance would have it.
 
-    With fewer columns it needs only not be worse by more than that.
+    With fewer columns it needs only not be clearly worse.
     """
     gain = best.losses - new.losses
-    noise = STANDARD_ERRORS * gain.std() / len(gain) ** 0.5
+    noise = gain.std() / len(gain) ** 0.5
     if len(new.columns) < len(best.columns):
-        return new if gain.mean() >= -noise else best
-    return new if gain.mean() > noise else best
+        return new if gain.mean() >= -CLEARLY_WORSE * noise else best
+    return new if gain.mean() > STANDARD_ERRORS * noise else best
 
 
 def _of_columns(rows, columns):

@@ -25,11 +25,11 @@ LENGTHS, SCALES = 3.0, 5.0
 LENGTH_BOUNDS, SCALE_BOUNDS, LEAST_NOISE = (-4.0, 6.0), (-12.0, 8.0), -16.0
 # Below this share of s there is no linear part.
 NEGLIGIBLE = 1e-4
-# Rows of the first starts, and of the last; steps of a start, and steps from the best of them.
-FEW, MANY = 500, 1200
+# Rows of a quick search, of the first starts, and of the last; steps of a start, and steps from the best of them.
+QUICK, FEW, MANY = 300, 500, 1200
 FIRST_STEPS, STEPS = 20, 30
 # A start ends where a step gains less than this share.
-PRECISION = 1e-5
+PRECISION = 1e-4
 # Evidence is that of noise where it is better than without any kernel by less than this share.
 SIGNAL = 0.05
 # Starts where all are those of noise.
@@ -181,7 +181,7 @@ def by_evidence(
     def of_first(m):
         return Evidence(kernel, rows.some(np.arange(min(m, rows.n))), plain, linear)
 
-    of_rows = of_first(FEW)
+    of_rows = of_first(QUICK if quick else FEW)
     best = of_rows.best(_start(d, 2 * plain), FIRST_STEPS)
     if not (quick and of_rows.signal(best)):
         best = min(best, of_rows.best(_start(d, plain), FIRST_STEPS), key=_value)
@@ -196,8 +196,10 @@ def by_evidence(
             break
         random = plain * np.exp(rng.normal(size=d))
         best = min(best, of_rows.best(_start(d, random), FIRST_STEPS), key=_value)
-    best = of_rows.best(best, FIRST_STEPS if quick else STEPS)
-    if quick or not full:
+    if quick:
+        return [best]
+    best = of_rows.best(best, STEPS)
+    if not full:
         return [best]
     return [best, of_rows.best(replace(best, B=np.diag(best.B)), STEPS)]
 
