@@ -25,11 +25,12 @@ LENGTHS, SCALES = 3.0, 5.0
 LENGTH_BOUNDS, SCALE_BOUNDS, LEAST_NOISE = (-4.0, 6.0), (-12.0, 8.0), -16.0
 # Below this share of s there is no linear part.
 NEGLIGIBLE = 1e-4
-# Rows of a quick search, of the first starts, and of the last; steps of a start, and steps from the best of them.
+# Rows of a quick search, of the first starts, and of the last; steps of a start, and steps from the
+# best of them.
 QUICK, FEW, MANY = 300, 500, 1200
 FIRST_STEPS, STEPS = 20, 30
 # A start ends where a step gains less than this share.
-PRECISION = 1e-4
+PRECISION = 1e-5
 # Evidence is that of noise where it is better than without any kernel by less than this share.
 SIGNAL = 0.05
 # Starts where all are those of noise.
