@@ -115,6 +115,7 @@ VECTOR_KERNELS = [
     OnColumns(RBF(0.3), [0, 2]) + OnColumns(Linear(), slice(1, 3)),
     OnColumns(RBF(), [0, 1]) * OnColumns(Linear(), [False, False, True, True]),
     OnColumns(Polynomial(2), -1),
+    Projected(Matern(2.5), [1.0, 0.0, 0.5, -2.0]),
     Projected(Matern(0.5), PROJECTION),
     Projected(RBF(), PROJECTION) + 0.5 * Linear(),
     Projected(Polynomial(2), PROJECTION),

@@ -106,7 +106,9 @@ def on_columns(k, x, z):
 
 
 def projected(k, x, z):
-    columns = [exactly(column, len(x)) for column in np.asarray(k.A).T]
+    A = np.asarray(k.A)
+    A = np.diag(A) if A.ndim == 1 else A
+    columns = [exactly(column, len(x)) for column in A.T]
     x, z = ([mp.fdot(point(v), column) for column in columns] for v in (x, z))
     return value(k.kernel, x, z)
 

@@ -1,15 +1,17 @@
 """A metric is judged by rows that it has not seen."""
 
+import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import PredefinedSplit, cross_val_predict, cross_val_score
+from sklearn.model_selection import LeaveOneOut, cross_val_predict, cross_val_score
 
 from mercer import KernelClassifier, KernelRegressor, Linear, learn_kernel
-from mercer.learn.cross_fit import FOLDS, Cells, CrossFit, better, is_flattered, is_small
+from mercer.estimators.learned_model import LearnedModel
+from mercer.learn.cross_fit import FOLDS, Cells, CrossFit, better, is_small, kept_from_search
 from mercer.learn.observations import Observations
 from mercer.learn.targets import Targets
 
@@ -19,19 +21,15 @@ def rows_of(X, y):
     return Observations.of(X, targets.columns), targets
 
 
-def test_predictions_are_those_of_the_same_folds_by_another_library(rng):
-    # A linear kernel whose only freedom is its penalty: ridge regression, part by part.
+def test_predictions_are_those_of_rows_left_out_by_another_library(rng):
+    # A linear kernel whose only freedom is its penalty: ridge regression without each row.
     X = rng.normal(size=(60, 3))
     y = X @ [1.0, 2.0, -1.0] + 0.5 * rng.normal(size=60)
     rows, targets = rows_of(X, y)
     best = CrossFit(rows, targets, Linear(), 0, 4).best(None, [np.arange(3)])
-    part = np.empty(60, dtype=int)
-    order = np.random.default_rng(4).permutation(60)
-    for i in range(FOLDS):
-        part[order[i::FOLDS]] = i
-    theirs = cross_val_predict(Ridge(1e-3), X, targets.columns[:, 0], cv=PredefinedSplit(part))
+    theirs = cross_val_predict(Ridge(1e-3), X, targets.columns[:, 0], cv=LeaveOneOut())
     # The penalty is chosen here and given there: predictions differ a little.
-    assert_allclose(best.predicted[:, 0], theirs, atol=0.05)
+    assert_allclose(best.predicted[:, 0], theirs, atol=0.02)
     assert_allclose(best.error, np.mean((best.predicted - targets.columns) ** 2))
 
 
@@ -52,7 +50,17 @@ def test_a_metric_that_helps_is_learned(rng):
     assert KernelRegressor(metric="diagonal").fit(X, y).metric_ == "diagonal"
 
 
-@pytest.mark.parametrize(("n", "d", "small"), [(90, 2, True), (150, 2, False), (390, 20, True)])
+@pytest.mark.parametrize(
+    ("n", "d", "small"),
+    [
+        (90, 2, True),
+        (150, 2, False),
+        (390, 20, True),
+        (820, 40, True),
+        (1100, 40, False),
+        (1500, 80, True),
+    ],
+)
 def test_small_is_a_matter_of_rows_per_column(n, d, small, rng):
     rows, _ = rows_of(rng.normal(size=(n, d)), rng.normal(size=n))
     assert is_small(rows, d) == small
@@ -60,15 +68,36 @@ def test_small_is_a_matter_of_rows_per_column(n, d, small, rng):
 
 def test_the_accuracy_that_is_printed_is_of_rows_that_the_metric_has_not_seen(rng):
     """Tables that are not quite small: chosen by leave-one-out, judged by folds."""
-    X, y = rng.normal(size=(260, 12)), rng.choice(["a", "b"], size=260)
+    X, y = rng.normal(size=(260, 4)), rng.choice(["a", "b"], size=260)
     targets = Targets.of(y, "classification")
     rows = Observations.of(X, targets.columns)
-    assert not is_small(rows, 12)
-    assert is_flattered(rows, targets, 12)
+    assert not is_small(rows, 4)
     model = KernelClassifier().fit(X, y)
     assert model.validation_ == "5 folds"
     assert abs(model.leave_one_out_accuracy_ - 0.5) < 0.1  # three standard errors
-    assert not is_flattered(rows, replace(targets, classes=None), 12)
+    model = KernelRegressor(n_rounds=1).fit(X, rng.normal(size=260))
+    assert model.validation_ == "5 folds"
+    assert model.leave_one_out_rmse_ > 0.9
+
+
+def test_with_many_rows_some_are_kept_from_the_search(rng, monkeypatch):
+    X = rng.normal(size=(1200, 2))
+    y = np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=1200)
+    kept = kept_from_search(len(X), rng)
+    assert len(np.unique(kept)) == 240
+    assert not len(kept_from_search(900, rng))
+    seen = []
+    module = sys.modules[LearnedModel.__module__]
+    learn = module.learn_from
+    monkeypatch.setattr(
+        module, "learn_from", lambda rows, *a, **k: seen.append(rows) or learn(rows, *a, **k)
+    )
+    model = KernelRegressor(n_rounds=0, metric=None).fit(X, y)
+    judged = model.encoder_.transform(X[model.left_out_])
+    assert (model.validation_, len(judged)) == ("leave-one-out", 240)
+    assert seen[0].n == 960
+    assert not {row.tobytes() for row in judged} & {row.tobytes() for row in seen[0].X}
+    assert_allclose(model.leave_one_out_rmse_, 0.3, rtol=0.2)
 
 
 def test_classes_are_judged_by_wrong_rows_and_more_must_win_clearly(rng):
@@ -131,7 +160,7 @@ def test_each_observation_is_left_out_once(n, rng):
     rows, targets = rows_of(X, y)
     cells = Cells.of(rows, targets)
     out = cells.folds(rng)
-    assert len(out) == cells.n_folds == min(n, FOLDS)
+    assert len(out) == cells.n_folds() == min(n, FOLDS)
     assert_allclose(sum(out), cells.counts)
     assert cells.counts.sum() == n
     assert np.ptp([left.sum() for left in out]) <= 1

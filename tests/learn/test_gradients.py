@@ -1,17 +1,31 @@
 """Gradients in closed form against differences."""
 
+import sys
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer import RBF, Constant, Laplacian, Linear, Matern, Polynomial, RationalQuadratic
+from mercer import (
+    RBF,
+    Constant,
+    Laplacian,
+    Linear,
+    Matern,
+    Polynomial,
+    RationalQuadratic,
+    learn_kernel,
+)
 from mercer.learn.gradients import average_outer_product, has_gradient, slopes
+from mercer.learn.observations import Observations
 
 KERNELS = [
     RBF(0.4),
     Matern(0.5, 2.0),
     Matern(1.5, 0.7),
     Matern(2.5, 1.5),
+    Matern(3.5, 1.5),
+    Matern(30.0, 1.5),
     RationalQuadratic(0.8, 1.3),
     Linear(),
     Polynomial(3, 0.5, 1.0),
@@ -54,3 +68,24 @@ def test_what_has_no_gradient_says_so(rng):
     assert has_gradient(RBF() + Linear())
     for kernel in (Laplacian(), RBF([1.0, 2.0]), Matern(0.8), RBF() + Laplacian()):
         assert not has_gradient(kernel)
+
+
+def test_columns_of_the_linear_part_count_among_importances(rng):
+    X = rng.normal(size=(300, 4))
+    learned = learn_kernel(X, 5 * X[:, 0] + np.sin(3 * X[:, 2]), metric="diagonal", random_state=0)
+    assert set(np.argsort(-learned.importances)[:2]) == {0, 2}
+
+
+def test_slopes_of_the_whole_function(rng):
+    module = sys.modules[learn_kernel.__module__]
+    X = rng.normal(size=(60, 3))
+    T = np.column_stack([np.sin(X[:, 0]), X[:, 1]])
+    stage = module._Stage(Observations.of(X, T), np.arange(20), None)
+    for B in (np.array([0.5, 1.0, 0.2]), rng.normal(size=(3, 2))):
+        trial = stage.judged(module.Trial(RBF(0.4), B, linear=0.3))
+        a = stage._function(trial)[0]
+        M, h = np.diag(B) if B.ndim == 1 else B, 1e-5
+        f = lambda x: (RBF(0.4)(x @ M, X[:20] @ M) + 0.3 * x @ X[:20].T) @ a  # noqa: B023, E731
+        slopes = [(f(X + h * e) - f(X - h * e)) / (2 * h) for e in np.eye(3)]
+        expected = [np.mean((slope**2).sum(axis=1)) for slope in slopes]
+        assert_allclose(stage.slopes(trial), expected, rtol=1e-5)

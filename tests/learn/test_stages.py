@@ -8,6 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer import KernelRidge, Matern, learn_kernel
+from mercer.learn import evidence
 from mercer.learn.observations import Observations
 
 module = sys.modules[learn_kernel.__module__]
@@ -28,6 +29,7 @@ def error_of(learned, data):
 
 
 def test_few_landmarks_find_what_more_would_find(smooth, monkeypatch):
+    monkeypatch.setattr(evidence, "MANY", 300)  # quicker
     few = learn_kernel(*smooth[:2], max_landmarks=500, random_state=0)
     assert {round.landmarks for round in few.history} == {250}
     monkeypatch.setattr(module, "MISSED", -1.0)  # landmarks are never enough

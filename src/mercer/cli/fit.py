@@ -11,6 +11,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, cross_val_predict
 
 from ..estimators.classifier import KernelClassifier
+from ..estimators.learned_model import UNINFORMATIVE
 from ..estimators.refits import FOLDS
 from ..estimators.regressor import DEVIATIONS, KernelRegressor
 from ..explore.compare.baselines import leaf_size
@@ -104,7 +105,8 @@ def fit(
     fits = 1 if group is None else 1 + FOLDS
     expected = Estimate(0.0, "") if json else announce(len(X), X.shape[1], fits)
     try:
-        with signs_of_life(expected):
+        with signs_of_life(expected), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", UNINFORMATIVE)  # said first of all, below
             made.fit(X, y, **roles.options, checkpoint=parts)
     except ValueError as error:
         about_target = str(error).startswith(("y ", "y:", "Input y"))
@@ -224,8 +226,8 @@ def _predictions(fitted, X):
         {
             "prediction": value,
             "std": std,
-            "low 90 %": value - DEVIATIONS * std,
-            "high 90 %": value + DEVIATIONS * std,
+            "low 90 %": np.clip(value - DEVIATIONS * std, *fitted.limits_[:, 0]),
+            "high 90 %": np.clip(value + DEVIATIONS * std, *fitted.limits_[:, 0]),
         }
     )
 
@@ -295,6 +297,7 @@ def _facts(made, roles, y, task, compare):
         "exact": made.exact_,
         "metric": made.metric_,
         "validation": made.validation_,
+        "informative": made.informative_,
         "rows_left_out": len(made.left_out_),
     }
     rows = made.left_out_
@@ -380,6 +383,11 @@ def _print(facts, made, code):
     constant = "mean" if facts["task"] == "regression" else "largest class"
     some = facts["rows_left_out"] < facts["rows"]
     value = facts[facts["measure"] if facts["measure"] in facts else "error"]
+    if not facts["informative"]:
+        say(
+            f"Nothing was learned: rows left out are predicted no better than by the {constant}, "
+            "beyond chance."
+        )
     say(
         f"{facts['measure']} {value:.4g} on rows left out "
         f"(95 % interval {low:.4g} to {high:.4g}; {facts['validation']}"

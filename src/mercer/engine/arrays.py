@@ -25,6 +25,7 @@ __all__ = [
     "free_memory",
     "gram",
     "in_place",
+    "inverse_of_factor",
     "is_array",
     "is_cpu",
     "is_matrix",
@@ -318,6 +319,22 @@ def largest_power(A):
     """The same for the largest entry of an array."""
     xp = namespace(A)
     return float(power_of_two(xp.max(xp.abs(A)))) if A.shape[0] and A.shape[-1] else 1.0
+
+
+def inverse_of_factor(C):
+    """(C C')^-1 for a lower triangular C."""
+    if is_numpy(C):
+        potri = scipy.linalg.lapack.get_lapack_funcs("potri", (C,))
+        lower, _ = potri(C, lower=True, overwrite_c=False)
+        full = lower + lower.T  # zeros stand above the diagonal of C, and stay there
+        np.fill_diagonal(full, lower.diagonal())
+        return full
+    if is_torch_array(C):
+        import torch
+
+        return torch.cholesky_inverse(C)
+    identity = on_device_of(np.eye(C.shape[0]), C)
+    return solve_triangular(C, solve_triangular(C, identity), transpose=True)
 
 
 def eigh(A):

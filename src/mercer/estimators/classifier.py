@@ -82,13 +82,17 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
     solver_ : str
     exact_ : bool
     validation_ : str, "leave-one-out" or "5 folds"
-        How rows were left out for the figures below. With at most 100 rows, or 50 per column,
-        the kernel too is learned without them, in five folds; otherwise it has seen all rows.
+        How rows were left out for the figures below. With at most 1000 rows the kernel is learned
+        without them, in five folds; with more, a fifth of the rows, at most 1000, is kept from the
+        search and left out one by one.
     leave_one_out_accuracy_ : float
         At rows predicted without themselves (at most 1000 of them).
     leave_one_out_log_loss_ : float
     calibration_error_ : float
         Expected calibration error of the probabilities of those rows.
+    informative_ : bool
+        Whether the probabilities of these rows are better than the shares of the classes, beyond
+        chance; `fit` warns where they are not.
     feature_importances_ : ndarray of shape (n_features_in_,)
     encoder_ : TableEncoder
 
@@ -175,6 +179,10 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         self.leave_one_out_accuracy_ = float(np.average(P.argmax(axis=1) == truth, weights=counts))
         self.leave_one_out_log_loss_ = float(-np.average(np.log(likelihood), weights=counts))
         self.calibration_error_ = expected_calibration_error(P, truth, weights=counts)
+        one = np.eye(len(self.classes_))[truth]
+        shares = np.average(one, axis=0, weights=counts)
+        losses, of_shares = (((one - Q) ** 2).sum(axis=1) for Q in (P, shares))
+        self._compare(losses, of_shares, counts, False)
         return self
 
     def _row_weights(self, labels, sample_weight):

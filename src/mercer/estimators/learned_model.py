@@ -20,12 +20,14 @@ from ..engine.arrays import (
 )
 from ..engine.memory import budget, coordinates_bytes, readable
 from ..engine.resources import Resources
-from ..kernels import Kernel
+from ..kernels import Kernel, Projected
 from ..kernels.points import as_vectors, is_frame, take
+from ..learn.arguments import check_options
 from ..learn.choose_columns import choose_columns
-from ..learn.cross_fit import Cells, CrossFit, is_flattered, is_small
+from ..learn.cross_fit import JUDGED_ROWS, Cells, CrossFit, is_small, kept_from_search
+from ..learn.families import FAMILIES, FIRST_FAMILY, same_family
 from ..learn.learn_kernel import learn_from
-from ..learn.observations import Observations, by_value, has_copies
+from ..learn.observations import Observations, by_value, copied_rows, has_copies
 from ..learn.targets import Targets, as_generator, check_weights
 from ..rows import gather
 from ..rows.gather import held_column, load_all
@@ -44,9 +46,11 @@ from ..tables import UNREAD, TableEncoder, array_of_lists, check_names
 from .searched import check_checkpoint, keep, key_of, recall
 
 SOLVERS = ("auto", "direct", "iterative", "landmarks")
-# Rows at which leave-one-out errors are computed: enough to calibrate on; fewer where each error
-# needs its neighbours.
-JUDGED_ROWS, JUDGED_BY_NEIGHBOURS = 1000, 500
+# Fewer rows are left out where each error needs its neighbours.
+JUDGED_BY_NEIGHBOURS = 500
+# Rows left out are predicted better than by the mean from so many standard errors on; how the
+# warning begins where they are not.
+STANDARD_ERRORS, UNINFORMATIVE = 2.0, "rows left out are predicted no better than by "
 # Certified error of the function, relative to the function: certificates are bounds in the norm of
 # the kernel's space, and errors of predictions are 100 to 1000 times smaller, as a rule. Then the
 # same where iterations replace a factorisation; and products, and seconds of one core, at most.
@@ -143,11 +147,16 @@ class LearnedModel(BaseEstimator):
     ) -> JudgedRows:
         """Everything but the reading of y; `used` says which of the rows that were given X has."""
         check_checkpoint(checkpoint)
+        check_options(self.metric, self.n_rounds, self.max_landmarks, None)
         Z = self._encoded(X, targets)
         if Z.shape[0] != targets.columns.shape[0]:
             raise ValueError(_inconsistent(Z.shape[0], targets.columns.shape[0]))
         rng = as_generator(self.random_state)
-        rows = Observations.of(Z, targets.columns, targets.weights)
+        self.copied_rows_ = 0
+        if targets.classes is None:
+            self.copied_rows_ = copied_rows(Z, targets.columns, targets.weights)
+        together = self.copied_rows_ > 0
+        rows = Observations.of(Z, targets.columns, targets.weights, together=together)
         unseen_Z = self._without_own_targets(Z)
         choosing, learning = rng.spawn(1)[0], np.random.default_rng(int(rng.integers(2**31)))
         key = "" if checkpoint is None else key_of(self, Z, targets.columns, targets.weights)
@@ -155,8 +164,10 @@ class LearnedModel(BaseEstimator):
         if known is None:
             self.metric_, unseen, chosen = self._chosen(rows, targets, choosing)
             rows = self._keeping(rows, chosen)
+            kept = kept_from_search(rows.n if unseen is None else 0, choosing)
+            seen = rows if not len(kept) else rows.some(np.setdiff1d(np.arange(rows.n), kept))
             self.learn_report_ = learn_from(
-                rows,
+                seen,
                 targets,
                 self.kernel,
                 metric=self.metric_,
@@ -165,10 +176,13 @@ class LearnedModel(BaseEstimator):
                 rng=learning,
                 verbose=self.verbose,
             )
-            found = {"learn_report_": self.learn_report_, "metric_": self.metric_}
+            if not len(kept):
+                unseen = self._unseen(rows, targets, unseen)
+            found = {"learn_report_": self.learn_report_, "metric_": self.metric_, "kept_": kept}
             keep(checkpoint, key, self, chosen_=chosen, unseen_=unseen, **found)
         else:  # a fit of the same rows was killed after its search
             self.metric_, unseen, chosen = known.metric_, known.unseen_, known.chosen_
+            kept = known.kept_
             rows, self.learn_report_ = self._keeping(rows, chosen), known.learn_report_
         self.kernel_ = self.learn_report_.kernel.bind(rows.X)
         solution = self._solved(rows, not targets.constant, rng)
@@ -179,7 +193,7 @@ class LearnedModel(BaseEstimator):
         norms = solution.error_norms
         self.error_norms_ = None if norms is None else as_numpy(norms) * targets.scale
         self._offset, self._scale = targets.offset, targets.scale
-        chosen_rows = np.sort(rng.permutation(rows.n)[:JUDGED_ROWS])
+        chosen_rows = kept if len(kept) else np.sort(rng.permutation(rows.n)[:JUDGED_ROWS])
         if solution.solver == "iterative":
             chosen_rows = chosen_rows[:: max(1, len(chosen_rows) // JUDGED_BY_NEIGHBOURS)]
         judged = rows.some(chosen_rows)
@@ -193,7 +207,7 @@ class LearnedModel(BaseEstimator):
         self.left_out_ = used[which]
         self.validation_ = "leave-one-out"
         if unseen is not None:
-            self.validation_ = f"{Cells.of(rows, targets).n_folds} folds"
+            self.validation_ = f"{Cells.of(rows, targets).n_folds()} folds"
             errors = T - unseen[which]
         else:
             # Copies of a row share its leverage, and have targets of their own.
@@ -201,6 +215,8 @@ class LearnedModel(BaseEstimator):
             errors = left.residuals[place] + own
         if unseen_Z is not None:
             errors = errors - self._change(Z[which][:, chosen], unseen_Z[which][:, chosen])
+        if together:
+            self.validation_ += ", copies of a row together"
         return JudgedRows(T, errors, as_numpy(variances)[place], weights)
 
     def _solved(self, rows, choose, rng) -> RidgeSolution:
@@ -265,6 +281,38 @@ class LearnedModel(BaseEstimator):
         state.pop("_cached_uncertainty", None)
         return state
 
+    def _unseen(self, rows, targets, known):
+        """Predictions of rows by kernels that have not seen them, of the family of all rows.
+
+        known : those of the first family, or None
+        """
+        if targets.constant or self.metric_ is None or rows.n < 2:
+            return known
+        family = FIRST_FAMILY
+        if self.kernel is None:
+            parts = self.learn_report_.kernel.parts()
+            inner = [part.kernel for part in parts if isinstance(part, Projected)]
+            family = next(f for f in FAMILIES if any(same_family(f, found) for found in inner))
+        if known is not None and family is FIRST_FAMILY:
+            return known
+        folds = CrossFit(rows, targets, self.kernel, self.n_rounds, 0, family)
+        return folds.candidate(self.metric_, np.arange(rows.X.shape[1])).predicted
+
+    def _compare(self, losses, of_mean, weights, constant):
+        """Notice, and warn, where rows left out are predicted no better than by the mean."""
+        gains = weights * (of_mean - losses)
+        noise = gains.std() / max(len(gains), 1) ** 0.5
+        self.informative_ = bool(gains.mean() > STANDARD_ERRORS * noise) and not constant
+        if not (self.informative_ or constant):
+            warnings.warn(
+                UNINFORMATIVE
+                + ("the shares of the classes" if self._task == "classification" else "the mean")
+                + ", "
+                "beyond chance: the model knows nothing of new rows. More rows, or other columns, "
+                "may tell more.",
+                stacklevel=4,
+            )
+
     def _without_own_targets(self, Z):
         """The rows as they would be if the effects of categories did not know their own targets.
 
@@ -290,7 +338,7 @@ class LearnedModel(BaseEstimator):
     def _chosen(self, rows, targets, rng):
         """(metric, predictions of unseen rows, columns): what to learn, on which columns.
 
-        Tables that are not small need no such predictions: None.
+        Tables that are not small have no such predictions yet: None.
         """
         columns, metric, predicted = np.arange(rows.X.shape[1]), self.metric, None
         sets = self._sets_of_columns(columns)
@@ -306,8 +354,6 @@ class LearnedModel(BaseEstimator):
             chosen = choose_columns(
                 rows, targets, sets, metric=metric, n_rounds=self.n_rounds, rng=rng
             )
-        if learns and predicted is None and is_flattered(rows, targets, len(chosen)):
-            predicted = folds.candidate(metric, chosen).predicted
         return metric, predicted, chosen
 
     def _keeping(self, rows, chosen):

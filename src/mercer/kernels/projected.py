@@ -26,8 +26,9 @@ class Projected(OnImages):
     kernel : Kernel or str
         What compares two points; a name as in scikit-learn ("rbf", "poly", "linear", ...) works
         too.
-    A : array of shape (n_features, n_directions)
-        One row per column of the data, one column per direction that the kernel sees.
+    A : array of shape (n_features, n_directions) or (n_features,)
+        One row per column of the data, one column per direction that the kernel sees. One number
+        per column of the data stands for the diagonal matrix of these weights.
 
     Examples
     --------
@@ -55,9 +56,9 @@ class Projected(OnImages):
                 f"Projected(kernel, A) needs a matrix of numbers, got {self.A!r}."
             ) from None
         require(
-            A.ndim == 2 and A.shape[1] > 0,
+            A.ndim in (1, 2) and A.size > 0,
             "Projected(kernel, A) needs a matrix with one row per column of the data and at least "
-            f"one column, got shape {A.shape}.",
+            f"one column, or one weight per column of the data, got shape {A.shape}.",
         )
         require(bool(np.isfinite(A).all()), "Projected(kernel, A): A contains NaN or infinity.")
 
@@ -75,10 +76,13 @@ class Projected(OnImages):
             f"Projected: A has {A.shape[0]} rows, one per column, and X has {X.shape[1]} columns.",
         )
         if scipy.sparse.issparse(X):
-            return np.asarray(X.astype(np.float64) @ A)
+            return np.asarray(X.astype(np.float64) @ (A if A.ndim == 2 else np.diag(A)))
         xp = namespace(X)
         X = xp.astype(X, xp.float64, copy=False)
-        return (X if centre is None else X - centre) @ on_device_of(A, X, dtype=xp.float64)
+        X = X if centre is None else X - centre
+        if A.ndim == 1:
+            return X * on_device_of(A[None, :], X, dtype=xp.float64)
+        return X @ on_device_of(A, X, dtype=xp.float64)
 
     # --- values: every part of the kernel on images of its own ------------------------------------
 
@@ -103,7 +107,7 @@ class Projected(OnImages):
     def explicit_dim(self, n_features: int | None) -> int | None:
         if n_features is None:
             raise ValueError("Projected: n_features must be a number of columns, got None.")
-        return self.kernel.explicit_dim(as_numbers(self.A).shape[1])
+        return self.kernel.explicit_dim(as_numbers(self.A).shape[-1])
 
     # --- rounding ---------------------------------------------------------------------------------
 
@@ -126,7 +130,7 @@ class ProjectedPart(Projected):
 
     @property
     def by_differences(self) -> bool:
-        return self.kernel.moved(np.zeros(as_numbers(self.A).shape[1])) is not None
+        return self.kernel.moved(np.zeros(as_numbers(self.A).shape[-1])) is not None
 
     def centre(self, S: Array) -> Array | None:
         """A shift to take off all points: x A would cancel where columns are far from zero."""

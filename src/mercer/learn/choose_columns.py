@@ -1,19 +1,18 @@
-"""Which of several sets of columns predicts best: a short search on some rows decides."""
+"""Which of several sets of columns predicts best: rows that a short search has not seen decide."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from ..kernels import Matern
-from .learn_kernel import learn_from
+from ..engine.arrays import as_numpy
+from .cross_fit import CrossFit, better
 from .observations import Observations
 from .targets import Targets
 
-# Rows, landmarks and rounds of the short search.
-ROWS, LANDMARKS, ROUNDS = 1000, 500, 3
-# A later candidate is taken if the squared leave-one-out error falls by this share over the root
-# of the number of rows: differences of that order arise by chance.
+# Rows and rounds of the short search, and parts of the rows: each judges what the others found.
+ROWS, ROUNDS, PARTS = 1000, 3, 2
+# More columns must also lower the mean loss by this share over the root of the number of rows.
 GAIN = 2.0
 
 
@@ -26,29 +25,20 @@ def choose_columns(
     n_rounds: int,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """The candidate, a list of columns, with the smallest leave-one-out error on some rows.
+    """The candidate, a list of columns, that predicts rows best which its search has not seen.
 
-    The first one is kept unless another is clearly better.
+    The first one is kept unless another is better by more than chance would have it.
     """
     some = rows.some(rng.permutation(rows.n)[:ROWS])
+    weights = None if some.weights is None else as_numpy(some.weights)
+    some = replace(some, share=None, spread=None, group=np.arange(some.n), row_weights=weights)
+    targets = replace(targets, columns=as_numpy(some.T), weights=weights)
     seed = int(rng.integers(2**31))
-
-    def error(columns):
-        found = learn_from(
-            replace(some, X=some.X[:, columns]),
-            targets,
-            Matern(1.5),
-            metric=metric,
-            max_landmarks=LANDMARKS,
-            n_rounds=min(n_rounds, ROUNDS),
-            rng=np.random.default_rng(seed),
-            verbose=False,
-        )
-        return found.error**2
-
-    best, least = candidates[0], error(candidates[0])
-    for candidate in candidates[1:]:
-        found = error(candidate)
-        if found < (1 - GAIN / some.n**0.5) * least:
-            best, least = candidate, found
-    return best
+    folds = CrossFit(some, targets, None, min(n_rounds, ROUNDS), seed, parts=PARTS)
+    best = folds.candidate(metric, candidates[0])
+    for columns in candidates[1:]:
+        new = folds.candidate(metric, columns)
+        fewer = len(columns) < len(best.columns)
+        if fewer or new.error < (1 - GAIN / some.n**0.5) * best.error:
+            best = better(new, best)
+    return best.columns

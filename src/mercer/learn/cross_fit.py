@@ -2,8 +2,9 @@
 
 A metric has d (d + 1) / 2 numbers. On a small table it adapts to the very rows whose leave-one-out
 errors judge it, and these errors come out too small. So there the kernel is learned again without
-each of five folds, and the rows of the fold are predicted: these errors choose how much is learned,
-and say how good the model is.
+each of five folds, and the rows of the fold are predicted by exact leave-one-out with that kernel:
+ridge knows all other rows, as the model will. These errors choose how much is learned, and say how
+good the model is.
 """
 
 from dataclasses import dataclass, replace
@@ -20,13 +21,14 @@ from .observations import Observations, by_value
 from .targets import Targets
 
 FOLDS = 5
-# Tables with at most so many rows, or rows per column, are small. With more than MOST_ROWS the
-# searches take too long.
+# Tables with at most so many rows, or rows per column, are small: folds choose what is learned.
+# With more than MOST_ROWS the searches take too long.
 SMALL_ROWS, SMALL_RATIO, MOST_ROWS = 100, 20, 3000
-# Up to so many rows per column leave-one-out errors still choose well, but shares of wrong classes
-# come out too small. (Squared errors do not, and those of folds would be too large: a kernel
-# learned from four fifths of the rows is worse.)
-HONEST_RATIO = 50
+# Up to JUDGED_ROWS rows folds judge what was learned, and up to so many rows per column they choose
+# it. With more rows, a part of them is kept from the search.
+JUDGED_RATIO, JUDGED_ROWS = 50, 1000
+# Rows that a search does not see, where folds do not judge it: a share, and at most so many.
+KEPT_SHARE, MOST_KEPT = 0.2, 1000
 # Rows from which on a metric is learned, and rows per column from which on more columns are tried.
 LEAST_ROWS, LEAST_RATIO = 50, 10
 # Landmarks of the searches without a part.
@@ -35,6 +37,10 @@ LANDMARKS = 300
 # differences, row by row. The loss is the squared error; for classes, whether the row is wrong:
 # squares would reward more confidence in the same classes.
 STANDARD_ERRORS = 1.0
+# Fewer columns are taken unless their mean loss is larger by so many standard errors.
+CLEARLY_WORSE = 2.0
+# Predictions reach beyond the targets by at most this share of their range.
+BEYOND = 0.5
 
 
 @dataclass(frozen=True)
@@ -57,24 +63,32 @@ class Candidate:
 
 
 def is_small(rows: Observations, n_columns: int) -> bool:
-    """Whether leave-one-out errors of a learned metric on so many columns would mislead."""
-    return rows.n <= min(max(SMALL_ROWS, SMALL_RATIO * n_columns), MOST_ROWS)
+    """Whether leave-one-out errors of a learned metric on so many columns would choose badly."""
+    few = min(SMALL_RATIO * n_columns, MOST_ROWS), min(JUDGED_RATIO * n_columns, JUDGED_ROWS)
+    return rows.n <= max(SMALL_ROWS, *few)
 
 
-def is_flattered(rows: Observations, targets: Targets, n_columns: int) -> bool:
-    """Whether a learned metric on so many columns predicts classes of unseen rows clearly worse."""
-    return targets.classes is not None and rows.n <= min(HONEST_RATIO * n_columns, MOST_ROWS)
+def kept_from_search(n: int, rng: np.random.Generator) -> np.ndarray:
+    """Rows, of n, that judge a kernel which has not seen them: few rows are judged by folds."""
+    kept = min(int(KEPT_SHARE * n), MOST_KEPT) if n > JUDGED_ROWS else 0
+    return np.sort(rng.permutation(n)[:kept])
 
 
 @dataclass(frozen=True)
 class CrossFit:
-    """Learns without each of five folds, and predicts its rows."""
+    """Learns without each of five folds, and predicts its rows.
+
+    family : where no kernel is given, that of all folds: one choice for all rows flatters little
+    parts : how many folds
+    """
 
     rows: Observations
     targets: Targets
     kernel: Kernel | str | None
     n_rounds: int
     seed: int
+    family: Kernel = FIRST_FAMILY
+    parts: int = FOLDS
 
     def best(self, metric: str | None, column_sets: list[np.ndarray]) -> Candidate:
         """The best of: no metric, a diagonal one, a full one; and then of the sets of columns."""
@@ -93,30 +107,38 @@ class CrossFit:
         some = _of_columns(self.rows, columns)
         cells = Cells.of(some, self.targets)
         predicted = np.zeros(cells.T.shape)
-        for left in cells.folds(np.random.default_rng(self.seed)):
+        for left in cells.folds(np.random.default_rng(self.seed), self.parts):
             asked = np.flatnonzero(left)
-            rest = cells.without(some, left)
-            values = self._predicted(rest, take(some.X, cells.row[asked]), metric)
+            values = self._predicted(some, cells, asked, cells.without(some, left), metric)
             predicted[asked] += (left[asked] / cells.counts[asked])[:, None] * values
         predicted = predicted[cells.of_given]
+        if self.targets.classes is None and self.kernel is None:
+            predicted = np.clip(predicted, *limits_of(self.targets.columns))
         losses = _losses(self.rows, predicted, self.targets)
         return Candidate(metric, columns, predicted, losses)
 
-    def _predicted(self, known, asked, metric):
-        """Rows of a fold, predicted by a kernel learned from the rest and an exact fit to it."""
+    def _predicted(self, rows, cells, asked, known, metric):
+        """Cells of a fold, each left out, with a kernel learned from the rows without the fold."""
         learned = learn_from(
             known,
             self.targets,
-            FIRST_FAMILY if self.kernel is None else self.kernel,
+            self.kernel,
             metric=metric,
             max_landmarks=LANDMARKS,
             n_rounds=self.n_rounds,
             rng=np.random.default_rng(self.seed),
             verbose=False,
+            quick=True,
+            family=self.family if self.kernel is None else None,
         )
-        bound = learned.kernel.bind(known.X)
-        solution = solve_ridge(known.problem(bound, learned.alpha), "direct")
-        return as_numpy(solution.prediction(asked))
+        problem = rows.problem(learned.kernel.bind(known.X), learned.alpha)
+        places, which = np.unique(cells.row[asked], return_inverse=True)
+        share = None if rows.share is None else take(rows.share, places)
+        left = solve_ridge(problem, "direct").left_out(places, share)
+        T = cells.T[asked]
+        # Copies of a row share its leverage, and have targets of their own.
+        own = T - as_numpy(rows.T)[cells.row[asked]]
+        return T - left.residuals[which] - own / left.left[which, None]
 
 
 @dataclass(frozen=True)
@@ -150,20 +172,19 @@ class Cells:
         counts = np.round(np.bincount(of_given, rows.row_weights * unit))
         return cls(rows.group[first], targets.columns[first], counts, of_given)
 
-    @property
-    def n_folds(self) -> int:
+    def n_folds(self, parts: int = FOLDS) -> int:
         """Not more than there are observations."""
-        return min(FOLDS, int(self.counts.sum()))
+        return min(parts, int(self.counts.sum()))
 
-    def folds(self, rng: np.random.Generator) -> list[np.ndarray]:
+    def folds(self, rng: np.random.Generator, parts: int = FOLDS) -> list[np.ndarray]:
         """How many observations of each cell every fold leaves out: dealt in turn, like cards."""
         order = rng.permutation(len(self.counts))
         dealt = self.counts[order]
         first = np.cumsum(dealt) - dealt
         out = []
-        for i in range(self.n_folds):
+        for i in range(self.n_folds(parts)):
             left = np.empty(len(order))
-            left[order] = (dealt + FOLDS - 1 - (i - first) % FOLDS) // FOLDS
+            left[order] = (dealt + parts - 1 - (i - first) % parts) // parts
             out.append(left)
         return out
 
@@ -188,10 +209,26 @@ def _losses(rows, predicted, targets):
     )
 
 
+def limits_of(T: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(lowest, highest) prediction of each target: half of its range beyond what was seen.
+
+    A kernel that was chosen from the data says nothing far beyond the targets that it has seen, and
+    one row far out can send it there.
+    """
+    low, high = T.min(axis=0), T.max(axis=0)
+    return low - BEYOND * (high - low), high + BEYOND * (high - low)
+
+
 def better(new: Candidate, best: Candidate) -> Candidate:
-    """The new one where its losses are smaller by more than chance would have it."""
+    """The new one where its losses are smaller by more than chance would have it.
+
+    With fewer columns it needs only not be clearly worse.
+    """
     gain = best.losses - new.losses
-    return new if gain.mean() > STANDARD_ERRORS * gain.std() / len(gain) ** 0.5 else best
+    noise = gain.std() / len(gain) ** 0.5
+    if len(new.columns) < len(best.columns):
+        return new if gain.mean() >= -CLEARLY_WORSE * noise else best
+    return new if gain.mean() > STANDARD_ERRORS * noise else best
 
 
 def _of_columns(rows, columns):

@@ -23,8 +23,9 @@ from ..kernels import Kernel, Linear, Precomputed, Projected
 from ..kernels.points import as_vectors, column_names, take
 from ..solve import RidgePath, choose_on_rows, jittered_factor
 from .arguments import check_lengths, check_options, first_kernel
+from .evidence import MANY, by_evidence
 from .families import FAMILIES, length_of, of_length, same_family
-from .gradients import average_outer_product, has_gradient
+from .gradients import average_outer_product, gradients_at, has_gradient
 from .learned import LearnedKernel, Round
 from .many_targets import in_few_columns
 from .metric import applied, column_scales, congruent, damped, with_unit_median
@@ -64,6 +65,11 @@ CHOICE_ROWS = 4000
 SMALL_ALPHA, EQUAL = 1e-6, 0.005
 # Rows whose gradients are averaged.
 GRADIENT_ROWS = 4000
+# The first lengths of evidence are sqrt(d) for scaled columns: the median distance over this.
+PLAIN = 2**0.5
+ROWS_PER_NUMBER = 10
+# Columns up to which a diagonal metric is written as a matrix.
+MOST_SQUARE = 100
 
 
 def learn_kernel(
@@ -82,10 +88,12 @@ def learn_kernel(
 ) -> LearnedKernel:
     """Find the kernel that predicts y best, without a validation set.
 
-    Ridge regression is fitted with the present kernel, the average outer product of its gradients
-    becomes the next metric, and so on while the leave-one-out error falls. Lengths, weights of
-    summands and the penalty are chosen by the same error in every round (MATH.md section 9). The
-    first round is the plain kernel, so that learning never makes the error larger.
+    First the marginal likelihood (evidence) of up to 1200 rows finds one weight per column, from
+    several starts, and a full metric from there (MATH.md section 13). Then ridge regression is
+    fitted with the best kernel so far, the average outer product of its gradients becomes the next
+    metric, and so on while the leave-one-out error falls. Lengths, weights of summands and the
+    penalty are chosen by the same error in every round (MATH.md section 9). The first round is the
+    plain kernel, so that learning never makes the error larger.
 
     Parameters
     ----------
@@ -168,15 +176,21 @@ def learn_from(
     rng: np.random.Generator,
     verbose: bool,
     names: list[str] | None = None,
+    quick: bool = False,
+    family: Kernel | None = None,
 ) -> LearnedKernel:
-    """`learn_kernel` on rows that have been read."""
+    """`learn_kernel` on rows that have been read; a quick one tries few starts of evidence.
+
+    family : where no kernel is given, the only one to try
+    """
     check_options(metric, n_rounds, max_landmarks, alphas)
-    start = first_kernel(kernel)
+    start = first_kernel(kernel) if family is None else family
     observations, targets = in_few_columns(observations, targets, rng)
     search = _Search(observations, targets, metric, alphas, rng)
-    search.names = names
+    search.names, search.quick = names, quick
     with using(verbose=verbose), tiles.progress_bar("learning the kernel") as bar:
-        return search.run(start, kernel is None, max_landmarks, n_rounds, bar)
+        search.free, search.choose_family = kernel is None, kernel is None and family is None
+        return search.run(start, max_landmarks, n_rounds, bar)
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,15 +318,33 @@ class _Stage:
         known = self.best[1] is not None and self.best[1][0] is trial
         return self.best[1][1] if known else self.ridge(trial)
 
-    def gradients(self, trial):
-        """G in the coordinates of X: of the part of the function that depends on z = x B."""
+    def gradients(self, trial, diagonal=False):
+        """G in the coordinates of X: of the part of the function that depends on z = x B.
+
+        With `diagonal`, for a diagonal B, its diagonal.
+        """
+        a, Z, S = self._function(trial)
+        weights = None if self.rows.weights is None else self.rows.weights[: Z.shape[0]]
+        G = average_outer_product(trial.kernel, Z, S, a, weights, diagonal=diagonal)
+        return congruent(trial.B, G)
+
+    def slopes(self, trial):
+        """Mean squared slope of the function along each column of X, its linear part included."""
+        a, Z, S = self._function(trial)
+        xp = namespace(Z)
+        straight = trial.linear * (a.T @ take(self.X, self.landmarks))
+        total = 0.0
+        for _, g in gradients_at(trial.kernel, Z, S, a):
+            g = (g @ trial.B.T if trial.B.ndim == 2 else g * trial.B) + straight[None, :, :]
+            total = total + xp.sum(xp.reshape(g * g, (-1, g.shape[2])), axis=0)
+        return total / Z.shape[0]
+
+    def _function(self, trial):
+        """(a, Z, S): f = k(z, S) a, and some rows."""
         path, C, Z, S, _ = self._ridge_of(trial)
         w, _ = path.coefficients(trial.alpha)
         a = solve_triangular(C, w, transpose=True)
-        some = slice(0, min(GRADIENT_ROWS, Z.shape[0]))
-        weights = None if self.rows.weights is None else self.rows.weights[some]
-        G = average_outer_product(trial.kernel, Z[some, :], S, a, weights)
-        return congruent(trial.B, G)
+        return a, Z[: min(GRADIENT_ROWS, Z.shape[0]), :], S
 
 
 class _Search:
@@ -327,9 +359,10 @@ class _Search:
         self.rows = replace(observations, X=self.X)
         self.history: list[Round] = []
         self.names: list[str] | None = None
-        self.plain = on_device_of(np.eye(X.shape[1]), self.X)
+        self.quick = self.free = self.choose_family = False
+        self.plain = on_device_of(np.ones(X.shape[1]), self.X)
 
-    def run(self, kernel, choose_family, max_landmarks, n_rounds, bar):
+    def run(self, kernel, max_landmarks, n_rounds, bar):
         self.plain = with_unit_median(self.plain, self.X, self.rng)
         # Rules such as gamma="scale" become numbers once; lengths are tuned from there.
         kernel = kernel.bind_points(applied(self.X, self.plain), None)
@@ -338,6 +371,7 @@ class _Search:
             return self._learned(Trial(kernel, self.plain, alpha=1.0, error=0.0))
         stages = self._stages(max_landmarks)
         best, last = None, (0, 0)
+        evident = []
         for i, (rows, landmarks) in enumerate(stages):
             if best is not None and best.close:
                 landmarks = last[1]  # more would not change anything
@@ -348,22 +382,64 @@ class _Search:
                 before = best
                 if before is None:
                     best = self._first(stage, Trial(kernel, self.plain))
+                    self._record(best, rows, landmarks, bar)
+                    best = self._rounds(stage, best, n_rounds, rows, landmarks, bar)
+                    for start in self._evident(stage, kernel):
+                        trial = self._rounds(stage, start, n_rounds, rows, landmarks, bar)
+                        if stage.beats(trial, best):
+                            best, evident = trial, [start]
+                    self._record(best, rows, landmarks, bar)
                 else:
                     best = stage.judged(before)
                     self._record(best, rows, landmarks, bar)
                     if rows > last[0] and not stage.gains(best, before, last):
                         break  # more rows and landmarks do not help: what is left is noise
                     best = self._tuned(stage, best, math.log(1.5))
-                self._record(best, rows, landmarks, bar)
-                best = self._rounds(stage, best, n_rounds, rows, landmarks, bar)
+                    self._record(best, rows, landmarks, bar)
+                    best = self._rounds(stage, best, n_rounds, rows, landmarks, bar)
                 # Where more landmarks on as many rows come next, they choose the family.
                 again = not best.close and i + 1 < len(stages) and stages[i + 1][0] == rows
-                if choose_family and not again:
-                    best = self._shorter(stage, self._families(stage, best))
-                    best = self._with_linear(stage, best)
+                if self.free and not again:
+                    best = self._families(stage, best) if self.choose_family else best
+                    best = self._with_linear(stage, self._shorter(stage, best))
                     self._record(best, rows, landmarks, bar)
             last = (rows, landmarks)
+        assert best is not None
+        for trial in evident:
+            if trial.B is not best.B:  # rounds went on from there, and landmarks judged them
+                trial = stage.judged(trial)
+                trial = self._families(stage, trial) if self.choose_family else trial
+                if stage.beats(trial, best):
+                    best = trial
+                    self._record(best, *last, bar)
         return self._learned(best, stage)
+
+    def _evident(self, stage, kernel):
+        """Metrics with the most evidence, by rows that the stage does not have where there are."""
+        if not self._learns(kernel):
+            return
+        others = np.setdiff1d(np.arange(self.rows.n), self.stage_rows)
+        order = np.r_[self.rng.permutation(others), self.rng.permutation(self.stage_rows)]
+        some, d = order[:MANY], len(self.scales)
+        # Judged by the rows that it was learned from, a matrix needs many for each of its numbers.
+        full = len(others) >= MANY or len(some) >= ROWS_PER_NUMBER * d * (d + 1) / 2
+        found = by_evidence(
+            kernel,
+            self.rows.some(some),
+            PLAIN * float(self.plain[0]),
+            self.rng,
+            full=full and self.metric == "full" and d <= MOST_SQUARE,
+            linear=self.free,
+            quick=self.quick,
+        )
+        for covariance in found:
+            first = on_device_of(covariance.B, self.X)
+            B, own = first, kernel
+            if self.free:  # a family: lengths are in units of the median distance
+                B = with_unit_median(first, self.X, self.rng)
+                ratio = float(np.linalg.norm(as_numpy(B)) / np.linalg.norm(covariance.B))
+                own = of_length(kernel, ratio * length_of(kernel))
+            yield stage.judged(Trial(own, B, covariance.linear))
 
     def _stages(self, max_landmarks):
         n = self.rows.n
@@ -373,7 +449,7 @@ class _Search:
         return list(dict.fromkeys(stages))
 
     def _stage(self, rows, landmarks):
-        chosen = self.rng.permutation(self.rows.n)[:rows]
+        chosen = self.stage_rows = self.rng.permutation(self.rows.n)[:rows]
         # The rows are in random order already: the first ones serve as landmarks.
         return _Stage(self.rows.some(chosen), np.arange(landmarks), self.alphas)
 
@@ -430,7 +506,7 @@ class _Search:
             return best
         trial, idle, patience, tuned, many = best, 0, PATIENCE, False, rows > ONE_STAGE
         for _ in range(n_rounds):
-            B = damped(stage.gradients(trial), self.metric)
+            B = damped(stage.gradients(trial, diagonal=self.metric == "diagonal"))
             B = with_unit_median(B, stage.X, self.rng)
             trial = stage.judged(replace(trial, B=B))
             gain = 1 - trial.error / best.error
@@ -497,16 +573,23 @@ class _Search:
         bar.update()
 
     def _learned(self, best, stage=None):
-        scales = on_device_of(self.scales, self.X)[:, None]
-        A = as_numpy(scales * best.B)
-        kernel = Projected(best.kernel, A)
+        B, square = as_numpy(best.B), len(self.scales) <= MOST_SQUARE
+
+        def projection(A):
+            return np.diag(A) if A.ndim == 1 and square else A
+
+        kernel = Projected(best.kernel, projection((self.scales * B.T).T))
         if best.linear:
-            kernel = kernel + best.linear * Projected(Linear(), np.diag(self.scales))
+            kernel = kernel + best.linear * Projected(Linear(), projection(self.scales))
         error = math.sqrt(best.error / self.targets.variance)
         shares = None
-        if stage is not None and best.B is self.plain and has_gradient(best.kernel):
-            # All columns weigh the same in this metric, and the function depends on some of them.
-            shares = as_numpy(stage.gradients(best)).diagonal()
+        if (
+            stage is not None
+            and (best.B is self.plain or best.linear)
+            and has_gradient(best.kernel)
+        ):
+            # All columns weigh the same in this metric, or some only in the linear part.
+            shares = as_numpy(stage.slopes(best))
         return LearnedKernel.of_metric(
-            kernel, best.alpha, error, self.history, as_numpy(best.B), self.names, shares
+            kernel, best.alpha, error, self.history, B, self.names, shares
         )

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..kernels import Kernel
-from .metric import diagonal_of
 
 # Columns named in the text form.
 NAMED = 10
+# Directions of a diagonal metric, which are columns: all of a wide table would be a square matrix.
+MOST_DIRECTIONS = 200
 
 
 @dataclass(frozen=True)
@@ -49,9 +50,11 @@ class LearnedKernel:
         The search, round by round.
     importances : ndarray of shape (n_features,)
         Share of each column in the metric, columns scaled to equal spread; sums to one. Where no
-        metric was better than the plain one: share in the mean squared slopes of the function.
+        metric was better than the plain one, or with a linear part: share in the mean squared
+        slopes of the function.
     directions : ndarray of shape (n_features, n_directions)
-        What the kernel looks at: unit vectors in the scaled columns, most important first.
+        What the kernel looks at: unit vectors in the scaled columns, most important first (the
+        first 200 where they are columns).
     direction_lengths : ndarray of shape (n_directions,)
         How much each direction counts, relative to the first.
     names : list of str or None
@@ -78,16 +81,21 @@ class LearnedKernel:
         names: list[str] | None = None,
         shares: np.ndarray | None = None,
     ) -> "LearnedKernel":
-        """From the metric B B' on scaled columns; its diagonal tells importances without shares."""
-        share = (B**2).sum(axis=1) if shares is None else np.maximum(shares, 0.0)
+        """From the metric B B' on scaled columns; its diagonal tells importances without shares.
+
+        A vector B is a diagonal matrix.
+        """
+        share = B**2 if B.ndim == 1 else (B**2).sum(axis=1)
+        share = share if shares is None else np.maximum(shares, 0.0)
         total = share.sum()
         importances = share / total if total > 0 else np.full(len(share), 1 / len(share))
-        weights = diagonal_of(B)
-        if weights is None:
+        if B.ndim == 2:
             U, lengths, _ = np.linalg.svd(B, full_matrices=False)
         else:
-            order = np.argsort(-np.abs(weights), kind="stable")
-            U, lengths = np.eye(len(order))[:, order], np.abs(weights)[order]
+            order = np.argsort(-np.abs(B), kind="stable")[:MOST_DIRECTIONS]
+            lengths = np.abs(B)[order]
+            U = np.zeros((len(B), len(order)))
+            U[order, np.arange(len(order))] = 1.0
         # A direction has no sign of its own: its largest entry is positive.
         U = U * np.sign(U[np.abs(U).argmax(axis=0), np.arange(U.shape[1])])[None, :]
         lengths = lengths / lengths[0] if lengths[0] > 0 else lengths

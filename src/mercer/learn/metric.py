@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.arrays import as_numpy, eigh, namespace, on_device_of
+from ..engine.arrays import as_numpy, eigh, namespace
 from ..kernels.points import take
 
 # Pairs whose median distance is the unit of length.
@@ -28,26 +28,16 @@ def column_scales(X: np.ndarray) -> np.ndarray:
     return np.where(varies, 1 / np.where(varies, spread, 1.0), 0.0)
 
 
-def diagonal_of(B: Any) -> Any:
-    """The diagonal of a diagonal matrix, whose products are cheap; None for others."""
-    xp = namespace(B)
-    if B.shape[0] != B.shape[1]:
-        return None
-    b = xp.linalg.diagonal(B)
-    elsewhere = xp.sum(xp.astype(B != 0, xp.int64)) - xp.sum(xp.astype(b != 0, xp.int64))
-    return b if int(elsewhere) == 0 else None
-
-
 def applied(X: Any, B: Any) -> Any:
-    """X B."""
-    b = diagonal_of(B)
-    return X @ B if b is None else X * b[None, :]
+    """X B; a diagonal matrix is the vector of its weights."""
+    return X @ B if B.ndim == 2 else X * B[None, :]
 
 
 def congruent(B: Any, G: Any) -> Any:
-    """B G B'."""
-    b = diagonal_of(B)
-    return B @ G @ B.T if b is None else b[:, None] * G * b[None, :]
+    """B G B', or its diagonal where G is a diagonal."""
+    if G.ndim == 1:
+        return B**2 * G
+    return B @ G @ B.T if B.ndim == 2 else B[:, None] * G * B[None, :]
 
 
 def with_unit_median(B: Any, X: Any, rng: np.random.Generator) -> Any:
@@ -62,13 +52,11 @@ def with_unit_median(B: Any, X: Any, rng: np.random.Generator) -> Any:
     return B / float(np.median(distances)) if len(distances) else B
 
 
-def damped(G: Any, metric: str) -> Any:
-    """B with B B' = G^1/2, by matrix roots or entry by entry: undamped metrics oscillate."""
+def damped(G: Any) -> Any:
+    """B with B B' = G^1/2, by matrix roots or weight by weight: undamped metrics oscillate."""
     xp = namespace(G)
-    if metric == "diagonal":
-        entries = xp.linalg.diagonal(G)
-        entries = xp.where(entries > 0, entries, xp.zeros_like(entries))
-        return entries[:, None] ** 0.25 * on_device_of(np.eye(G.shape[0]), G)
+    if G.ndim == 1:
+        return xp.where(G > 0, G, xp.zeros_like(G)) ** 0.25
     values, V = eigh(G)
     lengths = xp.where(values > 0, values, xp.zeros_like(values)) ** 0.25
     kept = max(1, int(xp.sum(xp.astype(lengths > SHORTEST * lengths[0], xp.int64))))

@@ -18,6 +18,11 @@ from ..kernels.points import take
 from ..rows.training import Training
 from ..solve import Given, LeaveOneOut, RidgeProblem
 
+# Targets with at most so many values repeat by chance.
+FEW_VALUES = 20
+# Repeated rows whose target is repeated too, for each that has another one, in a table with copies.
+RARELY = 9
+
 
 @dataclass(frozen=True)
 class Observations:
@@ -41,8 +46,10 @@ class Observations:
     row_weights: np.ndarray | None
 
     @classmethod
-    def of(cls, X: Any, T: np.ndarray, weights: np.ndarray | None = None) -> "Observations":
-        """Merge repeated rows. Weights are positive.
+    def of(
+        cls, X: Any, T: np.ndarray, weights: np.ndarray | None = None, *, together: bool = False
+    ) -> "Observations":
+        """Merge repeated rows. Weights are positive; `together` leaves out all copies of a row.
 
         The order of the distinct rows is that of their values where anything is merged or weighted:
         it depends neither on the order of the rows nor on how their copies are written.
@@ -71,8 +78,8 @@ class Observations:
             take(X, order[new]),
             on_device_of(first + shift, X),
             on_device_of(total / unit, X),
-            on_device_of(1 / total, X) if counted else None,
-            on_device_of(spread, X) if counted else None,
+            on_device_of(1 / total, X) if counted and not together else None,
+            on_device_of(spread, X) if counted and not together else None,
             group,
             w / unit,
         )
@@ -117,6 +124,24 @@ class Observations:
         rows = np.flatnonzero(place[self.group] >= 0)
         weights = np.ones(len(rows)) if self.row_weights is None else self.row_weights[rows]
         return rows, place[self.group[rows]], weights
+
+
+def copied_rows(X: Any, T: np.ndarray, weights: np.ndarray | None) -> int:
+    """How many observations are copies of another, target included, and not by chance.
+
+    With targets of many values, rows that repeat each other but for few do so with the same target:
+    a copy in the other part then tells nothing about new rows. In a table of a few categories
+    targets differ, and a new row may well be a copy of a known one: 0.
+    """
+    if weights is not None and not np.all(weights == np.round(weights)):
+        return 0
+    values = as_numpy(X)
+    if (weights is None and not has_copies(values)) or len(np.unique(T)) <= FEW_VALUES:
+        return 0
+    observations = len(T) if weights is None else round(float(weights.sum()))
+    distinct = int(by_value(values)[1].sum())
+    pairs = int(by_value(np.column_stack([values, T]))[1].sum())
+    return observations - pairs if observations - pairs > RARELY * (pairs - distinct) else 0
 
 
 def has_copies(values: np.ndarray) -> bool:

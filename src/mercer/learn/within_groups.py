@@ -26,7 +26,7 @@ def unexplained_within(X: np.ndarray, T: np.ndarray, group: np.ndarray, seed: in
     X = X * column_scales(X)
     if not X.any():
         return T
-    X = with_unit_median(np.eye(X.shape[1]), X, rng)[0, 0] * X
+    X = with_unit_median(np.ones(X.shape[1]), X, rng)[0] * X
     some = rng.permutation(len(X))[:ROWS]
     S, own = X[some[:LANDMARKS]], np.unique(group[some], return_inverse=True)[1]
     best = None

@@ -120,7 +120,7 @@ class Iterative(Solver):
         # there, where the last ones of the sample are too small.
         q = min(p, len(values) // 4)
         fall = math.log2(max(values[q // 2] / max(values[q], 1e-300), 1.0))
-        left = values[q] * (q / p) ** fall
+        left = values[q] * (q / max(p, 1)) ** fall
         condition = 1 + left / max(problem.alpha.smallest, 1e-300)
         return 2 + 0.5 * math.sqrt(condition) * math.log(2 / self._tol(problem))
 

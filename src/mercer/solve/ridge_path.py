@@ -95,7 +95,7 @@ class RidgePath:
         self._unseen, self._unseen_targets = None, None
         if rank < most:
             self._unseen = free - sums[:, 1:]
-            self._unseen_targets = T - self._Q @ (self.projected[:rank] / self._values[:, None])
+            self._unseen_targets = T - self._Q @ (self.projected[:rank, :] / self._values[:, None])
 
     @classmethod
     def of_coordinates(

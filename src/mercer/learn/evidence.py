@@ -1,0 +1,214 @@
+"""Evidence: the metric, the noise and the scales with the largest marginal likelihood.
+
+The targets are those of a Gaussian process with covariance C = s k(z, z') + l x'x' / d + c + v W^-1
+on z = x B, W the weights of rows (MATH.md section 13). With a = C^-1 t and Q = C^-1 - a a', the
+derivative of f = t'C^-1 t / 2 + log|C| / 2 is tr(Q dC) / 2. Where grad_z k(z, z') = p z + e z'
+(learn/gradients.py), that of row i of Z = X B is sum_j s Q_ij (p_ij z_i + e_ij z_j): one product
+for all lengths, or for all of the matrix B, at once. Unlike leave-one-out errors of the plain
+kernel, evidence has a slope where few of many columns matter.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.optimize import minimize
+
+from ..engine.arrays import as_numpy, cholesky, inverse_of_factor, namespace, on_device_of, put
+from ..kernels import Kernel
+from .gradients import slopes
+from .observations import Observations
+
+# Prior deviations: of the logarithms of lengths around the start, and of s, l, c, v around 1.
+LENGTHS, SCALES = 3.0, 5.0
+# Bounds of the same logarithms; without them nearly noiseless targets send the first step away.
+LENGTH_BOUNDS, SCALE_BOUNDS, LEAST_NOISE = (-4.0, 6.0), (-12.0, 8.0), -16.0
+# Below this share of s there is no linear part.
+NEGLIGIBLE = 1e-4
+# Rows of a quick search, of the first starts, and of the last; steps of a start, and steps from the
+# best of them.
+QUICK, FEW, MANY = 300, 500, 1200
+FIRST_STEPS, STEPS = 20, 30
+# A start ends where a step gains less than this share.
+PRECISION = 1e-5
+# Evidence is that of noise where it is better than without any kernel by less than this share.
+SIGNAL = 0.05
+# Starts where all are those of noise.
+STARTS = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Covariance:
+    """s k(x B, x' B) + l x'x' / d + c + v, and the negative logarithm of its evidence.
+
+    B : one weight per column, or a matrix
+    scales : logarithms of s, l, c and v
+    """
+
+    B: np.ndarray
+    scales: np.ndarray
+    value: float = math.inf
+
+    @property
+    def noise(self) -> float:
+        """v relative to s: the penalty of the same ridge regression."""
+        return math.exp(self.scales[3] - self.scales[0])
+
+    @property
+    def linear(self) -> float:
+        """Weight of x'x' relative to s; 0 where it is negligible."""
+        share = math.exp(self.scales[1] - self.scales[0])
+        return share / self.B.shape[0] if share > NEGLIGIBLE else 0.0
+
+
+class Evidence:
+    """The evidence of some rows, for a kernel that is bound.
+
+    plain : the weight of a column in z = x B that makes the kernel's lengths moderate
+    linear : whether there may be a linear part
+    """
+
+    def __init__(
+        self, kernel: Kernel, rows: Observations, plain: float, linear: bool = True
+    ) -> None:
+        xp = namespace(rows.X)
+        T = rows.T - xp.mean(rows.T, axis=0)
+        size = float(xp.mean(T * T)) ** 0.5
+        self.kernel, self.plain, self.X, self.T = kernel, plain, rows.X, T / (size or 1.0)
+        self.linear, self.centred = linear, rows.X - xp.mean(rows.X, axis=0)
+        self.shifts = xp.ones_like(T[:, 0]) if rows.weights is None else 1 / rows.weights
+        self.n, self.d = rows.X.shape
+
+    @property
+    def of_noise(self) -> float:
+        """f without any kernel."""
+        return 0.5 * self.T.shape[0] * self.T.shape[1]
+
+    def signal(self, found: Covariance) -> bool:
+        """Whether a covariance says more of the targets than noise would."""
+        return found.value < (1 - SIGNAL) * self.of_noise
+
+    def best(self, start: Covariance, steps: int) -> Covariance:
+        """The covariance found from a start, its B of the same kind, by at most so many steps."""
+        full = start.B.ndim == 2
+        # A matrix is pulled to its start, entries of B by 1 / sqrt(d); lengths to those of `plain`.
+        unit = self.d**-0.5
+        first = np.zeros(self.d**2) if full else -np.log(start.B)
+        prior = first if full else np.full(self.d, -math.log(self.plain))
+        deviation = np.r_[np.full(len(first), 1.0 if full else LENGTHS), np.full(4, SCALES)]
+        centre = np.r_[prior, np.zeros(4)]
+
+        def read(theta):
+            free, scales = theta[:-4], theta[-4:]
+            B = start.B + unit * free.reshape(start.B.shape) if full else np.exp(-free)
+            return B, scales
+
+        def loss(theta):
+            B, scales = read(theta)
+            value, of_B, of_scales = self.of(B, scales)
+            off = (theta - centre) / deviation
+            slope = unit * of_B.ravel() if full else -B * of_B
+            return value + 0.5 * off @ off, np.r_[slope, of_scales] + off / deviation
+
+        low, high = (-math.inf, math.inf) if full else LENGTH_BOUNDS
+        bounds = [(x + low, x + high) for x in first] + [SCALE_BOUNDS] * 3
+        if not self.linear:
+            bounds[-2] = (SCALE_BOUNDS[0], SCALE_BOUNDS[0])
+        found = minimize(
+            loss,
+            np.r_[first, start.scales],
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[*bounds, (LEAST_NOISE, SCALE_BOUNDS[1])],
+            options={"maxiter": steps, "maxfun": 2 * steps, "ftol": PRECISION},
+        )
+        B, scales = read(found.x)
+        return Covariance(B, scales, float(found.fun))
+
+    def of(self, B: np.ndarray, scales: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        """(f, its derivatives by B and by the logarithms of s, l, c and v), without the prior."""
+        s, l, c, v = (float(x) for x in np.exp(scales))
+        xp, X, t = namespace(self.X), self.X, self.T.shape[1]
+        on_device = on_device_of(B, X)
+        Z = X * on_device[None, :] if B.ndim == 1 else X @ on_device
+        k, p, e = slopes(self.kernel, Z, Z)
+        C = s * k
+        C += (l / self.d) * (self.centred @ self.centred.T)
+        C += c
+        diagonal = np.arange(self.n)
+        C = cholesky(put(C, diagonal, diagonal, xp.linalg.diagonal(C) + v * self.shifts))
+        if C is None:  # singular to rounding: the line search comes back
+            return 1e6 * self.of_noise, np.zeros(B.shape), np.zeros(4)
+        logs = 2 * float(xp.sum(xp.log(xp.linalg.diagonal(C))))
+        inverse = inverse_of_factor(C)
+        a = inverse @ self.T
+        value = 0.5 * float(xp.sum(a * self.T)) + 0.5 * t * logs
+        Q = t * inverse - a @ a.T
+        of_scales = 0.5 * np.array(
+            [
+                s * float(xp.sum(Q * k)),
+                l / self.d * float(xp.sum((Q @ self.centred) * self.centred)),
+                c * float(xp.sum(Q)),
+                v * float(xp.sum(xp.linalg.diagonal(Q) * self.shifts)),
+            ]
+        )
+        of_Z = xp.zeros_like(Z)
+        if p is not None:
+            of_Z = xp.sum(Q * p, axis=1)[:, None] * Z
+        if e is not None:
+            of_Z = of_Z + (Q * e) @ Z
+        of_B = xp.sum(X * of_Z, axis=0) if B.ndim == 1 else X.T @ of_Z
+        return value, s * as_numpy(of_B), of_scales
+
+
+def by_evidence(
+    kernel: Kernel,
+    rows: Observations,
+    plain: float,
+    rng: np.random.Generator,
+    *,
+    full: bool,
+    linear: bool = True,
+    quick: bool = False,
+) -> list[Covariance]:
+    """The covariance with one weight per column, and from there that with a full matrix.
+
+    Moderate lengths and half of them on few rows, the better one and half of them again on more
+    rows; random lengths while the evidence is that of noise. `rows` are in random order. A quick
+    search has more rows and starts only where the first find nothing, and no random ones.
+    """
+    d = rows.X.shape[1]
+
+    def of_first(m):
+        return Evidence(kernel, rows.some(np.arange(min(m, rows.n))), plain, linear)
+
+    of_rows = of_first(QUICK if quick else FEW)
+    best = of_rows.best(_start(d, 2 * plain), FIRST_STEPS)
+    if not (quick and of_rows.signal(best)):
+        best = min(best, of_rows.best(_start(d, plain), FIRST_STEPS), key=_value)
+    known = of_rows.signal(best)
+    if rows.n > FEW and not (quick and known):
+        of_rows = of_first(MANY)
+        again = [of_rows.best(_start(d, 2 * plain), FIRST_STEPS)]
+        again += [of_rows.best(best, FIRST_STEPS)] if known else []
+        best = min(again, key=_value)
+    for _ in range(0 if quick else STARTS - 2):
+        if of_rows.signal(best):
+            break
+        random = plain * np.exp(rng.normal(size=d))
+        best = min(best, of_rows.best(_start(d, random), FIRST_STEPS), key=_value)
+    if quick:
+        return [best]
+    best = of_rows.best(best, STEPS)
+    if not full:
+        return [best]
+    return [best, of_rows.best(replace(best, B=np.diag(best.B)), STEPS)]
+
+
+def _value(found):
+    return found.value
+
+
+def _start(d, weights):
+    """Half of the variance noise."""
+    return Covariance(np.zeros(d) + weights, np.log([0.5, 0.05, 0.05, 0.5]))

@@ -1,0 +1,67 @@
+"""What a model says of itself: copies, noise, rows far out, targets that are never negative."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from mercer import RBF, KernelClassifier, KernelRegressor
+from mercer.learn.observations import Observations, copied_rows
+
+QUICK = {"n_rounds": 1, "metric": "diagonal"}
+
+
+def noisy(rng, n=120):
+    X = rng.normal(size=(n, 2))
+    return X, np.sin(2 * X[:, 0]) + 0.5 * rng.normal(size=n)
+
+
+def test_copies_of_rows_are_left_out_together(rng):
+    X, y = noisy(rng)
+    once = KernelRegressor(**QUICK).fit(X, y)
+    twice = KernelRegressor(**QUICK).fit(np.r_[X, X], np.r_[y, y])
+    counted = KernelRegressor(**QUICK).fit(X, y, sample_weight=np.full(120, 2))
+    assert (once.copied_rows_, twice.copied_rows_, counted.copied_rows_) == (0, 120, 120)
+    for model in (twice, counted):
+        assert "copies of a row together" in model.validation_
+        # Before, a copy in the other part told the target: an error of zero.
+        assert model.leave_one_out_rmse_ > 0.8 * once.leave_one_out_rmse_
+
+
+def test_copies_by_chance_are_not_called_copies(rng):
+    X = rng.integers(0, 2, size=(200, 2)).astype(float)
+    assert copied_rows(X, rng.normal(size=(200, 1)), None) == 0  # other targets
+    assert copied_rows(X, X[:, :1], None) == 0  # few values
+    X, y = noisy(rng)
+    assert copied_rows(np.r_[X, X[:30]], np.r_[y, y[:30]][:, None], None) == 30
+    assert copied_rows(X, y[:, None], np.full(120, 0.5)) == 0  # not counts
+    together = Observations.of(np.r_[X, X[:30]], np.r_[y, y[:30]][:, None], together=True)
+    assert together.n == 120
+    assert together.share is None
+
+
+@pytest.mark.filterwarnings("default:rows left out are predicted no better")
+def test_fit_says_when_it_knows_nothing(rng):
+    X, y = noisy(rng)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert KernelRegressor(**QUICK).fit(X, y).informative_
+        assert KernelClassifier(**QUICK).fit(X, y > 0).informative_
+    noise = rng.normal(size=120)
+    with pytest.warns(UserWarning, match="no better than by the mean"):
+        assert not KernelRegressor(**QUICK).fit(X, noise).informative_
+    with pytest.warns(UserWarning, match="shares of the classes"):
+        assert not KernelClassifier(**QUICK).fit(X, noise > 0).informative_
+
+
+def test_predictions_are_held_where_targets_are(rng):
+    X = rng.uniform(0, 2, size=(100, 1))
+    y = np.maximum(X[:, 0] - 1, 0) * 3
+    model = KernelRegressor(**QUICK).fit(X, y)
+    far = model.predict(np.linspace(-50, 50, 101)[:, None])
+    assert far.min() >= 0
+    assert far.max() <= y.max() + 0.5 * np.ptp(y) + 1e-9
+    below = KernelRegressor(**QUICK).fit(X, -y)
+    assert below.predict(X).min() < 0
+    given = KernelRegressor(RBF(), **QUICK).fit(X, y - 1)
+    assert np.isinf(given.limits_).all()
