@@ -40,7 +40,7 @@ class Expansion(TravelsAsNumPy):
 
     def __call__(self, X: Array) -> Array:
         """The values at every point of X (points as ``kernel.points`` returns them)."""
-        X = pts.as_fitted(X, self.S, self.W.dtype)
+        X = pts.as_fitted_points(X, self.S, self.W.dtype)
         values = tiles.multiply(self.kernel, X, self.S, self.W)
         return values + self.b[None, :]
 
@@ -129,7 +129,7 @@ class RKHSFunction(TravelsAsNumPy):
 
     def _values(self, X):
         """sum_i a_i k(x_i, x) for points of any precision, sparse or dense."""
-        X, points = alike(pts.as_fitted(X, self.points, X.dtype), self.points, self.kernel)
+        X, points = alike(pts.as_fitted_points(X, self.points, X.dtype), self.points, self.kernel)
         return tiles.multiply(self.kernel, X, points, self.coef[:, None])[:, 0]
 
     def inner(self, other: "RKHSFunction") -> float:
@@ -147,7 +147,9 @@ class RKHSFunction(TravelsAsNumPy):
         xp = namespace(self.coef)
         return RKHSFunction(
             self.kernel,
-            stacked(self.points, pts.as_fitted(other.points, self.points, self.points.dtype)),
+            stacked(
+                self.points, pts.as_fitted_points(other.points, self.points, self.points.dtype)
+            ),
             xp.concat([self.coef, on_device_of(other.coef, self.coef)]),
             self.intercept + other.intercept,
         )

@@ -36,7 +36,7 @@ TINY = 1e-30
 
 
 @dataclass(frozen=True)
-class WayBack:
+class PreimageData:
     """Data of a fitted model for pre-images.
 
     Attributes
@@ -59,14 +59,14 @@ class WayBack:
 
 
 @singledispatch
-def way_back(model: Any) -> WayBack:
+def way_back(model: Any) -> PreimageData:
     """Points, their coordinates and sums over landmarks of a fitted model."""
     raise TypeError(
         f"model must be a fitted KernelMap, KernelPCA or KernelPCAL1, got {type(model).__name__}."
     )
 
 
-def way_back_of_map(feature_map, n_features) -> WayBack:
+def way_back_of_map(feature_map, n_features) -> PreimageData:
     """From the coordinates of a map, whose landmarks it keeps anyway.
 
     Exact coordinates are linear features: the regression has no kernel and hardly any penalty.
@@ -88,16 +88,16 @@ def way_back_of_map(feature_map, n_features) -> WayBack:
             raw = raw if plain.rotation is None else raw @ plain.rotation.T
             return raw @ inverse
 
-        return WayBack(kernel, points, plain(points), points, weights, None, 1e-6)
+        return PreimageData(kernel, points, plain(points), points, weights, None, 1e-6)
     weights = feature_map.combination
     if isinstance(space, Corrected):
         weights = _no_sums
-    return WayBack(
+    return PreimageData(
         kernel, space.S, feature_map.landmark_coordinates(), space.S, weights, None, 1e-6
     )
 
 
-def way_back_of_scores(back: WayBack, linear, mean) -> WayBack:
+def way_back_of_scores(back: PreimageData, linear, mean) -> PreimageData:
     """From scores (coordinates - mean) @ axes on the coordinates of another way back."""
     axes = linear.coef
 

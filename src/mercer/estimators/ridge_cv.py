@@ -9,7 +9,7 @@ from ..engine.arrays import as_host, on_device_of
 from ..kernels import points as pts
 from ..kernels.adapters import KernelLike
 from ..kernels.types import Array
-from ..rows.protocol import Column
+from ..rows.interface import Column
 from ..solve import LeaveOneOut
 from ..solve.primal import is_plain_fourier
 from .kernel_map import KernelMap

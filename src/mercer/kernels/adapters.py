@@ -17,7 +17,7 @@ from .capabilities import NAMED
 from .composite import finite_values
 from .geometry import inner_products
 from .points import as_vectors, take
-from .texts import printed
+from .printing import printed
 from .types import Array, Tile
 from .wrappers import as_given, require_callable, width_of
 

@@ -22,8 +22,8 @@ from . import points as pts
 from .accuracy import Accuracy
 from .capabilities import Capabilities
 from .parametrized import Parametrized
+from .printing import frozen, printed
 from .spectral import FourierForm
-from .texts import frozen, printed
 from .types import Array, Data, Tile
 
 ALL = slice(None)

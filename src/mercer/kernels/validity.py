@@ -16,7 +16,7 @@ from ..engine.checks import check_at_least
 from .adapters import as_kernel
 from .base import Kernel
 from .points import take
-from .texts import html_rows
+from .printing import html_rows
 from .types import Data
 
 
