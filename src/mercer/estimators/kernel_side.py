@@ -13,7 +13,7 @@ from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
 from ..engine import tiles
 from ..engine.arrays import is_array, is_numpy
-from ..engine.memory import budget, matrix
+from ..engine.memory import budget, matrix_bytes
 from ..expansion import Expansion
 from ..kernels import RBF, Linear, Polynomial
 from ..kernels import points as pts
@@ -51,7 +51,7 @@ def machine_of(model: Any, X: Any) -> tuple[Any, Any, Any] | None:
     if named is None:
         own = kernel.explicit_dim(points.shape[1])
         few = own is not None and own <= FEW_COORDINATES
-        if few or matrix(len(points), COPIES) > budget(None):
+        if few or matrix_bytes(len(points), COPIES) > budget(None):
             return None
     return clone(model.estimator).set_params(**named or {"kernel": "precomputed"}), kernel, points
 
@@ -60,12 +60,10 @@ def _named(kernel):
     """The parameters by which libsvm knows the kernel, or None."""
     if isinstance(kernel, Linear):
         return {"kernel": "linear"}
-    if isinstance(kernel, RBF) and np.ndim(kernel.gamma) == 0:
-        return {"kernel": "rbf", "gamma": float(kernel.gamma)}
-    if isinstance(kernel, Polynomial) and np.ndim(kernel.gamma) == 0:
-        own = {"degree": int(kernel.degree), "coef0": float(kernel.coef0)}
-        return {"kernel": "poly", "gamma": float(kernel.gamma)} | own
-    return None
+    if not isinstance(kernel, RBF | Polynomial) or np.ndim(kernel.gamma) != 0:
+        return None
+    names = ("gamma",) if isinstance(kernel, RBF) else ("gamma", "degree", "coef0")
+    return {"kernel": kernel.sklearn_names[0]} | {name: getattr(kernel, name) for name in names}
 
 
 def inputs(machine: Any, kernel: Any, points: Any, training: Any = None) -> Any:

@@ -244,7 +244,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
             check_consistent_length(X, y)
         params = self._routed(caller, params)
         for name in ("machine_", "points_", "estimator_", "kernel_map_"):
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
         found = machine_of(self, X) if takes_kernel_values(self, X) else None
         if found is not None:
             self.machine_, self.kernel_, self.points_ = found
