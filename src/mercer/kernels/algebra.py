@@ -29,8 +29,8 @@ from .monomials import (
     symmetric_power,
     symmetric_power_dim,
 )
+from .printing import printed, printed_in
 from .spectral import ConstantForm, FourierForm
-from .texts import printed, printed_in
 from .types import Array, Tile
 
 

@@ -7,7 +7,15 @@ from math import comb
 import numpy as np
 
 from ..engine.checks import is_integer, require
-from .hashing import MOST_COLUMNS, columns_of, counted, mixed, scaled_rows, squared_lengths, stacked
+from .hashing import (
+    MOST_COLUMNS,
+    columns_of,
+    counted,
+    mixed,
+    scaled_rows,
+    squared_lengths,
+    stacked_rows,
+)
 from .sparse_map import SparseMap
 from .types import Array
 
@@ -137,7 +145,7 @@ class Spectrum(SparseMap):
     def features(self, X: Array) -> Array:
         texts, offsets = self._texts(X), np.cumsum([0, *self._sizes()])
         exact = bool(offsets[-1] <= MOST_COLUMNS)
-        F = stacked(
+        F = stacked_rows(
             [
                 self._block(self._codes(block, before), offsets, exact)
                 for before, block in self._blocks(texts)

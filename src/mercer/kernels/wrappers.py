@@ -14,7 +14,7 @@ from .base import ALL, Kernel
 from .composite import Unary, finite_values
 from .hashing import scaled_rows
 from .images import OnImages
-from .texts import printed
+from .printing import printed
 from .types import Array, Tile
 
 
@@ -24,6 +24,8 @@ class OnFeatures(OnImages):
     Parameters
     ----------
     kernel : Kernel or str
+        What compares two points; a name as in scikit-learn ("rbf", "poly", "linear", ...) works
+        too.
     g : callable
         Takes a batch of points and returns the points that the kernel sees, one for each.
 
@@ -79,6 +81,8 @@ class Rescaled(Unary):
     Parameters
     ----------
     kernel : Kernel or str
+        What compares two points; a name as in scikit-learn ("rbf", "poly", "linear", ...) works
+        too.
     f : callable
         Takes a batch of points and returns one number for each.
 
@@ -122,8 +126,11 @@ class Rescaled(Unary):
             f"Rescaled: f must return one number for each of the {X.shape[0]} points, got shape "
             f"{tuple(values.shape)}.",
         )
-        on_objects = scipy.sparse.issparse(X) or getattr(X.dtype, "kind", "f") == "O"
-        values = values.astype(float) if on_objects else on_device_of(values, X)
+        if scipy.sparse.issparse(X) or getattr(X.dtype, "kind", "f") == "O":
+            # In the precision of X: error bounds ask k(x, x) for the rounding unit.
+            values = values.astype(X.dtype if X.dtype.kind == "f" else float)
+        else:
+            values = on_device_of(values, X)
         xp = namespace(values)
         require(bool(xp.all(xp.isfinite(values))), "Rescaled: f returned NaN or infinity.")
         return values
@@ -161,6 +168,8 @@ class Normalized(Unary):
     Parameters
     ----------
     kernel : Kernel or str
+        What compares two points; a name as in scikit-learn ("rbf", "poly", "linear", ...) works
+        too.
 
     Examples
     --------

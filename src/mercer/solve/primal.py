@@ -25,8 +25,8 @@ from ..engine.tiles import PANEL_VALUES
 from ..fit import MapFit, OnPanels, Statistic, added_up, fit_map
 from ..kernels.points import take
 from ..rows.gather import SAMPLE
+from ..rows.interface import Column
 from ..rows.moments import ByClass, Moments, Spread
-from ..rows.protocol import Column
 from ..space.certificate import magnitudes
 from ..space.choice import MapOptions
 from ..space.corrected import Corrected
@@ -79,7 +79,7 @@ class Primal(Solver):
         factor = n**3 / 3 if r == n else 4 * n * r**2
         stored = stored_fit(n) <= problem.training.resources.limit(problem.training.points)
         values = n**2 / 2 if stored else 2 * n * r
-        seconds = START + values * VALUE
+        seconds = START / 2 + values * VALUE
         if problem.dimension < n:
             factor, seconds = n * r**2, 0.0
         seconds += n * r * VALUE + (factor + n * r**2 + r**3 / 3) * OPERATION
@@ -257,7 +257,7 @@ def _shrinkage(problem, fit, spread, Phi) -> Choice:
     share, temperature = rule.share, 1.0
     if share is None:
         labels = fit.sums.labels if problem.labels else None
-        left_out = LeftOutClasses.from_sums(spread, labels, rule.priors)
+        left_out = LeftOutClasses.from_sums(spread, labels, rule.priors(labels, counts))
         if Phi is not None:
             values = problem.T.values if problem.labels else np.argmax(as_numpy(problem.T), axis=1)
             likelihoods = added_up(left_out, Phi, [values])
