@@ -4,27 +4,26 @@
 
 PYTHON ?= python3
 VENV := .venv
-BIN := $(VENV)/bin
+SCRIPTS := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
+BIN := $(VENV)/$(SCRIPTS)
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 TORCH ?= torch==2.13.0
 PYTEST_ARGS ?= -n 2 --dist=worksteal
 BENCH_ARGS ?=
 DEMO_ARGS ?=
+RELEASE_ARGS ?=
 FUZZ_ROUNDS ?= 20
 FUZZ_MINUTES ?= 60
 FUZZ_JOBS ?= 2
 FUZZ_SEED ?= $(shell date +%s)
-# The lower ends of the ranges in pyproject.toml. polars 1.40 gave up the protocol by which
-# scikit-learn 1.6 reads the names of its columns.
 OLDEST := .venv-oldest
 OLDEST_PYTHON ?= python3.11
 NEWEST := .venv-newest
 NEWEST_PYTHON ?= python3.13
-OLDEST_PACKAGES := "numpy==2.0.*" "scipy==1.14.*" "scikit-learn==1.6.*" "array-api-compat==1.9.*" "threadpoolctl==3.5.*" "joblib==1.3.*" "psutil==5.9.*" "polars<1.40" "pytest==8.*"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz fuzz-certificates fuzz-eigen test-oldest test-newest house load levels lint format bench docs torch clean
+.PHONY: help demo test fuzz fuzz-certificates fuzz-eigen test-oldest test-newest house load levels lint format bench docs release coverage torch clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -44,15 +43,18 @@ fuzz-certificates: $(VENV)/.test ## an hour's search for an error beyond its bou
 fuzz-eigen: $(VENV)/.test ## 10 000 eigenproblems with repeated eigenvalues
 	cd tests && ../$(BIN)/python -m fuzz.eigenproblems --seed $(FUZZ_SEED) --jobs $(FUZZ_JOBS)
 
+coverage: $(VENV)/.test ## the tests with a floor for the lines that they run
+	$(BIN)/python -m pytest $(PYTEST_ARGS) --cov --cov-report=term:skip-covered
+
 test-oldest: ## the tests on the oldest supported Python, NumPy, SciPy and scikit-learn
 	$(OLDEST_PYTHON) -m venv $(OLDEST)
-	$(OLDEST)/bin/python -m pip --disable-pip-version-check install --quiet $(OLDEST_PACKAGES) --editable ".[test,cli]"
-	$(OLDEST)/bin/python -m pytest $(PYTEST_ARGS)
+	$(OLDEST)/$(SCRIPTS)/python -m pip --disable-pip-version-check install --quiet --constraint constraints/oldest.txt --editable ".[test,cli]"
+	$(OLDEST)/$(SCRIPTS)/python -m pytest $(PYTEST_ARGS)
 
 test-newest: ## the tests on the newest Python there is, and the newest of everything
 	$(NEWEST_PYTHON) -m venv $(NEWEST)
-	$(NEWEST)/bin/python -m pip --disable-pip-version-check install --quiet --upgrade --upgrade-strategy eager --editable ".[test,cli]"
-	$(NEWEST)/bin/python -m pytest $(PYTEST_ARGS)
+	$(NEWEST)/$(SCRIPTS)/python -m pip --disable-pip-version-check install --quiet --upgrade --upgrade-strategy eager --editable ".[test,cli]"
+	$(NEWEST)/$(SCRIPTS)/python -m pytest $(PYTEST_ARGS)
 
 house: $(VENV)/.test ## lines, names and annotations of the source tree, and the way of typical calls
 	$(BIN)/python -m benchmarks.house
@@ -86,6 +88,9 @@ docs: $(VENV)/.docs ## the HTML pages, in docs/_build/html
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 	$(BIN)/python docs/check_links.py docs/_build/html
 
+release: $(VENV)/.release ## build, install and try the package; RELEASE_ARGS=--whole runs all tests from the sdist
+	$(BIN)/python tools/release.py $(RELEASE_ARGS)
+
 torch: $(VENV)/.torch ## install torch, so that its tests run instead of being skipped
 
 clean: ## remove the environment and everything built
@@ -105,8 +110,9 @@ $(VENV)/.test: EXTRAS := test,cli
 $(VENV)/.lint: EXTRAS := lint,test,cli
 $(VENV)/.bench: EXTRAS := bench
 $(VENV)/.docs: EXTRAS := docs,cli
+$(VENV)/.release: EXTRAS := release
 
-$(VENV)/.demo $(VENV)/.test $(VENV)/.lint $(VENV)/.bench $(VENV)/.docs: pyproject.toml | $(VENV)/.created
+$(VENV)/.demo $(VENV)/.test $(VENV)/.lint $(VENV)/.bench $(VENV)/.docs $(VENV)/.release: pyproject.toml | $(VENV)/.created
 	$(PIP) --editable ".[$(EXTRAS)]"
 	touch $@
 

@@ -17,7 +17,7 @@ LIMITS = {
     "names across folders": 345,
     "repeated public names": 42,
     "repeated file names": 23,
-    "mentions of n_jobs, verbose, memory_limit": 600,
+    "mentions of n_jobs, verbose, memory_limit": 252,
     'questions for kind == "gram"': 64,
     "docstrings that begin with a clause": 5,
 }

@@ -38,10 +38,10 @@ class Expansion(TravelsAsNumPy):
     W: Any
     b: Any
 
-    def __call__(self, X: Array, *, n_jobs: int | None = None, verbose: bool = False) -> Array:
+    def __call__(self, X: Array) -> Array:
         """The values at every point of X (points as ``kernel.points`` returns them)."""
         X = pts.as_fitted(X, self.S, self.W.dtype)
-        values = tiles.multiply(self.kernel, X, self.S, self.W, n_jobs=n_jobs, verbose=verbose)
+        values = tiles.multiply(self.kernel, X, self.S, self.W)
         return values + self.b[None, :]
 
     def __matmul__(self, coef: Array) -> "Expansion":

@@ -60,18 +60,18 @@ class FeatureMap(TravelsAsNumPy):
 
     # --- coordinates ------------------------------------------------------------------------------
 
-    def __call__(self, X, *, n_jobs=None, verbose=False) -> Any:
+    def __call__(self, X) -> Any:
         """Coordinates of every row, in the precision of the rows."""
         points = self.fitted(X)
-        Phi = self.space.coordinates(points, n_jobs=n_jobs, verbose=verbose)
+        Phi = self.space.coordinates(points)
         # A kernel's own features may be its input itself.
         return self.finished(Phi, self._residuals_of(Phi, points), X, shared=self.space.may_share)
 
-    def panels(self, X, *, n_jobs=None, verbose=False) -> Iterator[Panel]:
+    def panels(self, X) -> Iterator[Panel]:
         """The same, panel after panel."""
         points = self.fitted(X)
         own = self.kernel.diagonal(points) if self.append_residual else None
-        for panel in self.space.panels(points, n_jobs=n_jobs, verbose=verbose):
+        for panel in self.space.panels(points):
             Phi, rho2 = panel.coordinates, None
             if own is not None:
                 rho2 = own[panel.where] - row_norms(Phi, namespace(Phi))
@@ -120,16 +120,16 @@ class FeatureMap(TravelsAsNumPy):
 
     # --- what the map knows of its own error ------------------------------------------------------
 
-    def residual(self, X, diag=None, *, n_jobs=None) -> Any:
+    def residual(self, X, diag=None) -> Any:
         """rho^2(x) = k(x, x) - |phi(x)|^2 for every row."""
         points = self.fitted(X)
-        rho2 = self.diagonal(points, diag) - self.space.squared_norms(points, n_jobs=n_jobs)
+        rho2 = self.diagonal(points, diag) - self.space.squared_norms(points)
         return positive_part(rho2)
 
-    def bound(self, X, Y=None, *, diag=None, diag_Y=None, n_jobs=None) -> Any:
+    def bound(self, X, Y=None, *, diag=None, diag_Y=None) -> Any:
         """A bound of |k(x, y) - phi(x) . phi(y)| for every pair (space/certificate.py)."""
-        left, left_cast = self._radii(X, diag, n_jobs)
-        right, right_cast = (left, left_cast) if Y is None else self._radii(Y, diag_Y, n_jobs)
+        left, left_cast = self._radii(X, diag)
+        right, right_cast = (left, left_cast) if Y is None else self._radii(Y, diag_Y)
         return certificate.bound(
             left,
             right,
@@ -139,18 +139,18 @@ class FeatureMap(TravelsAsNumPy):
             casts=(left_cast, right_cast),
         )
 
-    def pair_residual(self, X, Y=None, *, n_jobs=None) -> Any:
+    def pair_residual(self, X, Y=None) -> Any:
         """k(x, y) - phi(x) . phi(y) for every pair, of the space, evaluated."""
         X, other = self.fitted(X), None if Y is None else self.fitted(Y)
-        K = tiles.evaluate(self.kernel, X, other, n_jobs=n_jobs)
-        P = self.space.coordinates(X, n_jobs=n_jobs)
-        Q = P if other is None else self.space.coordinates(other, n_jobs=n_jobs)
+        K = tiles.evaluate(self.kernel, X, other)
+        P = self.space.coordinates(X)
+        Q = P if other is None else self.space.coordinates(other)
         return K - P @ Q.T
 
-    def _radii(self, X, diag, n_jobs):
+    def _radii(self, X, diag):
         """The certificate's radii of some rows, and what casting their coordinates costs."""
         points = self.fitted(X)
-        radii = self.space.radii(points, self.diagonal(points, diag), n_jobs=n_jobs)
+        radii = self.space.radii(points, self.diagonal(points, diag))
         return radii, certificate.cast_unit(X, self.space.example)
 
     def diagonal(self, points, diag=None) -> Any:
@@ -170,13 +170,13 @@ class FeatureMap(TravelsAsNumPy):
             )
         return self.kernel.diagonal(points)
 
-    def distances(self, X, Y=None, *, residual=True, diag=None, n_jobs=None) -> Any:
+    def distances(self, X, Y=None, *, residual=True, diag=None) -> Any:
         """Distances in feature space: [EXACT] (26); of the coordinates alone without `residual`."""
         X = self.fitted(X)
         other = X if Y is None else self.fitted(Y)
         if self.kernel.kind == "gram" or not residual:
-            P = self.space.coordinates(X, n_jobs=n_jobs)
-            Q = P if Y is None else self.space.coordinates(other, n_jobs=n_jobs)
+            P = self.space.coordinates(X)
+            Q = P if Y is None else self.space.coordinates(other)
             xp = namespace(P)
             inner, left, right = P @ Q.T, row_norms(P, xp), row_norms(Q, xp)
             if residual:
@@ -189,7 +189,7 @@ class FeatureMap(TravelsAsNumPy):
         else:
             left, right = self.kernel.diagonal(X), self.kernel.diagonal(other)
             xp = namespace(left)
-            inner = tiles.evaluate(self.kernel, X, None if Y is None else other, n_jobs=n_jobs)
+            inner = tiles.evaluate(self.kernel, X, None if Y is None else other)
         squared = left[:, None] + right[None, :] - 2 * inner
         squared = positive_part(squared)
         if Y is None:
@@ -281,12 +281,12 @@ class LinearOnMap(TravelsAsNumPy):
         """Other functions on the same coordinates."""
         return self.map.linear(coef, b)
 
-    def __call__(self, X, *, n_jobs=None, verbose=False) -> Any:
+    def __call__(self, X) -> Any:
         if self.expansion is not None:
-            return self.expansion(X, n_jobs=n_jobs, verbose=verbose)
+            return self.expansion(X)
         points, space = self.map.fitted(X), self.map.space
         if isinstance(space, Fourier) and not self.map.append_residual:
             coef, b = self.map.in_space(self.coef, self.b)
-            return space.evaluate(points, coef, n_jobs=n_jobs) + b[None, :]
-        Phi = self.map(points, n_jobs=n_jobs, verbose=verbose)
+            return space.evaluate(points, coef) + b[None, :]
+        Phi = self.map(points)
         return Phi @ self.coef + self.b[None, :]

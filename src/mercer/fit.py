@@ -175,7 +175,7 @@ def _fit_held(kernel, rows, options, sums, known=None):
     if known is None:
         space, F, residuals, correction = space_of(kernel, points, options)
     else:
-        space, F, correction = known, known.coordinates(points, n_jobs=options.n_jobs), None
+        space, F, correction = known, known.coordinates(points), None
         residuals = np.full(points.shape[0], known.error)
     rotation = eigenvalues = mean = mean_radii = None
     if options.basis == "eigen":
@@ -232,8 +232,6 @@ def _fit_passes(rows, n, space, options, sums):
             max_rank=options.max_rank,
             limit=budget(options.memory_limit, space.example),
             rng=options.rng(),
-            n_jobs=options.n_jobs,
-            verbose=options.verbose,
         )
         space, largest = certified.space, certified.worst.absolute
     plain = FeatureMap(space)
@@ -269,9 +267,9 @@ def fold(rows, feature_map, statistic, options, *, residuals=False):
     plain = feature_map.rotation is None and feature_map.mean is None
     if isinstance(space, Fourier) and plain and statistic.of in (Spread.of, Moments.of):
         space.check_matrix(options.memory_limit)
-        total = _transformed(rows, FourierStep(space, options.n_jobs), statistic.columns)
+        total = _transformed(rows, FourierStep(space), statistic.columns)
         return total.spread(space) if statistic.of == Spread.of else total.moments(space)
-    step = OnPanels(feature_map, statistic.of, residuals, options.n_jobs, options.verbose)
+    step = OnPanels(feature_map, statistic.of, residuals)
     return rows.fold(step, statistic.columns)
 
 
@@ -282,13 +280,11 @@ class OnPanels:
     map: FeatureMap
     of: Callable[..., Any]
     residuals: bool = False  # whether the statistic also takes rho^2
-    n_jobs: int | None = None
-    verbose: bool = False
 
     def __call__(self, points, *values, start=0):
         total = None
         own = self.map.kernel.diagonal(self.map.fitted(points)) if self.residuals else None
-        for panel in self.map.panels(points, n_jobs=self.n_jobs, verbose=self.verbose):
+        for panel in self.map.panels(points):
             Phi, given = panel.coordinates, {}
             if own is not None:
                 given["rho2"] = own[panel.where] - row_norms(Phi, namespace(Phi))
@@ -344,8 +340,6 @@ def extend_map(before: MapFit, points, options: MapOptions) -> MapFit:
         default_tol(space.example, options.tol),
         options.max_rank,
         budget(options.memory_limit, space.example),
-        options.n_jobs,
-        options.verbose,
     )
     wider = FeatureMap(space, append_residual=options.append_residual)
     return MapFit(wider, before.n + points.shape[0], max(before.max_residual, worst[1]))

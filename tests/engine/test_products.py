@@ -17,6 +17,7 @@ from mercer import (
     RationalQuadratic,
 )
 from mercer.engine.products import QUICK_TILE, exact_product, quick_product
+from mercer.engine.resources import using
 
 FORMED = [
     RBF(0.3),
@@ -114,7 +115,11 @@ def test_arrays_of_any_namespace(X, rng, there):
 def test_threads_do_not_change_a_bit(X, rng):
     V = rng.normal(size=(N, 2))
     for make in (exact_product, quick_product):
-        one, two = (make(Matern(1.5, 50.0), X, n_jobs=jobs)(V) for jobs in (1, 2))
+        found = []
+        for jobs in (1, 2):
+            with using(n_jobs=jobs):
+                found.append(make(Matern(1.5, 50.0), X)(V))
+        one, two = found
         assert np.array_equal(one, two)
 
 

@@ -11,6 +11,7 @@ import oracles
 from mercer import RBF, FromFunction, Linear, Matern
 from mercer.engine import tiles
 from mercer.engine.arrays import as_numpy
+from mercer.engine.resources import using
 from mercer.engine.threads import _blas_threads
 
 rng = np.random.default_rng(0)
@@ -30,11 +31,16 @@ def small_tiles(request, monkeypatch):
     assert len(tiles.column_blocks(X, len(Y), rows)) > 1
 
 
+def _on(n_jobs, function, *arguments):
+    with using(n_jobs=n_jobs):
+        return function(*arguments)
+
+
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_evaluate_is_the_oracle(small_tiles, n_jobs):
-    full = tiles.evaluate(KERNEL, X, Y, n_jobs=n_jobs)
+    with using(n_jobs=n_jobs):
+        full, half = tiles.evaluate(KERNEL, X, Y), tiles.evaluate(KERNEL, X)
     assert_allclose(full, oracles.matrix(KERNEL, X, Y), atol=1e-13)
-    half = tiles.evaluate(KERNEL, X, n_jobs=n_jobs)
     assert_allclose(half, oracles.matrix(KERNEL, X, X), atol=1e-13)
 
 
@@ -51,13 +57,14 @@ def test_threads_change_nothing(small_tiles):
         (tiles.evaluate, (KERNEL, X, Y)),
         (tiles.multiply, (KERNEL, X, Y, W)),
     ]:
-        assert_array_equal(function(*arguments, n_jobs=1), function(*arguments, n_jobs=2))
+        one, two = (_on(n, function, *arguments) for n in (1, 2))
+        assert_array_equal(one, two)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_multiply_is_a_product(small_tiles, n_jobs):
     W = rng.normal(size=(len(Y), 4))
-    product = tiles.multiply(KERNEL, X, Y, W, n_jobs=n_jobs)
+    product = _on(n_jobs, tiles.multiply, KERNEL, X, Y, W)
     assert_allclose(product, oracles.matrix(KERNEL, X, Y) @ W, atol=1e-12)
 
 
@@ -116,7 +123,7 @@ def test_a_failing_tile_ends_the_work(small_tiles, error, n_jobs):
 
     before = _blas_threads()
     with pytest.raises(error, match="stop"):
-        tiles.run(work, tiles.row_blocks(X, len(Y)), KERNEL, X, n_jobs=n_jobs)
+        _on(n_jobs, tiles.run, work, tiles.row_blocks(X, len(Y)), KERNEL, X)
     assert done == [0]
     assert _blas_threads() == before
 
@@ -131,12 +138,13 @@ def test_a_failure_in_another_thread_ends_the_work_of_this_one():
         done.append(a)
 
     with pytest.raises(RuntimeError, match="stop"):
-        tiles.run(work, [(i, i + 1) for i in range(200)], KERNEL, X, n_jobs=2)
+        _on(2, tiles.run, work, [(i, i + 1) for i in range(200)], KERNEL, X)
     assert len(done) < 199
 
 
 def test_progress_is_shown_when_asked(small_tiles, capsys):
-    tiles.evaluate(KERNEL, X, verbose=True)
+    with using(verbose=True):
+        tiles.evaluate(KERNEL, X)
     assert "kernel tiles" in capsys.readouterr().err
     tiles.evaluate(KERNEL, X)
     assert capsys.readouterr().err == ""

@@ -402,13 +402,6 @@ def test_a_solver_that_does_not_exist(moons):
         KernelSVC(kernel=KernelMap(), solver="dual").fit(*moons)
 
 
-def test_scikit_learns_spelling_is_answered():
-    with pytest.raises(TypeError, match=r"KernelSVC\(kernel=RBF\(gamma=0.1\)\)"):
-        KernelSVC(gamma=0.1)
-    with pytest.raises(TypeError, match="KernelLogistic"):
-        KernelSVC(probability=True)
-
-
 def test_what_does_not_converge_warns(moons, monkeypatch):
     from mercer.solve import logistic
 

@@ -251,6 +251,24 @@ def test_dataclasses_are_stored_by_their_fields(monkeypatch, path):
     assert found.second == "b"
 
 
+class Curve:
+    """A class whose state is not a dictionary, as that of SciPy's splines is."""
+
+    def __init__(self, knots):
+        self.knots = knots
+
+    def __getstate__(self):
+        return (self.knots,)
+
+    def __setstate__(self, state):
+        (self.knots,) = state
+
+
+def test_a_trusted_class_is_made_as_pickle_makes_it(path):
+    save(KernelMap(tol=Curve([1.0, 2.0])), path, trusted=[Curve])
+    assert load(path, trusted=[Curve]).tol.knots == [1.0, 2.0]
+
+
 def test_what_is_shared_stays_shared(X, path):
     scaler = StandardScaler()
     save(make_pipeline(scaler, scaler), path)

@@ -130,15 +130,6 @@ def test_few_landmarks_precondition_and_change_nothing(monkeypatch, n_classes):
     assert found.converged
 
 
-def test_one_preconditioner_for_all_classes_changes_nothing(monkeypatch):
-    rng = np.random.default_rng(0)
-    X, codes = rng.normal(size=(120, 3)), rng.integers(4, size=120)
-    exact = solve_logistic(problem_of(X, codes, 4, 10.0), 1e-6)
-    monkeypatch.setattr(logistic, "MOST_WORK", 0)
-    found = solve_logistic(problem_of(X, codes, 4, 10.0), 1e-6)
-    assert_allclose(found.values + found.b, exact.values + exact.b, atol=1e-3)
-
-
 def test_the_gap_is_primal_minus_dual(monkeypatch):
     """Of a solution that is not exact, by the definition of both."""
     monkeypatch.setattr(logistic, "MOST_NEWTON", 1)

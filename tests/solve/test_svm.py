@@ -159,6 +159,15 @@ def test_samples_and_all_rows_give_one_solution(kernel):
     assert_allclose(found.values, K @ found.c, atol=1e-9 * np.abs(found.c).sum())
 
 
+def test_a_class_of_three_rows_among_thousands(rng):
+    """The first sample is a small part of the rows, and needs both classes."""
+    X, y = rng.normal(size=(4000, 2)), np.full(4000, -1.0)
+    y[[5, 1700, 3999]] = 1.0
+    found = solve_margin(problem_of(RBF(1.0), X, y, 10.0))
+    assert found.certificate.error_norm <= 1e-3 * found.certificate.norm
+    assert abs(found.c.sum()) < 1e-9 * np.abs(found.c).sum()
+
+
 def test_a_start_from_other_support_vectors_changes_nothing():
     rng = np.random.default_rng(1)
     X, y = two_classes(rng, 2600, 3)
@@ -201,24 +210,25 @@ def test_too_little_memory_is_said(rng):
 def test_the_active_set_solves_from_nothing(rng):
     """Far from the solution, too: no coefficient to begin with."""
     X, y = two_classes(rng, 60)
-    K, C = RBF(1.0)(X), np.full(60, 5.0)
-    dual = BoxDual(K, y, C, np.zeros(60), 0.0)
+    K = RBF(1.0)(X)
+    dual = BoxDual(problem_of(RBF(1.0), X, y, 5.0), np.zeros(60), 0.0, np.zeros(60))
     dual.solve(1e-10)
-    exact = slow_machine(K, y, C)[0].astype(float)
+    exact = slow_machine(K, y, np.full(60, 5.0))[0].astype(float)
+    assert_allclose(dual.values, K @ dual.c, atol=1e-10)
     assert_allclose(K @ dual.c, K @ exact, atol=1e-5)
 
 
 def test_the_objective_never_falls(rng):
     X, y = two_classes(rng, 100)
-    K, C = RBF(1.0)(X), np.full(100, 5.0)
+    K = RBF(1.0)(X)
     seen = []
 
     class Watched(BoxDual):
-        def _ascend(self, free, left):
-            super()._ascend(free, left)
+        def _step(self, free, left):
+            super()._step(free, left)
             seen.append(float(self.c @ (y - K @ self.c / 2)))
 
-    Watched(K, y, C, np.zeros(100), 0.0).solve(1e-12)
+    Watched(problem_of(RBF(1.0), X, y, 5.0), np.zeros(100), 0.0, np.zeros(100)).solve(1e-12)
     assert len(seen) > 2
     assert np.all(np.diff(seen) >= -1e-9 * np.abs(seen[:-1]))
 
@@ -226,7 +236,9 @@ def test_the_objective_never_falls(rng):
 def test_the_inverse_follows_the_free_set(rng):
     A = rng.normal(size=(650, 700))
     K = A @ A.T
-    free = Free.of(K, np.arange(600)).with_more(K, np.arange(600, 640))
+    problem = problem_of(Precomputed(), K, np.ones(650), 1.0)
+    free = Free.of(problem, np.arange(600)).with_more(problem, np.arange(600, 640))
+    assert free.with_more(problem, np.empty(0, dtype=int)) is free
     assert_allclose(free.inverse @ K[:640, :640], np.eye(640), atol=1e-6)
     fewer = free.without(np.arange(0, 640, 7))
     rows = fewer.rows
@@ -235,8 +247,9 @@ def test_the_inverse_follows_the_free_set(rng):
 
 def test_no_coefficient_is_free(capfd):
     """LAPACK prints where it is asked to invert nothing."""
-    assert Free.of(np.eye(3), np.empty(0, dtype=int)).inverse.shape == (0, 0)
-    dual = BoxDual(np.eye(2), np.array([1.0, -1.0]), np.array([0.1, 0.1]), np.zeros(2), 0.0)
+    problem = problem_of(Precomputed(), np.eye(2), np.array([1.0, -1.0]), 0.1)
+    assert Free.of(problem, np.empty(0, dtype=int)).inverse.shape == (0, 0)
+    dual = BoxDual(problem, np.zeros(2), 0.0, np.zeros(2))
     dual.solve(0.0)
     assert_allclose(dual.c, [0.1, -0.1])
     assert capfd.readouterr().err == ""

@@ -13,4 +13,7 @@ def main():
             raise
         print(f"the command needs {missing}: pip install 'mercer[cli]'", file=sys.stderr)
         return 2
+    for stream in (sys.stdout, sys.stderr):  # a terminal without ² gets a question mark
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
     return run()

@@ -26,15 +26,15 @@ def free_host_memory() -> int:
 def _left_by_groups(total: int) -> Iterator[int]:
     """Memory left in each control group of this process that has a limit."""
     try:
-        membership = MEMBERSHIP.read_text()
+        membership = MEMBERSHIP.read_text("utf-8")
     except OSError:  # not Linux
         return
     for folder, (limit, used, cache) in _groups(membership, GROUPS):
         try:
-            allowed = int((folder / limit).read_text())
+            allowed = int((folder / limit).read_text("utf-8"))
             if allowed >= total:  # no limit; every fit asks, and the other files take longer
                 continue
-            left = allowed - int((folder / used).read_text())
+            left = allowed - int((folder / used).read_text("utf-8"))
             # Pages of files that were read once are counted as used, and are given up on demand.
             yield left + _statistics(folder / "memory.stat").get(cache, 0)
         except (OSError, ValueError):  # no such group, or no limit ("max")
@@ -65,7 +65,7 @@ def _groups(membership: str, groups: Path) -> list[tuple[Path, tuple[str, str, s
 def _statistics(path: Path) -> dict[str, int]:
     """The "name number" lines of memory.stat."""
     try:
-        pairs = (line.split() for line in path.read_text().splitlines())
+        pairs = (line.split() for line in path.read_text("utf-8").splitlines())
         return {name: int(number) for name, number in pairs}
     except (OSError, ValueError):
         return {}

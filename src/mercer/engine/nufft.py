@@ -18,7 +18,7 @@ import numpy as np
 from . import nufft_device
 from .arrays import is_numpy, namespace
 from .nufft_device import runs_on
-from .threads import n_threads
+from .resources import current
 
 __all__ = ["FINEST", "runs_on", "sums", "values"]
 
@@ -33,7 +33,7 @@ FINEST = 1e-14
 IN_CACHE = 1 << 14
 
 
-def sums(t: Any, v: np.ndarray, m: tuple[int, ...], eps: float, n_jobs=None) -> np.ndarray:
+def sums(t: Any, v: np.ndarray, m: tuple[int, ...], eps: float) -> np.ndarray:
     """F for each row of v, an array of shape (len(v), 2 m_1 + 1, ..., 2 m_d + 1) on the host."""
     shape = tuple(2 * k + 1 for k in m)
     packed = _packed(np.asarray(v, dtype=np.float64))
@@ -42,13 +42,13 @@ def sums(t: Any, v: np.ndarray, m: tuple[int, ...], eps: float, n_jobs=None) -> 
     elif _plainly(t.shape[0] * math.prod(shape)):
         F = _plain_sums(t, packed, m)
     else:
-        F = _finufft(1, t, packed, shape, -1, eps, n_jobs)
+        F = _finufft(1, t, packed, shape, -1, eps)
     flipped = np.conj(F[(slice(None), *[slice(None, None, -1)] * len(m))])
     both = np.stack([(F + flipped) / 2, (F - flipped) / 2j], axis=1)
     return both.reshape(-1, *shape)[: len(v)]
 
 
-def values(t: Any, C: np.ndarray, eps: float, n_jobs=None) -> Any:
+def values(t: Any, C: np.ndarray, eps: float) -> Any:
     """f for each array of coefficients in C, of shape (len(C), number of points), where t is."""
     odd = np.concatenate([C, np.zeros_like(C[:1])]) if len(C) % 2 else C
     packed = odd[0::2] + 1j * odd[1::2]
@@ -57,7 +57,7 @@ def values(t: Any, C: np.ndarray, eps: float, n_jobs=None) -> Any:
     elif _plainly(t.shape[0] * math.prod(C.shape[1:])):
         f = _plain_values(t, packed)
     else:
-        f = _finufft(2, t, packed, None, 1, eps, n_jobs)
+        f = _finufft(2, t, packed, None, 1, eps)
     xp = namespace(f)
     both = xp.stack([xp.real(f), xp.imag(f)], axis=1)
     return xp.reshape(both, (-1, t.shape[0]))[: len(C), ...]
@@ -86,7 +86,7 @@ def _plainly(terms):
     return False
 
 
-def _finufft(kind, t, packed, shape, sign, eps, n_jobs):
+def _finufft(kind, t, packed, shape, sign, eps):
     import finufft
 
     if not (np.isfinite(t).all() and np.isfinite(packed).all()):
@@ -95,7 +95,7 @@ def _finufft(kind, t, packed, shape, sign, eps, n_jobs):
     transform = getattr(finufft, f"nufft{t.shape[1]}d{kind}")
     packed = np.ascontiguousarray(packed)
     given = (packed, shape) if kind == 1 else (packed,)
-    options = {"eps": max(eps, FINEST), "isign": sign, "nthreads": n_threads(n_jobs)}
+    options = {"eps": max(eps, FINEST), "isign": sign, "nthreads": current().threads}
     modes = math.prod(packed.shape[1:] if shape is None else shape)
     if len(columns) < 3 and modes <= IN_CACHE:
         options["spread_sort"] = 0

@@ -14,6 +14,7 @@ import numpy as np
 from . import tiles
 from .arrays import is_cpu, is_matrix, is_numpy, namespace, rows_of
 from .memory import coordinates, matrix
+from .resources import current
 from .shares import (
     EXACT_TILE,
     FEW_COLUMNS,
@@ -24,7 +25,6 @@ from .shares import (
     SingleValues,
     StoredValues,
 )
-from .threads import n_threads
 
 # Sums that are added up apart, and then together: as many tasks for threads. Their number follows
 # from sizes alone, so that the result does not depend on the number of threads.
@@ -50,7 +50,7 @@ class Product:
         return self.times(V)
 
 
-def exact_product(kernel, X, room=0, *, n_jobs=None):
+def exact_product(kernel, X, room=0):
     """K V with every kernel value in double precision.
 
     Parameters
@@ -67,21 +67,21 @@ def exact_product(kernel, X, room=0, *, n_jobs=None):
             from .fused import FusedProduct
 
             return Product(FusedProduct(form, X, exact=True, squares=FUSED_SUMS), "fused", True)
-        return Product(_plain(kernel, X, n_jobs), "tiles", True)
+        return Product(_plain(kernel, X), "tiles", True)
     halves = kernel.symmetric and is_numpy(tiles.allocate(X, (0, 0)))
     fits = matrix(n, 0.5 if halves else 1) <= room
     if halves:
         shares = exact_shares(kernel, X)
         if fits:
-            shares.values = _kept(shares, kernel, n_jobs)
-        return Product(_on_threads(shares, kernel, n_jobs), "stored" if fits else "tiles", True)
+            shares.values = _kept(shares, kernel)
+        return Product(_on_threads(shares, kernel), "stored" if fits else "tiles", True)
     if fits:
-        K = tiles.evaluate(kernel, X, n_jobs=n_jobs)
+        K = tiles.evaluate(kernel, X)
         return Product(lambda V: K @ V, "stored", True)
-    return Product(_plain(kernel, X, n_jobs), "tiles", True)
+    return Product(_plain(kernel, X), "tiles", True)
 
 
-def quick_product(kernel, X, room=0, *, n_jobs=None):
+def quick_product(kernel, X, room=0):
     """K V with kernel values in single precision, or None where that is not worth it.
 
     It is worth it where K fits the memory in single precision alone, or where the kernel has a form
@@ -103,9 +103,9 @@ def quick_product(kernel, X, room=0, *, n_jobs=None):
     if shares is None:
         return None
     if fits:
-        K = _stored(shares.values, n, kernel, n_jobs)
+        K = _stored(shares.values, n, kernel)
         return Product(lambda V: (K @ V.astype(np.float32)).astype(np.float64), "stored", False)
-    return Product(_on_threads(shares, kernel, n_jobs), "tiles", False)
+    return Product(_on_threads(shares, kernel), "tiles", False)
 
 
 def exact_shares(kernel, X):
@@ -135,9 +135,9 @@ def _is_cuda(X):
     return "torch" in type(X).__module__ and str(X.device).startswith("cuda")
 
 
-def _plain(kernel, X, n_jobs):
+def _plain(kernel, X):
     S = kernel.landmarks(X)
-    return lambda V: tiles.multiply(kernel, X, S, V, n_jobs=n_jobs)
+    return lambda V: tiles.multiply(kernel, X, S, V)
 
 
 def _rows_times(K):
@@ -153,7 +153,7 @@ def _rows_times(K):
     return times
 
 
-def _on_threads(shares, kernel, n_jobs):
+def _on_threads(shares, kernel):
     """V -> K V, one thread per share."""
 
     def times(V):
@@ -167,14 +167,14 @@ def _on_threads(shares, kernel, n_jobs):
 
         # A few columns times stored tiles: half of the cores can read all that memory gives.
         waits = isinstance(shares.values, StoredValues) and m < FEW_COLUMNS
-        jobs = max(1, n_threads(n_jobs) // 2) if waits else n_jobs
-        tiles.run(work, [(g, apart) for g in range(apart)], kernel, right, n_jobs=jobs)
+        threads = max(1, current().threads // 2) if waits else None
+        tiles.run(work, [(g, apart) for g in range(apart)], kernel, right, threads=threads)
         return sums.sum(axis=0)
 
     return times
 
 
-def _kept(shares, kernel, n_jobs):
+def _kept(shares, kernel):
     """The tiles of shares, all evaluated: half of K is stored, and never mirrored."""
     kept = {}
 
@@ -182,11 +182,11 @@ def _kept(shares, kernel, n_jobs):
         for c, d in shares.columns(a, b):
             kept[a, c] = shares.values(a, b, c, d)
 
-    tiles.run(work, shares.blocks[::-1], kernel, np.empty(0), n_jobs=n_jobs)
+    tiles.run(work, shares.blocks[::-1], kernel, np.empty(0))
     return StoredValues(kept)
 
 
-def _stored(values, n, kernel, n_jobs):
+def _stored(values, n, kernel):
     """K in single precision, one half evaluated and mirrored."""
     K = np.empty((n, n), dtype=np.float32)
     height, width = QUICK_TILE
@@ -198,5 +198,5 @@ def _stored(values, n, kernel, n_jobs):
             K[a:b, c:d] = t
             K[c:d, a:b] = t.T
 
-    tiles.run(work, tiles.cuts(n, height)[::-1], kernel, K, n_jobs=n_jobs)
+    tiles.run(work, tiles.cuts(n, height)[::-1], kernel, K)
     return K

@@ -7,14 +7,15 @@ device they run one after the other, as large as its memory allows.
 
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from functools import partial
 
 import numpy as np
 
 from .arrays import device, free_memory, is_array, is_cpu, is_numpy, namespace, rows_of
 from .memory import panel_values, rows_that_fit
-from .threads import n_threads, one_blas_thread
+from .resources import current, using
+from .threads import one_blas_thread
 
 # Values in one tile: smaller tiles pay Python's overhead, larger ones leave the cache. Measured on
 # 2 cores, RBF 4000 x 4000 x 50, float64 / float32: 192 rows by 1300 columns 43 / 34 ms, 256 by 1000
@@ -28,7 +29,7 @@ PANEL_VALUES = 1 << 22
 DEVICE_TILE_SHARE = 0.05
 
 
-def evaluate(kernel, X, Y=None, *, n_jobs=None, verbose=False):
+def evaluate(kernel, X, Y=None):
     """The kernel matrix k(X, Y), stored; half is evaluated and mirrored where k is symmetric."""
     S = kernel.landmarks(X if Y is None else Y)
     tile = kernel.against(S)
@@ -57,11 +58,11 @@ def evaluate(kernel, X, Y=None, *, n_jobs=None, verbose=False):
         # both clear a page that both touch. The shortest blocks last, so that threads end together.
         short = len(blocks) // 4
         blocks = blocks[short:] + blocks[:short][::-1]
-    run(work, blocks, kernel, X, alone=alone, n_jobs=n_jobs, verbose=verbose)
+    run(work, blocks, kernel, X, alone=alone)
     return K
 
 
-def multiply(kernel, X, S, W, *, n_jobs=None, verbose=False):
+def multiply(kernel, X, S, W):
     """k(X, S) @ W without ever storing k(X, S)."""
     tile = kernel.against(S)
     blocks, columns_of = _cut(tile, X, S.shape[0])
@@ -75,7 +76,7 @@ def multiply(kernel, X, S, W, *, n_jobs=None, verbose=False):
             else:
                 product[a:b, :] += part
 
-    run(work, blocks, kernel, X, n_jobs=n_jobs, verbose=verbose)
+    run(work, blocks, kernel, X)
     return product
 
 
@@ -142,18 +143,17 @@ def _tile_values(X):
     return int(TILE_VALUES * min(max(d / 128, 1.0), 4.0))
 
 
-def run(
-    work, blocks, kernel, X, *, alone=False, n_jobs=None, verbose=False, description="kernel tiles"
-):
+def run(work, blocks, kernel, X, *, alone=False, threads=None, description="kernel tiles"):
     """work(a, b) for every block, on threads where that is safe and worth it; `alone`: on one."""
+    asked = threads is not None or current().n_jobs is not None
     if alone or (kernel is not None and kernel.runs_user_code):
         threads = 1
-    else:
-        threads = n_threads(n_jobs) if is_numpy(X) or not hasattr(X, "device") else 1
-    with progress_bar(verbose, description, len(blocks)) as progress:
+    elif threads is None or (not is_numpy(X) and hasattr(X, "device")):
+        threads = current().threads if is_numpy(X) or not hasattr(X, "device") else 1
+    with progress_bar(description, len(blocks)) as progress:
         if threads == 1 or len(blocks) == 1:
             # Explicit n_jobs: one BLAS thread here too, so that its number does not change a byte.
-            alike = n_jobs is not None and is_cpu(X) and not (kernel and kernel.runs_user_code)
+            alike = asked and is_cpu(X) and not (kernel and kernel.runs_user_code)
             with one_blas_thread() if alike or alone else nullcontext():
                 for a, b in blocks:
                     work(a, b)
@@ -195,12 +195,6 @@ class _NoProgress:
 
     n = 0
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        return None
-
     def update(self, n=1):
         return None
 
@@ -208,10 +202,13 @@ class _NoProgress:
         return None
 
 
-def progress_bar(verbose, description, total=None):
-    """A bar that counts up to the total, where it is wanted."""
-    if not verbose:
-        return _NoProgress()
+@contextmanager
+def progress_bar(description, total=None):
+    """A bar that counts up to the total, where it is wanted; inside another bar there is none."""
+    if not current().verbose:
+        yield _NoProgress()
+        return
     from tqdm.auto import tqdm  # half of what importing this library would cost
 
-    return tqdm(total=total, desc=description, leave=False)
+    with using(verbose=False), tqdm(total=total, desc=description, leave=False) as bar:
+        yield bar

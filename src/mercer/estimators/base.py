@@ -12,7 +12,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..engine.arrays import device, is_array, is_matrix, is_numpy, namespace, to_host
-from ..engine.memory import budget, within
+from ..engine.memory import within
+from ..engine.resources import Resources, using
 from ..kernels import Kernel, as_kernel
 from ..kernels import points as pts
 from ..kernels.points import explaining_gaps, naming, naming_columns
@@ -48,7 +49,9 @@ def _on_a_copy(fit: Method, keeps: Callable[[str], bool]) -> Method:
         _refuse_masked(args, kwargs)
         work = object.__new__(type(self))
         work.__dict__ = {name: value for name, value in vars(self).items() if keeps(name)}
-        with within(_limit_of(self)):
+        resources = _resources_of(self)
+        limit = None if resources.memory_limit is None else resources.limit()
+        with using(resources), within(limit):
             answer = fit(work, *args, **kwargs)
         self.__dict__ = vars(work)
         return self if answer is work else answer
@@ -56,11 +59,20 @@ def _on_a_copy(fit: Method, keeps: Callable[[str], bool]) -> Method:
     return cast(Method, wrapped)
 
 
-def _limit_of(estimator):
-    """Bytes that a fit may take, where they are given: to the estimator, or to its map."""
-    owners = (estimator, getattr(estimator, "kernel", None))
-    given = [getattr(owner, "memory_limit", None) for owner in owners]
-    return next((budget(limit) for limit in given if limit is not None), None)
+def _resources_of(estimator):
+    """Memory, threads and progress: those of the estimator, else of its map."""
+    return Resources.of(estimator, getattr(estimator, "kernel", None))
+
+
+def with_resources(method: Method) -> Method:
+    """A method that works on the estimator's threads, and shows its progress where asked."""
+
+    @wraps(method)
+    def wrapped(self, *args, **kwargs):
+        with using(_resources_of(self)):
+            return method(self, *args, **kwargs)
+
+    return cast(Method, wrapped)
 
 
 def _refuse_masked(args, kwargs):
@@ -85,7 +97,8 @@ def on_fitted(method: Method) -> Method:
     @wraps(method)
     def here(self, X, *args, **kwargs):
         _check_kind(self, X, method.__name__)
-        return method(self, X, *args, **kwargs)
+        with using(_resources_of(self)):
+            return method(self, X, *args, **kwargs)
 
     answer = here if method.__name__ == "score" else lazily(here)
     return cast(Method, wrapped)

@@ -32,7 +32,7 @@ def fit_in_parts(estimator, kernel_map, X, y, params):
     if np.ndim(params.get("sample_weight", 1.0)):  # one number goes along as it is
         columns.append(Column(params.pop("sample_weight"), "sample_weight"))
     rows = new_rows(kernel_map, X, kernel_map.kernel_)
-    return rows.chain(Lesson(kernel_map.map_, params, kernel_map.n_jobs), estimator, columns)
+    return rows.chain(Lesson(kernel_map.map_, params), estimator, columns)
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,9 @@ class Lesson:
 
     map: FeatureMap
     params: dict
-    n_jobs: int | None
 
     def __call__(self, estimator, points, y=None, weights=None):
-        for panel in self.map.panels(points, n_jobs=self.n_jobs):
+        for panel in self.map.panels(points):
             targets, params = None if y is None else y[panel.where], self.params
             if weights is not None:
                 own = weights[panel.where]

@@ -29,6 +29,7 @@ from .base import (
     all_or_nothing_more,
     rows_of_input,
     take_input_names,
+    with_resources,
 )
 from .preimage import WayBack, has_points, preimage, way_back, way_back_of_map
 
@@ -211,10 +212,11 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     # --- coordinates ----------------------------------------------------------------------------
 
     @lazily
+    @with_resources
     def transform(self, X: Data) -> Array:
         """Return the coordinates phi(x) of every row; each row is mapped on its own."""
         feature_map = self._checked_map()
-        return feature_map(self._points(X), n_jobs=self.n_jobs, verbose=self.verbose)
+        return feature_map(self._points(X))
 
     @available_if(has_points)
     def inverse_transform(self, X: ArrayLike) -> Array:
@@ -224,14 +226,16 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     # --- what the map knows of its own error ----------------------------------------------------
 
     @lazily
+    @with_resources
     def residual(self, X: Data, diag: ArrayLike | None = None) -> Array:
         """Measure what the map does not see of every row: rho^2(x) = k(x, x) - |phi(x)|^2.
 
         Zero at training points of an untruncated map; a novelty score and the Gaussian-process
         variance at zero noise elsewhere. A precomputed kernel needs `diag`, the k(x, x).
         """
-        return self._checked_map().residual(self._points(X), diag, n_jobs=self.n_jobs)
+        return self._checked_map().residual(self._points(X), diag)
 
+    @with_resources
     def error_bound(
         self,
         X: Data,
@@ -253,8 +257,9 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         """
         feature_map = self._checked_map()
         X, Y = self._points(X), None if Y is None else self._points(Y)
-        return feature_map.bound(X, Y, diag=diag, diag_Y=diag_Y, n_jobs=self.n_jobs)
+        return feature_map.bound(X, Y, diag=diag, diag_Y=diag_Y)
 
+    @with_resources
     def pair_residual(self, X: Data, Y: Data | None = None) -> Array:
         """Compute the error k(x, y) - phi(x) . phi(y) of every pair.
 
@@ -275,8 +280,9 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         if self.kernel_.kind == "gram":
             raise TypeError("a precomputed kernel cannot be evaluated between two new points.")
         X, Y = self._points(X), None if Y is None else self._points(Y)
-        return feature_map.pair_residual(X, Y, n_jobs=self.n_jobs)
+        return feature_map.pair_residual(X, Y)
 
+    @with_resources
     def distances(
         self,
         X: Data,
@@ -292,7 +298,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         """
         feature_map = self._checked_map()
         X, Y = self._points(X), None if Y is None else self._points(Y)
-        return feature_map.distances(X, Y, residual=residual, diag=diag, n_jobs=self.n_jobs)
+        return feature_map.distances(X, Y, residual=residual, diag=diag)
 
     # --- functions ------------------------------------------------------------------------------
 
@@ -309,15 +315,17 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             return expansion.W, expansion.b
         return expansion.W[:, 0], expansion.b[0]
 
+    @with_resources
     def coordinates(self, function: RKHSFunction) -> Array:
         """Return b with function(z) = b . phi(z) for every z in the span: [NPT] Lemma 6."""
         feature_map = self._checked_map()
         if not isinstance(function, RKHSFunction) or function.kernel != self.kernel_:
             raise ValueError(f"expected an RKHSFunction of {self.kernel_!r}, got {function!r}.")
         bare = FeatureMap(feature_map.space, feature_map.rotation)
-        return function.coef @ bare(bare.fitted(function.points), n_jobs=self.n_jobs)
+        return function.coef @ bare(bare.fitted(function.points))
 
     @lazily
+    @with_resources
     def project(self, X: Data, coef: ArrayLike, intercept: ArrayLike = 0.0) -> Array:
         """Compute transform(X) @ coef + intercept for a matrix coef, from kernel values alone.
 
@@ -325,7 +333,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         made. With many columns the coordinates themselves are cheaper, and more accurate.
         """
         linear = self._checked_map().linear(coef, intercept)
-        return linear(self._points(X), n_jobs=self.n_jobs, verbose=self.verbose)
+        return linear(self._points(X))
 
     def _checked_coefficients(self, coef, dimensions=(1,)):
         check_is_fitted(self)

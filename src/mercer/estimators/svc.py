@@ -1,5 +1,6 @@
 """KernelSVC: the support vector machine of a kernel, with a certificate ([NPT] IV-B)."""
 
+from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
 from typing import Literal
 
@@ -9,6 +10,7 @@ from sklearn.model_selection import StratifiedKFold
 from ..engine.arrays import as_numpy, namespace, on_device_of
 from ..engine.checks import check_one_of
 from ..engine.memory import MemoryLimitError, budget, columns_that_fit, matrix
+from ..engine.threads import n_threads, one_blas_thread, single_threaded
 from ..expansion import Expansion
 from ..kernels import Precomputed
 from ..kernels import points as pts
@@ -149,46 +151,59 @@ class KernelSVC(CertifiedClassifier):
     def _solve(self, rows: Rows) -> None:
         given = self.__dict__.pop("_given", None)
         try:
-            solutions = self._solutions(rows)
+            pairs, solutions = self._solutions(rows)
         except MemoryLimitError:
             if self.solver != "auto" or rows.fit is not None or rows.kernel.kind == "gram":
                 raise
             rows = self._by_landmarks(*given)
-            solutions = self._solutions(rows)
+            pairs, solutions = self._solutions(rows)
         self.solver_ = "dual" if rows.fit is None else "map"
         if self.solver_ == "map" and not isinstance(self.kernel, KernelMap):
             self.solver_ = "landmarks"
-        self._keep(rows, solutions)
+        self._keep(rows, pairs, solutions)
 
     def _solutions(self, rows):
+        """Of all pairs of classes, as many at a time as there are threads."""
+        pairs = Pairs(rows, self.C_, len(self.classes_), self.memory_limit)
+        threads = 1 if rows.kernel.runs_user_code else min(n_threads(), len(pairs))
+        if threads == 1:
+            return pairs, [self._solution(pairs[j], rows) for j in range(len(pairs))]
+
+        def alone(j):
+            with single_threaded():
+                return self._solution(pairs[j], rows)
+
+        pairs.limit //= threads
+        with one_blas_thread(), ThreadPoolExecutor(threads) as pool:
+            return pairs, list(pool.map(alone, range(len(pairs))))
+
+    def _solution(self, problem, rows):
         """On coordinates by the interior-point method, where the rows near the margin are too many
         for a kernel matrix of their own."""
-        solutions = []
-        for problem in Pairs(rows, self.C_, len(self.classes_), self.memory_limit):
-            try:
-                solutions.append(solve_margin(problem, self.tol))
-            except MemoryLimitError:
-                if rows.fit is None:
-                    raise
-                solutions.append(solve_on_coordinates(problem, self.tol))
-        return solutions
+        try:
+            return solve_margin(problem, self.tol)
+        except MemoryLimitError:
+            if rows.fit is None:
+                raise
+            return solve_on_coordinates(problem, self.tol)
 
-    def _keep(self, rows, solutions):
+    def _keep(self, rows, pairs, solutions):
         """Attributes as SVC has them, and the certificates."""
-        pairs = list(combinations(range(len(self.classes_)), 2))
         full = np.zeros((len(rows.codes), len(pairs)))
-        for j, (pair, found) in enumerate(zip(pairs, solutions)):
-            full[np.flatnonzero(np.isin(rows.codes, pair)), j] = found.c
+        for j, found in enumerate(solutions):
+            full[pairs.rows_of(j), j] = found.c
         used = np.flatnonzero(np.any(full != 0, axis=1))
         used = used[np.argsort(rows.codes[used], kind="stable")]
         sign = -1.0 if len(pairs) > 1 else 1.0  # libsvm's first class is the positive one
         b = np.array([found.b for found in solutions])
         self.support_ = rows.kept[used]
         self.n_support_ = np.bincount(rows.codes[used], minlength=len(self.classes_))
-        C = np.stack([np.isin(rows.codes, p) * self.C_ * rows.weights for p in pairs], axis=1)
+        C = np.zeros(full.shape if rows.fit is not None else (0, 0))  # of maps alone
+        for j in range(C.shape[1]):
+            C[pairs.rows_of(j), j] = self.C_ * rows.weights[pairs.rows_of(j)]
         self._keep_certificates(rows, [found.certificate for found in solutions], full, C)
         W = on_device_of(full[used], double_like(rows.points))
-        self.dual_coef_ = _laid_out(sign * W, rows.codes[used], pairs)
+        self.dual_coef_ = _laid_out(sign * W, rows.codes[used], pairs.classes)
         self.intercept_ = on_device_of(sign * b, W)
         self.n_iter_ = max(found.n_iter for found in solutions)
         if rows.fit is not None:
@@ -218,7 +233,9 @@ class KernelSVC(CertifiedClassifier):
             start: list = [None] * (len(self.classes_) * (len(self.classes_) - 1) // 2)
             for i, C in enumerate(CANDIDATES):
                 values = np.zeros((len(test), len(start)))
-                for j, p in enumerate(Pairs(part, C, len(self.classes_), self.memory_limit)):
+                pairs = Pairs(part, C, len(self.classes_), self.memory_limit)
+                for j in range(len(pairs)):
+                    p = pairs[j]
                     found = solve_margin(p, max(self.tol, 1e-2), start[j])
                     start[j] = np.flatnonzero(found.c)
                     mine = train[p.rows]
@@ -283,36 +300,35 @@ class Pairs:
     """The problems of all pairs of classes, the second of which is positive."""
 
     def __init__(self, rows, C, n_classes, memory_limit):
-        self.rows, self.C, self.n_classes = rows, C, n_classes
-        self.memory_limit = memory_limit
+        self.rows, self.C = rows, C
+        self.classes = list(combinations(range(n_classes), 2))
+        self.limit = budget(memory_limit)  # looked up once: the system takes its time
+        self._of_class = [np.flatnonzero(rows.codes == k) for k in range(n_classes)]
         n = len(rows.codes)
-        small = n <= STORED and matrix(n, 2) <= budget(memory_limit)
+        small = n <= STORED and matrix(n, 2) <= self.limit
         self.K = None
         if n_classes > 2 and small and rows.kernel.kind != "gram":
             self.K = gram_of(rows, np.arange(n))
 
-    def __iter__(self):
-        rows = self.rows
-        for pair in combinations(range(self.n_classes), 2):
-            mine = np.flatnonzero(np.isin(rows.codes, pair))
-            y = np.where(rows.codes[mine] == pair[1], 1.0, -1.0)
-            if self.K is not None:
-                kernel, points = Precomputed(), self.K[np.ix_(mine, mine)]
-            elif len(mine) == len(rows.codes):
-                kernel, points = rows.kernel, rows.points
-            else:
-                kernel, points = rows.kernel, pts.take(rows.points, mine)
-                points = points[:, mine] if kernel.kind == "gram" else points
-            problem = MarginProblem(
-                kernel,
-                points,
-                y,
-                self.C * rows.weights[mine],
-                rows.rounding.take(mine),
-                self.memory_limit,
-                rows=mine,
-            )
-            yield problem
+    def __len__(self):
+        return len(self.classes)
+
+    def rows_of(self, j):
+        first, second = self.classes[j]
+        return np.sort(np.concatenate([self._of_class[first], self._of_class[second]]))
+
+    def __getitem__(self, j):
+        rows, mine = self.rows, self.rows_of(j)
+        y = np.where(rows.codes[mine] == self.classes[j][1], 1.0, -1.0)
+        if self.K is not None:
+            kernel, points = Precomputed(), self.K[np.ix_(mine, mine)]
+        elif len(mine) == len(rows.codes):
+            kernel, points = rows.kernel, rows.points
+        else:
+            kernel, points = rows.kernel, pts.take(rows.points, mine)
+            points = points[:, mine] if kernel.kind == "gram" else points
+        rounding, C = rows.rounding.take(mine), self.C * rows.weights[mine]
+        return MarginProblem(kernel, points, y, C, rounding, self.limit, rows=mine)
 
 
 def votes(values, n_classes):

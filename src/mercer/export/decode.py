@@ -96,7 +96,10 @@ class Model:
         return flat.reshape(shape)
 
     def reduced(self, name, arguments, state, items):
-        made = self.find(name)(*arguments)
+        function = self.find(name)
+        # A class without arguments is made as pickle makes it, without a call of __init__.
+        bare = isinstance(function, type) and not arguments
+        made = function.__new__(function) if bare else function(*arguments)
         if state is not None:
             if hasattr(made, "__setstate__"):
                 made.__setstate__(state)

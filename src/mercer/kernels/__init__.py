@@ -7,6 +7,7 @@ from .base import Kernel
 from .columns import OnColumns
 from .dot_product import Cosine, Linear, Polynomial, QuadraticForm, Sigmoid
 from .fingerprints import Tanimoto
+from .forests import ForestKernel
 from .graphs import ShortestPaths, WeisfeilerLehman
 from .histogram import Chi2, Intersection
 from .laplacian import Laplacian
@@ -24,6 +25,7 @@ __all__ = [
     "Constant",
     "Cosine",
     "Exp",
+    "ForestKernel",
     "FromFeatures",
     "FromFunction",
     "FromSklearn",

@@ -17,6 +17,7 @@ from ..engine.arrays import (
     solve_triangular,
 )
 from ..engine.line_search import line_search
+from ..engine.resources import using
 from ..engine.threads import blas_threads_for
 from ..kernels import Kernel, Linear, Precomputed, Projected
 from ..kernels.points import as_vectors, column_names, take
@@ -173,7 +174,7 @@ def learn_from(
     observations, targets = in_few_columns(observations, targets, rng)
     search = _Search(observations, targets, metric, alphas, rng)
     search.names = names
-    with tiles.progress_bar(verbose, "learning the kernel") as bar:
+    with using(verbose=verbose), tiles.progress_bar("learning the kernel") as bar:
         return search.run(start, kernel is None, max_landmarks, n_rounds, bar)
 
 

@@ -1,10 +1,11 @@
-"""The dual of a support vector machine on a stored kernel matrix, solved exactly from a good start.
+"""The dual of a support vector machine, solved exactly from a good start.
 
 In signed coefficients c_i = y_i a_i the dual is: maximise y'c - c'Kc / 2 subject to sum(c) = 0 and
 c_i between 0 and y_i C_i. On the set F of free coefficients the maximum is the linear system
 K_FF c_F + b = y_F - (the rest): Newton's step reaches it, unless a coefficient meets its bound on
 the way and leaves F. The inverse of K_FF is kept, and changed where F changes, so that a step
-costs no factorisation. Every step ascends; the set that libsvm leaves needs few of them.
+costs no factorisation. Every step ascends; the set that libsvm leaves needs few of them. Kernel
+values are evaluated as they are needed: of F, and of what a step changed.
 """
 
 from dataclasses import dataclass
@@ -35,11 +36,11 @@ class Free:
     inverse: np.ndarray
 
     @classmethod
-    def of(cls, K, rows):
+    def of(cls, problem, rows):
         """None where the matrix is singular beyond repair."""
         if not len(rows):  # LAPACK complains of nothing
             return cls(rows, np.zeros((0, 0)))
-        A = K[np.ix_(rows, rows)]
+        A = problem.matrix(rows)
         A.flat[:: len(rows) + 1] *= 1 + JITTER * max(len(rows), 1)
         C = cholesky(A)
         if C is None:
@@ -51,14 +52,17 @@ class Free:
         lower = np.tril(inverse)
         return cls(rows, lower + np.tril(lower, -1).T)
 
-    def with_more(self, K, more):
+    def with_more(self, problem, more):
         """One block of bordering; None where the matrix becomes singular."""
+        if not len(more):
+            return self
         if len(more) > MOST_CHANGES * len(self.rows) or len(self.rows) < FEW:
-            return Free.of(K, np.concatenate([self.rows, more]))
-        B = K[np.ix_(self.rows, more)]
+            return Free.of(problem, np.concatenate([self.rows, more]))
+        B, S = problem.matrix(self.rows, more), problem.matrix(more)
         HB = self.inverse @ B
-        S = K[np.ix_(more, more)] - B.T @ HB
-        S.flat[:: len(more) + 1] += JITTER * len(self.rows) * K[more, more]
+        jitter = JITTER * len(self.rows) * S.diagonal()
+        S -= B.T @ HB
+        S.flat[:: len(more) + 1] += jitter
         try:
             inner = np.linalg.inv((S + S.T) / 2)
         except np.linalg.LinAlgError:
@@ -82,32 +86,34 @@ class Free:
 class BoxDual:
     """maximise y'c - c'Kc / 2, sum(c) = 0, c between 0 and y C: what ascends from c and b.
 
-    K : stored kernel matrix, symmetric, in double precision
-    y : +1 and -1
-    C : the largest |c| of each row
+    problem : MarginProblem
+    c : one coefficient per row
+    b : float
+    values : K c
     """
 
-    K: np.ndarray
-    y: np.ndarray
-    C: np.ndarray
+    problem: Any
     c: np.ndarray
     b: float
+    values: np.ndarray
     free: Any = None
 
     def __post_init__(self):
+        self.y, self.C = self.problem.y, self.problem.C
         self.low, self.high = np.minimum(0.0, self.y * self.C), np.maximum(0.0, self.y * self.C)
-        self.c = balanced(np.clip(self.c, self.low, self.high), self.low, self.high)
+        c = balanced(np.clip(self.c, self.low, self.high), self.low, self.high)
+        self.values = self.values + self.problem.values(c - self.c)
+        self.c = c
 
     def solve(self, aim: float) -> None:
         """Ascend until the duality gap is at most `aim`, or nothing changes any more."""
         lowest, highest, share, still = np.inf, -np.inf, 1.0, 0
         inside = np.flatnonzero((self.c > self.low) & (self.c < self.high))
-        self.free = Free.of(self.K, inside)
+        self.free = Free.of(self.problem, inside)
         for _ in range(MOST_ROUNDS):
-            image = self.K @ self.c
-            left = self.y - image - self.b
+            left = self.y - self.values - self.b
             gap = float(np.sum(self.C * np.maximum(self.y * left, 0.0) - self.c * left))
-            value = float(self.c @ (self.y - image / 2))
+            value = float(self.c @ (self.y - self.values / 2))
             if gap <= aim or self.free is None:
                 return
             still = 0 if value > highest + STALLED * abs(highest) else still + 1
@@ -119,10 +125,10 @@ class BoxDual:
             wrong = self._wrong(left, share)
             if not len(wrong) and float(np.max(np.abs(left[self.free.rows]), initial=0.0)) < 1e-13:
                 return
-            grown = self.free.with_more(self.K, wrong)
+            grown = self.free.with_more(self.problem, wrong)
             if grown is None:
                 return
-            self._ascend(grown, left[grown.rows])
+            self._step(grown, left[grown.rows])
 
     def _wrong(self, left, share):
         """Coefficients at a bound that would rather leave it: the worst of them."""
@@ -134,38 +140,46 @@ class BoxDual:
             wrong = wrong[np.argsort(-np.abs(left[wrong]), kind="stable")[:most]]
         return wrong
 
-    def _ascend(self, free, left):
+    def _step(self, free, left):
         """Newton's step on the free coefficients; those that meet a bound stay there."""
-        rows, H = free.rows, free.inverse
-        c, low, high = self.c[rows], self.low[rows], self.high[rows]
-        v, u = H @ left, H.sum(axis=1)
-        others = float(self.c.sum()) - float(c.sum())
-        stopped = np.empty(0, dtype=np.intp)
-        for _ in range(2 * len(rows) + 1):
-            step, shift = _direction(H, v, u, stopped, others + float(c.sum()))
-            blocked = ((c <= low) & (step < 0)) | ((c >= high) & (step > 0))
-            blocked[stopped] = False
-            if blocked.any():
-                stopped = np.concatenate([stopped, np.flatnonzero(blocked)])
-                continue
-            room = np.full(len(rows), np.inf)
-            np.divide(high - c, step, out=room, where=step > 0)
-            np.divide(low - c, step, out=room, where=step < 0)
-            room[stopped] = np.inf
-            t = min(1.0, float(room.min(initial=np.inf)))
-            c = np.clip(c + t * step, low, high)
-            self.b += t * shift
-            v = (1 - t) * v
-            if t >= 1.0:
-                break
-            met = np.flatnonzero(room <= t)
-            c[met] = np.where(step[met] > 0, high[met], low[met])
-            stopped = np.concatenate([stopped, met])
-            if len(stopped) == len(rows):
-                break
-        self.c[rows] = c
-        at_bound = np.flatnonzero((c <= low) | (c >= high))
-        self.free = free.without(at_bound)
+        before, low, high = (x[free.rows] for x in (self.c, self.low, self.high))
+        others = float(self.c.sum()) - float(before.sum())
+        c, shift = _to_the_bounds(left, free.inverse, before, low, high, others)
+        change = np.zeros_like(self.c)
+        change[free.rows] = c - before
+        self.c, self.b = self.c + change, self.b + shift
+        self.c[free.rows] = c
+        self.values = self.values + self.problem.values(change)
+        self.free = free.without(np.flatnonzero((c <= low) | (c >= high)))
+
+
+def _to_the_bounds(left, H, c, low, high, others):
+    """Along Newton's direction to the first bound, along the direction of those left, and so on."""
+    v, u = H @ left, H.sum(axis=1)
+    stopped, b = np.empty(0, dtype=np.intp), 0.0
+    for _ in range(2 * len(c) + 1):
+        step, shift = _direction(H, v, u, stopped, others + float(c.sum()))
+        blocked = ((c <= low) & (step < 0)) | ((c >= high) & (step > 0))
+        blocked[stopped] = False
+        if blocked.any():
+            stopped = np.concatenate([stopped, np.flatnonzero(blocked)])
+            continue
+        room = np.full(len(c), np.inf)
+        np.divide(high - c, step, out=room, where=step > 0)
+        np.divide(low - c, step, out=room, where=step < 0)
+        room[stopped] = np.inf
+        t = min(1.0, float(room.min(initial=np.inf)))
+        c = np.clip(c + t * step, low, high)
+        b += t * shift
+        v = (1 - t) * v
+        if t >= 1.0:
+            break
+        met = np.flatnonzero(room <= t)
+        c[met] = np.where(step[met] > 0, high[met], low[met])
+        stopped = np.concatenate([stopped, met])
+        if len(stopped) == len(c):
+            break
+    return c, b
 
 
 def _direction(H, v, u, stopped, total):

@@ -3,6 +3,7 @@
 from typing import Any
 
 from ..engine.memory import MemoryLimitError
+from ..engine.resources import using
 from .direct import Direct
 from .fourier import Fourier
 from .iterative import Iterative
@@ -37,6 +38,11 @@ def solve_ridge(
     name : str or None
         What the user calls the solver, for messages.
     """
+    with using(problem.training.resources):
+        return _solved(problem, solver, name)
+
+
+def _solved(problem, solver, name):
     if solver != "auto":
         chosen: Any = SOLVERS[solver] if isinstance(solver, str) else solver
         reason = chosen.refusal(problem)

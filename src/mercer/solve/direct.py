@@ -11,6 +11,7 @@ from ..engine.arrays import as_numpy, eps_of, is_numpy, namespace, on_device_of,
 from ..engine.memory import matrix
 from ..engine.products import exact_product
 from ..expansion import Expansion
+from ..kernels import Kernel
 from ..kernels import points as pts
 from ..space.certificate import magnitudes
 from ..space.landmarks import Landmarks
@@ -63,7 +64,7 @@ class Direct(Solver):
         if training.is_gram:
             K = kernel.against(S)(rows)
         else:
-            K = tiles.evaluate(kernel, rows, n_jobs=training.resources.n_jobs)
+            K = tiles.evaluate(kernel, rows)
         T = on_device_of(pts.take(problem.T, kept), K)
         w = None if problem.weights is None else on_device_of(problem.weights[kept], K)
         choice = path = None
@@ -128,7 +129,7 @@ class Direct(Solver):
         errors = (on_device_of(norms, X), on_device_of(of_intercept, X))
         return Solved(W, b, alphas, *errors, factors, u)
 
-    def too_large(self, problem):
+    def too_large(self, problem: RidgeProblem):
         limit, needed = (
             problem.training.resources.limit(problem.training.points),
             self.cost(problem),
@@ -172,7 +173,9 @@ class Solved:
     ones: Any = None
 
 
-def certified(kernel, rows, X, residuals, T, alphas, noise) -> tuple[np.ndarray, np.ndarray]:
+def certified(
+    kernel: Kernel, rows: Any, X: Any, residuals: Any, T: Any, alphas: np.ndarray, noise: Any
+) -> tuple[np.ndarray, np.ndarray]:
     """(bounds of |f - f*|, |f|) for coefficients X with these residuals.
 
     |f - f*|^2 = s'A^-1 K A^-1 s <= |W^1/2 s|^2 / (4 alpha), since K (K + alpha)^-2 is at most
@@ -186,7 +189,7 @@ def certified(kernel, rows, X, residuals, T, alphas, noise) -> tuple[np.ndarray,
     landmarks = kernel.landmarks(rows, np.arange(rows.shape[0]))
     eta = eps_of(X) * (float(kernel.rounding(landmarks)) + math.log2(X.shape[0] + 1))
 
-    def norm(V):
+    def norm(V: Any):
         return as_numpy(xp.sqrt(row_norms(V.T, xp))).astype(np.float64)
 
     with np.errstate(all="ignore"):  # an infinite bound is a bound

@@ -310,7 +310,7 @@ def within_classes(problem: Any, counts: np.ndarray) -> tuple[float, float]:
     like = double_like(X)
     U = on_device_of(np.asarray(problem.T) / np.sqrt(counts), like)
     if training.workers is None:
-        product = exact_product(kernel, X, n_jobs=training.resources.n_jobs)
+        product = exact_product(kernel, X)
     else:
         training.workers.give(kernel, X)
         product = training.workers.exact_product()

@@ -30,6 +30,7 @@ from ..engine.arrays import (
 )
 from ..engine.memory import MemoryLimitError, readable
 from ..engine.nufft import FINEST
+from ..kernels import Kernel
 from ..kernels import points as pts
 from ..space.fourier import Fourier as FourierSpace
 from ..space.fourier_grid import Extent, fourier_space
@@ -151,7 +152,7 @@ class Fourier(Solver):
         weights = None if problem.weights is None else as_numpy(problem.weights)[kept]
         border = Border(T, alphas) if problem.intercept else None
 
-        def may_refine(finer):
+        def may_refine(finer: Any):
             return finer.bytes <= limit and finer.seconds <= max(4 * plan.seconds, 1.0)
 
         try:
@@ -243,7 +244,15 @@ class ByFourier:
 
 
 def solve_by_fourier(
-    kernel, points, T, alphas, weights, plan: FourierPlan, *, max_iter, may_refine
+    kernel: Kernel,
+    points: Any,
+    T: Any,
+    alphas: np.ndarray,
+    weights: Any,
+    plan: FourierPlan,
+    *,
+    max_iter: int,
+    may_refine: Any,
 ) -> ByFourier:
     """Solve with the tolerance of the plan, and a smaller one where rows show that it is needed.
 
@@ -289,10 +298,12 @@ class DualSystem:
         self.space, self.points, self.max_iter = space, points, max_iter
         self.alphas = np.asarray(alphas, dtype=float)
         self.weights = np.ones(points.shape[0]) if weights is None else weights
-        self.generator = FourierStep(space, None, FINEST)(points, None, weights).generator
+        self.generator = FourierStep(space, FINEST)(points, None, weights).generator
         self.equations = NormalEquations(space, self.generator)
 
-    def solve(self, T, tol, scales) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    def solve(
+        self, T: Any, tol: float, scales: Any
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
         """(a, Phi'a, residual, products): the residual is a share of tol times the scales."""
         W, steps = self.weights[:, None], 0
         a, images, s = np.zeros_like(T), np.zeros((self.space.rank, T.shape[1])), T
@@ -319,7 +330,7 @@ class DualSystem:
                 break
         return a, images, s, steps
 
-    def error_norms(self, T, a, s) -> np.ndarray:
+    def error_norms(self, T: Any, a: Any, s: Any) -> np.ndarray:
         """|f - f*| at most, from the residual s with Phi Phi' and the error of the map."""
         size = float(np.sum(self.space.amplitudes**2)) + self.space.unseen
         error = self.space.error + self.space.rounding(size)
@@ -406,7 +417,7 @@ class FourierSolution(DualSolution):
         space, S, factors = self.prediction.space, self.prediction.S, {}
 
         def sums():
-            return FourierStep(space, None, FINEST)(S, None, self._numbers()).generator
+            return FourierStep(space, FINEST)(S, None, self._numbers()).generator
 
         generator = self.cached("generator", sums)
         if space.rank <= DIRECT:

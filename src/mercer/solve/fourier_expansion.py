@@ -32,21 +32,21 @@ class FourierExpansion(Expansion):
     space: Fourier
     coef: Any
 
-    def __call__(self, X: Array, *, n_jobs: int | None = None, verbose: bool = False) -> Array:
+    def __call__(self, X: Array) -> Array:
         X = pts.as_fitted(X, self.S, self.W.dtype)
         inside = self.space.contains(X)
         if not inside.any():
-            return self.plain(X, n_jobs=n_jobs, verbose=verbose)
+            return self.plain(X)
         if inside.all():
-            return self._transformed(X, n_jobs)
+            return self._transformed(X)
         values = np.empty((X.shape[0], self.W.shape[1]))
         for part, evaluate in ((inside, self._transformed), (~inside, self.plain)):
-            values[part] = as_numpy(evaluate(pts.take(X, np.flatnonzero(part)), n_jobs=n_jobs))
+            values[part] = as_numpy(evaluate(pts.take(X, np.flatnonzero(part))))
         return on_device_of(values, self.W)
 
-    def plain(self, X: Array, *, n_jobs: int | None = None, verbose: bool = False) -> Array:
+    def plain(self, X: Array) -> Array:
         """The values as sums of kernels, at every point."""
-        return Expansion(self.kernel, self.S, self.W, self.b)(X, n_jobs=n_jobs, verbose=verbose)
+        return Expansion(self.kernel, self.S, self.W, self.b)(X)
 
     def difference(self) -> Any:
         """How far the two ways can be apart, rounding included: one number per function."""
@@ -54,6 +54,6 @@ class FourierExpansion(Expansion):
         size = float(as_numpy(self.kernel.diagonal(pts.take(self.S, np.arange(1))))[0])
         return (self.space.error + self.space.rounding(size)) * xp.sum(xp.abs(self.W), axis=0)
 
-    def _transformed(self, X, n_jobs=None):
-        values = self.space.evaluate(X, as_numpy(self.coef), n_jobs=n_jobs)
+    def _transformed(self, X):
+        values = self.space.evaluate(X, as_numpy(self.coef))
         return on_device_of(values, self.W) + self.b[None, :]

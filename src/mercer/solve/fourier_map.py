@@ -34,15 +34,14 @@ class SumsFor:
     """Transforms so accurate that the equations of this alpha stay positive definite."""
 
     alpha: float
-    n_jobs: int | None = None
 
     def __call__(self, space: Fourier, n: int) -> FourierStep:
         size = max(float(np.sum(space.amplitudes**2)), 1e-300)
         needed = 1e-2 * self.alpha / (n * size) if self.alpha > 0 else 0.0
-        return FourierStep(space, self.n_jobs, max(FINEST, min(space.accuracy, needed)))
+        return FourierStep(space, max(FINEST, min(space.accuracy, needed)))
 
 
-def equations_of(space, sums, memory_limit) -> "Written | Iterated":
+def equations_of(space: Any, sums: Any, memory_limit: Any) -> "Written | Iterated":
     """Direct where the matrix is small."""
     fits = matrix(space.rank, copies=4) <= budget(memory_limit)
     return (Written if space.rank <= DIRECT and fits else Iterated)(space, sums)
@@ -75,12 +74,12 @@ class Equations:
 class Written(Equations):
     """By one Cholesky factorisation for each alpha."""
 
-    def solve(self, alphas, tol, max_iter) -> Solved:
+    def solve(self, alphas: np.ndarray, tol: float, max_iter: int) -> Solved:
         coef, residuals, _ = solve_regularized(self.sums.second(self.space), self.cross, alphas)
         with np.errstate(divide="ignore"):
             return Solved(coef, np.linalg.norm(residuals, axis=0) / alphas)
 
-    def generalized_errors(self, alphas, tol, max_iter) -> np.ndarray:
+    def generalized_errors(self, alphas: np.ndarray, tol: float, max_iter: int) -> np.ndarray:
         """One eigendecomposition serves every alpha."""
         values, V = eigh(self.sums.second(self.space))
         values = np.maximum(values, 0.0)
@@ -94,7 +93,7 @@ class Written(Equations):
 class Iterated(Equations):
     """By conjugate gradients, whose products are fast Fourier transforms."""
 
-    def solve(self, alphas, tol, max_iter) -> Solved:
+    def solve(self, alphas: np.ndarray, tol: float, max_iter: int) -> Solved:
         if np.min(alphas) <= 0:
             raise ValueError(
                 f"{self.space.rank} Fourier coordinates are solved by iterations, which need "
@@ -102,7 +101,7 @@ class Iterated(Equations):
             )
         return solve_normal(self._products, self.cross, alphas, tol=tol, max_iter=max_iter)
 
-    def generalized_errors(self, alphas, tol, max_iter) -> np.ndarray:
+    def generalized_errors(self, alphas: np.ndarray, tol: float, max_iter: int) -> np.ndarray:
         """df = r - alpha tr (Phi'Phi + alpha I)^-1, the trace from random signs."""
         products, B = self._products, self.cross
         signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(self.space.rank, PROBES))
@@ -130,7 +129,7 @@ def solve_on_fourier_map(problem: RidgeProblem, options: MapOptions) -> "Fourier
         )
     training, rule = problem.training, problem.alpha
     columns = [column(problem.T, "y"), column(problem.weights, "sample_weight")]
-    step = SumsFor(rule.smallest, options.n_jobs)
+    step = SumsFor(rule.smallest)
     fit = fit_map(
         training.rows,
         training.kernel,
@@ -233,7 +232,15 @@ class FourierMapSolution(RidgeSolution):
         raise ValueError("the leverage of a single row is not known in Fourier coordinates.")
 
 
-def fourier_variance(space, rows, alphas, factors, generator, tol, max_iter) -> np.ndarray:
+def fourier_variance(
+    space: Any,
+    rows: Any,
+    alphas: np.ndarray,
+    factors: Any,
+    generator: Any,
+    tol: float,
+    max_iter: int,
+) -> np.ndarray:
     """rho^2 + alpha phi' (Phi'Phi + alpha I)^-1 phi, one column per target."""
     variance = np.empty((rows.shape[0], len(alphas)))
     if factors:

@@ -19,7 +19,8 @@ from ..engine.arrays import as_host, evenly, namespace, on_device_of, power_of_t
 from ..engine.checks import is_integer
 from ..engine.memory import MemoryLimitError, coordinates, readable
 from ..engine.products import Product
-from ..engine.resources import Resources
+from ..engine.resources import Resources, current, using
+from ..kernels import Kernel
 from ..kernels.calls import remembering
 from ..kernels.points import take
 from ..space.cholesky import Fit
@@ -68,11 +69,11 @@ class Certified:
 
 
 def solve_iteratively(
-    kernel,
-    points,
-    T,
-    alphas,
-    weights=None,
+    kernel: Kernel,
+    points: Any,
+    T: Any,
+    alphas: np.ndarray,
+    weights: Any = None,
     *,
     tol: float = 1e-4,
     rank: int | None = None,
@@ -155,14 +156,14 @@ def solve_iteratively(
     sizes = power_of_two(namespace(T).max(namespace(T).abs(T), axis=0))
     T = T / on_device_of(sizes, T)[None, :]
     X = in_double(kernel, points)
-    resources = resources or Resources()
+    resources = current() if resources is None else resources
     _check_memory(X, T.shape[1], resources.limit(X))
     choice = Preconditioning(rank, landmark_tol, pivots)
     # Products need the pairs that landmarks were chosen from. A memory does not travel to workers.
-    with remembering(kernel) if workers is None else nullcontext():
+    with using(resources), remembering(kernel) if workers is None else nullcontext():
         equations = (kernel, X, points, T, alphas, weights)
         system = System(*equations, choice, resources, workers, landmarks, product)
-        run = Refinement(system, tol, max_iter, resources.verbose, keep_partial, callback, sizes)
+        run = Refinement(system, tol, max_iter, keep_partial, callback, sizes)
         b = run.solve()
     coef = system.coefficients(b, n, rows)
     solution = Certified(

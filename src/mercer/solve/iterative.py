@@ -246,7 +246,7 @@ def _hopeless(tol):
     """A callback that ends iterations which will not be done within QUICK_PRODUCTS."""
     first: list[float] = []
 
-    def callback(step):
+    def callback(step: Any):
         now = max(*step.bounds, np.finfo(float).tiny)
         first.append(now)
         fallen = math.log(first[0] / now)
@@ -338,7 +338,7 @@ class Explained:
         if missed.mean() > MISSED * alpha:
             return None
         path = RidgePath.of_coordinates(found.F + 0.0, problem.T)
-        product = exact_product(training.kernel, points, limit, n_jobs=training.resources.n_jobs)
+        product = exact_product(training.kernel, points, limit)
         return cls(found, path, missed, product, int(rng.integers(2**31)))
 
     def misses(self, alpha: float) -> float:
@@ -362,7 +362,7 @@ class Explained:
         left = self.path.residuals(alpha)[1]
         ratio, gap = left * self.missed / alpha, self.leverage_gap(alpha)
 
-        def excess(c):
+        def excess(c: Any):
             return float(np.mean(left - left / (1 + c * ratio))) - gap
 
         if gap <= 0 or excess(1.0) <= 0:
@@ -377,10 +377,10 @@ class Explained:
         """
         path = self.path
 
-        def inverse(v):
+        def inverse(v: Any):
             return (v - path.Q @ ((path.Q.T @ v) / (path.values + alpha)[:, None])) / alpha
 
-        def centred(v):
+        def centred(v: Any):
             return v - v.mean(axis=0)
 
         rng = np.random.default_rng(self.seed)

@@ -22,11 +22,12 @@ from ..engine.arrays import (
     as_numpy,
     cholesky,
     gram,
+    is_cpu,
     namespace,
     on_device_of,
     solve_triangular,
 )
-from ..engine.memory import budget
+from ..engine.memory import budget, matrix
 from ..engine.products import exact_product
 from ..space import factorize
 from .duality import EPS, Certificate, Rounding
@@ -41,8 +42,8 @@ STORED = 3000
 FULL_RANK = 1500
 # The smallest probability that a step counts with: its weight must not vanish.
 LEAST_PROBABILITY = 1e-12
-# Multiplications for preconditioners of their own for each class.
-MOST_WORK = 2e10
+# Landmarks of the preconditioner on a GPU, whose products are cheap.
+DEVICE_RANK = 4000
 # What a step leaves of the residual of its equations.
 FORCING = 0.02
 # kappa, relative to the mean of k(x, x).
@@ -68,7 +69,6 @@ class LogisticProblem:
     C: np.ndarray
     rounding: Rounding
     memory_limit: Any = None
-    n_jobs: int | None = None
 
     @property
     def targets(self):
@@ -95,11 +95,11 @@ class LogisticSolution:
 class Workspace:
     """Parts that do not depend on C: products with K, and coordinates that precondition them."""
 
-    def __init__(self, kernel, points, n_functions, memory_limit=None, n_jobs=None):
+    def __init__(self, kernel, points, n_functions, memory_limit=None):
         X = in_double(kernel, points)
         n, limit = X.shape[0], budget(memory_limit, X)
         self.like = double_like(X)
-        rank = n if n <= FULL_RANK else None
+        rank = n if n <= FULL_RANK else None if is_cpu(X) else min(n, DEVICE_RANK)
         rank = chosen_rank(n, max(1, limit - vectors_of(X, n_functions)), X, rank)
         fit = factorize(
             kernel,
@@ -108,47 +108,41 @@ class Workspace:
             pivots="greedy" if rank == n else "random",
             rng=np.random.default_rng(0),
             memory_limit=memory_limit,
-            n_jobs=n_jobs,
         )
-        self.F = namespace(self.like).astype(fit.F, namespace(self.like).float64, copy=False)
-        room = limit - 3 * 8 * n * max(fit.factor.rank, 1) - vectors_of(X, n_functions)
-        self.product: Any = exact_product(kernel, X, room, n_jobs=n_jobs)
-        if n <= STORED and kernel.kind != "gram":
-            K = tiles.evaluate(kernel, X, n_jobs=n_jobs)
-            self.product = lambda V: K @ V
+        xp = namespace(self.like)
+        self.F = xp.astype(fit.F, xp.float64, copy=False)
         diagonal = as_numpy(kernel.diagonal(X)).astype(np.float64)
         self.kappa = KAPPA * max(float(diagonal.mean()), 1e-300)
-        self.products = 0
+        self.wide = xp.concat([self.F, self.kappa**0.5 * xp.ones_like(self.F[:, :1])], axis=1)
+        room = limit - 4 * 8 * n * max(fit.factor.rank, 1) - vectors_of(X, n_functions)
+        if kernel.kind != "gram" and (n <= STORED or (not is_cpu(X) and matrix(n, 1) <= room)):
+            K = tiles.evaluate(kernel, X)
+            self.product: Any = lambda V: K @ V
+        else:
+            self.product = exact_product(kernel, X, room)
 
     def times(self, V):
         """K V of a NumPy array, where the points are."""
-        self.products += 1
         return as_numpy(self.product(on_device_of(V, self.like)))
 
     def preconditioner(self, weights):
         """V -> (I + D (F F' + kappa 11') D)^-1 V with D = diag(weights)^1/2: of one column of
-        weights for all columns of V, or of one each."""
-        parts = [self._of_column(weights[:, j]) for j in range(weights.shape[1])]
-        if len(parts) == 1:
-            return parts[0]
-        return lambda V: np.concatenate(
-            [part(V[:, j : j + 1]) for j, part in enumerate(parts)], axis=1
-        )
-
-    def _of_column(self, weights):
-        xp = namespace(self.F)
-        root = on_device_of(np.sqrt(weights), self.like)[:, None]
-        ones = self.kappa**0.5 * xp.ones_like(root)
-        wide = xp.concat([self.F, ones], axis=1) * root
-        second = gram(wide)
-        C = cholesky(second + on_device_of(np.eye(second.shape[0]), self.like))
-        if C is None:
+        weights for each column of V."""
+        xp, wide = namespace(self.F), self.wide
+        roots = on_device_of(np.sqrt(weights), self.like)
+        eye = on_device_of(np.eye(wide.shape[1]), self.like)
+        factors = [cholesky(gram(wide * roots[:, j : j + 1]) + eye) for j in range(roots.shape[1])]
+        if any(C is None for C in factors):
             return lambda V: V
 
         def apply(V):
             v = on_device_of(V, self.like)
-            inner = solve_triangular(C, solve_triangular(C, wide.T @ v), transpose=True)
-            return as_numpy(v - wide @ inner)
+            seen = wide.T @ (roots * v)
+            solved = [
+                solve_triangular(C, solve_triangular(C, seen[:, j : j + 1]), transpose=True)
+                for j, C in enumerate(factors)
+            ]
+            return as_numpy(v - roots * (wide @ xp.concat(solved, axis=1)))
 
         return apply
 
@@ -162,9 +156,7 @@ def solve_logistic(
     """Solve until the certified error of the functions is at most tol times their norm."""
     if space is None:
         columns = problem.targets.shape[1]
-        space = Workspace(
-            problem.kernel, problem.points, columns, problem.memory_limit, problem.n_jobs
-        )
+        space = Workspace(problem.kernel, problem.points, columns, problem.memory_limit)
     return _Newton(problem, tol, space).solve(start)
 
 
@@ -273,8 +265,6 @@ class _Newton:
         else:
             q = np.sqrt(P / P.sum(axis=1, keepdims=True))
             weights = self.C * q**2
-            if self.space.F.shape[0] * self.space.F.shape[1] ** 2 * len(b) > MOST_WORK:
-                weights = weights.mean(axis=1, keepdims=True)
 
             def across(B):
                 """Without its part along q, which M takes to zero."""

@@ -77,14 +77,14 @@ def search(K: Any, T: Any, weights: Any, rule: LeaveOneOut, intercept: bool) -> 
     least = float(xp.finfo(K.dtype).eps) * float(xp.sum(xp.linalg.diagonal(K)))
     judged = evenly(n, JUDGED_ROWS)
 
-    def part(values, default):
+    def part(values: Any, default: Any):
         return np.full(len(judged), default) if values is None else as_numpy(values)[judged]
 
     w, spread = part(weights, 1.0), part(rule.spread, 0.0)
     share = None if rule.share is None else part(rule.share, 1.0)
     tried: dict[float, np.ndarray] = {}
 
-    def error(x):
+    def error(x: Any):
         alpha = max(start * math.exp(x), least)
         if alpha not in tried:
             tried[alpha] = np.full(len(judged), math.inf)

@@ -40,7 +40,7 @@ SHARE_OF_ALPHA = 0.1
 NOISE = 1e-13
 
 
-def chosen_rank(n, limit, X, rank=None, workers=None):
+def chosen_rank(n: int, limit: int, X: Any, rank: int | None = None, workers: Any = None):
     """The rank asked for, or one that pays: more would cost more than it saves. Memory permitting,
     since with fewer landmarks the iterations take longer and end at the same solution."""
     fits = columns_that_fit(n, limit if rank is not None else _beside_matrix(n, limit))
@@ -73,11 +73,11 @@ class HeldCoordinates:
     def gram(self):
         return gram(self.F)
 
-    def project(self, S):
+    def project(self, S: Any):
         """F'S."""
         return self.F.T @ S
 
-    def lift(self, w):
+    def lift(self, w: Any):
         """F w."""
         return self.F @ w
 
@@ -126,8 +126,6 @@ class Preconditioner:
             pivots=choice.pivots,
             rng=rng,
             memory_limit=resources.limit(X),
-            n_jobs=resources.n_jobs,
-            verbose=resources.verbose,
         )
         self.rank = fit.factor.rank
         self.F: Any = (

@@ -1,6 +1,6 @@
 """Primal: ridge on the coordinates of a map, r x r equations ([KERNELS] (3))."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -166,7 +166,7 @@ def solve_on_map(problem: RidgeProblem, fit: MapFit, name: str) -> "PrimalSoluti
 
 def options_of(resources: Resources) -> MapOptions:
     """A map as KernelMap makes it, with these resources."""
-    return MapOptions(**{f.name: getattr(resources, f.name) for f in fields(resources)})
+    return MapOptions(memory_limit=resources.memory_limit, seed=resources.seed)
 
 
 def is_plain_fourier(options: MapOptions | None) -> bool:
@@ -293,7 +293,7 @@ def _error_norms(fit, sums, second, cross, coef, residuals, alphas, dual, w):
         return None
     xp, eta = namespace(coef), 2 * float(space.roundoff())
 
-    def norm(V):
+    def norm(V: Any):
         return as_numpy(xp.sqrt(row_norms(V.T, xp))).astype(np.float64)
 
     size = float(xp.sqrt(xp.sum(second * second)))
@@ -378,7 +378,7 @@ class PrimalSolution(RidgeSolution):
         # The residual may be a coordinate already.
         unseen = 0.0 if feature_map.append_residual else rho2
 
-        def of_alpha(alpha):
+        def of_alpha(alpha: float):
             seen = row_norms(solve_triangular(self._factor(alpha), Phi.T).T, xp)
             return unseen + alpha * (seen if self.mean is None else seen + 1 / self.total)
 
@@ -394,7 +394,7 @@ class PrimalSolution(RidgeSolution):
         weights = np.ones(len(some)) if self.weights is None else as_numpy(self.weights)[some]
         own = as_numpy(row_norms(Phi, namespace(Phi)))
 
-        def left(alpha):
+        def left(alpha: float):
             found = row_norms(solve_triangular(self._factor(alpha), Phi.T).T, namespace(Phi))
             h = weights * (as_numpy(found) + (0.0 if self.mean is None else 1 / self.total))
             return np.maximum(1 - h, 1e-3 * alpha / (weights * own + alpha))

@@ -64,7 +64,7 @@ class LeaveOneOut:
     def some(self, rows: np.ndarray) -> "LeaveOneOut":
         """For some of the rows."""
 
-        def of(part):
+        def of(part: Any):
             return None if part is None else take(part, rows)
 
         parts = (of(part) for part in (self.share, self.spread, self.importance))

@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -45,10 +46,10 @@ class Step:
 class Refinement:
     """Refinement around conjugate gradients: the state that an interruption leaves behind."""
 
-    def __init__(self, system, tol, max_iter, verbose, keep_partial, callback, sizes=1.0):
+    def __init__(self, system, tol, max_iter, keep_partial, callback, sizes=1.0):
         self.system, self.tol, self.max_iter = system, tol, max_iter
         self.sizes = sizes  # what the targets were divided by
-        self.verbose, self.keep_partial, self.callback = verbose, keep_partial, callback
+        self.keep_partial, self.callback = keep_partial, callback
         self.products = 0
         self.history: list[Step] = []
         self.reason: str | None = None
@@ -60,7 +61,7 @@ class Refinement:
         self.b = xp.zeros_like(system.T)
         self.direction = None  # what the inner iterations have added to b, not yet certified
         self.residual = system.T
-        with tiles.progress_bar(self.verbose, "products") as self.progress:
+        with tiles.progress_bar("products") as self.progress:
             self._accept(self.b, self.residual)
             try:
                 self._refine()
@@ -97,7 +98,7 @@ class Refinement:
         if not product.exact:
             reduction, most = max(QUICK_REDUCTION, 0.1 * system.disturbance), QUICK_PRODUCTS
 
-        def precondition(r):
+        def precondition(r: Any):
             z, self.squares = system.preconditioner(r)
             return z
 

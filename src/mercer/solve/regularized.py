@@ -12,7 +12,9 @@ from .solver import CannotSolve
 STEP = 10.0
 
 
-def solve_regularized(A, B, alphas, noise=None, *, in_place=False) -> tuple[Any, Any, dict]:
+def solve_regularized(
+    A: Any, B: Any, alphas: np.ndarray, noise: Any = None, *, in_place: bool = False
+) -> tuple[Any, Any, dict]:
     """((A + alpha N)^-1 B, residuals, factors by alpha) with one alpha per column of B.
 
     N is a diagonal, None for the identity. `in_place`: the factor overwrites A, for one alpha, and
@@ -36,13 +38,13 @@ def solve_regularized(A, B, alphas, noise=None, *, in_place=False) -> tuple[Any,
         left |= {int(j): residual[:, i] for i, j in enumerate(mine)} if residual is not None else {}
         factors[alpha] = C
 
-    def joined(parts):
+    def joined(parts: Any):
         return xp.stack([parts[j] for j in range(B.shape[1])], axis=1)
 
     return joined(columns), joined(left) if left else None, factors
 
 
-def factor_shifted(A, alpha, noise=None, *, in_place=False):
+def factor_shifted(A: Any, alpha: float, noise: Any = None, *, in_place: bool = False):
     """The Cholesky factor of A + alpha N, or None where it is singular to rounding."""
     xp, diagonal = namespace(A), np.arange(A.shape[0])
     own = xp.linalg.diagonal(A)
@@ -52,7 +54,7 @@ def factor_shifted(A, alpha, noise=None, *, in_place=False):
     return cholesky(put(A + 0, diagonal, diagonal, shifted))
 
 
-def solve_factored(C, B):
+def solve_factored(C: Any, B: Any):
     """(C C')^-1 B."""
     return solve_triangular(C, solve_triangular(C, B), transpose=True)
 

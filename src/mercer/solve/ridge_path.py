@@ -180,7 +180,7 @@ class RidgePath:
         least, unit = np.log10(max(smallest, 1e-300)), np.log10(max(self.scale, 1e-300))
         tried: dict[float, float] = {}
 
-        def at(grid):
+        def at(grid: Any):
             new = np.unique([max(g, least) for g in grid if max(g, least) not in tried])
             if len(new):
                 tried.update(zip(new.tolist(), self.errors(10.0**new).tolist()))

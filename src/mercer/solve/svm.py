@@ -7,7 +7,8 @@ the small problems roughly, `active_set` the last one exactly. Rows outside that
 their margin join in, until the duality gap over ALL rows is small enough.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,19 +24,22 @@ from .duality import Certificate, Rounding, best_hinge_intercept, hinge_certific
 from .interior_point import interior_point
 from .system import double_like, in_double
 
-# Rows of the first sample, and how much larger each next one is.
-FIRST, STEP = 1000, 4
+# Rows of the first sample at least, and how much larger each next one is.
+FIRST, STEP = 250, 4
 # Rows of a next sample join in where their margin is below this, ...
-NEAR = 1.15
-# ... at most so many times as there are support vectors now, relative to the sizes of the samples.
-MOST_NEAR = 2.5
+NEAR = 1.1
+# ... these many at least, and at most so many times as there are support vectors now, relative to
+# the sizes of the samples.
+LEAST_NEAR, MOST_NEAR = 2000, 2.5
 # How far libsvm solves before the next sample, and before the last, exact part.
-ROUGH, FINE = 5e-2, 3e-2
+ROUGH, FINE = 0.03, 0.01
 # New rows beyond this share of the support vectors change too much for an active set: libsvm again.
 MANY_NEW = 0.08
+# Rows that the active set looks at, at least: they need no matrix.
+LEAST_INSIDE = 4000
 MOST_ROUNDS = 30
-# Copies of the matrix of a working set: K, libsvm's own in single precision, parts of it.
-COPIES = 2.5
+# Copies of the matrix of a working set: K, libsvm's own in single precision.
+COPIES = 1.5
 
 
 @dataclass(frozen=True)
@@ -56,16 +60,33 @@ class MarginProblem:
     C: np.ndarray
     rounding: Rounding
     memory_limit: Any = None
-    n_jobs: int | None = None
     rows: np.ndarray | None = None
 
-    def matrix(self, rows):
-        """Kernel values of some rows among each other, as NumPy's doubles."""
+    def part(self, rows):
+        """The same problem on some of the rows."""
+        if len(rows) == len(self.y):
+            return self
+        points = pts.take(self.points, rows)
+        return replace(
+            self,
+            points=points[:, rows] if self.kernel.kind == "gram" else points,
+            y=self.y[rows],
+            C=self.C[rows],
+            rounding=self.rounding.take(rows),
+            rows=rows,
+        )
+
+    def matrix(self, rows, others=None):
+        """Kernel values of some rows, among each other or with others, as NumPy's doubles."""
         own = pts.take(self.points, rows)
         if self.kernel.kind == "gram":
-            K = self.kernel.against(self.kernel.landmarks(self.points, rows))(own)
-            return np.ascontiguousarray(as_numpy(K), dtype=np.float64)
-        K = tiles.evaluate(self.kernel, in_double(self.kernel, own), n_jobs=self.n_jobs)
+            S = self.kernel.landmarks(self.points, rows if others is None else others)
+            K = self.kernel.against(S)(own)
+        else:
+            own = in_double(self.kernel, own)
+            if others is not None:
+                others = in_double(self.kernel, pts.take(self.points, others))
+            K = tiles.evaluate(self.kernel, own, others)
         return np.ascontiguousarray(as_numpy(K), dtype=np.float64)
 
     def values(self, c, rows=None):
@@ -79,7 +100,7 @@ class MarginProblem:
         else:
             S = self.kernel.landmarks(in_double(self.kernel, pts.take(self.points, used)))
         W = on_device_of(c[used][:, None], double_like(self.points))
-        return as_numpy(tiles.multiply(self.kernel, X, S, W, n_jobs=self.n_jobs))[:, 0]
+        return as_numpy(tiles.multiply(self.kernel, X, S, W))[:, 0]
 
 
 @dataclass(frozen=True)
@@ -130,70 +151,70 @@ class _WorkingSet:
         self.rounding = problem.rounding
         self.limit = budget(problem.memory_limit)
         self.c, self.b, self.n_iter = np.zeros(self.n), 0.0, 0
+        self.stuck = False
         # Values at all rows of the coefficients `known`, and |l c| of what was added up for them.
         self.known, self.values, self.size = self.c, np.zeros(self.n), 0.0
 
     def solve(self, start):
-        rows = self._first_rows(start)
-        for size in self._sizes(len(rows)):
+        sizes = self._sizes(start)
+        rows = np.sort(self.order[: sizes[0]])
+        for before, size in pairwise(sizes):
             self._roughly(rows, ROUGH)
-            some = self.order[:size]
-            rows = self._near(some, len(rows), size)
-        self._roughly(rows, FINE)
+            rows = self._sampled(self.order[:size], size / before)
+        self._roughly(rows, FINE if len(rows) == self.n else ROUGH)
         return self._exactly(rows)
 
     # --- nested samples ---------------------------------------------------------------------------
 
-    def _first_rows(self, start):
-        """A sample with both classes in it; rows that are known to matter come first."""
-        y = self.problem.y
-        self.order = np.random.default_rng(0).permutation(self.n)
+    def _sizes(self, start):
+        """Of nested samples, which are beginnings of `order`: each has its share of both classes,
+        and rows that are known to matter come first."""
+        y, n = self.problem.y, self.n
+        order, rank = np.random.default_rng(0).permutation(n), np.empty(n)
+        for sign in (-1, 1):  # the k-th row of each class comes at the k-th share of its class
+            mine = order[y[order] == sign]
+            rank[mine] = (np.arange(len(mine)) + 0.5) / len(mine)
+            rank[mine[: FIRST // 5]] = 0.0  # some of every class, however rare
+        known = FIRST
         if start is not None and len(start):
-            self.order = np.concatenate([start, np.setdiff1d(self.order, start)])
-            first = max(FIRST, len(start))
-        else:
-            rank = np.empty(self.n)
-            for sign in (-1, 1):  # the k-th row of each class comes at the k-th share of its class
-                mine = self.order[y[self.order] == sign]
-                rank[mine] = (np.arange(len(mine)) + 0.5) / len(mine)
-            self.order = np.argsort(rank, kind="stable")
-            first = FIRST
-        if self.n <= 2 * first:
-            return np.arange(self.n)
-        return np.sort(self.order[:first])
-
-    def _sizes(self, first):
-        if first == self.n:
-            return []
-        sizes: list[int] = []
-        while not sizes or sizes[-1] < self.n:
-            sizes.append(min(self.n, STEP * (sizes[-1] if sizes else first)))
+            rank[start] = 0.0
+            known = max(known, len(start))
+        self.order = np.argsort(rank, kind="stable")
+        sizes = [n]
+        while sizes[0] >= STEP * known:
+            sizes.insert(0, sizes[0] // STEP)
         return sizes
 
-    def _near(self, some, before, size):
-        """Support vectors, and rows of the next sample that may become some."""
+    def _sampled(self, some, growth):
+        """Rows of the next sample that may become support vectors."""
         values = self.problem.values(self.c, some)
-        margins = self.problem.y[some] * (values + self.b)
-        support = np.flatnonzero(self.c)
-        near = margins < NEAR
-        most = max(FIRST, int(MOST_NEAR * len(support) * min(STEP, size / before)))
-        near_rows = some[near]
-        if len(near_rows) > most:
-            near_rows = near_rows[np.argsort(margins[near], kind="stable")[:most]]
-        if size == self.n:  # of all rows: from here on only changes are added
+        if len(some) == self.n:  # of all rows: from here on only changes are added
             self.values[some], self.known, self.size = values, self.c, self._size_of(self.c)
-        return np.union1d(near_rows, support)
+        return self._near(some, self.problem.y[some] * (values + self.b), growth)
+
+    def _near(self, some, margins, growth=1.0, least=LEAST_NEAR):
+        """The support vectors, and those of some rows that are near the margin or beyond it."""
+        support = np.flatnonzero(self.c)
+        least = min(least, max(FIRST, self.n // 8))
+        most = max(least, int(MOST_NEAR * len(support) * growth))
+        count = min(max(np.count_nonzero(margins < NEAR), least), most)
+        if count < len(some):
+            some = some[np.argpartition(margins, count)[:count]]
+        return np.union1d(some, support)
 
     def _roughly(self, rows, tol):
         """libsvm on the kernel matrix of some rows; all others get coefficient zero."""
-        p = self.problem
-        self._hold(rows)
+        p, m, needed = self.problem, len(rows), matrix(len(rows), COPIES)
+        if needed > self.limit:
+            raise MemoryLimitError(
+                f"{m} rows may be support vectors; their kernel matrix needs {readable(needed)}, "
+                f"memory_limit allows {readable(self.limit)}. Use solver='landmarks', a smaller "
+                "C, or kernel=KernelMap(kernel, max_rank=...)."
+            )
         largest = float(p.C[rows].max())
-        machine = SVC(
-            C=largest, kernel="precomputed", tol=tol, cache_size=1 + 5e-6 * len(rows) ** 2
-        )
+        machine = SVC(C=largest, kernel="precomputed", tol=tol, cache_size=1 + 5e-6 * m**2)
         with sklearn.config_context(assume_finite=True, skip_parameter_validation=True):
-            machine.fit(self.K, p.y[rows], sample_weight=p.C[rows] / largest)
+            machine.fit(p.matrix(rows), p.y[rows], sample_weight=p.C[rows] / largest)
         self.n_iter += int(np.sum(machine.n_iter_))
         c = np.zeros(self.n)
         c[rows[machine.support_]] = machine.dual_coef_[0]
@@ -211,44 +232,36 @@ class _WorkingSet:
             )
             if best is None or found.gap < best.certificate.gap:
                 best = MarginSolution(self.c, self.b, self.values, found, self.n_iter, "dual")
+            elif self.stuck:
+                break
             if found.gap <= self.rounding.aim(self.tol, found.norm):
                 break
             margins = p.y * (self.values + self.b)
-            outside = np.ones(self.n, dtype=bool)
+            outside = margins < 1
             outside[rows] = False
-            wrong = np.flatnonzero(outside & (margins < 1))
-            support = np.count_nonzero(self.c)
-            if len(wrong):
-                most = max(FIRST, 2 * support)
-                wrong = wrong[np.argsort(margins[wrong], kind="stable")[:most]]
-                if len(rows) > MOST_NEAR * support:  # not each time: what is dropped may come back
-                    rows = rows[(self.c[rows] != 0) | (margins[rows] < NEAR)]
-                rows = np.union1d(rows, wrong)
-            if len(wrong) > MANY_NEW * support:
+            if np.count_nonzero(outside) > MANY_NEW * np.count_nonzero(self.c):
+                rows = self._near(np.arange(self.n), margins)
                 self._roughly(rows, FINE)
-                continue
-            if len(wrong):
-                self._hold(rows)
-            before = found.gap
-            self._ascend(rows)
-            if not len(wrong) and best.certificate.gap <= before and self.stuck:
-                break
+            else:
+                rows = self._near(np.arange(self.n), margins, least=LEAST_INSIDE)
+                self._ascend(rows, found.norm)
         return best
 
     def _update(self):
         """The values of the present coefficients, from those that are known; the best intercept."""
         p = self.problem
         change = self.c - self.known
-        self.values = self.values + p.values(change)
-        self.size += self._size_of(change)
+        if np.count_nonzero(change) < np.count_nonzero(self.c):
+            self.values = self.values + p.values(change)
+            self.size += self._size_of(change)
+        else:
+            self.values, self.size = p.values(self.c), self._size_of(self.c)
         self.known = self.c
         self.b = best_hinge_intercept(p.y, p.C, self.values)
 
-    def _ascend(self, rows):
-        """The exact solution of the working set, from the coefficients at hand."""
-        p = self.problem
-        dual = BoxDual(self.K, p.y[rows], p.C[rows], self.c[rows].copy(), self.b)
-        norm = max(float(dual.c @ (self.K @ dual.c)), 0.0) ** 0.5
+    def _ascend(self, rows, norm):
+        """The exact solution of the rows near the margin, from the coefficients at hand."""
+        dual = BoxDual(self.problem.part(rows), self.c[rows], self.b, self.values[rows])
         dual.solve(0.05 * self.rounding.aim(self.tol, norm))
         c = np.zeros(self.n)
         c[rows] = dual.c
@@ -257,14 +270,3 @@ class _WorkingSet:
 
     def _size_of(self, c):
         return float(np.linalg.norm(c * self.rounding.lengths))
-
-    def _hold(self, rows):
-        """The kernel matrix of a working set."""
-        m, needed = len(rows), matrix(len(rows), COPIES)
-        if needed > self.limit:
-            raise MemoryLimitError(
-                f"{m} rows may be support vectors; their kernel matrix needs {readable(needed)}, "
-                f"memory_limit allows {readable(self.limit)}. Use solver='landmarks', a smaller "
-                "C, or kernel=KernelMap(kernel, max_rank=...)."
-            )
-        self.K = self.problem.matrix(rows)

@@ -1,5 +1,7 @@
 """The equations: A = D K D + alpha I, its products, and what rounding does to them."""
 
+from typing import Any
+
 import numpy as np
 
 from ..engine import tiles
@@ -15,6 +17,7 @@ from ..engine.arrays import (
 )
 from ..engine.memory import coordinates
 from ..engine.products import FUSED_SUMS, exact_product, quick_product
+from ..kernels import Kernel
 from ..kernels.points import take
 from ..space.certificate import magnitudes
 from .preconditioner import Preconditioner, chosen_rank
@@ -65,7 +68,7 @@ class System:
         if product is not None:
             self.exact = product
         elif workers is None:
-            self.exact = exact_product(kernel, X, room, n_jobs=resources.n_jobs)
+            self.exact = exact_product(kernel, X, room)
         else:
             self.exact = workers.exact_product()
         self.quick = None
@@ -74,7 +77,7 @@ class System:
         # Stored in double precision, K gives exact products at the price of quick ones.
         if self.exact.way != "stored" and self.disturbance < WORTH:
             if workers is None:
-                self.quick = quick_product(kernel, points, room, n_jobs=resources.n_jobs)
+                self.quick = quick_product(kernel, points, room)
             else:
                 self.quick = workers.quick_product(kernel, points)
         lengths = on_device_of(magnitudes(kernel, X, diagonal), like)
@@ -82,13 +85,13 @@ class System:
         self.is_proven = kernel.is_proven
         self.eta = EPS * (float(kernel.rounding(kernel.landmarks(X))) + np.log2(n + 1))
 
-    def times(self, product, V):
+    def times(self, product: Any, V: Any):
         """A V."""
         D = None if self.roots is None else self.roots[:, None]
         image = product(V) if D is None else product(V * D) * D
         return image + V * on_device_of(self.alphas, V)[None, :]
 
-    def certify(self, residual, b):
+    def certify(self, residual: Any, b: Any):
         """Bounds of |f - f*| for an exact residual, rounding included.
 
         The residual carries errors of eta l(x_i) |l b| in every entry, as a rule: the errors of
@@ -102,17 +105,17 @@ class System:
         error += EPS * (norms(self.T) + self.alphas * norms(b))
         return self.preconditioner.kappa * np.sqrt(squares) + error / alphas + self.eta * size
 
-    def rounding_of_form(self, p):
+    def rounding_of_form(self, p: Any):
         """Rounding error of p'A p, as a rule."""
         return self.eta * norms(p * self.lengths[:, None]) ** 2 + EPS * self.alphas * norms(p) ** 2
 
-    def function_norms(self, b, residual):
+    def function_norms(self, b: Any, residual: Any):
         """|f| = sqrt(b' D K D b), where D K D b = t - alpha b - s."""
         xp = namespace(b)
         image = self.T - b * on_device_of(self.alphas, b)[None, :] - residual
         return np.sqrt(np.maximum(as_numpy(xp.sum(b * image, axis=0)), 0.0))
 
-    def coefficients(self, b, n, rows):
+    def coefficients(self, b: Any, n: int, rows: Any):
         a = b if self.roots is None else b * self.roots[:, None]
         if rows is None:
             return a
@@ -121,13 +124,13 @@ class System:
         return on_device_of(full, a)
 
 
-def vectors_of(X, n_targets):
+def vectors_of(X: Any, n_targets: int):
     """Bytes of the vectors that the iterations hold, and of the sums inside a fused product."""
     sums = FUSED_SUMS if n_targets == 1 and not is_cpu(X) else 0
     return coordinates(X.shape[0], VECTORS * n_targets + sums)
 
 
-def quick_error(kernel, points):
+def quick_error(kernel: Kernel, points: Any):
     """|E| for quick products with K + E: 2 sqrt(n) times the error of one kernel value, on a sample
     (errors of different values are independent, as a rule)."""
     n = points.shape[0]
@@ -144,13 +147,13 @@ def quick_error(kernel, points):
     return 2 * n**0.5 * float(np.sqrt(np.mean(difference**2)))
 
 
-def double_like(X):
+def double_like(X: Any):
     """An array of one number, in double precision, where products with these points are."""
     like = tiles.allocate(X, (1, 1))
     return namespace(like).astype(like, namespace(like).float64, copy=False)
 
 
-def in_double(kernel, points):
+def in_double(kernel: Kernel, points: Any):
     """Points whose kernel values come in double precision. A Gram matrix, perhaps too large to be
     copied, stays as it is: products convert a block of rows at a time."""
     if kernel.kind == "gram":
@@ -163,7 +166,7 @@ def in_double(kernel, points):
     return xp.astype(points, xp.float64, copy=False)
 
 
-def norms(V):
+def norms(V: Any):
     """Euclidean norms of the columns, on the host: scaled first, so that no square overflows."""
     xp = namespace(V)
     sizes = power_of_two(xp.max(xp.abs(V), axis=0))

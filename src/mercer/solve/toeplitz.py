@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.fft
 
-from ..engine.threads import n_threads
+from ..engine.resources import current
 from ..space.fourier_sums import all_pairs
 from .conjugate_gradients import ConjugateGradients
 from .regularized import factor_shifted, solve_factored
@@ -27,11 +27,11 @@ WRITTEN_OUT = 2000
 class NormalEquations:
     """Products with Phi'Phi in the real coordinates of a Fourier space."""
 
-    def __init__(self, space, generator, n_jobs=None):
+    def __init__(self, space, generator):
         self.h, self.amplitudes = len(space.frequencies), space.amplitudes
         self.frequencies, self.generator = space.frequencies, generator
         self.shape = tuple(scipy.fft.next_fast_len(k, real=True) for k in generator.shape)
-        self.workers = n_threads(n_jobs)
+        self.workers = current().threads
         m = tuple(k // 2 for k in generator.shape)
         # The generator as a function on the grid: real, since g_-k is the conjugate of g_k.
         spectrum = np.zeros(self._half_shape, dtype=complex)
@@ -119,7 +119,7 @@ class Solved:
 
 
 def solve_normal(
-    equations: NormalEquations, B: np.ndarray, alphas, *, tol: float, max_iter: int
+    equations: NormalEquations, B: np.ndarray, alphas: np.ndarray, *, tol: float, max_iter: int
 ) -> Solved:
     """(Phi'Phi + alpha I) w = b for each column b with its alpha, by conjugate gradients.
 
@@ -141,7 +141,7 @@ def solve_normal(
 def _solved_together(equations, B, alphas, tol, max_iter):
     alphas = np.asarray(alphas, dtype=float)
 
-    def times(V):
+    def times(V: Any):
         return (equations @ V) + alphas * V
 
     cg, steps = ConjugateGradients(times, HeaviestFactored(equations, alphas), B), 0

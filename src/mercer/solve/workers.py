@@ -11,6 +11,7 @@ import numpy as np
 from ..engine.arrays import gram, rows_of
 from ..engine.memory import MemoryLimitError, coordinates, readable
 from ..engine.products import Product, exact_shares, quick_shares
+from ..kernels import Kernel
 from ..rows.dask import Partitions, is_dask
 from ..rows.tasks import bytes_of, task
 
@@ -33,7 +34,7 @@ class Workers:
     """
 
     @classmethod
-    def of(cls, X):
+    def of(cls, X: Any):
         """Those of the cluster where the rows of X are; None for rows that are elsewhere."""
         return cls(X) if is_dask(X) else None
 
@@ -51,11 +52,11 @@ class Workers:
             [] if client is None else list(client.scheduler_info(n_workers=-1)["workers"].values())
         )
 
-    def room(self, limit):
+    def room(self, limit: int):
         """Bytes for coordinates, on all workers together."""
         return int(FOR_COORDINATES * sum(self.limits)) if self.limits else limit
 
-    def give(self, kernel, X):
+    def give(self, kernel: Kernel, X: Any):
         """Send the kernel and all its points, in double precision, to every worker: once."""
         if self.exact is not None and self.exact.values.X is X:
             return
@@ -65,7 +66,7 @@ class Workers:
     def exact_product(self) -> Product:
         return self._product(self.exact, self.given, exact=True)
 
-    def quick_product(self, kernel, X) -> Product | None:
+    def quick_product(self, kernel: Kernel, X: Any) -> Product | None:
         shares = quick_shares(kernel, X)
         return None if shares is None else self._product(shares, self._send(shares), exact=False)
 
@@ -83,7 +84,7 @@ class Workers:
         """V -> K V, one share per task."""
         count = min(self.count, len(shares.blocks))
 
-        def times(V):
+        def times(V: Any):
             vectors = self.parts.share(shares.prepared(V))
             tasks = self.parts.each(
                 _share_of_product, given, [vectors] * count, [count] * count, blocks=range(count)
@@ -114,14 +115,14 @@ class CoordinatesOnWorkers:
     def gram(self) -> Any:
         return self.parts.total([self.parts.delayed(_second, block) for block in self.blocks])
 
-    def project(self, S) -> Any:
+    def project(self, S: Any) -> Any:
         """F'S."""
         given = self.parts.share(S)
         return self.parts.total(
             self.parts.each(_projected, given, self.starts, self.stops, blocks=self.blocks)
         )
 
-    def lift(self, w) -> Any:
+    def lift(self, w: Any) -> Any:
         """F w."""
         given = self.parts.share(w)
         return np.concatenate(

@@ -4,7 +4,6 @@ Held points are factored as a whole. Where their coordinates would not fit, land
 are where passes over all rows begin.
 """
 
-import numbers
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -55,10 +54,8 @@ class MapOptions:
     center: bool = False
     append_residual: bool = False
     indefinite: str = "raise"
-    n_jobs: int | None = None
     seed: int | None = None  # None: a fixed one, where the choice does not matter
     memory_limit: Any = None
-    verbose: bool = False
     box: Any = None  # of Fourier coordinates; None: that of the rows, and a margin
 
     def check(self) -> None:
@@ -71,12 +68,6 @@ class MapOptions:
             )
         if self.max_rank is not None and not (is_count(self.max_rank) and self.max_rank >= 1):
             raise ValueError(f"max_rank must be a positive integer or None, got {self.max_rank!r}.")
-        if self.n_jobs is not None and (
-            not isinstance(self.n_jobs, numbers.Integral) or self.n_jobs == 0
-        ):
-            raise ValueError(
-                f"n_jobs must be a number of threads (-1: all) or None, got {self.n_jobs!r}."
-            )
         if self.tol is not None and not (is_number(self.tol) and 0 <= self.tol < 1):
             raise ValueError(f"tol must be a number from 0 to below 1 or None, got {self.tol!r}.")
         if self.box is not None and self.basis != "fourier":
@@ -119,8 +110,6 @@ def space_of(kernel, points, options):
             rng=options.rng(),
             memory_limit=options.memory_limit,
             copies=options.copies,
-            n_jobs=options.n_jobs,
-            verbose=options.verbose,
         )
     except NotPSDError:
         if options.indefinite == "raise":
@@ -150,7 +139,7 @@ def _corrected_space(kernel, points, options):
             f"{readable(needed)}; memory_limit allows {readable(limit)}. Fit on fewer "
             "points, or raise memory_limit."
         )
-    K = tiles.evaluate(kernel, points, n_jobs=options.n_jobs)
+    K = tiles.evaluate(kernel, points)
     values = as_numpy(K).astype(np.float64)
     eps = value_eps(values, eps_of(K))
     F, W, summary = corrected(symmetrised(kernel, values, eps), options.indefinite)
@@ -213,8 +202,6 @@ def space_of_sample(kernel, sample, options):
         tol=default_tol(sample.points, options.tol),
         max_rank=options.max_rank,
         limit=budget(options.memory_limit, sample.points),
-        n_jobs=options.n_jobs,
-        verbose=options.verbose,
     )
 
 
@@ -231,10 +218,7 @@ def _sample_that_fits(kernel, sample, options):
     if most <= landmarks_that_fit(n, limit, size) or n <= probed[-1]:
         return sample
     tol, order = default_tol(points, options.tol), options.rng().permutation(n)
-    ranks = [
-        factorize(kernel, pts.take(points, order[:m]), tol=tol, n_jobs=options.n_jobs).factor.rank
-        for m in probed
-    ]
+    ranks = [factorize(kernel, pts.take(points, order[:m]), tol=tol).factor.rank for m in probed]
     few, many = (max(rank, 1) for rank in ranks)
     growth = np.log(many / few) / np.log(probed[1] / probed[0])
     predicted = min(n, int(many * (n / probed[1]) ** growth))

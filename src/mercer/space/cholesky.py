@@ -72,8 +72,6 @@ def factorize(
     rng=None,
     memory_limit=None,
     copies=2,
-    n_jobs=None,
-    verbose=False,
 ):
     """Landmarks among X, their factor, and the coordinates of X: n x r.
 
@@ -87,7 +85,7 @@ def factorize(
     every_pivot = max_rank is None or max_rank >= n
     if fits and every_pivot and pivots == "greedy":
         if is_cpu(diagonal):
-            return _stored(kernel, X, diagonal, tol, eps, n_jobs, verbose)
+            return _stored(kernel, X, diagonal, tol, eps)
         fit = _plain(kernel, X, diagonal, tol, eps)
         if fit is not None:
             return fit
@@ -109,8 +107,6 @@ def factorize(
         pivots=pivots,
         rng=rng,
         capacity=columns_that_fit(n, limit, itemsize(diagonal), copies),
-        n_jobs=n_jobs,
-        verbose=verbose,
     )
     check_residuals(kernel, part, diagonal, eps)
     part.F = _scaled(part.F, lengths)
@@ -122,7 +118,7 @@ def factorize(
         return Fit(factor, part.F, _absolute(part.residuals, lengths))
     # Another order of the landmarks, or too much rounding on the way: coordinates by the factor.
     part.F = None
-    F = factor.coordinates(X, n_jobs=n_jobs)
+    F = factor.coordinates(X)
     residuals = _relative(diagonal, lengths) - _relative(row_norms(F, namespace(F)), lengths)
     residuals[factor.indices] = 0.0
     return Fit(factor, F, _absolute(residuals, lengths))
@@ -175,9 +171,9 @@ def _scaled(F, lengths):
     return F
 
 
-def _stored(kernel, X, diagonal, tol, eps, n_jobs, verbose):
+def _stored(kernel, X, diagonal, tol, eps):
     """LAPACK on the whole matrix; arrays of other backends lend it their memory."""
-    K = np.require(as_numpy(tiles.evaluate(kernel, X, n_jobs=n_jobs, verbose=verbose)), None, "W")
+    K = np.require(as_numpy(tiles.evaluate(kernel, X)), None, "W")
     unsure = not kernel.is_proven
     if unsure:
         eps = value_eps(K, eps)

@@ -27,18 +27,18 @@ class Corrected(Space):
     def example(self) -> Any:
         return self.W
 
-    def coordinates(self, X, *, n_jobs=None, verbose=False):
-        return tiles.multiply(self.kernel, X, self.S, self.W, n_jobs=n_jobs, verbose=verbose)
+    def coordinates(self, X):
+        return tiles.multiply(self.kernel, X, self.S, self.W)
 
-    def panels(self, X, *, n_jobs=None, verbose=False) -> Iterator[Panel]:
+    def panels(self, X) -> Iterator[Panel]:
         for where in panel_slices(X, self.rank):
             rows = rows_of(X, where.start, where.stop)
-            yield Panel(self.coordinates(rows, n_jobs=n_jobs), where)
+            yield Panel(self.coordinates(rows), where)
 
     def weights(self, coef):
         return self.W @ coef
 
-    def radii(self, X, diagonal, *, n_jobs=None) -> Radii:
+    def radii(self, X, diagonal) -> Radii:
         raise ValueError(
             "a corrected similarity has no certificate: the bound holds for kernels only, and this "
             "one was changed (see correction_)."

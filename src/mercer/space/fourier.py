@@ -163,7 +163,7 @@ class Fourier(Space):
             "box=[(low, high), ...]), or use basis='cholesky'."
         )
 
-    def panels(self, X, *, n_jobs=None, verbose=False) -> Iterator[Panel]:
+    def panels(self, X) -> Iterator[Panel]:
         amplitudes, h = self.amplitudes, len(self.frequencies)
         turns = 2 * math.pi * self.frequencies.T
         for where in panel_slices(X, self.rank):
@@ -177,7 +177,7 @@ class Fourier(Space):
             Phi[:, 1 + h :] *= amplitudes[1:]
             yield Panel(on_device_of(Phi, self.empty), where)
 
-    def squared_norms(self, X, *, n_jobs=None):
+    def squared_norms(self, X):
         self.phases(X)  # which refuses rows outside
         norms = tiles.allocate(self.empty, (X.shape[0],))
         norms[:] = math.fsum(self.amplitudes**2)
@@ -185,7 +185,7 @@ class Fourier(Space):
 
     # --- linear functions -------------------------------------------------------------------------
 
-    def evaluate(self, X, coef, *, n_jobs=None, eps=None):
+    def evaluate(self, X, coef, *, eps=None):
         """coordinates(X) @ coef for a matrix coef, by transforms of this accuracy."""
         C, n = self.coefficients(as_numpy(coef)), X.shape[0]
         eps = self.accuracy if eps is None else eps
@@ -194,17 +194,17 @@ class Fourier(Space):
         f = np.empty((n, len(C)))
         for a in range(0, n, ROWS):
             t = self.phases(rows_of(X, a, min(a + ROWS, n)))
-            f[a : a + ROWS] = nufft.values(t, C, eps, n_jobs).T
+            f[a : a + ROWS] = nufft.values(t, C, eps).T
         return on_device_of(f, self.empty)
 
-    def images(self, X, V, *, n_jobs=None, eps=None) -> np.ndarray:
+    def images(self, X, V, *, eps=None) -> np.ndarray:
         """coordinates(X).T @ V for a matrix V on the host, by transforms of this accuracy."""
         total = np.zeros((self.rank, V.shape[1]))
         for a in range(0, X.shape[0], ROWS):
             b = min(a + ROWS, X.shape[0])
             t, v = self.phases(rows_of(X, a, b)), np.ascontiguousarray(V[a:b].T)
             used = self.accuracy if eps is None else eps
-            total += self.from_sums(nufft.sums(t, v, self.reach, used, n_jobs))
+            total += self.from_sums(nufft.sums(t, v, self.reach, used))
         return total
 
     def coefficients(self, coef):
@@ -240,7 +240,7 @@ class Fourier(Space):
 
     # --- the certificate --------------------------------------------------------------------------
 
-    def radii(self, X, diagonal, *, n_jobs=None):
+    def radii(self, X, diagonal):
         self.phases(X)
         return self._radii(diagonal, magnitudes(self.kernel, X, diagonal))
 

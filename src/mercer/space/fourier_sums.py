@@ -79,7 +79,6 @@ class FourierStep:
     """The step of a fold: sums of a block of rows, its targets and its weights."""
 
     space: Fourier
-    n_jobs: int | None = None
     eps: float | None = None  # accuracy of the transforms; None: the space's own
 
     def __call__(self, points, T=None, weights=None, start=0):
@@ -100,14 +99,14 @@ class FourierStep:
         n, double = float(v[0].sum()), tuple(2 * k for k in m)
         eps = self.space.accuracy if self.eps is None else self.eps
         if T is None:
-            return FourierSums(t.shape[0], n, nufft.sums(t, v, double, eps, self.n_jobs)[0])
+            return FourierSums(t.shape[0], n, nufft.sums(t, v, double, eps)[0])
         v[1:] = T.T if weights is None else T.T * v[0]
         target, squares = v[1:].sum(axis=1), np.array([x @ y for x, y in zip(v[1:], T.T)])
         # Weights and targets share transforms, and so the accuracy of the larger of them.
         largest = np.array([max(x.max(), -x.min()) for x in v[1:]])
         scale = np.where(largest > 0, largest, 1.0) / max(float(v[0].max()), 1e-300)
         v[1:] /= scale[:, None]
-        F = nufft.sums(t, v, double, eps, self.n_jobs)
+        F = nufft.sums(t, v, double, eps)
         cross = np.stack([_middle(f, m) * s for f, s in zip(F[1:], scale)])
         return FourierSums(t.shape[0], n, F[0], cross, target, squares)
 

@@ -42,16 +42,15 @@ class Unexplained:
     space: Landmarks
     tol: float
     max_rank: int | None = None
-    n_jobs: int | None = None
 
     def __call__(self, points):
-        rho2, share = relative_residuals(self.space, points, self.n_jobs)
+        rho2, share = relative_residuals(self.space, points)
         full = self.max_rank is not None and self.space.rank >= self.max_rank
         above = np.zeros(len(share), dtype=bool) if full else share > self.tol
         return above, Worst(*(float(v[~above].max(initial=0.0)) for v in (share, rho2)))
 
 
-def sample_factor(kernel, sample, positions, *, tol, max_rank, limit, n_jobs=None, verbose=False):
+def sample_factor(kernel, sample, positions, *, tol, max_rank, limit):
     """Landmarks among the sample, and their factor."""
     lengths = self_lengths(kernel, kernel.diagonal(sample))
     part = partial_cholesky(
@@ -62,8 +61,6 @@ def sample_factor(kernel, sample, positions, *, tol, max_rank, limit, n_jobs=Non
         max_rank=max_rank,
         capacity=landmarks_that_fit(sample.shape[0], limit, itemsize(lengths)),
         sampled=True,
-        n_jobs=n_jobs,
-        verbose=verbose,
     )
     part.F *= lengths[:, None]
     factor, _ = refactorized(kernel, sample, part, lengths)
@@ -71,13 +68,13 @@ def sample_factor(kernel, sample, positions, *, tol, max_rank, limit, n_jobs=Non
     return factor
 
 
-def certify_and_grow(space, rows, *, tol, max_rank, limit, rng, n_jobs=None, verbose=False):
+def certify_and_grow(space, rows, *, tol, max_rank, limit, rng):
     """Extend the landmarks until every row has a relative residual of at most tol.
 
     One pass over the rows finds those above tol; landmarks are added from these alone. With
     max_rank, stop there and report what is left.
     """
-    kept = rows.filter(Unexplained(space, tol, max_rank, n_jobs))
+    kept = rows.filter(Unexplained(space, tol, max_rank))
     worst, size = kept.worst, itemsize(space.C)
     most = landmarks_that_fit(FEWEST, limit, size, GROWING)
     while kept.count:
@@ -89,13 +86,13 @@ def certify_and_grow(space, rows, *, tol, max_rank, limit, rng, n_jobs=None, ver
         room = max(space.rank + 1, landmarks_that_fit(drawn, limit, size, GROWING))
         stop = min(most, room) if max_rank is None else min(most, room, max_rank)
         before = space.rank
-        space, left = grown(space, points, positions, tol, stop, n_jobs, verbose)
+        space, left = grown(space, points, positions, tol, stop)
         # Rows that no landmark can explain to tol, because of rounding, are reported as they are.
         stuck = space.rank == before
         if len(positions) == kept.count and (left[0] <= tol or stuck or space.rank == max_rank):
             worst = worst + Worst(*left)
             break
-        kept = kept.filter(Unexplained(space, np.inf if stuck else tol, max_rank, n_jobs))
+        kept = kept.filter(Unexplained(space, np.inf if stuck else tol, max_rank))
         worst = worst + kept.worst
     return Certified(space, worst)
 
@@ -109,21 +106,21 @@ def _too_many(rank, count, tol, limit):
     )
 
 
-def relative_residuals(factor, X, n_jobs=None):
+def relative_residuals(factor, X):
     """rho^2 and rho^2 / k(x, x) for every row, on the host."""
     diagonal = as_numpy(factor.kernel.diagonal(X)).astype(np.float64)
-    norms = as_numpy(factor.squared_norms(X, n_jobs=n_jobs)).astype(np.float64)
+    norms = as_numpy(factor.squared_norms(X)).astype(np.float64)
     rho2 = np.maximum(diagonal - norms, 0.0)
     return rho2, rho2 / np.where(diagonal > 0, diagonal, 1.0)
 
 
-def grown(factor, X, positions, tol, max_rank, n_jobs=None, verbose=False):
+def grown(factor, X, positions, tol, max_rank):
     """The factor with landmarks from X added until X's residuals are at most tol.
 
     Also returns the largest relative and absolute residual left on X. Landmarks are put in another
     order where the old ones followed by the new ones would amplify rounding.
     """
-    larger, worst = _with_landmarks(factor, X, positions, tol, max_rank, None, n_jobs, verbose)
+    larger, worst = _with_landmarks(factor, X, positions, tol, max_rank, None)
     if larger is factor or factor.rank == 0 or is_stable(larger.normalised()):
         return larger, worst
     lengths = larger.lengths()
@@ -136,11 +133,11 @@ def grown(factor, X, positions, tol, max_rank, n_jobs=None, verbose=False):
         larger.indices[order],
         larger.eps,
     )
-    rho2, share = relative_residuals(reordered, X, n_jobs)
+    rho2, share = relative_residuals(reordered, X)
     return reordered, (float(share.max()), float(rho2.max()))
 
 
-def extended(factor, X, positions, tol, max_rank, limit, n_jobs=None, verbose=False):
+def extended(factor, X, positions, tol, max_rank, limit):
     """As `grown`, and old coordinates keep their values: new landmarks only add columns.
 
     ([NPT] Lemma 5.) So landmarks stay in the order in which they came, and one with a tiny residual
@@ -151,14 +148,14 @@ def extended(factor, X, positions, tol, max_rank, limit, n_jobs=None, verbose=Fa
         max(tol, floor),
         landmarks_that_fit(X.shape[0], limit, itemsize(factor.C), GROWING),
     )
-    return _with_landmarks(factor, X, positions, tol, max_rank, capacity, n_jobs, verbose)
+    return _with_landmarks(factor, X, positions, tol, max_rank, capacity)
 
 
-def _with_landmarks(factor, X, positions, tol, max_rank, capacity, n_jobs, verbose):
+def _with_landmarks(factor, X, positions, tol, max_rank, capacity):
     kernel, xp = factor.kernel, namespace(factor.C)
     diagonal = kernel.diagonal(X)
     lengths = self_lengths(kernel, diagonal)
-    start = factor.coordinates(X, n_jobs=n_jobs)
+    start = factor.coordinates(X)
     start = start / xp.where(lengths > 0, lengths, xp.ones_like(lengths))[:, None]
     room = None if max_rank is None else max_rank - factor.rank
     if room is not None and room <= 0:
@@ -173,8 +170,6 @@ def _with_landmarks(factor, X, positions, tol, max_rank, capacity, n_jobs, verbo
         start=start,
         capacity=capacity,
         sampled=True,
-        n_jobs=n_jobs,
-        verbose=verbose,
     )
     chosen = part.indices
     worst = (

@@ -52,8 +52,6 @@ def leading_eigenpairs(
     tol=1e-7,
     random_state=None,
     memory_limit=None,
-    n_jobs=None,
-    verbose=False,
 ):
     """The k largest eigenvalues of H K H (of K with center=False) and their vectors.
 
@@ -63,12 +61,12 @@ def leading_eigenpairs(
         Largest residual norm, relative to the largest eigenvalue. An eigenvalue's error is of the
         order of its residual squared over the gap.
     """
-    product = _product(kernel, X, memory_limit, n_jobs, verbose)
+    product = _product(kernel, X, memory_limit)
     n, like = X.shape[0], tiles.allocate(X, (1, 1))
     k = min(k, n)
     # One product serves two: row means of K, and a start that has seen K once.
     seen = product(_start(n, k, like, random_state, last=1.0))
-    pairs = krylov(product, n, k, like, center=center, tol=tol, start=seen[:-1, :], verbose=verbose)
+    pairs = krylov(product, n, k, like, center=center, tol=tol, start=seen[:-1, :])
     pairs.row_means = seen[-1, :] / n
     return pairs
 
@@ -80,12 +78,12 @@ def _start(n, k, like, random_state, last=None):
     return on_device_of(rows if last is None else np.vstack([rows, np.full((1, n), last)]), like)
 
 
-def _product(kernel, X, memory_limit, n_jobs, verbose):
+def _product(kernel, X, memory_limit):
     """V -> V K for rows V, with K stored or evaluated."""
     n, size = X.shape[0], itemsize(tiles.allocate(X, (1, 1)))
     limit = budget(memory_limit, X)
     if matrix(n, size=size) <= limit:
-        K = tiles.evaluate(kernel, X, n_jobs=n_jobs, verbose=verbose)
+        K = tiles.evaluate(kernel, X)
         return lambda V: V @ K  # a few rows on the left: BLAS then reads K once, K V' takes 1.5 x
     needed = coordinates(n, LEAST_BASIS, size=size)
     if needed > limit:
@@ -95,7 +93,7 @@ def _product(kernel, X, memory_limit, n_jobs, verbose):
             "or a larger memory_limit."
         )
     if is_numpy(X) and X.dtype == np.float64:
-        product = exact_product(kernel, X, n_jobs=n_jobs)  # half of the tiles serve both halves
+        product = exact_product(kernel, X)  # half of the tiles serve both halves
         return lambda V: product(V.T).T
     if not is_cpu(X):  # fused on a GPU where the kernel has a form, in the data's precision
         made = exact_product if "64" in str(X.dtype) else quick_product
@@ -103,10 +101,10 @@ def _product(kernel, X, memory_limit, n_jobs, verbose):
         if fused is not None:
             return lambda V: namespace(V).astype(fused(V.T).T, V.dtype, copy=False)
     S = kernel.landmarks(X)
-    return lambda V: tiles.multiply(kernel, X, S, V.T, n_jobs=n_jobs).T
+    return lambda V: tiles.multiply(kernel, X, S, V.T).T
 
 
-def krylov(product, n, k, like, *, center=True, tol=1e-7, start=None, verbose=False):
+def krylov(product, n, k, like, *, center=True, tol=1e-7, start=None):
     """Leading eigenpairs of a symmetric matrix A, centred on both sides; `product` is V -> V A.
 
     Vectors are rows throughout: products with the basis then run along the memory.
@@ -129,7 +127,7 @@ def krylov(product, n, k, like, *, center=True, tol=1e-7, start=None, verbose=Fa
     size = 0.0  # of A in this unit, as seen so far
     before = None  # of the last check: dimension and largest residual
     known, steps, fresh_blocks = None, 0, 0  # values at the last fresh block, and steps since then
-    with tiles.progress_bar(verbose, "eigenpairs") as progress:
+    with tiles.progress_bar("eigenpairs") as progress:
         while True:
             b = block.shape[0]
             basis, T = _with_room(basis, T, m, m + b)

@@ -60,7 +60,7 @@ class Landmarks(Space):
     def example(self) -> Any:
         return self.C
 
-    def panels(self, X, *, n_jobs=None, verbose=False) -> Iterator[Panel]:
+    def panels(self, X) -> Iterator[Panel]:
         n, r = X.shape[0], self.rank
         if r == 0:
             yield Panel(tiles.allocate(self.C, (n, 0)), slice(0, n))
@@ -73,7 +73,7 @@ class Landmarks(Space):
             def fill(c, d, rows=rows, panel=panel):
                 panel[c:d, :] = tile(rows_of(rows, c, d))
 
-            tiles.run(fill, tiles.row_blocks(rows, r), self.kernel, X, n_jobs=n_jobs)
+            tiles.run(fill, tiles.row_blocks(rows, r), self.kernel, X)
             yield Panel(self.solve(panel), where)
 
     def solve(self, panel):
@@ -88,7 +88,7 @@ class Landmarks(Space):
         """Coefficients on the landmarks of z -> coef . phi(z): [NPT] Lemma 6, backwards."""
         return solve_triangular(self.C, coef, transpose=True)
 
-    def radii(self, X, diagonal, *, n_jobs=None):
+    def radii(self, X, diagonal):
         """The certificate's radii for every row, in O(panel) memory.
 
         tau(z) = sqrt k(z, z) + sum_i |a_i| sqrt k(s_i, s_i), a = C^-T phi(z): how much rounding in
@@ -99,7 +99,7 @@ class Landmarks(Space):
         rho2 = on_device_of(diagonal, self.C) + 0
         tau = length + 0
 
-        for panel in self.panels(X, n_jobs=n_jobs):
+        for panel in self.panels(X):
             Phi, where = panel.coordinates, panel.where
             rho2[where] = rho2[where] - row_norms(Phi, xp)
             tau[where] = tau[where] + xp.abs(self.weights(Phi.T).T) @ lengths

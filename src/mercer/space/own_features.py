@@ -43,14 +43,14 @@ class OwnFeatures(Space):
                 "with max_rank, float32, or a larger memory_limit."
             )
 
-    def coordinates(self, X, *, n_jobs=None, verbose=False):
+    def coordinates(self, X):
         return features(self.kernel, X)
 
-    def panels(self, X, *, n_jobs=None, verbose=False) -> Iterator[Panel]:
+    def panels(self, X) -> Iterator[Panel]:
         for where in panel_slices(X, self.rank):
             yield Panel(features(self.kernel, rows_of(X, where.start, where.stop)), where)
 
-    def radii(self, X, diagonal, *, n_jobs=None):
+    def radii(self, X, diagonal):
         length, no = magnitudes(self.kernel, X, diagonal), diagonal < 0
         return Radii(namespace(diagonal).zeros_like(diagonal), 2 * length, length, no)
 

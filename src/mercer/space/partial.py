@@ -58,8 +58,6 @@ def partial_cholesky(
     initial=None,
     capacity=None,
     sampled=False,
-    n_jobs=None,
-    verbose=False,
 ):
     """Choose landmarks among X until every relative residual is at most tol.
 
@@ -89,7 +87,7 @@ def partial_cholesky(
     inverse_lengths = 1.0 / xp.where(lengths > 0, lengths, xp.ones_like(lengths))
     # Small products between the passes would wake BLAS's own threads, which go on spinning for tens
     # of milliseconds on the cores that the tiles need: one BLAS thread from first to last.
-    with one_blas_thread(), tiles.progress_bar(verbose, "landmarks") as progress:
+    with one_blas_thread(), tiles.progress_bar("landmarks") as progress:
         while r < wanted and residuals.max() > tol:
             if r >= room:
                 raise MemoryLimitError(_too_large(n, r, residuals.max(), tol, F, sampled))
@@ -112,7 +110,7 @@ def partial_cholesky(
             if r + len(chosen) > F.shape[1]:
                 F = _widened(F, r, min(room, 2 * (r + len(chosen))))
             known = take(P, accepted)
-            _append(kernel, X, F, known, chosen, L, inverse_lengths, residuals, n_jobs)
+            _append(kernel, X, F, known, chosen, L, inverse_lengths, residuals)
             residuals[chosen] = 0.0
             taken.extend(chosen.tolist())
             r += len(chosen)
@@ -176,7 +174,7 @@ def _runs(pivots):
             start = stop
 
 
-def _append(kernel, X, F, known, chosen, L, inverse_lengths, residuals, n_jobs):
+def _append(kernel, X, F, known, chosen, L, inverse_lengths, residuals):
     """Columns of the chosen pivots: (K[:, chosen] - F F[chosen]') L^-T, and lower residuals.
 
     `known` are the pivots' coordinates before.
@@ -206,7 +204,7 @@ def _append(kernel, X, F, known, chosen, L, inverse_lengths, residuals, n_jobs):
         F[a:c, r : r + b] = t.T
         residuals[a:c] -= as_numpy(row_norms(t.T, xp))
 
-    tiles.run(work, tiles.row_blocks(X, max(b, 128), MOST_ROWS), kernel, F, n_jobs=n_jobs)
+    tiles.run(work, tiles.row_blocks(X, max(b, 128), MOST_ROWS), kernel, F)
 
 
 def _inverse(L):

@@ -48,20 +48,20 @@ class Space(TravelsAsNumPy, ABC):
         return self.example.dtype
 
     @abstractmethod
-    def panels(self, X, *, n_jobs=None, verbose=False) -> Iterator[Panel]:
+    def panels(self, X) -> Iterator[Panel]:
         """Coordinates of all rows, panel after panel, in O(panel) memory."""
 
-    def coordinates(self, X, *, n_jobs=None, verbose=False) -> Any:
+    def coordinates(self, X) -> Any:
         """phi(x) for every row: n x rank."""
         Phi = tiles.allocate(self.example, (X.shape[0], self.rank))
-        for panel in self.panels(X, n_jobs=n_jobs, verbose=verbose):
+        for panel in self.panels(X):
             Phi[panel.where, :] = panel.coordinates
         return Phi
 
-    def squared_norms(self, X, *, n_jobs=None) -> Any:
+    def squared_norms(self, X) -> Any:
         """|phi(x)|^2 for every row, without storing coordinates."""
         norms = tiles.allocate(self.example, (X.shape[0],))
-        for panel in self.panels(X, n_jobs=n_jobs):
+        for panel in self.panels(X):
             norms[panel.where] = row_norms(panel.coordinates, namespace(self.example))
         return norms
 
@@ -70,7 +70,7 @@ class Space(TravelsAsNumPy, ABC):
         """Coefficients on the landmarks of z -> coef . phi(z): [NPT] Lemma 6, backwards."""
 
     @abstractmethod
-    def radii(self, X, diagonal, *, n_jobs=None) -> Radii:
+    def radii(self, X, diagonal) -> Radii:
         """Quantities of every row that the certificate needs; `diagonal` holds k(x, x)."""
 
     @abstractmethod

@@ -53,20 +53,20 @@ class SparseFeatures(OwnFeatures):
                 "basis='cholesky' with max_rank, or a larger memory_limit."
             )
 
-    def coordinates(self, X, *, n_jobs=None, verbose=False):
+    def coordinates(self, X):
         """phi(x) for every row, as a sparse matrix."""
         return numbered(self.kernel.features(X), self.columns)
 
-    def panels(self, X, *, n_jobs=None, verbose=False) -> Iterator[Panel]:
+    def panels(self, X) -> Iterator[Panel]:
         """Panels are dense: what reads them adds them up."""
         for where in panel_slices(X, self.rank):
             rows = rows_of(X, where.start, where.stop)
             yield Panel(self.coordinates(rows).toarray(), where)
 
-    def squared_norms(self, X, *, n_jobs=None):
+    def squared_norms(self, X):
         return squared_lengths(self.coordinates(X))
 
-    def radii(self, X, diagonal, *, n_jobs=None) -> Radii:
+    def radii(self, X, diagonal) -> Radii:
         squares = magnitudes(self.kernel, X, diagonal) ** 2
         return self.radii_of(None, squares, diagonal - self.squared_norms(X))
 

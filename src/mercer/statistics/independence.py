@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..engine.arrays import as_numpy
+from ..engine.resources import using
 from ..engine.tiles import progress_bar
 from ..estimators.base import kernel_of
 from ..estimators.kernel_map import KernelMap
@@ -144,7 +145,7 @@ def _permuted(Phi, Psi, n_permutations, rng, verbose):
     n = len(Phi[0])
     Phi = [A - A.mean(axis=0) for A in Phi]
     squared = np.empty((n_permutations + 1, len(Phi)))
-    with progress_bar(verbose, "permutations", n_permutations + 1) as bar:
+    with using(verbose=verbose), progress_bar("permutations", n_permutations + 1) as bar:
         for b in range(n_permutations + 1):
             order = rng.permutation(n) if b else slice(None)
             for l, (A, B) in enumerate(zip(Phi, Psi)):

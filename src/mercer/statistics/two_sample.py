@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..engine.arrays import is_matrix
+from ..engine.resources import using
 from ..engine.tiles import progress_bar
 from ..estimators.base import kernel_of
 from ..estimators.kernel_map import KernelMap
@@ -91,7 +92,7 @@ def two_sample_test(
         Phi = Phi[np.argsort(positions)]
         x, y = (sums_of(part, size, rng) for part in (Phi[:n_x], Phi[n_x:]))
     else:
-        with progress_bar(verbose, "rows", samples.n) as bar:
+        with using(verbose=verbose), progress_bar("rows", samples.n) as bar:
             x, y = (unit_sums(s, samples, spaces, size, rng, bar) for s in samples.all)
     return compare_sums(UnitSums(x, y, n_x, n_y), spaces, samples, n_permutations, level, rng)
 

@@ -7,6 +7,7 @@ import urllib.error
 import urllib.request
 
 import numpy as np
+import psutil
 import pytest
 
 pytest.importorskip("bokeh", reason="bokeh is not installed: mercer[report]")
@@ -139,6 +140,16 @@ def test_the_page_needs_its_token(explorer):
     assert "mercer" in page
     # Scripts come from this server: the page works offline.
     assert "cdn." not in page
+
+
+def test_it_listens_on_this_machine_alone(explorer):
+    port = int(explorer.url.split(":")[2].split("/")[0])
+    listening = [
+        connection.laddr.ip
+        for connection in psutil.Process().net_connections(kind="inet")
+        if connection.status == psutil.CONN_LISTEN and connection.laddr.port == port
+    ]
+    assert listening == ["127.0.0.1"]
 
 
 @pytest.mark.parametrize("path", ["", "static/js/bokeh.min.js", "ws"])

@@ -135,10 +135,11 @@ def _balanced(scoring, task):
     """Whether every class counts the same; a score that the target does not have is refused."""
     if not isinstance(scoring, str) or scoring not in SCORINGS:
         raise ValueError(f"scoring must be one of {listed(list(SCORINGS))}, got {scoring!r}.")
-    if SCORINGS[scoring] not in (None, task) and task is not None:
+    wanted = SCORINGS[scoring]
+    if wanted is not None and task is not None and wanted != task:
         fitting = [name for name, target in SCORINGS.items() if target == task]
         raise ValueError(
-            f"scoring={scoring!r} is for {HOLDS[SCORINGS[scoring]]}, and the target "
+            f"scoring={scoring!r} is for {HOLDS[wanted]}, and the target "
             f"holds {HOLDS[task]}: use {' or '.join(fitting)}, or say what the target is (task)."
         )
     return scoring == "balanced_accuracy"
