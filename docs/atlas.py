@@ -13,6 +13,7 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 from docutils.statemachine import StringList
 from sklearn.datasets import load_iris
+from sklearn.ensemble import ExtraTreesClassifier
 
 import mercer
 
@@ -20,7 +21,10 @@ HERE = Path(__file__).parent
 sys.path.append(str(HERE.parent / "tests"))
 from every_kernel import EVERY_KERNEL, points_for
 
-IRIS = load_iris().data  # 150 flowers of three species, one after the other; no value below 0
+# 150 flowers of three species, one after the other; no value is below 0.
+IRIS, SPECIES = load_iris(return_X_y=True)
+FOREST = ExtraTreesClassifier(50, max_leaf_nodes=12, random_state=0).fit(IRIS, SPECIES)
+KERNELS = [*EVERY_KERNEL, mercer.ForestKernel(FOREST)]
 LINE = np.linspace(0, 4, 200)
 FREQUENCIES = np.linspace(0, 12, 240)
 
@@ -28,7 +32,7 @@ FREQUENCIES = np.linspace(0, 12, 240)
 def instance(name):
     """The first kernel of this class in the list of all kernels."""
     cls = getattr(mercer, name)
-    return next((kernel for kernel in EVERY_KERNEL if type(kernel) is cls), None)
+    return next((kernel for kernel in KERNELS if type(kernel) is cls), None)
 
 
 def bound(kernel):
