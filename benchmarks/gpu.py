@@ -179,6 +179,7 @@ def map_and_ridge(table, torch, device, X, y, Z, labels, floor):
 def digits_by_machines(table, torch, device, X, y, Z, labels, real):
     """Ten classes: 45 support vector machines, and one logistic regression of ten functions."""
     from mercer import KernelLogistic, KernelSVC, Polynomial
+    from mercer.engine.arrays import as_numpy
 
     kernel = Polynomial(9, gamma=0.5 / X.shape[1], coef0=0.5)  # k2, of rows that are shifted here
     X, Z = shifted(X), shifted(Z)
@@ -189,9 +190,9 @@ def digits_by_machines(table, torch, device, X, y, Z, labels, real):
             return model, model.predict(torch.as_tensor(Z, device=device))
 
         best, median, (model, predicted) = timed(fitted, repeats=1)
-        accuracy = float(np.mean(np.asarray(predicted) == labels))
-        gap = float(np.max(np.asarray(model.gap_)))
-        sure = float(np.mean(model.certain(torch.as_tensor(Z, device=device)).cpu().numpy()))
+        accuracy = float(np.mean(as_numpy(predicted) == labels))
+        gap = float(np.max(as_numpy(model.gap_)))
+        sure = float(np.mean(as_numpy(model.certain(torch.as_tensor(Z, device=device)))))
         what = "digits" if real else "generated images"
         remark = f"accuracy {accuracy:.4f}, gap {gap:.2g}, {100 * sure:.1f} % certain"
         table.add(

@@ -1,4 +1,4 @@
-"""The two frames of the explorer on the front page: `python docs/explorer_images.py`.
+"""The two frames of the explorer in docs/how-to/explore.md: `python docs/explorer_images.py`.
 
 Digits under an RBF kernel with a slider at its right end, and where its curve is highest. Needs
 chromium and playwright, as the browser tests do.

@@ -1,16 +1,11 @@
-"""The pictures of the pages: `python docs/images.py [NAME ...]` draws rings, demo, certain, which.
+"""The pictures of the pages: `python docs/images.py [NAME ...]` draws rings, demo, certain.
 
 rings.png opens README.md and the site: it is transparent and its words are grey, so that it reads
-on a light and on a dark page.
-
-demo.png is the comparison of `mercer demo` ([EXACT] section 4 on the digits that scikit-learn
-brings along), drawn small enough for a front page. which.svg is the diagram of
-docs/how-to/which.md; it is narrow, so that a phone shows its text in a readable size. certain.png
-is that of docs/how-to/svm.md.
+on a light and on a dark page. demo.png is the comparison of `mercer demo` ([EXACT] section 4 on the
+digits that scikit-learn brings along). certain.png is that of docs/how-to/svm.md.
 """
 
 import sys
-from html import escape
 from pathlib import Path
 
 import matplotlib
@@ -27,68 +22,6 @@ from mercer.cli import demo
 
 HERE = Path(__file__).parent
 GREY, RINGS = "#808080", ("#d55e00", "#0086d1")
-
-# (question, letter, the names to use)
-WHICH = [
-    (["Two samples: do", "they differ?"], "A", ["two_sample_test"]),
-    (["A matrix of", "distances?"], "B", ["ClassicalMDS"]),
-    (["A matrix of", "similarities?"], "C", ['"precomputed"', "in any method"]),
-    (["Strings, graphs,", "sets, time series?"], "D", ["Spectrum, SetOf, ...", "in any method"]),
-    (["More rows than", "fit the memory?"], "E", ["Chunks or Dask,", "KernelMap(tol=...)"]),
-    (["A GPU?"], "F", ["torch or CuPy arrays"]),
-    (["A table with a", "column to predict?"], "G", ["KernelRegressor,", "KernelClassifier"]),
-    (["A picture, clusters,", "your own estimator"], "H", ["KernelPCA,", "Kernelized"]),
-]
-
-
-def which():
-    """The decision diagram: a column of questions, and what to use to the right of each."""
-    step, height, left, right = 84, 58, (10, 196), (262, 188)
-    parts = []
-
-    def box(x, width, y, lines, fill, letter=""):
-        parts.append(
-            f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="8" fill="{fill}" '
-            'stroke="#0072b2"/>'
-        )
-        middle = x + width / 2 + (12 if letter else 0)
-        if letter:
-            parts.append(f'<text class="letter" x="{x + 18}" y="{y + 35}">{letter}</text>')
-        for i, line in enumerate(lines):
-            at = y + height / 2 + 5 + 19 * (i - (len(lines) - 1) / 2)
-            parts.append(f'<text x="{middle:g}" y="{at:g}">{escape(line)}</text>')
-
-    for i, (question, letter, answer) in enumerate(WHICH):
-        y, last = 10 + i * step, i == len(WHICH) - 1
-        box(*left, y, question, "#ffffff")
-        box(*right, y, answer, "#e3f0f8", letter)
-        across, down = y + height / 2, y + height
-        parts.append(f'<path d="M{sum(left)} {across}H{right[0] - 3}"/>')
-        if not last:
-            parts.append(f'<text class="word" x="{sum(left) + 28}" y="{across - 6}">yes</text>')
-            parts.append(f'<path d="M{left[0] + 98} {down}V{y + step - 3}"/>')
-            parts.append(f'<text class="word" x="{left[0] + 116}" y="{down + 17}">no</text>')
-    total = 20 + step * len(WHICH) - (step - height)
-    size = f'viewBox="0 0 460 {total}" width="460"'
-    return f"""<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">
-<title>Which one should I use?</title>
-<style>
-text {{ font: 15px sans-serif; text-anchor: middle; fill: #1a1a1a; }}
-.word {{ fill: #555555; font-size: 14px; }}
-.letter {{ font-weight: bold; fill: #b34700; }}
-path {{ stroke: #555555; stroke-width: 1.5; fill: none; marker-end: url(#tip); }}
-</style>
-<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7"
- orient="auto"><path d="M0 0L8 4L0 8z" style="fill: #555555; stroke: none; marker-end: none"/>
-</marker></defs>
-<rect width="460" height="{total}" fill="#ffffff"/>
-{chr(10).join(parts)}
-</svg>
-"""
-
-
-def write_which():
-    (HERE / "images/which.svg").write_text(which())
 
 
 def certain():
@@ -178,7 +111,7 @@ def front():
 
 
 def main(names):
-    drawn = {"rings": rings, "demo": front, "certain": certain, "which": write_which}
+    drawn = {"rings": rings, "demo": front, "certain": certain}
     for name in names or drawn:
         with plt.rc_context():
             drawn[name]()

@@ -4,7 +4,7 @@
 
 `make bench` writes the first file, `python -m benchmarks.gpu --output bench-output` the second.
 Tables stand between ``<!-- bench: NAME -->`` and ``<!-- end -->`` in docs/performance.md;
-everything else, the table of README.md too, is written by hand.
+everything else is written by hand.
 """
 
 import argparse
@@ -13,16 +13,6 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-# (row, peer, how the summary says it)
-SHORT = [
-    ("map_full_rank", "sklearn KernelPCA(None)", "exact map of 4000 points, full rank"),
-    ("map_low_rank", "sklearn KernelPCA(None)", "exact map of 5000 points in the plane"),
-    ("pca_5000", "sklearn dense (default)", "KernelPCA(50) of 5000 digits"),
-    ("transform", "sklearn KernelPCA.transform", "20 000 new rows to 50 components"),
-    ("landmarks_shuttle", "sklearn Nystroem", "500 landmarks of Shuttle, 58 000 rows"),
-    ("ridge_cv", "sklearn GridSearchCV(KernelRidge)", "ridge, best of 20 alphas"),
-    ("million", None, "1 000 000 points, every residual below 1e-8"),
-]
 
 
 def seconds(value):
@@ -55,26 +45,6 @@ def full(bench):
     return "\n".join([*lines, "", f"Measured with {machine}. Peak memory includes the libraries."])
 
 
-def short(bench):
-    """The summary: one line per row, against one peer."""
-    found = {(line["row"], line["contender"]): line for line in bench["lines"]}
-    lines = ["| task (2 CPU cores) | mercer | scikit-learn | ratio |", "|---|---|---|---|"]
-    for row, peer, text in SHORT:
-        ours, theirs = found.get((row, "mercer")), found.get((row, peer))
-        if ours is None:
-            continue
-        accuracy = f" ({numbers(ours['accuracy'])})" if ours["accuracy"] else ""
-        if theirs is None:
-            lines.append(f"| {text} | {seconds(ours['median_s'])}{accuracy} | cannot | |")
-            continue
-        other = f" ({numbers(theirs['accuracy'])})" if theirs["accuracy"] else ""
-        lines.append(
-            f"| {text} | {seconds(ours['median_s'])}{accuracy} | "
-            f"{seconds(theirs['median_s'])}{other} | {theirs['ratio']:.2g} x |"
-        )
-    return "\n".join(lines)
-
-
 def gpu(rows):
     lines = ["| what | time | remark |", "|---|---|---|"]
     lines += [f"| {r['what'].strip()} | {r['best_s']:.3g} s | {r['remark']} |" for r in rows]
@@ -98,7 +68,6 @@ def main(argv=None):
     if options.bench.exists():
         bench = json.loads(options.bench.read_text())
         fill(ROOT / "docs/performance.md", "full", full(bench))
-        fill(ROOT / "docs/performance.md", "short", short(bench))
     elif options.gpu is None:
         parser.error(f"no file {options.bench}: run `make bench` first")
     if options.gpu is not None:

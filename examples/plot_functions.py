@@ -35,8 +35,10 @@ kernels = {
 }
 
 # %%
-# Three functions for each kernel, and in grey the similarity to the point 0.5. A sum of kernels
-# adds such functions; a product multiplies them.
+# Three functions for each kernel, and in grey the similarity to the point 0.5. A draw from a sum of
+# kernels is a sum of independent draws. A draw from a product is not a product of draws, which
+# would not be Gaussian; but the product multiplies the covariances, so it varies where either
+# factor does: a season whose shape changes, or one that grows.
 
 rng = np.random.default_rng(5)
 fig, axes = plt.subplots(5, 2, figsize=(8, 9.5), sharex=True)

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import subprocess
 import sys
 
@@ -342,6 +343,20 @@ def test_demo_shows_that_k1_fails(run, tmp_path):
     assert answer["kernels"][0]["score"] > 0.98
     assert (tmp_path / "shown" / "report.html").is_file()
     assert (tmp_path / "shown" / "report.png").is_file()
+
+
+def test_demo_tells_the_story_of_the_paper_first(run, tmp_path):
+    code, out, _ = run("demo", "-o", "shown")
+    assert code == 0
+    seen, why, picture, empty, *_ = out.splitlines()
+    assert re.fullmatch(
+        r"k1 recognises 9\d\.\d % .* k2 9\d\.\d %: k1 is worse beyond the noise\.", seen
+    )
+    assert re.search(r"k1\(x, x\) goes from \de-0[89] to \de-05,", why)
+    assert re.search(r"k2\(x, x\) goes from 0\.1\d to 0\.\d\d\.", why)
+    assert "shown/report.png" in picture.replace("\\", "/")
+    assert empty == ""
+    assert out.index(picture) < out.index("model ")
 
 
 def test_kernels_of_the_demo_are_those_of_the_paper(rng):

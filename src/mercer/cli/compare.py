@@ -69,6 +69,10 @@ def demo(
     written = _write(
         comparison, folder / "report.html", folder / "report.png", None, "Digits 2, 4, 7"
     )
+    if not json:
+        for line in demo_data.story(comparison, folder / "report.png"):
+            output.out.print(line, markup=False, soft_wrap=True)
+        output.out.print()
     _finish(comparison, written, [], json)
 
 

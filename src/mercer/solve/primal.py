@@ -79,7 +79,7 @@ class Primal(Solver):
         factor = n**3 / 3 if r == n else 4 * n * r**2
         stored = stored_fit(n) <= problem.training.resources.limit(problem.training.points)
         values = n**2 / 2 if stored else 2 * n * r
-        seconds = START + values * VALUE
+        seconds = START / 2 + values * VALUE
         if problem.dimension < n:
             factor, seconds = n * r**2, 0.0
         seconds += n * r * VALUE + (factor + n * r**2 + r**3 / 3) * OPERATION

@@ -12,7 +12,7 @@ from .solution import RidgeSolution
 # algebra (half a million of them in a product of 100 x 50 x 100), and for each of the n^3 of an
 # eigendecomposition. Only their ratios matter: the order of the solvers follows from them.
 VALUE, OPERATION, EIGEN = 5e-9, 5e-11, 2.5e-10
-# For passes over one number of a stored matrix, and to choose landmarks at all.
+# For passes over one number of a stored matrix, and to choose landmarks and start products at all.
 PASS, START = 1e-9, 0.03
 
 

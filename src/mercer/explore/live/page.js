@@ -130,7 +130,7 @@
     if (curve.length > 1) {
       const line = curve.map(([v, s]) => x(v).toFixed(2) + "," + (38 - 36 * (s - low) / spread).toFixed(2));
       drawn("polyline", {class: "curve", points: line.join(" ")}, svg);
-      range.textContent = "score " + digits(low) + " to " + digits(high);
+      range.textContent = digits(low, 2) + " to " + digits(high, 2) + ", a sample";
     }
     drawn("line", {class: "now", x1: now, x2: now, y1: 0, y2: 40}, svg);
   }
