@@ -57,10 +57,11 @@ REFERENCE = re.compile(r"(?<=[A-Za-z0-9])_(?![A-Za-z0-9_])")
 
 def escape_mathematics(app, what, name, obj, options, lines):
     """Docstrings write |phi(z)|^2 and kernel_ plainly; reStructuredText must not read them."""
-    in_example = False
+    in_example = in_formula = False
     for i, line in enumerate(lines):
+        in_formula = ".. math::" in line or (in_formula and line[:1] in ("", " "))
         in_example = line.lstrip().startswith(">>>") or (in_example and bool(line.strip()))
-        if in_example or line.lstrip().startswith(".. "):
+        if in_example or in_formula or line.lstrip().startswith(".. "):
             continue
         parts = CODE.split(line)
         for j in range(0, len(parts), 2):

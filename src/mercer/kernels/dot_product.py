@@ -151,8 +151,7 @@ class Polynomial(DotProduct):
 
     *Valid*: for c >= 0, as a power of a sum of kernels; its map has all monomials up to degree p.
 
-    *Fails*: far from the data, where values grow as the p-th power; scale the columns. The map
-    grows as (d + p over p).
+    *Fails*: far from the data, where values grow as the p-th power; scale the columns.
 
     *Elsewhere*: scikit-learn's `polynomial_kernel`, GPyTorch's `PolynomialKernel`, kernlab's
     `polydot`.
@@ -240,8 +239,7 @@ class Cosine(DotProduct):
 
     *Fails*: where lengths carry information: all points of a ray are the same to it.
 
-    *Elsewhere*: scikit-learn's `cosine_similarity`. GPyTorch's `CosineKernel` is another kernel,
-    the cosine of a distance.
+    *Elsewhere*: scikit-learn's `cosine_similarity`; GPyTorch's `CosineKernel` is another one.
 
     Examples
     --------
@@ -404,9 +402,8 @@ class Sigmoid(DotProduct):
 
     *Valid*: not in general: the series of tanh has negative coefficients.
 
-    *Fails*: for large inner products, where all values are 1; and wherever a method needs a kernel:
-    it is tested on the data, and refused with a witness unless `KernelMap(indefinite=...)` repairs
-    it.
+    *Fails*: for large inner products, where all values are 1; wherever a method needs a kernel.
+    `KernelMap(indefinite=...)` repairs it.
 
     *Elsewhere*: scikit-learn's `sigmoid_kernel`, kernlab's `tanhdot`.
 
