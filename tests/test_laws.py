@@ -38,6 +38,7 @@ from mercer import (
     Periodic,
     Polynomial,
     RationalQuadratic,
+    Rescaled,
     Tanimoto,
     check_mercer,
 )
@@ -275,6 +276,7 @@ SPARSE_KERNELS = [
     Constant(2.0),
     OnColumns(RBF(0.3), [0, 2]) * Linear() + 1,
     Normalized(Polynomial(2)),
+    Rescaled(RBF(0.3), lambda X: 1.0 + (np.ravel(abs(X).sum(axis=1)) > 1)),
     Tanimoto(),
 ]
 
@@ -296,6 +298,8 @@ def test_sparse_rows_are_dense_rows(kernel, container, dtype):
           kernel(dense[:5] if container[:3] == "csr" else dense, dense),
           dense[:5] if container[:3] == "csr" else dense, dense, eps=eps)  # fmt: skip
     assert_allclose(kernel.diag(sparse), kernel.diag(dense), rtol=1e-5 if eps > 1e-9 else 1e-12)
+    # Error bounds take the rounding unit from there.
+    assert kernel.bind(dense).diagonal(sparse.tocsr()).dtype == dtype
 
 
 @pytest.mark.parametrize("kernel", [Laplacian(), Periodic(), Chi2()], ids=repr)

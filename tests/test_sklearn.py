@@ -53,23 +53,23 @@ ESTIMATORS = [
     KernelMap("chi2"),
     KernelMap(Precomputed(), indefinite="clip"),
     KernelMap("precomputed", indefinite="flip", basis="eigen", center=True),
-    # A fixed gamma where weights are taken: "scale" is a property of the rows, and repeating rows
-    # is not weighting them. Solvers run to the end: with their default tolerance scikit-learn's own
-    # LogisticRegression and LinearSVC fail its checks of weights.
+    # Solvers run to the end: with their default tolerance scikit-learn's own LogisticRegression and
+    # LinearSVC fail its checks of weights.
     Kernelized(LogisticRegression(solver="newton-cholesky", tol=1e-10), RBF(0.1)),
-    Kernelized(Ridge(), RBF(0.1)),
+    Kernelized(Ridge()),
     Kernelized(PCA(1)),
     Kernelized(LinearSVC(dual=False, tol=1e-10), RBF(0.1)),
     Kernelized(KNeighborsClassifier()),
     Kernelized(Ridge(), KernelMap(RBF(0.1), basis="eigen", center=True)),
     KernelDiscriminant(),
+    KernelDiscriminant(class_weight="balanced"),
     KernelDiscriminant(kernel=RBF(0.1), form="iterative"),
-    KernelRidge(kernel=RBF(0.1)),
+    KernelRidge(),
     KernelRidge(kernel=RBF(0.1), form="primal"),
     KernelRidge(kernel=RBF(0.1), form="dual"),
     KernelRidge(kernel=RBF(0.1), form="iterative"),
     # One alpha: leaving out a row of weight 2 is not leaving out one of its two copies.
-    KernelRidgeCV([1.0], RBF(0.1)),
+    KernelRidgeCV([1.0]),
     KernelSVC(kernel=RBF(0.1)),
     KernelSVC(kernel=KernelMap(RBF(0.1))),
     KernelLogistic(kernel=RBF(0.1)),

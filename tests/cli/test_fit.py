@@ -353,6 +353,9 @@ def test_a_long_fit_is_announced_with_a_faster_way(monkeypatch, capsys):
     assert 20_000**3 / 3 / 4e10 < exact.seconds < 200
     assert "exact fit of 20000 rows (3.2 GB" in exact.work
     assert patience.announce(200_000, 8, 6).seconds == pytest.approx(6 * found.seconds)
+    # Measured at these rates, on a busy machine: 193 s, of which 70 s were computing.
+    slow = patience.estimate(50_000, 8, Rates(products=1.8e10, values=1.2e8), 12_000_000_000)
+    assert 193 / 2 < slow.seconds < 193 * 2
     capsys.readouterr()
     assert patience.announce(500, 8).seconds == 0  # nobody waits for that
     assert capsys.readouterr().err == ""

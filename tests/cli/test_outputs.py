@@ -23,7 +23,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from mercer import RBF, KernelRidge, load, save
-from mercer.cli import files
+from mercer.cli import files, options
 from mercer.export import atomic
 
 pytestmark = pytest.mark.usefixtures("few_trees")
@@ -129,7 +129,7 @@ def test_equal_paths_are_refused(arguments, run, table, tmp_path):
 
 def test_a_folder_is_refused_before_the_work(run, table, tmp_path, monkeypatch):
     (tmp_path / "folder").mkdir()
-    monkeypatch.setattr("mercer.cli.fit.read_table", None)  # nothing is read
+    monkeypatch.setattr("mercer.cli.options.read_table", None)  # nothing is read
     code, _, err = run("fit", "d.csv", "-t", "y", "-o", "folder")
     assert code == 2
     assert "folder is a folder" in err
@@ -256,7 +256,7 @@ def small_limit(monkeypatch):
 
 
 def _reader():
-    return sys.modules[files.read_table.__module__]
+    return sys.modules[options.read_table.__module__]
 
 
 def packed(kind, text):
@@ -321,7 +321,7 @@ def test_only_line_breaks_end_a_line(break_, sep, tmp_path):
     path = tmp_path / "t.csv"
     lines = [f"a{sep}b{sep}c", *(f"{i}{sep}x{break_}y{sep}2" for i in range(20))]
     path.write_bytes("\n".join(lines).encode())
-    frame, notes = files.read_table(path)
+    frame, notes = options.read_table(path)
     assert frame.columns.tolist() == ["a", "b", "c"]
     assert frame["b"].tolist() == [f"x{break_}y"] * 20
     assert not [note for note in notes if "fewer" in note]
@@ -331,4 +331,4 @@ def test_only_line_breaks_end_a_line_of_json(tmp_path):
     rows = [{"a": i, "b": "x\u2028y\x85z"} for i in range(5)]
     path = tmp_path / "t.jsonl"
     path.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows), "utf-8")
-    assert files.read_table(path)[0].to_dict("records") == rows
+    assert options.read_table(path)[0].to_dict("records") == rows

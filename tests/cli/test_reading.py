@@ -2,13 +2,16 @@
 
 import itertools
 import json
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 
 pytest.importorskip("typer", reason="the command is an extra")
-from mercer import load, read_table
+import typer
+
+from mercer import KernelRegressor, load, read_table
 from mercer.cli.app import app
 from mercer.tables import BadInput
 
@@ -115,6 +118,53 @@ def test_plain_files_give_the_same_model_through_pandas(folder):
     model = type(fitted)().fit(read.drop(columns=target), read[target])
     X = read.drop(columns=target)
     np.testing.assert_allclose(model.predict(X), fitted.predict(X), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("target", "decimals"),
+    [("1,5 EUR", ","), ("1.500 EUR", ","), ("1:05:30", None), ("1.234", ",")],
+)
+def test_a_target_of_texts_gives_the_model_of_the_command(folder, target, decimals):
+    """Read by the evidence of its table: "1.234" are thousands beside decimal commas."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(1, 9, N)
+    y = 1000 + 100 * x + rng.normal(0, 5, N)
+    write = {
+        "1,5 EUR": lambda v: f"{v:.2f} EUR".replace(".", ","),
+        "1.500 EUR": lambda v: f"{v:,.0f} EUR".replace(",", "."),
+        "1:05:30": lambda v: f"{int(v // 3600)}:{int(v // 60 % 60):02d}:{int(v % 60):02d}",
+        "1.234": lambda v: f"{v:,.0f}".replace(",", "."),
+    }[target]
+    frame = pd.DataFrame({"x": [f"{v:.2f}".replace(".", decimals or ".") for v in x]})
+    frame["y"] = [write(v) for v in y]
+    frame.to_csv("t.csv", index=False, sep=";")
+    call("fit", "t.csv", "-t", "y", "-o", "m.mercer", "--no-compare")
+    fitted, texts = load("m.mercer"), pd.read_csv("t.csv", sep=";", dtype=str)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = KernelRegressor().fit(texts[["x"]], texts["y"])
+    np.testing.assert_allclose(model.predict(texts[["x"]]), fitted.predict(texts[["x"]]), rtol=1e-9)
+    np.testing.assert_allclose(model.predict(texts[["x"]]), y, rtol=0.1)
+    assert model.score(texts[["x"]], texts["y"]) > 0.9
+
+
+def test_texts_of_a_target_tell_how_its_table_is_written(folder):
+    x = np.arange(1000, 1000 + N)
+    frame = pd.DataFrame({"x": [f"{v / 1000:.3f}" for v in x], "y": [f"{v},5" for v in x]})
+    model = KernelRegressor().fit(frame[["x"]], frame["y"])
+    assert model.encoder_.as_numbers(frame[["x"]], "x").tolist() == x.tolist()
+
+
+def test_a_target_of_other_texts_is_refused(folder):
+    X = pd.DataFrame({"x": np.arange(40.0)})
+    with pytest.raises(ValueError, match="Use KernelClassifier"):
+        KernelRegressor().fit(X, ["red", "blue"] * 20)
+    with pytest.raises(ValueError, match="y: 'abc' is not a number"):
+        KernelRegressor().fit(X, [*map(str, range(39)), "abc"])
+    with pytest.raises(ValueError, match=r"1 of 40"):
+        KernelRegressor().fit(X, [*map(str, range(39)), ""])
+    with pytest.warns(UserWarning, match=r"'1\.234' can be read in two ways"):
+        KernelRegressor().fit(X, [f"1.{i}" for i in range(234, 274)])
 
 
 def test_texts_are_parsed_once(folder, monkeypatch):
@@ -249,5 +299,62 @@ def test_columns_that_options_name_are_checked(folder):
     pd.DataFrame({"size": [1.5, 2.5] * 20, "y": [1, 2] * 20}).to_csv("t.csv", index=False)
     with pytest.raises(BadInput, match=r"no column 'siz'.*Did you mean 'size'"):
         call("fit", "t.csv", "-t", "y", "-o", "m.mercer", "--category", "siz")
-    with pytest.raises(BadInput, match="ignore names the column 'z'"):
+    with pytest.raises(BadInput, match="there is no column 'z'"):
         call("fit", "t.csv", "-t", "y", "-o", "m.mercer", "--ignore", "z")
+
+
+READING = ["--decimal", "--dayfirst", "--sep", "--encoding"]
+KINDS = ["--number", "--category", "--ignore", "--id"]
+
+
+@pytest.mark.parametrize(
+    "command", ["fit", "predict", "compare", "explore", "differ", "check", "map"]
+)
+def test_every_command_that_reads_a_table_has_the_options_of_reading(command):
+    group = typer.main.get_command(app)
+    options = {o for p in group.commands[command].params for o in getattr(p, "opts", ())}
+    assert {*READING} <= options
+    assert ({*KINDS} <= options) == (command != "predict")  # a model knows its columns
+
+
+def test_every_command_reads_as_it_is_told(folder, capsys):
+    """One column of euros, one of days, and codes that look like numbers."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "price": [f"{v:.3f}" for v in rng.uniform(1, 9, N)],
+            "day": [f"{a:02d}/{b:02d}/2012" for a, b in rng.integers(1, 13, (N, 2))],
+            "code": rng.choice([3, 7], N),
+            "row": [f"{i}x" for i in range(N)],
+            "y": rng.normal(size=N).round(2),
+        }
+    )
+    frame.to_csv("t.csv", index=False)
+    told = ["--decimal", ",", "--dayfirst", "--category", "code", "--id", "row"]
+    call("compare", "t.csv", "-t", "y", "-k", "RBF()", "--save", "m.mercer", *told)
+    encoder = load("m.mercer").steps[0][1]
+    kinds = {record["name"]: record["kind"] for record in encoder.columns_}
+    assert kinds == {"price": "number", "day": "date", "code": "category", "row": "identifier"}
+    assert encoder.as_numbers(frame.drop(columns="y"), "price").min() > 999
+    assert encoder.encoders_[1].day_first_ is True
+    capsys.readouterr()
+    call("map", "t.csv", "-o", "c.csv", "-t", "y", "--json", *told)
+    notes = " ".join(json.loads(capsys.readouterr().out)["notes"])
+    assert "of categories became 2 columns of 0 and 1: code" in notes
+    assert f"{frame['price'][0]!r} is {frame['price'][0].replace('.', '')}" in notes
+    code = call("differ", "t.csv", "t.csv", "--no-page", "--json", "--permutations", "20", *told)
+    found = json.loads(capsys.readouterr().out)
+    assert code == 0
+    assert set(found["columns"]) == {"price", "day", "code", "y"}
+    assert "of categories became 2 columns of 0 and 1: code" in " ".join(found["notes"])
+
+
+def test_new_rows_are_read_as_the_user_says(folder):
+    days = pd.date_range("2012-01-01", periods=200, freq="D")
+    frame = pd.DataFrame({"day": days.strftime("%d/%m/%Y"), "y": np.arange(200.0)})
+    frame.to_csv("t.csv", index=False)
+    call("fit", "t.csv", "-t", "y", "-o", "m.mercer", "--no-compare")
+    pd.DataFrame({"day": ["02/01/2012", "01/02/2012", "oops"]}).to_csv("new.csv", index=False)
+    for option, first in (("--dayfirst", 1), ("--monthfirst", 31)):
+        call("predict", "m.mercer", "new.csv", "-o", "p.csv", option)
+        assert abs(pd.read_csv("p.csv")["prediction"][0] - first) < 2

@@ -413,3 +413,13 @@ def test_what_does_not_converge_warns(moons, monkeypatch):
     X = moons[0]
     error = np.abs(loose.decision_function(X) - exact.decision_function(X))
     assert np.all(error <= loose.error_bound(X) + exact.error_bound(X))
+
+
+def test_a_matrix_on_which_libsvm_does_not_end():
+    """Rows close to each other, far from the origin, and a large C: the bound says how far."""
+    rng = np.random.default_rng(1)
+    X, y = 1000 * rng.normal(size=20) + rng.normal(size=(40, 20)), np.repeat([1, -1], 20)
+    with pytest.warns(ConvergenceWarning):
+        model = KernelSVC(400.0, Polynomial(3, 0.12) * Polynomial(3, 0.05)).fit(X, y)
+    assert model.n_iter_ > 10_000
+    assert np.isfinite(model.error_norms_).all()

@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from mercer import (
     RBF,
+    Chunks,
     FromFeatures,
     KernelDiscriminant,
     KernelMap,
@@ -406,3 +407,57 @@ def test_a_class_of_one_row(wine):
     y[0] = 7
     model = KernelDiscriminant(kernel=RBF(0.05)).fit(X, y)
     assert np.isfinite(model.predict_proba(X)).all()
+
+
+@pytest.mark.parametrize(("n", "d", "classes"), [(50, 2, 2), (100, 5, 2), (100, 5, 3)])
+def test_coin_flips_have_the_probabilities_of_coins(n, d, classes):
+    """Where left-out rows show no signal, probabilities are the shares of the classes.
+
+    They were 2 to 3 points surer than these, since the best of many models is better by chance.
+    """
+    beyond = []
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(n + 500, d)), rng.integers(classes, size=n + 500)
+        model = KernelDiscriminant().fit(X[:n], y[:n])
+        P, shares = model.predict_proba(X[n:]), np.bincount(y[:n]) / n
+        sure = P.max(axis=1).mean() - np.mean(P.argmax(axis=1) == y[n:])
+        beyond.append(sure - (shares.max() - np.mean(y[n:] == shares.argmax())))
+    assert np.mean(beyond) < 0.017
+
+
+def test_class_weight_says_how_probable_classes_are(wine):
+    X, y = wine
+    X, y = X[20:], np.array(["a", "b", "c"])[y[20:]]
+    options = {"kernel": RBF(0.05)}
+    shares = np.unique(y, return_counts=True)[1] / len(y)
+    for form in ("primal", "iterative"):
+        weighted = KernelDiscriminant(class_weight={"a": 3.0}, form=form, **options).fit(X, y)
+        priors = shares * [3, 1, 1] / (shares @ [3, 1, 1])
+        given = KernelDiscriminant(priors=priors, form=form, **options).fit(X, y)
+        assert_allclose(weighted.priors_, priors)
+        assert_allclose(weighted.predict_proba(X), given.predict_proba(X))
+    balanced = KernelDiscriminant(class_weight="balanced", **options).fit(X, y)
+    assert_allclose(balanced.priors_, 1 / 3)
+
+
+def test_class_weights_of_a_stream_are_those_of_its_rows(wine):
+    X, y = wine
+    chunks = [(X[a : a + 50], y[a : a + 50]) for a in range(0, len(X), 50)]
+    options = {"class_weight": {0: 5.0}, "kernel": RBF(0.05)}
+    streamed = KernelDiscriminant(**options).fit(Chunks(lambda: iter(chunks)))
+    assert_allclose(streamed.priors_, KernelDiscriminant(**options).fit(X, y).priors_)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"class_weight": {0: 1.0}, "priors": [0.2, 0.3, 0.5]}, "give one"),
+        ({"class_weight": "even"}, "'balanced' or a dict"),
+        ({"class_weight": {0: -1.0}}, "positive numbers"),
+        ({"class_weight": {7: 1.0}}, "names 7"),
+    ],
+)
+def test_class_weights_are_checked(wine, options, message):
+    with pytest.raises(ValueError, match=message):
+        KernelDiscriminant(**options).fit(*wine)

@@ -289,3 +289,16 @@ def test_names_are_kernels_inside_wrappers_too():
     assert Normalized("rbf").set_params(kernel__gamma=0.3) == Normalized(RBF(0.3))
     with pytest.raises(TypeError, match="kernel must be a kernel, got str 'nonsense'"):
         Normalized("nonsense")(X)
+
+
+def test_factors_of_sparse_rows_have_the_precision_of_the_rows(rng):
+    """In float64 the bound of a map in float32 was a million times too small."""
+    X = scipy.sparse.csr_array(rng.normal(size=(30, 3)).astype(np.float32))
+
+    def weights(X):
+        return np.where(X.toarray()[:, 0] > 0, 1.0, 0.125)
+
+    model = KernelMap(Rescaled(Constant(362.347), weights))
+    Phi = model.fit_transform(X).astype(float)
+    error = np.abs(Phi @ Phi.T - 362.347 * np.outer(weights(X), weights(X)))
+    assert np.all(error <= model.error_bound(X))

@@ -95,8 +95,10 @@ def test_rows_are_marked_at_the_level_with_few_reference_rows(n):
     assert abs(np.mean(marked) - expected) < 4 * np.std(marked) / 60**0.5
 
 
-def test_too_few_reference_rows_mark_nothing_and_say_so(rng):
+def test_too_few_reference_rows_mark_nothing_and_say_so(rng, tmp_path):
     fitted = DriftDetector(**FEW).fit(rng.normal(size=(30, 3)))
     with pytest.warns(UserWarning, match="15 reference rows. Fit on at least 38 rows"):
         assert (fitted.predict(rng.normal(size=(50, 3))) == 1).all()
+    save(fitted, tmp_path / "few.mercer")
+    assert load(tmp_path / "few.mercer").offset_ == fitted.offset_ == -np.inf
     assert DriftDetector(level=0.1, **FEW).fit(rng.normal(size=(30, 3))).offset_ > -1e300

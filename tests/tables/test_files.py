@@ -161,6 +161,18 @@ def test_spaces_as_separators(read):
     assert read("a b  c\n1 2 3\n", "t.txt")[0].to_numpy().tolist() == [[1, 2, 3]]
 
 
+def test_spaces_and_tabs_between_columns(read):
+    """As in Auto.data: a header with tabs, rows with spaces, names in quotes behind a tab."""
+    rows = "".join(f'{i}.0   8   130.0\t"chevrolet {i} malibu"\n' for i in range(12))
+    frame, notes = read("mpg\tcylinders\tpower\tname\n" + rows)
+    assert frame["power"].tolist() == [130.0] * 12
+    assert frame["name"][3] == "chevrolet 3 malibu"
+    assert any("spaces" in note for note in notes)
+    # Spaces inside of values separate nothing.
+    frame, _ = read("town,size\n" + "New York,1\nLos Angeles,2\n" * 5)
+    assert list(frame.columns) == ["town", "size"]
+
+
 def test_one_column(read):
     assert read("a\n1\n2\n")[0].shape == (2, 1)
 

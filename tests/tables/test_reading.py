@@ -74,6 +74,7 @@ def test_numbers_of_other_countries_and_with_units(texts, values):
         ["<=50K", ">50K"],  # names of ranges
         ["5 kg", "300 g", "2 lb"],  # units that differ
         ["12 Main St", "14 High St"],
+        ["2. Middle Atlantic"] * 9,  # a numbered name
         ["1A", "2B", "3C"],
         ["18-25", "<18", ">65"],
         ["5'11", "6'02"],

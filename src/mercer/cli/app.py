@@ -9,6 +9,7 @@ import typer
 from .. import __version__
 from . import check, compare, differ, explore, fit, map, output
 from .errors import BadInput
+from .options import reading
 
 app = typer.Typer(
     name="mercer",
@@ -59,13 +60,13 @@ def _common(
 
 
 # In the order in which --help lists them: what a new user needs comes first.
-app.command(epilog=fit.EPILOG)(fit.fit)
-app.command(epilog=fit.PREDICT_EPILOG)(fit.predict)
-app.command(epilog=compare.EPILOG)(compare.compare)
-app.command(epilog=explore.EPILOG)(explore.explore)
-app.command(epilog=differ.EPILOG)(differ.differ)
-app.command(epilog=check.EPILOG)(check.check)
-app.command(epilog=map.EPILOG, name="map")(map.map_)
+app.command(epilog=fit.EPILOG)(reading(fit.fit))
+app.command(epilog=fit.PREDICT_EPILOG)(reading(fit.predict, kinds=False))
+app.command(epilog=compare.EPILOG)(reading(compare.compare))
+app.command(epilog=explore.EPILOG)(reading(explore.explore))
+app.command(epilog=differ.EPILOG)(reading(differ.differ))
+app.command(epilog=check.EPILOG)(reading(check.check))
+app.command(epilog=map.EPILOG, name="map")(reading(map.map_))
 app.command(epilog=compare.DEMO_EPILOG)(compare.demo)
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import typer
 
 from ..kernels import RBF, check_mercer
 from . import files, output
-from .options import TABLE, Encoding, Json, Kernels, Matrix, MaxPoints, Scale, Sep, kernels_of
+from .options import TABLE, Json, Kernels, Matrix, MaxPoints, Reading, Scale, kernels_of
 
 EPILOG = (
     "Exit code 0: may be a kernel; 1: is not a kernel; 2: bad input.\n\nExamples:\n\n"
@@ -25,20 +25,19 @@ def check(
     matrix: Matrix = None,
     scale: Scale = "auto",
     max_points: MaxPoints = 2000,
-    sep: Sep = None,
-    encoding: Encoding = None,
     json: Json = False,
+    *,
+    reading: Reading,
 ):
     """Check on your data whether a similarity is a kernel; if not, show a proof."""
     kernels = kernels_of(kernel, matrix) or {"RBF()": RBF()}
     data = files.read(
         file,
+        reading,
         target=target,
         matrix=matrix,
         scale=scale,
         kernels=list(kernels.values()),
-        sep=sep,
-        encoding=encoding,
     )
     X = data.numbers()
     reports = {name: check_mercer(k, X, max_points=max_points) for name, k in kernels.items()}

@@ -18,14 +18,13 @@ from . import files, output
 from .errors import BadInput
 from .options import (
     TABLE,
-    Encoding,
     ImageShape,
     Json,
     Kernels,
     Matrix,
     MaxPoints,
+    Reading,
     Scale,
-    Sep,
     Target,
     Task,
     kernels_of,
@@ -99,13 +98,13 @@ def compare(
     image_shape: ImageShape = None,
     cv: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
     max_points: MaxPoints = 2000,
-    sep: Sep = None,
-    encoding: Encoding = None,
     save_to: Annotated[
         Path | None, typer.Option("--save", help="Also fit the best model and save it here.")
     ] = None,
     open_page: Annotated[bool, typer.Option("--open", help="Show the page in a browser.")] = False,
     json: Json = False,
+    *,
+    reading: Reading,
 ):
     """Compare kernels on your data: a ranked table, a verdict, a page and a model to use."""
     kernels = kernels_of(kernel, matrix)
@@ -114,13 +113,12 @@ def compare(
         raise BadInput("--save needs --target: without one there is no model to save.")
     data = files.read(
         file,
+        reading,
         target=target,
         matrix=matrix,
         scale=scale,
         kernels=list((kernels or {}).values()),
         image_shape=files.shape_of(image_shape),
-        sep=sep,
-        encoding=encoding,
     )
     if not json:
         output.notes(data.notes)

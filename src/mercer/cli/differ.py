@@ -10,10 +10,9 @@ from ..explore.report.difference import write_difference
 from ..kernels.expressions import parse_kernel
 from ..kernels.texts import listed
 from ..statistics.two_sample import two_sample_test
-from ..tables import read_table
 from . import files, output
 from .errors import BadInput
-from .options import Encoding, Json, Sep
+from .options import Json, Reading
 
 EPILOG = (
     "Exit code 0: no difference found; 1: the files differ; 2: bad input.\n\nExamples:\n\n"
@@ -27,9 +26,6 @@ def differ(
     old: Annotated[Path, typer.Argument(help="csv, tsv, xlsx, json or parquet.")],
     new: Annotated[Path, typer.Argument(help="Another file with the same columns.")],
     kernel: Annotated[str, typer.Option("--kernel", "-k", help="The kernel.")] = "RBF()",
-    ignore: Annotated[
-        list[str] | None, typer.Option("--ignore", help="A column to leave out; may be repeated.")
-    ] = None,
     level: Annotated[
         float, typer.Option(help="Accepted rate of false alarms; it decides the exit code.")
     ] = 0.05,
@@ -42,14 +38,14 @@ def differ(
         "differ.html"
     ),
     no_page: Annotated[bool, typer.Option("--no-page", help="Write no page.")] = False,
-    sep: Sep = None,
-    encoding: Encoding = None,
     json: Json = False,
+    *,
+    reading: Reading,
 ):
     """Test whether two tables differ, and show the columns and rows in which they do."""
     page = None if no_page else page
     files.check_outputs([old, new], [page])
-    frames, notes = _read(old, new, ignore or [], sep, encoding)
+    frames, notes = _read(old, new, reading)
     with output.progress(json) as callback:
         callback(0, 1, "comparing")
         result: Any = two_sample_test(
@@ -73,14 +69,11 @@ def differ(
     raise typer.Exit(1 if result.differs else 0)
 
 
-def _read(old, new, ignore, sep, encoding):
+def _read(old, new, reading):
     frames, notes = [], []
     for path in (old, new):
-        frame, read = read_table(path, sep=sep, encoding=encoding)
-        unknown = [name for name in ignore if name not in frame.columns]
-        if unknown:
-            raise BadInput(f"{path.name} has no column {unknown[0]!r} to ignore.")
-        frame = frame.drop(columns=list(ignore))
+        frame, read = reading.frame(path)
+        frame = reading.without_names(frame)
         if frame.shape[1] == 0:
             raise BadInput(f"{path.name} has no column left to compare.")
         frames.append(frame)

@@ -12,7 +12,7 @@ from ..kernels.expressions import parse_kernel
 from . import demo as demo_data
 from . import files, output
 from .errors import BadInput
-from .options import TABLE, Encoding, ImageShape, MaxPoints, Scale, Sep, Target, Task
+from .options import TABLE, ImageShape, MaxPoints, Reading, Scale, Target, Task
 
 EPILOG = (
     "Examples:\n\n  mercer explore --demo\n\n  mercer explore iris.csv --target species\n\n"
@@ -45,8 +45,8 @@ def explore(
     open_page: Annotated[
         bool, typer.Option("--open/--no-open", help="Show the page in a browser.")
     ] = True,
-    sep: Sep = None,
-    encoding: Encoding = None,
+    *,
+    reading: Reading,
 ):
     """Open a page where sliders change the kernel and you see its feature space."""
     from ..explore.live import explore as start
@@ -61,12 +61,11 @@ def explore(
     else:
         data = files.read(
             file,
+            reading,
             target=target,
             scale=scale,
             kernels=[chosen],
             image_shape=files.shape_of(image_shape),
-            sep=sep,
-            encoding=encoding,
         )
     output.notes(data.notes)
     explorer = start(

@@ -12,9 +12,10 @@ import pandas as pd
 
 from ..export.atomic import write_output
 from ..export.safe_text import harmless_value
-from ..tables import TableEncoder, check_column, check_unpacked, first_line, read_table
+from ..tables import TableEncoder, check_column, check_unpacked, first_line
 from . import texts
 from .errors import BadInput
+from .options import Reading
 
 SCALES = ("auto", "standard", "unit", "none")
 
@@ -45,17 +46,10 @@ class Data:
 
 
 def read(
-    path,
-    *,
-    target=None,
-    matrix=None,
-    scale="auto",
-    kernels=(),
-    image_shape=None,
-    sep=None,
-    encoding=None,
+    path, reading=None, *, target=None, matrix=None, scale="auto", kernels=(), image_shape=None
 ):
     """A file as Data. `matrix` is None, "gram" or "distance"."""
+    reading = reading or Reading()
     if scale not in SCALES:
         raise BadInput(f"--scale must be one of {', '.join(SCALES)}, got {scale!r}.")
     path = Path(path)
@@ -63,12 +57,12 @@ def read(
         if not path.is_file():
             raise BadInput(f"the file {str(path)!r} does not exist.")
         return _from_npz(path, target, matrix, image_shape)
-    frame, notes = read_table(path, sep=sep, encoding=encoding)
+    frame, notes = reading.frame(path, target)
     if matrix is not None:
-        data = _from_matrix(frame, target, matrix)
+        data = _from_matrix(reading.without_names(frame), target, matrix)
         data.notes[:0] = notes
         return data
-    return _from_table(frame, target, scale, kernels, image_shape, notes)
+    return _from_table(frame, reading, target, scale, kernels, image_shape, notes)
 
 
 def shape_of(text):
@@ -182,21 +176,20 @@ def _text(value):
     return None if value is None else str(value)
 
 
-def _from_table(frame, target, scale, kernels, image_shape, notes):
+def _from_table(frame, reading, target, scale, kernels, image_shape, notes):
     y = _take_target(frame, target, notes)
     table = frame.drop(columns=[target]) if target is not None else frame
     if not table.shape[1]:
         raise BadInput("the table has no column besides the target: add columns to predict from.")
     if image_shape:
         # Pixels are comparable as they are; columns of other kinds are not pixels.
-        return Data(
-            table.select_dtypes("number").astype(float), y, image_shape=image_shape, notes=notes
-        )
-    column = texts.the_column(table, kernels, notes)
+        pixels = reading.without_names(table).select_dtypes("number").astype(float)
+        return Data(pixels, y, image_shape=image_shape, notes=notes)
+    column = texts.the_column(reading.without_names(table), kernels, notes)
     if column is not None:
         X = texts.filled(table[[column]])
         return Data(X, y, shown=X, notes=notes, kernels=texts.usual_kernels())
-    encoder = TableEncoder(scale=_scale(scale, kernels, notes))
+    encoder = TableEncoder(scale=_scale(scale, kernels, notes), **reading.roles)
     if any(kernel.kind == "table" for kernel in kernels):
         # These kernels ask for columns by name, and for columns of texts as they are.
         encoder.set_params(keep=texts.kept(table, kernels))

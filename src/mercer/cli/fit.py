@@ -19,10 +19,10 @@ from ..export.files import load, save
 from ..kernels.expressions import parse_kernel
 from ..kernels.texts import listed
 from ..learn.targets import are_class_numbers
-from ..tables import IDENTIFIER, UNREAD, TableEncoder, check_column, read_table
+from ..tables import IDENTIFIER, UNREAD, TableEncoder, check_column
 from . import files, output
 from .errors import BadInput
-from .options import Category, DayFirst, Decimal, Encoding, Id, Ignore, Json, Number, Sep
+from .options import Json, Reading
 from .patience import Estimate, announce, signs_of_life
 from .roles import in_time, last_fifth, take_roles
 
@@ -42,9 +42,6 @@ MENTIONED = 50
 LEAK = 0.01
 # Columns are named up to this share of the importances.
 SHARE = 0.9
-
-# Arguments of the encoder that options of the command set.
-ENCODER = ("number", "category", "ignore", "id", "decimal", "dayfirst")
 
 
 def fit(
@@ -84,25 +81,13 @@ def fit(
         int | None,
         typer.Option(min=10, help="Learn from at most so many rows, drawn at random: faster."),
     ] = None,
-    number: Number = None,
-    category: Category = None,
-    ignore: Ignore = None,
-    id: Id = None,
-    decimal: Decimal = None,
-    dayfirst: DayFirst = None,
-    sep: Sep = None,
-    encoding: Encoding = None,
     json: Json = False,
+    *,
+    reading: Reading,
 ):
     """Learn a model from a table with nothing to tune, estimate its error, and save it."""
     files.check_outputs([file], [model])
-    reading: dict[str, Any] = {"sep": sep, "encoding": encoding, "decimal": decimal}
-    # Names of rows are kept as they are written.
-    reading |= {"dayfirst": dayfirst, "number": number or [], "category": _joined(category, id)}
-    frame, notes = read_table(file, target=target, **reading)
-    kinds = {"number": number, "category": category, "ignore": ignore, "id": id}
-    options: dict[str, Any] = kinds | {"decimal": decimal, "dayfirst": dayfirst}
-    options = {name: value for name, value in options.items() if value is not None}
+    frame, notes = reading.frame(file, target)
     X, y = _split(frame, target, notes, max_rows)
     task = _task(y, task, notes)
     roles = take_roles(X, target, group=group, weights=weights, time=time, notes=notes)
@@ -111,7 +96,7 @@ def fit(
     made: Any = (KernelRegressor if task == "regression" else KernelClassifier)(
         chosen,
         verbose=not json and output.err.is_terminal,
-        encoder=TableEncoder(**options) if options else None,
+        encoder=TableEncoder(**reading.roles) if reading.roles else None,
     )
     parts = Checkpoint(f"{model}.parts")
     if len(parts) and not json:
@@ -158,10 +143,9 @@ def predict(
             "Only for files of people you trust: it can run code.",
         ),
     ] = None,
-    decimal: Decimal = None,
-    sep: Sep = None,
-    encoding: Encoding = None,
     json: Json = False,
+    *,
+    reading: Reading,
 ):
     """Predict new rows with a saved model, with uncertainty or probabilities."""
     files.check_outputs([model, file], [out])
@@ -174,7 +158,7 @@ def predict(
             "mercer compare --save write those."
         )
     encoder = _encoder(fitted)
-    frame, notes = read_table(file, sep=sep, encoding=encoding, decimal=decimal, like=encoder)
+    frame, notes = reading.frame(file, like=encoder)
     wanted = [str(name) for name in fitted.feature_names_in_]
     missing = [name for name in wanted if name not in frame.columns]
     names = [name for name in _identifiers(encoder) if name in frame.columns]
@@ -470,12 +454,9 @@ def _code(made, facts, file, reading, gaps):
     arguments = [] if kernel is None else [repr(kernel)]
     if made.encoder is not None:
         parts.add("TableEncoder")
-        changed = {
-            k: v for k, v in made.encoder.get_params().items() if k in ENCODER and v is not None
-        }
-        shown = ", ".join(f"{k}={v!r}" for k, v in changed.items())
+        shown = ", ".join(f"{k}={v!r}" for k, v in reading.roles.items())
         arguments.append(f"encoder=TableEncoder({shown})")
-    given = {"target": target} | {k: v for k, v in reading.items() if v not in (None, [])}
+    given = {"target": target} | reading.arguments
     options = ", ".join(f"{k}={v!r}" for k, v in given.items())
     yield f"from mercer import {', '.join([name, *sorted(parts), 'read_table'])}"
     yield f"frame, notes = read_table({file.name!r}, {options})"
@@ -490,7 +471,3 @@ def _code(made, facts, file, reading, gaps):
     rows += "" if weights is None else f", frame[{weights!r}]"
     rows += "" if group is None else f", groups=frame[{group!r}]"
     yield f"model = {name}({', '.join(arguments)}).fit({rows})"
-
-
-def _joined(*lists):
-    return [name for names in lists for name in names or ()]

@@ -14,7 +14,7 @@ from ..kernels import NotPSDError
 from ..space.indefinite import DISTANCES
 from . import files, output
 from .errors import BadInput
-from .options import TABLE, Encoding, Json, Matrix, Scale, Sep, kernels_of
+from .options import TABLE, Json, Matrix, Reading, Scale, kernels_of
 
 EPILOG = (
     "Examples:\n\n"
@@ -50,9 +50,9 @@ def map_(
     indefinite: Annotated[
         str, typer.Option(help="If the similarity is not a kernel: raise, clip, flip or shift.")
     ] = "raise",
-    sep: Sep = None,
-    encoding: Encoding = None,
     json: Json = False,
+    *,
+    reading: Reading,
 ):
     """Write coordinates whose inner products are the kernel, with a bound for their error."""
     kernels = kernels_of(
@@ -66,12 +66,11 @@ def map_(
         )
     data = files.read(
         file,
+        reading,
         target=target,
         matrix=matrix,
         scale=scale,
         kernels=[chosen],
-        sep=sep,
-        encoding=encoding,
     )
     X = data.numbers()
     options: dict[str, Any] = {"basis": basis, "indefinite": indefinite}  # fit checks them

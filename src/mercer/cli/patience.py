@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from ..engine.memory import budget, matrix, readable
+from ..solve.iterative import STORED
 from ..solve.landmarks import MOST
 from ..solve.rates import Rates, machine_rates, time_in_words
 from . import output
@@ -45,7 +46,10 @@ def estimate(n: int, d: int, rates: Rates, limit: int | None = None) -> Estimate
         last = n / 2 * values + n**3 / 3 / rates.products
         work = f"an exact fit of {n} rows ({readable(matrix(n))} for the kernel matrix)"
     elif n <= ITERATIVE_ROWS:
-        last, work = PRODUCTS * n * values, f"iterations on {n} rows"
+        # The matrix is kept, in single precision, where it fits.
+        held = matrix(n, 0.5) <= limit
+        last = n / 2 * values + PRODUCTS * n * (n * STORED if held else values)
+        work = f"iterations on {n} rows"
     else:
         m = MOST
         last = m * values + 2 * n * m**2 / rates.products

@@ -1,6 +1,7 @@
 """KernelDiscriminant: Fisher's discriminant in the feature space of a kernel ([NPT] IV-C)."""
 
 import numbers
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal, Self
 
@@ -63,6 +64,9 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
         those of the Gaussian model.
     priors : array of shape (n_classes,) or None, default=None
         Probabilities of the classes, in their sorted order. None: their shares of the sample.
+    class_weight : dict, "balanced" or None, default=None
+        Factors on the shares of the sample, by label, in place of `priors`; "balanced": every
+        class is as probable as any other.
     form : {"primal", "iterative"}, default="primal"
         "primal" works on the coordinates of the map. "iterative" solves for one coefficient per
         row and class, exactly for all rows and without the kernel matrix, by the iterations of
@@ -123,6 +127,7 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
         *,
         shrinkage: float | str = "auto",
         priors: ArrayLike | None = None,
+        class_weight: Mapping[Any, float] | str | None = None,
         form: Literal["primal", "iterative"] = "primal",
         tol: float = 1e-4,
         max_iter: int = 500,
@@ -131,6 +136,7 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
         self.kernel = kernel
         self.shrinkage: Any = shrinkage
         self.priors = priors
+        self.class_weight = class_weight
         self.form = form
         self.tol = tol
         self.max_iter = max_iter
@@ -162,7 +168,9 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
         problem = RidgeProblem(
             found.training,
             found.T,
-            Shrinkage(None if self.shrinkage == "auto" else float(self.shrinkage), self.priors),
+            Shrinkage(
+                None if self.shrinkage == "auto" else float(self.shrinkage), self._given_priors
+            ),
             intercept=True,
             n_targets=max(found.n_targets, 1),
             labels=found.n_targets == 0,
@@ -241,7 +249,8 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
 
     def _keep(self, solution, fisher, n_axes):
         """Axes and decision functions, as combinations of ridge's functions."""
-        priors = fisher.shares if self.priors is None else np.asarray(self.priors, dtype=float)
+        given = self._given_priors(self.classes_, fisher.counts)
+        priors = fisher.shares if given is None else given
         axes, explained = fisher.axes(priors, n_axes)
         self.projection_ = axes.of(solution.prediction)
         self.decision_ = fisher.decision(priors, self.temperature_).of(solution.prediction)
@@ -249,6 +258,17 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
         self.priors_, self.explained_variance_ratio_ = (
             on_device_of(part, b) for part in (priors, explained)
         )
+
+    def _given_priors(self, labels, counts):
+        """Probabilities of the classes; None where their shares are meant."""
+        if self.class_weight is None:
+            return None if self.priors is None else np.asarray(self.priors, dtype=float)
+        if self.class_weight == "balanced":
+            return np.full(len(counts), 1 / len(counts))
+        given: Any = self.class_weight
+        labels = self.classes_ if labels is None else labels
+        weights = np.array([float(given.get(c, 1.0)) for c in as_numpy(labels).tolist()])
+        return weights * counts / (weights @ counts)
 
     def _singular(self, n, rank=None):
         return ValueError(
@@ -347,6 +367,8 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
         self._check_priors(classes)
 
     def _check_priors(self, classes):
+        if self.class_weight is not None:
+            self._check_class_weight()
         if self.priors is None:
             return
         with naming("priors"):
@@ -354,6 +376,24 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
         if priors.shape != (classes,) or not np.all(priors > 0) or abs(priors.sum() - 1) > 1e-6:
             raise ValueError(
                 f"priors must be {classes} positive numbers that sum to 1, got {self.priors!r}."
+            )
+
+    def _check_class_weight(self):
+        given: Any = self.class_weight
+        if self.priors is not None:
+            raise ValueError("priors and class_weight both say how probable classes are: give one.")
+        numbers_given = isinstance(given, Mapping) and all(
+            isinstance(w, numbers.Real) and 0 < float(w) < np.inf for w in given.values()
+        )
+        if not numbers_given and not (isinstance(given, str) and given == "balanced"):
+            raise ValueError(
+                "class_weight must be None, 'balanced' or a dict of positive numbers, got "
+                f"{given!r}."
+            )
+        unknown = [c for c in given if c not in self.classes_] if numbers_given else []
+        if unknown:
+            raise ValueError(
+                f"class_weight names {unknown[0]!r}, and the classes are {self.classes_.tolist()}."
             )
 
     def _n_axes(self, rank):

@@ -237,7 +237,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
             check_consistent_length(X, y)
         params = self._routed(caller, params)
         inner = self._new_estimator()
-        fit = self._fit_map(X, **self._map_changes(X))
+        fit = self._fit_map(X, **self._map_changes(X, params.get("sample_weight")))
         Phi = fit.coordinates(sparse=True)
         if Phi is None:
             raise MemoryLimitError(
@@ -248,10 +248,18 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
         self.estimator_ = inner
         return Phi, params
 
-    def _map_changes(self, X):
-        """A tolerance that is safe for the estimator, where the user has not given the map."""
+    def _map_changes(self, X, weights=None):
+        """A tolerance that is safe for the estimator, where the user has not given the map.
+
+        With weights, the kernel bound to the rows by them: those that count more count more for
+        gamma="scale", too.
+        """
         plain = not isinstance(self.kernel, KernelMap)
-        return {"tol": safe_tol(X)} if plain and whitens(self.estimator) else {}
+        changes: dict[str, Any] = {"tol": safe_tol(X)} if plain and whitens(self.estimator) else {}
+        if weights is not None:
+            kernel = as_kernel(self.kernel if plain else self.kernel.kernel)
+            changes["kernel"] = kernel.bind(X, weights)
+        return changes
 
     def _new_estimator(self):
         inner = clone(self.estimator)

@@ -370,7 +370,7 @@ class LearnedModel(BaseEstimator):
         validate_data(self, X, reset=reset, skip_check_array=True)
         if reset:
             encoder = self._new_encoder()
-            self.encoder_ = encoder.fit(_distinct(X, targets.weights is not None))
+            self.encoder_ = encoder.fit(_distinct(X, targets.weights is not None), targets.written)
             if self.kernel is None and X.shape[0] == targets.columns.shape[0]:
                 # The shares of all classes sum to one: the last says nothing new.
                 T = targets.columns if targets.classes is None else targets.columns[:, :-1]

@@ -1,6 +1,7 @@
 """KernelRegressor: the model to try first on a table with a number to predict."""
 
 from collections.abc import MutableMapping
+from dataclasses import replace
 from typing import Any, Literal, Self, overload
 
 import numpy as np
@@ -9,11 +10,12 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils import check_array
 
-from ..engine.arrays import as_host, as_numpy, namespace, on_device_of
+from ..engine.arrays import as_host, as_numpy, is_array, is_numpy, namespace, on_device_of
 from ..kernels.points import naming
 from ..kernels.types import Array, Input
 from ..learn.targets import Targets
 from ..rows.lazy import in_turn
+from ..tables import read_like, read_target
 from .base import all_or_nothing
 from .learned_model import LearnedModel
 from .refits import check_groups, refits, told
@@ -85,6 +87,8 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         units of y; with `groups`, without all rows of their group.
     feature_importances_ : ndarray of shape (n_features_in_,)
     encoder_ : TableEncoder
+    target_format_ : dict or None
+        How texts in y ("1,5 EUR", "1:02:33") were read; None where y holds numbers.
     dual_coef_, points_, intercept_ : the function, f(z) = k(z, points) dual_coef + intercept
 
     Examples
@@ -123,11 +127,11 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         if y is None:
             raise ValueError("KernelRegressor requires y to be passed, but the target y is None.")
         X, y, sample_weight = self._gathered(X, y, sample_weight)
-        values = _numbers(as_host(y))
+        values, written = self._read_targets(X, as_host(y))
         codes = None if groups is None else check_groups(groups, len(values))
         self._flat = values.ndim == 1
         X, values, weights, used = self._used(X, values, sample_weight)
-        targets = Targets.of(values, "regression", weights)
+        targets = replace(Targets.of(values, "regression", weights), written=written)
         left_out = self._fit_targets(X, targets, used, checkpoint)
         errors, counts = left_out.residuals, left_out.weights
         rmse = np.sqrt(np.average(errors**2, axis=0, weights=counts)) * targets.scale
@@ -141,6 +145,15 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         if codes is not None:
             self._judge_by_groups(X, values, weights, used, codes[used], checkpoint)
         return self
+
+    def _read_targets(self, X, y):
+        """(targets as floats, the texts that they were read from, or None)."""
+        on_device = is_array(X) and not is_numpy(X)
+        written = None if on_device else read_target(self._new_encoder(), X, y)
+        self.target_format_ = None if written is None else written.format
+        if written is None:
+            return _numbers(y), None
+        return _numbers(written.values), written.texts
 
     def _judge_by_groups(self, X, values, weights, used, codes, checkpoint):
         """Errors and intervals of rows whose group is left out."""
@@ -203,7 +216,8 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """R^2 of the predictions."""
         weights = score_weights(sample_weight)
-        return r2_score(as_host(y), as_numpy(self.predict(X)), sample_weight=weights)
+        y = read_like(as_host(y), getattr(self, "target_format_", None))
+        return r2_score(y, as_numpy(self.predict(X)), sample_weight=weights)
 
 
 def _numbers(y) -> np.ndarray:

@@ -146,8 +146,11 @@ class Rescaled(Unary):
             f"Rescaled: f must return one number for each of the {X.shape[0]} points, got shape "
             f"{tuple(values.shape)}.",
         )
-        on_objects = scipy.sparse.issparse(X) or getattr(X.dtype, "kind", "f") == "O"
-        values = values.astype(float) if on_objects else on_device_of(values, X)
+        if scipy.sparse.issparse(X) or getattr(X.dtype, "kind", "f") == "O":
+            # In the precision of X: error bounds ask k(x, x) for the rounding unit.
+            values = values.astype(X.dtype if X.dtype.kind == "f" else float)
+        else:
+            values = on_device_of(values, X)
         xp = namespace(values)
         require(bool(xp.all(xp.isfinite(values))), "Rescaled: f returned NaN or infinity.")
         return values

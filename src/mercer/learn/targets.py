@@ -18,13 +18,17 @@ FEW_ROWS = 20
 
 @dataclass(frozen=True)
 class Targets:
-    """n x t numbers to fit, and how to read them: y = offset + scale * column, or classes."""
+    """n x t numbers to fit, and how to read them: y = offset + scale * column, or classes.
+
+    `written` are the texts that were read as numbers, where y held such.
+    """
 
     columns: np.ndarray
     offset: np.ndarray
     scale: np.ndarray
     classes: np.ndarray | None = None
     weights: np.ndarray | None = None
+    written: np.ndarray | None = None
 
     @classmethod
     def of(cls, y: Any, task: str = "auto", weights: np.ndarray | None = None) -> "Targets":

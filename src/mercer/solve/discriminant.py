@@ -11,7 +11,7 @@ axes and decision functions are combinations of the functions that ridge has fou
 for them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,7 +35,10 @@ from .system import double_like, in_double
 # Candidates: shrinkage as a share of the variance within classes, and the factor on distances that
 # calibrates probabilities (below one where the Gaussian model is too sure of itself).
 SHRINKAGES = np.logspace(-6, 2, 17)
-TEMPERATURES = np.logspace(-3, 0.5, 15)
+TEMPERATURES = np.concatenate([[0.0], np.logspace(-3, 0.5, 15)])
+# Numbers that the likelihood chooses: by chance alone, twice its gain is about as large. Shrinkages
+# are so alike that theirs counts half.
+CHOSEN = 1.5
 # Rows that choose the shrinkage where coordinates of all are not at hand.
 ROWS_FOR_SHRINKAGE = 2000
 EPS = float(np.finfo(float).eps)
@@ -135,11 +138,11 @@ class Shrinkage:
     """The penalty of a discriminant, relative to the variance within classes.
 
     share : given, or None to choose it by the likelihood of rows left out
-    priors : given probabilities of the classes, or None for their shares
+    priors : from labels and sizes of the classes to probabilities; None for their shares
     """
 
     share: float | None
-    priors: Any = None
+    priors: Callable[[Any, np.ndarray], np.ndarray | None] = lambda labels, counts: None
 
     @property
     def smallest(self) -> float:
@@ -156,11 +159,19 @@ class Likelihoods:
         return Likelihoods(self.sums + other.sums)
 
     def best(self) -> tuple[float, float]:
-        """(shrinkage, temperature); of equally good ones the largest shrinkage."""
-        best = self.sums.max()
+        """(shrinkage, temperature); of equally good ones the largest shrinkage.
+
+        The best of many is better by chance, too. So the temperature is multiplied by the share of
+        the gain that chance does not explain (van Houwelingen and le Cessie, 1990): on coin flips
+        it is nearly zero, and probabilities are the shares of the classes.
+        """
+        best, shares_alone = self.sums.max(), self.sums[0, 0]
+        earned = 1 - CHOSEN / max(2 * (best - shares_alone), CHOSEN)
+        if earned <= 0:
+            return float(SHRINKAGES[-1]), float(TEMPERATURES[1])
         close = self.sums >= best - 1e-9 * max(1.0, abs(best))
         i, j = max(zip(*np.nonzero(close)), key=lambda pair: pair[0])
-        return float(SHRINKAGES[i]), float(TEMPERATURES[j])
+        return float(SHRINKAGES[i]), float(earned * TEMPERATURES[j])
 
 
 @dataclass(frozen=True)
@@ -327,6 +338,6 @@ def shrinkage_of_sample(problem: Any, codes: np.ndarray) -> tuple[float, float, 
     rows = problem.training.some(some)
     Phi = as_numpy(factorize(rows.kernel, rows.points).F).astype(np.float64)
     spread = Spread.of(Phi, np.eye(len(found))[own])
-    priors = problem.alpha.priors
-    given = priors if priors is not None and len(found) == len(priors) else None
+    counts = np.bincount(codes).astype(float)
+    given = problem.alpha.priors(None, counts) if len(found) == len(counts) else None
     return *LeftOutClasses.from_sums(spread, None, given)(Phi, own).best(), len(some)

@@ -257,7 +257,7 @@ def _shrinkage(problem, fit, spread, Phi) -> Choice:
     share, temperature = rule.share, 1.0
     if share is None:
         labels = fit.sums.labels if problem.labels else None
-        left_out = LeftOutClasses.from_sums(spread, labels, rule.priors)
+        left_out = LeftOutClasses.from_sums(spread, labels, rule.priors(labels, counts))
         if Phi is not None:
             values = problem.T.values if problem.labels else np.argmax(as_numpy(problem.T), axis=1)
             likelihoods = added_up(left_out, Phi, [values])

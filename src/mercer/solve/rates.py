@@ -36,5 +36,5 @@ def _best(call):
 
 def time_in_words(seconds: float) -> str:
     if seconds < 120:
-        return f"{seconds:.2g} s"
+        return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.2g} s"
     return f"{seconds / 60:.3g} min" if seconds < 7200 else f"{seconds / 3600:.3g} h"

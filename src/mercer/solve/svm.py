@@ -7,12 +7,14 @@ the small problems roughly, `active_set` the last one exactly. Rows outside that
 their margin join in, until the duality gap over ALL rows is small enough.
 """
 
+import warnings
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import sklearn
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 from ..engine import tiles
@@ -33,6 +35,9 @@ NEAR = 1.1
 LEAST_NEAR, MOST_NEAR = 2000, 2.5
 # How far libsvm solves before the next sample, and before the last, exact part.
 ROUGH, FINE = 0.03, 0.01
+# Steps of libsvm at most, and so many more for each row: where C is large and the matrix nearly
+# singular, it does not end by itself.
+STEPS, STEPS_PER_ROW = 10_000, 300
 # New rows beyond this share of the support vectors change too much for an active set: libsvm again.
 MANY_NEW = 0.08
 # Rows that the active set looks at, at least: they need no matrix.
@@ -212,8 +217,18 @@ class _WorkingSet:
                 "C, or kernel=KernelMap(kernel, max_rank=...)."
             )
         largest = float(p.C[rows].max())
-        machine = SVC(C=largest, kernel="precomputed", tol=tol, cache_size=1 + 5e-6 * m**2)
-        with sklearn.config_context(assume_finite=True, skip_parameter_validation=True):
+        machine = SVC(
+            C=largest,
+            kernel="precomputed",
+            tol=tol,
+            cache_size=1 + 5e-6 * m**2,
+            max_iter=STEPS + STEPS_PER_ROW * m,
+        )
+        with (
+            sklearn.config_context(assume_finite=True, skip_parameter_validation=True),
+            warnings.catch_warnings(),
+        ):
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the exact solution comes after it
             machine.fit(p.matrix(rows), p.y[rows], sample_weight=p.C[rows] / largest)
         self.n_iter += int(np.sum(machine.n_iter_))
         c = np.zeros(self.n)

@@ -30,9 +30,6 @@ from .samples import CHUNK_VALUES, Samples, taken
 from .spaces import POOL, Spaces, generator
 from .two_sample import check_enough, check_spread, compare_sums, unit_sums
 
-# An offset that no row is below: finite, as decisions are differences from it.
-NO_ROW = -float(np.finfo(float).max)
-
 
 class DriftDetector(KernelEstimator):
     """Watch for drift: keep a summary of reference rows and test batches of new rows against it.
@@ -75,7 +72,8 @@ class DriftDetector(KernelEstimator):
     n_reference_ : int
         Rows that batches are compared with.
     offset_ : float
-        `predict` marks rows whose `score_samples` is below this.
+        `predict` marks rows whose `score_samples` is below this; -inf where the reference rows are
+        too few to mark any.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only for frames.
@@ -174,7 +172,7 @@ class DriftDetector(KernelEstimator):
         scores = np.sort(np.concatenate(typical))
         # A new row is below the j-th smallest of n with probability j / (n + 1): at most `level`.
         j = int(self.level * (len(scores) + 1) * (1 + 1e-12))
-        self.offset_ = float(scores[j - 1]) if j else NO_ROW
+        self.offset_ = float(scores[j - 1]) if j else -np.inf
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -242,7 +240,7 @@ class DriftDetector(KernelEstimator):
         Of rows that are like the reference, at most the share `level` is marked. With fewer than
         1 / level - 1 reference rows to compare with, none can be, and a warning says so.
         """
-        if self.offset_ == NO_ROW:
+        if self.offset_ == -np.inf:
             warnings.warn(
                 f"no row is marked: a share of {self.level} cannot be told from "
                 f"{self.n_reference_} reference rows. Fit on at least "

@@ -15,7 +15,7 @@ from ..kernels import points as pts
 from ..rows.gather import held_if_few
 from ..rows.held import stacked
 from ..rows.source import check_readable, in_pieces, names_of_columns, pieces
-from ..tables import TableEncoder
+from ..tables import TableEncoder, declared_categories
 from .bulk import column_units
 from .kinds import Mark, changed_kinds, identifiers_of, kinds_in, marks_of, with_marks
 
@@ -135,7 +135,11 @@ class Samples:
         self.kept = [name for name in names if str(name) not in self.identifiers]
         if not self.kept:
             raise ValueError("every column has one value per row: nothing to compare.")
-        return TableEncoder().fit(with_marks(whole, self.marks)[self.kept])
+        declared = {
+            c for frame in frames for c in declared_categories(frame)
+        }  # joined frames forget
+        categories = sorted(declared & {str(name) for name in self.kept})
+        return TableEncoder(category=categories).fit(with_marks(whole, self.marks)[self.kept])
 
     def _encoded(self, encoder, rows):
         """Rows of a frame as numbers."""

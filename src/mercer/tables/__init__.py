@@ -2,10 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from .columns import column_values, dates_one_by_one, numbers_one_by_one
-from .encoder import IDENTIFIED, UNREAD, TableEncoder, array_of_lists, check_names
+from .columns import column_values, dates_one_by_one, declared_categories, numbers_one_by_one
+from .decisions import IDENTIFIED
+from .encoder import UNREAD, TableEncoder
 from .errors import BadInput
+from .given import array_of_lists, check_names
 from .notes import DATE, IDENTIFIER, NUMBER, TEXT
+from .target import read_like, read_target
 
 if TYPE_CHECKING:
     from .files import check_column, check_unpacked, first_line, read_table
@@ -25,9 +28,12 @@ __all__ = [
     "check_unpacked",
     "column_values",
     "dates_one_by_one",
+    "declared_categories",
     "first_line",
     "numbers_one_by_one",
+    "read_like",
     "read_table",
+    "read_target",
 ]
 
 

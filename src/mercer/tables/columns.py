@@ -139,8 +139,7 @@ def as_float(values):
 
 def numbers_one_by_one(texts, format=None):
     """Texts as floats in a format, NaN where they are missing or not numbers."""
-    format = format or NumberFormat()
-    return _one_by_one(texts, format.parse, np.nan, float)
+    return _one_by_one(texts, NumberFormat(**(format or {})).parse, np.nan, float)
 
 
 def dates_one_by_one(texts, day_first=False):
@@ -215,8 +214,7 @@ class Numbers(BaseEstimator):
             return as_float(values)
         # Files of earlier versions say only whether commas were points.
         former = {"decimal": ","} if getattr(self, "continental_", False) else {}
-        format = NumberFormat(**getattr(self, "format_", former))
-        return numbers_one_by_one(_without_words(values), format)
+        return numbers_one_by_one(_without_words(values), getattr(self, "format_", former))
 
     @property
     def n_ranks_(self):

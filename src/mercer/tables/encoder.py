@@ -1,8 +1,6 @@
 """TableEncoder: a table as people keep it, turned into a matrix that a kernel can use."""
 
-import re
 import warnings
-from collections import Counter
 from collections.abc import Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Self
@@ -25,50 +23,30 @@ from .columns import (
     Kept,
     Numbers,
     Texts,
-    as_float,
     column_values,
-    declared_categories,
     further_outputs,
-    spelled,
 )
+from .decisions import Decisions, check_finite
+from .given import array_of_lists, check_names
 from .notes import (
-    BOOLEAN,
     CATEGORY,
-    CONSTANT,
-    DATE,
     EFFECT,
-    EMPTY,
     IDENTIFIER,
-    IGNORED,
-    KEPT,
     NO_HELP,
-    NUMBER,
     TEXT,
     in_rows,
     left_out,
     notes_on,
-    record_of,
-    sentinel_of,
-    total_of,
     with_further,
 )
-from .parse_dates import DateColumn
-from .parse_numbers import NumberColumn
-from .reading import Reading, first_value, format_of, is_plain
 from .target_encoding import MOST_MEANS, TargetEncoding, WithTargetEncoding
 
 if TYPE_CHECKING:
     import pandas as pd
 
+# Arguments that name columns.
+ROLES = ("keep", "number", "category", "ignore", "id")
 UNREAD = "values that cannot be read count as missing"
-# Fewer rows than this cannot show that a column is unique per row.
-IDENTIFIED = 10
-# Texts without a space and at least so long may be sequences (DNA, proteins, SMILES).
-SEQUENCE = 15
-_SMILES = re.compile(r"(?!.*//)[A-Za-z0-9@+\-\[\]()=#$%/\\.:]+")
-_ID_NAME = re.compile(r"(^|[_\s.-])(id|ids|uuid|guid|key|index|idx|no|nr|number)$|Id$|ID$", re.I)
-_TIME_NAME = re.compile(r"day|time|year|month|week|hour|date|step|age|^t$", re.I)
-_ROW_NAME = re.compile(r"unnamed|^index$|^column_?1$|^row", re.I)
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -189,9 +167,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.id = id
 
     def fit(self, X: ArrayLike, y: object = None) -> Self:
-        """Decide what becomes of each column; `y` is not used.
+        """Decide what becomes of each column.
 
-        Of a stream or a Dask collection with many rows a sample decides, drawn in one pass.
+        `y` is not used, except that texts in it tell how this table writes its numbers. Of a stream
+        or a Dask collection with many rows a sample decides, drawn in one pass.
         """
         self._check_parameters()
         X = collected(X)
@@ -199,11 +178,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.sampled_from_ = n if n is not None and n > gather.SAMPLE else None
         names, columns = self._columns(X, reset=True)
         self._check_named(names)
-        found = self._decisions(X, names, columns)
+        decisions = Decisions(self)
+        found = decisions.of_table(X, names, columns, y)
         if not any(encoder for encoder, _ in found):
             # Better a row number than nothing: a single column may be all that there is.
             found = [
-                self._numbers(name, values, NUMBER, "the only information in the table")
+                decisions.numbers(name, values, reason="the only information in the table")
                 if record["kind"] == IDENTIFIER and values.dtype.kind in "iu"
                 else (encoder, record)
                 for (encoder, record), name, values in zip(found, names, columns)
@@ -232,7 +212,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         for name, values, encoder in zip(names, columns, self.encoders_):
             if encoder is None:
                 continue
-            _check_finite(name, values)
+            check_finite(name, values)
             if isinstance(encoder, Numbers | Dates) and values.dtype.kind == "O":
                 texts, values = values, encoder.read(values)
                 unread += _shown(name, _unread(texts, values))
@@ -422,14 +402,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 raise ValueError(f"{name} must be True or False, got {value!r}.")
         if self.text not in ("ngrams", "drop"):
             raise ValueError(f"text must be 'ngrams' or 'drop', got {self.text!r}.")
-        named = isinstance(self.keep, (list, tuple)) and all(isinstance(n, str) for n in self.keep)
-        if self.keep is not None and not named:
-            raise ValueError(f"keep must be a list of names of columns or None, got {self.keep!r}.")
-        for name in ("number", "category", "ignore", "id"):
+        for name in ROLES:
             value = getattr(self, name)
             named = isinstance(value, (list, tuple)) and all(isinstance(n, str) for n in value)
             if value is not None and not named:
-                raise ValueError(f"{name} must be a list of names of columns, got {value!r}.")
+                raise ValueError(
+                    f"{name} must be a list of names of columns or None, got {value!r}."
+                )
         if self.decimal not in (None, ".", ","):
             raise ValueError(f"decimal must be '.', ',' or None, got {self.decimal!r}.")
         if self.dayfirst not in (None, True, False):
@@ -440,7 +419,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _check_named(self, names):
         """Columns that arguments name are there, and are named once."""
         role: dict[str, str] = {}
-        for argument in ("keep", "number", "category", "ignore", "id"):
+        for argument in ROLES:
             for name in getattr(self, argument) or ():
                 if name not in names:
                     raise ValueError(
@@ -450,6 +429,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                     raise ValueError(
                         f"{role[name]} and {argument} both name the column {name!r}: choose one."
                     )
+
+    def read_columns(self, X: ArrayLike) -> list[np.ndarray]:
+        """The columns of a table, as numbers, truths, dates or texts that are yet to be read."""
+        return self._columns(X, reset=True)[1]
 
     def _columns(self, X, reset):
         if is_frame(X):
@@ -472,134 +455,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             X = check_array(X, ensure_all_finite="allow-nan", dtype=None)
         names = [f"x{j}" for j in range(X.shape[1])]
         return names, [column_values(column, name) for column, name in zip(X.T, names)]
-
-    # --- the decisions ----------------------------------------------------------------------------
-
-    def _decisions(self, X, names, columns):
-        """(fitted encoder or None, record) of every column."""
-        formats = getattr(X, "attrs", {}).get("formats", {})
-        categories = {*declared_categories(X), *(self.category or ())} - {*(self.number or ())}
-        left = {*(self.keep or ()), *(self.ignore or ()), *(self.id or ())}
-        texts = {
-            name: values
-            for name, values in zip(names, columns)
-            if values.dtype.kind == "O" and name not in left
-        }
-        read = Reading(self.decimal, self.dayfirst, self.number or (), categories).columns(texts)
-        numbers = [values.astype(float) for values in columns if values.dtype.kind in "fiu"]
-        numbers += [column.values for column in read.values() if isinstance(column, NumberColumn)]
-        found = []
-        for name, values in zip(names, columns):
-            if name in categories and name not in left:
-                encoder, record = self._categories(name, spelled(values))
-            else:
-                encoder, record = self._decide(name, values, read.get(name), formats.get(name))
-            if values.dtype.kind == "O":
-                record["total"] = total_of(values, numbers)
-            found.append((encoder, record))
-        return found
-
-    def _decide(self, name, values, read=None, format=None):
-        """(fitted encoder or None, record) of one column; `read` is a column of texts as values."""
-        if name in (self.keep or ()):
-            encoder = Kept().fit(values, name)
-            return encoder, record_of(name, KEPT, "kept as it is", "", encoder.names_, values)
-        if name in (self.id or ()):
-            return left_out(name, IDENTIFIER, "names of rows, as you say")
-        if name in (self.ignore or ()):
-            return left_out(name, IGNORED, "as you say")
-        kind = values.dtype.kind
-        if kind == "b":
-            return self._numbers(name, values, BOOLEAN, "")
-        if kind == "M":
-            return self._dates(name, values, format)
-        if kind in "fiu":
-            _check_finite(name, values)
-            forced = name in (self.number or ())
-            if kind in "iu" and not forced and _is_row_number(name, values):
-                return left_out(name, IDENTIFIER, "unique per row")
-            return self._numbers(name, values, NUMBER, "", format)
-        return self._of_texts(name, values, read)
-
-    def _of_texts(self, name, texts, read):
-        known = [text for text in texts if text is not None]
-        if not known:
-            return left_out(name, EMPTY, "without a value")
-        n_values = len(set(known))
-        if n_values == 1 and len(known) == len(texts):
-            return left_out(name, CONSTANT, "the same in all rows")
-        if read is not None:
-            if len(read.wrong) == n_values:
-                raise ValueError(
-                    f"number names the column {name!r}, and none of its values can be read as a "
-                    f"number: {read.wrong[0]!r}."
-                )
-            encode = self._dates if isinstance(read, DateColumn) else self._read_numbers
-            encoder, record = encode(name, read.values, format_of(read))
-            record |= {
-                "not_read": read.wrong[:3],
-                "open": read.open is not None,
-            }
-            shown = first_value(texts, read)
-            if record["open"] or not is_plain(*shown):
-                record["read"] = shown
-            return encoder, record
-        words = float(np.mean([len(text.split()) for text in known]))
-        unique = n_values == len(known) and len(known) >= IDENTIFIED
-        nearly = n_values > 0.9 * len(known) and len(known) >= IDENTIFIED
-        patterns = len({re.sub(r"\d+", "#", text) for text in known})
-        named = (words < 2 and (unique or nearly)) or (unique and patterns <= 0.1 * len(known))
-        sequences = named and _are_sequences(known)
-        if named and not sequences:
-            return left_out(name, IDENTIFIER, _uniqueness(n_values, len(known)))
-        few = n_values <= self.max_categories or _covered(known, self.max_categories - 1) >= 0.5
-        if few and not sequences and not (unique and words >= 2):  # sentences, all different
-            return self._categories(name, texts)
-        if self.text == "drop":
-            return left_out(name, TEXT, "free text")
-        encoder = Texts(self.text_components, self.random_state).fit(texts, name)
-        return encoder, record_of(name, TEXT, "character n-grams", "", encoder.names_, texts)
-
-    def _read_numbers(self, name, values, format):
-        return self._numbers(name, values, NUMBER, "", format)
-
-    def _numbers(self, name, values, kind, reason, format=None):
-        x = as_float(values)
-        known = x[~np.isnan(x)]
-        if not len(known):
-            return left_out(name, EMPTY, "without a value")
-        if known.min() == known.max() and (kind == BOOLEAN or not _gaps_tell(x)):
-            return left_out(name, CONSTANT, "the same in all rows")
-        scale = "none" if kind == BOOLEAN else self.scale
-        ranks, levels = (wanted and kind != BOOLEAN for wanted in (self.ranks, self.levels))
-        encoder = Numbers(scale, ranks, levels).fit(values, name, format)
-        action = {"standard": "standardised", "unit": "scaled to 0 to 1", "none": "kept"}[scale]
-        action = with_further(action, encoder)
-        record = record_of(name, kind, action, reason, encoder.names_, x)
-        record["sentinel"] = sentinel_of(known) if kind == NUMBER else None
-        return encoder, record
-
-    def _dates(self, name, values, format=None):
-        x = as_float(values)
-        known = x[~np.isnan(x)]
-        if not len(known):
-            return left_out(name, EMPTY, "without a value")
-        if known.min() == known.max():
-            return left_out(name, CONSTANT, "the same in all rows")
-        encoder = Dates().fit(values, name, format)
-        action = "a number of days and their cycles"
-        return encoder, record_of(name, DATE, action, "", encoder.names_, x)
-
-    def _categories(self, name, texts):
-        encoder = Categories(self.max_categories).fit(texts, name)
-        if len(encoder.names_) < 2:
-            known = [text for text in texts if text is not None]
-            if encoder.n_pooled_:  # every value is rare: names, not one value for all
-                return left_out(name, IDENTIFIER, _uniqueness(len(set(known)), len(known)))
-            return left_out(name, CONSTANT, "nearly the same in all rows")
-        record = record_of(name, CATEGORY, "columns of 0 and 1", "", encoder.names_, texts)
-        record["n_pooled"] = encoder.n_pooled_
-        return encoder, record
 
 
 def _effects_of(encoder):
@@ -631,75 +486,3 @@ def _unread(texts, values):
 def _shown(name, texts):
     """A list with the first of these texts and their number of rows; empty where there is none."""
     return [f"{texts[0]!r} in {name} ({in_rows(len(texts))})"] if texts else []
-
-
-def _check_finite(name, values):
-    if values.dtype.kind == "f" and np.isinf(values).any():
-        raise ValueError(f"column {name!r} holds infinity: replace it or leave the row out.")
-
-
-def _uniqueness(n_values, n):
-    if n_values == n:
-        return "unique per row"
-    return f"{n_values} different values in {n} rows: nearly every row has its own"
-
-
-def _gaps_tell(x):
-    """Whether a column is informative by its gaps alone."""
-    missing = int(np.isnan(x).sum())
-    return missing >= 5 and len(x) - missing >= 5
-
-
-def _is_row_number(name, values):
-    """Whole numbers that count or name the rows: unique, and consecutive or called an id."""
-    if len(values) < IDENTIFIED or len(np.unique(values)) < len(values):
-        return False
-    if _ID_NAME.search(name) or _ROW_NAME.search(name):
-        return True
-    consecutive = int(values.max()) - int(values.min()) == len(values) - 1
-    return consecutive and not _TIME_NAME.search(name)
-
-
-def _are_sequences(known):
-    """Whether texts unique per row are written in letters, as DNA and proteins are, or as SMILES.
-
-    Identifiers of that length have digits, or separators at fixed places.
-    """
-    if np.median([len(text) for text in known]) < SEQUENCE:
-        return False
-    letters = sum(text.replace("-", "").replace("*", "").isalpha() for text in known)
-    bonds = sum(bool(_SMILES.fullmatch(text)) and any(c in text for c in "()=#") for text in known)
-    return max(letters, bonds) >= 0.9 * len(known)
-
-
-def _covered(known, size):
-    """Share of the rows that the most frequent values account for."""
-    return sum(count for _, count in Counter(known).most_common(size)) / len(known)
-
-
-def check_names(X):
-    """Refuse a frame with two columns of one name: nothing could say which of them is meant."""
-    names = [str(name) for name in X.columns]
-    repeated = [name for name, count in Counter(names).items() if count > 1]
-    if repeated:
-        raise ValueError(
-            f"the table has {names.count(repeated[0])} columns called {repeated[0]!r}: give each a "
-            "name of its own, or leave the copies out (X.loc[:, ~X.columns.duplicated()])."
-        )
-
-
-def array_of_lists(X):
-    """Rows given as lists, or by an object that NumPy can read; others are refused by type."""
-    readable = hasattr(X, "__len__") or hasattr(X, "__array__")
-    if isinstance(X, (str, bytes, dict)) or not readable:
-        raise TypeError(f"X must be a table, a frame or a 2-D array, got {type(X).__name__}.")
-    try:
-        array = np.asarray(X)
-    except ValueError as error:
-        raise ValueError(f"X is ragged: its rows differ in length ({error}).") from None
-    if array.ndim != 2 or 0 in array.shape:
-        raise ValueError(
-            f"Expected 2D array, got {array.ndim}D array instead: X has shape {array.shape}. A "
-            "table needs at least one row and one column."
-        )
-    return array

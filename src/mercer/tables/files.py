@@ -33,6 +33,8 @@ PACKED = (".gz", ".bz2", ".xz", ".zip")
 TEXTS = (".csv", ".tsv", ".tab", ".txt", ".dat", ".data")
 KNOWN = "csv, tsv, txt, xlsx, json, jsonl, parquet (also packed as gz, bz2, xz or zip), npz"
 MISSING_TEXTS = sorted({m for t in MISSING for m in (t, t.upper(), t.capitalize())})
+# What stands between spaces or tabs, quoted or not.
+_SPACED = re.compile(r'"[^"]*"|[^ \t]+')
 # Lines that are looked at to find the separator and the header.
 LOOKED_AT = 200
 # A file may unpack to this many bytes, or to RATIO times its own size: tables shrink by 3 to 30.
@@ -71,7 +73,8 @@ def read_table(
     dayfirst : bool or None
         Whether 01/02/2012 is in February.
     number, category : lists of str
-        Columns that are such, whatever they look like.
+        Columns that are such, whatever they look like. The dtype of the latter is "category", so
+        that every model takes them so.
     like : TableEncoder or None
         A fitted encoder: its columns stay as they are written, for the encoder to read as it read
         those of its training table.
@@ -383,9 +386,10 @@ def _separator(lines):
     for sep in SEPARATORS:
         sizes = [len(row) for row in _fields(lines, sep)]
         size, often = Counter(sizes).most_common(1)[0]
-        if size < 2 or (sep == r"\s+" and best is not None):
-            continue
         agree = often / len(sizes) + (0.5 if sizes[0] == size else 0.0)
+        # Spaces stand inside of values, too: they separate where nothing else fits header and rows.
+        if size < 2 or (sep == r"\s+" and best is not None and (agree < 1.5 or best[0] >= 1.25)):
+            continue
         if best is None or (agree, size) > best[:2]:
             best = (agree, size, sep)
     return None if best is None else best[2]
@@ -399,7 +403,7 @@ def _lines(text):
 def _fields(lines, sep):
     lines = [line for line in lines if line.strip()]
     if sep == r"\s+":
-        return [re.split("[ \t]+", line.strip(" \t")) for line in lines]
+        return [[f.strip('"') for f in _SPACED.findall(line)] for line in lines]
     rows = list(csv.reader(lines, delimiter=sep, skipinitialspace=True))
     return [[field.strip() for field in row] for row in rows]
 

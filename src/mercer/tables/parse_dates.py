@@ -17,7 +17,8 @@ _YEAR_FIRST = re.compile(rf"(\d{{4}})([-/.])(\d{{1,2}})\2(\d{{1,2}}){_CLOCK}Z?")
 _MONTH = r"([A-Za-z]{3,9})\.?"
 _DAY_AND_NAME = re.compile(rf"(\d{{1,2}})[ -]{_MONTH}[ -](\d{{4}}|\d{{2}}){_CLOCK}")
 _NAME_AND_DAY = re.compile(rf"{_MONTH}[ -](\d{{1,2}}),?[ -](\d{{4}}){_CLOCK}")
-_YEAR_AND_MONTH = re.compile(r"(\d{4})[-/](0[1-9]|1[0-2])|(\d{4})[-/ ]?Q([1-4])", re.I)
+_YEAR_AND_MONTH = re.compile(r"(\d{4})[-/](0[1-9]|1[0-2])", re.I)
+_QUARTER = re.compile(r"(?P<y>\d{4})[-/ ]?Q(?P<q>[1-4])|Q(?P<p>[1-4])[-/ ]?(?P<z>\d{4})", re.I)
 _NAME_AND_YEAR = re.compile(rf"{_MONTH}[ -](\d{{4}})")
 _FORMS = (
     _YEAR_FIRST,
@@ -25,6 +26,7 @@ _FORMS = (
     _DAY_AND_NAME,
     _NAME_AND_DAY,
     _YEAR_AND_MONTH,
+    _QUARTER,
     _NAME_AND_YEAR,
 )
 _MONTHS = [
@@ -143,9 +145,12 @@ def _date(text, day_first):
         if found:
             return _moment(int(found[3]), _month(found[1]), int(found[2]), *found.groups()[3:])
         found = _YEAR_AND_MONTH.fullmatch(text)
-        if found:  # when the month or the quarter begins
-            month = int(found[2]) if found[2] else 3 * int(found[4]) - 2
-            return np.datetime64(f"{found[1] or found[3]}-{month:02d}-01", "s")
+        if found:  # when the month begins
+            return np.datetime64(f"{found[1]}-{found[2]}-01", "s")
+        found = _QUARTER.fullmatch(text)
+        if found:
+            month = 3 * int(found["q"] or found["p"]) - 2
+            return np.datetime64(f"{found['y'] or found['z']}-{month:02d}-01", "s")
         found = _NAME_AND_YEAR.fullmatch(text)
         if found:
             return np.datetime64(f"{found[2]}-{_month(found[1]):02d}-01", "s")

@@ -320,6 +320,8 @@ def _shape(text):
     found = _SHAPE.fullmatch(text)
     if found is None or not any(map(str.isdigit, found["digits"])):
         return None
+    if found["unit"] and found["digits"].endswith((". ", ".")):  # "2. Middle Atlantic"
+        return None
     return found
 
 

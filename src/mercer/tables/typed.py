@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from .columns import Numbers
+from .columns import Dates, Numbers, dates_one_by_one
 from .encoder import TableEncoder
 from .notes import DATE, NUMBER, in_rows, notes_on_reading
 from .parse_dates import DateColumn
@@ -57,7 +57,8 @@ def typed_frame(
 ) -> pd.DataFrame:
     """The frame with typed columns; texts that stay texts are stripped, None where missing.
 
-    What was read how is noted, and kept in ``attrs["formats"]``.
+    Columns that the user calls categories have that dtype. What was read how is noted, and kept in
+    ``attrs["formats"]``.
     """
     texts, plain, changed = {}, {}, {}
     for name in frame.columns:
@@ -99,6 +100,7 @@ def typed_frame(
         few = ", ".join(strange[:4])
         few += f" and {len(strange) - 4} more columns" if len(strange) > 4 else ""
         notes.append(f"values unlike the rest of their column count as missing: {few}")
+    changed |= {n: changed.get(n, frame[n]).astype("category") for n in reading.categories}
     typed = _replaced(frame, changed)
     typed.attrs["formats"] = {name: format_of(r) for name, r in read.items()}
     return typed
@@ -162,9 +164,16 @@ def _as_trained(frame, texts, plain, changed, reading, like, notes):
         for record, encoder in zip(like.columns_, like.encoders_)
         if isinstance(encoder, Numbers)
     }
+    dates = {r["name"] for r, made in zip(like.columns_, like.encoders_) if isinstance(made, Dates)}
     written = {name: Written(values) for name, values in texts.items()}
     for name in {*texts, *(set(plain) & set(changed))} - {*numbers}:
         changed[name] = pd.Series(as_texts(frame[name].tolist()), index=frame.index, dtype=object)
+    if reading.day_first is not None:
+        for name in {*texts} & dates:
+            days = dates_one_by_one(texts[name], reading.day_first)
+            known = pd.Series(days, index=frame.index).dt.strftime("%Y-%m-%d %H:%M:%S")
+            # Texts that are no dates stay: the encoder says what is wrong.
+            changed[name] = known.where(known.notna(), changed[name])
     told = [column for column in [*written.values(), *plain.values()] if column.is_numeric()]
     table = decimal_of(told, reading.separator)
     mark = reading.decimal or table.mark

@@ -1,0 +1,220 @@
+"""What becomes of each column of a table, and why."""
+
+import re
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from .columns import Categories, Dates, Kept, Numbers, Texts, as_float, declared_categories, spelled
+from .notes import (
+    BOOLEAN,
+    CATEGORY,
+    CONSTANT,
+    DATE,
+    EMPTY,
+    IDENTIFIER,
+    IGNORED,
+    KEPT,
+    NUMBER,
+    TEXT,
+    left_out,
+    record_of,
+    sentinel_of,
+    total_of,
+    with_further,
+)
+from .parse_dates import DateColumn
+from .parse_numbers import NumberColumn, Written
+from .reading import Reading, first_value, format_of, is_plain
+from .target import texts_in
+
+# Fewer rows than this cannot show that a column is unique per row.
+IDENTIFIED = 10
+# Texts without a space and at least so long may be sequences (DNA, proteins, SMILES).
+SEQUENCE = 15
+_SMILES = re.compile(r"(?!.*//)[A-Za-z0-9@+\-\[\]()=#$%/\\.:]+")
+_ID_NAME = re.compile(r"(^|[_\s.-])(id|ids|uuid|guid|key|index|idx|no|nr|number)$|Id$|ID$", re.I)
+_TIME_NAME = re.compile(r"day|time|year|month|week|hour|date|step|age|^t$", re.I)
+_ROW_NAME = re.compile(r"unnamed|^index$|^column_?1$|^row", re.I)
+
+
+class Decisions:
+    """What the options of a TableEncoder and the values of a table say about its columns."""
+
+    def __init__(self, options: Any):
+        self.options = options
+        self.kept, self.ignored, self.ids, self.forced = (
+            set(names or ()) for names in (options.keep, options.ignore, options.id, options.number)
+        )
+
+    def of_table(self, X, names, columns, y):
+        """(fitted encoder or None, record) of every column; texts in y tell how it is written."""
+        formats = getattr(X, "attrs", {}).get("formats", {})
+        categories = {*declared_categories(X), *(self.options.category or ())} - self.forced
+        left = self.kept | self.ignored | self.ids
+        texts = {
+            name: values
+            for name, values in zip(names, columns)
+            if values.dtype.kind == "O" and name not in left
+        }
+        reading = Reading(self.options.decimal, self.options.dayfirst, self.forced, categories)
+        written = texts_in(y)
+        read = reading.columns(texts, [] if written is None else [Written(written)])
+        numbers = [values.astype(float) for values in columns if values.dtype.kind in "fiu"]
+        numbers += [column.values for column in read.values() if isinstance(column, NumberColumn)]
+        found = []
+        for name, values in zip(names, columns):
+            if name in categories and name not in left:
+                encoder, record = self._categories(name, spelled(values))
+            else:
+                encoder, record = self._decide(name, values, read.get(name), formats.get(name))
+            if values.dtype.kind == "O":
+                record["total"] = total_of(values, numbers)
+            found.append((encoder, record))
+        return found
+
+    def _decide(self, name, values, read=None, format=None):
+        """(fitted encoder or None, record) of one column; `read` is a column of texts as values."""
+        if name in self.kept:
+            encoder = Kept().fit(values, name)
+            return encoder, record_of(name, KEPT, "kept as it is", "", encoder.names_, values)
+        if name in self.ids:
+            return left_out(name, IDENTIFIER, "names of rows, as you say")
+        if name in self.ignored:
+            return left_out(name, IGNORED, "as you say")
+        kind = values.dtype.kind
+        if kind == "b":
+            return self.numbers(name, values, BOOLEAN)
+        if kind == "M":
+            return self._dates(name, values, format=format)
+        if kind in "fiu":
+            check_finite(name, values)
+            if kind in "iu" and name not in self.forced and _is_row_number(name, values):
+                return left_out(name, IDENTIFIER, "unique per row")
+            return self.numbers(name, values, format=format)
+        return self._of_texts(name, values, read)
+
+    def _of_texts(self, name, texts, read):
+        known = [text for text in texts if text is not None]
+        if not known:
+            return left_out(name, EMPTY, "without a value")
+        n_values = len(set(known))
+        if n_values == 1 and len(known) == len(texts):
+            return left_out(name, CONSTANT, "the same in all rows")
+        if read is not None:
+            if len(read.wrong) == n_values:
+                raise ValueError(
+                    f"number names the column {name!r}, and none of its values can be read as a "
+                    f"number: {read.wrong[0]!r}."
+                )
+            encode = self._dates if isinstance(read, DateColumn) else self.numbers
+            encoder, record = encode(name, read.values, format=format_of(read))
+            record |= {
+                "not_read": read.wrong[:3],
+                "open": read.open is not None,
+            }
+            shown = first_value(texts, read)
+            if record["open"] or not is_plain(*shown):
+                record["read"] = shown
+            return encoder, record
+        words = float(np.mean([len(text.split()) for text in known]))
+        unique = n_values == len(known) and len(known) >= IDENTIFIED
+        nearly = n_values > 0.9 * len(known) and len(known) >= IDENTIFIED
+        patterns = len({re.sub(r"\d+", "#", text) for text in known})
+        named = (words < 2 and (unique or nearly)) or (unique and patterns <= 0.1 * len(known))
+        sequences = named and _are_sequences(known)
+        if named and not sequences:
+            return left_out(name, IDENTIFIER, _uniqueness(n_values, len(known)))
+        most = self.options.max_categories
+        few = n_values <= most or _covered(known, most - 1) >= 0.5
+        if few and not sequences and not (unique and words >= 2):  # sentences, all different
+            return self._categories(name, texts)
+        if self.options.text == "drop":
+            return left_out(name, TEXT, "free text")
+        encoder = Texts(self.options.text_components, self.options.random_state).fit(texts, name)
+        return encoder, record_of(name, TEXT, "character n-grams", "", encoder.names_, texts)
+
+    def numbers(self, name, values, kind=NUMBER, reason="", format=None):
+        """A column of numbers or truths."""
+        x = as_float(values)
+        known = x[~np.isnan(x)]
+        if not len(known):
+            return left_out(name, EMPTY, "without a value")
+        if known.min() == known.max() and (kind == BOOLEAN or not _gaps_tell(x)):
+            return left_out(name, CONSTANT, "the same in all rows")
+        scale = "none" if kind == BOOLEAN else self.options.scale
+        further = (self.options.ranks, self.options.levels)
+        ranks, levels = (wanted and kind != BOOLEAN for wanted in further)
+        encoder = Numbers(scale, ranks, levels).fit(values, name, format)
+        action = {"standard": "standardised", "unit": "scaled to 0 to 1", "none": "kept"}[scale]
+        action = with_further(action, encoder)
+        record = record_of(name, kind, action, reason, encoder.names_, x)
+        record["sentinel"] = sentinel_of(known) if kind == NUMBER else None
+        return encoder, record
+
+    def _dates(self, name, values, format=None):
+        x = as_float(values)
+        known = x[~np.isnan(x)]
+        if not len(known):
+            return left_out(name, EMPTY, "without a value")
+        if known.min() == known.max():
+            return left_out(name, CONSTANT, "the same in all rows")
+        encoder = Dates().fit(values, name, format)
+        action = "a number of days and their cycles"
+        return encoder, record_of(name, DATE, action, "", encoder.names_, x)
+
+    def _categories(self, name, texts):
+        encoder = Categories(self.options.max_categories).fit(texts, name)
+        if len(encoder.names_) < 2:
+            known = [text for text in texts if text is not None]
+            if encoder.n_pooled_:  # every value is rare: names, not one value for all
+                return left_out(name, IDENTIFIER, _uniqueness(len(set(known)), len(known)))
+            return left_out(name, CONSTANT, "nearly the same in all rows")
+        record = record_of(name, CATEGORY, "columns of 0 and 1", "", encoder.names_, texts)
+        record["n_pooled"] = encoder.n_pooled_
+        return encoder, record
+
+
+def check_finite(name, values):
+    if values.dtype.kind == "f" and np.isinf(values).any():
+        raise ValueError(f"column {name!r} holds infinity: replace it or leave the row out.")
+
+
+def _uniqueness(n_values, n):
+    if n_values == n:
+        return "unique per row"
+    return f"{n_values} different values in {n} rows: nearly every row has its own"
+
+
+def _gaps_tell(x):
+    """Whether a column is informative by its gaps alone."""
+    missing = int(np.isnan(x).sum())
+    return missing >= 5 and len(x) - missing >= 5
+
+
+def _is_row_number(name, values):
+    """Whole numbers that count or name the rows: unique, and consecutive or called an id."""
+    if len(values) < IDENTIFIED or len(np.unique(values)) < len(values):
+        return False
+    if _ID_NAME.search(name) or _ROW_NAME.search(name):
+        return True
+    consecutive = int(values.max()) - int(values.min()) == len(values) - 1
+    return consecutive and not _TIME_NAME.search(name)
+
+
+def _are_sequences(known):
+    """Whether texts unique per row are written in letters, as DNA and proteins are, or as SMILES.
+
+    Identifiers of that length have digits, or separators at fixed places.
+    """
+    if np.median([len(text) for text in known]) < SEQUENCE:
+        return False
+    letters = sum(text.replace("-", "").replace("*", "").isalpha() for text in known)
+    bonds = sum(bool(_SMILES.fullmatch(text)) and any(c in text for c in "()=#") for text in known)
+    return max(letters, bonds) >= 0.9 * len(known)
+
+
+def _covered(known, size):
+    """Share of the rows that the most frequent values account for."""
+    return sum(count for _, count in Counter(known).most_common(size)) / len(known)
