@@ -40,7 +40,7 @@ class Expansion(TravelsAsNumPy):
 
     def __call__(self, X: Array) -> Array:
         """The values at every point of X (points as ``kernel.points`` returns them)."""
-        X = pts.as_fitted(X, self.S, self.W.dtype)
+        X = pts.as_fitted_points(X, self.S, self.W.dtype)
         values = tiles.multiply(self.kernel, X, self.S, self.W)
         return values + self.b[None, :]
 
@@ -68,7 +68,10 @@ class RKHSFunction(TravelsAsNumPy):
     Parameters
     ----------
     kernel : Kernel, str or callable
+        What compares two points; a name as in scikit-learn ("rbf", "poly", "linear", ...) works
+        too.
     points : the x_i
+        Where the kernels of the sum stand.
     coef : array of shape (n_points,)
         The a_i.
     intercept : float, default=0.0
@@ -85,6 +88,8 @@ class RKHSFunction(TravelsAsNumPy):
     >>> k0 = RKHSFunction(RBF(1.0), [[0.0]], [1.0])
     >>> round(f.inner(k0), 4)  # the reproducing property: <f, k(z, .)> = f(z)
     0.6321
+    >>> round((f + 2 * k0).norm(), 4)
+    2.7915
     """
 
     def __init__(
@@ -129,7 +134,7 @@ class RKHSFunction(TravelsAsNumPy):
 
     def _values(self, X):
         """sum_i a_i k(x_i, x) for points of any precision, sparse or dense."""
-        X, points = alike(pts.as_fitted(X, self.points, X.dtype), self.points, self.kernel)
+        X, points = alike(pts.as_fitted_points(X, self.points, X.dtype), self.points, self.kernel)
         return tiles.multiply(self.kernel, X, points, self.coef[:, None])[:, 0]
 
     def inner(self, other: "RKHSFunction") -> float:
@@ -147,7 +152,9 @@ class RKHSFunction(TravelsAsNumPy):
         xp = namespace(self.coef)
         return RKHSFunction(
             self.kernel,
-            stacked(self.points, pts.as_fitted(other.points, self.points, self.points.dtype)),
+            stacked(
+                self.points, pts.as_fitted_points(other.points, self.points, self.points.dtype)
+            ),
             xp.concat([self.coef, on_device_of(other.coef, self.coef)]),
             self.intercept + other.intercept,
         )

@@ -109,7 +109,7 @@ class FeatureMap(TravelsAsNumPy):
 
     def fitted(self, X) -> Any:
         """Rows in the precision of the fit, or their own higher one: a lower one means nothing."""
-        return pts.as_fitted(X, self.space.S, self.space.dtype, keep_wider=True)
+        return pts.as_fitted_points(X, self.space.S, self.space.dtype, keep_wider=True)
 
     def _residuals_of(self, Phi, points):
         if not self.append_residual:

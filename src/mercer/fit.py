@@ -20,8 +20,8 @@ from .kernels.adapters import require_square
 from .kernels.parameters import rules_in
 from .rows import gather
 from .rows.held import HeldRows
+from .rows.interface import Check, Column, Rows
 from .rows.moments import Moments, Spread
-from .rows.protocol import Check, Column, Rows
 from .space.certificate import magnitudes
 from .space.choice import MapOptions, refute_by_sample, sampled_space, space_of, space_of_sample
 from .space.fourier import Fourier
@@ -29,7 +29,7 @@ from .space.fourier_grid import Extent, fourier_space
 from .space.fourier_sums import FourierStep
 from .space.grow import certify_and_grow, default_tol, empty_factor, extended
 from .space.indefinite import check_symmetric, value_eps
-from .space.spectral import eigen_rotation, rotation_from_scatter, symmetric_rotation
+from .space.spectra import eigen_rotation, rotation_from_scatter, symmetric_rotation
 
 # Fourier coordinates that are held although sums over them would need none.
 FEW_VALUES = 1 << 24
@@ -49,7 +49,7 @@ class Statistic:
 
 
 @dataclass(frozen=True)
-class OfSpace:
+class SpaceStatistic:
     """Sums that a space takes without coordinates: step(space, number of rows) is folded."""
 
     step: Callable[[Any, int], Callable[..., Any]]
@@ -94,7 +94,7 @@ def fit_map(
     rows: Rows,
     kernel,
     options: MapOptions,
-    sums: Statistic | OfSpace | None = None,
+    sums: Statistic | SpaceStatistic | None = None,
     *,
     bound_check: Callable[[Any], Check] | None = None,
 ) -> MapFit:
@@ -148,7 +148,7 @@ def _fit_fourier(rows, kernel, options, sums, bound_check):
     space = fourier_space(
         kernel, extent, options.box, options.tol, options.max_rank, options.memory_limit
     )
-    if isinstance(sums, OfSpace):
+    if isinstance(sums, SpaceStatistic):
         total = _transformed(rows, sums.step(space, extent.n), sums.columns)
         return MapFit(FeatureMap(space), extent.n, space.error, sums=total)
     values = extent.n * space.rank

@@ -123,7 +123,7 @@ def test_a_failing_tile_ends_the_work(small_tiles, error, n_jobs):
 
     before = _blas_threads()
     with pytest.raises(error, match="stop"):
-        _on(n_jobs, tiles.run, work, tiles.row_blocks(X, len(Y)), KERNEL, X)
+        _on(n_jobs, tiles.run_tasks, work, tiles.row_blocks(X, len(Y)), KERNEL, X)
     assert done == [0]
     assert _blas_threads() == before
 
@@ -138,7 +138,7 @@ def test_a_failure_in_another_thread_ends_the_work_of_this_one():
         done.append(a)
 
     with pytest.raises(RuntimeError, match="stop"):
-        _on(2, tiles.run, work, [(i, i + 1) for i in range(200)], KERNEL, X)
+        _on(2, tiles.run_tasks, work, [(i, i + 1) for i in range(200)], KERNEL, X)
     assert len(done) < 199
 
 

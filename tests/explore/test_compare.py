@@ -22,7 +22,7 @@ from mercer import (
     compare_kernels,
 )
 from mercer.explore.compare import measures, verdict
-from mercer.explore.compare.ridge import ClassRule, ridge_on, shrinkage
+from mercer.explore.compare.ridge_scores import ClassRule, ridge_on, shrinkage
 from mercer.explore.compare.sampling import draw
 from mercer.explore.compare.statistics import (
     degrees_of,
@@ -31,7 +31,7 @@ from mercer.explore.compare.statistics import (
     paired_difference,
     undecided,
 )
-from mercer.explore.compare.tuning import tunable
+from mercer.explore.compare.tuning import tunable_widths
 from oracles import ridge_without_each_row
 
 PICTURE = {"embeddings": ["kernel PCA"], "repeats": 1, "baselines": False}
@@ -191,10 +191,10 @@ def test_the_best_model_takes_a_table_as_it_is(rng):
 
 
 def test_only_open_widths_are_tuned():
-    assert tunable(RBF()) == ["gamma"]
-    assert tunable(RBF(0.5)) == []
-    assert tunable(Linear()) == []
-    assert len(tunable(RBF() + Polynomial(2))) == 2
+    assert tunable_widths(RBF()) == ["gamma"]
+    assert tunable_widths(RBF(0.5)) == []
+    assert tunable_widths(Linear()) == []
+    assert len(tunable_widths(RBF() + Polynomial(2))) == 2
 
 
 def test_scores_do_not_depend_on_the_scale_of_a_kernel(iris):
@@ -529,7 +529,7 @@ def test_nothing_is_fitted_before_all_kernels_are_checked(iris, monkeypatch):
     def never(*_):
         raise AssertionError("work was done before the bad kernel was found")
 
-    monkeypatch.setattr("mercer.explore.compare.comparison.measure", never)
+    monkeypatch.setattr("mercer.explore.compare.comparing.measure", never)
     with pytest.raises(ValueError, match="bad"):
         compare_kernels(-X, y, {"good": RBF(), "bad": Chi2()})
 

@@ -19,7 +19,7 @@ from mercer import (
     WeisfeilerLehman,
     compare_kernels,
 )
-from mercer.explore.report import drawings, samples
+from mercer.explore.report import drawings, thumbnails
 
 
 def svg(image):
@@ -111,8 +111,8 @@ def test_the_page_draws_a_column_of_a_frame_unless_samples_are_given(rng):
     kernel = OnColumns(WeisfeilerLehman(1), "molecule") + OnColumns(Linear(), ["weight"])
     options = {"cv": 2, "repeats": 1, "embeddings": []}
     comparison = compare_kernels(frame, [0, 1] * 6, [kernel], **options)
-    images, texts = samples.described(comparison, samples.seen_by(comparison))
+    images, texts = thumbnails.described(comparison, thumbnails.seen_by(comparison))
     assert len(strokes(images[0])[drawings.COLOURS[0]]) == 6
     assert "weight: " in texts[0]
     named = compare_kernels(frame, [0, 1] * 6, [kernel], samples=["a molecule"] * 12, **options)
-    assert samples.described(named, samples.seen_by(named)) == (None, ["a molecule"] * 12)
+    assert thumbnails.described(named, thumbnails.seen_by(named)) == (None, ["a molecule"] * 12)

@@ -10,7 +10,7 @@ import scipy.sparse
 pytest.importorskip("bokeh", reason="bokeh is not installed: mercer[report]")
 
 from mercer import RBF, Linear, compare_kernels
-from mercer.explore.report import samples
+from mercer.explore.report import thumbnails
 
 EVIL = "</script><script>alert(1)</script>"
 
@@ -121,20 +121,20 @@ class _Shown:
 
 def test_values_of_tables():
     frame = pd.DataFrame({"age": [1.23456], "name": ["x" * 100]})
-    _, (text,) = samples.described(_Shown(frame))
+    _, (text,) = thumbnails.described(_Shown(frame))
     assert text.split("\n")[0] == "age: 1.235"
     assert len(text) < 100
-    _, (text,) = samples.described(_Shown(np.arange(20.0)[None]))
+    _, (text,) = thumbnails.described(_Shown(np.arange(20.0)[None]))
     assert text.endswith("… 12 more")
-    _, (text,) = samples.described(_Shown(scipy.sparse.csr_array([[0.0, 3.0, -7.0]])))
+    _, (text,) = thumbnails.described(_Shown(scipy.sparse.csr_array([[0.0, 3.0, -7.0]])))
     assert text == "x2: -7\nx1: 3"
 
 
 def test_texts_are_shortened():
-    images, texts = samples.described(_Shown(["short", "long " * 100]))
+    images, texts = thumbnails.described(_Shown(["short", "long " * 100]))
     assert images is None
     assert texts[0] == "short"
-    assert len(texts[1]) == samples.LONGEST_TEXT
+    assert len(texts[1]) == thumbnails.LONGEST_TEXT
 
 
 def _decoded(uri):
@@ -152,15 +152,15 @@ def test_images_are_ink_on_paper(shape):
     pixels = rng.uniform(size=(2, *shape))
     pixels[0] = 0
     pixels[1, 0, 0] = 1
-    uris, _ = samples.described(_Shown(pixels.reshape(2, -1), shape))
+    uris, _ = thumbnails.described(_Shown(pixels.reshape(2, -1), shape))
     blank, drawn = map(_decoded, uris)
     assert (blank == 255).all()
-    assert max(drawn.shape) <= samples.LARGEST
-    if max(shape) <= samples.LARGEST:
+    assert max(drawn.shape) <= thumbnails.LARGEST
+    if max(shape) <= thumbnails.LARGEST:
         assert drawn.shape == shape
         assert drawn[0, 0] == 0
 
 
 def test_constant_and_missing_pixels_are_no_trouble():
-    assert len(samples.thumbnails(np.zeros((3, 4, 4)))) == 3
-    assert len(samples.thumbnails(np.full((1, 4, 4), np.nan))) == 1
+    assert len(thumbnails.thumbnails(np.zeros((3, 4, 4)))) == 3
+    assert len(thumbnails.thumbnails(np.full((1, 4, 4), np.nan))) == 1

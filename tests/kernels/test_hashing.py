@@ -101,7 +101,7 @@ def test_places_among_the_distinct_numbers(largest, n, slots, rng, monkeypatch):
 
 def test_numbers_that_differ_in_their_lowest_bits_alone(rng):
     numbers = (2**60 + rng.permutation(1000))[::-1]
-    order, ordered = hashing.in_order(numbers)
+    order, ordered = hashing.sorted_keys(numbers)
     assert_array_equal(ordered, np.sort(numbers))
     assert_array_equal(numbers[order], ordered)
 

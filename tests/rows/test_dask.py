@@ -35,7 +35,7 @@ from mercer.engine.threads import n_threads
 from mercer.estimators.base import new_rows
 from mercer.fit import OnPanels
 from mercer.rows import dask as engine
-from mercer.rows import graphs, lazy, tasks
+from mercer.rows import dask_graphs, lazy, tasks
 from mercer.solve import solve_iteratively
 from mercer.solve.workers import Workers
 
@@ -591,7 +591,7 @@ def test_a_task_holds_what_only_it_needs(X):
     first = dask.delayed(np.sum)(blocks[0])
     add = dask.delayed(lambda block, total: block.sum() + total)
     made = [add(block, first) for block in blocks]
-    fused = graphs.with_their_blocks(made)
+    fused = dask_graphs.fuse_reads(made)
     left = dict(fused[0].__dask_graph__())
     assert [block.key in left for block in blocks] == [True, False, False]
     assert first.key in left
@@ -612,11 +612,11 @@ def test_a_dask_that_cannot_fuse_gives_the_same(lacks, X, y, monkeypatch):
                 lacking.setitem(sys.modules, "dask._task_spec", None)
             else:
                 lacking.delattr("dask._task_spec.GraphNode.fuse")
-            calls.append(graphs.with_their_blocks(tasks))
+            calls.append(dask_graphs.fuse_reads(tasks))
         assert calls[-1] is tasks
         return tasks
 
-    monkeypatch.setattr(engine, "with_their_blocks", without)
+    monkeypatch.setattr(engine, "fuse_reads", without)
     assert_allclose(model.fit(D, T).predict(X), expected, rtol=1e-12)
     assert calls
 

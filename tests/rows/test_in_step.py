@@ -17,8 +17,8 @@ from mercer import (
     KernelRidgeCV,
     Spectrum,
 )
-from mercer.rows.in_step import in_step, split_pairs, watched
-from mercer.rows.protocol import Column
+from mercer.rows.interface import Column
+from mercer.rows.streams import paired_columns, split_pairs, watched
 
 KERNEL = RBF(0.3)
 FOURIER = KernelMap(KERNEL, basis="fourier", tol=1e-3)
@@ -95,7 +95,7 @@ def test_nothing_that_grows_with_the_rows_is_held():
             yield rows, rows[:, 0]
 
     def total(source, values):
-        return sum(y.sum() for _, (y,) in in_step(source, [Column(values, "y")]))
+        return sum(y.sum() for _, (y,) in paired_columns(source, [Column(values, "y")]))
 
     rows, targets = split_pairs(Chunks(pairs), None)
     separate = Chunks(lambda: (y for _, y in pairs()))
@@ -116,7 +116,7 @@ def test_pairs_are_read_once_per_pass():
 
     rows, targets = split_pairs(Chunks(pairs), None)
     opened.clear()
-    list(in_step(rows, [Column(targets, "y"), Column(None, "sample_weight")]))
+    list(paired_columns(rows, [Column(targets, "y"), Column(None, "sample_weight")]))
     assert len(opened) == 1
 
 

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from mercer import RBF, KernelMap, Polynomial
 from mercer.rows.moments import Extremes, Moments, Spread
-from mercer.space.spectral import signs
+from mercer.space.spectra import signs
 
 
 @pytest.fixture

@@ -22,8 +22,8 @@ from mercer import (
     Polynomial,
 )
 from mercer.engine.memory import MemoryLimitError
-from mercer.rows.in_step import is_stream
 from mercer.rows.streamed import StreamedRows
+from mercer.rows.streams import is_stream
 
 KERNEL = RBF(0.5)
 TOL = 1e-8

@@ -319,7 +319,7 @@ def test_memory_is_refused_before_any_work(X, T):
 
 
 def test_landmarks_leave_room_for_a_matrix_that_fits(X):
-    n, stored = 1000, memory.matrix(1000, size=4)
+    n, stored = 1000, memory.matrix_bytes(1000, size=4)
 
     def needed(limit):
         return memory.partial_fit(n, chosen_rank(n, limit, X))

@@ -6,7 +6,7 @@ import pytest
 from mercer import RBF, KernelMap
 from mercer.space import factorize
 from mercer.space.certificate import Radii, bound, landmark_rows
-from mercer.space.spectral import eigen_rotation, signs, symmetric_rotation
+from mercer.space.spectra import eigen_rotation, signs, symmetric_rotation
 
 
 @pytest.fixture

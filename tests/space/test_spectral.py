@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer import KernelMap, Linear
-from mercer.space.spectral import spectrum
+from mercer.space.spectra import spectrum
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -8,7 +8,7 @@ import typer
 
 from ..explore.report.difference import write_difference
 from ..kernels.expressions import parse_kernel
-from ..kernels.texts import listed
+from ..kernels.printing import listed
 from ..statistics.two_sample import two_sample_test
 from . import files, output
 from .errors import BadInput

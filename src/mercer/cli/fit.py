@@ -17,7 +17,7 @@ from ..explore.compare.baselines import leaf_size
 from ..export.checkpoint import Checkpoint
 from ..export.files import load, save
 from ..kernels.expressions import parse_kernel
-from ..kernels.texts import listed
+from ..kernels.printing import listed
 from ..learn.targets import are_class_numbers
 from ..tables import IDENTIFIER, UNREAD, TableEncoder, check_column
 from . import files, output

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
-from ..explore.compare.comparison import named_kernels
+from ..explore.compare.comparing import named_kernels
 from ..kernels import Precomputed
 from ..kernels.expressions import parse_kernel
 from ..tables import TableEncoder, check_column, read_table
@@ -94,7 +94,7 @@ def kernels_of(expressions, matrix):
 
 @dataclass(frozen=True)
 class Reading:
-    """What the user says about tables: the same for every command that reads one."""
+    """Options of users about tables: the same for every command that reads one."""
 
     decimal: str | None = None
     dayfirst: bool | None = None

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from ..engine.memory import budget, matrix, readable
+from ..engine.memory import budget, matrix_bytes, readable
 from ..solve.iterative import STORED
 from ..solve.landmarks import MOST
 from ..solve.rates import Rates, machine_rates, time_in_words
@@ -42,12 +42,12 @@ def estimate(n: int, d: int, rates: Rates, limit: int | None = None) -> Estimate
     limit = budget(None) if limit is None else limit
     values = n * (1 / rates.values + 2 * d / rates.products)  # kernel values against one row
     search = SEARCH * min(1.0, n / SEARCHED) / rates.products
-    if matrix(n, 1.1) <= limit:
+    if matrix_bytes(n, 1.1) <= limit:
         last = n / 2 * values + n**3 / 3 / rates.products
-        work = f"an exact fit of {n} rows ({readable(matrix(n))} for the kernel matrix)"
+        work = f"an exact fit of {n} rows ({readable(matrix_bytes(n))} for the kernel matrix)"
     elif n <= ITERATIVE_ROWS:
         # The matrix is kept, in single precision, where it fits.
-        held = matrix(n, 0.5) <= limit
+        held = matrix_bytes(n, 0.5) <= limit
         last = n / 2 * values + PRODUCTS * n * (n * STORED if held else values)
         work = f"iterations on {n} rows"
     else:

@@ -73,12 +73,12 @@ def panel_values(usual, size=8):
 # --- what is needed -------------------------------------------------------------------------------
 
 
-def matrix(n, copies=1, size=8):
+def matrix_bytes(n, copies=1, size=8):
     """Square matrices, one row and one column per point."""
     return copies * n * n * size
 
 
-def coordinates(n, r, copies=1, size=8):
+def coordinates_bytes(n, r, copies=1, size=8):
     """Arrays with r numbers per row."""
     return copies * n * r * size
 
@@ -94,17 +94,21 @@ def stored_fit(n, copies=2, size=8, *, on_cpu=True, proven=True):
     A kernel of unknown validity keeps K once more, to be compared with the coordinates. `copies` is
     how many arrays of the coordinates' shape the caller holds at once.
     """
-    return matrix(n, max(copies, 3 if on_cpu else 2) + (not proven), size)
+    return matrix_bytes(n, max(copies, 3 if on_cpu else 2) + (not proven), size)
 
 
 def partial_fit(n, r, copies=2, size=8):
     """A fit that evaluates r columns of K: coordinates, and the factor with what it takes."""
-    return coordinates(n, r, copies, size) + matrix(r, 3, size)
+    return coordinates_bytes(n, r, copies, size) + matrix_bytes(r, 3, size)
 
 
 def streamed_fit(r, sample, panel, size=8):
     """A fit that passes over rows: the factor, coordinates of a sample, and panels of values."""
-    return matrix(r, FACTOR_COPIES, size) + coordinates(sample, r, size=size) + 4 * panel * size
+    return (
+        matrix_bytes(r, FACTOR_COPIES, size)
+        + coordinates_bytes(sample, r, size=size)
+        + 4 * panel * size
+    )
 
 
 def fourier_sums(frequencies, d):
@@ -115,7 +119,7 @@ def fourier_sums(frequencies, d):
 
 def fourier_fit(n, d, frequencies, targets=1):
     """Ridge by Fourier coordinates: sums, phases, and a few vectors for every target."""
-    return fourier_sums(frequencies, d) + coordinates(n, 2 * d + 8 * targets)
+    return fourier_sums(frequencies, d) + coordinates_bytes(n, 2 * d + 8 * targets)
 
 
 # --- what fits ------------------------------------------------------------------------------------
@@ -137,7 +141,7 @@ def landmarks_that_fit(rows, limit, size=8, copies=1):
 
 def rows_that_fit(r, limit, copies=1, size=8):
     """The most rows with r coordinates each within the limit."""
-    return int(limit) // coordinates(1, max(r, 1), copies, size)
+    return int(limit) // coordinates_bytes(1, max(r, 1), copies, size)
 
 
 def readable(n_bytes):

@@ -38,7 +38,7 @@ def sums(t: Any, v: np.ndarray, m: tuple[int, ...], eps: float) -> np.ndarray:
     shape = tuple(2 * k + 1 for k in m)
     packed = _packed(np.asarray(v, dtype=np.float64))
     if not is_numpy(t):
-        F = nufft_device.sums(t, packed, shape, max(eps, FINEST))
+        F = nufft_device.device_sums(t, packed, shape, max(eps, FINEST))
     elif _plainly(t.shape[0] * math.prod(shape)):
         F = _plain_sums(t, packed, m)
     else:
@@ -53,7 +53,7 @@ def values(t: Any, C: np.ndarray, eps: float) -> Any:
     odd = np.concatenate([C, np.zeros_like(C[:1])]) if len(C) % 2 else C
     packed = odd[0::2] + 1j * odd[1::2]
     if not is_numpy(t):
-        f = nufft_device.values(t, packed, max(eps, FINEST))
+        f = nufft_device.device_values(t, packed, max(eps, FINEST))
     elif _plainly(t.shape[0] * math.prod(C.shape[1:])):
         f = _plain_values(t, packed)
     else:

@@ -23,12 +23,12 @@ def runs_on(X: Any) -> bool:
     return True
 
 
-def sums(t: Any, packed: np.ndarray, shape: tuple[int, ...], eps: float) -> np.ndarray:
+def device_sums(t: Any, packed: np.ndarray, shape: tuple[int, ...], eps: float) -> np.ndarray:
     """sum_i v_i exp(-2 pi i k . t_i) for each row v of `packed`, on the host."""
     return as_numpy(_transform(1, t, packed, shape, -1, eps))
 
 
-def values(t: Any, packed: np.ndarray, eps: float) -> Any:
+def device_values(t: Any, packed: np.ndarray, eps: float) -> Any:
     """sum_k C_k exp(2 pi i k . t_i) for each array C of `packed`, on the device."""
     return _transform(2, t, packed, packed.shape[1:], 1, eps)
 

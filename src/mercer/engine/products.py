@@ -13,7 +13,7 @@ import numpy as np
 
 from . import tiles
 from .arrays import is_cpu, is_matrix, is_numpy, namespace, rows_of
-from .memory import coordinates, matrix
+from .memory import coordinates_bytes, matrix_bytes
 from .resources import current
 from .shares import (
     EXACT_TILE,
@@ -35,7 +35,7 @@ FUSED_SUMS = 128
 
 
 @dataclass
-class Product:
+class MatrixProduct:
     """V -> K V, in double precision.
 
     way : "stored", "tiles" or "fused"
@@ -61,24 +61,26 @@ def exact_product(kernel, X, room=0):
     """
     n, form = X.shape[0], _form(kernel, X)
     if kernel.kind == "gram":
-        return Product(_rows_times(X), "stored", True)
+        return MatrixProduct(_rows_times(X), "stored", True)
     if not is_cpu(X):
         if form is not None and form.is_fusible and _is_cuda(X):
             from .fused import FusedProduct
 
-            return Product(FusedProduct(form, X, exact=True, squares=FUSED_SUMS), "fused", True)
-        return Product(_plain(kernel, X), "tiles", True)
+            return MatrixProduct(
+                FusedProduct(form, X, exact=True, squares=FUSED_SUMS), "fused", True
+            )
+        return MatrixProduct(_plain(kernel, X), "tiles", True)
     halves = kernel.symmetric and is_numpy(tiles.allocate(X, (0, 0)))
-    fits = matrix(n, 0.5 if halves else 1) <= room
+    fits = matrix_bytes(n, 0.5 if halves else 1) <= room
     if halves:
         shares = exact_shares(kernel, X)
         if fits:
             shares.values = _kept(shares, kernel)
-        return Product(_on_threads(shares, kernel), "stored" if fits else "tiles", True)
+        return MatrixProduct(_on_threads(shares, kernel), "stored" if fits else "tiles", True)
     if fits:
         K = tiles.evaluate(kernel, X)
-        return Product(lambda V: K @ V, "stored", True)
-    return Product(_plain(kernel, X), "tiles", True)
+        return MatrixProduct(lambda V: K @ V, "stored", True)
+    return MatrixProduct(_plain(kernel, X), "tiles", True)
 
 
 def quick_product(kernel, X, room=0):
@@ -97,15 +99,17 @@ def quick_product(kernel, X, room=0):
             return None
         from .fused import FusedProduct
 
-        return Product(FusedProduct(form, X, squares=FUSED_SUMS), "fused", False)
-    fits = matrix(n, size=4) <= room
+        return MatrixProduct(FusedProduct(form, X, squares=FUSED_SUMS), "fused", False)
+    fits = matrix_bytes(n, size=4) <= room
     shares = quick_shares(kernel, X, stored=fits)
     if shares is None:
         return None
     if fits:
         K = _stored(shares.values, n, kernel)
-        return Product(lambda V: (K @ V.astype(np.float32)).astype(np.float64), "stored", False)
-    return Product(_on_threads(shares, kernel), "tiles", False)
+        return MatrixProduct(
+            lambda V: (K @ V.astype(np.float32)).astype(np.float64), "stored", False
+        )
+    return MatrixProduct(_on_threads(shares, kernel), "tiles", False)
 
 
 def exact_shares(kernel, X):
@@ -159,7 +163,7 @@ def _on_threads(shares, kernel):
     def times(V):
         n, m = V.shape
         right = shares.prepared(V)
-        apart = max(1, min(MOST_SUMS, SUM_BYTES // coordinates(n, m), len(shares.blocks)))
+        apart = max(1, min(MOST_SUMS, SUM_BYTES // coordinates_bytes(n, m), len(shares.blocks)))
         sums = np.zeros((apart, n, m))
 
         def work(first, step):
@@ -168,7 +172,7 @@ def _on_threads(shares, kernel):
         # A few columns times stored tiles: half of the cores can read all that memory gives.
         waits = isinstance(shares.values, StoredValues) and m < FEW_COLUMNS
         threads = max(1, current().threads // 2) if waits else None
-        tiles.run(work, [(g, apart) for g in range(apart)], kernel, right, threads=threads)
+        tiles.run_tasks(work, [(g, apart) for g in range(apart)], kernel, right, threads=threads)
         return sums.sum(axis=0)
 
     return times
@@ -182,7 +186,7 @@ def _kept(shares, kernel):
         for c, d in shares.columns(a, b):
             kept[a, c] = shares.values(a, b, c, d)
 
-    tiles.run(work, shares.blocks[::-1], kernel, np.empty(0))
+    tiles.run_tasks(work, shares.blocks[::-1], kernel, np.empty(0))
     return StoredValues(kept)
 
 
@@ -198,5 +202,5 @@ def _stored(values, n, kernel):
             K[a:b, c:d] = t
             K[c:d, a:b] = t.T
 
-    tiles.run(work, tiles.cuts(n, height)[::-1], kernel, K)
+    tiles.run_tasks(work, tiles.cuts(n, height)[::-1], kernel, K)
     return K

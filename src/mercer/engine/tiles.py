@@ -58,7 +58,7 @@ def evaluate(kernel, X, Y=None):
         # both clear a page that both touch. The shortest blocks last, so that threads end together.
         short = len(blocks) // 4
         blocks = blocks[short:] + blocks[:short][::-1]
-    run(work, blocks, kernel, X, alone=alone)
+    run_tasks(work, blocks, kernel, X, alone=alone)
     return K
 
 
@@ -76,7 +76,7 @@ def multiply(kernel, X, S, W):
             else:
                 product[a:b, :] += part
 
-    run(work, blocks, kernel, X)
+    run_tasks(work, blocks, kernel, X)
     return product
 
 
@@ -143,7 +143,7 @@ def _tile_values(X):
     return int(TILE_VALUES * min(max(d / 128, 1.0), 4.0))
 
 
-def run(work, blocks, kernel, X, *, alone=False, threads=None, description="kernel tiles"):
+def run_tasks(work, blocks, kernel, X, *, alone=False, threads=None, description="kernel tiles"):
     """work(a, b) for every block, on threads where that is safe and worth it; `alone`: on one."""
     asked = threads is not None or current().n_jobs is not None
     if alone or (kernel is not None and kernel.runs_user_code):

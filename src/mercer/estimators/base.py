@@ -18,7 +18,7 @@ from ..kernels import Kernel, as_kernel
 from ..kernels import points as pts
 from ..kernels.points import explaining_gaps, naming, naming_columns
 from ..rows.lazy import lazily
-from ..rows.source import in_memory, rows_of
+from ..rows.source import in_memory, source_of
 from .sklearn_compat import check_feature_names, check_n_features
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -238,12 +238,12 @@ def rows_of_input(estimator, X, kernel, room=1 << 30):
     The check's own estimator learns about the input: take_input_names has it from there.
     """
     check = PointCheck(_bare(estimator), kernel, first=True)
-    return rows_of(X, check, room), check
+    return source_of(X, check, room), check
 
 
 def new_rows(estimator, X, kernel):
     """The rows of X for a fitted estimator and a bound kernel."""
-    return rows_of(X, PointCheck(_bare(estimator), kernel, bound=True))
+    return source_of(X, PointCheck(_bare(estimator), kernel, bound=True))
 
 
 def take_input_names(estimator, fitted):
@@ -262,7 +262,7 @@ def _bare(estimator):
     return bare
 
 
-def follow(values, X):
+def to_namespace_of(values, X):
     """y or sample_weight as an array of X's kind."""
     if is_array(X) and not is_numpy(X):
         xp = namespace(X)

@@ -31,16 +31,16 @@ from ..expansion import RKHSFunction
 from ..kernels import Linear
 from ..kernels import points as pts
 from ..kernels.types import Array, Data, Input
-from ..rows.gather import held_column, held_whole
-from ..rows.in_step import split_pairs
+from ..rows.gather import held_column, load_all
 from ..rows.source import in_pieces
+from ..rows.streams import split_pairs
 from ..solve.duality import Rounding
 from ..solve.solution import own_similarities
 from ..solve.svm import MarginProblem
 from ..solve.system import double_like, in_double
 from ..space.choice import refute_by_sample
 from ..space.landmarks import Landmarks
-from .base import all_or_nothing, follow, kernel_of, on_fitted, validated_points
+from .base import all_or_nothing, kernel_of, on_fitted, to_namespace_of, validated_points
 from .class_scores import Labels
 from .kernel_map import KernelMap
 from .map_method import MapMethod, functions
@@ -87,7 +87,7 @@ class CertifiedClassifier(Labels, MapMethod):
         self._check_parameters()
         X, y = split_pairs(X, y)
         if in_pieces(X):
-            X = held_whole(X, budget(self.memory_limit), type(self).__name__)
+            X = load_all(X, budget(self.memory_limit), type(self).__name__)
         rows = self._read(X, held_column(y, X), held_column(sample_weight, X, "sample_weight"))
         self.C_ = float(self.C) if self.C != "auto" else self._chosen_C(rows)
         self._solve(rows)
@@ -106,7 +106,7 @@ class CertifiedClassifier(Labels, MapMethod):
             return
         for name, value in list(vars(self).items()):
             if name.endswith("_") and is_numpy(value) and value.dtype.kind in "biuf":
-                setattr(self, name, follow(value, points))
+                setattr(self, name, to_namespace_of(value, points))
 
     # --- reading ----------------------------------------------------------------------------------
 

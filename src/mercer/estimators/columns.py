@@ -29,7 +29,7 @@ def inverse_root(values):
     return xp.where(values > 0, 1 / xp.sqrt(safe), xp.zeros_like(values))
 
 
-def wide(A, columns):
+def pad_columns(A, columns):
     """The first columns, with columns of zeros where there are fewer."""
     missing = columns - A.shape[1]
     if missing <= 0:

@@ -19,7 +19,7 @@ from ..kernels.adapters import KernelLike
 from ..kernels.points import naming
 from ..kernels.types import Array, Data, Input
 from ..rows.gather import held_column
-from ..rows.protocol import Column
+from ..rows.interface import Column
 from ..rows.source import in_pieces, refuse_stream
 from ..solve import Given, Preconditioning, RidgeProblem, solve_ridge
 from ..solve.discriminant import (
@@ -32,7 +32,7 @@ from ..solve.discriminant import (
 )
 from ..solve.solver import CannotSolve
 from ..solve.system import in_double
-from .base import all_or_nothing, follow, on_fitted
+from .base import all_or_nothing, on_fitted, to_namespace_of
 from .class_scores import ClassScores
 from .columns import as_points
 from .kernel_map import KernelMap, check_options, keep_fit, map_options
@@ -57,6 +57,8 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
         Axes that transform returns, at most classes - 1 (None: all of these). Predictions always
         use all.
     kernel : Kernel, str, callable or KernelMap, default="rbf"
+        A kernel, its name as in scikit-learn ("rbf", "poly", "linear", ...), a function of two
+        points, or a :class:`KernelMap` for options of the map.
     shrinkage : "auto" or float, default="auto"
         What is added to the diagonal of S_W, as a share of the total variance within classes,
         trace(S_W) / (n - classes). "auto" chooses it by the likelihood of left-out rows, in closed
@@ -73,6 +75,7 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
         KernelRidge(form="iterative"): for rough kernels on more rows than a map of full rank can
         hold. "auto" shrinkage is then chosen on 2000 rows.
     tol, max_iter : as in KernelRidge, iterative form
+        When iterations end, and after how many at most.
 
     Attributes
     ----------
@@ -188,7 +191,7 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
             Phi = self._fit_on_map(replace(problem, map=options), found)
         keep_names(self, found)
         if self.classes_.dtype.kind in "biuf" and (iterative or Phi is not None):
-            self.classes_ = follow(self.classes_, self.priors_)
+            self.classes_ = to_namespace_of(self.classes_, self.priors_)
         return Phi
 
     def _targets(self, X, y, sample_weight, name):

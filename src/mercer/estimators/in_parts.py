@@ -8,7 +8,7 @@ from sklearn.base import is_classifier
 
 from ..feature_map import FeatureMap
 from ..rows.distinct import distinct
-from ..rows.protocol import Column
+from ..rows.interface import Column
 from .base import new_rows
 from .targets import labels_of
 
@@ -32,11 +32,11 @@ def fit_in_parts(estimator, kernel_map, X, y, params):
     if np.ndim(params.get("sample_weight", 1.0)):  # one number goes along as it is
         columns.append(Column(params.pop("sample_weight"), "sample_weight"))
     rows = new_rows(kernel_map, X, kernel_map.kernel_)
-    return rows.chain(Lesson(kernel_map.map_, params), estimator, columns)
+    return rows.chain(PartialFitStep(kernel_map.map_, params), estimator, columns)
 
 
 @dataclass(frozen=True)
-class Lesson:
+class PartialFitStep:
     """The estimator after one more block of rows, mapped in panels."""
 
     map: FeatureMap

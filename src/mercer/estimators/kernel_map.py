@@ -14,12 +14,12 @@ from ..engine.memory import budget
 from ..engine.resources import Resources
 from ..expansion import RKHSFunction
 from ..feature_map import FeatureMap
-from ..fit import MapFit, OfSpace, Statistic, extend_map, first_map, fit_map
+from ..fit import MapFit, SpaceStatistic, Statistic, extend_map, first_map, fit_map
 from ..kernels import as_kernel
 from ..kernels.adapters import KernelLike
 from ..kernels.points import naming
 from ..kernels.types import Array, Data, Input, RandomState
-from ..rows.gather import held_if_few, held_whole
+from ..rows.gather import held_if_few, load_all
 from ..rows.lazy import lazily
 from ..rows.source import in_pieces, refuse_stream
 from ..space.choice import MapOptions
@@ -31,7 +31,7 @@ from .base import (
     take_input_names,
     with_resources,
 )
-from .preimage import WayBack, has_points, preimage, way_back, way_back_of_map
+from .preimage import PreimageData, has_points, preimage, way_back, way_back_of_map
 
 
 def _can_grow(kernel_map):
@@ -57,6 +57,9 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     Parameters
     ----------
     kernel : Kernel, str or callable, default="rbf"
+        What compares two points: a kernel, its name as in scikit-learn ("rbf", "poly", "linear",
+        "precomputed", ...), a function of two points, or a kernel of scikit-learn's Gaussian
+        processes.
     basis : {"cholesky", "eigen", "symmetric", "closed", "fourier", "auto"}, default="cholesky"
         Which orthonormal basis: all are rotations of each other. "cholesky" needs r landmarks and
         is fastest; "eigen" orders columns by eigenvalue; "symmetric" is K^(-1/2) k_z; "closed" is
@@ -132,6 +135,25 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     >>> error = np.abs(inner - RBF(0.5)(X, Z))
     >>> bool(np.all(error <= kernel_map.error_bound(X, Z))), bool(error.max() < 1e-7)
     (True, True)
+
+    A map of five landmarks does not see everything, and says how much of a row it misses. A linear
+    function of its coordinates is a sum of five kernels:
+
+    >>> small = KernelMap(RBF(0.5), max_rank=5).fit(X)
+    >>> small.residual(Z).round(2)
+    array([0.42, 0.97])
+    >>> small.distances(X, Z).shape
+    (100, 2)
+    >>> f = small.function(np.ones(5))
+    >>> bool(np.allclose(f(Z), small.project(Z, np.ones((5, 1)))[:, 0]))
+    True
+    >>> weights, constant = small.landmark_weights(np.ones(5))
+    >>> bool(np.allclose(f(Z), RBF(0.5)(Z, small.landmarks_) @ weights + constant))
+    True
+    >>> small.coordinates(f).round(6)
+    array([1., 1., 1., 1., 1.])
+    >>> KernelMap(RBF(0.5)).partial_fit(X[:50]).partial_fit(X[50:]).n_samples_seen_
+    100
     """
 
     def __init__(
@@ -192,7 +214,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         or a Dask collection are gathered.
         """
         check_options(self)
-        X = held_whole(X, budget(self.memory_limit), "partial_fit")
+        X = load_all(X, budget(self.memory_limit), "partial_fit")
         if hasattr(self, "map_"):
             points = self._points(X)
             before = MapFit(self.map_, self.n_samples_seen_, self.max_residual_)
@@ -359,7 +381,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 def fit_rows(
     kernel_map: KernelMap,
     X: Input,
-    sums: Statistic | OfSpace | None = None,
+    sums: Statistic | SpaceStatistic | None = None,
     owner: KernelEstimator | None = None,
 ) -> MapFit:
     """Fit to an array, a stream or a Dask collection, and return all that the fit found.
@@ -395,7 +417,7 @@ def keep_fit(kernel_map: KernelMap, fit: MapFit, names: KernelEstimator) -> None
 
 
 @way_back.register
-def _(kernel_map: KernelMap) -> WayBack:
+def _(kernel_map: KernelMap) -> PreimageData:
     check_is_fitted(kernel_map)
     return way_back_of_map(kernel_map.map_, getattr(kernel_map, "n_features_in_", None))
 
@@ -432,7 +454,7 @@ def held_if_needed(X: Input, kernel_map: KernelMap) -> Any:
     if map_options(kernel_map).needs_all_rows(as_kernel(kernel_map.kernel)):
         used = ("basis", "pivots", "indefinite")
         reason = "KernelMap with " + ", ".join(f"{n}={getattr(kernel_map, n)!r}" for n in used)
-        X = held_whole(X, budget(kernel_map.memory_limit), reason)
+        X = load_all(X, budget(kernel_map.memory_limit), reason)
     if as_kernel(kernel_map.kernel).kind == "gram" and in_pieces(X):
         raise TypeError("a Gram matrix is not cut into pieces; pass it whole, as an array.")
     return X

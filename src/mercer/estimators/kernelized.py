@@ -25,8 +25,8 @@ from ..kernels.adapters import KernelLike
 from ..kernels.points import naming
 from ..kernels.types import Array, Data, Input
 from ..rows.gather import held_column, held_if_few
-from ..rows.in_step import split_pairs
 from ..rows.source import in_pieces, refuse_stream
+from ..rows.streams import split_pairs
 from .base import all_or_nothing, on_fitted
 from .in_parts import fit_in_parts, require_parts
 from .kernel_map import KernelMap
@@ -149,6 +149,8 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
     estimator : estimator
         Classifier, regressor, transformer, clusterer or outlier detector.
     kernel : Kernel, str, callable or KernelMap, default="rbf"
+        A kernel, its name as in scikit-learn ("rbf", "poly", "linear", ...), a function of two
+        points, or a :class:`KernelMap` for options of the map.
 
     Attributes
     ----------

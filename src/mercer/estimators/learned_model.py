@@ -18,7 +18,7 @@ from ..engine.arrays import (
     namespace,
     same_kind,
 )
-from ..engine.memory import budget, coordinates, readable
+from ..engine.memory import budget, coordinates_bytes, readable
 from ..engine.resources import Resources
 from ..kernels import Kernel
 from ..kernels.points import as_vectors, is_frame, take
@@ -28,7 +28,7 @@ from ..learn.learn_kernel import learn_from
 from ..learn.observations import Observations, by_value, has_copies
 from ..learn.targets import Targets, as_generator, check_weights
 from ..rows import gather
-from ..rows.gather import held_column, held_whole
+from ..rows.gather import held_column, load_all
 from ..rows.source import in_pieces
 from ..rows.training import Training
 from ..solve import (
@@ -107,9 +107,9 @@ class LearnedModel(BaseEstimator):
     def _gathered(self, X, y, sample_weight):
         """Rows, targets and weights of a stream or a Dask collection in memory: all are needed."""
         gathers, name = in_pieces(X), type(self).__name__
-        X = held_whole(X, budget(self.memory_limit), name)
+        X = load_all(X, budget(self.memory_limit), name)
         if gathers and X.shape[0] > gather.SAMPLE:
-            size = readable(coordinates(X.shape[0], X.shape[1]))
+            size = readable(coordinates_bytes(X.shape[0], X.shape[1]))
             warnings.warn(
                 f"{name} needs all rows at once: {X.shape[0]} rows, about {size} as numbers, were "
                 "gathered into this process. Fit on a sample (Dask: X.sample(frac=...)), or use "

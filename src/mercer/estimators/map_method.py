@@ -10,7 +10,7 @@ from typing import Any, Self
 from sklearn.base import TransformerMixin, clone
 
 from ..expansion import Expansion
-from ..fit import MapFit, OfSpace, Statistic
+from ..fit import MapFit, SpaceStatistic, Statistic
 from ..kernels.types import Array, Data, Input
 from ..rows.source import in_pieces, refuse_stream
 from .base import KernelEstimator, all_or_nothing, take_input_names
@@ -26,7 +26,7 @@ class MapMethod(KernelEstimator):
         # Methods compute with plain arrays, also where set_config asks transformers for frames.
         return own.set_output(transform="default").set_params(**changes)
 
-    def _fit_map(self, X, sums: Statistic | OfSpace | None = None, **changes) -> MapFit:
+    def _fit_map(self, X, sums: Statistic | SpaceStatistic | None = None, **changes) -> MapFit:
         """Fit a map of this method's own, kept as kernel_map_; `sums` are added up on the way."""
         kernel_map = self._new_map(**changes)
         fit = fit_rows(kernel_map, X, sums, owner=self)

@@ -25,12 +25,12 @@ from ..engine.memory import budget
 from ..kernels import Linear
 from ..kernels.points import naming
 from ..kernels.types import Array, Data, Input
-from ..rows.gather import held_whole
+from ..rows.gather import load_all
 from ..rows.lazy import lazily
 from ..rows.source import refuse_stream
-from ..space.spectral import signs, spectrum
+from ..space.spectra import signs, spectrum
 from .base import all_or_nothing, validated_points
-from .columns import as_points, copy, inverse_root, wide
+from .columns import as_points, copy, inverse_root, pad_columns
 
 CORRECTIONS = (None, "lingoes", "cailliez")
 
@@ -51,6 +51,7 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     Parameters
     ----------
     n_components : int, default=2
+        Columns of the embedding.
     metric : str or callable, default="euclidean"
         Any metric of ``sklearn.metrics.pairwise_distances``; "precomputed" takes distances (fit:
         square; transform: one row of distances to the training points for each new one). Metrics
@@ -142,7 +143,7 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     def _fit(self, X):
         self._check_parameters()
-        points = self._points(held_whole(X, budget(None), "ClassicalMDS"), reset=True)
+        points = self._points(load_all(X, budget(None), "ClassicalMDS"), reset=True)
         self.correction_constant_, self._n_features_out = 0.0, self.n_components
         # Distances are divided by _size_ first: their squares must neither vanish nor overflow.
         # _constant_ is the correction in this unit.
@@ -170,8 +171,8 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             V = X.T @ (V * inverse_root(values)[None, :])
         V = V * xp.astype(values > 0, V.dtype)[None, :]
         V = V * signs(X @ V)[None, :]
-        self._axes_ = wide(V, self.n_components)
-        self.eigenvalues_ = self._squares(wide(values[None, :], self.n_components)[0, :])
+        self._axes_ = pad_columns(V, self.n_components)
+        self.eigenvalues_ = self._squares(pad_columns(values[None, :], self.n_components)[0, :])
         self.negative_eigenvalues_, self.negative_share_ = values[:0], 0.0
         return (X @ self._axes_) * self._size_
 
@@ -189,8 +190,8 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         total = float(xp.sum(positive_part(values)))
         values = self._without_zeros(values[:k], total, D.shape[0])
         U = U - xp.mean(U, axis=0)[None, :]
-        U = wide(U * signs(U)[None, :], self.n_components)
-        values = wide(values[None, :], self.n_components)[0, :]
+        U = pad_columns(U * signs(U)[None, :], self.n_components)
+        values = pad_columns(values[None, :], self.n_components)[0, :]
         self._axes_ = U * inverse_root(values)[None, :]
         self.eigenvalues_ = self._squares(values)
         self.negative_eigenvalues_ = self._squares(self.negative_eigenvalues_)

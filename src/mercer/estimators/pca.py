@@ -38,12 +38,12 @@ from ..rows.source import in_pieces
 from ..space.centred import FORMS as SCORE_FORMS
 from ..space.centred import all_eigenpairs
 from ..space.krylov import leading_eigenpairs
-from ..space.spectral import signs
+from ..space.spectra import signs
 from .base import kernel_of, new_rows, take_input_names, validated_points
-from .columns import as_points, copy, inverse_root, on_host, support, wide
+from .columns import as_points, copy, inverse_root, on_host, pad_columns, support
 from .kernel_map import KernelMap, fit_rows
 from .map_method import Projection
-from .preimage import WayBack, has_points, on_scores, preimage, way_back, way_back_of_scores
+from .preimage import PreimageData, has_points, on_scores, preimage, way_back, way_back_of_scores
 
 FORMS = ("combined", "dual", "primal", "classical")
 SOLVERS = ("auto", "dense", "factor", "krylov")
@@ -195,11 +195,11 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
             scores = [(Phi[where, :] - sums.mean[None, :]) @ axes for where in panels]
             scores = scores[0] if len(scores) == 1 else namespace(Phi).concat(scores)
             sign = signs(scores)
-        axes = wide(axes * (sign * support(values))[None, :], wanted)
+        axes = pad_columns(axes * (sign * support(values))[None, :], wanted)
         self.projection_ = fit.map.linear(axes, -(sums.mean @ axes))
         if Phi is None:
             return None
-        self.eigenvectors_ = wide(scores * (sign * inverse_root(values))[None, :], wanted)
+        self.eigenvectors_ = pad_columns(scores * (sign * inverse_root(values))[None, :], wanted)
         return self.eigenvectors_ * xp.sqrt(self.eigenvalues_)[None, :]
 
     def _auto(self, kernel, points):
@@ -244,7 +244,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
         values = self._cut(values, scale, largest, n, kernel, U)
         wanted = self._finish(values, total, n)
         U = U - xp.mean(U, axis=0)[None, :]  # rounding has put a little of 1 into them
-        U = wide(U * (signs(U) * support(values))[None, :], wanted)
+        U = pad_columns(U * (signs(U) * support(values))[None, :], wanted)
         values = self.eigenvalues_
         W, b = SCORE_FORMS[self.form](U * inverse_root(values)[None, :], values, row_means)
         self.projection_ = Expansion(kernel, kernel.landmarks(copy(points)), W, b)
@@ -329,7 +329,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
                 )
         else:
             wanted = rank
-        values = wide(values[None, :], wanted)[0, :]
+        values = pad_columns(values[None, :], wanted)[0, :]
         self.eigenvalues_ = values
         self.explained_variance_ratio_ = values / total if total > 0 else values
         self._n_features_out = self.n_components_ = wanted
@@ -384,12 +384,12 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
 
 
 @way_back.register
-def _(model: KernelPCA) -> WayBack:
+def _(model: KernelPCA) -> PreimageData:
     if hasattr(model, "kernel_map_"):
         back = way_back_of_scores(way_back(model.kernel_map_), model.projection_, model.mean_)
     else:
         W = model.projection_.W
-        back = WayBack(
+        back = PreimageData(
             model.kernel_,
             model.projection_.S,
             None,

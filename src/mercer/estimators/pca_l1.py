@@ -18,11 +18,11 @@ from ..kernels.types import Array, Data, RandomState
 from ..rows.gather import held_if_few
 from ..rows.lazy import lazily
 from ..rows.moments import Moments
-from ..space.spectral import signs
+from ..space.spectra import signs
 from .columns import as_points
 from .kernel_map import KernelMap
 from .map_method import Projection
-from .preimage import WayBack, has_points, preimage, way_back, way_back_of_scores
+from .preimage import PreimageData, has_points, preimage, way_back, way_back_of_scores
 
 # Each start is a column of signs.
 MOST_STARTS = 10**6
@@ -41,7 +41,10 @@ class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, Projection):
     Parameters
     ----------
     n_components : int, default=2
+        Directions to find.
     kernel : Kernel, str, callable or KernelMap, default="rbf"
+        A kernel, its name as in scikit-learn ("rbf", "poly", "linear", ...), a function of two
+        points, or a :class:`KernelMap` for options of the map.
     n_init : int, default=8
         Random starts, besides the others.
     max_iter : int, default=1000
@@ -182,7 +185,7 @@ class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, Projection):
 
 
 @way_back.register
-def _(model: KernelPCAL1) -> WayBack:
+def _(model: KernelPCAL1) -> PreimageData:
     return way_back_of_scores(way_back(model.kernel_map_), model.projection_, model.mean_)
 
 

@@ -36,7 +36,7 @@ TINY = 1e-30
 
 
 @dataclass(frozen=True)
-class WayBack:
+class PreimageData:
     """Data of a fitted model for pre-images.
 
     Attributes
@@ -59,14 +59,14 @@ class WayBack:
 
 
 @singledispatch
-def way_back(model: Any) -> WayBack:
+def way_back(model: Any) -> PreimageData:
     """Points, their coordinates and sums over landmarks of a fitted model."""
     raise TypeError(
         f"model must be a fitted KernelMap, KernelPCA or KernelPCAL1, got {type(model).__name__}."
     )
 
 
-def way_back_of_map(feature_map, n_features) -> WayBack:
+def way_back_of_map(feature_map, n_features) -> PreimageData:
     """From the coordinates of a map, whose landmarks it keeps anyway.
 
     Exact coordinates are linear features: the regression has no kernel and hardly any penalty.
@@ -88,16 +88,16 @@ def way_back_of_map(feature_map, n_features) -> WayBack:
             raw = raw if plain.rotation is None else raw @ plain.rotation.T
             return raw @ inverse
 
-        return WayBack(kernel, points, plain(points), points, weights, None, 1e-6)
+        return PreimageData(kernel, points, plain(points), points, weights, None, 1e-6)
     weights = feature_map.combination
     if isinstance(space, Corrected):
         weights = _no_sums
-    return WayBack(
+    return PreimageData(
         kernel, space.S, feature_map.landmark_coordinates(), space.S, weights, None, 1e-6
     )
 
 
-def way_back_of_scores(back: WayBack, linear, mean) -> WayBack:
+def way_back_of_scores(back: PreimageData, linear, mean) -> PreimageData:
     """From scores (coordinates - mean) @ axes on the coordinates of another way back."""
     axes = linear.coef
 
@@ -135,7 +135,9 @@ def preimage(
     Parameters
     ----------
     model : fitted KernelMap, KernelPCA or KernelPCAL1
+        Its points must be vectors of numbers.
     Z : array of shape (n, n_coordinates)
+        As `transform` returns them.
     method : {"ridge", "fixed-point"}, default="ridge"
         "ridge" learns a regression from coordinates to the training points (a KernelMap: to its
         landmarks) at its first use. "fixed-point" seeks the point whose image is nearest, starting
@@ -172,7 +174,10 @@ def preimage(
     check_one_of("method", method, METHODS)
     if alpha is not None and not (is_number(alpha) and 0 < alpha < np.inf):
         raise ValueError(f"alpha must be a positive number, got {alpha!r}.")
-    _require_vectors(model)
+    try:
+        has_points(model)
+    except AttributeError as reason:
+        raise ValueError(reason) from None
     back = way_back(model)
     _require_numbers(model, back.points)
     Z = _coordinates(model, back, Z)
@@ -293,14 +298,6 @@ def fixed_point(kernel, S, weights, *, max_iter, tol):
 
 
 # --- checks -----------------------------------------------------------------------------------
-
-
-def _require_vectors(model):
-    if model.kernel_.kind == "gram":
-        raise ValueError(
-            f"{type(model).__name__} was fitted on a precomputed kernel: the points behind it are "
-            "unknown, so there is no way back to them. Fit with the kernel itself."
-        )
 
 
 def _require_numbers(model, points):

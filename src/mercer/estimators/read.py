@@ -11,11 +11,11 @@ from ..engine.arrays import as_host
 from ..engine.memory import budget
 from ..engine.resources import Resources
 from ..kernels import points as pts
-from ..rows.gather import held_column, held_if_few, held_whole
+from ..rows.gather import held_column, held_if_few, load_all
 from ..rows.held import HeldRows
-from ..rows.in_step import split_pairs
-from ..rows.protocol import Column
+from ..rows.interface import Column
 from ..rows.source import count_rows, in_pieces
+from ..rows.streams import split_pairs
 from ..rows.training import Training
 from ..solve import Workers
 from .base import kernel_of, rows_of_input, take_input_names, validated_points
@@ -62,7 +62,7 @@ def read(
     X, workers = held_if_few(X), None
     if in_pieces(X) and gather is not None:
         workers = Workers.of(X) if gather == "form='iterative'" else None
-        X = held_whole(X, resources.limit(), gather)
+        X = load_all(X, resources.limit(), gather)
     elif in_pieces(X):
         X = held_if_needed(X, KernelMap(estimator.kernel) if given is None else given)
     name, read_y = type(estimator).__name__, targets or read_targets

@@ -9,7 +9,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from ..engine.arrays import as_numpy, namespace, on_device_of
 from ..engine.checks import check_one_of
-from ..engine.memory import MemoryLimitError, budget, columns_that_fit, matrix
+from ..engine.memory import MemoryLimitError, budget, columns_that_fit, matrix_bytes
 from ..engine.threads import n_threads, one_blas_thread, single_threaded
 from ..expansion import Expansion
 from ..kernels import Precomputed
@@ -93,8 +93,8 @@ class KernelSVC(CertifiedClassifier):
     0.95
     >>> float(model.error_bound(X).max()) < 1e-3
     True
-    >>> bool(model.certain(X).all())
-    True
+    >>> bool(model.certain(X).all()), model.pair_values(X).shape
+    (True, (200, 1))
     """
 
     def __init__(
@@ -305,7 +305,7 @@ class Pairs:
         self.limit = budget(memory_limit)  # looked up once: the system takes its time
         self._of_class = [np.flatnonzero(rows.codes == k) for k in range(n_classes)]
         n = len(rows.codes)
-        small = n <= STORED and matrix(n, 2) <= self.limit
+        small = n <= STORED and matrix_bytes(n, 2) <= self.limit
         self.K = None
         if n_classes > 2 and small and rows.kernel.kind != "gram":
             self.K = gram_of(rows, np.arange(n))

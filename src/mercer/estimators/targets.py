@@ -6,8 +6,8 @@ from sklearn.utils import assert_all_finite, check_array
 from ..engine.arrays import as_host
 from ..engine.checks import check_classes
 from ..kernels.points import naming
-from ..rows.protocol import Column
-from ..rows.source import shape_of_one
+from ..rows.interface import Column
+from ..rows.source import target_shape
 
 
 def target_column(y) -> Column:
@@ -49,7 +49,7 @@ def score_weights(sample_weight):
 
 def n_targets(y):
     """Columns of y (None where it is one-dimensional), from no more than its first chunk."""
-    return next(iter(shape_of_one(y)), None)
+    return next(iter(target_shape(y)), None)
 
 
 def labels_of(block):

@@ -1,4 +1,4 @@
-"""Kernels from elsewhere: a Gram matrix, a function, a feature function."""
+"""Kernels from elsewhere: a Gram matrix, a function, a feature function; `as_kernel` for all."""
 
 import difflib
 import functools
@@ -18,7 +18,7 @@ from .composite import finite_values
 from .from_sklearn import FromSklearn
 from .geometry import inner_products
 from .points import as_vectors, take
-from .texts import printed
+from .printing import printed
 from .types import Array, Tile
 from .wrappers import as_given, require_callable, width_of
 
@@ -48,11 +48,9 @@ class Precomputed(Kernel):
 
         K_{ij} \text{ as given}
 
-    *Valid*: unknown: the matrix is tested.
-
-    *Fails*: for residuals and distances of new points, which need k(z, z): give `diag=`.
-
-    *Elsewhere*: scikit-learn's `kernel="precomputed"`.
+    - *Valid*: unknown: the matrix is tested.
+    - *Fails*: for residuals and distances of new points, which need k(z, z): give `diag=`.
+    - *Elsewhere*: scikit-learn's `kernel="precomputed"`.
 
     Examples
     --------
@@ -124,11 +122,9 @@ class FromFunction(Kernel):
 
         k(x, z) = f(x, z)
 
-    *Valid*: unknown: it is tested on the data, and refused with a witness.
-
-    *Fails*: in speed, unless `vectorized=True`: one call of Python per pair.
-
-    *Elsewhere*: scikit-learn's callable kernels, kernlab's functions of class "kernel".
+    - *Valid*: unknown: it is tested on the data, and refused with a witness.
+    - *Fails*: in speed, unless `vectorized=True`: one call of Python per pair.
+    - *Elsewhere*: scikit-learn's callable kernels, kernlab's functions of class "kernel".
 
     Examples
     --------
@@ -259,11 +255,9 @@ class FromFeatures(Kernel):
 
         k(x, z) = g(x) \cdot g(z)
 
-    *Valid*: an inner product, for any function g.
-
-    *Fails*: where g has very many columns: then a formula for k is cheaper.
-
-    *Elsewhere*: `FunctionTransformer` of scikit-learn before any linear method.
+    - *Valid*: an inner product, for any function g.
+    - *Fails*: where g has very many columns: then a formula for k is cheaper.
+    - *Elsewhere*: `FunctionTransformer` of scikit-learn before any linear method.
 
     Examples
     --------
@@ -334,7 +328,19 @@ KernelLike: TypeAlias = Kernel | str | Callable[..., Any]
 
 
 def as_kernel(kernel: KernelLike) -> Kernel:
-    """Make a Kernel from a name, a function of two points, or a scikit-learn GP kernel."""
+    """Make a Kernel from a name, a function of two points, or a scikit-learn GP kernel.
+
+    Parameters
+    ----------
+    kernel : Kernel, str, callable or kernel of sklearn.gaussian_process
+        A kernel is returned as it is.
+
+    Examples
+    --------
+    >>> from mercer import as_kernel
+    >>> as_kernel("poly")
+    Polynomial()
+    """
     if isinstance(kernel, Kernel):
         return kernel
     if isinstance(kernel, str):

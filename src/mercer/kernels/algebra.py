@@ -29,8 +29,8 @@ from .monomials import (
     symmetric_power,
     symmetric_power_dim,
 )
+from .printing import printed, printed_in
 from .spectral import ConstantForm, FourierForm
-from .texts import printed, printed_in
 from .types import Array, Tile
 
 
@@ -50,11 +50,9 @@ class Constant(Kernel):
 
         k(x, z) = c
 
-    *Valid*: for c >= 0; its map is the number sqrt(c).
-
-    *Fails*: alone, since all points are the same to it. In a sum it is an intercept.
-
-    *Elsewhere*: scikit-learn's and GPyTorch's `ConstantKernel`.
+    - *Valid*: for c >= 0; its map is the number sqrt(c).
+    - *Fails*: alone, since all points are the same to it. In a sum it is an intercept.
+    - *Elsewhere*: scikit-learn's and GPyTorch's `ConstantKernel`.
 
     Examples
     --------

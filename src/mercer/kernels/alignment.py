@@ -32,9 +32,8 @@ class GlobalAlignment(ObjectKernel):
 
         k(x, z) = \sum_{\text{alignments}} \; \prod_{\text{pairs}} g / (2 - g)
 
-    *Fails*: for long series: a pair costs the product of the two lengths.
-
-    *Elsewhere*: tslearn's `cdist_gak`.
+    - *Fails*: for long series: a pair costs the product of the two lengths.
+    - *Elsewhere*: tslearn's `cdist_gak`.
 
     A path is what :class:`Signature` takes; lengths may differ. Series of very different lengths
     are nearly orthogonal.

@@ -70,7 +70,7 @@ def remembering(kernel: Kernel) -> Iterator[None]:
             vars(leaf).pop("known", None)
 
 
-def once_per_pair(work: Callable[..., Any]) -> Callable[..., Any]:
+def memoize_pairs(work: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate work(kernel, ...): while it runs, functions inside the kernel remember values."""
 
     @wraps(work)

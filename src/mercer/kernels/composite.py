@@ -16,8 +16,8 @@ from .base import ALL, Kernel
 from .capabilities import Slopes
 from .monomials import require_dense
 from .operands import Operand, Private, operand
+from .printing import bracketed
 from .spectral import FourierForm
-from .texts import bracketed
 from .types import Array, Tile
 
 

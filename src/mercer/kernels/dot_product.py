@@ -100,11 +100,10 @@ class Linear(DotProduct):
 
         k(x, z) = x \cdot z
 
-    *Valid*: it is an inner product; its map is x itself.
-
-    *Fails*: where the answer is not a straight line. Units and the origin of columns matter.
-
-    *Elsewhere*: scikit-learn's `linear_kernel`, GPyTorch's `LinearKernel`, kernlab's `vanilladot`.
+    - *Valid*: it is an inner product; its map is x itself.
+    - *Fails*: where the answer is not a straight line. Units and the origin of columns matter.
+    - *Elsewhere*: scikit-learn's `linear_kernel`, GPyTorch's `LinearKernel`, kernlab's
+      `vanilladot`.
 
     Examples
     --------
@@ -139,7 +138,9 @@ class Polynomial(DotProduct):
     Parameters
     ----------
     degree : int
+        The power: products of so many columns are among the features.
     gamma : float or list of one per column
+        Factor of the inner product; with one per column, the weights of the columns.
     coef0 : float
         0 keeps the monomials of exactly the degree; below 0 the formula is not a kernel.
 
@@ -149,12 +150,10 @@ class Polynomial(DotProduct):
 
         k(x, z) = (\gamma\, x \cdot z + c)^p
 
-    *Valid*: for c >= 0, as a power of a sum of kernels; its map has all monomials up to degree p.
-
-    *Fails*: far from the data, where values grow as the p-th power; scale the columns.
-
-    *Elsewhere*: scikit-learn's `polynomial_kernel`, GPyTorch's `PolynomialKernel`, kernlab's
-    `polydot`.
+    - *Valid*: for c >= 0, as a power of a sum of kernels; its map has all monomials up to degree p.
+    - *Fails*: far from the data, where values grow as the p-th power; scale the columns.
+    - *Elsewhere*: scikit-learn's `polynomial_kernel`, GPyTorch's `PolynomialKernel`, kernlab's
+      `polydot`.
 
     Examples
     --------
@@ -235,11 +234,9 @@ class Cosine(DotProduct):
 
         k(x, z) = \frac{x \cdot z}{|x|\, |z|}
 
-    *Valid*: rule 2 of [KERNELS] with f(x) = 1 / |x|; its map is x / |x|.
-
-    *Fails*: where lengths carry information: all points of a ray are the same to it.
-
-    *Elsewhere*: scikit-learn's `cosine_similarity`; GPyTorch's `CosineKernel` is another one.
+    - *Valid*: rule 2 of [KERNELS] with f(x) = 1 / |x|; its map is x / |x|.
+    - *Fails*: where lengths carry information: all points of a ray are the same to it.
+    - *Elsewhere*: scikit-learn's `cosine_similarity`; GPyTorch's `CosineKernel` is another one.
 
     Examples
     --------
@@ -292,6 +289,8 @@ class QuadraticForm(DotProduct):
     Parameters
     ----------
     A : array of shape (n_features, n_features)
+        A symmetric matrix; a kernel if it has no negative eigenvalue. For A = L L' it is
+        ``Projected(Linear(), L)``, which needs no check.
 
     Notes
     -----
@@ -299,11 +298,10 @@ class QuadraticForm(DotProduct):
 
         k(x, z) = x^T A z
 
-    *Valid*: with A = B B' it is the inner product of B'x and B'z.
-
-    *Fails*: as Linear does: it only mixes columns.
-
-    *Elsewhere*: GPyTorch's `LinearKernel` with one variance per column is the case of a diagonal A.
+    - *Valid*: with A = B B' it is the inner product of B'x and B'z.
+    - *Fails*: as Linear does: it only mixes columns.
+    - *Elsewhere*: GPyTorch's `LinearKernel` with one variance per column is the case of a diagonal
+      A.
 
     Examples
     --------
@@ -392,7 +390,9 @@ class Sigmoid(DotProduct):
     Parameters
     ----------
     gamma : float or list of one per column
+        Factor of the inner product.
     coef0 : float
+        Constant that is added to it.
 
     Notes
     -----
@@ -400,12 +400,10 @@ class Sigmoid(DotProduct):
 
         k(x, z) = \tanh(\gamma\, x \cdot z + c)
 
-    *Valid*: not in general: the series of tanh has negative coefficients.
-
-    *Fails*: for large inner products, where all values are 1; wherever a method needs a kernel.
-    `KernelMap(indefinite=...)` repairs it.
-
-    *Elsewhere*: scikit-learn's `sigmoid_kernel`, kernlab's `tanhdot`.
+    - *Valid*: not in general: the series of tanh has negative coefficients.
+    - *Fails*: for large inner products, where all values are 1; wherever a method needs a kernel.
+      `KernelMap(indefinite=...)` repairs it.
+    - *Elsewhere*: scikit-learn's `sigmoid_kernel`, kernlab's `tanhdot`.
 
     Examples
     --------

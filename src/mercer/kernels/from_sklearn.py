@@ -1,4 +1,4 @@
-"""FromSklearn: a Gaussian-process kernel of scikit-learn."""
+"""FromSklearn: kernels of scikit-learn's Gaussian processes."""
 
 from typing import Any
 
@@ -76,7 +76,8 @@ class FromSklearn(Kernel):
         return np.asarray(self.kernel.diag(_numpy_only(X, self))).astype(X.dtype)
 
 
-def _numpy_only(X, kernel):
+def _numpy_only(X: Array, kernel: Kernel) -> Array:
+    """X, where it is a dense array of NumPy; else a refusal that names the kernel."""
     if not is_numpy(X):
         raise TypeError(f"{kernel!r} runs on dense NumPy arrays only, got {type(X).__name__}.")
     return X

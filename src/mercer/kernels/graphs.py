@@ -71,10 +71,9 @@ class WeisfeilerLehman(GraphKernel):
 
         k(x, z) = \sum_{\text{rounds}} \sum_{\text{labels}} \#(x)\; \#(z)
 
-    *Fails*: for graphs that rounds of relabelling cannot tell apart, such as regular graphs of one
-    degree; for labels that are measured numbers.
-
-    *Elsewhere*: GraKeL's `WeisfeilerLehman`.
+    - *Fails*: for graphs that rounds of relabelling cannot tell apart, such as regular graphs of
+      one degree; for labels that are measured numbers.
+    - *Elsewhere*: GraKeL's `WeisfeilerLehman`.
 
     A graph is a networkx graph; a pair (edges, node labels) or a triple with edge labels, where
     edges are pairs of node numbers or an adjacency matrix; an adjacency matrix (all nodes alike);
@@ -159,9 +158,8 @@ class ShortestPaths(GraphKernel):
 
         k(x, z) = \sum_{\text{labels, length}} \#(x)\; \#(z)
 
-    *Fails*: for large graphs: all pairs of nodes are looked at.
-
-    *Elsewhere*: GraKeL's `ShortestPath`.
+    - *Fails*: for large graphs: all pairs of nodes are looked at.
+    - *Elsewhere*: GraKeL's `ShortestPath`.
 
     The shortest-path kernel of Borgwardt and Kriegel (2005) with equal labels and equal lengths: an
     inner product of counts, so valid by construction.

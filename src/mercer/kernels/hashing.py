@@ -30,7 +30,7 @@ class WideRows(scipy.sparse.csr_array):
         if not scipy.sparse.issparse(other) or other.shape[0] != self.shape[1]:
             raise self._too_wide()
         right = scipy.sparse.csr_array(other.T)
-        columns = distinct(self.indices)
+        columns = distinct_keys(self.indices)
         return numbered(self, columns) @ numbered(right, columns).T
 
     @property
@@ -61,7 +61,7 @@ def mixed(x: np.ndarray) -> np.ndarray:
     return x
 
 
-def distinct(numbers: np.ndarray) -> np.ndarray:
+def distinct_keys(numbers: np.ndarray) -> np.ndarray:
     """Sorted, each once. (np.unique looks integers up in a hash table, which is slower here.)"""
     ordered = np.sort(numbers)
     first = np.ones(len(ordered), dtype=bool)
@@ -91,7 +91,7 @@ def distinct_places(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _sorted_places(numbers):
-    order, ordered = in_order(numbers)
+    order, ordered = sorted_keys(numbers)
     first = np.ones(len(ordered), dtype=bool)
     first[1:] = ordered[1:] != ordered[:-1]
     places = np.empty(len(order), dtype=np.int64)
@@ -99,7 +99,7 @@ def _sorted_places(numbers):
     return ordered[first], places
 
 
-def in_order(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def sorted_keys(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The order that sorts integers that are not negative, and the sorted integers.
 
     Each number and its place are sorted as one integer: np.sort is several times as fast as
@@ -224,7 +224,7 @@ def rows_of_entries(
     return rows
 
 
-def stacked(blocks: list[Any]) -> Any:
+def stacked_rows(blocks: list[Any]) -> Any:
     """Blocks of rows of one map as one matrix."""
     if len(blocks) == 1:
         return blocks[0]

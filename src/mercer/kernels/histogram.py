@@ -37,6 +37,8 @@ class Chi2(Histogram):
     Parameters
     ----------
     gamma : float or list of one per column
+        How fast the similarity falls with the distance; with one per column, the weights of the
+        columns.
 
     Notes
     -----
@@ -44,13 +46,12 @@ class Chi2(Histogram):
 
         k(x, z) = \exp \Bigl( -\gamma \sum_c \frac{(x_c - z_c)^2}{x_c + z_c} \Bigr)
 
-    *Valid*: (x - z)^2 / (x + z) = x + z - 4 x z / (x + z), and 1 / (x + z), the integral of exp(-t
-    x) exp(-t z), is a kernel; then rules 2, 4 and 6 of [KERNELS].
-
-    *Fails*: for values below 0, which are refused. No matrix product computes it: many columns take
-    long.
-
-    *Elsewhere*: scikit-learn's `chi2_kernel`; its `additive_chi2_kernel` is the negative distance.
+    - *Valid*: (x - z)^2 / (x + z) = x + z - 4 x z / (x + z), and 1 / (x + z), the integral of
+      exp(-t x) exp(-t z), is a kernel; then rules 2, 4 and 6 of [KERNELS].
+    - *Fails*: for values below 0, which are refused. No matrix product computes it: many columns
+      take long.
+    - *Elsewhere*: scikit-learn's `chi2_kernel`; its `additive_chi2_kernel` is the negative
+      distance.
 
     Examples
     --------
@@ -115,12 +116,10 @@ class Intersection(Histogram):
 
         k(x, z) = \sum_c \min(x_c, z_c)
 
-    *Valid*: min(x, z) is the inner product of the indicator functions of [0, x] and [0, z].
-
-    *Fails*: where totals differ: large histograms dominate (take Normalized). No matrix product
-    computes it.
-
-    *Elsewhere*: OpenCV's SVM (INTER).
+    - *Valid*: min(x, z) is the inner product of the indicator functions of [0, x] and [0, z].
+    - *Fails*: where totals differ: large histograms dominate (take Normalized). No matrix product
+      computes it.
+    - *Elsewhere*: OpenCV's SVM (INTER).
 
     Examples
     --------

@@ -2,7 +2,7 @@
 
 from .base import ALL, Kernel
 from .composite import Unary
-from .texts import printed
+from .printing import printed
 from .types import Array, Tile
 
 

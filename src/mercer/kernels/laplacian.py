@@ -27,14 +27,12 @@ class Laplacian(Kernel):
 
         k(x, z) = \exp \Bigl( -\gamma \sum_c |x_c - z_c| \Bigr)
 
-    *Valid*: a product over columns of kernels whose spectral density, a Cauchy density, is positive
-    (Bochner).
-
-    *Fails*: for smooth answers: predictions have a kink at every training point. Rotating the
-    columns changes it.
-
-    *Elsewhere*: scikit-learn's `laplacian_kernel`. kernlab's `laplacedot` has the Euclidean
-    distance: Matern(nu=0.5).
+    - *Valid*: a product over columns of kernels whose spectral density, a Cauchy density, is
+      positive (Bochner).
+    - *Fails*: for smooth answers: predictions have a kink at every training point. Rotating the
+      columns changes it.
+    - *Elsewhere*: scikit-learn's `laplacian_kernel`. kernlab's `laplacedot` has the Euclidean
+      distance: Matern(nu=0.5).
 
     Examples
     --------

@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse
 
 from ..engine.arrays import free_memory, namespace, on_device_of
-from ..engine.memory import MemoryLimitError, coordinates, readable
+from ..engine.memory import MemoryLimitError, coordinates_bytes, readable
 
 # Python's own bytes for one monomial while they are listed.
 BYTES_A_MONOMIAL = 300
@@ -57,7 +57,7 @@ def require_dense(F):
 
 def require_room(F, dimension, extra=0):
     """Refuse a feature map that would not fit in memory, before any of it is computed."""
-    needed = coordinates(F.shape[0], dimension, copies=2) + dimension * extra
+    needed = coordinates_bytes(F.shape[0], dimension, copies=2) + dimension * extra
     free = free_memory(F)
     if needed > free:
         raise MemoryLimitError(

@@ -66,10 +66,9 @@ class Signature(ObjectKernel):
 
         k(x, z) = \sum_{m \le \text{depth}} \langle S^m(x), S^m(z) \rangle
 
-    *Fails*: for many channels: c^depth coordinates; for channels of different units, unless
-    `length_scale` says so.
-
-    *Elsewhere*: sigkernel (no truncation, without a map), iisignature and esig (the coordinates).
+    - *Fails*: for many channels: c^depth coordinates; for channels of different units, unless
+      `length_scale` says so.
+    - *Elsewhere*: sigkernel (no truncation, without a map), iisignature and esig (the coordinates).
 
     A path is an array with one row per point and one column per channel; a flat list is one
     channel. Points are joined by straight lines: each piece has the signature exp(increment), and

@@ -36,12 +36,10 @@ class Periodic(Stationary):
 
         k(x, z) = \exp \Bigl( -\frac{2}{l^2} \sum_c \sin^2 \frac{\pi (x_c - z_c)}{p} \Bigr)
 
-    *Valid*: RBF on circles: rule 7 of [KERNELS].
-
-    *Fails*: where cycles change: multiply it by an RBF. A period has to be known roughly; the
-    evidence has many local maxima in it.
-
-    *Elsewhere*: scikit-learn's and tinygp's `ExpSineSquared`, GPyTorch's `PeriodicKernel`.
+    - *Valid*: RBF on circles: rule 7 of [KERNELS].
+    - *Fails*: where cycles change: multiply it by an RBF. A period has to be known roughly; the
+      evidence has many local maxima in it.
+    - *Elsewhere*: scikit-learn's and tinygp's `ExpSineSquared`, GPyTorch's `PeriodicKernel`.
 
     Examples
     --------

@@ -311,7 +311,7 @@ def short(x):
     return text if len(text) <= 40 else text[:37] + "..."
 
 
-def as_fitted(X, S, dtype, *, keep_wider=False):
+def as_fitted_points(X, S, dtype, *, keep_wider=False):
     """New rows in the precision of the fit, and sparse or dense as its points S are.
 
     With `keep_wider`, double precision stays (in NumPy): rounded to single precision, rows far from

@@ -24,6 +24,8 @@ class Projected(OnImages):
     Parameters
     ----------
     kernel : Kernel or str
+        What compares two points; a name as in scikit-learn ("rbf", "poly", "linear", ...) works
+        too.
     A : array of shape (n_features, n_directions)
         One row per column of the data, one column per direction that the kernel sees.
 
@@ -33,11 +35,9 @@ class Projected(OnImages):
 
         k(A^T x, A^T z)
 
-    *Valid*: where the inner kernel is.
-
-    *Fails*: where a column of A is missing: what A maps to 0 is not seen.
-
-    *Elsewhere*: tinygp's `Linear` transform; a Mahalanobis metric in other words.
+    - *Valid*: where the inner kernel is.
+    - *Fails*: where a column of A is missing: what A maps to 0 is not seen.
+    - *Elsewhere*: tinygp's `Linear` transform; a Mahalanobis metric in other words.
 
     Examples
     --------

@@ -153,16 +153,14 @@ class RBF(Stationary):
 
         k(x, z) = \exp(-\gamma\, |x - z|^2)
 
-    *Valid*: exp(2 gamma x.z) is a kernel by rule 4 of [KERNELS], and rule 2 multiplies it by
-    exp(-gamma |x|^2) and exp(-gamma |z|^2).
-
-    *Fails*: where columns have different units; for rough answers (take Matern); with a tiny gamma,
-    where the kernel matrix is numerically singular; far from the data, where predictions return to
-    0.
-
-    *Elsewhere*: scikit-learn's `rbf_kernel` and `RBF`, GPyTorch's `RBFKernel`, tinygp's
-    `ExpSquared`, kernlab's `rbfdot`; all but the first and last with a length l, gamma = 1 / (2
-    l^2).
+    - *Valid*: exp(2 gamma x.z) is a kernel by rule 4 of [KERNELS], and rule 2 multiplies it by
+      exp(-gamma |x|^2) and exp(-gamma |z|^2).
+    - *Fails*: where columns have different units; for rough answers (take Matern); with a tiny
+      gamma, where the kernel matrix is numerically singular; far from the data, where predictions
+      return to 0.
+    - *Elsewhere*: scikit-learn's `rbf_kernel` and `RBF`, GPyTorch's `RBFKernel`, tinygp's
+      `ExpSquared`, kernlab's `rbfdot`; all but the first and last with a length l, gamma = 1 / (2
+      l^2).
 
     Examples
     --------
@@ -221,11 +219,9 @@ class RationalQuadratic(Stationary):
 
         k(x, z) = \left( 1 + \frac{d^2}{2 a\, l^2} \right)^{-a}, \quad d = |x - z|
 
-    *Valid*: a mixture of RBF kernels whose gamma has a gamma distribution.
-
-    *Fails*: in telling a and l apart: data hardly do. Tails are heavy, so few pairs are nearly 0.
-
-    *Elsewhere*: scikit-learn's and tinygp's `RationalQuadratic`, GPyTorch's `RQKernel`.
+    - *Valid*: a mixture of RBF kernels whose gamma has a gamma distribution.
+    - *Fails*: in telling a and l apart: data hardly do. Tails are heavy, so few pairs are nearly 0.
+    - *Elsewhere*: scikit-learn's and tinygp's `RationalQuadratic`, GPyTorch's `RQKernel`.
 
     Examples
     --------
@@ -295,13 +291,11 @@ class Matern(Stationary):
 
         k(x, z) = \frac{2^{1-\nu}}{\Gamma(\nu)}\, t^\nu K_\nu(t), \quad t = \sqrt{2\nu}\, d / l
 
-    *Valid*: its spectral density, a Student t density, is positive (Bochner).
-
-    *Fails*: for many rows of a rough kernel: it needs one coordinate per row. Other nu than 1/2,
-    3/2, 5/2 need Bessel functions, which are slow.
-
-    *Elsewhere*: scikit-learn's `Matern`, GPyTorch's `MaternKernel`, tinygp's `Matern32` and
-    `Matern52`. kernlab's `laplacedot` is nu = 1/2.
+    - *Valid*: its spectral density, a Student t density, is positive (Bochner).
+    - *Fails*: for many rows of a rough kernel: it needs one coordinate per row. Other nu than 1/2,
+      3/2, 5/2 need Bessel functions, which are slow.
+    - *Elsewhere*: scikit-learn's `Matern`, GPyTorch's `MaternKernel`, tinygp's `Matern32` and
+      `Matern52`. kernlab's `laplacedot` is nu = 1/2.
 
     Examples
     --------

@@ -7,7 +7,15 @@ from math import comb
 import numpy as np
 
 from ..engine.checks import is_integer, require
-from .hashing import MOST_COLUMNS, columns_of, counted, mixed, scaled_rows, squared_lengths, stacked
+from .hashing import (
+    MOST_COLUMNS,
+    columns_of,
+    counted,
+    mixed,
+    scaled_rows,
+    squared_lengths,
+    stacked_rows,
+)
 from .sparse_map import SparseMap
 from .types import Array
 
@@ -48,10 +56,9 @@ class Spectrum(SparseMap):
 
         k(x, z) = \sum_s \#_s(x)\; \#_s(z)
 
-    *Fails*: for strings of very different lengths, unless `normalize=True`; for letters that move,
-    unless `gaps` or `mismatches` allow it.
-
-    *Elsewhere*: kernlab's `stringdot(type="spectrum")`, strkernel.
+    - *Fails*: for strings of very different lengths, unless `normalize=True`; for letters that
+      move, unless `gaps` or `mismatches` allow it.
+    - *Elsewhere*: kernlab's `stringdot(type="spectrum")`, strkernel.
 
     An inner product of counts, so valid by construction: Leslie, Eskin and Noble (2002) for the
     spectrum, Leslie et al. (2004) for mismatches, Leslie and Kuang (2004) for gaps.
@@ -146,7 +153,7 @@ class Spectrum(SparseMap):
     def features(self, X: Array) -> Array:
         texts, offsets = self._texts(X), np.cumsum([0, *self._sizes()])
         exact = bool(offsets[-1] <= MOST_COLUMNS)
-        F = stacked(
+        F = stacked_rows(
             [
                 self._block(self._codes(block, before), offsets, exact)
                 for before, block in self._blocks(texts)

@@ -16,7 +16,7 @@ from ..engine.checks import check_at_least
 from .adapters import as_kernel
 from .base import Kernel
 from .points import take
-from .texts import html_rows
+from .printing import html_rows
 from .types import Data
 
 
@@ -144,7 +144,10 @@ def check_mercer(
     Parameters
     ----------
     kernel : Kernel, str or callable
+        What compares two points; a name as in scikit-learn ("rbf", "poly", "linear", ...) works
+        too.
     X : array, sparse matrix, frame, list of objects, or a Gram matrix with Precomputed()
+        The points on which it is tested; a matrix of similarities for ``Precomputed()``.
     max_points : int
         Larger inputs are sampled (an eigendecomposition costs about 9 n^3 operations).
     random_state : int

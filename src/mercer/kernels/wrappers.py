@@ -14,7 +14,7 @@ from .base import ALL, Kernel
 from .composite import Unary, finite_values
 from .hashing import scaled_rows
 from .images import OnImages
-from .texts import printed
+from .printing import printed
 from .types import Array, Tile
 
 
@@ -24,6 +24,8 @@ class OnFeatures(OnImages):
     Parameters
     ----------
     kernel : Kernel or str
+        What compares two points; a name as in scikit-learn ("rbf", "poly", "linear", ...) works
+        too.
     g : callable
         Takes a batch of points and returns the points that the kernel sees, one for each.
 
@@ -33,11 +35,9 @@ class OnFeatures(OnImages):
 
         k(g(x), g(z))
 
-    *Valid*: where the inner kernel is, for any function g.
-
-    *Fails*: where g throws away what matters; the kernel cannot bring it back.
-
-    *Elsewhere*: tinygp's `Transform`, GPyTorch's deep kernel learning.
+    - *Valid*: where the inner kernel is, for any function g.
+    - *Fails*: where g throws away what matters; the kernel cannot bring it back.
+    - *Elsewhere*: tinygp's `Transform`, GPyTorch's deep kernel learning.
 
     Examples
     --------
@@ -91,6 +91,8 @@ class Rescaled(Unary):
     Parameters
     ----------
     kernel : Kernel or str
+        What compares two points; a name as in scikit-learn ("rbf", "poly", "linear", ...) works
+        too.
     f : callable
         Takes a batch of points and returns one number for each.
 
@@ -100,11 +102,9 @@ class Rescaled(Unary):
 
         f(x)\, k(x, z)\, f(z)
 
-    *Valid*: where the inner kernel is, for any real function f: its map is multiplied by f.
-
-    *Fails*: where f is 0: such points have length 0.
-
-    *Elsewhere*: written by hand.
+    - *Valid*: where the inner kernel is, for any real function f: its map is multiplied by f.
+    - *Fails*: where f is 0: such points have length 0.
+    - *Elsewhere*: written by hand.
 
     Examples
     --------
@@ -188,6 +188,8 @@ class Normalized(Unary):
     Parameters
     ----------
     kernel : Kernel or str
+        What compares two points; a name as in scikit-learn ("rbf", "poly", "linear", ...) works
+        too.
 
     Notes
     -----
@@ -195,11 +197,9 @@ class Normalized(Unary):
 
         \frac{k(x, z)}{\sqrt{k(x, x)\, k(z, z)}}
 
-    *Valid*: where the inner kernel is: rule 2 of [KERNELS] with f(x) = k(x, x)^(-1/2).
-
-    *Fails*: where lengths in feature space carry information.
-
-    *Elsewhere*: GraKeL's `normalize=True`; for a linear kernel, scikit-learn's `Normalizer`.
+    - *Valid*: where the inner kernel is: rule 2 of [KERNELS] with f(x) = k(x, x)^(-1/2).
+    - *Fails*: where lengths in feature space carry information.
+    - *Elsewhere*: GraKeL's `normalize=True`; for a linear kernel, scikit-learn's `Normalizer`.
 
     Examples
     --------

@@ -9,10 +9,10 @@ from contextlib import suppress
 
 import numpy as np
 
-from ..engine.memory import coordinates
+from ..engine.memory import coordinates_bytes
 from .dask_compat import empty_frame, made_up_frame
-from .graphs import total_on_cluster, tree, with_their_blocks
-from .tasks import Parcel, client_of, opened, require_on_workers, share, share_with_all
+from .dask_graphs import fuse_reads, total_on_cluster, tree
+from .tasks import Sized, client_of, opened, require_on_workers, share, share_with_all
 
 
 def is_dask(X):
@@ -70,7 +70,7 @@ class Partitions:
 
     def bytes(self):
         """About how much all rows take, as numbers."""
-        return coordinates(int(self.lengths.sum()), max(1, self.X.shape[1]))
+        return coordinates_bytes(int(self.lengths.sum()), max(1, self.X.shape[1]))
 
     def example(self):
         """One made-up row of the right type: shapes and names are learned from it."""
@@ -141,18 +141,18 @@ class Partitions:
 
         if not tasks:
             return []
-        tasks = with_their_blocks(tasks)
+        tasks = fuse_reads(tasks)
         return [opened(r) for r in dask.compute(*tasks, optimize_graph=False)]
 
     def keep(self, tasks):
         """The same tasks with their results held where they were made (and made again if lost)."""
         import dask
 
-        return list(dask.persist(*with_their_blocks(tasks), optimize_graph=False))
+        return list(dask.persist(*fuse_reads(tasks), optimize_graph=False))
 
     def total(self, tasks):
         """The sum of all results (None counts as nothing): only sums travel."""
-        tasks = with_their_blocks(tasks)
+        tasks = fuse_reads(tasks)
         if self.client is None:
             return self.collect([tree(tasks)])[0]
         return total_on_cluster(self.client, tasks)
@@ -184,7 +184,7 @@ def _pack(block, *values, places, n):
     row = [None] * n
     for place, value in zip(places, values):
         row[place] = opened(value)
-    return Parcel((block, *row))
+    return Sized((block, *row))
 
 
 def _read_together(X, values, places, n):

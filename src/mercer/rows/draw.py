@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from .dask import Partitions, is_dask
-from .gather import joined
-from .in_step import is_stream, n_rows, refuse_iterator
-from .protocol import smallest
+from .gather import joined_blocks
+from .interface import smallest
+from .streams import is_stream, n_rows, refuse_iterator
 from .tasks import task
 
 
@@ -57,7 +57,7 @@ class _Drawn:
             return replace(fuller, n=self.n + other.n)
         keys = np.concatenate([self.keys, other.keys])
         kept = smallest(keys, self.size)
-        rows = _take(joined([self.rows, other.rows]), kept)
+        rows = _take(joined_blocks([self.rows, other.rows]), kept)
         places = np.concatenate([self.places, other.places])[kept]
         return _Drawn(rows, keys[kept], places, self.n + other.n, self.size)
 

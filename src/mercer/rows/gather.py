@@ -8,8 +8,8 @@ from ..engine.memory import MemoryLimitError, readable
 from ..kernels.points import as_objects, refuse_masked
 from .dask import Partitions, check_unchanged, is_dask
 from .held import stacked
-from .in_step import is_stream, n_rows, refuse_iterator, watched
 from .source import in_pieces
+from .streams import is_stream, n_rows, refuse_iterator, watched
 
 # Rows that a fit holds in any case: the sample from which landmarks are chosen. A larger one costs
 # a longer start and saves rank.
@@ -21,7 +21,7 @@ def held_if_few(X):
     return _gathered(X, SAMPLE, None) if in_pieces(X) else X
 
 
-def held_whole(X, limit, reason):
+def load_all(X, limit, reason):
     """All rows of a stream or a Dask collection, refused where they take more than `limit` bytes.
 
     `reason` says which options ask for it.
@@ -77,7 +77,7 @@ def _gathered(X, most, limit):
             return X
     if not chunks:
         raise ValueError("Found array with 0 sample(s): the stream holds no rows.")
-    return joined(chunks)
+    return joined_blocks(chunks)
 
 
 def _copied(chunk):
@@ -87,7 +87,7 @@ def _copied(chunk):
     return chunk.clone() if hasattr(chunk, "clone") else chunk
 
 
-def joined(chunks):
+def joined_blocks(chunks):
     shapes = [chunk.shape for chunk in chunks if hasattr(chunk, "shape")]
     flat = [shape for shape in shapes if len(shape) == 1]
     widths = {shape[1] for shape in shapes if len(shape) == 2}

@@ -10,7 +10,7 @@ from ..engine.arrays import namespace, rows_of
 from ..engine.memory import panel_values
 from ..engine.tiles import cuts
 from ..kernels.points import take
-from .protocol import Sample, Worst, draw_positions, smallest, whole_column
+from .interface import LargestResidual, SampledRows, draw_positions, smallest, whole_column
 
 # Rows that are worked on at once.
 CHUNK_ROWS, CHUNK_VALUES = 1 << 16, 1 << 22
@@ -30,7 +30,7 @@ class HeldRows:
     def sample(self, size, rng):
         n = self.points.shape[0]
         chosen = smallest(rng.random(n), size)
-        return Sample(take(self.points, chosen), chosen, n)
+        return SampledRows(take(self.points, chosen), chosen, n)
 
     def fold(self, step, columns=()):
         n, total = self.points.shape[0], None
@@ -48,7 +48,7 @@ class HeldRows:
         return state
 
     def filter(self, keep):
-        kept, worst = [], Worst()
+        kept, worst = [], LargestResidual()
         for a, b in cuts(self.points.shape[0], CHUNK_ROWS):
             mask, others = keep(rows_of(self.points, a, b))
             kept.append(a + np.flatnonzero(mask))
@@ -66,7 +66,7 @@ class KeptHere:
     points: Any
     rows: np.ndarray
     positions: np.ndarray
-    worst: Worst
+    worst: LargestResidual
 
     @property
     def count(self):
@@ -77,7 +77,7 @@ class KeptHere:
         return take(self.points, self.rows[chosen]), self.positions[chosen]
 
     def filter(self, keep):
-        left, worst = [], Worst()
+        left, worst = [], LargestResidual()
         wide = getattr(self.points, "ndim", 1) == 2
         size = panel_values(CHUNK_VALUES) // (self.points.shape[1] if wide else 1)
         for a, b in cuts(self.count, min(CHUNK_ROWS, max(256, size))):  # these are copies

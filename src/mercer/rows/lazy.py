@@ -10,20 +10,20 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from ..engine.arrays import namespace
-from ..engine.memory import MemoryLimitError, coordinates, readable
+from ..engine.memory import MemoryLimitError, coordinates_bytes, readable
 from ..kernels.points import collected
 from .dask import Partitions, example_row, is_dask, is_dask_frame
-from .in_step import is_stream
 from .source import pieces
+from .streams import is_stream
 from .tasks import client_of, current_worker, panels, share, task
 
 # Models up to this size stay in the graph of a lazy result, which can then be computed anywhere and
 # at any time. Larger ones go to the cluster first, and leave it with its client.
 LARGEST_IN_GRAPH = 256 << 20
-Method = TypeVar("Method", bound=Callable[..., Any])
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
-def lazily(method: Method) -> Method:
+def lazily(method: _Method) -> _Method:
     """A method that answers a Dask collection with a lazy one, and anything else as it is."""
 
     @wraps(method)
@@ -33,10 +33,10 @@ def lazily(method: Method) -> Method:
             return method(self, X, *args, **kwargs)
         return apply(self, method.__name__, X, args, kwargs)
 
-    return cast(Method, wrapped)
+    return cast(_Method, wrapped)
 
 
-def in_turn(method: Method) -> Method:
+def in_turn(method: _Method) -> _Method:
     """A method that answers a Dask collection with a lazy one, and a stream chunk by chunk.
 
     Answers are held: they are far smaller than the rows.
@@ -55,7 +55,7 @@ def in_turn(method: Method) -> Method:
             return tuple(namespace(parts[0]).concat(parts) for parts in zip(*answers))
         return namespace(answers[0]).concat(answers)
 
-    return cast(Method, wrapped)
+    return cast(_Method, wrapped)
 
 
 def apply(estimator, name, X, args=(), kwargs=None):
@@ -101,7 +101,7 @@ def _apply(block, *, shared, part, empty):
     model, name, args, kwargs = shared
     if block.shape[0] == 0:
         return empty
-    _check_room(coordinates(block.shape[0], empty.shape[1] if empty.ndim == 2 else 1))
+    _check_room(coordinates_bytes(block.shape[0], empty.shape[1] if empty.ndim == 2 else 1))
     pieces = []
     for _, rows in panels(block, _rank(model)):
         answer = getattr(model, name)(rows, *args, **kwargs)

@@ -195,7 +195,7 @@ class ByClass:
 class Extremes:
     """The largest and the smallest value in each column, and the first row close to each.
 
-    From these follows the sign rule of space/spectral.py, whatever the order of the passes.
+    From these follows the sign rule of space/spectra.py, whatever the order of the passes.
     """
 
     largest: np.ndarray

@@ -12,8 +12,8 @@ import numpy as np
 from ..kernels.points import take
 from .dask import Partitions, check_unchanged
 from .held import stacked
-from .in_step import checksum_of
-from .protocol import Sample, Worst, draw_positions, smallest
+from .interface import LargestResidual, SampledRows, draw_positions, smallest
+from .streams import checksum_of
 from .tasks import rows_at, share, task
 
 
@@ -45,7 +45,7 @@ class PartitionedRows:
         points = stacked(*[points for points, _, _ in found])
         positions, numbers = (np.concatenate([part[i] for part in found]) for i in (1, 2))
         best = smallest(numbers, size)
-        return Sample(take(points, best), positions[best], n)
+        return SampledRows(take(points, best), positions[best], n)
 
     def fold(self, step, columns=()):
         shared, blocks = self._shared(step, columns)
@@ -83,7 +83,7 @@ class KeptOnWorkers:
         told = parts.collect([parts.delayed(_summary, part) for part in kept])
         check_unchanged(sum(rows for _, _, rows in told), expected)
         self.counts = np.array([count for count, _, _ in told])
-        self.worst = sum((worst for _, worst, _ in told), Worst())
+        self.worst = sum((worst for _, worst, _ in told), LargestResidual())
 
     @property
     def count(self):
@@ -114,7 +114,7 @@ class UnexplainedRows:
     seen: int
     points: Any
     positions: np.ndarray
-    worst: Worst
+    worst: LargestResidual
 
     @classmethod
     def of(cls, points, positions, keep):
@@ -184,7 +184,7 @@ def _kept(shared, block, start, fingerprint):
     check, keep = shared
     _compare(block, fingerprint)
     if block.shape[0] == 0:
-        return UnexplainedRows(0, None, np.empty(0, dtype=int), Worst())
+        return UnexplainedRows(0, None, np.empty(0, dtype=int), LargestResidual())
     points = check(block)
     return UnexplainedRows.of(points, start + np.arange(points.shape[0]), keep)
 
@@ -192,7 +192,7 @@ def _kept(shared, block, start, fingerprint):
 @task
 def _kept_again(keep, kept):
     if len(kept.positions) == 0:
-        return UnexplainedRows(0, None, kept.positions, Worst())
+        return UnexplainedRows(0, None, kept.positions, LargestResidual())
     return UnexplainedRows.of(kept.points, kept.positions, keep)
 
 

@@ -13,13 +13,13 @@ from ..engine.arrays import as_host
 from ..kernels.points import column_names
 from .dask import Partitions, is_dask, is_dask_frame
 from .held import HeldRows
-from .in_step import is_stream, n_rows, refuse_iterator
+from .interface import Check, Rows
 from .partitioned import PartitionedRows
-from .protocol import Check, Rows
 from .streamed import StreamedRows
+from .streams import is_stream, n_rows, refuse_iterator
 
 
-def rows_of(X: Any, check: Check, room: int = 1 << 30) -> Rows:
+def source_of(X: Any, check: Check, room: int = 1 << 30) -> Rows:
     """The rows of X, as points that are checked when they are read.
 
     room : bytes of rows that a filter of a stream may keep in memory
@@ -58,7 +58,7 @@ def first_block(X: Any) -> Any:
     return next(pieces(X), X) if is_stream(X) else X
 
 
-def shape_of_one(values: Any) -> tuple[int, ...]:
+def target_shape(values: Any) -> tuple[int, ...]:
     """The shape of one row's targets, from the first chunk that is not empty."""
     if is_stream(values):
         values = next(map(np.asarray, map(as_host, pieces(values))), np.empty(0))

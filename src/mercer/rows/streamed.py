@@ -12,13 +12,13 @@ import numpy as np
 import scipy.sparse
 
 from ..engine.arrays import is_array, is_cpu, namespace, rows_of, to_torch
-from ..engine.memory import coordinates
+from ..engine.memory import coordinates_bytes
 from ..engine.tiles import cuts
 from ..kernels.points import take
 from ..kernels.types import Array
 from .held import CHUNK_ROWS, KeptHere, stacked
-from .in_step import checksum_of, in_step, refuse_iterator
-from .protocol import Sample, Worst, smallest
+from .interface import LargestResidual, SampledRows, smallest
+from .streams import checksum_of, paired_columns, refuse_iterator
 
 
 class Chunks:
@@ -58,7 +58,8 @@ class Chunks:
         """Send rows of a host array (or memory map) to a device, one chunk at a time.
 
         Chunks travel from page-locked memory, so that copying the next overlaps with the work on
-        the last. For data larger than the device's memory.
+        the last. For data larger than the device's memory:
+        ``KernelMap(RBF(0.1)).fit(Chunks.on_device(X, "cuda"))``.
         """
         blocks = cuts(X.shape[0], rows)
         return cls(lambda: (to_torch(rows_of(X, a, b), device) for a, b in blocks))
@@ -98,7 +99,7 @@ class StreamedRows:
     def _with(self, columns):
         """The same, and the blocks of the columns."""
         start, fingerprint = 0, 0
-        for chunk, blocks in in_step(self.source, columns):
+        for chunk, blocks in paired_columns(self.source, columns):
             points = self.check(chunk)
             fingerprint = fingerprint_of(points, fingerprint)
             yield start, points, blocks
@@ -129,7 +130,7 @@ class StreamedRows:
             picked = take(points, new)
             kept = picked if kept is None else stacked(take(kept, old), picked)
             positions, numbers = positions[best], numbers[best]
-        return Sample(kept, positions, n)
+        return SampledRows(kept, positions, n)
 
     def fold(self, step, columns=()):
         total = None
@@ -144,7 +145,7 @@ class StreamedRows:
         return state
 
     def filter(self, keep):
-        kept, positions, worst, count = None, [], Worst(), 0
+        kept, positions, worst, count = None, [], LargestResidual(), 0
         for start, points in self.chunks():
             mask, others = keep(points)
             worst, where = worst + others, np.flatnonzero(mask)
@@ -196,7 +197,7 @@ def bytes_of_row(points):
         return (12 * points.nnz) // points.shape[0] + 8
     if not is_array(points) or points.dtype == object:
         return 1000
-    return coordinates(1, points.shape[1])
+    return coordinates_bytes(1, points.shape[1])
 
 
 def _count(points):

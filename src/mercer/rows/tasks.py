@@ -100,7 +100,7 @@ def task(function):
     return wrapped
 
 
-class Parcel:
+class Sized:
     """A thing that tells Dask its size, by which tasks are placed and memory is watched."""
 
     def __init__(self, thing):
@@ -113,11 +113,11 @@ class Parcel:
 
 def parcel(thing):
     """Arrays and frames tell their size already."""
-    return thing if thing is None or hasattr(thing, "shape") else Parcel(thing)
+    return thing if thing is None or hasattr(thing, "shape") else Sized(thing)
 
 
 def opened(thing):
-    return thing.thing if isinstance(thing, Parcel) else thing
+    return thing.thing if isinstance(thing, Sized) else thing
 
 
 def bytes_of(thing):

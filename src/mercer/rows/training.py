@@ -10,7 +10,7 @@ from ..engine.resources import Resources
 from ..kernels import Kernel
 from ..kernels.points import take
 from .held import HeldRows
-from .protocol import Rows
+from .interface import Rows
 
 
 @dataclass(frozen=True)

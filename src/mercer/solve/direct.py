@@ -8,7 +8,7 @@ import numpy as np
 
 from ..engine import tiles
 from ..engine.arrays import as_numpy, eps_of, is_numpy, namespace, on_device_of, row_norms
-from ..engine.memory import matrix
+from ..engine.memory import matrix_bytes
 from ..engine.products import exact_product
 from ..expansion import Expansion
 from ..kernels import Kernel
@@ -55,7 +55,7 @@ class Direct(Solver):
                 seconds += n**3 * EIGEN
             else:
                 seconds += 8 * min(n, ROWS_FOR_SEARCH) ** 3 / 3 * OPERATION
-        return Cost(seconds, int(matrix(n, _copies(problem))))
+        return Cost(seconds, int(matrix_bytes(n, _copies(problem))))
 
     def solve(self, problem: RidgeProblem) -> "DirectSolution":
         training, kept = problem.training, problem.kept
@@ -106,7 +106,9 @@ class Direct(Solver):
     def _solved(self, problem, rows, K, T, w, alphas, searched) -> "Solved":
         """Coefficients, intercept and their certified errors."""
         limit, noise = problem.training.resources.limit(K), None if w is None else 1 / w
-        in_place = is_numpy(K) and len(np.unique(alphas)) == 1 and matrix(K.shape[0], 2) > limit
+        in_place = (
+            is_numpy(K) and len(np.unique(alphas)) == 1 and matrix_bytes(K.shape[0], 2) > limit
+        )
         while True:
             border = Border(T, alphas) if problem.intercept else None
             B, penalties = (border.T, border.alphas) if border else (T, alphas)
@@ -144,7 +146,7 @@ def _copies(problem):
     if isinstance(problem.alpha, LeaveOneOut) and problem.alpha.near is None:
         return 6  # eigenvectors, with what LAPACK needs for them, and their scaled copy
     n, limit = problem.training.n, problem.training.resources.limit(problem.training.points)
-    fits = matrix(n, 2) <= limit
+    fits = matrix_bytes(n, 2) <= limit
     return 1.1 if not fits and is_numpy(problem.training.points) else 2
 
 

@@ -29,7 +29,7 @@ from ..engine.arrays import (
 from ..engine.products import exact_product
 from ..rows.moments import Spread
 from ..space import factorize
-from ..space.spectral import signs
+from ..space.spectra import signs
 from .system import double_like, in_double
 
 # Candidates: shrinkage as a share of the variance within classes, and the factor on distances that

@@ -33,7 +33,7 @@ class FourierExpansion(Expansion):
     coef: Any
 
     def __call__(self, X: Array) -> Array:
-        X = pts.as_fitted(X, self.S, self.W.dtype)
+        X = pts.as_fitted_points(X, self.S, self.W.dtype)
         inside = self.space.contains(X)
         if not inside.any():
             return self.plain(X)

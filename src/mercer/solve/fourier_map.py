@@ -8,9 +8,9 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..engine.arrays import as_numpy, eigh, on_device_of, row_norms, solve_triangular
-from ..engine.memory import budget, matrix
+from ..engine.memory import budget, matrix_bytes
 from ..engine.nufft import FINEST
-from ..fit import OfSpace, fit_map
+from ..fit import SpaceStatistic, fit_map
 from ..space.choice import MapOptions
 from ..space.fourier import Fourier
 from ..space.fourier_sums import FourierStep, FourierSums, all_pairs
@@ -43,7 +43,7 @@ class SumsFor:
 
 def equations_of(space: Any, sums: Any, memory_limit: Any) -> "Written | Iterated":
     """Direct where the matrix is small."""
-    fits = matrix(space.rank, copies=4) <= budget(memory_limit)
+    fits = matrix_bytes(space.rank, copies=4) <= budget(memory_limit)
     return (Written if space.rank <= DIRECT and fits else Iterated)(space, sums)
 
 
@@ -134,7 +134,7 @@ def solve_on_fourier_map(problem: RidgeProblem, options: MapOptions) -> "Fourier
         training.rows,
         training.kernel,
         options,
-        OfSpace(step, columns),
+        SpaceStatistic(step, columns),
         bound_check=training.bound_check,
     )
     if not fit.sums.n > 0:

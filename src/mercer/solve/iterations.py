@@ -17,8 +17,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..engine.arrays import as_host, evenly, namespace, on_device_of, power_of_two
 from ..engine.checks import is_integer
-from ..engine.memory import MemoryLimitError, coordinates, readable
-from ..engine.products import Product
+from ..engine.memory import MemoryLimitError, coordinates_bytes, readable
+from ..engine.products import MatrixProduct
 from ..engine.resources import Resources, current, using
 from ..kernels import Kernel
 from ..kernels.calls import remembering
@@ -85,7 +85,7 @@ def solve_iteratively(
     callback: Callable[[Step], Any] | None = None,
     workers: Workers | None = None,
     landmarks: Fit | None = None,
-    product: Product | None = None,
+    product: MatrixProduct | None = None,
 ) -> Certified:
     """Solve kernel ridge regression to a certified accuracy without storing the kernel matrix.
 
@@ -249,7 +249,7 @@ def _check_numbers(tol, max_iter, rank):
 
 def _check_memory(X, m, limit):
     n = X.shape[0]
-    needed = vectors_of(X, m) + coordinates(n, 2)
+    needed = vectors_of(X, m) + coordinates_bytes(n, 2)
     if needed > limit:
         raise MemoryLimitError(
             f"the iterations hold {VECTORS} vectors for each of {m} target(s), {readable(needed)} "

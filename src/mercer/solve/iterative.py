@@ -12,8 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..engine import tiles
 from ..engine.arrays import as_numpy, is_array, is_numpy, namespace, on_device_of
-from ..engine.memory import MemoryLimitError, coordinates, matrix
-from ..engine.products import Product, exact_product
+from ..engine.memory import MemoryLimitError, coordinates_bytes, matrix_bytes
+from ..engine.products import MatrixProduct, exact_product
 from ..engine.threads import one_blas_thread
 from ..expansion import Expansion
 from ..kernels.points import take
@@ -70,7 +70,10 @@ class Iterative(Solver):
             return "rows are on a device, or not in double precision: a factorisation is faster"
         n, t = training.n or 0, problem.n_targets + problem.intercept
         # The vectors of the iterations, and as much again for their preconditioner.
-        room, limit = 2 * coordinates(n, VECTORS * t + 2), training.resources.limit(training.points)
+        room, limit = (
+            2 * coordinates_bytes(n, VECTORS * t + 2),
+            training.resources.limit(training.points),
+        )
         if room > limit:
             return TooLarge.of("vectors and landmarks", room, limit)
         if problem.would_sample:
@@ -89,10 +92,12 @@ class Iterative(Solver):
         n, limit = training.n or 0, training.resources.limit(training.points)
         p = problem.preconditioning.rank or self._landmarks(problem, n, limit)
         setup = START + n * p * VALUE + 3 * n * p**2 * OPERATION
-        held = matrix(n, 0.5) + coordinates(n, p, 2) <= limit
+        held = matrix_bytes(n, 0.5) + coordinates_bytes(n, p, 2) <= limit
         product = t * n * (n * STORED if held else n / 2 * VALUE / t + n * STORED)
         product += 4 * t * n * p * OPERATION
-        needed = coordinates(n, 2 * p + VECTORS * t) + (int(matrix(n, 0.5)) if held else 0)
+        needed = coordinates_bytes(n, 2 * p + VECTORS * t) + (
+            int(matrix_bytes(n, 0.5)) if held else 0
+        )
         values = n**2 / 2 * VALUE
         return Cost(values + setup + self._products(problem, p) * product, needed)
 
@@ -312,7 +317,7 @@ class Explained:
     landmarks: Any
     path: RidgePath
     missed: np.ndarray
-    product: Product
+    product: MatrixProduct
     seed: int
 
     @classmethod
@@ -321,7 +326,7 @@ class Explained:
         training, rule = problem.training, problem.alpha
         alpha = rule.values[0] if isinstance(rule, Given) else rule.near
         n, points = training.n or 0, training.points
-        room = matrix(n, 0.5) + coordinates(n, LANDMARKS, copies=5)
+        room = matrix_bytes(n, 0.5) + coordinates_bytes(n, LANDMARKS, copies=5)
         if problem.weights is not None or room > limit or alpha is None or not _in_double(problem):
             return None
         rng = training.resources.rng()

@@ -17,7 +17,7 @@ from ..engine.arrays import (
     row_norms,
     solve_triangular,
 )
-from ..engine.memory import coordinates, matrix
+from ..engine.memory import coordinates_bytes, matrix_bytes
 from ..feature_map import FeatureMap
 from ..fit import MapFit, Statistic, fold
 from ..kernels.points import take
@@ -64,7 +64,7 @@ class Landmarks(Solver):
         n = problem.training.n or 0
         m = landmarks_within(n, problem.training.resources.limit(problem.training.points))
         panel = min(n, max(256, PANEL_VALUES // m))
-        needed = int(matrix(m, 6) + coordinates(panel, m, 3))
+        needed = int(matrix_bytes(m, 6) + coordinates_bytes(panel, m, 3))
         return Cost(n * m * VALUE + (2 * n * m**2 + m**3) * OPERATION, needed)
 
     def solve(self, problem: RidgeProblem) -> "LandmarkSolution":
@@ -96,7 +96,7 @@ def landmarks_within(n: int, limit: int) -> int:
     m = MOST
     while m > LEAST:
         panel = min(n, max(256, PANEL_VALUES // m))
-        if matrix(m, 6) + coordinates(panel, m, 3) <= limit:
+        if matrix_bytes(m, 6) + coordinates_bytes(panel, m, 3) <= limit:
             break
         m = max(LEAST, int(0.8 * m))
     return min(n, m)

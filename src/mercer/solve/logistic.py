@@ -27,7 +27,7 @@ from ..engine.arrays import (
     on_device_of,
     solve_triangular,
 )
-from ..engine.memory import budget, matrix
+from ..engine.memory import budget, matrix_bytes
 from ..engine.products import exact_product
 from ..space import factorize
 from .duality import EPS, Certificate, Rounding
@@ -115,7 +115,9 @@ class Workspace:
         self.kappa = KAPPA * max(float(diagonal.mean()), 1e-300)
         self.wide = xp.concat([self.F, self.kappa**0.5 * xp.ones_like(self.F[:, :1])], axis=1)
         room = limit - 4 * 8 * n * max(fit.factor.rank, 1) - vectors_of(X, n_functions)
-        if kernel.kind != "gram" and (n <= STORED or (not is_cpu(X) and matrix(n, 1) <= room)):
+        if kernel.kind != "gram" and (
+            n <= STORED or (not is_cpu(X) and matrix_bytes(n, 1) <= room)
+        ):
             K = tiles.evaluate(kernel, X)
             self.product: Any = lambda V: K @ V
         else:

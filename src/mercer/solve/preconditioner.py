@@ -24,7 +24,7 @@ from ..engine.arrays import (
     row_norms,
     solve_triangular,
 )
-from ..engine.memory import columns_that_fit, coordinates, matrix
+from ..engine.memory import columns_that_fit, coordinates_bytes, matrix_bytes
 from ..rows import gather
 from ..rows.held import HeldRows
 from ..space import factorize
@@ -57,7 +57,7 @@ def chosen_rank(n: int, limit: int, X: Any, rank: int | None = None, workers: An
 def _beside_matrix(n, limit):
     """Bytes for landmarks: half of the limit, or what a stored kernel matrix leaves of it. All of
     it where the matrix would leave too little: products are then made of tiles."""
-    left = min(limit // 2, limit - matrix(n, size=4))
+    left = min(limit // 2, limit - matrix_bytes(n, size=4))
     return left if left > 0 and columns_that_fit(n, left) >= LEAST_RANK else limit
 
 
@@ -83,7 +83,7 @@ class HeldCoordinates:
 
     @property
     def bytes(self):
-        return coordinates(self.F.shape[0], self.rank, size=itemsize(self.F))
+        return coordinates_bytes(self.F.shape[0], self.rank, size=itemsize(self.F))
 
 
 class Preconditioner:

@@ -25,8 +25,8 @@ from ..engine.tiles import PANEL_VALUES
 from ..fit import MapFit, OnPanels, Statistic, added_up, fit_map
 from ..kernels.points import take
 from ..rows.gather import SAMPLE
+from ..rows.interface import Column
 from ..rows.moments import ByClass, Moments, Spread
-from ..rows.protocol import Column
 from ..space.certificate import magnitudes
 from ..space.choice import MapOptions
 from ..space.corrected import Corrected

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..engine import tiles
 from ..engine.arrays import as_numpy, evenly, namespace
-from ..engine.memory import coordinates, matrix
+from ..engine.memory import coordinates_bytes, matrix_bytes
 from ..kernels.points import take
 from ..rows.training import Training
 from ..space import factorize
@@ -177,7 +177,7 @@ class RidgeProblem:
             return False
         n, limit = self.training.n or 0, self.training.resources.limit(self.training.points)
         r = n if self.has_full_rank else FEW_COORDINATES
-        return matrix(n, 6) <= limit if r == n else coordinates(n, r, 4) <= limit
+        return matrix_bytes(n, 6) <= limit if r == n else coordinates_bytes(n, r, 4) <= limit
 
     # --- what a sample of the rows tells ----------------------------------------------------------
 
@@ -185,7 +185,9 @@ class RidgeProblem:
     def is_small(self) -> bool:
         """Whether a factorisation is over sooner than a sample is judged."""
         n = self.training.n or 0
-        return n <= FEW_ROWS and matrix(n, 2) <= self.training.resources.limit(self.training.points)
+        return n <= FEW_ROWS and matrix_bytes(n, 2) <= self.training.resources.limit(
+            self.training.points
+        )
 
     @cached_property
     def dimension(self) -> int:

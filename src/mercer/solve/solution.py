@@ -233,4 +233,4 @@ def expansion_of(prediction: Any) -> Expansion:
 
 def as_fitted(prediction: Any, points: Any) -> Any:
     """Points in the precision of an Expansion."""
-    return pts.as_fitted(points, prediction.S, prediction.W.dtype)
+    return pts.as_fitted_points(points, prediction.S, prediction.W.dtype)

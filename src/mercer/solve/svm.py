@@ -19,7 +19,7 @@ from sklearn.svm import SVC
 
 from ..engine import tiles
 from ..engine.arrays import as_numpy, on_device_of
-from ..engine.memory import MemoryLimitError, budget, matrix, readable
+from ..engine.memory import MemoryLimitError, budget, matrix_bytes, readable
 from ..kernels import points as pts
 from .active_set import BoxDual
 from .duality import Certificate, Rounding, best_hinge_intercept, hinge_certificate
@@ -209,7 +209,7 @@ class _WorkingSet:
 
     def _roughly(self, rows, tol):
         """libsvm on the kernel matrix of some rows; all others get coefficient zero."""
-        p, m, needed = self.problem, len(rows), matrix(len(rows), COPIES)
+        p, m, needed = self.problem, len(rows), matrix_bytes(len(rows), COPIES)
         if needed > self.limit:
             raise MemoryLimitError(
                 f"{m} rows may be support vectors; their kernel matrix needs {readable(needed)}, "

@@ -15,7 +15,7 @@ from ..engine.arrays import (
     on_device_of,
     power_of_two,
 )
-from ..engine.memory import coordinates
+from ..engine.memory import coordinates_bytes
 from ..engine.products import FUSED_SUMS, exact_product, quick_product
 from ..kernels import Kernel
 from ..kernels.points import take
@@ -127,7 +127,7 @@ class System:
 def vectors_of(X: Any, n_targets: int):
     """Bytes of the vectors that the iterations hold, and of the sums inside a fused product."""
     sums = FUSED_SUMS if n_targets == 1 and not is_cpu(X) else 0
-    return coordinates(X.shape[0], VECTORS * n_targets + sums)
+    return coordinates_bytes(X.shape[0], VECTORS * n_targets + sums)
 
 
 def quick_error(kernel: Kernel, points: Any):

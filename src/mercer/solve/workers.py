@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..engine.arrays import gram, rows_of
-from ..engine.memory import MemoryLimitError, coordinates, readable
-from ..engine.products import Product, exact_shares, quick_shares
+from ..engine.memory import MemoryLimitError, coordinates_bytes, readable
+from ..engine.products import MatrixProduct, exact_shares, quick_shares
 from ..kernels import Kernel
 from ..rows.dask import Partitions, is_dask
 from ..rows.tasks import bytes_of, task
@@ -63,10 +63,10 @@ class Workers:
         self.exact = exact_shares(kernel, X)
         self.given = self._send(self.exact)
 
-    def exact_product(self) -> Product:
+    def exact_product(self) -> MatrixProduct:
         return self._product(self.exact, self.given, exact=True)
 
-    def quick_product(self, kernel: Kernel, X: Any) -> Product | None:
+    def quick_product(self, kernel: Kernel, X: Any) -> MatrixProduct | None:
         shares = quick_shares(kernel, X)
         return None if shares is None else self._product(shares, self._send(shares), exact=False)
 
@@ -91,7 +91,7 @@ class Workers:
             )
             return self.parts.total(tasks)
 
-        return Product(times, "workers", exact)
+        return MatrixProduct(times, "workers", exact)
 
     def cuts(self):
         """(starts, stops) of rows that are worked on together."""
@@ -132,7 +132,7 @@ class CoordinatesOnWorkers:
     @property
     def bytes(self):
         """Here: nothing but what travels."""
-        return coordinates(self.rank, self.rank, 2)
+        return coordinates_bytes(self.rank, self.rank, 2)
 
 
 # --- tasks ----------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from ..engine.memory import (
     budget,
     columns_that_fit,
     landmarks_that_fit,
-    matrix,
+    matrix_bytes,
     readable,
     streamed_fit,
 )
@@ -132,7 +132,7 @@ def _own_space(kernel, points, options):
 
 def _corrected_space(kernel, points, options):
     n, limit = points.shape[0], budget(options.memory_limit, points)
-    needed = matrix(n, copies=6)
+    needed = matrix_bytes(n, copies=6)
     if needed > limit:
         raise MemoryLimitError(
             f"indefinite={options.indefinite!r} needs all eigenvalues of the {n} x {n} matrix, "
@@ -188,7 +188,7 @@ def refute_by_sample(kernel, points, memory_limit=None):
 
 def _matrix_rows(limit):
     """Rows whose matrix may be stored for a look at them."""
-    return max(100, int((limit / matrix(1, 8)) ** 0.5))
+    return max(100, int((limit / matrix_bytes(1, 8)) ** 0.5))
 
 
 def space_of_sample(kernel, sample, options):

@@ -25,7 +25,7 @@ from ..engine.arrays import (
     row_norms,
 )
 from ..engine.memory import budget, columns_that_fit, stored_fit
-from ..kernels.calls import once_per_pair
+from ..kernels.calls import memoize_pairs
 from ..kernels.points import take
 from ..kernels.validity import check_own_diagonal
 from .indefinite import (
@@ -61,7 +61,7 @@ class Fit:
     residuals: np.ndarray
 
 
-@once_per_pair
+@memoize_pairs
 def factorize(
     kernel,
     X,

@@ -18,7 +18,7 @@ import scipy.sparse
 
 from ..engine import nufft, tiles
 from ..engine.arrays import as_numpy, device, namespace, on_device_of, positive_part, rows_of
-from ..engine.memory import MemoryLimitError, budget, matrix, readable
+from ..engine.memory import MemoryLimitError, budget, matrix_bytes, readable
 from ..engine.tiles import panel_slices
 from .certificate import Radii, magnitudes, radii_of_one
 from .protocol import Panel, Space
@@ -72,7 +72,7 @@ class Fourier(Space):
 
     def check_matrix(self, memory_limit):
         """Refuse before sums of all pairs of coordinates are written out."""
-        needed, limit = matrix(self.rank, copies=4), budget(memory_limit)
+        needed, limit = matrix_bytes(self.rank, copies=4), budget(memory_limit)
         if needed > limit:
             raise MemoryLimitError(
                 f"the map has {self.rank} Fourier coordinates, and all pairs of them need "

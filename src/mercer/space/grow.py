@@ -15,7 +15,7 @@ from ..engine.memory import MemoryLimitError, landmarks_that_fit, readable, rows
 from ..kernels.points import take
 from ..rows import gather
 from ..rows.held import stacked
-from ..rows.protocol import Worst
+from ..rows.interface import LargestResidual
 from .cholesky import PARTIAL_TOL, self_lengths
 from .landmarks import Landmarks
 from .partial import partial_cholesky
@@ -28,11 +28,11 @@ FEWEST = 1000
 
 
 @dataclass(frozen=True)
-class Certified:
+class CertifiedPass:
     """Landmarks, and the worst residual that they leave on any row."""
 
     space: Landmarks
-    worst: Worst
+    worst: LargestResidual
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Unexplained:
         rho2, share = relative_residuals(self.space, points)
         full = self.max_rank is not None and self.space.rank >= self.max_rank
         above = np.zeros(len(share), dtype=bool) if full else share > self.tol
-        return above, Worst(*(float(v[~above].max(initial=0.0)) for v in (share, rho2)))
+        return above, LargestResidual(*(float(v[~above].max(initial=0.0)) for v in (share, rho2)))
 
 
 def sample_factor(kernel, sample, positions, *, tol, max_rank, limit):
@@ -90,11 +90,11 @@ def certify_and_grow(space, rows, *, tol, max_rank, limit, rng):
         # Rows that no landmark can explain to tol, because of rounding, are reported as they are.
         stuck = space.rank == before
         if len(positions) == kept.count and (left[0] <= tol or stuck or space.rank == max_rank):
-            worst = worst + Worst(*left)
+            worst = worst + LargestResidual(*left)
             break
         kept = kept.filter(Unexplained(space, np.inf if stuck else tol, max_rank))
         worst = worst + kept.worst
-    return Certified(space, worst)
+    return CertifiedPass(space, worst)
 
 
 def _too_many(rank, count, tol, limit):

@@ -21,7 +21,7 @@ from ..engine.arrays import (
     namespace,
     on_device_of,
 )
-from ..engine.memory import MemoryLimitError, budget, coordinates, matrix, readable
+from ..engine.memory import MemoryLimitError, budget, coordinates_bytes, matrix_bytes, readable
 from ..engine.products import exact_product, quick_product
 
 # Measured on MNIST, 50 pairs (make bench, rows "pca_5000" and "pca_10000"): wider blocks make fewer
@@ -82,10 +82,10 @@ def _product(kernel, X, memory_limit):
     """V -> V K for rows V, with K stored or evaluated."""
     n, size = X.shape[0], itemsize(tiles.allocate(X, (1, 1)))
     limit = budget(memory_limit, X)
-    if matrix(n, size=size) <= limit:
+    if matrix_bytes(n, size=size) <= limit:
         K = tiles.evaluate(kernel, X)
         return lambda V: V @ K  # a few rows on the left: BLAS then reads K once, K V' takes 1.5 x
-    needed = coordinates(n, LEAST_BASIS, size=size)
+    needed = coordinates_bytes(n, LEAST_BASIS, size=size)
     if needed > limit:
         raise MemoryLimitError(
             f"a basis of {LEAST_BASIS} vectors for {n} points takes {readable(needed)}, more than "

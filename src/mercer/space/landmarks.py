@@ -73,7 +73,7 @@ class Landmarks(Space):
             def fill(c, d, rows=rows, panel=panel):
                 panel[c:d, :] = tile(rows_of(rows, c, d))
 
-            tiles.run(fill, tiles.row_blocks(rows, r), self.kernel, X)
+            tiles.run_tasks(fill, tiles.row_blocks(rows, r), self.kernel, X)
             yield Panel(self.solve(panel), where)
 
     def solve(self, panel):

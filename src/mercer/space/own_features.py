@@ -6,7 +6,7 @@ from typing import Any
 import scipy.sparse
 
 from ..engine.arrays import eps_of, itemsize, namespace, positive_part, rows_of
-from ..engine.memory import MemoryLimitError, budget, coordinates, readable
+from ..engine.memory import MemoryLimitError, budget, coordinates_bytes, readable
 from ..engine.tiles import panel_slices
 from ..kernels.composite import finite_values
 from .certificate import Radii, magnitudes, radii_of_one
@@ -34,7 +34,7 @@ class OwnFeatures(Space):
 
     def check_memory(self, n, memory_limit):
         """Refuse before all coordinates are computed."""
-        needed = coordinates(n, self.rank, 2, itemsize(self.example))
+        needed = coordinates_bytes(n, self.rank, 2, itemsize(self.example))
         limit = budget(memory_limit, self.example)
         if needed > limit:
             raise MemoryLimitError(

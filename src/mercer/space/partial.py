@@ -21,7 +21,7 @@ from ..engine.arrays import (
     row_norms,
     rows_of,
 )
-from ..engine.memory import MemoryLimitError, coordinates, readable
+from ..engine.memory import MemoryLimitError, coordinates_bytes, readable
 from ..engine.threads import one_blas_thread
 from ..kernels.points import take
 from .pivots import rule
@@ -130,7 +130,7 @@ def _one_of(proposed, left, pivots):
 
 
 def _too_large(n, r, residual, tol, F, sampled):
-    held = readable(coordinates(n, r, size=itemsize(F)))
+    held = readable(coordinates_bytes(n, r, size=itemsize(F)))
     tol_that_fits = f"tol={1.01 * residual:.2g}, or " if residual < 0.98 and not sampled else ""
     return (
         f"rank {r} reached with a largest relative residual of {residual:.3g} (tol={tol:.3g}), and "
@@ -204,7 +204,7 @@ def _append(kernel, X, F, known, chosen, L, inverse_lengths, residuals):
         F[a:c, r : r + b] = t.T
         residuals[a:c] -= as_numpy(row_norms(t.T, xp))
 
-    tiles.run(work, tiles.row_blocks(X, max(b, 128), MOST_ROWS), kernel, F)
+    tiles.run_tasks(work, tiles.row_blocks(X, max(b, 128), MOST_ROWS), kernel, F)
 
 
 def _inverse(L):

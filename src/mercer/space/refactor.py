@@ -79,7 +79,7 @@ def normalised_matrix(kernel, S, points, lengths):
         K[a:b, :] /= lengths[a:b, None]
         K[a:b, :] /= lengths[None, :]
 
-    tiles.run(work, tiles.row_blocks(points, points.shape[0]), kernel, lengths)
+    tiles.run_tasks(work, tiles.row_blocks(points, points.shape[0]), kernel, lengths)
     return K
 
 

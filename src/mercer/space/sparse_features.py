@@ -11,9 +11,15 @@ from typing import Any
 import numpy as np
 
 from ..engine.arrays import rows_of
-from ..engine.memory import MemoryLimitError, budget, coordinates, readable, sparse_coordinates
+from ..engine.memory import (
+    MemoryLimitError,
+    budget,
+    coordinates_bytes,
+    readable,
+    sparse_coordinates,
+)
 from ..engine.tiles import panel_slices
-from ..kernels.hashing import distinct, numbered, squared_lengths
+from ..kernels.hashing import distinct_keys, numbered, squared_lengths
 from .certificate import Radii, magnitudes
 from .own_features import OwnFeatures
 from .protocol import Panel
@@ -33,7 +39,7 @@ class SparseFeatures(OwnFeatures):
     def __init__(self, kernel, X, F):
         self.kernel = kernel
         self.point = rows_of(X, 0, 1)
-        self.columns = distinct(F.indices)
+        self.columns = distinct_keys(F.indices)
         self.first = np.zeros((1, 1))  # its dtype is that of the coordinates
         self.nonzeros = F.nnz
 
@@ -43,7 +49,9 @@ class SparseFeatures(OwnFeatures):
 
     def check_memory(self, n, memory_limit, *, dense=False):
         """Refuse coordinates that would not fit: their non-zeros, or all if they are `dense`."""
-        needed = coordinates(n, self.rank, 2) if dense else sparse_coordinates(self.nonzeros, 2)
+        needed = (
+            coordinates_bytes(n, self.rank, 2) if dense else sparse_coordinates(self.nonzeros, 2)
+        )
         limit = budget(memory_limit)
         if needed > limit:
             filled = "centring fills the sparse coordinates: " if dense else ""

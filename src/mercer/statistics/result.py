@@ -13,7 +13,7 @@ from ..engine.checks import is_count
 from ..expansion import RKHSFunction
 from ..kernels import Kernel
 from ..kernels import points as pts
-from ..kernels.texts import html_rows, listed
+from ..kernels.printing import html_rows, listed
 from .permutations import UnitSums, Verdict
 from .samples import Samples
 from .spaces import Spaces

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from ..engine.checks import check_at_least
 from ..kernels.points import collected, is_frame, naming
-from ..kernels.texts import listed
+from ..kernels.printing import listed
 from ..rows import gather
 from ..rows.draw import drawn_rows
 from ..rows.lazy import lazily
@@ -131,6 +131,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     (3, 3)
     >>> print(encoder.notes()[0])
     1 column of numbers was standardised: size.
+    >>> encoder.unknown_values(table.assign(town="Bern"))
+    ["values that the training table does not have: 'Bern' in town (3 rows)"]
     """
 
     def __init__(

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..kernels.texts import listed
+from ..kernels.printing import listed
 
 NUMBER, BOOLEAN, CATEGORY, DATE, TEXT = "number", "boolean", "category", "date", "text"
 IDENTIFIER, CONSTANT, EMPTY, KEPT = "identifier", "constant", "empty", "kept"

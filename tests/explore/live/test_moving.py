@@ -5,10 +5,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer import RBF, Linear
-from mercer.explore.live import moving, pictures
+from mercer.explore.live import animation, pictures
 from mercer.explore.live.data import Explored
 from mercer.explore.live.session import REST, Session
-from mercer.explore.live.space import space_of
+from mercer.explore.live.space import explored_space
 
 PCA = "kernel PCA"
 
@@ -85,7 +85,7 @@ def test_some_rows_lie_where_the_picture_of_all_rows_has_them(directions):
 @pytest.fixture
 def many(monkeypatch, rng):
     """More rows than are drawn at once, with landmarks fewer than rows."""
-    monkeypatch.setattr(moving, "DRAWN", 120)
+    monkeypatch.setattr(animation, "DRAWN", 120)
     X = rng.normal(size=(600, 3)) * [3.0, 2.0, 0.2]
     return Session(Explored.of(X, np.where(X[:, 0] > 0, "r", "l"), RBF()), RBF(0.05))
 
@@ -113,7 +113,7 @@ def test_the_first_look_is_at_some_rows_and_the_last_at_all(many):
     assert whole[0]["points"]["x"].shape == (600,)
     # Those rows stay about where the first look had them.
     assert np.abs(whole[0]["points"]["x"][rows] - first["sketch"]["x"]).max() < 0.15
-    space = space_of(RBF(0.06), many.data)
+    space = explored_space(RBF(0.06), many.data)
     found = pictures.projected(PCA, space, many.data, many.moving.plane)
     assert_allclose(found.points, many.moving.plane.points, atol=1e-8)
 
@@ -126,7 +126,7 @@ def test_what_needs_all_rows_gets_them_while_a_knob_moves(many):
     kept = _told(many, do="keep")[-1]
     assert kept["kept_points"]["x0"].shape == (600,)
     assert many.kept[0].name == "RBF(gamma=0.3)"
-    expected = space_of(RBF(0.3), many.data)
+    expected = explored_space(RBF(0.3), many.data)
     assert_allclose(many.moving.space.values[:5], expected.values[:5], rtol=1e-6)
     next(many.answer({"do": "turn", "knob": "gamma", "value": 0.31}))
     about = _told(many, do="row", index=7)[-1]["about_point"]

@@ -14,7 +14,7 @@ pytest.importorskip("bokeh", reason="bokeh is not installed: mercer[report]")
 
 from mercer import RBF
 from mercer.explore import explore
-from mercer.explore.live.page import packed
+from mercer.explore.live.live_page import packed
 from mercer.explore.live.session import REST
 from mercer.explore.live.worker import PAUSE, Worker
 

@@ -11,14 +11,14 @@ from sklearn.datasets import load_iris, make_circles
 from sklearn.linear_model import Ridge, RidgeClassifier
 
 from mercer import RBF, KernelMap, KernelPCA, Linear, Polynomial, Sigmoid, Spectrum, load
-from mercer.explore.compare import comparison
-from mercer.explore.live import beliefs, pictures, scores
+from mercer.explore.compare import comparing
+from mercer.explore.live import live_scores, pictures, priors
 from mercer.explore.live.data import Explored
-from mercer.explore.live.kept import MOST_KEPT
 from mercer.explore.live.knobs import knobs_of, turned
-from mercer.explore.live.rows import neighbours
+from mercer.explore.live.rows import nearest_rows
+from mercer.explore.live.saved_views import MOST_KEPT
 from mercer.explore.live.session import REST, Session
-from mercer.explore.live.space import FINE, space_of
+from mercer.explore.live.space import FINE, explored_space
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def iris():
 @pytest.fixture(autouse=True)
 def without_ordinary_models(monkeypatch):
     """Boosted trees are the comparison's own business, and slow."""
-    monkeypatch.setattr(comparison, "ordinary_models", lambda sample: [])
+    monkeypatch.setattr(comparing, "ordinary_models", lambda sample: [])
 
 
 @pytest.fixture
@@ -60,8 +60,8 @@ def test_leave_one_out_of_classes_is_a_refit_without_the_row(rng):
     y = np.where(X[:, 0] ** 2 + X[:, 1] > 0.6, "in", "out")
     y[:4] = "third"
     data = Explored.of(X, y, RBF())
-    space = space_of(RBF(0.7), data)
-    found = scores.judged(space, data)
+    space = explored_space(RBF(0.7), data)
+    found = live_scores.judged(space, data)
     F = KernelMap(RBF(0.7)).fit_transform(X)
     for i in range(30):
         rest = np.arange(30) != i
@@ -76,8 +76,8 @@ def test_leave_one_out_of_numbers_is_a_refit_without_the_row(rng):
     X = rng.normal(size=(25, 3))
     y = np.sin(X[:, 0]) + 3
     data = Explored.of(X, y, RBF())
-    space = space_of(RBF(0.2), data)
-    found = scores.judged(space, data)
+    space = explored_space(RBF(0.2), data)
+    found = live_scores.judged(space, data)
     F = KernelMap(RBF(0.2)).fit_transform(X)
     for i in range(25):
         rest = np.arange(25) != i
@@ -87,7 +87,7 @@ def test_leave_one_out_of_numbers_is_a_refit_without_the_row(rng):
 
 
 def test_spectrum_and_components_are_those_of_the_centred_matrix(iris):
-    space = space_of(RBF(0.4), iris)
+    space = explored_space(RBF(0.4), iris)
     K = RBF(0.4)(iris.X)
     H = np.eye(150) - 1 / 150
     values = np.linalg.eigvalsh(H @ K @ H)[::-1]
@@ -101,7 +101,7 @@ def test_spectrum_and_components_are_those_of_the_centred_matrix(iris):
 
 
 def test_discriminant_axes_solve_the_generalised_problem(iris):
-    space = space_of(RBF(0.4), iris)
+    space = explored_space(RBF(0.4), iris)
     Q = np.asarray(space.path.Q)
     total = Q.T @ Q
     means = iris.targets.T @ Q / iris.targets.sum(axis=0)[:, None]
@@ -117,12 +117,12 @@ def test_discriminant_axes_solve_the_generalised_problem(iris):
 def test_few_landmarks_say_what_they_miss(rng):
     X = rng.normal(size=(FINE + 100, 4))
     data = Explored.of(X, None, RBF())
-    coarse = space_of(RBF(0.5), data, X[:50])
+    coarse = explored_space(RBF(0.5), data, X[:50])
     assert coarse.rank == 50
     assert not coarse.exact
     F = coarse.kernel_map.transform(X)
     assert_allclose(coarse.residuals, 1 - (F**2).sum(axis=1), atol=1e-10)
-    fine = space_of(RBF(0.5), data)
+    fine = explored_space(RBF(0.5), data)
     assert fine.residuals.sum() < coarse.residuals.sum()
     assert fine.rank <= FINE
 
@@ -163,7 +163,7 @@ def test_pictures_do_not_turn_or_flip(rng):
 def test_points_move_little_when_a_knob_moves_little(iris):
     last = None
     for value in np.geomspace(0.02, 0.6, 25):
-        plane = pictures.projected("kernel PCA", space_of(RBF(value), iris), iris, last)
+        plane = pictures.projected("kernel PCA", explored_space(RBF(value), iris), iris, last)
         if last is not None:
             assert np.abs(plane.points - last.points).max() < 0.2
         last = plane
@@ -186,7 +186,7 @@ def test_rows_that_tsne_does_not_move_follow_their_neighbours(monkeypatch, iris)
     pytest.importorskip("openTSNE", reason="openTSNE is not installed: mercer[tsne]")
     monkeypatch.setattr(pictures, "MOVED", 60)
     moving = pictures.MovingTSNE(np.arange(150))
-    *_, plane = moving.frames(space_of(RBF(), iris))
+    *_, plane = moving.frames(explored_space(RBF(), iris))
     assert plane.points.shape == (150, 2)
     setosa = plane.points[iris.codes == 0]
     others = plane.points[iris.codes != 0]
@@ -242,8 +242,8 @@ def test_curves_are_scores_along_the_knob(session):
     assert along.max() > 0.9
     data = session.data
     middle = len(values) // 2
-    space = space_of(RBF(values[middle]), data)  # 150 rows: the curve's part is all of them
-    assert_allclose(along[middle], scores.judged(space, data).score, atol=1e-12)
+    space = explored_space(RBF(values[middle]), data)  # 150 rows: the curve's part is all of them
+    assert_allclose(along[middle], live_scores.judged(space, data).score, atol=1e-12)
 
 
 def test_kernels_are_typed_built_and_refused(session):
@@ -295,18 +295,18 @@ def test_a_metric_is_learned_and_given_back(rng):
 
 
 def test_functions_are_draws_of_the_kernel(iris):
-    assert beliefs.believed(RBF(), iris, []) is None
-    line = beliefs.believed(Linear(), iris, [2])
+    assert priors.prior_draws(RBF(), iris, []) is None
+    line = priors.prior_draws(Linear(), iris, [2])
     for curve in line["curves"]:
         assert_allclose(np.diff(curve, 2), 0, atol=3e-3)  # straight lines, three digits sent
-    smooth = beliefs.believed(RBF(0.5), iris, [2])
-    points = np.tile(np.median(iris.X, axis=0), (beliefs.ALONG, 1))
-    points[:, 2] = np.linspace(*smooth["ends"][0], beliefs.ALONG)
-    root = scipy.linalg.sqrtm(RBF(0.5)(points) + 1e-12 * np.eye(beliefs.ALONG)).real
-    noise = np.random.default_rng(4).normal(size=(beliefs.ALONG, beliefs.DRAWN))
+    smooth = priors.prior_draws(RBF(0.5), iris, [2])
+    points = np.tile(np.median(iris.X, axis=0), (priors.ALONG, 1))
+    points[:, 2] = np.linspace(*smooth["ends"][0], priors.ALONG)
+    root = scipy.linalg.sqrtm(RBF(0.5)(points) + 1e-12 * np.eye(priors.ALONG)).real
+    noise = np.random.default_rng(4).normal(size=(priors.ALONG, priors.DRAWN))
     assert_allclose(np.array(smooth["curves"]).T * smooth["most"], root @ noise, atol=5e-3)
-    surface = beliefs.believed(RBF(0.5), iris, [0, 2])["surface"]
-    assert np.shape(surface) == (beliefs.ACROSS, beliefs.ACROSS)
+    surface = priors.prior_draws(RBF(0.5), iris, [0, 2])["surface"]
+    assert np.shape(surface) == (priors.ACROSS, priors.ACROSS)
 
 
 # --- points ---------------------------------------------------------------------------------------
@@ -314,11 +314,11 @@ def test_functions_are_draws_of_the_kernel(iris):
 
 def test_neighbours_are_nearest_in_feature_space(iris):
     kernel = Polynomial(3, gamma=0.1)
-    space = space_of(kernel, iris)
+    space = explored_space(kernel, iris)
     K = kernel(iris.X)
     distances = np.sqrt(np.maximum(K[7, 7] + np.diag(K) - 2 * K[7], 0))
     distances[7] = np.inf
-    found = neighbours(space, 7)
+    found = nearest_rows(space, 7)
     assert_allclose([d for _, d in found], np.sort(distances)[:5], rtol=1e-6, atol=1e-6)
 
 

@@ -1,6 +1,6 @@
 """compare_kernels: what several kernels make of the same data, in numbers, words and pictures."""
 
-from .comparison import compare_kernels
-from .result import KernelComparison, KernelSpace
+from .comparing import compare_kernels
+from .kernel_comparison import KernelComparison, KernelSpace
 
 __all__ = ["KernelComparison", "KernelSpace", "compare_kernels"]

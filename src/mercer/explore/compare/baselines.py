@@ -52,7 +52,7 @@ def ordinary_models(sample) -> list[Baseline]:
     """
     classes = sample.task == CLASSES
     models: dict = {CONSTANT_CLASS if classes else CONSTANT_NUMBER: None}
-    X = numbers(sample)
+    X = numeric_columns(sample)
     if X is not None:
         models |= _ordinary(sample)
     elif texts(sample.X) is not None:
@@ -69,7 +69,7 @@ def ordinary_models(sample) -> list[Baseline]:
     return [_scored(name, model, sample, X) for name, model in models.items()]
 
 
-def numbers(sample):
+def numeric_columns(sample):
     """The sample as a matrix for ordinary models; None for objects, Gram matrices and the like."""
     X = sample.X
     if sample.gram or not (is_frame(X) or scipy.sparse.issparse(X) or isinstance(X, np.ndarray)):

@@ -36,7 +36,7 @@ def measure(kernel, sample):
     everyone = np.arange(len(sample))
     X = sample.take(everyone)
     start = time.perf_counter()
-    kernel_map = space_of(kernel)
+    kernel_map = measured_space(kernel)
     F = as_numpy(kernel_map.fit_transform(X)).astype(float)
     seconds = time.perf_counter() - start
     diagonal = np.einsum("ij,ij->i", F, F)
@@ -58,7 +58,7 @@ def measure(kernel, sample):
     )
 
 
-def space_of(kernel):
+def measured_space(kernel):
     """The map of a kernel; what is not a kernel is made one, and reported as refuted."""
     return KernelMap(kernel, indefinite="clip")
 

@@ -47,7 +47,7 @@ def map_of(kernel, validity, n_rows):
     return kernel
 
 
-def fit(space, task, encoder, X, y, rows, *, balanced=False):
+def fit_model(space, task, encoder, X, y, rows, *, balanced=False):
     """The pipeline, fitted to these rows of the data as they were given."""
     equal_classes = len(np.unique(y[rows].astype(str))) if balanced else 0
     model = pipeline(space, task, encoder, len(rows), equal_classes)

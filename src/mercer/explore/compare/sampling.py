@@ -11,7 +11,7 @@ from ...engine.arrays import as_numpy, is_array, is_numpy
 from ...engine.checks import check_at_least, is_count, is_integer
 from ...estimators.sklearn_compat import safe_indexing
 from ...kernels.points import as_gram, is_frame, n_points
-from ...kernels.texts import listed
+from ...kernels.printing import listed
 from ...learn.targets import are_class_numbers
 
 CLASSES, NUMBERS = "classification", "regression"
@@ -25,7 +25,7 @@ FOLD_ROWS, LEAST_REPEATS, MOST_REPEATS = 10000, 2, 6
 
 
 @dataclass
-class Sample:
+class ComparedRows:
     """Rows of the data, their target, and how they are split."""
 
     X: Any
@@ -128,7 +128,7 @@ def draw(
     if task == CLASSES:
         _note_rare(y, cv, notes)
     halves = _halves(rows, y, task, random_state)
-    return Sample(X, y, rows, task, gram, folds, halves, notes, usable, balanced, groups)
+    return ComparedRows(X, y, rows, task, gram, folds, halves, notes, usable, balanced, groups)
 
 
 def _balanced(scoring, task):

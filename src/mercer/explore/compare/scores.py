@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .ridge import ClassRule
+from .ridge_scores import ClassRule
 from .sampling import CLASSES
 
 BALANCED, ACCURACY, NEIGHBOURS = "balanced accuracy", "accuracy", "nearest neighbours"

@@ -10,7 +10,7 @@ from ...engine.arrays import as_numpy
 from ...kernels import RBF
 from ...kernels.parameters import RULES, as_numbers
 from ...solve import RidgeSolution
-from .ridge import ridge_on
+from .ridge_scores import ridge_on
 
 # Widths tried, as factors of gamma around the value that the data suggest.
 FACTORS = tuple(4.0**j for j in range(-4, 3))
@@ -54,7 +54,7 @@ class Candidates:
         X = sample.X
         self.parameter, self.values, self.kernels = None, [], [kernel]
         if not sample.gram:
-            names = tunable(kernel) if tuned else []
+            names = tunable_widths(kernel) if tuned else []
             self.kernels, self.values = _path(kernel, X, names)
             self.parameter = names[0] if names else None
         self._matrices: dict[int, np.ndarray] = {}
@@ -86,7 +86,7 @@ class Candidates:
         return Tuned(number, solution, Y, errors)
 
 
-def tunable(kernel) -> list[str]:
+def tunable_widths(kernel) -> list[str]:
     """Names of the widths that are open: left at their default, or named by a rule ("scale").
 
     A number that the caller has written stays as it is.

@@ -11,10 +11,10 @@ from sklearn.base import BaseEstimator
 from ...kernels import Kernel
 from ...kernels.points import column_names
 from ...kernels.types import Data
-from ..compare.comparison import encoded, shown_rows, target_as_given
+from ..compare.comparing import encoded_rows, shown_rows, target_as_given
 from ..compare.sampling import CLASSES, NUMBERS, draw, select
 from ..plots.style import as_text
-from ..report.samples import described
+from ..report.thumbnails import described
 
 
 @dataclass
@@ -87,7 +87,7 @@ class Explored:
         )  # fmt: skip
         shown = shown_rows(X, samples, image_shape, sample)
         names = column_names(X)
-        used = encoded(sample, {"kernel": kernel}, encoder)
+        used = encoded_rows(sample, {"kernel": kernel}, encoder)
         if used is not None and hasattr(used, "get_feature_names_out"):
             names = [str(name) for name in used.get_feature_names_out()]
         points = kernel.points(sample.X)

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from .data import Explored
+from .live_scores import Judged
 from .pictures import Plane
 from .rows import about_place, about_row
-from .scores import Judged
 from .space import LiveSpace
 
 

@@ -10,7 +10,7 @@ from ...kernels import Kernel
 from ..compare.measures import BY_CONSTRUCTION, REFUTED
 from ..compare.verdict import findings
 from .data import Explored
-from .scores import Judged
+from .live_scores import Judged
 from .space import LiveSpace
 
 # Rows of the kernel matrix and of the certificate.
@@ -19,7 +19,7 @@ MATRIX_ROWS, CERTIFIED = 120, 60
 SPECTRUM = 24
 
 
-def numbers(space: LiveSpace, judge: Judged | None) -> dict[str, Any]:
+def number_readings(space: LiveSpace, judge: Judged | None) -> dict[str, Any]:
     """Score, rank, dimensions, and what the landmarks miss."""
     return {
         "score": None if judge is None else judge.score,
@@ -37,7 +37,7 @@ def numbers(space: LiveSpace, judge: Judged | None) -> dict[str, Any]:
     }
 
 
-def spectrum(space: LiveSpace) -> list[float]:
+def spectrum_reading(space: LiveSpace) -> list[float]:
     """Shares of the variance, in percent; what the landmarks miss is in the total."""
     total = float(space.values.sum() + space.residuals @ space.diagonal)
     shares = 100 * space.values[:SPECTRUM] / (total or 1.0)
@@ -55,7 +55,7 @@ def findings_of(space: LiveSpace, kernel: Kernel, n: int) -> list[str]:
     return [f"{text[0].upper()}{text[1:]}." for text in findings(measures, n, kernel)]
 
 
-def matrix(space: LiveSpace, rows: np.ndarray, data: Explored) -> dict[str, Any]:
+def matrix_reading(space: LiveSpace, rows: np.ndarray, data: Explored) -> dict[str, Any]:
     """k among some rows, as bytes from the smallest to the largest value."""
     kernel = space.kernel_map.kernel_
     K = np.asarray(as_numpy(kernel(data.take(rows))), dtype=float)

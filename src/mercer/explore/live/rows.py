@@ -12,10 +12,10 @@ from ...export.safe_text import harmless_value
 from ...kernels.points import is_frame
 from ..embeddings import PCA
 from ..plots.style import as_text
-from ..report.samples import thumbnails
+from ..report.thumbnails import thumbnails
 from .data import Explored
+from .live_scores import Judged
 from .pictures import Plane
-from .scores import Judged
 from .space import LiveSpace
 
 NEAREST = 5
@@ -25,7 +25,7 @@ TELLING = 4
 MOST_VALUES = 12
 
 
-def neighbours(space: LiveSpace, i: int, size: int = NEAREST) -> list[tuple[int, float]]:
+def nearest_rows(space: LiveSpace, i: int, size: int = NEAREST) -> list[tuple[int, float]]:
     """(row, distance) of the nearest rows in the kernel's space."""
     Q = np.asarray(space.path.Q)
     squares = ((Q - Q[i]) ** 2).sum(axis=1)
@@ -47,7 +47,7 @@ def about_row(
         "values": _values(data, i),
         "neighbours": [
             {"index": j, "row": int(data.rows[j]), "label": data.label(j), "distance": distance}
-            for j, distance in neighbours(space, i)
+            for j, distance in nearest_rows(space, i)
         ],
     }
     if judge is not None:

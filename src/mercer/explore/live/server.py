@@ -15,7 +15,7 @@ from tornado.httpserver import HTTPServer
 from tornado.ioloop import IOLoop
 from tornado.web import HTTPError, RequestHandler
 
-from .page import build
+from .live_page import build
 from .session import Session
 from .worker import Worker
 

@@ -14,17 +14,17 @@ import numpy as np
 from ...kernels import Kernel, OnColumns
 from ...kernels.expressions import KERNELS, parse_kernel
 from . import readings
-from .beliefs import believed
+from .animation import Animation, Update
 from .code import code_of
 from .data import Explored
-from .kept import Kept, Shelf
 from .knobs import Knob, knobs_of, turned
-from .metric import LearnedMetric, learned_metric
-from .moving import Moving, Update
+from .learned_metric import LearnedMetric, learned_metric
+from .live_scores import Curves
 from .pointing import Pointer
+from .priors import prior_draws
 from .rows import about_selection, as_csv
+from .saved_views import SavedView, SavedViews
 from .saving import COMPARED, comparison_of, verdict_of, write_files
-from .scores import Curves
 
 # An update that tells nothing: what follows it can wait until the hand rests.
 REST: Update = {}
@@ -52,9 +52,9 @@ class Session:
         self.data, self.kernel, self.folder = data, kernel, Path(folder)
         self.kernel.check_parameters()
         self.metric: LearnedMetric | None = None
-        self.moving = Moving(data)
+        self.moving = Animation(data)
         self.pointer = Pointer(data)
-        self.kept = Shelf()
+        self.kept = SavedViews()
         self.selected = np.empty(0, dtype=int)
         self.columns = [int(data.X.var(axis=0).argmax())] if data.vectors else []
         self.knobs: list[Knob] = []
@@ -212,7 +212,7 @@ class Session:
         kernel, moving = self.full_kernel, self.moving
         for update in moving.first_look(kernel):
             if "numbers" in update and self.columns:
-                update["belief"] = believed(kernel, self.data, self.columns)
+                update["belief"] = prior_draws(kernel, self.data, self.columns)
             yield self._with_marks(update, asked)
         if can_wait:
             yield REST
@@ -265,7 +265,10 @@ class Session:
         if not 1 <= len(columns) <= 2:
             raise ValueError("functions are drawn over one column or two.")
         self.columns = columns
-        yield {"belief_columns": columns, "belief": believed(self.full_kernel, self.data, columns)}
+        yield {
+            "belief_columns": columns,
+            "belief": prior_draws(self.full_kernel, self.data, columns),
+        }
 
     # --- points -----------------------------------------------------------------------------------
 
@@ -306,7 +309,7 @@ class Session:
         _, plane = self.moving.present
         judge = self.moving.judge
         score = None if judge is None else judge.score
-        self.kept.keep(Kept(self.name, self.full_kernel, plane, score))
+        self.kept.keep(SavedView(self.name, self.full_kernel, plane, score))
         yield self.kept.update()
 
     def _drop(self, request):

@@ -120,16 +120,16 @@ class LiveSpace:
         self.alpha = self.path.best(alphas)[0]
 
 
-def space_of(kernel: Kernel, data: Explored, landmarks: Any = None) -> LiveSpace:
+def explored_space(kernel: Kernel, data: Explored, landmarks: Any = None) -> LiveSpace:
     """The space on given landmarks (quick), or on FINE landmarks that the kernel itself chooses."""
-    kernel_map, F = coordinates(kernel, data, landmarks)
+    kernel_map, F = space_coordinates(kernel, data, landmarks)
     space = decomposed(kernel_map, F, data)
     if data.targets is not None:
         space.find_penalty()
     return space
 
 
-def coordinates(
+def space_coordinates(
     kernel: Kernel, data: Explored, landmarks: Any = None
 ) -> tuple[KernelMap, np.ndarray]:
     """A fitted map, and the coordinates of all rows."""

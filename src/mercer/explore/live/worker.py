@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .moving import Update
+from .animation import Update
 from .session import REST, Session
 
 log = logging.getLogger(__name__)

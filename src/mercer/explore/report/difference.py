@@ -9,7 +9,7 @@ import numpy as np
 
 from ...estimators.pca import KernelPCA
 from ..plots.style import COLOURS, short_numbers, shortened
-from .template import quiet, rendered, require_bokeh, write_page
+from .template import plain_panel, rendered, require_bokeh, write_page
 
 # Columns whose pairs are drawn, points drawn of each sample, rows listed of each.
 LEADING, POINTS, LISTED = 3, 600, 8
@@ -162,7 +162,7 @@ def _shades(colour, end):
 
 
 def _quiet(panel):
-    quiet(panel, "#88888866")
+    plain_panel(panel, "#88888866")
     panel.grid.visible = False
     # Above the frame, where it hides no point.
     panel.add_layout(panel.legend[0], "above")

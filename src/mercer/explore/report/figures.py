@@ -13,7 +13,7 @@ from bokeh.models import (
 from bokeh.plotting import figure
 
 from ..plots.style import as_text, classes_of, is_numeric_target, looks
-from .template import quiet
+from .template import plain_panel
 
 # matplotlib's shapes in Bokeh's words.
 SHAPES = {
@@ -133,7 +133,7 @@ def residuals(comparison):
 
 
 def _quiet(panel):
-    quiet(panel)
+    plain_panel(panel)
     panel.xgrid.visible = False
     panel.ygrid.grid_line_color = "#88888833"
 
@@ -199,7 +199,7 @@ def scatter(number, space, source, shared_filter):
             limit=MOST_TIPS,
         )
     )
-    quiet(panel, "#88888866")  # seen on white and on black
+    plain_panel(panel, "#88888866")  # seen on white and on black
     panel.axis.ticker = []  # units of these axes mean nothing
     panel.axis.axis_line_color = None
     panel.axis.axis_label_text_font_size = "11px"
@@ -209,7 +209,7 @@ def scatter(number, space, source, shared_filter):
     return panel
 
 
-def spectrum(number, space, longest):
+def spectrum_figure(number, space, longest):
     """Running sum of the variance over components, on axes common to all kernels."""
     shares = space.spectrum / max(space.spectrum.sum(), np.finfo(float).tiny)
     total = 100 * np.cumsum(shares)

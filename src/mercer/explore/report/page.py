@@ -9,8 +9,8 @@ import numpy as np
 
 from ...kernels.points import naming
 from ..plots.style import MOST_IN_LEGEND, as_comparison, classes_of, is_numeric_target, looks
-from .samples import described, seen_by, values_of
 from .template import HERE, rendered, require_bokeh, write_page
+from .thumbnails import described, seen_by, values_of
 
 MOST_IN_CONFUSION = 20
 
@@ -37,7 +37,7 @@ def page(comparison, title):
     for number, space in enumerate(comparison.spaces):
         if space.embeddings:
             models[f"panel{number}"] = figures.scatter(number, space, source, shown)
-        models[f"spectrum{number}"] = figures.spectrum(number, space, longest)
+        models[f"spectrum{number}"] = figures.spectrum_figure(number, space, longest)
         curve = figures.curve(number, space)
         if curve is not None:
             models[f"curve{number}"] = curve

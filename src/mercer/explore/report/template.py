@@ -44,7 +44,7 @@ def write_page(html: str, path: Path) -> str:
     return str(path)
 
 
-def quiet(panel: Any, outline: str | None = None) -> None:
+def plain_panel(panel: Any, outline: str | None = None) -> None:
     """Colours that are read on a light page and on a dark one, which shines through."""
     panel.toolbar.logo = None
     panel.background_fill_color = panel.border_fill_color = None

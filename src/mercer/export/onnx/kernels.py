@@ -1,20 +1,20 @@
 """Kernels as ONNX graphs: their own code runs on tensors, which are written down as they go.
 
-``values(kernel, X, S)`` is k(X, S) for rows X of the graph and fixed points S; ``diagonal`` is
-k(x, x) as a column; ``features`` the kernel's own finite map. What depends on S alone is computed
-by the kernel itself, before the graph is made.
+`value_tensor` is k(X, S) for rows X of the graph and fixed points S, `diagonal_tensor` k(x, x) as a
+column, `feature_tensor` the kernel's own finite map. What depends on S alone is computed by the
+kernel itself, before the graph is made.
 """
 
 
-def values(kernel, X, S):
+def value_tensor(kernel, X, S):
     return _written(kernel, "a graph", lambda: kernel.against(S)(X))
 
 
-def diagonal(kernel, X):
+def diagonal_tensor(kernel, X):
     return _written(kernel, "a graph with k(x, x)", lambda: kernel.diagonal(X)[:, None])
 
 
-def features(kernel, X):
+def feature_tensor(kernel, X):
     return _written(kernel, "a finite feature map", lambda: kernel.features(X))
 
 

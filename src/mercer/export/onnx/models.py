@@ -32,8 +32,8 @@ from ...space.landmarks import Landmarks
 from ...space.own_features import OwnFeatures
 from ...statistics.drift import DriftDetector
 from .graph import FUNCTIONS
-from .kernels import diagonal, features, values
-from .tables import encoded
+from .kernels import diagonal_tensor, feature_tensor, value_tensor
+from .tables import encoded_tensor
 
 
 @singledispatch
@@ -52,18 +52,20 @@ def outputs(model, X):
 
 @outputs.register
 def _(model: KernelMap, X):
-    return {"coordinates": coordinates(model.map_, X)}
+    return {"coordinates": map_coordinates(model.map_, X)}
 
 
-def coordinates(feature_map, X):
+def map_coordinates(feature_map, X):
     """The tensor of a FeatureMap's coordinates."""
     Phi = raw = in_space(feature_map.space, X)
     if feature_map.rotation is not None:
-        Phi = Phi @ host(feature_map.rotation)
+        Phi = Phi @ as_double(feature_map.rotation)
     if feature_map.mean is not None:
-        Phi = Phi - host(feature_map.mean)
+        Phi = Phi - as_double(feature_map.mean)
     if feature_map.append_residual:
-        rho2 = diagonal(feature_map.kernel, X) - FUNCTIONS.sum(raw * raw, axis=1, keepdims=True)
+        rho2 = diagonal_tensor(feature_map.kernel, X) - FUNCTIONS.sum(
+            raw * raw, axis=1, keepdims=True
+        )
         Phi = Phi.concat(FUNCTIONS.sqrt(rho2.maximum(0.0)))
     return Phi
 
@@ -71,7 +73,7 @@ def coordinates(feature_map, X):
 def in_space(space, X):
     """Coordinates before any rotation."""
     if isinstance(space, OwnFeatures):
-        return features(space.kernel, X)
+        return feature_tensor(space.kernel, X)
     if isinstance(space, Fourier):
         raise TypeError(
             "to_onnx: Fourier coordinates hold in a box, and a graph cannot refuse rows outside of "
@@ -79,12 +81,12 @@ def in_space(space, X):
         )
     if space.rank == 0:
         raise ValueError("to_onnx: the map has rank 0 (the kernel is zero on its data).")
-    K = values(space.kernel, X, fixed(space.S))
+    K = value_tensor(space.kernel, X, fixed(space.S))
     if isinstance(space, Corrected):
-        return K @ host(space.W)
+        return K @ as_double(space.W)
     if not isinstance(space, Landmarks):
         raise TypeError(f"to_onnx: a map on a {type(space).__name__} cannot be written.")
-    C = host(space.C)
+    C = as_double(space.C)
     W = solve_triangular(C, np.eye(len(C))).T
     Phi = K @ W
     return Phi + (K - Phi @ C.T) @ W
@@ -92,15 +94,15 @@ def in_space(space, X):
 
 def expanded(expansion, X):
     """k(X, S) W + b, the shape of every other answer."""
-    K = values(expansion.kernel, X, fixed(expansion.S))
-    return K @ host(expansion.W) + host(expansion.b)
+    K = value_tensor(expansion.kernel, X, fixed(expansion.S))
+    return K @ as_double(expansion.W) + as_double(expansion.b)
 
 
 def function_of(answer, X):
     """An Expansion, or linear functions of a map's coordinates."""
     if isinstance(answer, LinearOnMap):
         if answer.expansion is None:
-            return coordinates(answer.map, X) @ host(answer.coef) + host(answer.b)
+            return map_coordinates(answer.map, X) @ as_double(answer.coef) + as_double(answer.b)
         answer = answer.expansion
     return expanded(answer, X)
 
@@ -122,14 +124,14 @@ def _(model: RidgeEstimator, X):
 
 @outputs.register
 def _(model: KernelRegressor, X):
-    scale, offset = host(model.scale_), host(model.offset_)
+    scale, offset = as_double(model.scale_), as_double(model.offset_)
     prediction = _learned(model, X) * scale[None, :] + offset[None, :]
     return {"prediction": prediction.flat() if model.single_target_ else prediction}
 
 
 @outputs.register
 def _(model: KernelClassifier, X):
-    decision = _learned(model, X) / model.temperature_ + host(model.bias_)[None, :]
+    decision = _learned(model, X) / model.temperature_ + as_double(model.bias_)[None, :]
     best = decision.graph.op("ArgMax", decision, axis=1, keepdims=0)
     return {
         "label": _picked(decision.graph, model.classes_, best),
@@ -139,9 +141,9 @@ def _(model: KernelClassifier, X):
 
 def _learned(model, X):
     """f of a learned kernel, on the scale of the columns that were fitted."""
-    Z = X if model.encoder_ is None else encoded(model.encoder_, X)
-    K = values(model.kernel_, Z.of_width(model.points_.shape[1]), fixed(model.points_))
-    return K @ host(model.dual_coef_) + np.atleast_1d(host(model.intercept_))[None, :]
+    Z = X if model.encoder_ is None else encoded_tensor(model.encoder_, X)
+    K = value_tensor(model.kernel_, Z.of_width(model.points_.shape[1]), fixed(model.points_))
+    return K @ as_double(model.dual_coef_) + np.atleast_1d(as_double(model.intercept_))[None, :]
 
 
 @outputs.register
@@ -162,7 +164,7 @@ def _(model: KernelDiscriminant, X):
 @outputs.register
 def _(model: KernelLogistic, X):
     decision = function_of(model.decision_, X)
-    binary = len(host(model.classes_)) == 2
+    binary = len(as_double(model.classes_)) == 2
     return {
         "label": labels(decision, model.classes_),
         "probabilities": probabilities(decision, binary),
@@ -172,7 +174,7 @@ def _(model: KernelLogistic, X):
 
 @outputs.register
 def _(model: KernelSVC, X):
-    if len(host(model.classes_)) > 2:
+    if len(as_double(model.classes_)) > 2:
         raise TypeError(
             "to_onnx: KernelSVC compares more than two classes in pairs, which is not written; use "
             "KernelLogistic, or save the model with mercer.save."
@@ -189,8 +191,8 @@ def _(model: DriftDetector, X):
             "to_onnx: the DriftDetector was fitted on a data frame; ONNX graphs take rows of "
             "numbers. Fit it on an array."
         )
-    own, center = model.row_map_, host(model.center_)
-    score = coordinates(own.map_, X) @ (2 * center[:, None]) - diagonal(own.kernel_, X)
+    own, center = model.row_map_, as_double(model.center_)
+    score = map_coordinates(own.map_, X) @ (2 * center[:, None]) - diagonal_tensor(own.kernel_, X)
     return {"decision": (score - (float(center @ center) + model.offset_)).flat()}
 
 
@@ -204,9 +206,9 @@ def _(model: Kernelized, X):
             f"to_onnx writes Kernelized with linear estimators; {type(inner).__name__} is not one. "
             "skl2onnx may know it: fit make_pipeline(KernelMap(...), estimator) and convert that."
         ) from error
-    known = host(model.kernel_map_.transform(_examples(model)))
-    linear = known @ host(coef).T + host(intercept)
-    values_ = function_of(model.kernel_map_.map_.linear(host(coef).T, host(intercept)), X)
+    known = as_double(model.kernel_map_.transform(_examples(model)))
+    linear = known @ as_double(coef).T + as_double(intercept)
+    values_ = function_of(model.kernel_map_.map_.linear(as_double(coef).T, as_double(intercept)), X)
     if hasattr(inner, "classes_"):
         return _classified(inner, known, linear, values_)
     if not hasattr(inner, "predict"):
@@ -285,7 +287,7 @@ def labels(decision, classes):
 
 
 def _picked(graph, classes, best):
-    classes = host(classes)
+    classes = as_double(classes)
     classes = classes.astype(np.int64) if classes.dtype.kind == "b" else classes
     return graph.op("Gather", graph.constant(classes), best, axis=0).of_width(0)
 
@@ -306,7 +308,7 @@ def _proba(linear, binary):
 # --- arrays ---------------------------------------------------------------------------------------
 
 
-def host(value):
+def as_double(value):
     """An array of any backend as NumPy's, numbers in double precision."""
     array = np.asarray(as_host(value))
     return array.astype(np.float64) if array.dtype == np.float32 else array
@@ -316,7 +318,7 @@ def fixed(S):
     """Landmarks as a dense NumPy array (columns of a Gram matrix as they are)."""
     if isinstance(S, GramColumns):
         return S
-    S = S.toarray() if scipy.sparse.issparse(S) else host(S)
+    S = S.toarray() if scipy.sparse.issparse(S) else as_double(S)
     if S.dtype == object:
         raise ValueError(
             "to_onnx: the model was fitted on objects; ONNX graphs take rows of numbers."

@@ -6,7 +6,7 @@ from ...tables import TableEncoder
 from ...tables.columns import Numbers, Ranks
 
 
-def encoded(encoder: TableEncoder, X):
+def encoded_tensor(encoder: TableEncoder, X):
     """The encoder's outputs for rows of numbers; columns of words and dates are refused by name."""
     parts = []
     for j, (made, record) in enumerate(zip(encoder.encoders_, encoder.columns_)):

@@ -15,7 +15,7 @@ from ..engine.arrays import as_host
 
 
 @dataclass(frozen=True)
-class Sample:
+class SampledRows:
     """Some of the rows, their positions among all rows (ascending), and the number of all rows."""
 
     points: Any
@@ -33,18 +33,20 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Worst:
+class LargestResidual:
     """The largest relative and absolute residual of some rows."""
 
     relative: float = 0.0
     absolute: float = 0.0
 
-    def __add__(self, other: "Worst") -> "Worst":
-        return Worst(max(self.relative, other.relative), max(self.absolute, other.absolute))
+    def __add__(self, other: "LargestResidual") -> "LargestResidual":
+        return LargestResidual(
+            max(self.relative, other.relative), max(self.absolute, other.absolute)
+        )
 
 
 # keep(points) -> (which rows to keep, the worst residual of the others)
-Keep = Callable[[Any], tuple[np.ndarray, Worst]]
+Keep = Callable[[Any], tuple[np.ndarray, LargestResidual]]
 
 
 class Check(Protocol):
@@ -59,20 +61,20 @@ class Check(Protocol):
     def __call__(self, block: Any) -> Any: ...
 
 
-class Kept(Protocol):
+class KeptRows(Protocol):
     """Rows that a filter kept, wherever they are."""
 
     @property
     def count(self) -> int: ...
 
     @property
-    def worst(self) -> Worst:
+    def worst(self) -> LargestResidual:
         """The largest residual of the rows that were not kept."""
 
     def draw(self, size: int, rng: np.random.Generator) -> tuple[Any, np.ndarray]:
         """At most `size` of the rows, drawn evenly, and their positions among all rows."""
 
-    def filter(self, keep: Keep) -> "Kept": ...
+    def filter(self, keep: Keep) -> "KeptRows": ...
 
 
 class Rows(Protocol):
@@ -85,7 +87,7 @@ class Rows(Protocol):
     def checked(self, check: Check) -> "Rows":
         """The same rows, with another check of the blocks that are read from now on."""
 
-    def sample(self, size: int, rng: np.random.Generator) -> Sample:
+    def sample(self, size: int, rng: np.random.Generator) -> SampledRows:
         """`size` rows drawn evenly: the same rows however they are cut or stored."""
 
     def fold(self, step: Callable[..., Any], columns: Sequence[Column] = ()) -> Any:
@@ -94,7 +96,7 @@ class Rows(Protocol):
     def chain(self, step: Callable[..., Any], state: Any, columns: Sequence[Column] = ()) -> Any:
         """state = step(state, points, *blocks of the columns) for one block after the other."""
 
-    def filter(self, keep: Keep) -> Kept:
+    def filter(self, keep: Keep) -> KeptRows:
         """The rows that `keep` keeps, left where they are."""
 
 

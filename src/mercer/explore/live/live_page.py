@@ -14,9 +14,9 @@ from jinja2 import Environment, FileSystemLoader
 
 from ..plots.style import MOST_IN_LEGEND, looks
 from ..report.figures import IMAGE, TOOLTIP, WRONG, appearance
-from ..report.template import quiet
-from .kept import MOST_KEPT
-from .moving import Update
+from ..report.template import plain_panel
+from .animation import Update
+from .saved_views import MOST_KEPT
 from .session import Session
 from .worker import Worker
 
@@ -29,7 +29,7 @@ SIGNS = {"o": "●", "^": "▲", "s": "■", "D": "◆", "v": "▼", "P": "✚",
 REACH, TOOLS = 1.15, 0.08
 
 
-def source_of(session: Session) -> ColumnDataSource:
+def page_source(session: Session) -> ColumnDataSource:
     """Everything about every point that stays; the page's script adds where points lie."""
     data = session.data
     n = len(data)
@@ -90,7 +90,7 @@ def picture(
         HoverTool(renderers=[points], tooltips=TOOLTIP.format(image=image), limit=2,
                   point_policy="follow_mouse")
     )  # fmt: skip
-    quiet(panel, "#88888855")
+    plain_panel(panel, "#88888855")
     panel.toolbar.stylesheets = [":host(.bk-inner) { background-color: transparent; }"]
     panel.axis.visible = False
     panel.grid.visible = False
@@ -99,7 +99,7 @@ def picture(
 
 def build(doc: Document, session: Session, worker: Worker) -> None:
     """Fill a new document, and connect it with the session."""
-    source = source_of(session)
+    source = page_source(session)
     size = float(np.clip(8 * (800 / len(session.data)) ** 0.4, 3, 8))
     images = "image" in source.data
     marks = ColumnDataSource({"x": [], "y": [], "size": []}, name="marks")

@@ -12,7 +12,7 @@ MOST_KEPT = 4
 
 
 @dataclass(frozen=True)
-class Kept:
+class SavedView:
     """A kernel, its picture of all rows, and its score where there is a target."""
 
     name: str
@@ -21,10 +21,10 @@ class Kept:
     score: float | None
 
 
-class Shelf(list[Kept]):
+class SavedViews(list[SavedView]):
     """The kept spaces, in the order in which they are shown."""
 
-    def keep(self, kept: Kept) -> None:
+    def keep(self, kept: SavedView) -> None:
         if len(self) >= MOST_KEPT:
             raise ValueError(f"{MOST_KEPT} spaces are kept already: let one go first.")
         if any(other.name == kept.name for other in self):

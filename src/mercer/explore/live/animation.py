@@ -15,9 +15,9 @@ from ...kernels import Kernel
 from ..embeddings import PCA, TSNE
 from . import readings as read
 from .data import Explored
+from .live_scores import Judged, judged, part_of
 from .pictures import MOST_TURNS, MovingTSNE, Plane, projected, views_for
-from .scores import Judged, judged, part_of
-from .space import COARSE, FINE, LiveSpace, coordinates, decomposed
+from .space import COARSE, FINE, LiveSpace, decomposed, space_coordinates
 
 Update = dict[str, Any]
 
@@ -25,7 +25,7 @@ Update = dict[str, Any]
 DRAWN = 2000
 
 
-class Moving:
+class Animation:
     """The last space of all rows with its picture and scores, and the picture shown now.
 
     Updates are made in steps; after any of them the rest may be given up for a newer kernel. None
@@ -66,7 +66,7 @@ class Moving:
         bound = self.data.bound(kernel)
         # Matrices are small: threads of BLAS would wait for each other, and for the browser.
         with one_blas_thread():
-            found = coordinates(bound, self._some, self.data.take(self._landmarks))
+            found = space_coordinates(bound, self._some, self.data.take(self._landmarks))
             space = decomposed(*found, self._some)
             shown = next(self._planes_of(space, self._some, self.drawn))
         self.shown, self.is_whole = shown, self.drawn is None
@@ -85,7 +85,7 @@ class Moving:
         """The space of all rows; the picture turns to it, and ends with all points."""
         space = self.space
         if not self.is_whole or space is None or len(self.data) > FINE:
-            kernel_map, F = coordinates(kernel, self.data)
+            kernel_map, F = space_coordinates(kernel, self.data)
             chosen = kernel_map.landmark_indices_
             if chosen is not None and kernel.is_proven:
                 self._landmarks = np.asarray(as_numpy(chosen))[:COARSE]
@@ -159,8 +159,8 @@ class Moving:
 
     def _readings(self, space, judge, kernel) -> Update:
         return {
-            "numbers": read.numbers(space, judge),
-            "spectrum": read.spectrum(space),
-            "matrix": read.matrix(space, self.matrix_rows, self.data),
+            "numbers": read.number_readings(space, judge),
+            "spectrum": read.spectrum_reading(space),
+            "matrix": read.matrix_reading(space, self.matrix_rows, self.data),
             "findings": read.findings_of(space, kernel, len(space.diagonal)),
         }

@@ -19,6 +19,8 @@ class OnColumns(OnImages):
     Parameters
     ----------
     kernel : Kernel or str
+        What compares two points; a name as in scikit-learn ("rbf", "poly", "linear", ...) works
+        too.
     columns : int, list of int, slice, boolean mask, str or list of str
         Positions, or names when the data are a frame. One column given without a list reaches a
         kernel on objects as its bare values, as in scikit-learn's ColumnTransformer.
@@ -29,11 +31,9 @@ class OnColumns(OnImages):
 
         k(x_c, z_c)
 
-    *Valid*: where the inner kernel is: it sees fewer columns.
-
-    *Fails*: alone, since it cannot see the other columns: add or multiply the rest.
-
-    *Elsewhere*: GPyTorch's `active_dims`, tinygp's `Subspace`.
+    - *Valid*: where the inner kernel is: it sees fewer columns.
+    - *Fails*: alone, since it cannot see the other columns: add or multiply the rest.
+    - *Elsewhere*: GPyTorch's `active_dims`, tinygp's `Subspace`.
 
     Examples
     --------

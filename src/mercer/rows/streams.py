@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse
 
 from ..engine.arrays import as_host, is_array
-from .protocol import Column
+from .interface import Column
 
 
 def is_stream(X):
@@ -115,7 +115,7 @@ def split_pairs(X, y):
     return (Side(X, 0, watch), Side(X, 1, watch)) if isinstance(first, tuple) else (X, y)
 
 
-def in_step(source: Any, columns: Sequence[Column]) -> Iterator[tuple[Any, list[Any]]]:
+def paired_columns(source: Any, columns: Sequence[Column]) -> Iterator[tuple[Any, list[Any]]]:
     """Every chunk of rows that is not empty, and the blocks of the columns that belong to it."""
     readers = [_reader(column, source) for column in columns]
     chunks = source.both() if isinstance(source, Side) else ((chunk, None) for chunk in source)

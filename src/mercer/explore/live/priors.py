@@ -17,7 +17,7 @@ ALONG, ACROSS = 90, 18
 DRAWN = 5
 
 
-def believed(kernel: Kernel, data: Explored, columns: list[int]) -> dict[str, Any] | None:
+def prior_draws(kernel: Kernel, data: Explored, columns: list[int]) -> dict[str, Any] | None:
     """Functions of one column (curves) or two (a surface), the other columns at their medians.
 
     None where points are not vectors.

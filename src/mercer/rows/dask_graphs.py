@@ -10,7 +10,7 @@ from .tasks import is_future, opened, parcel
 FAN_IN = 8
 
 
-def with_their_blocks(tasks):
+def fuse_reads(tasks):
     """Each task and what only it needs, the reading of its block above all, as one task.
 
     Dask would make a block on one worker and use it on another that is idle: rows would travel.

@@ -180,7 +180,9 @@ class KernelComparison:
         """
         found = self._model(name)
         if isinstance(found, KernelSpace):
-            return model.fit(found, self.task, self.encoder, *self._data, balanced=self._balanced)
+            return model.fit_model(
+                found, self.task, self.encoder, *self._data, balanced=self._balanced
+            )
         X, y, rows = self._data
         return model.baseline_pipeline(found, self.encoder, X).fit(select(X, rows), y[rows])
 

@@ -10,7 +10,7 @@ from ..compare.sampling import CLASSES
 from ..compare.scores import ACCURACY, R2
 from .data import Explored
 from .knobs import Knob, turned
-from .space import LiveSpace, space_of
+from .space import LiveSpace, explored_space
 
 # The curve under a knob: so many values, each on so many rows and landmarks.
 CURVE_VALUES, CURVE_ROWS, CURVE_LANDMARKS = 13, 600, 80
@@ -86,7 +86,7 @@ class Curves:
 
     def _score(self, kernel):
         try:
-            result = judged(space_of(kernel, self.data, self.landmarks), self.data)
+            result = judged(explored_space(kernel, self.data, self.landmarks), self.data)
         except (ValueError, ArithmeticError, np.linalg.LinAlgError):
             return None  # an overflow at one end of the knob
         return result.score if result is not None and np.isfinite(result.score) else None

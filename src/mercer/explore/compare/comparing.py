@@ -19,9 +19,9 @@ from ...tables import TableEncoder
 from ..embeddings import Coordinates, available, embed
 from . import verdict
 from .baselines import Baseline, ordinary_models
-from .measures import SPECTRUM_ROWS, measure, space_of
-from .result import KernelComparison, KernelSpace
-from .ridge import shrinkage
+from .kernel_comparison import KernelComparison, KernelSpace
+from .measures import SPECTRUM_ROWS, measure, measured_space
+from .ridge_scores import shrinkage
 from .sampling import CLASSES, class_codes, draw, follow_each_other, select
 from .scores import kernel_scores
 from .tuning import Candidates, rounded
@@ -76,8 +76,11 @@ def compare_kernels(
     Parameters
     ----------
     X : array, sparse matrix, frame, list of objects, or a Gram matrix with Precomputed()
-    y : classes or numbers, one per row; None to look at the spaces alone
-    kernels : dict of name to kernel, or list of kernels; None: a usual selection
+        One row per observation.
+    y : array with one value per row, or None
+        Classes or numbers; None to look at the spaces alone.
+    kernels : dict of name to kernel, list of kernels, or None
+        What is compared; None: a usual selection.
     task : {"auto", "classification", "regression"}
         What the target is.
     scoring : {"auto", "accuracy", "balanced_accuracy", "r2"}
@@ -166,7 +169,7 @@ def compare_kernels(
     if target_name is not None and not isinstance(target_name, (str, int)):
         raise TypeError(f"target_name must be a text or None, got {target_name!r}.")
     shown = shown_rows(X, samples, image_shape, sample)
-    encoder = encoded(sample, by_name, encoder)
+    encoder = encoded_rows(sample, by_name, encoder)
     if sample.folds and follow_each_other(sample):
         sample.notes.append(FOLLOWING)
     _check_on_data(by_name, sample)
@@ -256,7 +259,7 @@ class _Work:
 def _coordinates(kernel, sample):
     """Coordinates of the rows that pictures are fitted to, and of those placed afterwards."""
     training, new = sample.picture
-    kernel_map = space_of(kernel)
+    kernel_map = measured_space(kernel)
     Phi = as_numpy(kernel_map.fit_transform(sample.take(training))).astype(float)
     Phi_new = Phi[:0]
     if len(new):
@@ -264,7 +267,7 @@ def _coordinates(kernel, sample):
     return Coordinates.scaled(Phi, Phi_new)
 
 
-def encoded(sample, kernels, encoder):
+def encoded_rows(sample, kernels, encoder):
     """Fit the encoder to the sample, and replace its rows by numbers; None where not needed."""
     if isinstance(encoder, str) and encoder == "auto":
         on_vectors = all(kernel.kind in ("vectors", "any") for kernel in kernels.values())
@@ -301,7 +304,7 @@ def target_as_given(y, sample):
 def named_kernels(kernels) -> dict[str, Kernel]:
     """name -> kernel, from a dict, a list, one kernel, or nothing."""
     if kernels is None:
-        kernels = usual_kernels()
+        kernels = default_kernels()
     if not isinstance(kernels, (dict, list, tuple)):
         kernels = [kernels]
     if not isinstance(kernels, dict):
@@ -315,7 +318,7 @@ def named_kernels(kernels) -> dict[str, Kernel]:
     return {str(name): as_kernel(kernel) for name, kernel in kernels.items()}
 
 
-def usual_kernels():
+def default_kernels():
     """Default kernels: a line, a curve, two widths of neighbourhood, and angles."""
     return {
         "Linear()": Linear(),
