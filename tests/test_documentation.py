@@ -24,7 +24,7 @@ ROOT = Path(__file__).parent.parent
 BUILT = ("_build", "auto_examples", "auto_ideas", "generated")
 PAGES = [
     page
-    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]
+    for page in [*sorted(ROOT.glob("[!.]*.md")), *sorted(ROOT.glob("docs/**/*.md"))]
     if not set(page.parts) & set(BUILT)
 ]
 BLOCK = re.compile(

@@ -1,6 +1,9 @@
 """The public names: people's code uses them. A new name is one line here."""
 
 import inspect
+import re
+from pathlib import Path
+from typing import Literal, get_args, get_origin
 
 import pytest
 
@@ -120,15 +123,74 @@ KERNELS = [
 ]
 
 
-@pytest.mark.parametrize("name", [n for n in KERNELS if n != "Kernel"])
-def test_every_kernel_documents_its_parameters_and_shows_an_example(name):
-    cls = getattr(mercer, name)
-    doc = inspect.getdoc(cls)
-    parameters = [p for p in inspect.signature(cls).parameters]
-    assert ">>> " in doc
-    if parameters:
-        section = doc.split("Parameters\n----------\n")[1]
-        assert all(f"{p} : " in section for p in parameters)
+CALLABLES = [n for n in PUBLIC if n != "explore" and not n.endswith("Error")]
+# Words of scikit-learn, which mean here what they mean there.
+STANDARD = {
+    *("fit", "fit_transform", "fit_predict", "transform", "inverse_transform", "predict", "score"),
+    *("predict_proba", "predict_log_proba", "decision_function", "score_samples", "kneighbors"),
+    *("get_params", "set_params", "get_feature_names_out", "get_metadata_routing"),
+}
+# Called by other parts of the library; their pages do not show them.
+NOT_FOR_USERS = {"raw_scores", "as_numbers", "keeping", "unseen_effects", "with_means"}
+NOT_FOR_USERS |= {"read_columns"}
+OF_A_KERNEL = {"bind", "diag", "exp", "explicit", "explicit_dim", "polynomial"}
+
+
+def undescribed(thing):
+    """Parameters whose page does not say what they are."""
+    doc = inspect.getdoc(thing)
+    section = re.split(r"^(?:Attributes|Returns|Examples)$", doc, flags=re.MULTILINE)[0] + "\n"
+    for name in inspect.signature(thing).parameters:
+        if not re.search(rf"^(?:\w+, )*{name}(?:, \w+)* : .*\n    \S", section, re.MULTILINE):
+            yield name
+
+
+@pytest.mark.parametrize("name", [n for n in CALLABLES if n != "Kernel"])
+def test_every_parameter_is_described(name):
+    assert list(undescribed(getattr(mercer, name))) == []
+
+
+def test_parameters_without_a_description_are_found():
+    def f(a, b, c):
+        """Do.
+
+        Parameters
+        ----------
+        a : int
+        b : int
+            Something.
+        """
+
+    assert list(undescribed(f)) == ["a", "c"]
+
+
+@pytest.mark.parametrize("name", CALLABLES)
+def test_every_name_has_an_example(name):
+    assert ">>> " in inspect.getdoc(getattr(mercer, name))
+
+
+def without_example(cls):
+    """Methods that neither their own page nor that of their class shows in use."""
+    for name in dir(cls):
+        value = getattr(cls, name, None)
+        owner = next(base for base in cls.__mro__ if name in vars(base) or base is object)
+        if name.startswith("_") or not callable(value) or name in STANDARD | NOT_FOR_USERS:
+            continue
+        if not owner.__module__.startswith("mercer.") or name.endswith("_request"):
+            continue
+        if issubclass(cls, mercer.Kernel) and name not in OF_A_KERNEL:
+            continue
+        shown = f"{inspect.getdoc(value)}{inspect.getdoc(cls)}"
+        if f".{name}(" not in shown:
+            yield name
+
+
+CLASSES = [n for n in CALLABLES if isinstance(getattr(mercer, n), type)]
+
+
+@pytest.mark.parametrize("name", [n for n in CLASSES if n == "Kernel" or n not in KERNELS])
+def test_every_method_has_an_example(name):
+    assert list(without_example(getattr(mercer, name))) == []
 
 
 @pytest.mark.parametrize("name", PUBLIC)
@@ -138,3 +200,12 @@ def test_every_method_is_documented(name):
         for attribute, value in vars(thing).items():
             if not attribute.startswith("_") and callable(value):
                 assert inspect.getdoc(getattr(thing, attribute)), f"{name}.{attribute}"
+
+
+@pytest.mark.parametrize("name", CALLABLES)
+def test_every_choice_has_a_line_in_the_table_of_options(name):
+    page = (Path(__file__).parent.parent / "docs/how-to/options.md").read_text(encoding="utf-8")
+    for parameter, given in inspect.signature(getattr(mercer, name)).parameters.items():
+        if get_origin(given.annotation) is Literal and not name.endswith("Display"):
+            missing = [v for v in get_args(given.annotation) if f'"{v}"`' not in page]
+            assert not missing, f"{parameter} of {name}"

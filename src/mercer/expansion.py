@@ -68,7 +68,10 @@ class RKHSFunction(TravelsAsNumPy):
     Parameters
     ----------
     kernel : Kernel, str or callable
+        What compares two points; a name as in scikit-learn ("rbf", "poly", "linear", ...) works
+        too.
     points : the x_i
+        Where the kernels of the sum stand.
     coef : array of shape (n_points,)
         The a_i.
     intercept : float, default=0.0
@@ -85,6 +88,8 @@ class RKHSFunction(TravelsAsNumPy):
     >>> k0 = RKHSFunction(RBF(1.0), [[0.0]], [1.0])
     >>> round(f.inner(k0), 4)  # the reproducing property: <f, k(z, .)> = f(z)
     0.6321
+    >>> round((f + 2 * k0).norm(), 4)
+    2.7915
     """
 
     def __init__(

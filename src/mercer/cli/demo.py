@@ -34,7 +34,7 @@ def kernels(n_pixels):
 
 
 def story(comparison, picture):
-    """What [EXACT] shows by its Figures 1 to 4, in words with the numbers found here."""
+    """The point of [EXACT], Figures 1 to 4, in words with the numbers found here."""
     k1, k2 = (next(s for s in comparison.spaces if s.name == name) for name in ("k1", "k2"))
     worse = comparison.contest.beats(k2, k1)
     low, high = k1.self_similarity

@@ -94,7 +94,7 @@ def kernels_of(expressions, matrix):
 
 @dataclass(frozen=True)
 class Reading:
-    """What the user says about tables: the same for every command that reads one."""
+    """Options of users about tables: the same for every command that reads one."""
 
     decimal: str | None = None
     dayfirst: bool | None = None

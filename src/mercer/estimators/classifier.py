@@ -64,6 +64,8 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         How much rows of each class count, on top of their own weights: in the fit, in the
         probabilities, and in the errors. "balanced": every class the same.
     random_state : int or None, default=0
+        Which rows and landmarks are drawn where there are many. An integer gives the same answer
+        every time; None draws anew.
     verbose : bool, default=False
         Show progress, with the leave-one-out error so far.
     encoder : TableEncoder or None, default=None

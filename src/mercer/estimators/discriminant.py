@@ -57,6 +57,8 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
         Axes that transform returns, at most classes - 1 (None: all of these). Predictions always
         use all.
     kernel : Kernel, str, callable or KernelMap, default="rbf"
+        A kernel, its name as in scikit-learn ("rbf", "poly", "linear", ...), a function of two
+        points, or a :class:`KernelMap` for options of the map.
     shrinkage : "auto" or float, default="auto"
         What is added to the diagonal of S_W, as a share of the total variance within classes,
         trace(S_W) / (n - classes). "auto" chooses it by the likelihood of left-out rows, in closed
@@ -73,6 +75,7 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
         KernelRidge(form="iterative"): for rough kernels on more rows than a map of full rank can
         hold. "auto" shrinkage is then chosen on 2000 rows.
     tol, max_iter : as in KernelRidge, iterative form
+        When iterations end, and after how many at most.
 
     Attributes
     ----------

@@ -57,6 +57,9 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     Parameters
     ----------
     kernel : Kernel, str or callable, default="rbf"
+        What compares two points: a kernel, its name as in scikit-learn ("rbf", "poly", "linear",
+        "precomputed", ...), a function of two points, or a kernel of scikit-learn's Gaussian
+        processes.
     basis : {"cholesky", "eigen", "symmetric", "closed", "fourier", "auto"}, default="cholesky"
         Which orthonormal basis: all are rotations of each other. "cholesky" needs r landmarks and
         is fastest; "eigen" orders columns by eigenvalue; "symmetric" is K^(-1/2) k_z; "closed" is
@@ -132,6 +135,25 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     >>> error = np.abs(inner - RBF(0.5)(X, Z))
     >>> bool(np.all(error <= kernel_map.error_bound(X, Z))), bool(error.max() < 1e-7)
     (True, True)
+
+    A map of five landmarks does not see everything, and says how much of a row it misses. A linear
+    function of its coordinates is a sum of five kernels:
+
+    >>> small = KernelMap(RBF(0.5), max_rank=5).fit(X)
+    >>> small.residual(Z).round(2)
+    array([0.42, 0.97])
+    >>> small.distances(X, Z).shape
+    (100, 2)
+    >>> f = small.function(np.ones(5))
+    >>> bool(np.allclose(f(Z), small.project(Z, np.ones((5, 1)))[:, 0]))
+    True
+    >>> weights, constant = small.landmark_weights(np.ones(5))
+    >>> bool(np.allclose(f(Z), RBF(0.5)(Z, small.landmarks_) @ weights + constant))
+    True
+    >>> small.coordinates(f).round(6)
+    array([1., 1., 1., 1., 1.])
+    >>> KernelMap(RBF(0.5)).partial_fit(X[:50]).partial_fit(X[50:]).n_samples_seen_
+    100
     """
 
     def __init__(

@@ -149,6 +149,8 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
     estimator : estimator
         Classifier, regressor, transformer, clusterer or outlier detector.
     kernel : Kernel, str, callable or KernelMap, default="rbf"
+        A kernel, its name as in scikit-learn ("rbf", "poly", "linear", ...), a function of two
+        points, or a :class:`KernelMap` for options of the map.
 
     Attributes
     ----------

@@ -73,8 +73,8 @@ class KernelLogistic(ClassScores, CertifiedClassifier):
     >>> model.predict_proba(X[100:102]).round(2)
     array([[0.03, 0.97],
            [0.08, 0.92]])
-    >>> float(model.error_bound(X).max()) < 1e-3
-    True
+    >>> float(model.error_bound(X).max()) < 1e-3, bool(model.certain(X).all())
+    (True, True)
     """
 
     def __init__(

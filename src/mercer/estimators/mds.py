@@ -51,6 +51,7 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     Parameters
     ----------
     n_components : int, default=2
+        Columns of the embedding.
     metric : str or callable, default="euclidean"
         Any metric of ``sklearn.metrics.pairwise_distances``; "precomputed" takes distances (fit:
         square; transform: one row of distances to the training points for each new one). Metrics

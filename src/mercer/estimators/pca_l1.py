@@ -41,7 +41,10 @@ class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, Projection):
     Parameters
     ----------
     n_components : int, default=2
+        Directions to find.
     kernel : Kernel, str, callable or KernelMap, default="rbf"
+        A kernel, its name as in scikit-learn ("rbf", "poly", "linear", ...), a function of two
+        points, or a :class:`KernelMap` for options of the map.
     n_init : int, default=8
         Random starts, besides the others.
     max_iter : int, default=1000

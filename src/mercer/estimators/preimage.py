@@ -135,7 +135,9 @@ def preimage(
     Parameters
     ----------
     model : fitted KernelMap, KernelPCA or KernelPCAL1
+        Its points must be vectors of numbers.
     Z : array of shape (n, n_coordinates)
+        As `transform` returns them.
     method : {"ridge", "fixed-point"}, default="ridge"
         "ridge" learns a regression from coordinates to the training points (a KernelMap: to its
         landmarks) at its first use. "fixed-point" seeks the point whose image is nearest, starting
@@ -172,7 +174,10 @@ def preimage(
     check_one_of("method", method, METHODS)
     if alpha is not None and not (is_number(alpha) and 0 < alpha < np.inf):
         raise ValueError(f"alpha must be a positive number, got {alpha!r}.")
-    _require_vectors(model)
+    try:
+        has_points(model)
+    except AttributeError as reason:
+        raise ValueError(reason) from None
     back = way_back(model)
     _require_numbers(model, back.points)
     Z = _coordinates(model, back, Z)
@@ -293,14 +298,6 @@ def fixed_point(kernel, S, weights, *, max_iter, tol):
 
 
 # --- checks -----------------------------------------------------------------------------------
-
-
-def _require_vectors(model):
-    if model.kernel_.kind == "gram":
-        raise ValueError(
-            f"{type(model).__name__} was fitted on a precomputed kernel: the points behind it are "
-            "unknown, so there is no way back to them. Fit with the kernel itself."
-        )
 
 
 def _require_numbers(model, points):

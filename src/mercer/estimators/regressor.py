@@ -57,6 +57,8 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
     memory_limit : int, str or None, default=None
         Bytes ("2GB") for the last fit; None: 60 % of what is free.
     random_state : int or None, default=0
+        Which rows and landmarks are drawn where there are many. An integer gives the same answer
+        every time; None draws anew.
     verbose : bool, default=False
         Show progress, with the leave-one-out error so far.
     encoder : TableEncoder or None, default=None

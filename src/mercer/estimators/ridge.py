@@ -236,6 +236,8 @@ class KernelRidge(RidgeEstimator):
     alpha : float or array of shape (n_targets,), default=1.0
         Strength of the penalty: the variance of the noise, to a Gaussian process.
     kernel : Kernel, str, callable or KernelMap, default="rbf"
+        A kernel, its name as in scikit-learn ("rbf", "poly", "linear", ...), a function of two
+        points, or a :class:`KernelMap` for options of the map.
     form : {"auto", "primal", "dual", "iterative", "fourier"}, default="auto"
         Which solver finds the function; all find the same one.
 
@@ -309,6 +311,8 @@ class KernelRidge(RidgeEstimator):
     >>> value, std = model.predict([[1.5], [20.0]], return_std=True)
     >>> value.round(2), std.round(2)
     (array([1., 0.]), array([0.05, 1.  ]))
+    >>> bool(model.error_bound([[1.5], [20.0]]).max() < 1e-8)
+    True
     """
 
     def __init__(

@@ -35,12 +35,16 @@ class KernelRidgeCV(RidgeEstimator):
     alphas : array of positive numbers, default=(0.1, 1.0, 10.0)
         To choose from.
     kernel : Kernel, str, callable or KernelMap, default="rbf"
+        A kernel, its name as in scikit-learn ("rbf", "poly", "linear", ...), a function of two
+        points, or a :class:`KernelMap` for options of the map.
     form : {"auto", "primal", "dual", "iterative", "fourier"}, default="auto"
         As in KernelRidge: which of the two eigenproblems is solved. In the forms "iterative" and
         "fourier" alpha is chosen on a sample of the rows (`n_rows_for_alpha_`), then all rows are
         solved for it; "auto" takes "fourier" only where the leave-one-out errors of all rows do
         not fit in memory.
     fit_intercept, tol, max_iter, keep_partial, memory_limit : as in KernelRidge
+        A constant without a penalty; when iterations end; what is kept of them on an interrupt;
+        bytes that the fit may take.
 
     Attributes
     ----------
@@ -62,8 +66,9 @@ class KernelRidgeCV(RidgeEstimator):
     >>> rng = np.random.default_rng(0)
     >>> x = np.linspace(0, 6, 80)[:, None]
     >>> y = np.sin(x[:, 0]) + 0.1 * rng.normal(size=80)
-    >>> KernelRidgeCV([1e-4, 1e-2, 1.0], RBF(1.0)).fit(x, y).alpha_
-    0.01
+    >>> model = KernelRidgeCV([1e-4, 1e-2, 1.0], RBF(1.0)).fit(x, y)
+    >>> model.alpha_, bool(model.error_bound(x).max() < 1e-8)
+    (0.01, True)
     """
 
     def __init__(

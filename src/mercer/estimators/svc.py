@@ -93,8 +93,8 @@ class KernelSVC(CertifiedClassifier):
     0.95
     >>> float(model.error_bound(X).max()) < 1e-3
     True
-    >>> bool(model.certain(X).all())
-    True
+    >>> bool(model.certain(X).all()), model.pair_values(X).shape
+    (True, (200, 1))
     """
 
     def __init__(

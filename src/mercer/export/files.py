@@ -57,6 +57,7 @@ def save(
         Fitted or not. Functions inside it (FromFunction and its like) are stored by name and must
         be defined at the top level of a module.
     path : str, bytes or path
+        Where to write; ``.mercer`` is the usual ending.
     trusted : list of str or types, default=()
         Names that `load` will be given: there is no warning about these.
 
@@ -108,6 +109,7 @@ def load(
     Parameters
     ----------
     path : str, bytes or path
+        A file that `save` wrote.
     trusted : list of str or types, default=()
         Further types and functions that the file may use, by their full names
         ("my_module.my_kernel", "sklearn.svm.SVC"). Whoever wrote the file then decides what these

@@ -36,6 +36,16 @@ class Kernel(Parametrized, Capabilities, Accuracy):
 
     Kernels combine with ``+``, ``*``, ``**``, multiplication by a number, :meth:`exp` and
     :meth:`polynomial`; every combination of valid kernels is valid again ([KERNELS], ten rules).
+
+    Examples
+    --------
+    >>> from mercer import RBF, Polynomial
+    >>> X = [[0.0, 1.0], [1.0, 1.0], [2.0, 0.0]]
+    >>> kernel = RBF("scale").bind(X) + 2 * Polynomial(2).exp().polynomial([0, 1])
+    >>> kernel(X).shape, kernel.diag(X).shape, kernel.is_psd
+    ((3, 3), (3,), True)
+    >>> Polynomial(2).explicit_dim(2), Polynomial(2).explicit(X).shape
+    (6, (3, 6))
     """
 
     # numpy hands `array * kernel` to __rmul__, which refuses it, instead of an object array.

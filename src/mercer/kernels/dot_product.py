@@ -127,7 +127,9 @@ class Polynomial(DotProduct):
     Parameters
     ----------
     degree : int
+        The power: products of so many columns are among the features.
     gamma : float or list of one per column
+        Factor of the inner product; with one per column, the weights of the columns.
     coef0 : float
         0 keeps the monomials of exactly the degree; below 0 the formula is not a kernel.
 
@@ -255,6 +257,8 @@ class QuadraticForm(DotProduct):
     Parameters
     ----------
     A : array of shape (n_features, n_features)
+        A symmetric matrix; a kernel if it has no negative eigenvalue. For A = L L' it is
+        ``Projected(Linear(), L)``, which needs no check.
 
     Examples
     --------
@@ -343,7 +347,9 @@ class Sigmoid(DotProduct):
     Parameters
     ----------
     gamma : float or list of one per column
+        Factor of the inner product.
     coef0 : float
+        Constant that is added to it.
 
     Examples
     --------

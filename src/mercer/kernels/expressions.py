@@ -44,9 +44,14 @@ def parse_kernel(text: str) -> Kernel:
     "median" as parameters, ``+``, ``*``, ``**``, ``.exp()`` and ``.polynomial([...])``; a bare name
     as in scikit-learn ("rbf") is a kernel too. Nothing is ever executed.
 
+    Parameters
+    ----------
+    text : str
+        The expression, as `repr` of a kernel prints it.
+
     Examples
     --------
-    >>> from mercer.kernels.expressions import parse_kernel
+    >>> from mercer import parse_kernel
     >>> parse_kernel("0.5 * RBF(gamma=0.1) + Polynomial(2)")
     0.5 * RBF(gamma=0.1) + Polynomial(degree=2)
     >>> parse_kernel("RBF(0.1) + Lineer()")

@@ -37,6 +37,8 @@ class Chi2(Histogram):
     Parameters
     ----------
     gamma : float or list of one per column
+        How fast the similarity falls with the distance; with one per column, the weights of the
+        columns.
 
     Examples
     --------

@@ -19,6 +19,8 @@ class OnColumns(OnImages):
     Parameters
     ----------
     kernel : Kernel or str
+        What compares two points; a name as in scikit-learn ("rbf", "poly", "linear", ...) works
+        too.
     columns : int, list of int, slice, boolean mask, str or list of str
         Positions, or names when the data are a frame. One column given without a list reaches a
         kernel on objects as its bare values, as in scikit-learn's ColumnTransformer.

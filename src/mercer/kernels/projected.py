@@ -24,6 +24,8 @@ class Projected(OnImages):
     Parameters
     ----------
     kernel : Kernel or str
+        What compares two points; a name as in scikit-learn ("rbf", "poly", "linear", ...) works
+        too.
     A : array of shape (n_features, n_directions)
         One row per column of the data, one column per direction that the kernel sees.
 

@@ -144,7 +144,10 @@ def check_mercer(
     Parameters
     ----------
     kernel : Kernel, str or callable
+        What compares two points; a name as in scikit-learn ("rbf", "poly", "linear", ...) works
+        too.
     X : array, sparse matrix, frame, list of objects, or a Gram matrix with Precomputed()
+        The points on which it is tested; a matrix of similarities for ``Precomputed()``.
     max_points : int
         Larger inputs are sampled (an eigendecomposition costs about 9 n^3 operations).
     random_state : int

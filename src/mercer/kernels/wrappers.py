@@ -24,6 +24,8 @@ class OnFeatures(OnImages):
     Parameters
     ----------
     kernel : Kernel or str
+        What compares two points; a name as in scikit-learn ("rbf", "poly", "linear", ...) works
+        too.
     g : callable
         Takes a batch of points and returns the points that the kernel sees, one for each.
 
@@ -79,6 +81,8 @@ class Rescaled(Unary):
     Parameters
     ----------
     kernel : Kernel or str
+        What compares two points; a name as in scikit-learn ("rbf", "poly", "linear", ...) works
+        too.
     f : callable
         Takes a batch of points and returns one number for each.
 
@@ -164,6 +168,8 @@ class Normalized(Unary):
     Parameters
     ----------
     kernel : Kernel or str
+        What compares two points; a name as in scikit-learn ("rbf", "poly", "linear", ...) works
+        too.
 
     Examples
     --------

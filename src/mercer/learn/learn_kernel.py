@@ -92,6 +92,7 @@ def learn_kernel(
     X : array of shape (n_samples, n_features)
         Columns of any scale. An array of torch or another library stays on its device.
     y : array of shape (n_samples,) or (n_samples, n_targets)
+        Numbers, or classes; see `task`.
     kernel : Kernel, str or None, default=None
         None tries Matern kernels of three degrees of smoothness, RBF, and a linear part. A kernel
         or an expression keeps its form; its length scales and the weights of its summands are

@@ -58,7 +58,8 @@ class Chunks:
         """Send rows of a host array (or memory map) to a device, one chunk at a time.
 
         Chunks travel from page-locked memory, so that copying the next overlaps with the work on
-        the last. For data larger than the device's memory.
+        the last. For data larger than the device's memory:
+        ``KernelMap(RBF(0.1)).fit(Chunks.on_device(X, "cuda"))``.
         """
         blocks = cuts(X.shape[0], rows)
         return cls(lambda: (to_torch(rows_of(X, a, b), device) for a, b in blocks))

@@ -51,9 +51,12 @@ class DriftDetector(KernelEstimator):
     level : float, default=0.05
         Rate of false alarms: of batches for `test`, of rows for `predict`.
     n_permutations : int, default=1000
+        Random splits of the rows that a batch is compared with: the smallest p-value is 1 /
+        (n_permutations + 1).
     scales : list of float or None, default=None
         As in :func:`two_sample_test`.
     random_state : int, RandomState or None, default=None
+        An integer gives the same answer every time; None draws anew.
 
     Attributes
     ----------

@@ -46,7 +46,10 @@ def mean_embedding(
     Parameters
     ----------
     X : array, data frame of numbers, sparse matrix, list of objects, stream or Dask collection
+        The sample.
     kernel : Kernel, str or KernelMap, default="rbf"
+        A kernel, its name as in scikit-learn ("rbf", "poly", "linear", ...), a function of two
+        points, or a :class:`KernelMap`.
     random_state : int, RandomState, Generator or None, default=None
         For the rows that landmarks are chosen from, where there are more than 4096.
 
@@ -85,6 +88,7 @@ def distance_between(
     Parameters
     ----------
     X, Y : array, data frame of numbers, sparse matrix, list of objects, stream or Dask collection
+        The two samples.
     kernel : Kernel, str or KernelMap, default="rbf"
         Parameters such as gamma="scale" are taken from both samples together.
     random_state : int, RandomState, Generator or None, default=None

@@ -57,11 +57,14 @@ def independence_test(
     kernel_y : Kernel, str, KernelMap or None, default=None
         The kernel on Y. None: the same as on X.
     n_permutations : int, default=1000
+        Random pairings of the rows: the smallest p-value is 1 / (n_permutations + 1).
     scales : list of float or None, default=None
         Multiples of the length scales of both kernels. None: 1/4, 1/2, 1, 2, 4 and 8 for
         kernels that have one.
     level : float, default=0.05
+        Probability of a false alarm; it decides `threshold` and `differs`.
     random_state : int, RandomState, Generator or None, default=None
+        An integer gives the same answer every time; None draws anew.
     verbose : bool, default=False
         Show progress.
 

@@ -50,12 +50,14 @@ def two_sample_test(
         (gamma="scale" or "median") is taken from the bulk of each column, so that error codes such
         as -9999 and heavy tails do not widen it; so are the standard deviations of frames.
     n_permutations : int, default=1000
+        Random splits of the rows: the smallest p-value is 1 / (n_permutations + 1).
     scales : list of float or None, default=None
         Multiples of the kernel's own length scale. None: 1/4, 1/2, 1, 2, 4 and 8 for kernels
         that have one.
     level : float, default=0.05
         Probability of a false alarm; it decides `threshold` and `differs`.
     random_state : int, RandomState, Generator or None, default=None
+        An integer gives the same answer every time; None draws anew.
     verbose : bool, default=False
         Show progress.
 

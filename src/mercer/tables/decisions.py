@@ -1,4 +1,4 @@
-"""What becomes of each column of a table, and why."""
+"""Decisions on each column of a table, and their reasons."""
 
 import re
 from collections import Counter
@@ -40,7 +40,7 @@ _ROW_NAME = re.compile(r"unnamed|^index$|^column_?1$|^row", re.I)
 
 
 class Decisions:
-    """What the options of a TableEncoder and the values of a table say about its columns."""
+    """Options of a TableEncoder and values of a table, as far as they decide on its columns."""
 
     def __init__(self, options: Any):
         self.options = options

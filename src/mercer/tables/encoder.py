@@ -131,6 +131,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     (3, 3)
     >>> print(encoder.notes()[0])
     1 column of numbers was standardised: size.
+    >>> encoder.unknown_values(table.assign(town="Bern"))
+    ["values that the training table does not have: 'Bern' in town (3 rows)"]
     """
 
     def __init__(

@@ -68,6 +68,7 @@ def read_table(
     target : str or None
         The column to predict. There, a frequent "None" or "-" is a class, and not a gap.
     sep, encoding : str or None
+        Found where they are not given.
     decimal : {".", ","} or None
         The decimal mark.
     dayfirst : bool or None

@@ -76,8 +76,11 @@ def compare_kernels(
     Parameters
     ----------
     X : array, sparse matrix, frame, list of objects, or a Gram matrix with Precomputed()
-    y : classes or numbers, one per row; None to look at the spaces alone
-    kernels : dict of name to kernel, or list of kernels; None: a usual selection
+        One row per observation.
+    y : array with one value per row, or None
+        Classes or numbers; None to look at the spaces alone.
+    kernels : dict of name to kernel, list of kernels, or None
+        What is compared; None: a usual selection.
     task : {"auto", "classification", "regression"}
         What the target is.
     scoring : {"auto", "accuracy", "balanced_accuracy", "r2"}

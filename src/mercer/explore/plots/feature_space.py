@@ -40,10 +40,14 @@ class FeatureSpaceDisplay:
 
     Parameters
     ----------
-    coordinates : array of shape (n, 2) or wider; the first two columns are drawn
-    y : classes or numbers to colour by, or None
-    names : two axis labels
-    title : str
+    coordinates : array of shape (n, 2) or wider
+        The first two columns are drawn.
+    y : array of shape (n,) or None
+        Classes or numbers to colour by.
+    names : two texts or None
+        Labels of the axes.
+    title : str or None
+        What stands above the picture.
 
     Attributes
     ----------
@@ -53,11 +57,14 @@ class FeatureSpaceDisplay:
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from mercer import RBF, FeatureSpaceDisplay
+    >>> from mercer import RBF, FeatureSpaceDisplay, KernelPCA
     >>> X, y = load_iris(return_X_y=True)
     >>> display = FeatureSpaceDisplay.from_kernel(RBF(0.5), X, y)
     >>> display.plot().ax_.get_xlabel()
     'kernel PCA 1'
+    >>> fitted = KernelPCA(2, RBF(0.5)).fit(X)
+    >>> FeatureSpaceDisplay.from_estimator(fitted, X, y).coordinates.shape
+    (150, 2)
     """
 
     def __init__(

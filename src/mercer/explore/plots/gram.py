@@ -39,17 +39,22 @@ class GramDisplay:
     Parameters
     ----------
     matrix : array of shape (n, n)
-    y : classes or numbers by which to order, or None
-    title : str
+        Kernel values of every pair.
+    y : array of shape (n,) or None
+        Classes or numbers by which rows and columns are ordered.
+    title : str or None
+        What stands above the picture.
 
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from mercer import RBF, GramDisplay
+    >>> from mercer import RBF, GramDisplay, KernelMap
     >>> X, y = load_iris(return_X_y=True)
     >>> display = GramDisplay.from_kernel(RBF(0.5), X, y).plot()
     >>> [label.get_text() for label in display.ax_.get_xticklabels()]
     ['0', '1', '2']
+    >>> GramDisplay.from_estimator(KernelMap(RBF(0.5)).fit(X), X, y).matrix.shape
+    (150, 150)
     """
 
     def __init__(

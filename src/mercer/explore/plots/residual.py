@@ -36,6 +36,21 @@ class ResidualDisplay:
 
     It bounds the error of the map, and is the variance of a Gaussian process at zero noise.
 
+    Parameters
+    ----------
+    xs, ys : arrays of numbers
+        Where the columns and rows of the picture stand.
+    residual : array of shape (len(ys), len(xs))
+        rho^2(z) / k(z, z) there.
+    points : array of shape (n, 2)
+        Data to draw on it.
+    landmarks : array of shape (r, 2) or None
+        Points to mark among these.
+    names : two texts or None
+        Labels of the axes.
+    title : str or None
+        What stands above the picture.
+
     Examples
     --------
     >>> import numpy as np
@@ -44,6 +59,8 @@ class ResidualDisplay:
     >>> display = ResidualDisplay.from_estimator(KernelMap(RBF(1.0)).fit(X), X)
     >>> display.residual.shape, float(display.residual.max()) <= 1.0
     ((120, 120), True)
+    >>> display.plot().ax_.has_data()
+    True
     """
 
     def __init__(

@@ -22,16 +22,30 @@ if TYPE_CHECKING:
 class SpectrumDisplay:
     """Draw how many directions hold how much of the variance.
 
+    These are the eigenvalues of a kernel matrix; :class:`Spectrum` is a kernel on strings.
+
+    Parameters
+    ----------
+    eigenvalues : array
+        Variances along the directions, the largest first.
+    total : float or None
+        Variance of all directions, where `eigenvalues` has only the leading ones.
+    title : str or None
+        What stands above the picture.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from mercer import Linear, SpectrumDisplay
+    >>> from mercer import KernelPCA, Linear, SpectrumDisplay
     >>> X, _ = load_iris(return_X_y=True)
     >>> display = SpectrumDisplay.from_kernel(Linear(), X)
     >>> display.shares.round(3)
     array([0.925, 0.053, 0.017, 0.005])
     >>> display.components_for(0.95)
     2
+    >>> fitted = KernelPCA(2, Linear()).fit(X)
+    >>> SpectrumDisplay.from_estimator(fitted).plot().eigenvalues.shape
+    (2,)
     """
 
     def __init__(
