@@ -30,6 +30,7 @@ from ..engine.arrays import (
 from ..engine.memory import budget, matrix_bytes
 from ..engine.products import exact_product
 from ..space import factorize
+from .conjugate_gradients import ConjugateGradients
 from .duality import EPS, Certificate, Rounding
 from .preconditioner import chosen_rank
 from .system import double_like, in_double, vectors_of
@@ -289,7 +290,7 @@ class _Newton:
             V = out(B)
             return B + back(self.space.times(V) + self.space.kappa * V.sum(axis=0))
 
-        return out(conjugate_gradients(times, first + back(F), guess, precondition, FORCING))
+        return out(_reduced(times, first + back(F), guess, precondition, FORCING))
 
     # --- the certificate --------------------------------------------------------------------------
 
@@ -348,19 +349,17 @@ def best_log_intercept(values, C, share):
     return b
 
 
-def conjugate_gradients(times, right, x, precondition, reduction):
-    """Reduce |right - times(x)| by this much; the columns of x are one vector."""
-    r = right - times(x)
-    z = precondition(r)
-    p, rz = z, float(np.sum(r * z))
-    wanted = reduction * float(np.linalg.norm(r))
+def _reduced(times, right, x, precondition, reduction):
+    """x with |right - times(x)| reduced by this much; its columns are one vector."""
+
+    def flat(function):
+        return lambda v: function(v.reshape(x.shape)).reshape(-1, 1)
+
+    cg = ConjugateGradients(flat(times), flat(precondition), (right - times(x)).reshape(-1, 1))
+    wanted = reduction * float(np.linalg.norm(cg.r))
     for _ in range(MOST_PRODUCTS):
-        if float(np.linalg.norm(r)) <= wanted or rz <= 0:
+        if float(np.linalg.norm(cg.r)) <= wanted or cg.rz[0] <= 0:
             break
-        Ap = times(p)
-        step = rz / float(np.sum(p * Ap))
-        x, r = x + step * p, r - step * Ap
-        z = precondition(r)
-        old, rz = rz, float(np.sum(r * z))
-        p = z + (rz / old) * p
-    return x
+        cg.advance(*cg.product())
+        cg.turn()
+    return x + cg.x.reshape(x.shape)
