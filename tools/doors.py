@@ -2,8 +2,8 @@
 
 `python tools/doors.py` says what it would do; `--write` does it, after which `make format` sorts
 the imports. Folders import one way, so that a door makes no cycle. It can be run again: names that
-nobody needs any more leave the door. Names that are also the name of a file of their folder, and names that two files of a
-folder define, stay as they are and are listed.
+nobody needs any more leave the door. Names that are also the name of a file of their folder, and
+names that two files of a folder define, stay as they are and are listed.
 """
 
 import ast

@@ -2,8 +2,7 @@
 
 import math
 import numbers
-
-from .choice import MapOptions
+from typing import Any
 
 
 def require(condition: bool, message: str):
@@ -32,7 +31,7 @@ def check_at_least(name: str, value, least):
     )
 
 
-def check_one_of(name: str, value, options: MapOptions):
+def check_one_of(name: str, value, options: Any):
     require(value in options, f"{name} must be one of {', '.join(options)}, got {value!r}.")
 
 
