@@ -4,7 +4,7 @@ from typing import Any, Protocol
 
 
 class Array(Protocol):
-    """What NumPy, torch, CuPy and other libraries of the array API have in common."""
+    """An array as NumPy, torch, CuPy and other libraries of the array API have it."""
 
     @property
     def shape(self) -> Any: ...
