@@ -29,6 +29,16 @@ class Projected(OnImages):
     A : array of shape (n_features, n_directions)
         One row per column of the data, one column per direction that the kernel sees.
 
+    Notes
+    -----
+    .. math::
+
+        k(A^T x, A^T z)
+
+    - *Valid*: where the inner kernel is.
+    - *Fails*: where a column of A is missing: what A maps to 0 is not seen.
+    - *Elsewhere*: tinygp's `Linear` transform; a Mahalanobis metric in other words.
+
     Examples
     --------
     >>> from mercer import RBF, Projected
