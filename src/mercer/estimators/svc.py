@@ -13,7 +13,6 @@ from ..engine.memory import MemoryLimitError, budget, columns_that_fit, matrix_b
 from ..engine.threads import n_threads, one_blas_thread, single_threaded
 from ..expansion import Expansion
 from ..kernels import Precomputed
-from ..kernels import points as pts
 from ..kernels.adapters import KernelLike
 from ..kernels.types import Array, Data
 from ..rows.source import count_rows
@@ -163,7 +162,7 @@ class KernelSVC(CertifiedClassifier):
         self._keep(rows, pairs, solutions)
 
     def _solutions(self, rows):
-        """Solutions of all pairs of classes, as many at a time as there are threads."""
+        """All pairs of classes solved, as many at a time as there are threads."""
         pairs = Pairs(rows, self.C_, len(self.classes_), self.memory_limit)
         threads = 1 if rows.kernel.runs_user_code else min(n_threads(), len(pairs))
         if threads == 1:
@@ -238,7 +237,7 @@ class KernelSVC(CertifiedClassifier):
                     p = pairs[j]
                     found = solve_margin(p, max(self.tol, 1e-2), start[j])
                     start[j] = np.flatnonzero(found.c)
-                    mine = train[p.rows]
+                    mine = train[pairs.rows_of(j)]
                     values[:, j] = K[np.ix_(test, mine)] @ found.c + found.b
                 best = votes(values, self._n_classes).argmax(axis=1)
                 hits[i] += weights[test] @ (best == codes[test])
@@ -319,16 +318,10 @@ class Pairs:
 
     def __getitem__(self, j):
         rows, mine = self.rows, self.rows_of(j)
-        y = np.where(rows.codes[mine] == self.classes[j][1], 1.0, -1.0)
-        if self.K is not None:
-            kernel, points = Precomputed(), self.K[np.ix_(mine, mine)]
-        elif len(mine) == len(rows.codes):
-            kernel, points = rows.kernel, rows.points
-        else:
-            kernel, points = rows.kernel, pts.take(rows.points, mine)
-            points = points[:, mine] if kernel.kind == "gram" else points
-        rounding, C = rows.rounding.take(mine), self.C * rows.weights[mine]
-        return MarginProblem(kernel, points, y, C, rounding, self.limit, rows=mine)
+        y = np.where(rows.codes == self.classes[j][1], 1.0, -1.0)
+        kernel, points = (rows.kernel, rows.points) if self.K is None else (Precomputed(), self.K)
+        whole = MarginProblem(kernel, points, y, self.C * rows.weights, rows.rounding, self.limit)
+        return whole.part(mine)
 
 
 def votes(values, n_classes):

@@ -162,6 +162,7 @@ SLOTS: dict[str, dict[str, Fits]] = {
         "encoder": _ESTIMATOR_OR_NONE,
         "encoder_": _ESTIMATOR_OR_NONE,
         "kernel_map_": _ESTIMATOR_OR_NONE,
+        "machine_": _ESTIMATOR_OR_NONE,
         "kernel": _KERNEL_LIKE,
         "kernel_": _KERNEL,
         "left": _KERNEL,

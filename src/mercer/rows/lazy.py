@@ -115,7 +115,7 @@ def _apply(block, *, shared, part, empty):
 
 
 def _rank(model):
-    return getattr(getattr(model, "kernel_map_", model), "rank_", 1)
+    return getattr(vars(model).get("kernel_map_", model), "rank_", 1)
 
 
 def _check_room(needed):

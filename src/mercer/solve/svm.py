@@ -56,7 +56,6 @@ class MarginProblem:
     y : ndarray of +1.0 and -1.0
     C : ndarray of positive numbers, one per row
     rounding : Rounding of the rows
-    rows : their positions among the rows of a problem that this is part of
     """
 
     kernel: Any
@@ -65,7 +64,6 @@ class MarginProblem:
     C: np.ndarray
     rounding: Rounding
     memory_limit: Any = None
-    rows: np.ndarray | None = None
 
     def part(self, rows):
         """The same problem on some of the rows."""
@@ -78,7 +76,6 @@ class MarginProblem:
             y=self.y[rows],
             C=self.C[rows],
             rounding=self.rounding.take(rows),
-            rows=rows,
         )
 
     def matrix(self, rows, others=None):
@@ -172,8 +169,8 @@ class _WorkingSet:
     # --- nested samples ---------------------------------------------------------------------------
 
     def _sizes(self, start):
-        """Nested samples, which are beginnings of `order`: each has its share of both classes,
-        and rows that are known to matter come first."""
+        """Sizes of nested samples, which are beginnings of `order`: each has its share of both
+        classes, and rows that are known to matter come first."""
         y, n = self.problem.y, self.n
         order, rank = np.random.default_rng(0).permutation(n), np.empty(n)
         for sign in (-1, 1):  # the k-th row of each class comes at the k-th share of its class

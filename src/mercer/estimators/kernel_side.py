@@ -1,0 +1,100 @@
+"""SVMs on kernel values instead of coordinates: the same dual problem, [NPT] (17)-(20), for less.
+
+scikit-learn's machine of the kernel is fitted; it becomes that of coordinates when asked.
+"""
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from sklearn.base import clone
+from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+
+from ..engine import tiles
+from ..engine.arrays import is_array, is_numpy
+from ..engine.memory import budget, matrix_bytes
+from ..expansion import Expansion
+from ..kernels import RBF, Linear, Polynomial
+from ..kernels import points as pts
+from ..solve.system import in_double
+from .base import kernel_of, validated_points
+from .kernel_map import KernelMap
+
+MACHINES = (SVC, NuSVC, SVR, NuSVR, OneClassSVM)
+# Coordinates up to here cost libsvm less than values of the kernel.
+FEW_COORDINATES = 50
+# Copies of the kernel matrix: K, and what libsvm keeps of it in single precision.
+COPIES = 1.5
+
+
+def takes_kernel_values(model: Any, X: Any) -> bool:
+    """Whether the estimator inside is a linear SVM that may have the kernel itself."""
+    inner = model.estimator
+    if type(inner) not in MACHINES or inner.kernel != "linear":
+        return False
+    if isinstance(model.kernel, KernelMap) or scipy.sparse.issparse(X):
+        return False
+    if is_array(X) and not is_numpy(X):
+        return False
+    kernel = kernel_of(model.kernel)
+    return kernel.kind == "vectors" and kernel.is_psd is True and not kernel.runs_user_code
+
+
+def machine_of(model: Any, X: Any) -> tuple[Any, Any, Any] | None:
+    """(an unfitted machine, the bound kernel, the points); None where coordinates are cheaper."""
+    kernel = kernel_of(model.kernel)
+    points = validated_points(model, X, kernel, reset=True)
+    kernel = kernel.bind_points(points, pts.column_names(X))
+    kernel.check_range(points)
+    named = _named(kernel)
+    if named is None:
+        own = kernel.explicit_dim(points.shape[1])
+        few = own is not None and own <= FEW_COORDINATES
+        if few or matrix_bytes(len(points), COPIES) > budget(None):
+            return None
+    return clone(model.estimator).set_params(**named or {"kernel": "precomputed"}), kernel, points
+
+
+def _named(kernel):
+    """The parameters by which libsvm knows the kernel, or None."""
+    if isinstance(kernel, Linear):
+        return {"kernel": "linear"}
+    if not isinstance(kernel, RBF | Polynomial) or np.ndim(kernel.gamma) != 0:
+        return None
+    names = ("gamma",) if isinstance(kernel, RBF) else ("gamma", "degree", "coef0")
+    return {"kernel": kernel.sklearn_names[0]} | {name: getattr(kernel, name) for name in names}
+
+
+def inputs(machine: Any, kernel: Any, points: Any, training: Any = None) -> Any:
+    """The input of the machine: points, or their kernel values."""
+    if machine.kernel != "precomputed":
+        return points
+    other = None if training is None else in_double(kernel, training)
+    return tiles.evaluate(kernel, in_double(kernel, points), other)
+
+
+def on_coordinates(machine: Any, Phi: Any) -> Any:
+    """The same machine as one of coordinates: its support vectors are those of the map."""
+    linear = clone(machine)
+    vars(linear).update(vars(machine))
+    linear.kernel, linear.n_features_in_, linear.shape_fit_ = "linear", Phi.shape[1], Phi.shape
+    vars(linear).pop("feature_names_in_", None)
+    linear.support_vectors_ = np.ascontiguousarray(Phi[machine.support_])
+    return linear
+
+
+def expansion_of(machine: Any, kernel: Any, points: Any) -> Expansion:
+    """Its functions as sums of kernels at the support vectors: one, or one for each pair."""
+    dual, b = np.asarray(machine.dual_coef_), np.ravel(machine.intercept_)
+    W = dual.T
+    if len(b) > 1:
+        codes = np.repeat(np.arange(len(machine.n_support_)), machine.n_support_)
+        pairs = list(combinations(range(len(machine.n_support_)), 2))
+        columns = [
+            np.where(codes == i, dual[j - 1], 0.0) + np.where(codes == j, dual[i], 0.0)
+            for i, j in pairs
+        ]
+        W = np.stack(columns, axis=1)
+    S = kernel.landmarks(in_double(kernel, pts.take(points, machine.support_)))
+    return Expansion(kernel, S, np.ascontiguousarray(W), b)
