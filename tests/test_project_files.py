@@ -109,6 +109,8 @@ def test_the_version_is_written_once():
     version = PROJECT["version"]
     assert mercer.__version__ == version
     assert yaml.safe_load(read("CITATION.cff"))["version"] == version
+    headings = re.findall(r"^## \[(.+)\]", read("CHANGELOG.md"), re.MULTILINE)
+    assert headings[:2] == ["Unreleased", version]
     code = [p for p in (ROOT / "src").rglob("*.py") if f'"{version}"' in p.read_text("utf-8")]
     assert code == []
 

@@ -113,7 +113,9 @@ def try_commands(python, work, wheel):
     pip(python, f"{wheel}[cli]")
     folder = work / "readme"
     folder.mkdir()
-    names = []  # Python blocks of a page share their names
+    names: list[str] = []  # Python blocks of a page share their names
+    tried: list[str] = []
+    written: list[str] = []
     for language, code in blocks():
         if language == "python":
             names.append(code)
@@ -123,7 +125,11 @@ def try_commands(python, work, wheel):
                 command, *rest = shlex.split(line, comments=True) or [""]
                 if command == "mercer":
                     run(python, "-m", "mercer", *rest, cwd=folder)
-    for name in ("patients.mercer", "predictions.csv", "report.html"):
+                    tried.append(rest[0])
+                    written += [rest[i + 1] for i, word in enumerate(rest) if word == "-o"]
+    if not {"fit", "predict", "compare"} <= set(tried):
+        sys.exit(f"README runs {tried} only: fit, predict and compare are to be tried")
+    for name in [*written, "report.html"]:
         if not (folder / name).exists():
             sys.exit(f"README's commands left no {name}")
 
