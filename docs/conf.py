@@ -14,6 +14,8 @@ HERE = Path(__file__).parent
 os.environ["MERCER_DOWNLOAD"] = "0"  # pages are the same with and without a network
 sys.path[:0] = [str(HERE), str(HERE.parent)]  # slider; the examples' own helpers, benchmarks
 
+from atlas import KernelAtlas
+from figures import plain_figures
 from slider import Slider
 
 project = "mercer"
@@ -55,10 +57,11 @@ REFERENCE = re.compile(r"(?<=[A-Za-z0-9])_(?![A-Za-z0-9_])")
 
 def escape_mathematics(app, what, name, obj, options, lines):
     """Docstrings write |phi(z)|^2 and kernel_ plainly; reStructuredText must not read them."""
-    in_example = False
+    in_example = in_formula = False
     for i, line in enumerate(lines):
+        in_formula = ".. math::" in line or (in_formula and line[:1] in ("", " "))
         in_example = line.lstrip().startswith(">>>") or (in_example and bool(line.strip()))
-        if in_example or line.lstrip().startswith(".. "):
+        if in_example or in_formula or line.lstrip().startswith(".. "):
             continue
         parts = CODE.split(line)
         for j in range(0, len(parts), 2):
@@ -105,36 +108,6 @@ def display_math(self, node):
 html_math_renderer = "mathml"
 
 # --- gallery --------------------------------------------------------------------------------------
-
-
-MIDDLE_GREY = "#737b85"
-MIDDLE_COLOURS = ["#2b8cc4", "#e0701b", "#2ca27c", "#b86fa5", "#c9a227", "#7f7f7f"]
-
-
-def plain_figures(gallery_conf, fname):
-    """The same look for every example, whatever the one before has set."""
-    import matplotlib.pyplot as plt
-
-    plt.rcdefaults()
-    plt.rcParams.update(
-        {
-            "figure.constrained_layout.use": True,
-            # On a light and on a dark page: no background, and colours that show on both.
-            "figure.facecolor": "none",
-            "axes.facecolor": "none",
-            "savefig.facecolor": "none",
-            "legend.framealpha": 0.0,
-            **dict.fromkeys(["text.color", "axes.labelcolor", "axes.titlecolor"], MIDDLE_GREY),
-            **dict.fromkeys(["axes.edgecolor", "xtick.color", "ytick.color"], MIDDLE_GREY),
-            "axes.prop_cycle": plt.cycler(color=MIDDLE_COLOURS),
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "axes.titlelocation": "left",
-            "axes.titlesize": "medium",
-            "font.size": 12,  # readable when the page shows the figure at half its width
-            "legend.fontsize": "small",
-        }
-    )
 
 
 ORDER = [
@@ -253,6 +226,7 @@ def setup(app):
     app.connect("autodoc-process-docstring", escape_mathematics, priority=900)
     app.connect("autodoc-skip-member", only_our_own)
     app.add_directive("slider", Slider)
+    app.add_directive("kernel-atlas", KernelAtlas)
     app.connect("doctree-resolved", fold_solutions)
     app.connect("env-updated", keep_old_labels)
     app.connect("build-finished", redirect_old_lessons)

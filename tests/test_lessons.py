@@ -65,3 +65,8 @@ def test_every_line_runs(lesson, monkeypatch, capsys):
     plt.close("all")
     assert [len(figures) for figures in shown] == [1]
     assert capsys.readouterr().out.count("\n") >= 3
+
+
+@pytest.mark.parametrize("number", [1, 3, 6, 8], ids=["validity", "map", "PCA", "ridge"])
+def test_a_kernel_moves_under_a_slider(number):
+    assert "# .. slider:: " in LESSONS[number - 1].read_text()

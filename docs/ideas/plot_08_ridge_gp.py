@@ -133,4 +133,5 @@ print(f"14 refits and the formula differ by {np.abs(formula - refitted).max():.0
 # [KERNELS] (2) to (8) is ridge; [MDS] Proposition 6 is
 # :math:`\langle f, k(z, \cdot) \rangle = f(z)`; [NPT] Lemma 6 turns coordinates into functions and
 # back. [EXACT] remarks after (16) that its score formula :math:`k_z^T K^{-1} u` resembles the
-# prediction of a Gaussian process: it *is* one, of the values :math:`u` without noise.
+# prediction of a Gaussian process: it *is* one, of the values :math:`u` without noise (less their
+# mean).

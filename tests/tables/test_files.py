@@ -46,6 +46,13 @@ def test_the_encoding_is_found(read, encoding):
     assert frame["naïve"].tolist() == ["é", "ü"]
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf_16_without_a_mark(tmp_path, encoding):
+    text = "名前,町\n太郎,東京\n花子,大阪\n" * 5
+    (tmp_path / "t.csv").write_bytes(text.encode(encoding))
+    assert read_table(tmp_path / "t.csv")[0]["町"][0] == "東京"
+
+
 def test_a_wrong_encoding_is_named(read):
     with pytest.raises(BadInput, match="not ascii"):
         read("é\n1\n".encode(), encoding="ascii")

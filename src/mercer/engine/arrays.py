@@ -5,6 +5,9 @@ path (no import of any other backend), and operations that the array API leaves 
 solves, in-place functions, scattered writes, free memory) are found here under one name each.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import scipy.linalg
 import scipy.sparse
@@ -12,6 +15,7 @@ from array_api_compat import array_namespace, device, is_cupy_array, is_torch_ar
 
 from .host_memory import free_host_memory
 from .threads import blas_threads_for
+from .types import Array
 
 __all__ = [
     "as_host",
@@ -45,22 +49,22 @@ __all__ = [
 ]
 
 
-def is_numpy(x):
+def is_numpy(x: Any):
     return isinstance(x, (np.ndarray, np.generic))
 
 
-def is_array(x):
+def is_array(x: Any):
     """True for arrays of any backend, without importing one to find out."""
     foreign = hasattr(x, "__array_namespace__") or is_torch_array(x) or is_cupy_array(x)
     return is_numpy(x) or foreign
 
 
-def is_matrix(x):
+def is_matrix(x: Array):
     """Whether x is a dense array of numbers in two dimensions."""
     return is_array(x) and x.ndim == 2 and x.dtype != object
 
 
-def is_symbolic(x):
+def is_symbolic(x: Array):
     """Whether x is a value of a graph (export/onnx): then nothing can be checked on it yet."""
     return getattr(x, "is_symbolic", False)
 
@@ -73,14 +77,14 @@ def namespace(*arrays):
     return array_namespace(*dense)
 
 
-def is_cpu(x):
+def is_cpu(x: Array):
     """NumPy, sparse and objects live on the CPU; other arrays say where they are."""
     if not is_array(x) or is_numpy(x):
         return True
     return str(device(x)).startswith(("cpu", "CPU"))
 
 
-def same_kind(x, reference):
+def same_kind(x: Array, reference: Array):
     """Whether two arrays share namespace and device."""
     if is_array(x) != is_array(reference):
         return False
@@ -91,7 +95,7 @@ def same_kind(x, reference):
     )
 
 
-def as_numpy(x):
+def as_numpy(x: Any):
     """A NumPy copy (or view) of an array of any backend."""
     if is_numpy(x):
         return x
@@ -104,12 +108,12 @@ def as_numpy(x):
     return np.asarray(x.to_device(namespace(x).__array_namespace_info__().default_device()))
 
 
-def as_host(x):
+def as_host(x: Any):
     """An array of any backend as NumPy's, and what is not an array as it is."""
     return as_numpy(x) if is_array(x) else x
 
 
-def on_device_of(x, reference, dtype=None):
+def on_device_of(x: Any, reference: Array, dtype: Any = None):
     """x as an array of the same kind, device (and dtype, unless given) as the reference."""
     xp = namespace(reference)
     dtype = reference.dtype if dtype is None else dtype
@@ -121,22 +125,22 @@ def on_device_of(x, reference, dtype=None):
     return xp.asarray(np.array(x), dtype=dtype, device=device(reference))
 
 
-def itemsize(x):
+def itemsize(x: Array):
     """Bytes of one number of a float array (strict backends' dtypes do not say)."""
     return namespace(x).finfo(x.dtype).bits // 8
 
 
-def is_single(x):
+def is_single(x: Array):
     """Whether an array (of any backend, sparse too) holds numbers in single precision."""
     return "float32" in str(getattr(x, "dtype", ""))
 
 
-def eps_of(x):
+def eps_of(x: Array):
     """The unit of rounding of an array; of objects, that of the double precision they come to."""
     return float(np.finfo(np.float32 if is_single(x) else np.float64).eps)
 
 
-def to_torch(X, where):
+def to_torch(X: Array, where):
     """A NumPy array as a torch tensor on a device, through page-locked memory."""
     import torch
 
@@ -164,12 +168,12 @@ class TravelsAsNumPy:
         return to_host(dict(vars(self)))
 
 
-def evenly(n, most):
+def evenly(n: int, most: int):
     """Positions among n, evenly spaced from the first to the last: all, or `most` of them."""
     return np.unique(np.linspace(0, n - 1, min(n, most)).astype(int))
 
 
-def rows_of(X, a, b):
+def rows_of(X: Array, a, b):
     """Rows a to b of points of any kind (the ellipsis is what strict backends ask for)."""
     return X[a:b] if scipy.sparse.issparse(X) else X[a:b, ...]
 
@@ -178,12 +182,12 @@ def _writes_in_place(x):
     return is_numpy(x) or is_torch_array(x) or is_cupy_array(x)
 
 
-def in_place(function, x):
+def in_place(function: Callable[..., Any], x: Array):
     """function(x), written over x where the backend can."""
     return function(x, out=x) if _writes_in_place(x) else function(x)
 
 
-def put(target, i, j, values):
+def put(target: Array, i, j, values: Array):
     """target[i, j] = values for index vectors i, j; the array API has no scattered write."""
     if _writes_in_place(target):
         target[i, j] = values
@@ -194,7 +198,7 @@ def put(target, i, j, values):
     return xp.asarray(flat, device=device(target))
 
 
-def put_rows(target, indices, values):
+def put_rows(target: Array, indices: Array, values: Array):
     """target[indices, :] = values for host indices."""
     if _writes_in_place(target):
         target[on_device_of(indices, target, dtype=namespace(target).int64), :] = values
@@ -204,7 +208,7 @@ def put_rows(target, indices, values):
     return namespace(target).asarray(rows, device=device(target))
 
 
-def integer_power(x, exponent):
+def integer_power(x: Array, exponent: int):
     """x ** exponent by repeated squaring, over x: ten times faster than a general power."""
     if exponent == 0:
         return x * 0 + 1
@@ -222,14 +226,14 @@ def integer_power(x, exponent):
     return result
 
 
-def row_norms(x, xp):
+def row_norms(x: Any, xp: Any):
     """Squared Euclidean norms of the rows."""
     if xp is np:
         return np.einsum("ij,ij->i", x, x)
     return xp.sum(x * x, axis=1)
 
 
-def positive_part(x):
+def positive_part(x: Array):
     """x where it is positive, else zero: what rounding has made negative counts as zero."""
     xp = namespace(x)
     return xp.where(x > 0, x, xp.zeros_like(x))
@@ -238,7 +242,7 @@ def positive_part(x):
 # --- linear algebra -------------------------------------------------------------------------
 
 
-def cholesky(K):
+def cholesky(K: Array):
     """The lower Cholesky factor, or None where K is not positive definite to rounding."""
     if is_numpy(K):
         potrf = scipy.linalg.lapack.get_lapack_funcs("potrf", (K,))
@@ -261,7 +265,7 @@ def cholesky(K):
     return C if bool(xp.all(xp.isfinite(xp.linalg.diagonal(C)))) else None
 
 
-def gram(A):
+def gram(A: Any):
     """A'A, one triangle computed and mirrored."""
     if not is_numpy(A) or not A.size:
         return A.T @ A
@@ -273,14 +277,14 @@ def gram(A):
     return full
 
 
-def transposed_product(A, B):
+def transposed_product(A: Any, B: Any):
     """A'B, by the same BLAS as `gram`."""
     if not is_numpy(A) or not A.size or B.ndim != 2:
         return A.T @ B
     return scipy.linalg.blas.get_blas_funcs("gemm", (A, B))(1.0, A.T, B)
 
 
-def solve_triangular(C, B, *, transpose=False):
+def solve_triangular(C: Any, B: Any, *, transpose: Any = False):
     """C^-1 B (or C^-T B) for a lower triangular C."""
     if is_numpy(C):
         if C.shape[0] == 0:  # SciPy before 1.14 does not solve nothing
@@ -315,13 +319,13 @@ def power_of_two(sizes):
     return np.where(sizes > 0, np.ldexp(1.0, np.clip(np.frexp(sizes)[1], -1021, 1023)), 1.0)
 
 
-def largest_power(A):
+def largest_power(A: Array):
     """The same for the largest entry of an array."""
     xp = namespace(A)
     return float(power_of_two(xp.max(xp.abs(A)))) if A.shape[0] and A.shape[-1] else 1.0
 
 
-def inverse_of_factor(C):
+def inverse_of_factor(C: Array):
     """(C C')^-1 for a lower triangular C."""
     if is_numpy(C):
         potri = scipy.linalg.lapack.get_lapack_funcs("potri", (C,))
@@ -337,7 +341,7 @@ def inverse_of_factor(C):
     return solve_triangular(C, solve_triangular(C, identity), transpose=True)
 
 
-def eigh(A):
+def eigh(A: Array):
     """Eigenvalues and eigenvectors of a symmetric matrix, largest first."""
     if is_numpy(A):
         values, vectors = scipy.linalg.eigh(A, driver="evd", check_finite=False)
@@ -352,7 +356,7 @@ def eigh(A):
     return xp.flip(values, axis=0), xp.flip(vectors, axis=1)
 
 
-def cuda_stream(x):
+def cuda_stream(x: Any):
     """(number of the device, address of its current stream) of an array on a CUDA device."""
     if is_torch_array(x) and x.is_cuda:
         import torch
@@ -368,7 +372,7 @@ def cuda_stream(x):
 # --- memory ---------------------------------------------------------------------------------
 
 
-def free_memory(x=None):
+def free_memory(x: Array | None = None):
     """Bytes that can be allocated where x lives."""
     if x is not None and is_torch_array(x) and not is_cpu(x):
         import torch

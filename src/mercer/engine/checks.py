@@ -2,9 +2,10 @@
 
 import math
 import numbers
+from typing import Any
 
 
-def require(condition, message):
+def require(condition: bool, message: str):
     if not condition:
         raise ValueError(message)
 
@@ -23,14 +24,14 @@ def is_count(value):
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
-def check_at_least(name, value, least):
+def check_at_least(name: str, value, least):
     require(
         is_count(value) and value >= least,
         f"{name} must be an integer of at least {least}, got {value!r}.",
     )
 
 
-def check_one_of(name, value, options):
+def check_one_of(name: str, value, options: Any):
     require(value in options, f"{name} must be one of {', '.join(options)}, got {value!r}.")
 
 

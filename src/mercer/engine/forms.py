@@ -46,12 +46,24 @@ class Form:
     terms: tuple[Term, ...]
 
     @classmethod
-    def of_distance(cls, scale, formula, function=None, *numbers):
+    def of_distance(
+        cls,
+        scale,
+        formula: Any,
+        function: Any = None,
+        *numbers,
+    ):
         """A function of -|x - z|^2, coordinates multiplied by `scale` first."""
         return cls((Term(1.0, (Leaf(True, scale, formula, function, numbers),)),))
 
     @classmethod
-    def of_inner_product(cls, scale, formula, function=None, *numbers):
+    def of_inner_product(
+        cls,
+        scale,
+        formula: Any,
+        function: Any = None,
+        *numbers,
+    ):
         """A function of <x, z>, coordinates on both sides multiplied by `scale` first."""
         return cls((Term(1.0, (Leaf(False, scale, formula, function, numbers),)),))
 

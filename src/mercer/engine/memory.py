@@ -8,8 +8,10 @@ import math
 import re
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 from .arrays import free_memory, is_cpu
+from .types import Array
 
 UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
@@ -23,7 +25,7 @@ class MemoryLimitError(MemoryError, ValueError):
     """The work would need more memory than memory_limit allows; the message says what would fit."""
 
 
-def budget(memory_limit, X=None):
+def budget(memory_limit: float | str | None, X: Array | None = None):
     """memory_limit (bytes, "2GB" or None) in bytes, where X lives."""
     if memory_limit is None:
         share = DEFAULT_SHARE if X is None or is_cpu(X) else DEVICE_SHARE
@@ -55,7 +57,7 @@ _limit: ContextVar[int | None] = ContextVar("limit", default=None)
 
 
 @contextmanager
-def within(limit):
+def within(limit: Any):
     """Panels are cut so that passes in this block stay within so many bytes; None: as before."""
     token = _limit.set(_limit.get() if limit is None else limit)
     try:
@@ -73,22 +75,22 @@ def panel_values(usual, size=8):
 # --- what is needed -------------------------------------------------------------------------------
 
 
-def matrix_bytes(n, copies=1, size=8):
+def matrix_bytes(n: int, copies: float = 1, size=8):
     """Square matrices, one row and one column per point."""
     return copies * n * n * size
 
 
-def coordinates_bytes(n, r, copies=1, size=8):
+def coordinates_bytes(n: int, r: int, copies: float = 1, size=8):
     """Arrays with r numbers per row."""
     return copies * n * r * size
 
 
-def sparse_coordinates(nonzeros, copies=1):
+def sparse_coordinates(nonzeros, copies: float = 1):
     """Sparse rows: a number and an index for each value that is not zero."""
     return copies * nonzeros * 16
 
 
-def stored_fit(n, copies=2, size=8, *, on_cpu=True, proven=True):
+def stored_fit(n: int, copies: float = 2, size=8, *, on_cpu=True, proven=True):
     """A fit that stores K: K, the coordinates and the factor (on a device these two are one).
 
     A kernel of unknown validity keeps K once more, to be compared with the coordinates. `copies` is
@@ -97,12 +99,12 @@ def stored_fit(n, copies=2, size=8, *, on_cpu=True, proven=True):
     return matrix_bytes(n, max(copies, 3 if on_cpu else 2) + (not proven), size)
 
 
-def partial_fit(n, r, copies=2, size=8):
+def partial_fit(n: int, r: int, copies: float = 2, size=8):
     """A fit that evaluates r columns of K: coordinates, and the factor with what it takes."""
     return coordinates_bytes(n, r, copies, size) + matrix_bytes(r, 3, size)
 
 
-def streamed_fit(r, sample, panel, size=8):
+def streamed_fit(r: int, sample: Any, panel: Any, size=8):
     """A fit that passes over rows: the factor, coordinates of a sample, and panels of values."""
     return (
         matrix_bytes(r, FACTOR_COPIES, size)
@@ -111,13 +113,13 @@ def streamed_fit(r, sample, panel, size=8):
     )
 
 
-def fourier_sums(frequencies, d):
+def fourier_sums(frequencies: Any, d: int):
     """Sums over rows in Fourier coordinates of d columns: products of frequencies reach twice as
     far in each column, and transforms work on grids of twice that length."""
     return 16 * 2 ** max(d, 1) * (2 + 2 ** max(d, 1)) * frequencies
 
 
-def fourier_fit(n, d, frequencies, targets=1):
+def fourier_fit(n: int, d: int, frequencies: Any, targets=1):
     """Ridge by Fourier coordinates: sums, phases, and a few vectors for every target."""
     return fourier_sums(frequencies, d) + coordinates_bytes(n, 2 * d + 8 * targets)
 
@@ -125,26 +127,26 @@ def fourier_fit(n, d, frequencies, targets=1):
 # --- what fits ------------------------------------------------------------------------------------
 
 
-def columns_that_fit(n, limit, size=8, copies=2):
+def columns_that_fit(n: int, limit: float, size=8, copies: float = 2):
     """The largest r whose partial_fit is within the limit, at least 1."""
     b = copies * n
     r = int((math.sqrt(b * b + 12 * limit / size) - b) / 6)
     return max(1, r)
 
 
-def landmarks_that_fit(rows, limit, size=8, copies=1):
+def landmarks_that_fit(rows, limit: float, size=8, copies: float = 1):
     """The largest rank that a fit which passes over rows may reach, with coordinates of so many."""
     b = copies * rows
     room = LANDMARK_SHARE * max(limit, LEAST_LIMIT) / size
     return max(1, int((math.sqrt(b * b + 4 * FACTOR_COPIES * room) - b) / (2 * FACTOR_COPIES)))
 
 
-def rows_that_fit(r, limit, copies=1, size=8):
+def rows_that_fit(r: int, limit: float, copies: float = 1, size=8):
     """The most rows with r coordinates each within the limit."""
     return int(limit) // coordinates_bytes(1, max(r, 1), copies, size)
 
 
-def readable(n_bytes):
+def readable(n_bytes: float):
     for unit in ("B", "kB", "MB", "GB"):
         if n_bytes < 1000:
             return f"{n_bytes:.3g} {unit}"

@@ -25,6 +25,7 @@ from .shares import (
     SingleValues,
     StoredValues,
 )
+from .types import Array
 
 # Sums that are added up apart, and then together: as many tasks for threads. Their number follows
 # from sizes alone, so that the result does not depend on the number of threads.
@@ -50,7 +51,7 @@ class MatrixProduct:
         return self.times(V)
 
 
-def exact_product(kernel, X, room=0):
+def exact_product(kernel: Any, X: Array, room=0):
     """K V with every kernel value in double precision.
 
     Parameters
@@ -83,7 +84,7 @@ def exact_product(kernel, X, room=0):
     return MatrixProduct(_plain(kernel, X), "tiles", True)
 
 
-def quick_product(kernel, X, room=0):
+def quick_product(kernel: Any, X: Array, room=0):
     """K V with kernel values in single precision, or None where that is not worth it.
 
     It is worth it where K fits the memory in single precision alone, or where the kernel has a form
@@ -112,13 +113,13 @@ def quick_product(kernel, X, room=0):
     return MatrixProduct(_on_threads(shares, kernel), "tiles", False)
 
 
-def exact_shares(kernel, X):
+def exact_shares(kernel: Any, X: Array):
     """Shares of an exact product, for points that NumPy holds."""
     kind = Shares if kernel.symmetric else RowShares
     return kind(KernelValues(kernel, X), X.shape[0], EXACT_TILE, np.float64)
 
 
-def quick_shares(kernel, X, *, stored=False):
+def quick_shares(kernel: Any, X: Array, *, stored=False):
     """Shares of a quick product, or None where they would not be quicker; `stored`: as those that
     are computed once and kept."""
     form = _form(kernel, X)
@@ -148,7 +149,7 @@ def _rows_times(K):
     """A Gram matrix times V, a block of rows at a time: it may be a file mapped into memory."""
     xp = namespace(K)
 
-    def times(V):
+    def times(V: Array):
         product = tiles.allocate(V, V.shape)
         for a, b in tiles.row_blocks(K, K.shape[1]):
             product[a:b, :] = xp.astype(rows_of(K, a, b), V.dtype, copy=False) @ V
@@ -160,13 +161,13 @@ def _rows_times(K):
 def _on_threads(shares, kernel):
     """V -> K V, one thread per share."""
 
-    def times(V):
+    def times(V: Array):
         n, m = V.shape
         right = shares.prepared(V)
         apart = max(1, min(MOST_SUMS, SUM_BYTES // coordinates_bytes(n, m), len(shares.blocks)))
         sums = np.zeros((apart, n, m))
 
-        def work(first, step):
+        def work(first, step: Any):
             shares.add(right, first, step, sums[first])
 
         # A few columns times stored tiles: half of the cores can read all that memory gives.

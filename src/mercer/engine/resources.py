@@ -26,7 +26,7 @@ class Resources:
     def of(cls, *owners: Any) -> "Resources":
         """Those that the first of some estimators gives; refused where they make no sense."""
 
-        def given(name):
+        def given(name: str):
             values = (getattr(owner, name, None) for owner in owners)
             return next((value for value in values if value is not None), None)
 

@@ -5,11 +5,13 @@ step-th block of rows with all tiles before it, so that all shares cost about th
 """
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from .arrays import as_numpy, rows_of
 from .tiles import cuts
+from .types import Array
 
 # Rows and columns of a tile of which both halves are used: it stays in cache with what its
 # formula writes. Double precision, single precision.
@@ -43,11 +45,11 @@ class Shares:
         """(start, stop) of the rows of every block."""
         return cuts(self.n, self.height)
 
-    def prepared(self, V):
+    def prepared(self, V: Array):
         """V as shares take it."""
         return np.ascontiguousarray(V, dtype=self.dtype)
 
-    def add(self, right, first, step, total):
+    def add(self, right, first, step: Any, total):
         """Add share `first` of `step` shares to an n x m array."""
         for a, b in self.blocks[first::step]:
             for c, d in self.columns(a, b):
@@ -64,7 +66,7 @@ class Shares:
 class RowShares(Shares):
     """Shares of whole rows, for similarities that may not be symmetric to the last bit."""
 
-    def add(self, right, first, step, total):
+    def add(self, right, first, step: Any, total):
         for a, b in self.blocks[first::step]:
             for c, d in cuts(self.n, self.width):
                 total[a:b] += self.values(a, b, c, d) @ right[c:d]
@@ -106,7 +108,7 @@ class SingleValues:
         self.terms = terms
 
     @classmethod
-    def of(cls, form, X):
+    def of(cls, form, X: Any):
         """None where single precision loses too much.
 
         [2 x, -1, -|x|^2] against [z, |z|^2, 1]: minus squared distances as one product.

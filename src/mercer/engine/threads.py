@@ -159,7 +159,7 @@ def single_threaded():
         _here.single = before
 
 
-def n_threads(n_jobs=None):
+def n_threads(n_jobs: int | None = None):
     """Threads for tiles: what BLAS would use, or n_jobs by joblib's rules.
 
     BLAS's own number already honours OMP_NUM_THREADS, threadpool_limits and the limits that

@@ -9,6 +9,7 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from .arrays import device, free_memory, is_array, is_cpu, is_numpy, namespace, 
 from .memory import panel_values, rows_that_fit
 from .resources import current, using
 from .threads import one_blas_thread
+from .types import Array
 
 # Values in one tile: smaller tiles pay Python's overhead, larger ones leave the cache. Measured on
 # 2 cores, RBF 4000 x 4000 x 50, float64 / float32: 192 rows by 1300 columns 43 / 34 ms, 256 by 1000
@@ -29,7 +31,7 @@ PANEL_VALUES = 1 << 22
 DEVICE_TILE_SHARE = 0.05
 
 
-def evaluate(kernel, X, Y=None):
+def evaluate(kernel: Any, X: Array, Y: Array | None = None):
     """The kernel matrix k(X, Y), stored; half is evaluated and mirrored where k is symmetric."""
     S = kernel.landmarks(X if Y is None else Y)
     tile = kernel.against(S)
@@ -62,7 +64,7 @@ def evaluate(kernel, X, Y=None):
     return K
 
 
-def multiply(kernel, X, S, W):
+def multiply(kernel: Any, X: Array, S: Array, W: Array):
     """k(X, S) @ W without ever storing k(X, S)."""
     tile = kernel.against(S)
     blocks, columns_of = _cut(tile, X, S.shape[0])
@@ -89,7 +91,7 @@ def _cut(tile, X, n_columns):
     return cuts(X.shape[0], height), lambda n, rows: cuts(n, width)
 
 
-def allocate(like, shape):
+def allocate(like: Array, shape):
     """An uninitialised float array where (and as) the points or weights are."""
     if not is_array(like) or is_numpy(like):
         dtype = (
@@ -103,12 +105,12 @@ def _as_dtype(t, like):
     return t if t.dtype == like.dtype else namespace(t).astype(t, like.dtype)
 
 
-def cuts(n, size):
+def cuts(n: int, size):
     """(start, stop) pairs that cut n into stretches of `size`, the last one shorter."""
     return [(a, min(a + size, n)) for a in range(0, n, size)]
 
 
-def panel_slices(X, width):
+def panel_slices(X: Array, width):
     """Cuts the rows of X into panels that hold about PANEL_VALUES coordinates each."""
     rows = max(256, panel_values(PANEL_VALUES) // max(1, width))
     if not is_cpu(X):
@@ -117,7 +119,7 @@ def panel_slices(X, width):
     return [slice(a, b) for a, b in cuts(n, rows)]
 
 
-def row_blocks(X, n_columns, most=MOST_ROWS):
+def row_blocks(X: Array, n_columns: int, most: int = MOST_ROWS):
     """(start, stop) pairs that cut the rows of X; they depend on sizes alone, never on threads."""
     if is_cpu(X):
         rows = max(LEAST_ROWS, min(most, TILE_VALUES // max(1, n_columns)))
@@ -126,7 +128,7 @@ def row_blocks(X, n_columns, most=MOST_ROWS):
     return cuts(X.shape[0], rows)
 
 
-def column_blocks(X, n_columns, rows):
+def column_blocks(X: Array, n_columns: int, rows):
     """Columns of a block of rows, cut evenly so that a tile stays near TILE_VALUES.
 
     On a device a block of rows is one tile: row_blocks has fitted it to the memory.
@@ -143,7 +145,16 @@ def _tile_values(X):
     return int(TILE_VALUES * min(max(d / 128, 1.0), 4.0))
 
 
-def run_tasks(work, blocks, kernel, X, *, alone=False, threads=None, description="kernel tiles"):
+def run_tasks(
+    work,
+    blocks: Any,
+    kernel: Any,
+    X: Array,
+    *,
+    alone: bool = False,
+    threads: int | None = None,
+    description: str = "kernel tiles",
+):
     """work(a, b) for every block, on threads where that is safe and worth it; `alone`: on one."""
     asked = threads is not None or current().n_jobs is not None
     if alone or (kernel is not None and kernel.runs_user_code):
@@ -195,7 +206,7 @@ class _NoProgress:
 
     n = 0
 
-    def update(self, n=1):
+    def update(self, n: int = 1):
         return None
 
     def set_postfix(self, **_):
@@ -203,7 +214,7 @@ class _NoProgress:
 
 
 @contextmanager
-def progress_bar(description, total=None):
+def progress_bar(description: str, total=None):
     """A bar that counts up to the total, where it is wanted; inside another bar there is none."""
     if not current().verbose:
         yield _NoProgress()

@@ -163,7 +163,7 @@ class KernelSVC(CertifiedClassifier):
         self._keep(rows, pairs, solutions)
 
     def _solutions(self, rows):
-        """Of all pairs of classes, as many at a time as there are threads."""
+        """Solutions of all pairs of classes, as many at a time as there are threads."""
         pairs = Pairs(rows, self.C_, len(self.classes_), self.memory_limit)
         threads = 1 if rows.kernel.runs_user_code else min(n_threads(), len(pairs))
         if threads == 1:

@@ -40,7 +40,17 @@ class GramColumns:
 
 
 class Precomputed(Kernel):
-    """Use kernel values computed elsewhere: rows of X are k(x, training points).
+    r"""Use kernel values computed elsewhere: rows of X are k(x, training points).
+
+    Notes
+    -----
+    .. math::
+
+        K_{ij} \text{ as given}
+
+    - *Valid*: unknown: the matrix is tested.
+    - *Fails*: for residuals and distances of new points, which need k(z, z): give `diag=`.
+    - *Elsewhere*: scikit-learn's `kernel="precomputed"`.
 
     Examples
     --------
@@ -105,6 +115,16 @@ class FromFunction(Kernel):
         Whether f(x, z) = f(z, x): then each pair is asked for once. None: 16 pairs of the data are
         tried in both orders, and where these agree, f is taken to be symmetric. False: every pair
         is asked for in both orders, as :func:`check_mercer` always does.
+
+    Notes
+    -----
+    .. math::
+
+        k(x, z) = f(x, z)
+
+    - *Valid*: unknown: it is tested on the data, and refused with a witness.
+    - *Fails*: in speed, unless `vectorized=True`: one call of Python per pair.
+    - *Elsewhere*: scikit-learn's callable kernels, kernlab's functions of class "kernel".
 
     Examples
     --------
@@ -221,13 +241,23 @@ class FromFunction(Kernel):
 
 
 class FromFeatures(Kernel):
-    """Make a kernel from features: k(x, z) = <g(x), g(z)> for any function g.
+    r"""Make a kernel from features: k(x, z) = <g(x), g(z)> for any function g.
 
     Parameters
     ----------
     g : callable
         Takes a batch of points and returns one row of numbers for each, dense or sparse: the
         transform method of any fitted transformer will do.
+
+    Notes
+    -----
+    .. math::
+
+        k(x, z) = g(x) \cdot g(z)
+
+    - *Valid*: an inner product, for any function g.
+    - *Fails*: where g has very many columns: then a formula for k is cheaper.
+    - *Elsewhere*: `FunctionTransformer` of scikit-learn before any linear method.
 
     Examples
     --------

@@ -44,6 +44,16 @@ class Constant(Kernel):
     c : float
         At least 0. ``k + 1`` is ``k + Constant(1)``.
 
+    Notes
+    -----
+    .. math::
+
+        k(x, z) = c
+
+    - *Valid*: for c >= 0; its map is the number sqrt(c).
+    - *Fails*: alone, since all points are the same to it. In a sum it is an intercept.
+    - *Elsewhere*: scikit-learn's and GPyTorch's `ConstantKernel`.
+
     Examples
     --------
     >>> from mercer import Constant, Linear

@@ -13,7 +13,7 @@ from .types import Array, PerColumn, Tile
 
 
 class GlobalAlignment(ObjectKernel):
-    """Compare time series that run at different speeds, by all the ways to align them.
+    r"""Compare time series that run at different speeds, by all the ways to align them.
 
     An alignment walks through both series from the first points to the last ones, one step in one
     of them or in both at a time. Its weight is the product over its pairs of points of g / (2 - g),
@@ -28,6 +28,13 @@ class GlobalAlignment(ObjectKernel):
 
     Notes
     -----
+    .. math::
+
+        k(x, z) = \sum_{\text{alignments}} \; \prod_{\text{pairs}} g / (2 - g)
+
+    - *Fails*: for long series: a pair costs the product of the two lengths.
+    - *Elsewhere*: tslearn's `cdist_gak`.
+
     A path is what :class:`Signature` takes; lengths may differ. Series of very different lengths
     are nearly orthogonal.
 

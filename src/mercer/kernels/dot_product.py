@@ -92,7 +92,18 @@ class DotProduct(Kernel):
 
 
 class Linear(DotProduct):
-    """Compare points by their inner product <x, z>: the space of the data itself.
+    r"""Compare points by their inner product <x, z>: the space of the data itself.
+
+    Notes
+    -----
+    .. math::
+
+        k(x, z) = x \cdot z
+
+    - *Valid*: it is an inner product; its map is x itself.
+    - *Fails*: where the answer is not a straight line. Units and the origin of columns matter.
+    - *Elsewhere*: scikit-learn's `linear_kernel`, GPyTorch's `LinearKernel`, kernlab's
+      `vanilladot`.
 
     Examples
     --------
@@ -122,7 +133,7 @@ class Linear(DotProduct):
 
 
 class Polynomial(DotProduct):
-    """Use all monomials up to a degree: (gamma <x, z> + coef0)^degree.
+    r"""Use all monomials up to a degree: (gamma <x, z> + coef0)^degree.
 
     Parameters
     ----------
@@ -132,6 +143,17 @@ class Polynomial(DotProduct):
         Factor of the inner product; with one per column, the weights of the columns.
     coef0 : float
         0 keeps the monomials of exactly the degree; below 0 the formula is not a kernel.
+
+    Notes
+    -----
+    .. math::
+
+        k(x, z) = (\gamma\, x \cdot z + c)^p
+
+    - *Valid*: for c >= 0, as a power of a sum of kernels; its map has all monomials up to degree p.
+    - *Fails*: far from the data, where values grow as the p-th power; scale the columns.
+    - *Elsewhere*: scikit-learn's `polynomial_kernel`, GPyTorch's `PolynomialKernel`, kernlab's
+      `polydot`.
 
     Examples
     --------
@@ -202,9 +224,19 @@ class Polynomial(DotProduct):
 
 
 class Cosine(DotProduct):
-    """Compare rows by the angle between them alone: <x, z> / (|x| |z|).
+    r"""Compare rows by the angle between them alone: <x, z> / (|x| |z|).
 
     A zero row is orthogonal to everything.
+
+    Notes
+    -----
+    .. math::
+
+        k(x, z) = \frac{x \cdot z}{|x|\, |z|}
+
+    - *Valid*: rule 2 of [KERNELS] with f(x) = 1 / |x|; its map is x / |x|.
+    - *Fails*: where lengths carry information: all points of a ray are the same to it.
+    - *Elsewhere*: scikit-learn's `cosine_similarity`; GPyTorch's `CosineKernel` is another one.
 
     Examples
     --------
@@ -259,6 +291,17 @@ class QuadraticForm(DotProduct):
     A : array of shape (n_features, n_features)
         A symmetric matrix; a kernel if it has no negative eigenvalue. For A = L L' it is
         ``Projected(Linear(), L)``, which needs no check.
+
+    Notes
+    -----
+    .. math::
+
+        k(x, z) = x^T A z
+
+    - *Valid*: with A = B B' it is the inner product of B'x and B'z.
+    - *Fails*: as Linear does: it only mixes columns.
+    - *Elsewhere*: GPyTorch's `LinearKernel` with one variance per column is the case of a diagonal
+      A.
 
     Examples
     --------
@@ -342,7 +385,7 @@ class QuadraticForm(DotProduct):
 
 
 class Sigmoid(DotProduct):
-    """Compare points as a neuron does: tanh(gamma <x, z> + coef0). Not a valid kernel in general.
+    r"""Compare points as a neuron does: tanh(gamma <x, z> + coef0). Not a valid kernel in general.
 
     Parameters
     ----------
@@ -350,6 +393,17 @@ class Sigmoid(DotProduct):
         Factor of the inner product.
     coef0 : float
         Constant that is added to it.
+
+    Notes
+    -----
+    .. math::
+
+        k(x, z) = \tanh(\gamma\, x \cdot z + c)
+
+    - *Valid*: not in general: the series of tanh has negative coefficients.
+    - *Fails*: for large inner products, where all values are 1; wherever a method needs a kernel.
+      `KernelMap(indefinite=...)` repairs it.
+    - *Elsewhere*: scikit-learn's `sigmoid_kernel`, kernlab's `tanhdot`.
 
     Examples
     --------

@@ -16,7 +16,7 @@ MOST_LEVELS = 64
 
 
 class Tanimoto(Kernel):
-    """Compare molecules' fingerprints, or any counts, by the share that they have in common.
+    r"""Compare molecules' fingerprints, or any counts, by the share that they have in common.
 
     sum_c min(x_c, z_c) / sum_c max(x_c, z_c): for 0 and 1 the size of the intersection over that of
     the union (Jaccard), for counts the min-max kernel. Two rows of zeros are alike (1).
@@ -25,6 +25,15 @@ class Tanimoto(Kernel):
 
     Notes
     -----
+    .. math::
+
+        k(x, z) = \frac{\sum_c \min(x_c, z_c)}{\sum_c \max(x_c, z_c)}
+
+    - *Fails*: for values below 0, which are refused; for dense data a matrix product does not
+      compute it.
+    - *Elsewhere*: RDKit's Tanimoto similarity, GAUCHE's `TanimotoKernel` (which has x.z and |x|^2 +
+      |z|^2 - x.z in place of min and max: the same for 0 and 1).
+
     Valid on non-negative vectors: Ralaivola, Swamidass, Saigo and Baldi (2005); for 0 and 1 already
     Gower (1971).
 

@@ -15,7 +15,7 @@ from .types import Array, Tile
 
 
 class ForestKernel(Kernel):
-    """Compare rows by the share of trees in which they fall into the same leaf.
+    r"""Compare rows by the share of trees in which they fall into the same leaf.
 
     The features of the kernel are the leaves: one column for each, 1 / sqrt(trees) where the row
     is in it. So it is valid, and ``basis="closed"`` or `explicit` gives its exact sparse map.
@@ -29,12 +29,19 @@ class ForestKernel(Kernel):
 
     Notes
     -----
-    A forest that has seen the targets of some rows puts rows with similar targets into the same
-    leaves: on those rows errors, leave-one-out errors included, are too small. Fit the forest on
-    other rows than the method that uses the kernel, or judge the whole by folds.
+    .. math::
+
+        k(x, z) = \#\{\text{trees in which x and z share a leaf}\} / \#\{\text{trees}\}
+
+    - *Fails*: between leaves, since it is a step function; and where it judges itself. A forest
+      that has seen the targets of some rows puts rows with similar targets into the same leaves: on
+      those rows errors, leave-one-out errors included, are too small. Fit the forest on other rows
+      than the method that uses the kernel, or judge the whole by folds.
 
     The kernel is that of Breiman (2000), "Some infinity theory for predictor ensembles", and Davies
     and Ghahramani (2014), "The random forest kernel and other kernels for big data".
+
+    - *Elsewhere*: `RandomTreesEmbedding` of scikit-learn is its map, for trees without targets.
 
     Examples
     --------

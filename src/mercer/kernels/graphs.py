@@ -48,7 +48,7 @@ class GraphKernel(SparseMap):
 
 
 class WeisfeilerLehman(GraphKernel):
-    """Compare graphs, such as molecules, by the neighbourhoods of their nodes.
+    r"""Compare graphs, such as molecules, by the neighbourhoods of their nodes.
 
     In each round the label of a node becomes its label together with those of its neighbours; k(x,
     z) counts pairs of nodes with the same label, over all rounds. Labels are 64-bit hashes, so
@@ -67,6 +67,14 @@ class WeisfeilerLehman(GraphKernel):
 
     Notes
     -----
+    .. math::
+
+        k(x, z) = \sum_{\text{rounds}} \sum_{\text{labels}} \#(x)\; \#(z)
+
+    - *Fails*: for graphs that rounds of relabelling cannot tell apart, such as regular graphs of
+      one degree; for labels that are measured numbers.
+    - *Elsewhere*: GraKeL's `WeisfeilerLehman`.
+
     A graph is a networkx graph; a pair (edges, node labels) or a triple with edge labels, where
     edges are pairs of node numbers or an adjacency matrix; an adjacency matrix (all nodes alike);
     or an object with `edge_index`, as in PyTorch Geometric. Graphs are undirected: an edge may be
@@ -134,7 +142,7 @@ def _refined(labels, graphs, arcs):
 
 
 class ShortestPaths(GraphKernel):
-    """Compare graphs by the distances between their nodes.
+    r"""Compare graphs by the distances between their nodes.
 
     k(x, z) counts pairs of node pairs with the same labels at their ends and the same number of
     edges between them.
@@ -146,6 +154,13 @@ class ShortestPaths(GraphKernel):
 
     Notes
     -----
+    .. math::
+
+        k(x, z) = \sum_{\text{labels, length}} \#(x)\; \#(z)
+
+    - *Fails*: for large graphs: all pairs of nodes are looked at.
+    - *Elsewhere*: GraKeL's `ShortestPath`.
+
     The shortest-path kernel of Borgwardt and Kriegel (2005) with equal labels and equal lengths: an
     inner product of counts, so valid by construction.
 

@@ -30,7 +30,7 @@ class Histogram(Kernel):
 
 
 class Chi2(Histogram):
-    """Compare histograms by their chi-squared distance.
+    r"""Compare histograms by their chi-squared distance.
 
     exp(-gamma sum_c (x_c - z_c)^2 / (x_c + z_c)), with 0/0 = 0.
 
@@ -39,6 +39,19 @@ class Chi2(Histogram):
     gamma : float or list of one per column
         How fast the similarity falls with the distance; with one per column, the weights of the
         columns.
+
+    Notes
+    -----
+    .. math::
+
+        k(x, z) = \exp \Bigl( -\gamma \sum_c \frac{(x_c - z_c)^2}{x_c + z_c} \Bigr)
+
+    - *Valid*: (x - z)^2 / (x + z) = x + z - 4 x z / (x + z), and 1 / (x + z), the integral of
+      exp(-t x) exp(-t z), is a kernel; then rules 2, 4 and 6 of [KERNELS].
+    - *Fails*: for values below 0, which are refused. No matrix product computes it: many columns
+      take long.
+    - *Elsewhere*: scikit-learn's `chi2_kernel`; its `additive_chi2_kernel` is the negative
+      distance.
 
     Examples
     --------
@@ -95,7 +108,18 @@ class Chi2(Histogram):
 
 
 class Intersection(Histogram):
-    """Compare histograms by what they have in common: sum_c min(x_c, z_c).
+    r"""Compare histograms by what they have in common: sum_c min(x_c, z_c).
+
+    Notes
+    -----
+    .. math::
+
+        k(x, z) = \sum_c \min(x_c, z_c)
+
+    - *Valid*: min(x, z) is the inner product of the indicator functions of [0, x] and [0, z].
+    - *Fails*: where totals differ: large histograms dominate (take Normalized). No matrix product
+      computes it.
+    - *Elsewhere*: OpenCV's SVM (INTER).
 
     Examples
     --------

@@ -14,12 +14,25 @@ from .types import Array, Gamma, Tile
 
 
 class Laplacian(Kernel):
-    """Compare points by nearness, with rough functions: exp(-gamma |x - z|_1), the L1 distance.
+    r"""Compare points by nearness, with rough functions: exp(-gamma |x - z|_1), the L1 distance.
 
     Parameters
     ----------
     gamma : float, list of one per column, "scale" or "median"
         The rules are those of RBF, with absolute deviations and distances.
+
+    Notes
+    -----
+    .. math::
+
+        k(x, z) = \exp \Bigl( -\gamma \sum_c |x_c - z_c| \Bigr)
+
+    - *Valid*: a product over columns of kernels whose spectral density, a Cauchy density, is
+      positive (Bochner).
+    - *Fails*: for smooth answers: predictions have a kink at every training point. Rotating the
+      columns changes it.
+    - *Elsewhere*: scikit-learn's `laplacian_kernel`. kernlab's `laplacedot` has the Euclidean
+      distance: Matern(nu=0.5).
 
     Examples
     --------

@@ -25,6 +25,16 @@ class OnColumns(OnImages):
         Positions, or names when the data are a frame. One column given without a list reaches a
         kernel on objects as its bare values, as in scikit-learn's ColumnTransformer.
 
+    Notes
+    -----
+    .. math::
+
+        k(x_c, z_c)
+
+    - *Valid*: where the inner kernel is: it sees fewer columns.
+    - *Fails*: alone, since it cannot see the other columns: add or multiply the rest.
+    - *Elsewhere*: GPyTorch's `active_dims`, tinygp's `Subspace`.
+
     Examples
     --------
     >>> import pandas as pd

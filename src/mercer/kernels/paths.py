@@ -44,7 +44,7 @@ def read_paths(X: Array) -> list[np.ndarray]:
 
 
 class Signature(ObjectKernel):
-    """Compare time series, trajectories or pen strokes by the shape of the path they draw.
+    r"""Compare time series, trajectories or pen strokes by the shape of the path they draw.
 
     The coordinates are the iterated integrals of the path up to a depth (level 1: how far it goes;
     level 2: the areas it sweeps; and so on). They do not change when the path is shifted, and paths
@@ -62,6 +62,14 @@ class Signature(ObjectKernel):
 
     Notes
     -----
+    .. math::
+
+        k(x, z) = \sum_{m \le \text{depth}} \langle S^m(x), S^m(z) \rangle
+
+    - *Fails*: for many channels: c^depth coordinates; for channels of different units, unless
+      `length_scale` says so.
+    - *Elsewhere*: sigkernel (no truncation, without a map), iisignature and esig (the coordinates).
+
     A path is an array with one row per point and one column per channel; a flat list is one
     channel. Points are joined by straight lines: each piece has the signature exp(increment), and
     Chen's identity multiplies the pieces, so the coordinates are exact. Valid by construction: an

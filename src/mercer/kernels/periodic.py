@@ -16,7 +16,7 @@ from .types import Array, PerColumn
 
 
 class Periodic(Stationary):
-    """Compare points on a cycle: hours, weekdays, angles.
+    r"""Compare points on a cycle: hours, weekdays, angles.
 
     exp(-2 sum_c sin^2(pi (x_c - z_c) / p) / l^2): a product over columns.
 
@@ -29,6 +29,17 @@ class Periodic(Stationary):
         The distance over which values change, l in the formula.
     period : float or list of one per column
         The length of one cycle, p in the formula.
+
+    Notes
+    -----
+    .. math::
+
+        k(x, z) = \exp \Bigl( -\frac{2}{l^2} \sum_c \sin^2 \frac{\pi (x_c - z_c)}{p} \Bigr)
+
+    - *Valid*: RBF on circles: rule 7 of [KERNELS].
+    - *Fails*: where cycles change: multiply it by an RBF. A period has to be known roughly; the
+      evidence has many local maxima in it.
+    - *Elsewhere*: scikit-learn's and tinygp's `ExpSineSquared`, GPyTorch's `PeriodicKernel`.
 
     Examples
     --------

@@ -30,6 +30,16 @@ class Projected(OnImages):
         One row per column of the data, one column per direction that the kernel sees. One number
         per column of the data stands for the diagonal matrix of these weights.
 
+    Notes
+    -----
+    .. math::
+
+        k(A^T x, A^T z)
+
+    - *Valid*: where the inner kernel is.
+    - *Fails*: where a column of A is missing: what A maps to 0 is not seen.
+    - *Elsewhere*: tinygp's `Linear` transform; a Mahalanobis metric in other words.
+
     Examples
     --------
     >>> from mercer import RBF, Projected

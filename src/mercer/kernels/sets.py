@@ -22,7 +22,7 @@ INNER_VALUES = 4 * TILE_VALUES
 
 
 class SetOf(ObjectKernel, Unary):
-    """Compare sets of points: point clouds, documents as word vectors, samples of distributions.
+    r"""Compare sets of points: point clouds, documents as word vectors, samples of distributions.
 
     k(A, B) is the mean of k(a, b) over all pairs: the inner product of the sets' mean embeddings.
     The empty set is zero. Where the inner kernel has a map of its own, this one's is the mean of
@@ -36,6 +36,14 @@ class SetOf(ObjectKernel, Unary):
 
     Notes
     -----
+    .. math::
+
+        k(A, B) = \frac{1}{|A|\, |B|} \sum_{a \in A} \sum_{b \in B} k(a, b)
+
+    - *Fails*: where single members matter: a mean hides them. Without a finite map a pair of sets
+      costs the product of their sizes.
+    - *Elsewhere*: the mean map or multi-instance kernel; no common library has it.
+
     Valid for any valid inner kernel: an inner product of means (Gärtner et al. 2002; Smola et al.
     2007). |mean of A - mean of B|^2 in feature space is the squared maximum mean discrepancy.
 

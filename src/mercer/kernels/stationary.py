@@ -137,7 +137,7 @@ class Stationary(Kernel):
 
 
 class RBF(Stationary):
-    """Compare points by nearness, with smooth functions: exp(-gamma |x - z|^2).
+    r"""Compare points by nearness, with smooth functions: exp(-gamma |x - z|^2).
 
     With a length scale s, gamma = 1 / (2 s^2).
 
@@ -146,6 +146,21 @@ class RBF(Stationary):
     gamma : float, list of one per column, "scale" or "median"
         "scale" is 1 / (d * variance of all entries), as in scikit-learn's SVC; "median" is
         1 / (2 * median squared distance).
+
+    Notes
+    -----
+    .. math::
+
+        k(x, z) = \exp(-\gamma\, |x - z|^2)
+
+    - *Valid*: exp(2 gamma x.z) is a kernel by rule 4 of [KERNELS], and rule 2 multiplies it by
+      exp(-gamma |x|^2) and exp(-gamma |z|^2).
+    - *Fails*: where columns have different units; for rough answers (take Matern); with a tiny
+      gamma, where the kernel matrix is numerically singular; far from the data, where predictions
+      return to 0.
+    - *Elsewhere*: scikit-learn's `rbf_kernel` and `RBF`, GPyTorch's `RBFKernel`, tinygp's
+      `ExpSquared`, kernlab's `rbfdot`; all but the first and last with a length l, gamma = 1 / (2
+      l^2).
 
     Examples
     --------
@@ -187,7 +202,7 @@ class RBF(Stationary):
 
 
 class RationalQuadratic(Stationary):
-    """Compare points by nearness on many scales at once.
+    r"""Compare points by nearness on many scales at once.
 
     (1 + d^2 / (2 a l^2))^-a: a scale mixture of RBF kernels.
 
@@ -197,6 +212,16 @@ class RationalQuadratic(Stationary):
         a: small for heavy tails, large for RBF.
     length_scale : float or list of one per column
         The distance over which values change, l in the formula.
+
+    Notes
+    -----
+    .. math::
+
+        k(x, z) = \left( 1 + \frac{d^2}{2 a\, l^2} \right)^{-a}, \quad d = |x - z|
+
+    - *Valid*: a mixture of RBF kernels whose gamma has a gamma distribution.
+    - *Fails*: in telling a and l apart: data hardly do. Tails are heavy, so few pairs are nearly 0.
+    - *Elsewhere*: scikit-learn's and tinygp's `RationalQuadratic`, GPyTorch's `RQKernel`.
 
     Examples
     --------
@@ -249,7 +274,7 @@ class RationalQuadratic(Stationary):
 
 
 class Matern(Stationary):
-    """Compare points by nearness, with functions as smooth as `nu` says.
+    r"""Compare points by nearness, with functions as smooth as `nu` says.
 
     The Matern family: nu = 1/2 is exp(-d / l), nu to infinity is RBF.
 
@@ -259,6 +284,18 @@ class Matern(Stationary):
         Smoothness; inf is RBF(1 / (2 l^2)). 0.5, 1.5, 2.5 and all from 20 on run on any backend.
     length_scale : float or list of one per column
         The distance over which values change, l in the formula.
+
+    Notes
+    -----
+    .. math::
+
+        k(x, z) = \frac{2^{1-\nu}}{\Gamma(\nu)}\, t^\nu K_\nu(t), \quad t = \sqrt{2\nu}\, d / l
+
+    - *Valid*: its spectral density, a Student t density, is positive (Bochner).
+    - *Fails*: for many rows of a rough kernel: it needs one coordinate per row. Other nu than 1/2,
+      3/2, 5/2 need Bessel functions, which are slow.
+    - *Elsewhere*: scikit-learn's `Matern`, GPyTorch's `MaternKernel`, tinygp's `Matern32` and
+      `Matern52`. kernlab's `laplacedot` is nu = 1/2.
 
     Examples
     --------

@@ -27,7 +27,7 @@ WINDOWS = 1 << 22
 
 
 class Spectrum(SparseMap):
-    """Compare texts, DNA or proteins by counting the substrings of one length that they share.
+    r"""Compare texts, DNA or proteins by counting the substrings of one length that they share.
 
     k(x, z) is the sum over all substrings s of (occurrences in x) times (occurrences in z). Its own
     map (`explicit`) has one sparse coordinate per substring.
@@ -52,6 +52,14 @@ class Spectrum(SparseMap):
 
     Notes
     -----
+    .. math::
+
+        k(x, z) = \sum_s \#_s(x)\; \#_s(z)
+
+    - *Fails*: for strings of very different lengths, unless `normalize=True`; for letters that
+      move, unless `gaps` or `mismatches` allow it.
+    - *Elsewhere*: kernlab's `stringdot(type="spectrum")`, strkernel.
+
     An inner product of counts, so valid by construction: Leslie, Eskin and Noble (2002) for the
     spectrum, Leslie et al. (2004) for mismatches, Leslie and Kuang (2004) for gaps.
 

@@ -29,6 +29,16 @@ class OnFeatures(OnImages):
     g : callable
         Takes a batch of points and returns the points that the kernel sees, one for each.
 
+    Notes
+    -----
+    .. math::
+
+        k(g(x), g(z))
+
+    - *Valid*: where the inner kernel is, for any function g.
+    - *Fails*: where g throws away what matters; the kernel cannot bring it back.
+    - *Elsewhere*: tinygp's `Transform`, GPyTorch's deep kernel learning.
+
     Examples
     --------
     >>> import numpy as np
@@ -76,7 +86,7 @@ class OnFeatures(OnImages):
 
 
 class Rescaled(Unary):
-    """Weight points by a function: f(x) k(x, z) f(z), rule 2 of [KERNELS].
+    r"""Weight points by a function: f(x) k(x, z) f(z), rule 2 of [KERNELS].
 
     Parameters
     ----------
@@ -85,6 +95,16 @@ class Rescaled(Unary):
         too.
     f : callable
         Takes a batch of points and returns one number for each.
+
+    Notes
+    -----
+    .. math::
+
+        f(x)\, k(x, z)\, f(z)
+
+    - *Valid*: where the inner kernel is, for any real function f: its map is multiplied by f.
+    - *Fails*: where f is 0: such points have length 0.
+    - *Elsewhere*: written by hand.
 
     Examples
     --------
@@ -163,13 +183,23 @@ class Rescaled(Unary):
 
 
 class Normalized(Unary):
-    """Ignore lengths in feature space: k(x, z) / sqrt(k(x, x) k(z, z)), the cosine there.
+    r"""Ignore lengths in feature space: k(x, z) / sqrt(k(x, x) k(z, z)), the cosine there.
 
     Parameters
     ----------
     kernel : Kernel or str
         What compares two points; a name as in scikit-learn ("rbf", "poly", "linear", ...) works
         too.
+
+    Notes
+    -----
+    .. math::
+
+        \frac{k(x, z)}{\sqrt{k(x, x)\, k(z, z)}}
+
+    - *Valid*: where the inner kernel is: rule 2 of [KERNELS] with f(x) = k(x, x)^(-1/2).
+    - *Fails*: where lengths in feature space carry information.
+    - *Elsewhere*: GraKeL's `normalize=True`; for a linear kernel, scikit-learn's `Normalizer`.
 
     Examples
     --------

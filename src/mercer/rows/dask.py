@@ -5,24 +5,27 @@ else the local scheduler).
 """
 
 import weakref
+from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 
 from ..engine.memory import coordinates_bytes
+from ..engine.types import Array
 from .dask_compat import empty_frame, made_up_frame
 from .dask_graphs import fuse_reads, total_on_cluster, tree
 from .tasks import Sized, client_of, opened, require_on_workers, share, share_with_all
 
 
-def is_dask(X):
+def is_dask(X: Array):
     """True for Dask collections, without importing Dask to find out."""
     return type(X).__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(
         X, "__dask_graph__"
     )
 
 
-def is_dask_frame(X):
+def is_dask_frame(X: Array):
     return is_dask(X) and hasattr(X, "npartitions") and hasattr(X, "map_partitions")
 
 
@@ -76,7 +79,7 @@ class Partitions:
         """One made-up row of the right type: shapes and names are learned from it."""
         return example_row(self.X)
 
-    def aligned(self, values, name="y"):
+    def aligned(self, values: Any, name: Any = "y"):
         """y or weights in the same blocks of rows: a collection, or a list of delayed objects."""
         if values is None:
             return [None] * len(self.blocks)
@@ -116,7 +119,7 @@ class Partitions:
     def _alike(self, values):
         return hasattr(values, "chunks") != self.frame
 
-    def each(self, function, shared, *columns, blocks=None):
+    def each(self, function: Callable[..., Any], shared, *columns, blocks: Any = None):
         """[function(shared, block, *one of each column)] as delayed objects."""
         from dask import delayed
 
@@ -126,16 +129,16 @@ class Partitions:
         return [task(shared, *row) for row in rows]
 
     @staticmethod
-    def delayed(function, *args):
+    def delayed(function: Callable[..., Any], *args):
         """One task on things that tasks made."""
         from dask import delayed
 
         return delayed(function, pure=False, traverse=False)(*args)
 
-    def share(self, thing):
+    def share(self, thing: Any):
         return share_with_all(thing, self.client)
 
-    def collect(self, tasks):
+    def collect(self, tasks: Any):
         """The results of all tasks, here: for small ones."""
         import dask
 
@@ -144,13 +147,13 @@ class Partitions:
         tasks = fuse_reads(tasks)
         return [opened(r) for r in dask.compute(*tasks, optimize_graph=False)]
 
-    def keep(self, tasks):
+    def keep(self, tasks: Any):
         """The same tasks with their results held where they were made (and made again if lost)."""
         import dask
 
         return list(dask.persist(*fuse_reads(tasks), optimize_graph=False))
 
-    def total(self, tasks):
+    def total(self, tasks: Any):
         """The sum of all results (None counts as nothing): only sums travel."""
         tasks = fuse_reads(tasks)
         if self.client is None:
@@ -161,7 +164,7 @@ class Partitions:
 # --- blocks ---------------------------------------------------------------------------------------
 
 
-def example_row(X):
+def example_row(X: Array):
     if is_dask_frame(X):
         return made_up_frame(X).iloc[:1]
     return np.ones((1, X.shape[1]), dtype=X.dtype)
@@ -174,7 +177,7 @@ def _whole_rows(X):
     return X if X.numblocks[1] == 1 else X.rechunk({1: -1})
 
 
-def delayed_blocks(X):
+def delayed_blocks(X: Any):
     blocks = X.to_delayed()
     return list(blocks.ravel()) if hasattr(blocks, "ravel") else list(blocks)
 

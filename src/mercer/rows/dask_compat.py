@@ -1,5 +1,7 @@
 """The names of Dask that are private there. No other file reads a private name of Dask."""
 
+from typing import Any
+
 
 def graph_nodes():
     """(GraphNode, Task, Alias), or None for a Dask whose graphs have other nodes."""
@@ -10,11 +12,11 @@ def graph_nodes():
     return (GraphNode, Task, Alias) if hasattr(Task, "fuse") else None
 
 
-def empty_frame(X):
+def empty_frame(X: Any):
     """A frame without rows, with the columns and types of a Dask DataFrame."""
     return X._meta
 
 
-def made_up_frame(X):
+def made_up_frame(X: Any):
     """A few made-up rows, with the columns and types of a Dask DataFrame."""
     return X._meta_nonempty

@@ -1,6 +1,7 @@
 """Graphs of tasks: blocks stay where they are read, and sums are added where they are made."""
 
 from collections import defaultdict
+from typing import Any
 from uuid import uuid4
 
 from .dask_compat import graph_nodes
@@ -10,7 +11,7 @@ from .tasks import is_future, opened, parcel
 FAN_IN = 8
 
 
-def fuse_reads(tasks):
+def fuse_reads(tasks: Any):
     """Each task and what only it needs, the reading of its block above all, as one task.
 
     Dask would make a block on one worker and use it on another that is idle: rows would travel.
@@ -71,7 +72,7 @@ def _needs(node):
     return getattr(node, "dependencies", ())
 
 
-def tree(tasks):
+def tree(tasks: Any):
     from dask import delayed
 
     add = delayed(add_up, pure=False, traverse=False)
@@ -80,7 +81,7 @@ def tree(tasks):
     return tasks[0]
 
 
-def total_on_cluster(client, tasks):
+def total_on_cluster(client: Any, tasks: Any):
     """Results are added up where they are: each worker sends one sum, however many partitions."""
     from distributed import as_completed
 

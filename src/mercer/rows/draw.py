@@ -45,7 +45,7 @@ class _Drawn:
     size: int
 
     @classmethod
-    def of(cls, block, size, seed, number):
+    def of(cls, block: Any, size, seed, number):
         n = n_rows(block)
         keys = np.random.default_rng((seed, number)).random(n)
         kept = smallest(keys, size)

@@ -1,5 +1,7 @@
 """Few rows are held, wherever they came from: then every option works as on an array."""
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse
 
@@ -16,12 +18,12 @@ from .streams import is_stream, n_rows, refuse_iterator, watched
 SAMPLE = 20_000
 
 
-def held_if_few(X):
+def held_if_few(X: Any):
     """A stream or Dask collection of at most SAMPLE rows as one array or frame; else X itself."""
     return _gathered(X, SAMPLE, None) if in_pieces(X) else X
 
 
-def load_all(X, limit, reason):
+def load_all(X: Any, limit: float, reason: str):
     """All rows of a stream or a Dask collection, refused where they take more than `limit` bytes.
 
     `reason` says which options ask for it.
@@ -37,7 +39,7 @@ def load_all(X, limit, reason):
     return whole
 
 
-def held_column(values, X, name="y", *, in_step=False):
+def held_column(values: Any, X: Any, name: Any = "y", *, in_step=False):
     """Targets or weights as an array where X is held, or was streamed.
 
     in_step : whether a stream may stay one, to be read in step with the stream X

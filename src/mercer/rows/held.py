@@ -23,16 +23,16 @@ class HeldRows:
     points: Any
     names: list | None = None
 
-    def checked(self, check):
+    def checked(self, check: Any):
         """No block is read again."""
         return self
 
-    def sample(self, size, rng):
+    def sample(self, size, rng: np.random.Generator):
         n = self.points.shape[0]
         chosen = smallest(rng.random(n), size)
         return SampledRows(take(self.points, chosen), chosen, n)
 
-    def fold(self, step, columns=()):
+    def fold(self, step: Any, columns: Any = ()):
         n, total = self.points.shape[0], None
         arrays = self.held_columns(columns, n)
         for a, b in cuts(n, CHUNK_ROWS):
@@ -40,14 +40,14 @@ class HeldRows:
             total = part if total is None else total + part
         return total
 
-    def chain(self, step, state, columns=()):
+    def chain(self, step: Any, state: Any, columns: Any = ()):
         n = self.points.shape[0]
         arrays = self.held_columns(columns, n)
         for a, b in cuts(n, CHUNK_ROWS):
             state = step(state, rows_of(self.points, a, b), *sliced(arrays, a, b))
         return state
 
-    def filter(self, keep):
+    def filter(self, keep: Any):
         kept, worst = [], LargestResidual()
         for a, b in cuts(self.points.shape[0], CHUNK_ROWS):
             mask, others = keep(rows_of(self.points, a, b))
@@ -55,7 +55,7 @@ class HeldRows:
             worst = worst + others
         return KeptHere(self.points, np.concatenate(kept), np.concatenate(kept), worst)
 
-    def held_columns(self, columns, n):
+    def held_columns(self, columns: Any, n: int):
         return [whole_column(column, n) for column in columns]
 
 
@@ -72,11 +72,11 @@ class KeptHere:
     def count(self):
         return len(self.rows)
 
-    def draw(self, size, rng):
+    def draw(self, size, rng: np.random.Generator):
         chosen = draw_positions(self.count, size, rng)
         return take(self.points, self.rows[chosen]), self.positions[chosen]
 
-    def filter(self, keep):
+    def filter(self, keep: Any):
         left, worst = [], LargestResidual()
         wide = getattr(self.points, "ndim", 1) == 2
         size = panel_values(CHUNK_VALUES) // (self.points.shape[1] if wide else 1)

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..engine.arrays import namespace
 from ..engine.memory import MemoryLimitError, coordinates_bytes, readable
+from ..engine.types import Array
 from ..kernels.points import collected
 from .dask import Partitions, example_row, is_dask, is_dask_frame
 from .source import pieces
@@ -27,7 +28,7 @@ def lazily(method: _Method) -> _Method:
     """A method that answers a Dask collection with a lazy one, and anything else as it is."""
 
     @wraps(method)
-    def wrapped(self, X, *args, **kwargs):
+    def wrapped(self, X: Array, *args, **kwargs):
         X = collected(X)
         if not is_dask(X):
             return method(self, X, *args, **kwargs)
@@ -44,7 +45,7 @@ def in_turn(method: _Method) -> _Method:
     whole_or_lazy = lazily(method)
 
     @wraps(method)
-    def wrapped(self, X, *args, **kwargs):
+    def wrapped(self, X: Array, *args, **kwargs):
         X = collected(X)
         if not is_stream(X):
             return whole_or_lazy(self, X, *args, **kwargs)
@@ -58,7 +59,7 @@ def in_turn(method: _Method) -> _Method:
     return cast(_Method, wrapped)
 
 
-def apply(estimator, name, X, args=(), kwargs=None):
+def apply(estimator: Any, name: str, X: Array, args: Any = (), kwargs: Any = None):
     """estimator.name(X, ...) partition by partition, when it is asked for.
 
     Rows are cut as in X (finer where a block of results would be large), columns are known.

@@ -17,6 +17,7 @@ from ..engine.arrays import (
     row_norms,
     transposed_product,
 )
+from ..engine.types import Array
 
 
 @dataclass
@@ -31,7 +32,7 @@ class Moments:
     squares: Any = None  # of T, one sum per column
 
     @classmethod
-    def of(cls, Phi, T=None, weights=None):
+    def of(cls, Phi: Array, T: Array | None = None, weights: Array | None = None):
         xp = namespace(Phi)
         if weights is None:
             total, root = Phi.shape[0], None
@@ -89,7 +90,13 @@ class Spread:
         return self
 
     @classmethod
-    def of(cls, Phi, T=None, weights=None, rho2=None):
+    def of(
+        cls,
+        Phi: Array,
+        T: Array | None = None,
+        weights: Array | None = None,
+        rho2: Array | None = None,
+    ):
         """With weights n is their sum, and every other sum is weighted."""
         xp = namespace(Phi)
         if weights is None:
@@ -135,7 +142,7 @@ class Spread:
             return None
         return self.cross + (self.mean - point)[:, None] * self.target[None, :]
 
-    def rotated(self, V):
+    def rotated(self, V: Array):
         """The same of Phi V."""
         if V is None:
             return self
@@ -167,7 +174,7 @@ class ByClass:
     spread: Spread
 
     @classmethod
-    def of(cls, Phi, labels, rho2=None):
+    def of(cls, Phi: Any, labels: Any, rho2: Any = None):
         labels, codes = np.unique(labels, return_inverse=True)
         one_hot = on_device_of(np.eye(len(labels))[codes], Phi)
         return cls(labels, Spread.of(Phi, one_hot, rho2=rho2))
@@ -176,7 +183,7 @@ class ByClass:
         labels = np.unique(np.concatenate([self.labels, other.labels]))
         return ByClass(labels, self.over(labels) + other.over(labels))
 
-    def over(self, labels):
+    def over(self, labels: Any):
         """The sums with one target per label, zero where it was not met."""
         sums = self.spread
         where = np.eye(len(labels))[np.searchsorted(labels, self.labels)]
@@ -184,7 +191,7 @@ class ByClass:
         sums = replace(sums, cross=sums.cross @ where, target=sums.target @ where)
         return replace(sums, squares=sums.squares @ where)
 
-    def rotated(self, V):
+    def rotated(self, V: Array):
         return ByClass(self.labels, self.spread.rotated(V))
 
     def moved(self, origin):
@@ -206,7 +213,7 @@ class Extremes:
     TOLERANCE = 1e-6
 
     @classmethod
-    def of(cls, values, start=0):
+    def of(cls, values: Any, start=0):
         values = as_numpy(values).astype(np.float64)
         top, bottom = values.max(axis=0), values.min(axis=0)
         slack = cls.TOLERANCE

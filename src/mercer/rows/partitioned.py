@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..engine.types import Array
 from ..kernels.points import take
 from .dask import Partitions, check_unchanged
 from .held import stacked
@@ -29,10 +30,10 @@ class PartitionedRows:
     def names(self):
         return list(self.parts.X.columns) if self.parts.frame else None
 
-    def checked(self, check):
+    def checked(self, check: Any):
         return PartitionedRows(None, check, self.parts, self.fingerprints)
 
-    def sample(self, size, rng):
+    def sample(self, size, rng: np.random.Generator):
         starts = np.concatenate([[0], self.parts.lengths.cumsum()])
         n = self.parts.n
         # Almost surely enough of them: ten standard deviations.
@@ -47,12 +48,12 @@ class PartitionedRows:
         best = smallest(numbers, size)
         return SampledRows(take(points, best), positions[best], n)
 
-    def fold(self, step, columns=()):
+    def fold(self, step: Any, columns: Any = ()):
         shared, blocks = self._shared(step, columns)
         tasks = self.parts.each(_step, shared, *self._starts(), blocks=blocks)
         return self.parts.total(tasks)
 
-    def chain(self, step, state, columns=()):
+    def chain(self, step: Any, state: Any, columns: Any = ()):
         """The state goes to the rows: a chain of tasks, one per partition."""
         shared, blocks = self._shared(step, columns)
         state = share(state, self.parts.client)
@@ -65,7 +66,7 @@ class PartitionedRows:
         shared = self.parts.share((self.check, step, [(c.name, c.make) for c in columns]))
         return shared, self.parts.aligned_columns(*[(c.values, c.name) for c in columns])
 
-    def filter(self, keep):
+    def filter(self, keep: Any):
         shared = self.parts.share((self.check, keep))
         kept = self.parts.keep(self.parts.each(_kept, shared, *self._starts()))
         return KeptOnWorkers(self.parts, kept, int(self.parts.lengths.sum()))
@@ -89,7 +90,7 @@ class KeptOnWorkers:
     def count(self):
         return int(self.counts.sum())
 
-    def draw(self, size, rng):
+    def draw(self, size, rng: np.random.Generator):
         chosen = draw_positions(self.count, size, rng)
         which = np.split(chosen, np.searchsorted(chosen, self.counts.cumsum()[:-1]))
         first = self.counts.cumsum() - self.counts
@@ -101,7 +102,7 @@ class KeptOnWorkers:
         found = self.parts.collect(tasks)
         return stacked(*[points for points, _ in found]), np.concatenate([p for _, p in found])
 
-    def filter(self, keep):
+    def filter(self, keep: Any):
         shared = self.parts.share(keep)
         kept = self.parts.keep([self.parts.delayed(_kept_again, shared, p) for p in self.kept])
         return KeptOnWorkers(self.parts, kept, self.count)
@@ -117,7 +118,7 @@ class UnexplainedRows:
     worst: LargestResidual
 
     @classmethod
-    def of(cls, points, positions, keep):
+    def of(cls, points: Array, positions: Array, keep: Any):
         mask, worst = keep(points)
         kept = np.flatnonzero(mask)
         return cls(
@@ -170,7 +171,7 @@ def _unpacked(row, made, fingerprint):
     return block, arrays
 
 
-def check_cut(block, values, name):
+def check_cut(block: Any, values: Any, name: str):
     """Refuse values of the rows that are cut elsewhere than the rows are."""
     if values is not None and len(values) != block.shape[0]:
         raise ValueError(
@@ -214,7 +215,7 @@ def _compare(block, fingerprint):
         )
 
 
-def fingerprint_of_block(block):
+def fingerprint_of_block(block: Any):
     """A number that changes with the values of an array or a frame."""
     if hasattr(block, "iloc"):
         from pandas.util import hash_pandas_object

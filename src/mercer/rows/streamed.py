@@ -88,7 +88,7 @@ class StreamedRows:
     def names(self):
         return self.check.names
 
-    def checked(self, check):
+    def checked(self, check: Any):
         return replace(self, check=check)
 
     def chunks(self):
@@ -118,7 +118,7 @@ class StreamedRows:
                 "Write the rows to a file, or fix the seed of what makes them."
             )
 
-    def sample(self, size, rng):
+    def sample(self, size, rng: np.random.Generator):
         kept, positions, numbers, n = None, np.empty(0, dtype=int), np.empty(0), 0
         for start, points in self.chunks():
             n = start + points.shape[0]
@@ -132,19 +132,19 @@ class StreamedRows:
             positions, numbers = positions[best], numbers[best]
         return SampledRows(kept, positions, n)
 
-    def fold(self, step, columns=()):
+    def fold(self, step: Any, columns: Any = ()):
         total = None
         for start, points, blocks in self._with(columns):
             part = step(points, *blocks, start=start)
             total = part if total is None else total + part
         return total
 
-    def chain(self, step, state, columns=()):
+    def chain(self, step: Any, state: Any, columns: Any = ()):
         for _, points, blocks in self._with(columns):
             state = step(state, points, *blocks)
         return state
 
-    def filter(self, keep):
+    def filter(self, keep: Any):
         kept, positions, worst, count = None, [], LargestResidual(), 0
         for start, points in self.chunks():
             mask, others = keep(points)
@@ -172,17 +172,17 @@ class KeptOfStream(KeptHere):
     def count(self):
         return len(self.rows) + self.more
 
-    def draw(self, size, rng):
+    def draw(self, size, rng: np.random.Generator):
         here = KeptHere(self.points, self.rows, self.positions, self.worst)
         return here.draw(size, rng)
 
-    def filter(self, keep):
+    def filter(self, keep: Any):
         if self.more:
             return self.stream.filter(keep)
         return KeptHere(self.points, self.rows, self.positions, self.worst).filter(keep)
 
 
-def fingerprint_of(points, before=0):
+def fingerprint_of(points: Any, before=0):
     """A number that changes with the values, whatever the cuts."""
     if scipy.sparse.issparse(points):
         return checksum_of(points.data, checksum_of(points.indices, before))
@@ -191,7 +191,7 @@ def fingerprint_of(points, before=0):
     return checksum_of(points, before)
 
 
-def bytes_of_row(points):
+def bytes_of_row(points: Any):
     """About; an object counts as a kilobyte."""
     if scipy.sparse.issparse(points):
         return (12 * points.nnz) // points.shape[0] + 8

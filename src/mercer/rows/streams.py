@@ -12,10 +12,11 @@ import numpy as np
 import scipy.sparse
 
 from ..engine.arrays import as_host, is_array
+from ..engine.types import Array
 from .interface import Column
 
 
-def is_stream(X):
+def is_stream(X: Array):
     """Whether X is chunks of rows rather than rows: iterable, but no array, frame or sequence."""
     if is_array(X) or scipy.sparse.issparse(X) or hasattr(X, "columns"):
         return False
@@ -24,7 +25,7 @@ def is_stream(X):
     return hasattr(X, "__iter__")
 
 
-def refuse_iterator(stream, name="X", reader="a fit"):
+def refuse_iterator(stream: Any, name: str = "X", reader: str = "a fit"):
     if iter(stream) is stream:
         raise TypeError(
             f"{name} is an iterator that can be read only once, and {reader} reads the rows more "
@@ -105,7 +106,7 @@ class Side:
         return (pair[self.which] for pair in self.both())
 
 
-def split_pairs(X, y):
+def split_pairs(X: Any, y):
     """(rows, targets) where X is a stream of pairs and y was left out; else both as they are."""
     if y is not None or not is_stream(X):
         return X, watched(y, "y")
@@ -130,7 +131,7 @@ def paired_columns(source: Any, columns: Sequence[Column]) -> Iterator[tuple[Any
         reader.finish(total)
 
 
-def n_rows(chunk):
+def n_rows(chunk: Any):
     return chunk.shape[0] if hasattr(chunk, "shape") else len(chunk)
 
 
@@ -162,10 +163,10 @@ def _made(column, values):
 class _Nothing:
     """A column that was not given."""
 
-    def read(self, n, beside):
+    def read(self, n: int, beside: Any):
         return None
 
-    def finish(self, n):
+    def finish(self, n: int):
         pass
 
 
@@ -175,7 +176,7 @@ class _Beside(_Nothing):
     def __init__(self, column):
         self.column = column
 
-    def read(self, n, beside):
+    def read(self, n: int, beside: Any):
         block = _made(self.column, beside)
         if len(block) != n:
             raise ValueError(
@@ -190,13 +191,13 @@ class _Held:
     def __init__(self, column):
         self.name, self.values, self.start = column.name, _made(column, column.values), 0
 
-    def read(self, n, beside):
+    def read(self, n: int, beside: Any):
         start, self.start = self.start, self.start + n
         if len(self.values) < self.start:
             raise ValueError(f"X has more rows than {self.name}, which has {len(self.values)}.")
         return self.values[start : self.start]
 
-    def finish(self, n):
+    def finish(self, n: int):
         if len(self.values) != n:
             raise ValueError(f"X has {n} rows and {self.name} has {len(self.values)}.")
 
@@ -209,7 +210,7 @@ class _Streamed:
         self.column, self.chunks, self.seen = column, iter(column.values), 0
         self.left: Any = None  # of the last chunk
 
-    def read(self, n, beside):
+    def read(self, n: int, beside: Any):
         blocks, missing = [], n
         while missing:
             block = self._next() if self.left is None else self.left
@@ -221,7 +222,7 @@ class _Streamed:
             missing -= len(blocks[-1])
         return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
 
-    def finish(self, n):
+    def finish(self, n: int):
         more = 0 if self.left is None else len(self.left)
         while (block := self._next()) is not None:
             more += len(block)

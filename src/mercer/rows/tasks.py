@@ -6,10 +6,12 @@ worker, and again if one is lost.
 
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from functools import wraps
 from importlib.util import find_spec
 from numbers import Integral
+from typing import Any
 from uuid import uuid4
 from weakref import WeakSet
 
@@ -32,7 +34,7 @@ def client_of(*collections):
     return owner if isinstance(owner, Client) else None
 
 
-def require_on_workers(client):
+def require_on_workers(client: Any):
     """Refuse workers that cannot import this library: their tasks would never end.
 
     Each client is asked once. (`find_spec` is Python's own, so every worker can run it.)
@@ -51,7 +53,7 @@ def require_on_workers(client):
         _ASKED.add(client)
 
 
-def is_future(thing):
+def is_future(thing: Any):
     if "distributed" not in sys.modules:
         return False
     from distributed import Future
@@ -59,7 +61,7 @@ def is_future(thing):
     return isinstance(thing, Future)
 
 
-def share(thing, client=None):
+def share(thing: Any, client: Any = None):
     """A node of the graph that holds a thing. On a cluster it is sent now, once for all tasks.
 
     Not client.scatter: what was scattered is gone with the worker that held it, while a task is
@@ -74,7 +76,7 @@ def share(thing, client=None):
         return client.persist(node, optimize_graph=False)
 
 
-def share_with_all(thing, client=None):
+def share_with_all(thing: Any, client: Any = None):
     """As share, and with a copy on every worker: rows are then worked on where they are."""
     node = share(thing, client)
     if client is not None:
@@ -86,7 +88,7 @@ def share_with_all(thing, client=None):
     return node
 
 
-def task(function):
+def task(function: Callable[..., Any]):
     """A function that runs as a task: one thread each, since Dask runs several at once."""
 
     @wraps(function)
@@ -111,16 +113,16 @@ class Sized:
         return self.size
 
 
-def parcel(thing):
+def parcel(thing: Any):
     """Arrays and frames tell their size already."""
     return thing if thing is None or hasattr(thing, "shape") else Sized(thing)
 
 
-def opened(thing):
+def opened(thing: Any):
     return thing.thing if isinstance(thing, Sized) else thing
 
 
-def bytes_of(thing):
+def bytes_of(thing: Any):
     """Bytes of all arrays in a thing."""
     size = getattr(thing, "nbytes", None)
     if isinstance(size, Integral):  # that of a class, or of a lazy array, is no number
@@ -154,11 +156,11 @@ def current_worker():
         return None
 
 
-def panels(block, width):
+def panels(block: Any, width):
     """Consecutive pieces of a block that are small enough to be mapped to `width` coordinates."""
     for where in panel_slices(block, width):
         yield where, rows_at(block, where)
 
 
-def rows_at(block, where):
+def rows_at(block: Any, where):
     return block.iloc[where] if hasattr(block, "iloc") else block[where]

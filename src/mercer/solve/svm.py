@@ -172,7 +172,7 @@ class _WorkingSet:
     # --- nested samples ---------------------------------------------------------------------------
 
     def _sizes(self, start):
-        """Of nested samples, which are beginnings of `order`: each has its share of both classes,
+        """Nested samples, which are beginnings of `order`: each has its share of both classes,
         and rows that are known to matter come first."""
         y, n = self.problem.y, self.n
         order, rank = np.random.default_rng(0).permutation(n), np.empty(n)

@@ -6,10 +6,12 @@ import scipy.linalg
 
 from ..engine import tiles
 from ..engine.arrays import eigh, eps_of, is_numpy, namespace
+from ..engine.types import Array
+from ..kernels.base import Kernel
 from .krylov import Eigenpairs
 
 
-def all_eigenpairs(kernel, X, k=None):
+def all_eigenpairs(kernel: Kernel, X: Array, k=None):
     """Eigenpairs of H K H by a dense solver, largest first: all, or the k leading ones."""
     K = tiles.evaluate(kernel, X)
     xp, n = namespace(K), K.shape[0]

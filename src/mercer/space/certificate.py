@@ -30,6 +30,8 @@ from ..engine.arrays import (
     on_device_of,
     positive_part,
 )
+from ..engine.types import Array
+from ..kernels.base import Kernel
 from ..kernels.validity import NotPSDError
 
 SINGLE_UNIT = float(np.finfo(np.float32).eps) / 2
@@ -50,7 +52,7 @@ class Radii(TravelsAsNumPy):
         which are at most their root mean squares."""
         xp = namespace(self.rho2)
 
-        def root_mean_square(v):
+        def root_mean_square(v: Array):
             return xp.sqrt(xp.mean(v * v, keepdims=True))
 
         return Radii(
@@ -61,14 +63,14 @@ class Radii(TravelsAsNumPy):
         )
 
 
-def radii_of_one(rho2, tau, length, like):
+def radii_of_one(rho2: Any, tau: Array, length, like: Array):
     """Radii of a single point that is not a landmark, where and as `like` is."""
     rho2, tau, length = (on_device_of(np.array([v]), like) for v in (rho2, tau, length))
     no = on_device_of(np.zeros(1, bool), like, dtype=namespace(like).bool)
     return Radii(rho2, tau, length, no)
 
 
-def omega(length, xp):
+def omega(length, xp: Any):
     """The part of k(x, x) that underflow can hide: next to nothing, except for tiny points."""
     info = xp.finfo(length.dtype)
     tiny, eps = float(info.smallest_normal), float(info.eps)
@@ -76,7 +78,7 @@ def omega(length, xp):
     return xp.where(length**2 < tiny / eps, tiny / eps * one, tiny * one)
 
 
-def bound(x, z, eta, mean=None, *, appended=False, casts=(0.0, 0.0)):
+def bound(x: Array, z: Array, eta: Any, mean=None, *, appended=False, casts=(0.0, 0.0)):
     """|k(x, z) - phi(x) . phi(z)| at most, for all pairs; of the centred kernel with `mean`.
 
     A centred error is a sum of four: of (x, z), (x, mean), (mean, z) and (mean, mean).
@@ -126,7 +128,7 @@ def cast_unit(given, computed):
     return SINGLE_UNIT if is_single(given) and not is_single(computed) else 0.0
 
 
-def refute_by_residuals(kernel, rho2, tau, length, eta):
+def refute_by_residuals(kernel: Kernel, rho2: Array, tau: Array, length, eta: Array):
     """Refuse a certificate to a similarity that these rows refute: k(x, x) < |phi(x)|^2."""
     xp = namespace(rho2)
     excess = -rho2 - 2 * eta * tau**2 - 1e3 * eta * length**2
@@ -140,7 +142,7 @@ def refute_by_residuals(kernel, rho2, tau, length, eta):
     )
 
 
-def magnitudes(kernel, X, diagonal):
+def magnitudes(kernel: Any, X: Any, diagonal: Any):
     """The lengths that rounding is relative to: sqrt k(x, x), or more where terms of k cancel.
 
     (Of a Gram matrix nothing but k(x, x) is known.)
@@ -177,7 +179,7 @@ def _pairs(x, z, eta):
     return error
 
 
-def landmark_rows(X, S, like):
+def landmark_rows(X: Array, S: Array, like: Array):
     """Which rows of X are landmarks, to the bit, as an array where `like` is; no rows where that
     cannot be told."""
     rows = np.zeros(X.shape[0], dtype=bool)

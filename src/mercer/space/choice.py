@@ -22,8 +22,10 @@ from ..engine.memory import (
     readable,
     streamed_fit,
 )
+from ..engine.types import Array
 from ..kernels import NotPSDError
 from ..kernels import points as pts
+from ..kernels.base import Kernel
 from ..kernels.hashing import numbered
 from ..rows import gather
 from ..rows.held import HeldRows
@@ -90,13 +92,13 @@ class MapOptions:
         """Whether mean or eigenvectors are needed, which sums over all rows give."""
         return self.basis == "eigen" or self.center
 
-    def needs_all_rows(self, kernel) -> bool:
+    def needs_all_rows(self, kernel: Kernel) -> bool:
         """Whether the fit must hold all rows at once."""
         corrects = self.indefinite != "raise" and not kernel.is_proven
         return self.basis == "symmetric" or self.pivots != "greedy" or corrects
 
 
-def space_of(kernel, points, options):
+def space_of(kernel: Kernel, points: Array, options: MapOptions):
     """(space, coordinates, residuals rho^2, correction) of the training points."""
     if _basis_for(kernel, points, options) == "closed":
         return *_own_space(kernel, points, options), np.zeros(points.shape[0]), None
@@ -160,7 +162,7 @@ def _basis_for(kernel, points, options):
     return "closed" if dimension is not None and dimension < most else "cholesky"
 
 
-def sampled_space(kernel, points, options):
+def sampled_space(kernel: Kernel, points: Array, options: MapOptions):
     """Landmarks of a sample where the coordinates of all points would not fit; else None."""
     n = points.shape[0]
     if n <= 2 * gather.SAMPLE or options.needs_all_rows(kernel) or kernel.kind == "gram":
@@ -179,7 +181,7 @@ def sampled_space(kernel, points, options):
     return None if 1.5 * space.rank <= most else space
 
 
-def refute_by_sample(kernel, points, memory_limit=None):
+def refute_by_sample(kernel: Kernel, points: Array, memory_limit: float | str | None = None):
     """A kernel of unknown validity is refuted here, if a sample can refute it."""
     if not kernel.is_proven:
         most = min(TESTED, points.shape[0], _matrix_rows(budget(memory_limit, points)))
@@ -191,7 +193,7 @@ def _matrix_rows(limit):
     return max(100, int((limit / matrix_bytes(1, 8)) ** 0.5))
 
 
-def space_of_sample(kernel, sample, options):
+def space_of_sample(kernel: Kernel, sample: Any, options: MapOptions):
     if _basis_for(kernel, sample.points, options) == "closed":
         return OwnFeatures(kernel, sample.points)
     sample = _sample_that_fits(kernel, sample, options)

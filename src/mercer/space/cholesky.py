@@ -6,6 +6,7 @@ K stays in the other triangle, so that a rejection costs no evaluation; then the
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -25,6 +26,8 @@ from ..engine.arrays import (
     row_norms,
 )
 from ..engine.memory import budget, columns_that_fit, stored_fit
+from ..engine.types import Array
+from ..kernels.base import Kernel
 from ..kernels.calls import memoize_pairs
 from ..kernels.points import take
 from ..kernels.validity import check_own_diagonal
@@ -63,15 +66,15 @@ class Fit:
 
 @memoize_pairs
 def factorize(
-    kernel,
-    X,
+    kernel: Any,
+    X: Any,
     *,
-    tol=None,
-    max_rank=None,
+    tol: Any = None,
+    max_rank: Any = None,
     pivots="greedy",
-    rng=None,
-    memory_limit=None,
-    copies=2,
+    rng: Any = None,
+    memory_limit: Any = None,
+    copies: Any = 2,
 ):
     """Landmarks among X, their factor, and the coordinates of X: n x r.
 
@@ -124,13 +127,13 @@ def factorize(
     return Fit(factor, F, _absolute(residuals, lengths))
 
 
-def matrix_fits(kernel, like, n, limit, copies=2):
+def matrix_fits(kernel: Kernel, like: Array, n: int, limit: float, copies: float = 2):
     """Whether a fit may store K, for numbers like these."""
     on_cpu, proven = is_cpu(like), kernel.is_proven
     return stored_fit(n, copies, itemsize(like), on_cpu=on_cpu, proven=proven) <= limit
 
 
-def self_lengths(kernel, diagonal):
+def self_lengths(kernel: Kernel, diagonal: Array):
     """sqrt k(x, x), with a floor where a zero on the diagonal may be rounding."""
     xp = namespace(diagonal)
     # Denormal numbers have few digits: a landmark with such a k(s, s) would spoil all others.

@@ -6,6 +6,7 @@ from typing import Any
 from ..engine import tiles
 from ..engine.arrays import rows_of
 from ..engine.tiles import panel_slices
+from ..engine.types import Array
 from .certificate import Radii
 from .protocol import Panel, Space
 
@@ -27,27 +28,27 @@ class Corrected(Space):
     def example(self) -> Any:
         return self.W
 
-    def coordinates(self, X):
+    def coordinates(self, X: Array):
         return tiles.multiply(self.kernel, X, self.S, self.W)
 
-    def panels(self, X) -> Iterator[Panel]:
+    def panels(self, X: Array) -> Iterator[Panel]:
         for where in panel_slices(X, self.rank):
             rows = rows_of(X, where.start, where.stop)
             yield Panel(self.coordinates(rows), where)
 
-    def weights(self, coef):
+    def weights(self, coef: Array):
         return self.W @ coef
 
-    def radii(self, X, diagonal) -> Radii:
+    def radii(self, X: Any, diagonal: Any) -> Radii:
         raise ValueError(
             "a corrected similarity has no certificate: the bound holds for kernels only, and this "
             "one was changed (see correction_)."
         )
 
-    def radii_of(self, Phi, diagonal, rho2) -> Radii:
+    def radii_of(self, Phi: Any, diagonal: Any, rho2: Any) -> Radii:
         return self.radii(None, diagonal)
 
-    def radii_of_mean(self, second, rho2) -> Radii:
+    def radii_of_mean(self, second, rho2: Any) -> Radii:
         return self.radii(None, None)
 
     def roundoff(self) -> float:

@@ -20,6 +20,7 @@ from ..engine import nufft, tiles
 from ..engine.arrays import as_numpy, device, namespace, on_device_of, positive_part, rows_of
 from ..engine.memory import MemoryLimitError, budget, matrix_bytes, readable
 from ..engine.tiles import panel_slices
+from ..engine.types import Array
 from .certificate import Radii, magnitudes, radii_of_one
 from .protocol import Panel, Space
 
@@ -70,7 +71,7 @@ class Fourier(Space):
     def example(self) -> Any:
         return self.empty
 
-    def check_matrix(self, memory_limit):
+    def check_matrix(self, memory_limit: float | str | None):
         """Refuse before sums of all pairs of coordinates are written out."""
         needed, limit = matrix_bytes(self.rank, copies=4), budget(memory_limit)
         if needed > limit:
@@ -111,7 +112,7 @@ class Fourier(Space):
 
     # --- coordinates ------------------------------------------------------------------------------
 
-    def phases(self, X):
+    def phases(self, X: Array):
         """The columns in units of their periods; rows outside the box are refused.
 
         On the host, or on the device of X where transforms run there.
@@ -129,7 +130,7 @@ class Fourier(Space):
         ]
         return xp.stack(found, axis=0).T
 
-    def contains(self, X) -> np.ndarray:
+    def contains(self, X: Array) -> np.ndarray:
         """Whether each row lies in the box."""
         rows, own = X, self.columns
         if scipy.sparse.issparse(X):
@@ -163,7 +164,7 @@ class Fourier(Space):
             "box=[(low, high), ...]), or use basis='cholesky'."
         )
 
-    def panels(self, X) -> Iterator[Panel]:
+    def panels(self, X: Array) -> Iterator[Panel]:
         amplitudes, h = self.amplitudes, len(self.frequencies)
         turns = 2 * math.pi * self.frequencies.T
         for where in panel_slices(X, self.rank):
@@ -177,7 +178,7 @@ class Fourier(Space):
             Phi[:, 1 + h :] *= amplitudes[1:]
             yield Panel(on_device_of(Phi, self.empty), where)
 
-    def squared_norms(self, X):
+    def squared_norms(self, X: Array):
         self.phases(X)  # which refuses rows outside
         norms = tiles.allocate(self.empty, (X.shape[0],))
         norms[:] = math.fsum(self.amplitudes**2)
@@ -185,7 +186,7 @@ class Fourier(Space):
 
     # --- linear functions -------------------------------------------------------------------------
 
-    def evaluate(self, X, coef, *, eps=None):
+    def evaluate(self, X: Array, coef: Array, *, eps: float | None = None):
         """coordinates(X) @ coef for a matrix coef, by transforms of this accuracy."""
         C, n = self.coefficients(as_numpy(coef)), X.shape[0]
         eps = self.accuracy if eps is None else eps
@@ -197,7 +198,7 @@ class Fourier(Space):
             f[a : a + ROWS] = nufft.values(t, C, eps).T
         return on_device_of(f, self.empty)
 
-    def images(self, X, V, *, eps=None) -> np.ndarray:
+    def images(self, X: Array, V: Array, *, eps: float | None = None) -> np.ndarray:
         """coordinates(X).T @ V for a matrix V on the host, by transforms of this accuracy."""
         total = np.zeros((self.rank, V.shape[1]))
         for a in range(0, X.shape[0], ROWS):
@@ -207,7 +208,7 @@ class Fourier(Space):
             total += self.from_sums(nufft.sums(t, v, self.reach, used))
         return total
 
-    def coefficients(self, coef):
+    def coefficients(self, coef: Array):
         """C with phi(x) . coef = sum_j C_j exp(2 pi i j . t), j = -m..m, per column of coef."""
         h, m = len(self.frequencies), self.reach
         C = np.zeros((coef.shape[1], *[2 * k + 1 for k in m]), dtype=complex)
@@ -218,7 +219,7 @@ class Fourier(Space):
         flat[:, flat.shape[1] // 2] = coef[0] * self.amplitudes[0]
         return C
 
-    def from_sums(self, F):
+    def from_sums(self, F: Any):
         """Phi'v for v with F_k = sum_i v_i exp(-2 pi i k . t_i), k = -m..m; one column per F."""
         flat = F.reshape(len(F), -1)
         mine = flat[:, self.positions(self.frequencies, self.reach)]
@@ -227,12 +228,12 @@ class Fourier(Space):
         return np.concatenate([zero, mine.real * a[1:], -mine.imag * a[1:]], axis=1).T
 
     @staticmethod
-    def positions(frequencies, m):
+    def positions(frequencies: Array, m):
         """Positions of frequencies in a flattened grid -m..m."""
         shape = tuple(2 * k + 1 for k in m)
         return np.ravel_multi_index(tuple((frequencies + np.array(m)).T), shape)
 
-    def weights(self, coef):
+    def weights(self, coef: Array):
         raise ValueError(
             f"the Fourier coordinates of {self.kernel!r} have no landmarks to write a function on: "
             "use basis='cholesky', where every linear function is a sum of kernels."
@@ -240,11 +241,11 @@ class Fourier(Space):
 
     # --- the certificate --------------------------------------------------------------------------
 
-    def radii(self, X, diagonal):
+    def radii(self, X: Any, diagonal: Any):
         self.phases(X)
         return self._radii(diagonal, magnitudes(self.kernel, X, diagonal))
 
-    def radii_of(self, Phi, diagonal, rho2) -> Radii:
+    def radii_of(self, Phi: Array, diagonal: Array, rho2: Array) -> Radii:
         xp = namespace(diagonal)
         return self._radii(diagonal, xp.sqrt(positive_part(diagonal)))
 
@@ -253,7 +254,7 @@ class Fourier(Space):
         rho2 = namespace(diagonal).zeros_like(diagonal) + self.error
         return Radii(rho2, 2 * length, length, diagonal < 0)
 
-    def radii_of_mean(self, second, rho2):
+    def radii_of_mean(self, second, rho2: Any):
         length = float(namespace(second).linalg.trace(second)) ** 0.5
         return radii_of_one(self.error, 2 * length, length, self.empty)
 

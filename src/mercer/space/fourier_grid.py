@@ -9,6 +9,7 @@ import scipy.sparse
 
 from ..engine.arrays import namespace, rows_of
 from ..engine.memory import MemoryLimitError, budget, fourier_sums, readable
+from ..kernels.base import Kernel
 from ..kernels.densities import TooManyModesError
 from ..kernels.spectral import common_periods
 from .fourier import Fourier
@@ -33,7 +34,7 @@ class Extent:
     first: Any  # the first row, which shows where rows live
 
     @classmethod
-    def of(cls, points, start=0):
+    def of(cls, points: Any, start=0):
         if getattr(points, "ndim", 1) != 2 or getattr(points.dtype, "kind", "f") == "O":
             raise TypeError("basis='fourier' needs points with numbers in every column.")
         values = points.toarray() if scipy.sparse.issparse(points) else points
@@ -53,7 +54,14 @@ class Extent:
         return self.low - margin, self.high + margin
 
 
-def fourier_space(kernel, extent: Extent, box, tol, max_rank, memory_limit) -> Fourier:
+def fourier_space(
+    kernel: Kernel,
+    extent: Extent,
+    box,
+    tol: float | None,
+    max_rank: int | None,
+    memory_limit: float | str | None,
+) -> Fourier:
     """The space of a bound kernel on the box of the rows (with a margin), or on the given one."""
     form = kernel.fourier_form()
     if form is None:
@@ -107,7 +115,7 @@ def fourier_space(kernel, extent: Extent, box, tol, max_rank, memory_limit) -> F
     )
 
 
-def room(memory_limit, d):
+def room(memory_limit: Any, d: Any):
     """Frequencies that fit the memory."""
     return budget(memory_limit) / fourier_sums(1, d)
 

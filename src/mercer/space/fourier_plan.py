@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -44,7 +45,7 @@ class FourierPlan:
 
 
 def plan_fourier(
-    kernel, extent: Extent, n, n_targets, alpha, aim, most_seconds=math.inf
+    kernel: Any, extent: Extent, n: Any, n_targets, alpha, aim, most_seconds=math.inf
 ) -> FourierPlan | None:
     """The largest tolerance with which residuals should be `aim` times the targets.
 

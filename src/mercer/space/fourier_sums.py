@@ -11,6 +11,7 @@ import numpy as np
 
 from ..engine import nufft
 from ..engine.arrays import as_numpy, on_device_of, rows_of
+from ..engine.types import Array
 from ..rows.moments import Moments, Spread
 from .fourier import ROWS, Fourier
 
@@ -111,7 +112,7 @@ class FourierStep:
         return FourierSums(t.shape[0], n, F[0], cross, target, squares)
 
 
-def all_pairs(frequencies, amplitudes, generator) -> np.ndarray:
+def all_pairs(frequencies: Array, amplitudes, generator) -> np.ndarray:
     """Phi'W Phi in the coordinates of zero and of these frequencies, from g_k, k = -2m..2m.
 
     `amplitudes` are those of zero and of the frequencies.

@@ -6,12 +6,15 @@ pass certifies every row, with memory for a panel, the factor and the kept rows.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ..engine import tiles
 from ..engine.arrays import as_numpy, eps_of, itemsize, namespace
 from ..engine.memory import MemoryLimitError, landmarks_that_fit, readable, rows_that_fit
+from ..engine.types import Array
+from ..kernels.base import Kernel
 from ..kernels.points import take
 from ..rows import gather
 from ..rows.held import stacked
@@ -50,7 +53,15 @@ class Unexplained:
         return above, LargestResidual(*(float(v[~above].max(initial=0.0)) for v in (share, rho2)))
 
 
-def sample_factor(kernel, sample, positions, *, tol, max_rank, limit):
+def sample_factor(
+    kernel: Kernel,
+    sample: Any,
+    positions: Array,
+    *,
+    tol: float | None,
+    max_rank: int | None,
+    limit: float,
+):
     """Landmarks among the sample, and their factor."""
     lengths = self_lengths(kernel, kernel.diagonal(sample))
     part = partial_cholesky(
@@ -68,7 +79,15 @@ def sample_factor(kernel, sample, positions, *, tol, max_rank, limit):
     return factor
 
 
-def certify_and_grow(space, rows, *, tol, max_rank, limit, rng):
+def certify_and_grow(
+    space: Any,
+    rows,
+    *,
+    tol: Any,
+    max_rank: Any,
+    limit: Any,
+    rng: Any,
+):
     """Extend the landmarks until every row has a relative residual of at most tol.
 
     One pass over the rows finds those above tol; landmarks are added from these alone. With
@@ -106,7 +125,7 @@ def _too_many(rank, count, tol, limit):
     )
 
 
-def relative_residuals(factor, X):
+def relative_residuals(factor: Any, X: Array):
     """rho^2 and rho^2 / k(x, x) for every row, on the host."""
     diagonal = as_numpy(factor.kernel.diagonal(X)).astype(np.float64)
     norms = as_numpy(factor.squared_norms(X)).astype(np.float64)
@@ -114,7 +133,7 @@ def relative_residuals(factor, X):
     return rho2, rho2 / np.where(diagonal > 0, diagonal, 1.0)
 
 
-def grown(factor, X, positions, tol, max_rank):
+def grown(factor: Any, X: Array, positions: Array, tol: float | None, max_rank: int | None):
     """The factor with landmarks from X added until X's residuals are at most tol.
 
     Also returns the largest relative and absolute residual left on X. Landmarks are put in another
@@ -137,7 +156,9 @@ def grown(factor, X, positions, tol, max_rank):
     return reordered, (float(share.max()), float(rho2.max()))
 
 
-def extended(factor, X, positions, tol, max_rank, limit):
+def extended(
+    factor: Any, X: Array, positions: Array, tol: float | None, max_rank: int | None, limit: float
+):
     """As `grown`, and old coordinates keep their values: new landmarks only add columns.
 
     ([NPT] Lemma 5.) So landmarks stay in the order in which they came, and one with a tiny residual
@@ -183,12 +204,12 @@ def _with_landmarks(factor, X, positions, tol, max_rank, capacity):
     return factor.grown(S, rows, positions[chosen]), worst
 
 
-def empty_factor(kernel, X):
+def empty_factor(kernel: Any, X: Any):
     """No landmarks yet: every residual is k(x, x)."""
     C = tiles.allocate(X, (0, 0))
     return Landmarks(kernel, kernel.landmarks(X, np.empty(0, dtype=int)), C, np.empty(0, dtype=int))
 
 
-def default_tol(like, tol):
+def default_tol(like: Array, tol: float | None):
     eps = eps_of(like)
     return PARTIAL_TOL * eps if tol is None else max(tol, 4 * eps)

@@ -4,10 +4,14 @@ Pivoted Cholesky does not see indefiniteness ([[0, 1], [1, 0]] passes): the fact
 the matrix on a few random vectors, and where they differ the smallest eigenvector is the witness.
 """
 
+from typing import Any
+
 import numpy as np
 import scipy.linalg
 
 from ..engine.arrays import as_numpy, namespace
+from ..engine.types import Array
+from ..kernels.base import Kernel
 from ..kernels.validity import NotPSDError
 
 OPTIONS = ("raise", "clip", "flip", "shift")
@@ -29,7 +33,7 @@ def _remedy(kernel, diagonal, K):
     return DISTANCES if distances else HINT
 
 
-def value_eps(K, eps):
+def value_eps(K: Array, eps: float):
     """The precision that kernel values carry: numbers that single precision holds exactly came
     from it, with its rounding errors. (Whole numbers are exact either way.)
     """
@@ -47,12 +51,12 @@ def _blocks(K):
     return (as_numpy(K[a : min(a + ROWS, n), :]) for a in range(0, n, ROWS))
 
 
-def noise_floor(n, eps):
+def noise_floor(n: int, eps: float):
     """How negative an eigenvalue of n valid kernel values (of size 1) may be computed."""
     return 8 * (n + 32) * eps
 
 
-def check_symmetric(kernel, K, eps):
+def check_symmetric(kernel: Kernel, K: Array, eps: float):
     """Refuse an asymmetry beyond rounding, and say how much and where. Whether there is any."""
     xp, n = namespace(K), K.shape[0]
     worst, where, size = 0.0, (0, 0), 0.0
@@ -74,7 +78,7 @@ def check_symmetric(kernel, K, eps):
     return worst > 0
 
 
-def symmetrised(kernel, K, eps):
+def symmetrised(kernel: Kernel, K: Array, eps: float):
     """(K + K') / 2 over K, in blocks; an asymmetry beyond rounding is refused."""
     if check_symmetric(kernel, K, eps):
         for a in range(0, len(K), ROWS):
@@ -84,7 +88,7 @@ def symmetrised(kernel, K, eps):
     return K
 
 
-def check_diagonal(kernel, diagonal, eps):
+def check_diagonal(kernel: Kernel, diagonal: Array, eps: float):
     if kernel.is_proven:
         return
     xp = namespace(diagonal)
@@ -99,7 +103,7 @@ def check_diagonal(kernel, diagonal, eps):
         )
 
 
-def check_zero_diagonal(kernel, diagonal, some, K):
+def check_zero_diagonal(kernel: Any, diagonal: Any, some, K: Any):
     """Refute a kernel whose every k(x, x) is zero by one other value: e_i - e_j or e_i + e_j."""
     xp = namespace(diagonal)
     if float(xp.max(diagonal)) > 0 or not K.any():
@@ -115,7 +119,7 @@ def check_zero_diagonal(kernel, diagonal, some, K):
     )
 
 
-def probe(kernel, K, F, lengths, noise, eps, size):
+def probe(kernel: Any, K: Any, F: Any, lengths: Any, noise, eps: Any, size):
     """Raise NotPSDError where K - F F' is more than rounding (normalised, in memory).
 
     `size` is the largest |k(x, z)|: values of a Gram matrix that were centred or summed elsewhere
@@ -142,7 +146,7 @@ def probe(kernel, K, F, lengths, noise, eps, size):
         )
 
 
-def check_residuals(kernel, part, diagonal, eps):
+def check_residuals(kernel: Kernel, part: Any, diagonal: Array, eps: float):
     """The partial algorithm sees part of the matrix: a clearly negative residual refutes it."""
     if kernel.is_proven:
         return
@@ -172,12 +176,12 @@ def _residual_witness(part, worst, d):
     return a / np.linalg.norm(a)
 
 
-def smallest_eigenpair(K):
+def smallest_eigenpair(K: Array):
     values, vectors = scipy.linalg.eigh(K, subset_by_index=[0, 0])
     return float(values[0]), vectors[:, 0]
 
 
-def corrected(K, how):
+def corrected(K: Array, how):
     """Eigenvalues made non-negative: weights W with phi(z) = W' k_z, coordinates F, and a summary.
 
     clip and flip change k_z as they change K (F = K W); shift adds a constant to k(x, x) alone, so

@@ -23,6 +23,8 @@ from ..engine.arrays import (
 )
 from ..engine.memory import MemoryLimitError, budget, coordinates_bytes, matrix_bytes, readable
 from ..engine.products import exact_product, quick_product
+from ..engine.types import Array
+from ..kernels.base import Kernel
 
 # Measured on MNIST, 50 pairs (make bench, rows "pca_5000" and "pca_10000"): wider blocks make fewer
 # passes over K but larger bases; checking earlier only costs small eigenproblems.
@@ -44,14 +46,14 @@ class Eigenpairs:
 
 
 def leading_eigenpairs(
-    kernel,
-    X,
+    kernel: Kernel,
+    X: Array,
     k,
     *,
-    center=True,
-    tol=1e-7,
-    random_state=None,
-    memory_limit=None,
+    center: bool = True,
+    tol: float | None = 1e-7,
+    random_state: Any = None,
+    memory_limit: float | str | None = None,
 ):
     """The k largest eigenvalues of H K H (of K with center=False) and their vectors.
 
@@ -104,7 +106,16 @@ def _product(kernel, X, memory_limit):
     return lambda V: tiles.multiply(kernel, X, S, V.T).T
 
 
-def krylov(product, n, k, like, *, center=True, tol=1e-7, start=None):
+def krylov(
+    product: Any,
+    n: Any,
+    k,
+    like: Any,
+    *,
+    center: Any = True,
+    tol: Any = 1e-7,
+    start=None,
+):
     """Leading eigenpairs of a symmetric matrix A, centred on both sides; `product` is V -> V A.
 
     Vectors are rows throughout: products with the basis then run along the memory.

@@ -23,6 +23,7 @@ from ..engine.arrays import (
     solve_triangular,
 )
 from ..engine.tiles import panel_slices
+from ..engine.types import Array
 from .certificate import Radii, landmark_rows, magnitudes, radii_of_one, refute_by_residuals
 from .protocol import Panel, Space
 
@@ -60,7 +61,7 @@ class Landmarks(Space):
     def example(self) -> Any:
         return self.C
 
-    def panels(self, X) -> Iterator[Panel]:
+    def panels(self, X: Array) -> Iterator[Panel]:
         n, r = X.shape[0], self.rank
         if r == 0:
             yield Panel(tiles.allocate(self.C, (n, 0)), slice(0, n))
@@ -70,13 +71,13 @@ class Landmarks(Space):
             rows = rows_of(X, where.start, where.stop)
             panel = tiles.allocate(self.C, (where.stop - where.start, r))
 
-            def fill(c, d, rows=rows, panel=panel):
+            def fill(c, d: int, rows=rows, panel: Any = panel):
                 panel[c:d, :] = tile(rows_of(rows, c, d))
 
             tiles.run_tasks(fill, tiles.row_blocks(rows, r), self.kernel, X)
             yield Panel(self.solve(panel), where)
 
-    def solve(self, panel):
+    def solve(self, panel: Any):
         """C^-1 applied to every row of kernel values, over the panel where the backend can."""
         if is_numpy(panel):
             trsm = scipy.linalg.blas.get_blas_funcs("trsm", (self.C,))
@@ -84,11 +85,11 @@ class Landmarks(Space):
             return trsm(1.0, self.C, panel.T, side=0, lower=1, overwrite_b=1).T
         return solve_triangular(self.C, panel.T).T
 
-    def weights(self, coef):
+    def weights(self, coef: Array):
         """Coefficients on the landmarks of z -> coef . phi(z): [NPT] Lemma 6, backwards."""
         return solve_triangular(self.C, coef, transpose=True)
 
-    def radii(self, X, diagonal):
+    def radii(self, X: Any, diagonal: Any):
         """The certificate's radii for every row, in O(panel) memory.
 
         tau(z) = sqrt k(z, z) + sum_i |a_i| sqrt k(s_i, s_i), a = C^-T phi(z): how much rounding in
@@ -107,7 +108,7 @@ class Landmarks(Space):
             refute_by_residuals(self.kernel, rho2, tau, length, self.roundoff())
         return Radii(xp.abs(rho2), tau, length, landmark_rows(X, self.S, rho2))
 
-    def radii_of(self, Phi, diagonal, rho2):
+    def radii_of(self, Phi: Array, diagonal: Array, rho2: Array):
         """The same where coordinates, magnitudes (`diagonal`) and residuals are known."""
         xp, lengths = namespace(self.C), self.rounding_lengths()
         length = on_device_of(xp.sqrt(positive_part(diagonal)), self.C)
@@ -116,7 +117,7 @@ class Landmarks(Space):
             tau[where] += xp.abs(self.weights(Phi[where, :].T).T) @ lengths
         return Radii(rho2, tau, length, xp.zeros(tau.shape, dtype=xp.bool, device=device(tau)))
 
-    def radii_of_mean(self, second, rho2):
+    def radii_of_mean(self, second, rho2: Array):
         """The certificate's radii of the mean of some rows, root mean squares over them.
 
         From sums alone, `second` = Phi'Phi / n and the mean rho^2: by Minkowski's inequality the
@@ -155,7 +156,7 @@ class Landmarks(Space):
         """C with the landmarks scaled to k(s, s) = 1."""
         return self.C / self.lengths()[:, None]
 
-    def grown(self, S, rows, indices):
+    def grown(self, S: Array, rows, indices: Array):
         """The factor with more landmarks: `rows` are their coordinates, last r' columns new."""
         xp, r, new = namespace(self.C), self.rank, rows.shape[0]
         C = xp.zeros((r + new, r + new), dtype=self.C.dtype, device=device(self.C))

@@ -8,6 +8,7 @@ import scipy.sparse
 from ..engine.arrays import eps_of, itemsize, namespace, positive_part, rows_of
 from ..engine.memory import MemoryLimitError, budget, coordinates_bytes, readable
 from ..engine.tiles import panel_slices
+from ..engine.types import Array
 from ..kernels.composite import finite_values
 from .certificate import Radii, magnitudes, radii_of_one
 from .protocol import Panel, Space
@@ -32,7 +33,7 @@ class OwnFeatures(Space):
     def example(self) -> Any:
         return self.first
 
-    def check_memory(self, n, memory_limit):
+    def check_memory(self, n: int, memory_limit: float | str | None):
         """Refuse before all coordinates are computed."""
         needed = coordinates_bytes(n, self.rank, 2, itemsize(self.example))
         limit = budget(memory_limit, self.example)
@@ -43,37 +44,37 @@ class OwnFeatures(Space):
                 "with max_rank, float32, or a larger memory_limit."
             )
 
-    def coordinates(self, X):
+    def coordinates(self, X: Array):
         return features(self.kernel, X)
 
-    def panels(self, X) -> Iterator[Panel]:
+    def panels(self, X: Array) -> Iterator[Panel]:
         for where in panel_slices(X, self.rank):
             yield Panel(features(self.kernel, rows_of(X, where.start, where.stop)), where)
 
-    def radii(self, X, diagonal):
+    def radii(self, X: Any, diagonal: Any):
         length, no = magnitudes(self.kernel, X, diagonal), diagonal < 0
         return Radii(namespace(diagonal).zeros_like(diagonal), 2 * length, length, no)
 
-    def radii_of(self, Phi, diagonal, rho2) -> Radii:
+    def radii_of(self, Phi: Array, diagonal: Array, rho2: Array) -> Radii:
         xp = namespace(diagonal)
         length = xp.sqrt(positive_part(diagonal))
         return Radii(xp.zeros_like(diagonal), 2 * length, length, diagonal < 0)
 
-    def radii_of_mean(self, second, rho2):
+    def radii_of_mean(self, second, rho2: Any):
         length = float(namespace(second).linalg.trace(second)) ** 0.5
         return radii_of_one(0.0, 2 * length, length, self.example)
 
     def roundoff(self):
         return 0.5 * eps_of(self.example) * (self.rank**0.5 + self.kernel.rounding(self.point))
 
-    def weights(self, coef):
+    def weights(self, coef: Array):
         raise ValueError(
             f"the closed map of {self.kernel!r} has no landmarks to write a function on: use "
             "basis='cholesky', where every linear function is a sum of kernels."
         )
 
 
-def features(kernel, X):
+def features(kernel: Any, X: Any):
     """The kernel's own coordinates; sparse rows are filled first, since few of theirs stay zero."""
     X = X.toarray() if scipy.sparse.issparse(X) else X
     return finite_values(kernel, kernel.features, X)

@@ -6,6 +6,7 @@ coordinates that a factor already gives (certify and grow, partial_fit).
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -46,17 +47,17 @@ class Partial:
 
 
 def partial_cholesky(
-    kernel,
-    X,
-    lengths,
+    kernel: Any,
+    X: Any,
+    lengths: Any,
     *,
-    tol,
-    max_rank,
+    tol: Any,
+    max_rank: Any,
     pivots="greedy",
-    rng=None,
+    rng: Any = None,
     start=None,
     initial=None,
-    capacity=None,
+    capacity: Any = None,
     sampled=False,
 ):
     """Choose landmarks among X until every relative residual is at most tol.

@@ -5,10 +5,13 @@ residual matrix G decides which proposals are accepted. All rules work on plain 
 block is small, wherever the data live.
 """
 
+from typing import Any
+
 import numpy as np
 import scipy.linalg
 
 from ..engine.arrays import evenly
+from ..engine.types import Array
 
 # Greedy blocks: this many proposals, accepted while within this share of the largest residual.
 # Larger blocks save passes, a smaller share costs rank: 64 and 0.3 measured within 2 % of the
@@ -29,7 +32,7 @@ class Greedy:
     ordered = True
     least_share = 0.0
 
-    def propose(self, d, weights, rank, wanted):
+    def propose(self, d: Any, weights: Any, rank: Any, wanted: Any):
         largest = int(d.argmax())
         eligible = np.flatnonzero(d >= SHARE * d[largest])
         # Spread over all eligible points: the very largest are neighbours of each other, and one
@@ -37,7 +40,7 @@ class Greedy:
         spread = eligible[evenly(len(eligible), BLOCK)]
         return np.unique(np.append(spread, largest))
 
-    def accept(self, G, floor, most):
+    def accept(self, G: Any, floor: Any, most: Any):
         threshold = max(SHARE * float(G.diagonal().max()), floor)
         return largest_first(G, threshold, most)
 
@@ -51,7 +54,7 @@ class Random:
     def __init__(self, rng):
         self.rng = rng
 
-    def propose(self, d, weights, rank, wanted):
+    def propose(self, d: Any, weights: Any, rank: Any, wanted: Any):
         p = np.maximum(d * weights, 0)
         # Without a wanted rank, as if twice the present one were wanted.
         count = int(RANDOM_SHARE * (wanted if wanted < len(d) else 2 * rank + 100))
@@ -59,7 +62,7 @@ class Random:
         chosen = self.rng.choice(len(d), size=count, p=p / p.sum())
         return _first_occurrences(chosen)
 
-    def accept(self, G, floor, most):
+    def accept(self, G: Any, floor: Any, most: Any):
         before = G.diagonal().copy()
         draws = self.rng.random(len(G))
         # A proposal was drawn by its residual before the block; it stays with the share that is
@@ -84,7 +87,7 @@ class Uniform:
         self.rng = rng
         self.order = np.empty(0, dtype=int)
 
-    def propose(self, d, weights, rank, wanted):
+    def propose(self, d: Any, weights: Any, rank: Any, wanted: Any):
         self.order = self.order[d[self.order] > 0]
         if len(self.order) == 0:
             self.order = self.rng.permutation(np.flatnonzero(d > 0))
@@ -92,17 +95,17 @@ class Uniform:
         chosen, self.order = self.order[:count], self.order[count:]
         return chosen
 
-    def accept(self, G, floor, most):
+    def accept(self, G: Array, floor: float, most: int):
         return largest_first(G, floor, most)
 
 
-def rule(name, rng):
+def rule(name: str, rng: Any):
     if name == "greedy":
         return Greedy()
     return Random(rng) if name == "random" else Uniform(rng)
 
 
-def largest_first(G, threshold, most):
+def largest_first(G: Any, threshold, most: Any):
     """Cholesky on G, the largest residual first while it is above the threshold.
 
     Returns (order, L) with L lower triangular, L L' = G[order, order].
@@ -114,7 +117,7 @@ def largest_first(G, threshold, most):
     return order[:rank] - 1, np.tril(A[:rank, :rank])
 
 
-def in_order(G, keeps, most):
+def in_order(G: Any, keeps, most: Any):
     """The pivots that `keeps(residuals, i)` accepts when they are asked one after the other."""
     residual = G.diagonal().copy()
     L = np.zeros_like(G)

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..engine import tiles
 from ..engine.arrays import TravelsAsNumPy, namespace, row_norms
+from ..engine.types import Array
 from .certificate import Radii
 
 
@@ -48,17 +49,17 @@ class Space(TravelsAsNumPy, ABC):
         return self.example.dtype
 
     @abstractmethod
-    def panels(self, X) -> Iterator[Panel]:
+    def panels(self, X: Array) -> Iterator[Panel]:
         """Coordinates of all rows, panel after panel, in O(panel) memory."""
 
-    def coordinates(self, X) -> Any:
+    def coordinates(self, X: Array) -> Any:
         """phi(x) for every row: n x rank."""
         Phi = tiles.allocate(self.example, (X.shape[0], self.rank))
         for panel in self.panels(X):
             Phi[panel.where, :] = panel.coordinates
         return Phi
 
-    def squared_norms(self, X) -> Any:
+    def squared_norms(self, X: Array) -> Any:
         """|phi(x)|^2 for every row, without storing coordinates."""
         norms = tiles.allocate(self.example, (X.shape[0],))
         for panel in self.panels(X):
@@ -66,19 +67,19 @@ class Space(TravelsAsNumPy, ABC):
         return norms
 
     @abstractmethod
-    def weights(self, coef) -> Any:
+    def weights(self, coef: Array) -> Any:
         """Coefficients on the landmarks of z -> coef . phi(z): [NPT] Lemma 6, backwards."""
 
     @abstractmethod
-    def radii(self, X, diagonal) -> Radii:
+    def radii(self, X: Any, diagonal: Any) -> Radii:
         """Quantities of every row that the certificate needs; `diagonal` holds k(x, x)."""
 
     @abstractmethod
-    def radii_of(self, Phi, diagonal, rho2) -> Radii:
+    def radii_of(self, Phi: Array, diagonal: Array, rho2: Array) -> Radii:
         """The same for points whose coordinates and residuals are known already."""
 
     @abstractmethod
-    def radii_of_mean(self, second, rho2) -> Radii:
+    def radii_of_mean(self, second, rho2: Array) -> Radii:
         """Radii of the mean of some rows, from second = Phi'Phi / n and the mean rho^2."""
 
     @abstractmethod

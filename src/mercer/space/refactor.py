@@ -5,12 +5,15 @@ largest residual first has to be put in that order: a tiny pivot before a large 
 rounding of every column after it, block after block, without a limit.
 """
 
+from typing import Any
+
 import numpy as np
 import scipy.linalg
 
 from ..engine import tiles
 from ..engine.arrays import as_numpy, cholesky, eps_of, evenly, namespace, on_device_of, rows_of
 from ..engine.threads import blas_threads_for
+from ..engine.types import Array
 from ..kernels.points import take
 from .landmarks import Landmarks
 
@@ -26,7 +29,7 @@ NOISE = 64
 LOOKED_AT = 64
 
 
-def refactorized(kernel, X, part, lengths, eps=None):
+def refactorized(kernel: Any, X: Any, part: Any, lengths: Any, eps: Any = None):
     """The factor of the landmarks that `part` chose among X, and how much the two disagree."""
     indices = part.indices
     if len(indices) == 0:
@@ -69,7 +72,7 @@ def _disagreement(F, indices, lengths, C, K):
     return float(xp.max(xp.abs(difference)))
 
 
-def normalised_matrix(kernel, S, points, lengths):
+def normalised_matrix(kernel: Any, S: Any, points: Any, lengths: Any):
     """k(S, S) / (l l'), where `points` are the landmarks as rows."""
     K = tiles.allocate(lengths, (points.shape[0], points.shape[0]))
     tile = kernel.against(S)
@@ -83,7 +86,7 @@ def normalised_matrix(kernel, S, points, lengths):
     return K
 
 
-def is_stable(C):
+def is_stable(C: Array):
     """Whether solves with C amplify rounding no more than those with pivots in order.
 
     Row j of C^-1, times its pivot, is (-a, 1): the weights of the earlier landmarks in what
@@ -106,7 +109,7 @@ def is_stable(C):
     return info == 0 and bool((inverse.sum(axis=1) * pivots).max() <= MOST_GROWTH)
 
 
-def pivoted(K):
+def pivoted(K: Array):
     """(order, C): the rows of K that are not rounding, largest residual first, and their factor."""
     A = as_numpy(K).astype(np.float64)
     eps = eps_of(K)

@@ -19,6 +19,7 @@ from ..engine.memory import (
     sparse_coordinates,
 )
 from ..engine.tiles import panel_slices
+from ..engine.types import Array
 from ..kernels.hashing import distinct_keys, numbered, squared_lengths
 from .certificate import Radii, magnitudes
 from .own_features import OwnFeatures
@@ -47,7 +48,7 @@ class SparseFeatures(OwnFeatures):
     def rank(self) -> int:
         return len(self.columns)
 
-    def check_memory(self, n, memory_limit, *, dense=False):
+    def check_memory(self, n: int, memory_limit: float | str | None, *, dense=False):
         """Refuse coordinates that would not fit: their non-zeros, or all if they are `dense`."""
         needed = (
             coordinates_bytes(n, self.rank, 2) if dense else sparse_coordinates(self.nonzeros, 2)
@@ -61,24 +62,24 @@ class SparseFeatures(OwnFeatures):
                 "basis='cholesky' with max_rank, or a larger memory_limit."
             )
 
-    def coordinates(self, X):
+    def coordinates(self, X: Array):
         """phi(x) for every row, as a sparse matrix."""
         return numbered(self.kernel.features(X), self.columns)
 
-    def panels(self, X) -> Iterator[Panel]:
+    def panels(self, X: Array) -> Iterator[Panel]:
         """Panels are dense: what reads them adds them up."""
         for where in panel_slices(X, self.rank):
             rows = rows_of(X, where.start, where.stop)
             yield Panel(self.coordinates(rows).toarray(), where)
 
-    def squared_norms(self, X):
+    def squared_norms(self, X: Array):
         return squared_lengths(self.coordinates(X))
 
-    def radii(self, X, diagonal) -> Radii:
+    def radii(self, X: Any, diagonal: Any) -> Radii:
         squares = magnitudes(self.kernel, X, diagonal) ** 2
         return self.radii_of(None, squares, diagonal - self.squared_norms(X))
 
-    def radii_of(self, Phi: Any, diagonal, rho2) -> Radii:
+    def radii_of(self, Phi: Any, diagonal: Any, rho2: Any) -> Radii:
         rho2 = np.maximum(rho2, 0.0)
         length = np.sqrt(diagonal)
         return Radii(rho2, 2 * length, length, diagonal < 0)

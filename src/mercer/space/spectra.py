@@ -4,9 +4,10 @@ import numpy as np
 from scipy.linalg import eigh_tridiagonal, get_lapack_funcs
 
 from ..engine.arrays import device, eigh, is_cpu, is_numpy, namespace, on_device_of, positive_part
+from ..engine.types import Array
 
 
-def eigen_rotation(F):
+def eigen_rotation(F: Array):
     """V with F V ordered by eigenvalue: [NPT] Theorem 2. Also the eigenvalues of F F'.
 
     V comes from the small matrix F'F. It is orthogonal to rounding whatever the condition of F, so
@@ -17,7 +18,7 @@ def eigen_rotation(F):
     return V * signs(F @ V)[None, :], positive_part(values)
 
 
-def rotation_from_scatter(scatter):
+def rotation_from_scatter(scatter: Array):
     """The same from sums over rows alone; signs by the vectors themselves."""
     values, V = eigh(_in_range(scatter))
     return V * signs(V)[None, :], positive_part(values)
@@ -35,7 +36,7 @@ def _in_range(scatter):
     return scatter
 
 
-def spectrum(A, k):
+def spectrum(A: Array, k):
     """All eigenvalues of a symmetric matrix, largest first, and the vectors of the k largest.
 
     One reduction A = Q T Q' to tridiagonal form serves both, so that vectors nobody asked for cost
@@ -54,7 +55,7 @@ def spectrum(A, k):
     return values[::-1], V[:, ::-1]
 
 
-def symmetric_rotation(F):
+def symmetric_rotation(F: Array):
     """Q with F Q = K^(1/2): [EXACT] (4), by the pseudo-inverse when K is singular.
 
     With F = U S V', the root is U S U' = F (V U'). QR first keeps U orthogonal to rounding even
@@ -67,7 +68,7 @@ def symmetric_rotation(F):
     return xp.astype(Vt.T @ (Q @ U).T, dtype, copy=False)
 
 
-def signs(scores, tolerance=1e-6):
+def signs(scores: Array, tolerance=1e-6):
     """+1 or -1 for each column, so that its first entry close to the largest |entry| is positive.
 
     The tolerance decides ties (symmetric data have entries of equal size) the same way every time.

@@ -364,10 +364,10 @@ def _decoded(content, encoding, notes):
         notes.append("the text is UTF-16")
         return content.decode("utf-16")
     beginning = content[:2000]
-    if beginning.count(0) > len(beginning) // 4:
+    first, second = beginning[0::2].count(0), beginning[1::2].count(0)
+    if max(first, second) > 20 * min(first, second):  # line ends and separators have one zero byte
         notes.append("the text is UTF-16")
-        big = beginning[0::2].count(0) > beginning[1::2].count(0)
-        return content.decode("utf-16-be" if big else "utf-16-le")
+        return content.decode("utf-16-be" if first > second else "utf-16-le")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -87,7 +87,7 @@ class Tensor:
 
     @property
     def shape(self):
-        """Of one row: how many there are is not known."""
+        """The shape of one row: how many there are is not known."""
         return (1, self.width) if self.width else (1,)
 
     @property
@@ -293,7 +293,7 @@ class Functions:
         return x.maximum(low).minimum(high)
 
     def remainder(self, x: Tensor, y: Any) -> Tensor:
-        """Of x >= 0 and y > 0."""
+        """The remainder, for x >= 0 and y > 0."""
         return x.op("Mod", y, fmod=1)
 
     def where(self, condition: Any, x: Any, y: Any) -> Tensor:
