@@ -90,7 +90,10 @@ def test_bad_input_is_one_line_and_exit_code_2(run, files):
     for arguments, message in (
         (["old.csv", "missing.csv"], "does not exist"),
         (["old.csv", "other.csv"], "no column in common"),
-        (["old.csv", "new.csv", "--ignore", "x"], "no column 'x' to ignore"),
+        (
+            ["old.csv", "new.csv", "--ignore", "x"],
+            "no column 'x'; the columns are: id",
+        ),
         (["old.csv", "new.csv", "-o", "nowhere/p.html"], "no folder"),
         (["old.csv", "new.csv", "--level", "3"], "level must be"),
     ):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import scipy.sparse
+from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from fuzz.outcomes import at_most, finite
@@ -12,6 +13,7 @@ from mercer import (
     Constant,
     Cosine,
     DriftDetector,
+    ForestKernel,
     FromFeatures,
     FromFunction,
     GlobalAlignment,
@@ -250,6 +252,7 @@ EXAMPLES = {
         Projected(RBF(0.5), np.eye(2)),
         FromFunction(lambda x, z: float(x @ z)),
         FromFeatures(np.abs),
+        ForestKernel(ExtraTreesRegressor(3, max_depth=2).fit(np.eye(2), [0.0, 1.0])),
         Spectrum(2),
         WeisfeilerLehman(1),
         ShortestPaths(),

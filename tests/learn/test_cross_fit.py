@@ -92,7 +92,7 @@ def test_with_many_rows_some_are_kept_from_the_search(rng, monkeypatch):
     monkeypatch.setattr(
         module, "learn_from", lambda rows, *a, **k: seen.append(rows) or learn(rows, *a, **k)
     )
-    model = KernelRegressor(n_rounds=0, metric=None).fit(X, y)
+    model = KernelRegressor(n_rounds=1, metric="diagonal").fit(X, y)
     judged = model.encoder_.transform(X[model.left_out_])
     assert (model.validation_, len(judged)) == ("leave-one-out", 240)
     assert seen[0].n == 960

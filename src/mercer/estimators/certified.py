@@ -114,7 +114,7 @@ class CertifiedClassifier(Labels, MapMethod):
         codes = self._codes(X, y)
         self.n_rows_, weights = len(codes), np.ones(len(codes))
         if sample_weight is not None:
-            weights = self._weights(sample_weight, len(codes))
+            weights = pts.row_weights(sample_weight, len(codes))
         weights = weights * self._class_weights(codes, weights)[codes]
         kept = np.flatnonzero(weights > 0)
         left = np.unique(codes[kept])
@@ -171,12 +171,6 @@ class CertifiedClassifier(Labels, MapMethod):
                 f"{len(self.classes_)} class: {self.classes_.tolist()}."
             )
         return codes
-
-    def _weights(self, sample_weight, n):
-        weights = pts.row_weights(sample_weight, n)
-        if weights.max() > 1e100:
-            raise ValueError(f"sample_weight reaches {weights.max():.3g}: divide it by a constant.")
-        return weights
 
     def _class_weights(self, codes, weights):
         """One weight per class: from a dictionary (or 1), or such that all classes weigh alike."""

@@ -164,7 +164,9 @@ class LearnedModel(BaseEstimator):
         if known is None:
             self.metric_, unseen, chosen = self._chosen(rows, targets, choosing)
             rows = self._keeping(rows, chosen)
-            kept = kept_from_search(rows.n if unseen is None else 0, choosing)
+            # A few lengths adapt to no row: without a metric, leave-one-out judges all rows.
+            many = unseen is None and self.metric_ is not None
+            kept = kept_from_search(rows.n if many else 0, choosing)
             seen = rows if not len(kept) else rows.some(np.setdiff1d(np.arange(rows.n), kept))
             self.learn_report_ = learn_from(
                 seen,

@@ -344,4 +344,6 @@ def row_weights(values, n):
             f"sample_weight must hold one finite, non-negative number for each of the {n} rows, "
             f"not all zero, got {short(values)}."
         )
+    if weights.max() > 1e100:
+        raise ValueError(f"sample_weight reaches {weights.max():.3g}: divide it by a constant.")
     return weights

@@ -46,7 +46,7 @@ class Moments:
         cross = squares = None
         if T is not None:
             T = T if root is None else T * root
-            cross, squares = transposed_product(rooted, T), xp.sum(T * T, axis=0)
+            cross, squares = transposed_product(rooted, T), _squares(T)
         return cls(total, first, gram(rooted), cross, target, squares)
 
     def __add__(self, other):
@@ -116,7 +116,7 @@ class Spread:
             None if T is None else transposed_product(centred, T),
             target,
             0.0 if rho2 is None else float(xp.sum(positive_part(rho2))),
-            None if T is None else xp.sum(T * T, axis=0),
+            None if T is None else _squares(T),
         )
 
     def __add__(self, other):
@@ -164,6 +164,11 @@ class Spread:
             self.target,
             self.squares,
         )
+
+
+def _squares(T):
+    with np.errstate(over="ignore"):  # of a bound, which may be infinite
+        return namespace(T).sum(T * T, axis=0)
 
 
 @dataclass

@@ -234,7 +234,8 @@ class DriftDetector(KernelEstimator):
     @lazily
     def decision_function(self, X: ArrayLike) -> np.ndarray:
         """score_samples(X) - offset_: negative for rows unlike the reference."""
-        return self.score_samples(X) - self.offset_
+        # Where no row can be marked: far above zero, and finite.
+        return self.score_samples(X) - max(self.offset_, -np.finfo(float).max)
 
     @lazily
     def predict(self, X: ArrayLike) -> np.ndarray:

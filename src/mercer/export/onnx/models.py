@@ -126,6 +126,8 @@ def _(model: RidgeEstimator, X):
 def _(model: KernelRegressor, X):
     scale, offset = as_double(model.scale_), as_double(model.offset_)
     prediction = _learned(model, X) * scale[None, :] + offset[None, :]
+    low, high = as_double(model.limits_)
+    prediction = prediction.maximum(low[None, :]).minimum(high[None, :])
     return {"prediction": prediction.flat() if model.single_target_ else prediction}
 
 
@@ -193,7 +195,11 @@ def _(model: DriftDetector, X):
         )
     own, center = model.row_map_, as_double(model.center_)
     score = map_coordinates(own.map_, X) @ (2 * center[:, None]) - diagonal_tensor(own.kernel_, X)
-    return {"decision": (score - (float(center @ center) + model.offset_)).flat()}
+    return {
+        "decision": (
+            score - (float(center @ center) + max(model.offset_, -np.finfo(float).max))
+        ).flat()
+    }
 
 
 @outputs.register
