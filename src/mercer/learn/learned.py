@@ -12,7 +12,7 @@ from ..kernels import Kernel
 # Columns named in the text form.
 NAMED = 10
 # Directions of a diagonal metric, which are columns: all of a wide table would be a square matrix.
-MOST_DIRECTIONS = 200
+MOST_DIRECTIONS = 20
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class LearnedKernel:
         slopes of the function.
     directions : ndarray of shape (n_features, n_directions)
         What the kernel looks at: unit vectors in the scaled columns, most important first (the
-        first 200 where they are columns).
+        first 20 where they are columns).
     direction_lengths : ndarray of shape (n_directions,)
         How much each direction counts, relative to the first.
     names : list of str or None
