@@ -142,3 +142,10 @@ def test_a_model_keeps_what_prediction_needs():
     assert_allclose(primal.predict(Z, return_std=True)[1], std, atol=1e-6)
     r = primal.kernel_map_.rank_
     assert len(pickle.dumps(primal)) < 8 * (r * r + 10 * len(X))  # the map's own factor alone
+
+
+def test_a_penalty_that_needs_no_landmark_has_a_cost():
+    """Beside a huge alpha every eigenvalue is small: a division by no landmarks failed."""
+    found = plan(KernelRidge(1e12, RBF(0.3)), (1500, 2))
+    costs = {way.name: way.seconds for way in found.ways if way.refusal is None}
+    assert 0 < costs["iterative"] < 1

@@ -24,6 +24,12 @@ class Labels(ClassifierMixin):
             return xp.take(self.classes_, numbers, axis=0)
         return self.classes_[as_numpy(numbers)]  # labels that only NumPy can hold
 
+    def _best(self, scores: Any) -> Array:
+        """The labels of the largest scores; of two classes, of the sign of one."""
+        xp = namespace(scores)
+        best = xp.astype(scores > 0, xp.int64) if scores.ndim == 1 else xp.argmax(scores, axis=1)
+        return self._labels(best)
+
     def score(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Share of rows whose class is predicted."""
         predicted, weights = as_numpy(self.predict(X)), score_weights(sample_weight)
@@ -41,10 +47,7 @@ class ClassScores(Labels):
     @on_fitted
     def predict(self, X: Data) -> Array:
         """The most probable class of every row."""
-        scores = self.decision_function(X)
-        xp = namespace(scores)
-        best = xp.astype(scores > 0, xp.int64) if scores.ndim == 1 else xp.argmax(scores, axis=1)
-        return self._labels(best)
+        return self._best(self.decision_function(X))
 
     @on_fitted
     def predict_log_proba(self, X: Data) -> Array:

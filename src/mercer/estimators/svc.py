@@ -271,10 +271,7 @@ class KernelSVC(CertifiedClassifier):
     @on_fitted
     def predict(self, X: Data) -> Array:
         """The class of every row: of several, the one with most votes."""
-        scores = self.decision_function(X)
-        xp = namespace(scores)
-        best = xp.astype(scores > 0, xp.int64) if scores.ndim == 1 else xp.argmax(scores, axis=1)
-        return self._labels(best)
+        return self._best(self.decision_function(X))
 
     @on_fitted
     def certain(self, X: Data, *, diag: Array | None = None) -> Array:

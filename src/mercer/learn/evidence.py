@@ -23,7 +23,7 @@ from .observations import Observations
 LENGTHS, SCALES = 3.0, 5.0
 # Bounds of the same logarithms; without them nearly noiseless targets send the first step away.
 LENGTH_BOUNDS, SCALE_BOUNDS, LEAST_NOISE = (-4.0, 6.0), (-12.0, 8.0), -16.0
-# Below this share of s there is no linear part.
+# A linear part smaller than this share of the kernel's scale is left out.
 NEGLIGIBLE = 1e-4
 # Rows of a quick search, of the first starts, and of the last; steps of a start, and steps from the
 # best of them.
