@@ -26,7 +26,8 @@ from ..engine.arrays import (
     positive_part,
 )
 from ..engine.checks import check_classes, is_number
-from ..engine.memory import budget
+from ..engine.memory import coordinates_bytes
+from ..engine.resources import Resources
 from ..expansion import RKHSFunction
 from ..kernels import Linear
 from ..kernels import points as pts
@@ -87,7 +88,7 @@ class CertifiedClassifier(Labels, MapMethod):
         self._check_parameters()
         X, y = split_pairs(X, y)
         if in_pieces(X):
-            X = load_all(X, budget(self.memory_limit), type(self).__name__)
+            X = load_all(X, Resources.of(self, self.kernel).limit(), type(self).__name__)
         rows = self._read(X, held_column(y, X), held_column(sample_weight, X, "sample_weight"))
         self.C_ = float(self.C) if self.C != "auto" else self._chosen_C(rows)
         self._solve(rows)
@@ -107,6 +108,11 @@ class CertifiedClassifier(Labels, MapMethod):
         for name, value in list(vars(self).items()):
             if name.endswith("_") and is_numpy(value) and value.dtype.kind in "biuf":
                 setattr(self, name, to_namespace_of(value, points))
+
+    def _room(self, rows):
+        """Bytes for solving: the limit of the estimator, else of its map, less the coordinates."""
+        limit = Resources.of(self, self.kernel).limit(rows.points)
+        return limit if rows.fit is None else max(1, limit - coordinates_bytes(*rows.points.shape))
 
     # --- reading ----------------------------------------------------------------------------------
 

@@ -163,7 +163,7 @@ class KernelSVC(CertifiedClassifier):
 
     def _solutions(self, rows):
         """All pairs of classes solved, as many at a time as there are threads."""
-        pairs = Pairs(rows, self.C_, len(self.classes_), self.memory_limit)
+        pairs = Pairs(rows, self.C_, len(self.classes_), self._room(rows))
         threads = 1 if rows.kernel.runs_user_code else min(n_threads(), len(pairs))
         if threads == 1:
             return pairs, [self._solution(pairs[j], rows) for j in range(len(pairs))]
@@ -226,13 +226,13 @@ class KernelSVC(CertifiedClassifier):
                 "one: give C as a number."
             )
         folds = StratifiedKFold(min(FOLDS, smallest), shuffle=True, random_state=0)
-        hits = np.zeros(len(CANDIDATES))
+        hits, room = np.zeros(len(CANDIDATES)), self._room(rows)
         for train, test in folds.split(K, codes):
             part = rows.part(Precomputed(), K[np.ix_(train, train)], some[train])
             start: list = [None] * (len(self.classes_) * (len(self.classes_) - 1) // 2)
             for i, C in enumerate(CANDIDATES):
                 values = np.zeros((len(test), len(start)))
-                pairs = Pairs(part, C, len(self.classes_), self.memory_limit)
+                pairs = Pairs(part, C, len(self.classes_), room)
                 for j in range(len(pairs)):
                     p = pairs[j]
                     found = solve_margin(p, max(self.tol, 1e-2), start[j])
@@ -295,10 +295,9 @@ class KernelSVC(CertifiedClassifier):
 class Pairs:
     """The problems of all pairs of classes, the second of which is positive."""
 
-    def __init__(self, rows, C, n_classes, memory_limit):
-        self.rows, self.C = rows, C
+    def __init__(self, rows, C, n_classes, limit):
+        self.rows, self.C, self.limit = rows, C, limit
         self.classes = list(combinations(range(n_classes), 2))
-        self.limit = budget(memory_limit)  # looked up once: the system takes its time
         self._of_class = [np.flatnonzero(rows.codes == k) for k in range(n_classes)]
         n = len(rows.codes)
         small = n <= STORED and matrix_bytes(n, 2) <= self.limit
