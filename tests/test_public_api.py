@@ -213,7 +213,7 @@ def test_every_choice_has_a_line_in_the_table_of_options(name):
 
 @pytest.mark.parametrize("name", PUBLIC)
 def test_each_method_has_an_example(name):
-    """In its own docstring or in that of its class; kernels' are with `Kernel` and their authors."""
+    """In its own docstring or in that of its class; what all kernels have is with `Kernel`."""
     cls = getattr(mercer, name)
     if not inspect.isclass(cls) or issubclass(cls, (mercer.Kernel, BaseException)):
         pytest.skip("not a class with methods of its own")
