@@ -71,6 +71,12 @@ FITS = {
         ".fit(X, y > 0)",
         45_000,
     ),
+    "machine": ("KernelSVC(kernel=RBF(0.1), memory_limit={limit}, tol=0.1).fit(X, y > 0)", 8_000),
+    "machine on coordinates": (
+        "KernelSVC(kernel=KernelMap(RBF(0.1), max_rank={rank}, memory_limit={limit}), tol=0.1)"
+        ".fit(X, y > 0)",
+        12_000,
+    ),
     "any method": (
         "Kernelized(SGDClassifier(), KernelMap(RBF(0.1), max_rank={rank}, memory_limit={limit}))"
         ".fit(Chunks(lambda: iter(np.array_split(X, 9))), y > 0)",
@@ -90,7 +96,7 @@ SCRIPT = """
     import numpy as np
     from sklearn.linear_model import SGDClassifier
     from mercer import RBF, Chunks, KernelClassifier, KernelDiscriminant, Kernelized, KernelMap
-    from mercer import KernelPCA, KernelRegressor, KernelRidge
+    from mercer import KernelPCA, KernelRegressor, KernelRidge, KernelSVC
     from mercer.engine.memory import MemoryLimitError
 
     class Unproven(RBF):

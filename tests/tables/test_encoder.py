@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 
 from mercer import TableEncoder
 from mercer.tables.parse_dates import read_dates
-from mercer.tables.parse_numbers import Written, read_numbers
+from mercer.tables.parse_numbers import TextColumn, read_numbers
 from mercer.tables.parse_text import as_texts
 
 N = 120
@@ -248,14 +248,14 @@ def test_it_is_cloned_and_saved_within_a_pipeline(table, tmp_path):
     ],
 )
 def test_written_numbers(texts, numbers):
-    read = read_numbers(Written(as_texts(texts)))
+    read = read_numbers(TextColumn(as_texts(texts)))
     assert_allclose(read.values, numbers)
     assert read.wrong == []
 
 
 @pytest.mark.parametrize("texts", [["12 apples"], ["1,2,3"], ["", "NA"], ["-", "."], ["12-13"]])
 def test_what_is_not_a_number(texts):
-    assert read_numbers(Written(as_texts(texts))) is None
+    assert read_numbers(TextColumn(as_texts(texts))) is None
 
 
 @pytest.mark.parametrize(
@@ -275,6 +275,7 @@ def test_what_is_not_a_number(texts):
         (["1974Q1", "1975q4", "1976-Q2"], ["1974-01-01", "1975-10-01", "1976-04-01"]),
         (["Q12011", "Q4 2010", "q2-1976"], ["2011-01-01", "2010-10-01", "1976-04-01"]),
         (["Jan 2020", "March 2021"], ["2020-01-01", "2021-03-01"]),
+        (["1991 Jul", "1992-Sept"], ["1991-07-01", "1992-09-01"]),
     ],
 )
 def test_written_dates(texts, dates):

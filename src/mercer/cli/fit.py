@@ -20,9 +20,9 @@ from ..export.files import load, save
 from ..kernels.expressions import parse_kernel
 from ..kernels.printing import listed
 from ..learn.targets import are_class_numbers
-from ..tables import IDENTIFIER, UNREAD, TableEncoder, check_column
+from ..tables import IDENTIFIER, UNREAD, BadInput, TableEncoder
+from ..tables.notes import in_rows
 from . import files, output
-from .errors import BadInput
 from .options import Json, Reading
 from .patience import Estimate, announce, signs_of_life
 from .roles import in_time, last_fifth, take_roles
@@ -233,17 +233,10 @@ def _predictions(fitted, X):
 
 
 def _split(frame, target, notes, max_rows=None):
-    check_column(frame, target, notes)
-    known = frame[target].notna()
-    if not known.any():
-        raise BadInput(f"the target {target!r} has no values.")
-    if frame[target].dtype.kind == "M":
-        raise BadInput(f"the target {target!r} holds dates: predict a number or a class instead.")
+    known = files.check_target(frame, target, notes).notna()
     if not known.all():
         n = int((~known).sum())
-        notes.append(
-            f"{n} row{'s' if n > 1 else ''} without a target {'were' if n > 1 else 'was'} left out"
-        )
+        notes.append(f"{in_rows(n)} without a target {'were' if n > 1 else 'was'} left out")
     frame = frame[known].reset_index(drop=True)
     if max_rows is not None and len(frame) > max_rows:
         notes.append(f"{max_rows} of {len(frame)} rows, drawn at random, were learned from")

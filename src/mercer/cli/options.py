@@ -13,8 +13,7 @@ import typer
 from ..explore.compare.comparing import named_kernels
 from ..kernels import Precomputed
 from ..kernels.expressions import parse_kernel
-from ..tables import TableEncoder, check_column, read_table
-from .errors import BadInput
+from ..tables import BadInput, TableEncoder, check_column, read_table
 
 Target = Annotated[
     str | None, typer.Option("--target", "-t", help="The column to predict: numbers or classes.")

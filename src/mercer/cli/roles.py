@@ -8,8 +8,7 @@ import pandas as pd
 from sklearn.base import clone
 
 from ..estimators.regressor import DEVIATIONS
-from ..tables import check_column
-from .errors import BadInput
+from ..tables import BadInput, check_column
 
 # The share of rows, in the order of time, that are predicted from those before.
 LAST = 0.2

@@ -43,8 +43,8 @@ MANY_NEW = 0.08
 # Rows that the active set looks at, at least: they need no matrix.
 LEAST_INSIDE = 4000
 MOST_ROUNDS = 30
-# Copies of the matrix of a working set: K, libsvm's own in single precision.
-COPIES = 1.5
+# Copies of the matrix of a working set: K, libsvm's own in single precision, and tiles.
+COPIES = 2
 
 
 @dataclass(frozen=True)
@@ -189,9 +189,11 @@ class _WorkingSet:
 
     def _sampled(self, some, growth):
         """Rows of the next sample that may become support vectors."""
-        values = self.problem.values(self.c, some)
-        if len(some) == self.n:  # of all rows: from here on only changes are added
-            self.values[some], self.known, self.size = values, self.c, self._size_of(self.c)
+        if len(some) == self.n:  # from here on only changes are added
+            self.values = self.problem.values(self.c)
+            self.known, self.size, values = self.c, self._size_of(self.c), self.values[some]
+        else:
+            values = self.problem.values(self.c, some)
         return self._near(some, self.problem.y[some] * (values + self.b), growth)
 
     def _near(self, some, margins, growth=1.0, least=LEAST_NEAR):

@@ -21,6 +21,7 @@ from ..tables import (
     column_values,
     dates_one_by_one,
     numbers_one_by_one,
+    spelled,
 )
 
 # Numbers (or dates) and other values are told apart where each are at least this share.
@@ -38,7 +39,7 @@ class Mark(NamedTuple):
 
     def of(self, frame: Any) -> np.ndarray:
         """Yes or no for each row of a frame."""
-        texts = texts_of(frame[self.column])
+        texts = spelled(column_values(frame[self.column], ""))
         if self.what == REPEATED:
             return np.array([text in self.repeated for text in texts])
         return _reads_as(self.what, texts)
@@ -52,28 +53,12 @@ def with_marks(frame: Any, marks: list[Mark]) -> Any:
     return frame.assign(**new) if hasattr(frame, "assign") else frame.hstack(type(frame)(new))
 
 
-def texts_of(column: Any) -> np.ndarray:
-    """A column as texts, None where a value is missing; 3.0 and 3 are one value."""
-    values = column_values(column, "")
-    if values.dtype.kind == "O":
-        return values
-    texts = np.empty(len(values), dtype=object)
-    texts[:] = [
-        _written(v) if known else None for v, known in zip(values.tolist(), values == values)
-    ]
-    return texts
-
-
-def _written(value):
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
 def marks_of(whole: Any, changed: dict[str, tuple[str, str]]) -> list[Mark]:
     """The marks that the rows of all samples together ask for."""
     kinds, found = kinds_in(whole), []
     for column in whole.columns:
         kind = kinds.get(str(column), IDENTIFIER)
-        texts = texts_of(whole[column])
+        texts = spelled(column_values(whole[column], ""))
         texts = texts[[text is not None for text in texts]]
         if kind not in (NUMBER, DATE) and len(texts):
             for what in (NUMBER, DATE):

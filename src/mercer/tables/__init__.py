@@ -2,7 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from .columns import column_values, dates_one_by_one, declared_categories, numbers_one_by_one
+from .columns import (
+    column_values,
+    dates_one_by_one,
+    declared_categories,
+    numbers_one_by_one,
+    spelled,
+)
 from .decisions import IDENTIFIED
 from .encoder import UNREAD, TableEncoder
 from .errors import BadInput
@@ -34,6 +40,7 @@ __all__ = [
     "read_like",
     "read_table",
     "read_target",
+    "spelled",
 ]
 
 

@@ -23,6 +23,7 @@ from .columns import (
     Kept,
     Numbers,
     Texts,
+    as_float,
     column_values,
     further_outputs,
 )
@@ -365,7 +366,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         names, columns = self._columns(X, reset=False)
         made = self.encoders_[names.index(name)]
-        return made.read(columns[names.index(name)]) if isinstance(made, Numbers | Dates) else None
+        if not isinstance(made, Numbers | Dates):
+            return None
+        return as_float(made.read(columns[names.index(name)]))
 
     def unknown_values(self, X: ArrayLike) -> list[str]:
         """Sentences on values of new rows that the fitted encoder cannot use as they are."""
