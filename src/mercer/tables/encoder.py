@@ -59,7 +59,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
       the median, and a column that says where they were;
     - categories become columns of 0 and 1; rare values share one, and so do values that `fit` has
       not seen;
-    - dates become a number of days and the cycles that they cover (time of day, weekday, season);
+    - dates (whole numbers such as 20240131 and 202401, too) become a number of days and the cycles
+      that they cover (time of day, weekday, season);
     - free text, and sequences such as DNA or SMILES, become a few directions of their character
       n-grams (TF-IDF);
     - identifiers (one value per row), constant and empty columns are left out.

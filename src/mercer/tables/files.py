@@ -61,8 +61,8 @@ def read_table(
     Separator and encoding are found where they are not given. Values such as "?" and "NA" are
     missing; "1,200", "$5" and "12%" become numbers, and dates become dates. What means different
     things in different countries ("1,234", "01/02/2012") is read by the evidence of the whole file,
-    and the notes show how. Columns are never shifted: a line that does not fit its header is an
-    error that names the line.
+    and the notes show how. Units or kinds of columns below the header are not a row. Columns are
+    never shifted: a line that does not fit its header is an error that names the line.
 
     Parameters
     ----------
