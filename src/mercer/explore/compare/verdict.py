@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .baselines import CONSTANT_CLASS, CONSTANT_NUMBER, ORDINARY
+from .baselines import CONSTANT_NUMBER, CONSTANTS
 from .measures import REFUTED
 from .statistics import half_width, paired_difference, undecided
 
@@ -108,8 +108,7 @@ class Contest:
 
     @property
     def constant(self):
-        names = (CONSTANT_CLASS, CONSTANT_NUMBER)
-        return next((b for b in self.baselines if b.name in names), None)
+        return next((b for b in self.baselines if b.name in CONSTANTS), None)
 
     @property
     def useful(self):
@@ -117,13 +116,10 @@ class Contest:
         return self.constant is None or self.beats(self.valid[0], self.constant)
 
     @property
-    def ordinary(self):
-        return [b for b in self.baselines if b.name in ORDINARY]
-
-    @property
     def better_baseline(self):
         """An ordinary model that is better than every kernel beyond the noise, or None."""
-        better = [b for b in self.ordinary if self.beats(b, self.valid[0])]
+        ordinary = [b for b in self.baselines if b.name not in CONSTANTS]
+        better = [b for b in ordinary if self.beats(b, self.valid[0])]
         return max(better, key=lambda b: b.score, default=None)
 
 

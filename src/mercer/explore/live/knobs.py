@@ -2,7 +2,7 @@
 
 import inspect
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from ...engine.checks import is_number
 from ...kernels import RBF, Kernel
 from ...kernels.parameters import as_numbers
 from ..compare.tuning import rounded
-from .data import Explored
+from ..data import Explored
 
 # How far a knob turns to either side of its mark, as a factor.
 REACH = {"gamma": 1000.0, "length_scale": 30.0, "period": 30.0}
@@ -46,9 +46,6 @@ class Knob:
     mark: float
     mark_label: str
     whole: bool = False
-
-    def record(self) -> dict[str, Any]:
-        return asdict(self)
 
     def grid(self, size: int) -> list[float]:
         """Values to try along the knob: even steps, on a logarithmic scale."""

@@ -15,7 +15,9 @@ from jinja2 import Environment, FileSystemLoader
 from ..plots.style import MOST_IN_LEGEND, looks
 from ..report.figures import IMAGE, TOOLTIP, WRONG, appearance
 from ..report.template import plain_panel
+from ..report.thumbnails import described
 from .animation import Update
+from .points import label_of
 from .saved_views import MOST_KEPT
 from .session import Session
 from .worker import Worker
@@ -33,7 +35,7 @@ def page_source(session: Session) -> ColumnDataSource:
     """Everything about every point that stays; the page's script adds where points lie."""
     data = session.data
     n = len(data)
-    images, texts = data.described()
+    images, texts = described(data)
     colours, shapes = appearance(data.target, n)
     nowhere = np.full(n, np.nan, dtype=np.float32)
     columns: dict[str, Any] = {
@@ -41,7 +43,7 @@ def page_source(session: Session) -> ColumnDataSource:
         "y": nowhere,
         "colour": colours,
         "shape": shapes,
-        "label": [data.label(i) for i in range(n)],
+        "label": [label_of(data, i) for i in range(n)],
         "text": texts,
         "row": data.rows.astype(np.int32),
         "wrong": np.zeros(n, dtype=np.float32),

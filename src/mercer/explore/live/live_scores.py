@@ -6,9 +6,8 @@ import numpy as np
 from sklearn.base import clone
 
 from ...kernels import Kernel
-from ..compare.sampling import CLASSES
 from ..compare.scores import ACCURACY, R2
-from .data import Explored
+from ..data import CLASSES, Explored
 from .knobs import Knob, turned
 from .space import LiveSpace, explored_space
 
@@ -55,7 +54,7 @@ class Curves:
     def __init__(self, data: Explored, seed: int = 0):
         order = np.random.default_rng(seed).permutation(len(data))
         rows = np.sort(order[:CURVE_ROWS])
-        self.data = part_of(data, rows)
+        self.data = data.part(rows)
         chosen = np.random.default_rng(seed).permutation(len(rows))[:CURVE_LANDMARKS]
         self.landmarks = self.data.take(chosen)
         self._found: dict[tuple[str, str], list[tuple[float, float]]] = {}
@@ -95,23 +94,3 @@ class Curves:
 def _key(kernel, knob):
     """The knob, and everything about the kernel but the knob's value."""
     return knob.name, repr(clone(kernel).set_params(**{knob.name: 1}))
-
-
-def part_of(data: Explored, rows: np.ndarray) -> Explored:
-    """Some of the rows, with the same columns and classes."""
-    part = Explored(
-        X=data.take(rows),
-        names=data.names,
-        task=data.task,
-        target=None if data.target is None else data.target[rows],
-        rows=data.rows[rows],
-        given=data.given,
-        usable=data.usable,
-    )
-    if data.codes is not None and data.targets is not None:  # also classes that are not drawn
-        part.classes, part.codes, part.targets = (
-            data.classes,
-            data.codes[rows],
-            data.targets[rows],
-        )
-    return part

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..data import Explored
 from ..embeddings import DISCRIMINANT, PCA, PERPLEXITY, TSNE
-from .data import Explored
 from .space import LiveSpace
 
 # Share of the total variance that is added within classes, so that the axes do not chase noise.

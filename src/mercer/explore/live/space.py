@@ -15,7 +15,7 @@ from ...estimators.kernel_map import KernelMap
 from ...kernels import Kernel
 from ...solve import RidgePath
 from ..compare.measures import longest_share, validity_of
-from .data import Explored
+from ..data import Explored
 
 # Landmarks of the picture that follows the hand, and of the one that follows it a moment later.
 COARSE, FINE = 100, 500

@@ -10,7 +10,7 @@ import numpy as np
 from ...kernels.points import naming
 from ..plots.style import MOST_IN_LEGEND, as_comparison, classes_of, is_numeric_target, looks
 from .template import HERE, rendered, require_bokeh, write_page
-from .thumbnails import described, seen_by, values_of
+from .thumbnails import described, values_of
 
 MOST_IN_CONFUSION = 20
 
@@ -29,7 +29,9 @@ def page(comparison, title):
     require_bokeh()
     from . import figures
 
-    images, texts = described(comparison, seen_by(comparison))
+    # Objects are drawn as the best kernel sees them, unless the user gave pictures or texts.
+    kernel = comparison.spaces[0].kernel if comparison.shows_points else None
+    images, texts = described(comparison.data, kernel)
     source = figures.data_source(comparison, images, texts)
     shown = figures.everyone()
     longest = max(len(space.spectrum) for space in comparison.spaces)
@@ -55,7 +57,7 @@ def page(comparison, title):
         others=list(comparison.spaces[0].scores)[1:],
         confusion=_confusion(comparison),
         n_wrong=int(figures.wrong_rows(comparison).sum()),
-        n_classes=0 if comparison.classes is None else len(comparison.classes),
+        n_classes=len(comparison.classes),
         code=comparison.code() if comparison.task else None,
         version=version("mercer"),
         legend=_legend(comparison),
@@ -75,7 +77,7 @@ def _settings(comparison, figures):
         "classes": comparison.task == "classification",
         "scale": _scale(comparison) is not None,
         "target": comparison.target_name,
-        "table": values_of(comparison),
+        "table": values_of(comparison.data),
     }
 
 
@@ -89,7 +91,7 @@ def _confusion(comparison):
         return None
     counts = np.zeros((n, n), dtype=int)
     np.add.at(counts, (comparison.codes, predicted.astype(int)), 1)
-    return [str(c) for c in comparison.classes], counts.tolist()
+    return comparison.classes, counts.tolist()
 
 
 def _in_script(value):
