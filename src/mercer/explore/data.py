@@ -44,7 +44,7 @@ class Explored:
 
     X: Any
     task: str | None
-    target: np.ndarray | None
+    target: Any
     rows: np.ndarray
     given: tuple[Any, Any]
     usable: np.ndarray
@@ -73,8 +73,8 @@ class Explored:
     @classmethod
     def read(
         cls,
-        X: Data,
-        y: ArrayLike | None,
+        X: Any,
+        y: Any,
         kernels: Mapping[str, Kernel],
         *,
         task: str,
@@ -167,9 +167,9 @@ class Explored:
             encoder=encoder, target_name=target_name, max_points=max_points,
             random_state=random_state,
         )  # fmt: skip
-        names: Any = column_names(data.given[0])
-        if hasattr(data.encoder, "get_feature_names_out"):
-            names = data.encoder.get_feature_names_out()
+        names, encoder = column_names(data.given[0]), data.encoder
+        if encoder is not None and hasattr(encoder, "get_feature_names_out"):
+            names = encoder.get_feature_names_out()
         points = kernel.points(data.X)
         width = points.shape[1] if getattr(points, "ndim", 1) == 2 else 0
         names = [f"x{j}" for j in range(width)] if names is None else list(map(str, names))

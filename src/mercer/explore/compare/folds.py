@@ -58,7 +58,7 @@ class ComparedRows(Explored):
         random_state: int = 0,
     ) -> None:
         """Cut the rows into folds, and into halves for the pictures."""
-        if repeats != "auto" and (not is_integer(repeats) or repeats < 1):
+        if repeats != "auto" and not (is_integer(repeats) and int(repeats) >= 1):
             raise ValueError(f"repeats must be a positive integer or 'auto', got {repeats!r}.")
         if not is_count(cv) or cv < 2:
             raise ValueError(f"cv must be a number of folds of at least 2, got {cv!r}.")

@@ -187,16 +187,22 @@ class KernelComparison:
     def _unfitted(self, name):
         name = self.best if name is None else name
         self._check_target()
-        models = {model.name: model for model in (*self.baselines, *self.spaces)}
-        if name not in models:
-            names = ", ".join(repr(model.name) for model in (*self.spaces, *self.baselines))
-            raise ValueError(f"no model {name!r} was compared; there are {names}.")
-        found, n = models[name], len(self.classes)
-        if not isinstance(found, KernelSpace):
-            return baseline_model(found, self.data)
-        chosen = {"alpha": found.alpha, "shrinkage": found.shrinkage}
-        priors = [1 / n] * n if self.data.balanced else None
-        return kernel_model(found.kernel, self.data, found.validity, priors=priors, **chosen)
+        spaces = {space.name: space for space in self.spaces}
+        baselines = {baseline.name: baseline for baseline in self.baselines}
+        if name in spaces:
+            found, n = spaces[name], len(self.classes)
+            return kernel_model(
+                found.kernel,
+                self.data,
+                found.validity,
+                alpha=found.alpha,
+                shrinkage=found.shrinkage,
+                priors=[1 / n] * n if self.data.balanced else None,
+            )
+        if name in baselines:
+            return baseline_model(baselines[name], self.data)
+        names = ", ".join(map(repr, [*spaces, *baselines]))
+        raise ValueError(f"no model {name!r} was compared; there are {names}.")
 
     def _check_target(self):
         if self.task is None:

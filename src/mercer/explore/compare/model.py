@@ -32,7 +32,7 @@ def kernel_model(
     validity: str,
     *,
     alpha: float | None = None,
-    shrinkage: float | str = "auto",
+    shrinkage: Any = "auto",
     priors: Sequence[float] | None = None,
 ) -> BaseEstimator:
     """A model in the kernel's space, for rows as they were given.

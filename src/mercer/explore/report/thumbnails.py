@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import ArrayLike
 
 from ...kernels import Kernel
 from ...kernels.points import is_frame
@@ -77,7 +76,7 @@ def _plain(value):
     return value if isinstance(value, str) else shortened(str(value), LONGEST_TEXT)
 
 
-def thumbnails(images: ArrayLike) -> list[str]:
+def thumbnails(images: Any) -> list[str]:
     """Grey images (n, height, width) as data URIs of PNG files, dark on white."""
     from PIL import Image
 
