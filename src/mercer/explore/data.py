@@ -77,13 +77,13 @@ class Explored:
         y: Any,
         kernels: Mapping[str, Kernel],
         *,
-        task: str,
-        samples: Data | None,
-        image_shape: tuple[int, int] | None,
-        encoder: BaseEstimator | str | None,
-        target_name: str | None,
-        max_points: int,
-        random_state: int,
+        task: str = "auto",
+        samples: Data | None = None,
+        image_shape: tuple[int, int] | None = None,
+        encoder: BaseEstimator | str | None = "auto",
+        target_name: str | None = None,
+        max_points: int = 20_000,
+        random_state: int = 0,
     ) -> Self:
         """Checked, drawn at random where there are more rows than max_points, and encoded.
 
@@ -142,31 +142,14 @@ class Explored:
         return data
 
     @classmethod
-    def of(
-        cls,
-        X: Data,
-        y: ArrayLike | None,
-        kernel: Kernel,
-        *,
-        task: str = "auto",
-        samples: Data | None = None,
-        image_shape: tuple[int, int] | None = None,
-        encoder: BaseEstimator | str | None = "auto",
-        target_name: str | None = None,
-        max_points: int = 20_000,
-        random_state: int = 0,
-    ) -> Self:
-        """Rows for the explorer: points of one kernel, with names of their columns."""
+    def of(cls, X: Data, y: ArrayLike | None, kernel: Kernel, **options: Any) -> Self:
+        """Rows for the explorer: points of one kernel, with names of their columns (see `read`)."""
         if kernel.kind == "gram":
             raise ValueError(
                 "the explorer changes the kernel, which a Gram matrix does not allow: pass the "
                 "data themselves, or compare_kernels(K, y, [Precomputed()]) for one still picture."
             )
-        data = cls.read(
-            X, y, {"kernel": kernel}, task=task, samples=samples, image_shape=image_shape,
-            encoder=encoder, target_name=target_name, max_points=max_points,
-            random_state=random_state,
-        )  # fmt: skip
+        data = cls.read(X, y, {"kernel": kernel}, **options)
         names, encoder = column_names(data.given[0]), data.encoder
         if encoder is not None and hasattr(encoder, "get_feature_names_out"):
             names = encoder.get_feature_names_out()

@@ -13,12 +13,12 @@ from sklearn.linear_model import Ridge, RidgeClassifier
 from mercer import RBF, KernelMap, KernelPCA, Linear, Polynomial, Sigmoid, Spectrum, load
 from mercer.explore.compare import comparing
 from mercer.explore.data import Explored
-from mercer.explore.live import live_scores, pictures, readings
+from mercer.explore.live import pictures, readings
 from mercer.explore.live.knobs import knobs_of, turned
 from mercer.explore.live.points import label_of, nearest_rows
 from mercer.explore.live.saved_views import MOST_KEPT
 from mercer.explore.live.session import REST, Session
-from mercer.explore.live.space import FINE, explored_space
+from mercer.explore.live.space import FINE, explored_space, judged
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def test_leave_one_out_of_classes_is_a_refit_without_the_row(rng):
     y[:4] = "third"
     data = Explored.of(X, y, RBF())
     space = explored_space(RBF(0.7), data)
-    found = live_scores.judged(space, data)
+    found = judged(space, data)
     F = KernelMap(RBF(0.7)).fit_transform(X)
     for i in range(30):
         rest = np.arange(30) != i
@@ -77,7 +77,7 @@ def test_leave_one_out_of_numbers_is_a_refit_without_the_row(rng):
     y = np.sin(X[:, 0]) + 3
     data = Explored.of(X, y, RBF())
     space = explored_space(RBF(0.2), data)
-    found = live_scores.judged(space, data)
+    found = judged(space, data)
     F = KernelMap(RBF(0.2)).fit_transform(X)
     for i in range(25):
         rest = np.arange(25) != i
@@ -243,7 +243,7 @@ def test_curves_are_scores_along_the_knob(session):
     data = session.data
     middle = len(values) // 2
     space = explored_space(RBF(values[middle]), data)  # 150 rows: the curve's part is all of them
-    assert_allclose(along[middle], live_scores.judged(space, data).score, atol=1e-12)
+    assert_allclose(along[middle], judged(space, data).score, atol=1e-12)
 
 
 def test_kernels_are_typed_built_and_refused(session):

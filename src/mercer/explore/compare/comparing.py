@@ -13,7 +13,7 @@ from ...engine.threads import blas_threads_for
 from ...kernels import RBF, Cosine, Kernel, Laplacian, Linear, Polynomial, as_kernel
 from ...kernels.types import Data
 from ..data import CLASSES
-from ..embeddings import Coordinates, available, embed
+from ..embeddings import available, embed
 from . import verdict
 from .baselines import Baseline, ordinary_models
 from .folds import ComparedRows
@@ -200,12 +200,11 @@ def _embed(space, names, data, random_state, steps):
     Phi_new = Phi[:0]
     if len(new):
         Phi_new = as_numpy(kernel_map.transform(data.take(new, training))).astype(float)
-    coordinates = Coordinates.scaled(Phi, Phi_new)
     codes = None if data.codes is None else data.codes[training]
     for name in names:
         steps.say(f"{space.name}: {name}")
         space.embeddings[name] = np.empty((len(data), 2))
-        placed = embed(name, coordinates, codes, random_state)
+        placed = embed(name, Phi, Phi_new, codes, random_state)
         space.embeddings[name][np.concatenate([training, new])] = placed
         steps.advance()
 

@@ -15,9 +15,16 @@ from ...kernels import Kernel
 from ..data import Explored
 from ..embeddings import PCA, TSNE
 from . import readings as read
-from .live_scores import Judged, judged
 from .pictures import MOST_TURNS, MovingTSNE, Plane, projected, views_for
-from .space import COARSE, FINE, LiveSpace, decomposed, space_coordinates
+from .space import (
+    COARSE,
+    FINE,
+    Judged,
+    LiveSpace,
+    decomposed,
+    judged,
+    space_coordinates,
+)
 
 Update = dict[str, Any]
 

@@ -13,9 +13,8 @@ from ..data import Explored
 from ..embeddings import PCA
 from ..plots.style import as_text
 from ..report.thumbnails import named_columns, thumbnails
-from .live_scores import Judged
 from .pictures import Plane
-from .space import LiveSpace
+from .space import Judged, LiveSpace
 
 NEAREST = 5
 # Columns by which a selection differs most.

@@ -10,8 +10,7 @@ from ...kernels import Kernel
 from ..compare.measures import BY_CONSTRUCTION, REFUTED
 from ..compare.verdict import findings
 from ..data import Explored
-from .live_scores import Judged
-from .space import LiveSpace
+from .space import Judged, LiveSpace
 
 # Rows of the kernel matrix and of the certificate.
 MATRIX_ROWS, CERTIFIED = 120, 60

@@ -18,9 +18,8 @@ from ...kernels.expressions import KERNELS, parse_kernel
 from ..data import Explored
 from . import readings
 from .animation import Animation, Update
-from .knobs import Knob, knobs_of, turned
+from .knobs import Curves, Knob, knobs_of, turned
 from .learned_metric import LearnedMetric, learned_metric
-from .live_scores import Curves
 from .pictures import Plane
 from .points import Pointer, about_selection, as_csv
 from .saved_views import (

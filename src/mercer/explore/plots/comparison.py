@@ -4,7 +4,7 @@ import textwrap
 
 from .feature_space import FeatureSpaceDisplay
 from .spectrum import SpectrumDisplay
-from .style import as_comparison, is_numeric_target, literally, pyplot
+from .style import as_comparison, is_numeric_target, literally, pyplot, show_plainly
 
 FONT_SIZE = 14  # readable when a page shows the picture at half its width
 COLUMN = 2.5  # inches for each kernel
@@ -111,12 +111,6 @@ class ComparisonDisplay:
         rows = -(-len(labels) // n_columns)
         self.figure_.set_figheight(self.figure_.get_figheight() + 0.3 * max(0, rows - 2))
         legend = self.figure_.legend(
-            handles,
-            labels,
-            loc="outside lower center",
-            ncols=n_columns,
-            frameon=False,
+            handles, labels, loc="outside lower center", ncols=n_columns, frameon=False
         )
-        for handle in legend.legend_handles:
-            handle.set_sizes([40])
-            handle.set_alpha(1)
+        show_plainly(legend.legend_handles)
