@@ -83,7 +83,7 @@ def numeric_columns(data: ComparedRows) -> np.ndarray | None:
     return X if np.isfinite(X).all() else None
 
 
-def texts(X):
+def texts(X: Any) -> list[str] | None:
     """The sample as a list of texts; None where it is anything else."""
     if is_frame(X) and X.shape[1] == 1:
         X = X.to_numpy()[:, 0]
@@ -92,7 +92,7 @@ def texts(X):
     return list(X) if all(isinstance(text, str) for text in X) else None
 
 
-def texts_and_numbers(X):
+def texts_and_numbers(X: Any) -> tuple[list[str], list[str]] | None:
     """Names of the columns of a frame with texts, and with numbers; None where there are none.
 
     Other columns, such as graphs, are left out.
@@ -137,7 +137,7 @@ def _weight(data):
     return "balanced" if data.balanced else None
 
 
-def leaf_size(n):
+def leaf_size(n: int) -> int:
     """Rows in a leaf of boosted trees: the usual 20, or a tenth of a table with fewer than 200.
 
     With 20, trees on 32 rows cannot split at all, and predict the mean.

@@ -42,7 +42,7 @@ def kernel_model(
     used: Any = kernel
     if validity == REFUTED:
         used = KernelMap(kernel, indefinite="clip")
-    elif len(data.usable) > EXACT_ROWS and kernel.kind != "gram":
+    elif len(data.usable) > EXACT_ROWS and not data.gram:
         used = KernelMap(kernel, max_rank=LANDMARKS, pivots="random", random_state=0)
     if data.task is None:
         model: BaseEstimator = KernelPCA(2, used)

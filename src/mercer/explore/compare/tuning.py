@@ -2,6 +2,7 @@
 
 import inspect
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -94,12 +95,15 @@ def tunable_widths(kernel: Kernel) -> list[str]:
         head, _, last = name.rpartition("__")
         if last not in WIDTHS:
             continue
-        owner = parameters[head] if head else kernel
-        default = inspect.signature(type(owner).__init__).parameters[last].default
+        default = default_of(parameters[head] if head else kernel, last)
         rule = isinstance(value, str) and value in RULES
         if rule or (np.ndim(value) == 0 and type(value) is type(default) and value == default):
             names.append(name)
     return names
+
+
+def default_of(kernel: Kernel, parameter: str) -> Any:
+    return inspect.signature(type(kernel).__init__).parameters[parameter].default
 
 
 def _path(kernel, X, names):
@@ -113,7 +117,7 @@ def _path(kernel, X, names):
     given = kernel.get_params(deep=True)
     lengths = [name for name in names if name.endswith("length_scale")]
     numbers = [name for name in names if name not in lengths and not isinstance(given[name], str)]
-    suggested = _suggested_gamma(X)
+    suggested = suggested_gamma(X)
     # A number at its default (Polynomial's gamma = 1) gives way to what the data suggest.
     start = clone(kernel).set_params(
         **dict.fromkeys(numbers, suggested), **dict.fromkeys(lengths, (2 * suggested) ** -0.5)
@@ -136,7 +140,7 @@ def rounded(value: float) -> float:
     return float(f"{float(value):.4g}")
 
 
-def _suggested_gamma(X):
+def suggested_gamma(X: Any) -> float:
     """gamma = "scale" where X holds numbers; 1 for objects."""
     try:
         return float(as_numbers(RBF("scale").bind(X).gamma))

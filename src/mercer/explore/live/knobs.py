@@ -1,6 +1,5 @@
 """Knobs: one for each number in a kernel, the value that the data suggest, scores along it."""
 
-import inspect
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -9,9 +8,9 @@ import numpy as np
 from sklearn.base import clone
 
 from ...engine.checks import is_number
-from ...kernels import RBF, Kernel
+from ...kernels import Kernel
 from ...kernels.parameters import as_numbers
-from ..compare.tuning import rounded
+from ..compare.tuning import WIDTHS, default_of, rounded, suggested_gamma
 from ..data import Explored
 from .space import explored_space, judged
 
@@ -120,14 +119,14 @@ def _suggested(name, last, kernel, data):
             return float(as_numbers(ruled.get_params(deep=True)[name])), "from the data"
         except (TypeError, ValueError):
             pass
-    if last in ("gamma", "length_scale") and data.vectors:
-        gamma = float(as_numbers(data.bound(RBF("scale")).get_params()["gamma"]))
+    if last in WIDTHS and data.vectors:
+        gamma = suggested_gamma(data.X)
         return (gamma if last == "gamma" else (2 * gamma) ** -0.5), "from the data"
     return None, ""
 
 
 def _default(owner, last):
-    default = inspect.signature(type(owner).__init__).parameters[last].default
+    default = default_of(owner, last)
     return float(default) if is_number(default) and default > 0 else None
 
 

@@ -1,10 +1,14 @@
 """ComparisonDisplay: every kernel's space side by side, each with its spectrum."""
 
 import textwrap
+from typing import TYPE_CHECKING, Self
 
 from .feature_space import FeatureSpaceDisplay
 from .spectrum import SpectrumDisplay
 from .style import as_comparison, is_numeric_target, literally, pyplot, show_plainly
+
+if TYPE_CHECKING:
+    from ..compare import KernelComparison
 
 FONT_SIZE = 14  # readable when a page shows the picture at half its width
 COLUMN = 2.5  # inches for each kernel
@@ -25,10 +29,10 @@ class ComparisonDisplay:
     (2, 2)
     """
 
-    def __init__(self, comparison):
+    def __init__(self, comparison: "KernelComparison") -> None:
         self.comparison = comparison
 
-    def plot(self, embedding=None, *, spectra=True):
+    def plot(self, embedding: str | None = None, *, spectra: bool = True) -> Self:
         """Draw all embeddings, or the one named."""
         c = as_comparison(self.comparison)
         if embedding is not None and not isinstance(embedding, str):

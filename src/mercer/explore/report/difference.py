@@ -64,7 +64,7 @@ def space_figure(result: Any, points: list[np.ndarray], names: tuple[str, str]) 
     starts = (0, len(points[0]))
     for start, rows, colour, name in zip(starts, points, COLOURS, names):
         part = Z[start : start + len(rows)]
-        look = {"fill_color": colour, "fill_alpha": 0.75, "line_color": None}
+        look: Any = {"fill_color": colour, "fill_alpha": 0.75, "line_color": None}
         panel.scatter(*part.T, size=5, legend_label=name, **look)
     _quiet(panel)
     panel.axis.visible = False
@@ -126,7 +126,7 @@ def witness_figure(
     )
     for rows, colour, name in zip(points, COLOURS, names):
         # With a white edge, seen on its own colour too.
-        look = {"fill_color": colour, "line_color": white, "line_width": 0.5}
+        look: Any = {"fill_color": colour, "line_color": white, "line_width": 0.5}
         panel.scatter(rows[:, a], rows[:, b], size=4.5, legend_label=name, **look)
     _quiet(panel)
     panel.xaxis.axis_label, panel.yaxis.axis_label = (
