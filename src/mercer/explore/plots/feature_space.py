@@ -176,9 +176,9 @@ class FeatureSpaceDisplay(Display):
             mine = codes == code
             style: dict[str, Any] = dict(marker=shape, color=colour, edgecolors="none")
             if faded.any():
-                self.ax_.scatter(*Z[mine & faded].T, s=0.4 * size, alpha=0.18, zorder=1, **style)
+                self._scatter(Z[mine & faded], s=0.4 * size, alpha=0.18, zorder=1, **style)
             style |= {"alpha": alpha, "zorder": 2, "label": literally(labels[code], 30)}
-            self.points_.append(self.ax_.scatter(*Z[mine & ~faded].T, s=size, **style))
+            self.points_.append(self._scatter(Z[mine & ~faded], s=size, **style))
         if legend and self.y is not None:
             n = len(labels)
             drawn = self.ax_.legend(
@@ -197,9 +197,9 @@ class FeatureSpaceDisplay(Display):
             cmap=SEQUENTIAL, vmin=values.min(), vmax=values.max(), edgecolors="none"
         )
         if faded.any():
-            self.ax_.scatter(*Z[faded].T, c=values[faded], s=0.4 * size, alpha=0.25, **scale)
+            self._scatter(Z[faded], c=values[faded], s=0.4 * size, alpha=0.25, **scale)
         here = ~faded
-        drawn = self.ax_.scatter(*Z[here].T, c=values[here], s=size, alpha=alpha, **scale)
+        drawn = self._scatter(Z[here], c=values[here], s=size, alpha=alpha, **scale)
         self.points_ = [drawn]
         if legend:
             self._colorbar(drawn, shrink=0.8)

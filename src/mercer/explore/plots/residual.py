@@ -136,10 +136,10 @@ class ResidualDisplay(Display):
         with naming("cmap"):
             self.image_ = ax.contourf(xs, ys, residual, levels=np.linspace(0, 1, 21), cmap=cmap)
         if len(points):
-            ax.scatter(*points.T, s=10, color="white", edgecolors="#333333", linewidths=0.4)
+            self._scatter(points, s=10, color="white", edgecolors="#333333", linewidths=0.4)
         if landmarks is not None and len(landmarks) < len(points):
             rings: Any = {"facecolors": "none", "edgecolors": COLOURS[1], "linewidths": 1.4}
-            ax.scatter(*landmarks.T, s=42, label=f"{len(landmarks)} landmarks", **rings)
+            self._scatter(landmarks, s=42, label=f"{len(landmarks)} landmarks", **rings)
             ax.legend(loc="upper right", framealpha=0.9)
         if colorbar:
             bar = self._colorbar(self.image_, ticks=[0, 0.25, 0.5, 0.75, 1])

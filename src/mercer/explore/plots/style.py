@@ -45,6 +45,9 @@ class Display:
         self.ax_, self.figure_ = ax, ax.figure
         return ax
 
+    def _scatter(self, Z: np.ndarray, **options: Any) -> Any:
+        return self.ax_.scatter(Z[:, 0], Z[:, 1], **options)
+
     def _colorbar(self, drawn: Any, **options: Any) -> Any:
         bar = self.figure_.colorbar(drawn, ax=self.ax_, **options)
         bar.outline.set_visible(False)

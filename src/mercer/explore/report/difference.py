@@ -65,7 +65,7 @@ def space_figure(result: Any, points: list[np.ndarray], names: tuple[str, str]) 
     for start, rows, colour, name in zip(starts, points, COLOURS, names):
         part = Z[start : start + len(rows)]
         look: Any = {"fill_color": colour, "fill_alpha": 0.75, "line_color": None}
-        panel.scatter(*part.T, size=5, legend_label=name, **look)
+        panel.scatter(part[:, 0], part[:, 1], size=5, legend_label=name, **look)
     _quiet(panel)
     panel.axis.visible = False
     return panel

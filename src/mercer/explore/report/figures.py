@@ -147,6 +147,7 @@ def scatter(
 def residuals(comparison: KernelComparison) -> figure:
     """Predictions of unseen rows against the truth, for numbers."""
     predicted, truth = comparison.spaces[0].predicted, np.asarray(comparison.target, dtype=float)
+    assert predicted is not None
     panel = figure(
         name="residuals",
         height=340,
