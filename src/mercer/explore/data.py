@@ -137,8 +137,8 @@ class Explored:
             target_name="target" if target_name is None else str(target_name),
             notes=notes,
         )
-        data._show(X, samples, image_shape)
-        data._encode(kernels, encoder)
+        data.show(X, samples, image_shape)
+        data.encode(kernels, encoder)
         return data
 
     @classmethod
@@ -158,8 +158,8 @@ class Explored:
         names = [f"x{j}" for j in range(width)] if names is None else list(map(str, names))
         return replace(data, X=points, names=names)
 
-    def _show(self, X, samples, image_shape):
-        """What the page shows: rows of X, unless something better is given."""
+    def show(self, X: Any, samples: Any, image_shape: tuple[int, int] | None) -> None:
+        """Choose what the page shows: rows of X, unless something better is given."""
         if samples is not None:
             if n_points(samples) != n_points(X):
                 raise ValueError(
@@ -182,7 +182,7 @@ class Explored:
             )
         self.image_shape = (height, width)
 
-    def _encode(self, kernels, encoder):
+    def encode(self, kernels: Mapping[str, Kernel], encoder: Any) -> None:
         """Fit the encoder, where one is needed, and replace the rows by numbers."""
         if isinstance(encoder, str) and encoder == "auto":
             on_vectors = all(kernel.kind in ("vectors", "any") for kernel in kernels.values())

@@ -15,7 +15,7 @@ from mercer.explore.compare import comparing
 from mercer.explore.data import Explored
 from mercer.explore.live import pictures, readings
 from mercer.explore.live.knobs import knobs_of, turned
-from mercer.explore.live.points import label_of, nearest_rows
+from mercer.explore.live.row_facts import label_of, nearest_rows
 from mercer.explore.live.saved_views import MOST_KEPT
 from mercer.explore.live.session import REST, Session
 from mercer.explore.live.space import FINE, explored_space, judged

@@ -65,7 +65,7 @@ class Animation:
         return self.space, self.plane
 
     def forget_penalty(self) -> None:
-        """Of another kernel: it says nothing of the next."""
+        """Forget the last one: it says nothing of another kernel."""
         self._alpha = None
 
     def first_look(self, kernel: Kernel) -> Iterator[Update]:

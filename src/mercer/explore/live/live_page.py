@@ -16,7 +16,7 @@ from ..plots.style import MOST_IN_LEGEND, SHAPES, looks
 from ..report.figures import WRONG, add_points, appearance
 from ..report.thumbnails import described
 from .animation import Update
-from .points import label_of
+from .row_facts import label_of
 from .saved_views import MOST_KEPT
 from .session import Session
 from .worker import Worker

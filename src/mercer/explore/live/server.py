@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+import socket
 import threading
 
 from bokeh.application import Application
@@ -11,7 +12,6 @@ from bokeh.server.tornado import BokehTornado
 from bokeh.util.token import generate_session_id
 from tornado.httpserver import HTTPServer
 from tornado.ioloop import IOLoop
-from tornado.netutil import bind_sockets
 from tornado.web import HTTPError, RequestHandler
 
 from .live_page import build
@@ -39,13 +39,14 @@ class LiveServer:
     def __init__(self, session: Session, port: int = 0):
         self.session = session
         try:  # before anything is started
-            self._sockets = bind_sockets(port, ADDRESS)
+            self._socket = socket.create_server((ADDRESS, port))
         except OSError as error:
             raise OSError(
                 f"the explorer cannot listen on port {port} ({error.strerror}): choose another "
                 "port, or 0 for any that is free."
             ) from None
-        self.port = self._sockets[0].getsockname()[1]
+        self._socket.setblocking(False)  # as Tornado wants it
+        self.port = self._socket.getsockname()[1]
         self.worker = Worker(session)
         self._secret = secrets.token_urlsafe(32).encode()
         token = generate_session_id(secret_key=self._secret, signed=True)
@@ -68,7 +69,7 @@ class LiveServer:
         )
         pages.add_handlers(OTHER_HOSTS, [(r".*", _Refused)])  # asked before all others
         http = HTTPServer(pages)
-        http.add_sockets(self._sockets)
+        http.add_socket(self._socket)
         server = BaseServer(IOLoop.current(), pages, http)
         server.start()
         self._loop.run_forever()

@@ -21,7 +21,7 @@ from .animation import Animation, Update
 from .knobs import Curves, Knob, knobs_of, turned
 from .learned_metric import LearnedMetric, learned_metric
 from .pictures import Plane
-from .points import Pointer, about_selection, as_csv
+from .row_facts import Pointer, about_selection, as_csv
 from .saved_views import (
     COMPARED,
     SavedView,

@@ -26,7 +26,7 @@ LONG_NUMBER = re.compile(r"\d+\.\d{5,}(e[+-]?\d+)?")
 
 
 class Display:
-    """What all pictures share: axes to draw on, a title, and a quiet look.
+    """The base of all pictures: axes to draw on, a title, and a quiet look.
 
     After `plot`, `ax_` and `figure_` are matplotlib's.
     """

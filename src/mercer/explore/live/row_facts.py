@@ -1,4 +1,4 @@
-"""Points that a person points at: one row, a selection of rows, a place where there is no row."""
+"""Facts about one row, a selection of rows, and a place where there is no row."""
 
 import csv
 import io
