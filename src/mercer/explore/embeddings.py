@@ -93,7 +93,7 @@ def _tsne(Phi, Phi_new, random_state):
     from openTSNE import TSNE as OpenTSNE
 
     n = len(Phi)
-    if n < 4 or not Phi.std() > 0:
+    if n < 4 or not Phi.std(axis=0).max() > 0:
         return np.zeros((n + len(Phi_new), 2))
     embedding = OpenTSNE(
         perplexity=min(PERPLEXITY, (n - 1) / 3),
