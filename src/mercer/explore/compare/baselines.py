@@ -50,15 +50,16 @@ def ordinary_models(data: ComparedRows) -> list[Baseline]:
     models: dict[str, Any] = {CONSTANT_NUMBER: DummyRegressor()}
     if data.task == CLASSES:
         models = {CONSTANT_CLASS: DummyClassifier()}
-    X = numeric_columns(data)
+    X: Any = numeric_columns(data)
+    columns = texts_and_numbers(data.X)
     if X is not None:
         models |= _ordinary(data)
     elif texts(data.X) is not None:
         X = texts(data.X)
         models |= _linear(data, _counts(), NGRAMS)
-    elif texts_and_numbers(data.X) is not None:
+    elif columns is not None:
         X = data.X
-        models |= _linear(data, *_of_columns(*texts_and_numbers(X)))
+        models |= _linear(data, *_of_columns(*columns))
     elif not data.gram and not scipy.sparse.issparse(data.X):
         data.notes.append(
             "The points are neither numbers nor texts: the only model beside the kernels is a "

@@ -256,7 +256,7 @@ class KernelComparison:
 
     # --- pictures ---------------------------------------------------------------------------------
 
-    def plot(self, embedding: str | None = None, **kwargs: object) -> "ComparisonDisplay":
+    def plot(self, embedding: str | None = None, **kwargs: bool) -> "ComparisonDisplay":
         """Draw every kernel's space and its spectrum; see ComparisonDisplay."""
         from ..plots import ComparisonDisplay
 

@@ -133,7 +133,7 @@ class Contest:
         """An ordinary model that is better than every kernel beyond the noise, or None."""
         ordinary = [b for b in self.baselines if b.name not in CONSTANTS]
         better = [b for b in ordinary if self.beats(b, self.valid[0])]
-        return max(better, key=lambda b: b.score, default=None)
+        return max(better, key=lambda b: _known(b.score), default=None)
 
 
 def headline(contest: Contest, n_points: int) -> str:
