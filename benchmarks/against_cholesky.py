@@ -44,7 +44,7 @@ def dual(kernel, alpha, X, t, Z):
 
 
 def blocked(kernel, alpha, X, t, Z):
-    from mercer.learn.in_place import cholesky_in_place
+    from mercer.engine.large_cholesky import cholesky_in_place
 
     from mercer.engine import tiles
 

@@ -3,13 +3,12 @@
 import numpy as np
 
 from ..engine.arrays import as_host
-from ..engine.checks import is_integer, require
+from ..engine.checks import require
 from .hashing import squared_lengths
-from .map_products import map_products
 from .monomials import require_room
-from .parameters import as_numbers, check_per_column
-from .sparse_map import ObjectKernel
-from .types import Array, PerColumn, Tile
+from .parameters import FLAG, as_numbers, per_column, whole
+from .sparse_map import FeatureKernel
+from .types import Array, PerColumn
 
 # Values in the work space of one block of paths.
 BLOCK_VALUES = 1 << 21
@@ -43,7 +42,7 @@ def read_paths(X: Array) -> list[np.ndarray]:
     return paths
 
 
-class Signature(ObjectKernel):
+class Signature(FeatureKernel):
     r"""Compare time series, trajectories or pen strokes by the shape of the path they draw.
 
     The coordinates are the iterated integrals of the path up to a depth (level 1: how far it goes;
@@ -82,23 +81,14 @@ class Signature(ObjectKernel):
     array([[1. , 1. , 1. , 0.5, 1. , 0. , 0.5]])
     """
 
-    is_psd = True
+    scale_powers = {"length_scale": 1}
+    drawn_as = "paths"
+    domains = {"depth": whole(1, DEEPEST), "time": FLAG, "length_scale": per_column()}
 
     def __init__(self, depth: int = 3, time: bool = True, length_scale: PerColumn = 1.0) -> None:
         self.depth = depth
         self.time = time
         self.length_scale = length_scale
-
-    def check_parameters(self) -> None:
-        require(
-            is_integer(self.depth) and 1 <= self.depth <= DEEPEST,
-            f"Signature(depth) must be an integer from 1 to {DEEPEST}, got {self.depth!r}.",
-        )
-        require(
-            isinstance(self.time, (bool, np.bool_)),
-            f"Signature(time) must be True or False, got {self.time!r}.",
-        )
-        check_per_column("Signature", "length_scale", self.length_scale)
 
     # --- the map ----------------------------------------------------------------------------------
 
@@ -145,12 +135,6 @@ class Signature(ObjectKernel):
             return None
         channels = n_features + bool(self.time)
         return sum(channels**level for level in range(int(self.depth) + 1))
-
-    def against(self, S: Array) -> Tile:
-        return map_products(self.features, S)
-
-    def diagonal(self, X: Array) -> Array:
-        return squared_lengths(self.features(X))
 
     def magnitude(self, X: Array) -> Array:
         """Rounding at some point of the path is multiplied by the signature of the rest:

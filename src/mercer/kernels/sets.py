@@ -7,7 +7,6 @@ import numpy as np
 import scipy.sparse
 
 from ..engine.checks import require
-from ..engine.tiles import TILE_VALUES
 from .base import ALL, Kernel
 from .composite import Unary
 from .hashing import rows_of_entries, scaled_rows, squared_lengths
@@ -18,7 +17,7 @@ from .types import Array, Tile
 # Longest dense map of the inner kernel that is averaged instead of the kernel's values.
 SHORT = 512
 # Values of the inner kernel that are averaged at once.
-INNER_VALUES = 4 * TILE_VALUES
+INNER_VALUES = 1 << 20
 
 
 class SetOf(ObjectKernel, Unary):
@@ -58,16 +57,14 @@ class SetOf(ObjectKernel, Unary):
            [0.   , 0.   , 0.   ]])
     """
 
+    needs_points = True
+
+    @property
+    def drawn_as(self) -> str | None:  # type: ignore[override]
+        return "sets" if self.kernel.kind == "vectors" else None
+
     def __init__(self, kernel: Kernel | str) -> None:
         self.kernel = kernel
-
-    def check_parameters(self) -> None:
-        super().check_parameters()
-        require(
-            self.kernel.kind != "gram",
-            "SetOf(Precomputed()) has no meaning: the members of a set are points, and a Gram "
-            "matrix has none.",
-        )
 
     def bind_points(
         self, X: Array, names: list[str] | None, weights: Array | None = None

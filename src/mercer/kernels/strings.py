@@ -16,7 +16,8 @@ from .hashing import (
     squared_lengths,
     stacked_rows,
 )
-from .sparse_map import SparseMap
+from .parameters import FLAG, whole
+from .sparse_map import FeatureKernel
 from .types import Array
 
 CODE_POINTS = 0x110000
@@ -26,7 +27,7 @@ LONGEST, MOST_VARIANTS = 1000, 100_000
 WINDOWS = 1 << 22
 
 
-class Spectrum(SparseMap):
+class Spectrum(FeatureKernel):
     r"""Compare texts, DNA or proteins by counting the substrings of one length that they share.
 
     k(x, z) is the sum over all substrings s of (occurrences in x) times (occurrences in z). Its own
@@ -79,6 +80,8 @@ class Spectrum(SparseMap):
     (16, array([0., 2., 0., 0., 1., 0., 1., 0.]))
     """
 
+    domains = {"mismatches": whole(0, LONGEST), "gaps": whole(0, LONGEST), "normalize": FLAG}
+
     def __init__(
         self,
         length: int | Iterable[int] = 3,
@@ -95,16 +98,7 @@ class Spectrum(SparseMap):
 
     def check_parameters(self) -> None:
         lengths = self.lengths()
-        for name in ("mismatches", "gaps"):
-            value = getattr(self, name)
-            require(
-                is_integer(value) and 0 <= value <= LONGEST,
-                f"Spectrum({name}) must be an integer >= 0 (and at most {LONGEST}), got {value!r}.",
-            )
-        require(
-            isinstance(self.normalize, (bool, np.bool_)),
-            f"Spectrum(normalize) must be True or False, got {self.normalize!r}.",
-        )
+        super().check_parameters()
         if self.alphabet is not None:
             require(
                 isinstance(self.alphabet, (str, bytes)) and len(self.alphabet) > 0,

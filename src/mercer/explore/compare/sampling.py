@@ -10,7 +10,8 @@ from sklearn.utils.multiclass import type_of_target
 from ...engine.arrays import as_numpy, is_array, is_numpy
 from ...engine.checks import check_at_least, is_count, is_integer
 from ...estimators.sklearn_compat import safe_indexing
-from ...kernels.points import as_gram, is_frame, n_points
+from ...kernels import Precomputed
+from ...kernels.points import is_frame, n_points
 from ...kernels.printing import listed
 from ...learn.targets import are_class_numbers
 
@@ -94,7 +95,7 @@ def draw(
     notes: list[str] = []
     _check_sizes(n, cv, repeats, max_points)
     if gram:
-        X = np.asarray(as_gram(X), dtype=float)
+        X = np.asarray(Precomputed().points(X), dtype=float)
         if X.ndim != 2 or X.shape[0] != X.shape[1]:
             raise ValueError(f"Precomputed() needs a square Gram matrix, got shape {X.shape}.")
     y, task = _target(y, n, task, notes)

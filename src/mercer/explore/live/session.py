@@ -6,6 +6,7 @@ request waits. So a knob that moves is followed by first looks, and by all point
 """
 
 from collections.abc import Iterator
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +29,6 @@ from .saving import COMPARED, comparison_of, verdict_of, write_files
 
 # An update that tells nothing: what follows it can wait until the hand rests.
 REST: Update = {}
-# Kernels that the menu offers for vectors, the most used first.
-OFFERED = (
-    "RBF", "Laplacian", "Matern", "RationalQuadratic", "Periodic", "Linear", "Polynomial",
-    "Cosine", "Sigmoid", "Constant",
-)  # fmt: skip
-FOR_COUNTS = ("Chi2", "Intersection", "Tanimoto")
 # What a wrong request raises; it is told to the person.
 REFUSED = (ValueError, TypeError, ArithmeticError, ImportError, OSError, MemoryError, LookupError)
 
@@ -106,9 +101,6 @@ class Session:
     def _hello(self, request):
         data = self.data
         vectors = data.vectors
-        offered = [*OFFERED]
-        if vectors and data.X.min() >= 0:
-            offered += FOR_COUNTS
         yield {
             "about": {
                 "rows": len(data),
@@ -117,7 +109,7 @@ class Session:
                 "target": data.target_name if data.task else None,
                 "classes": data.classes,
                 "notes": data.notes,
-                "offered": offered if vectors else [],
+                "offered": _offered(data.X.min() >= 0) if vectors else [],
                 "names": data.names if vectors else [],
                 "images": data.image_shape is not None,
                 "metric_possible": vectors and data.task is not None,
@@ -339,3 +331,18 @@ class Session:
             return ""
         before = None if self.metric is None else self.metric.before
         return code_of(self.full_kernel, space, self.data, before)
+
+
+def _offered(counts):
+    """Names of the kernels on vectors that need no argument, those with a length scale first."""
+    plain = {
+        name: made()
+        for name, made in KERNELS.items()
+        if all(p.default is not p.empty for p in signature(made).parameters.values())
+    }
+    fitting = [
+        (not kernel.length_powers, kernel.non_negative_only, name)
+        for name, kernel in plain.items()
+        if kernel.kind in ("vectors", "any") and (counts or not kernel.non_negative_only)
+    ]
+    return [name for *_, name in sorted(fitting)]

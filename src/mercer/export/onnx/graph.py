@@ -254,6 +254,10 @@ def _broadcast(*values):
     return None if None in widths else max(widths)
 
 
+def _operator(kind):
+    return staticmethod(lambda x: x.op(kind))
+
+
 class Functions:
     """The functions of the array API that formulas of kernels use."""
 
@@ -265,23 +269,10 @@ class Functions:
     def __getattr__(self, name):
         raise AttributeError(f"there is no ONNX form of the function {name}.")
 
-    def exp(self, x: Tensor) -> Tensor:
-        return x.op("Exp")
-
-    def sqrt(self, x: Tensor) -> Tensor:
-        return x.op("Sqrt")
+    exp, sqrt, tanh, sin, abs = map(_operator, ("Exp", "Sqrt", "Tanh", "Sin", "Abs"))
 
     def log1p(self, x: Tensor) -> Tensor:
         return (x + 1.0).op("Log")
-
-    def tanh(self, x: Tensor) -> Tensor:
-        return x.op("Tanh")
-
-    def sin(self, x: Tensor) -> Tensor:
-        return x.op("Sin")
-
-    def abs(self, x: Tensor) -> Tensor:
-        return x.op("Abs")
 
     def minimum(self, x: Tensor, y: Any) -> Tensor:
         return x.minimum(y)
@@ -301,13 +292,12 @@ class Functions:
         x, y = _numbers(x), _numbers(y)
         return graph.op("Where", condition, x, y, width=_broadcast(condition, x, y))
 
-    def sum(self, x: Tensor, axis: int, keepdims: bool = False) -> Tensor:
+    def sum(self, x: Tensor, axis: int, keepdims: bool = False, kind: str = "Sum") -> Tensor:
         width = int(keepdims)
-        return x.graph.op("ReduceSum", x, np.array([axis]), keepdims=width, width=width)
+        return x.graph.op(f"Reduce{kind}", x, np.array([axis]), keepdims=width, width=width)
 
     def max(self, x: Tensor, axis: int, keepdims: bool = False) -> Tensor:
-        width = int(keepdims)
-        return x.graph.op("ReduceMax", x, np.array([axis]), keepdims=width, width=width)
+        return self.sum(x, axis, keepdims, "Max")
 
     def ones_like(self, x: Tensor) -> Tensor:
         return x * 0.0 + 1.0
