@@ -14,14 +14,14 @@ SPEC.loader.exec_module(house)
 
 # Lower a limit when a change lets you; never raise one.
 LIMITS = {
-    "names across folders": 339,
+    "names across folders": 317,
     "repeated public names": 15,
-    "repeated file names": 13,
+    "repeated file names": 12,
     "mentions of n_jobs, verbose, memory_limit": 260,
-    'questions for kind == "gram"': 64,
+    'questions for kind == "gram"': 59,
     "docstrings that begin with a clause": 0,
 }
-LEAST_ANNOTATED = 66
+LEAST_ANNOTATED = 71
 
 
 @pytest.fixture(scope="module")

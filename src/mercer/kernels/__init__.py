@@ -20,7 +20,7 @@ from .strings import Spectrum
 from .validity import MercerReport, NotPSDError, check_mercer
 from .wrappers import Normalized, OnFeatures, Rescaled
 
-__all__ = [
+__all__: list[str] = [
     "Chi2",
     "Constant",
     "Cosine",

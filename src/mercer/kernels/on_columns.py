@@ -19,8 +19,7 @@ class OnColumns(OnImages):
     Parameters
     ----------
     kernel : Kernel or str
-        What compares two points; a name as in scikit-learn ("rbf", "poly", "linear", ...) works
-        too.
+        What compares two points, or its name as in scikit-learn ("rbf", "poly", "linear", ...).
     columns : int, list of int, slice, boolean mask, str or list of str
         Positions, or names when the data are a frame. One column given without a list reaches a
         kernel on objects as its bare values, as in scikit-learn's ColumnTransformer.

@@ -23,8 +23,7 @@ class Projected(OnImages):
     Parameters
     ----------
     kernel : Kernel or str
-        What compares two points; a name as in scikit-learn ("rbf", "poly", "linear", ...) works
-        too.
+        What compares two points, or its name as in scikit-learn ("rbf", "poly", "linear", ...).
     A : array of shape (n_features, n_directions) or (n_features,)
         One row per column of the data, one column per direction that the kernel sees. One number
         per column of the data stands for the diagonal matrix of these weights.

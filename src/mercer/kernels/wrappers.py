@@ -24,8 +24,7 @@ class OnFeatures(OnImages):
     Parameters
     ----------
     kernel : Kernel or str
-        What compares two points; a name as in scikit-learn ("rbf", "poly", "linear", ...) works
-        too.
+        What compares two points, or its name as in scikit-learn ("rbf", "poly", "linear", ...).
     g : callable
         Takes a batch of points and returns the points that the kernel sees, one for each.
 
@@ -116,8 +115,7 @@ class Rescaled(Weighted):
     Parameters
     ----------
     kernel : Kernel or str
-        What compares two points; a name as in scikit-learn ("rbf", "poly", "linear", ...) works
-        too.
+        What compares two points, or its name as in scikit-learn ("rbf", "poly", "linear", ...).
     f : callable
         Takes a batch of points and returns one number for each.
 
@@ -188,8 +186,7 @@ class Normalized(Weighted):
     Parameters
     ----------
     kernel : Kernel or str
-        What compares two points; a name as in scikit-learn ("rbf", "poly", "linear", ...) works
-        too.
+        What compares two points, or its name as in scikit-learn ("rbf", "poly", "linear", ...).
 
     Notes
     -----
