@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from ..engine.arrays import as_host
 from ..engine.checks import require
 from .hashing import squared_lengths
 from .monomials import require_room
 from .parameters import FLAG, as_numbers, per_column, whole
+from .points import as_rows, read_each
 from .sparse_map import FeatureKernel
 from .types import Array, PerColumn
 
@@ -17,29 +17,20 @@ DEEPEST = 100
 
 def read_paths(X: Array) -> list[np.ndarray]:
     """Every path as an array of points and channels, checked."""
-    paths: list[np.ndarray] = []
-    for i, x in enumerate(X):
-        try:
-            path = np.asarray(as_host(x), dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise type(error)(
-                f"X[{i}] is not a path, an array of points and channels ({error})."
-            ) from None
-        path = path[:, None] if path.ndim == 1 else path
+    paths = read_each(X, _path)
+    for i, path in enumerate(paths):
         require(
-            path.ndim == 2 and path.size > 0,
-            f"X[{i}] has shape {path.shape}: a path needs one row per point, one column per "
-            "channel, and at least one of each.",
+            path.shape[1] == paths[0].shape[1],
+            f"X[{i}] has {path.shape[1]} channels, X[0] has {paths[0].shape[1]}: all paths need "
+            "the same.",
         )
-        bad = np.flatnonzero(~np.isfinite(path).all(axis=1))
-        require(not len(bad), f"X[{i}] has NaN or infinity at point {bad[:1]}.")
-        require(
-            not paths or path.shape[1] == paths[0].shape[1],
-            f"X[{i}] has {path.shape[1]} channels, X[0] has {paths[0].shape[1] if paths else 0}"
-            ": all paths need the same.",
-        )
-        paths.append(path)
     return paths
+
+
+def _path(x):
+    path = as_rows(x, "a path, an array of points and channels")
+    require(path.size > 0, f"has shape {path.shape}: a path needs a point and a channel.")
+    return path
 
 
 class Signature(FeatureKernel):

@@ -17,6 +17,7 @@ from .hashing import (
     stacked_rows,
 )
 from .parameters import FLAG, whole
+from .points import read_each
 from .sparse_map import FeatureKernel
 from .types import Array
 
@@ -145,7 +146,7 @@ class Spectrum(FeatureKernel):
         return min(sum(self._sizes()), MOST_COLUMNS)
 
     def features(self, X: Array) -> Array:
-        texts, offsets = self._texts(X), np.cumsum([0, *self._sizes()])
+        texts, offsets = read_each(X, _as_text), np.cumsum([0, *self._sizes()])
         exact = bool(offsets[-1] <= MOST_COLUMNS)
         F = stacked_rows(
             [
@@ -216,16 +217,6 @@ class Spectrum(FeatureKernel):
 
     # --- strings ----------------------------------------------------------------------------------
 
-    def _texts(self, X) -> list[str]:
-        texts = []
-        for i, x in enumerate(X):
-            if not isinstance(x, (str, bytes)):
-                raise TypeError(
-                    f"Spectrum compares strings, and X[{i}] is {type(x).__name__} {x!r:.40}."
-                )
-            texts.append(_as_text(x))
-        return texts
-
     def _blocks(self, texts) -> Iterator[tuple[int, list[str]]]:
         """Stretches of the strings, each with the number of strings before it."""
         most, size, a = max(1, WINDOWS // self._variants()), 0, 0
@@ -271,12 +262,14 @@ class Spectrum(FeatureKernel):
     def check_range(self, *samples: Array | None) -> None:
         """Counts do not overflow; what can be wrong is a letter or an object."""
         for X in samples:
-            for before, texts in self._blocks([] if X is None else self._texts(X)):
+            for before, texts in self._blocks([] if X is None else read_each(X, _as_text)):
                 self._codes(texts, before)
 
 
 def _as_text(x: str | bytes) -> str:
     """Bytes as the letters of the same numbers."""
+    if not isinstance(x, (str, bytes)):
+        raise TypeError(f"is {type(x).__name__} {x!r:.40}: Spectrum compares strings.")
     return x.decode("latin-1") if isinstance(x, bytes) else x
 
 
