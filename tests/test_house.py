@@ -15,13 +15,13 @@ SPEC.loader.exec_module(house)
 # Lower a limit when a change lets you; never raise one.
 LIMITS = {
     "names across folders": 317,
-    "repeated public names": 15,
+    "repeated public names": 14,
     "repeated file names": 12,
-    "mentions of n_jobs, verbose, memory_limit": 260,
-    'questions for kind == "gram"': 59,
+    "mentions of n_jobs, verbose, memory_limit": 243,
+    'questions for kind == "gram"': 57,
     "docstrings that begin with a clause": 0,
 }
-LEAST_ANNOTATED = 71
+LEAST_ANNOTATED = 76
 
 
 @pytest.fixture(scope="module")
