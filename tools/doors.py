@@ -50,6 +50,7 @@ def without_door(text):
 def wanted():
     """{folder: {name: files that it is imported from}}, old doors included."""
     found = defaultdict(lambda: defaultdict(set))
+    found["engine"]["door"].add("doors")  # of which lazy doors are made
     for path in files():
         for node, folder, file in imports(path):
             for alias in node.names:
@@ -122,7 +123,7 @@ def write_door(folder, names):
         listed = "".join(f'"{f}": "{" ".join(n)}",\n' for f, n in sorted(homes.items()))
         shown = (
             "from typing import TYPE_CHECKING as _TYPE_CHECKING\n\n"
-            "from ..engine.doors import door as _door\n\n"
+            "from ..engine import door as _door\n\n"
             "if _TYPE_CHECKING:\n" + "".join(f"    {line}\n" for line in shown.splitlines()) + "\n"
             f"__getattr__ = _door(__name__, {{{listed}}})\n"
         )
