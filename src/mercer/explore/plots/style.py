@@ -169,4 +169,8 @@ def short_numbers(text: str) -> str:
 
 def as_text(value: object) -> str:
     """A value of a table or target as a person writes it."""
-    return f"{value:.4g}" if isinstance(value, (float, np.floating)) else str(value)
+    if not isinstance(value, (float, np.floating)):
+        return str(value)
+    # A column of integers with gaps is read as floats.
+    whole = float(value).is_integer() and abs(value) < 1e15
+    return f"{value:.0f}" if whole else f"{value:.4g}"
