@@ -102,6 +102,9 @@ def test_alpha_is_chosen_on_a_sample(data, monkeypatch):
     assert model.alpha_ == dual.alpha_
     assert model.n_rows_for_alpha_ == 250
     assert_allclose(model.cv_errors_, dual.cv_errors_, rtol=1e-6)
+    scaled = KernelRidgeCV(alphas, 2 * Precomputed(), form="iterative").fit(KERNEL(X), y)
+    twice = KernelRidgeCV(alphas, 2 * KERNEL, form="dual").fit(X, y)
+    assert_allclose(scaled.cv_errors_, twice.cv_errors_, rtol=1e-6)
     monkeypatch.setattr("mercer.solve.penalty.ROWS_FOR_ALPHA", 120)
     sampled = KernelRidgeCV(alphas, KERNEL, form="iterative").fit(X, y, np.ones(250))
     assert sampled.n_rows_for_alpha_ == 120

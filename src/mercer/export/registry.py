@@ -22,8 +22,7 @@ from ..kernels.adapters import GramColumns
 from ..learn.learned import LearnedKernel, Round
 from ..solve import Choice, LandmarkSolution, Step, Steps
 from ..solve.direct import DirectSolution
-from ..solve.fourier import FourierSolution
-from ..solve.fourier_expansion import FourierExpansion
+from ..solve.fourier import FourierExpansion, FourierSolution
 from ..solve.fourier_map import FourierMapSolution
 from ..solve.iterative import IterativeSolution
 from ..solve.primal import PrimalSolution
