@@ -8,6 +8,7 @@ from .landmarks import Landmarks, LandmarkSolution, jittered_factor
 from .penalty import choose_on_rows
 from .problem import Choice, Given, LeaveOneOut, Preconditioning, RidgeProblem
 from .refinement import Step
+from .regularized import solve_regularized
 from .ridge_path import RidgePath
 from .solution import LeftOut, RidgeSolution, Steps, expansion_of
 
@@ -33,5 +34,6 @@ __all__ = [
     "jittered_factor",
     "ridge_on_coordinates",
     "solve_iteratively",
+    "solve_regularized",
     "solve_ridge",
 ]

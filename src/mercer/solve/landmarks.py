@@ -166,16 +166,12 @@ class LandmarkSolution(PrimalSolution):
 
     def _landmarks_among(self, which, share):
         """(places, landmarks): rows that are landmarks and have no copies, which would stay."""
-        indices = self.space.indices
-        number = np.full(
-            max(int(np.max(indices, initial=-1)), int(np.max(which, initial=-1))) + 1, -1
-        )
-        number[indices] = np.arange(len(indices))
-        number = number[which]
+        numbers = {int(i): j for j, i in enumerate(self.space.indices)}
+        found = np.array([numbers.get(int(i), -1) for i in which], dtype=int)
         if share is not None:
-            number[as_numpy(share) < 1] = -1
-        places = np.flatnonzero(number >= 0)
-        return places, number[places]
+            found[as_numpy(share) < 1] = -1
+        places = np.flatnonzero(found >= 0)
+        return places, found[places]
 
     def _without(self, L, landmarks, answers, F):
         """Unseen part, open part and fitted value of landmarks by all other landmarks.
