@@ -8,20 +8,17 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from ..engine.arrays import as_host, as_numpy, is_single, on_device_of
-from ..engine.checks import check_classes
+from ..engine.arrays import as_numpy, is_single, on_device_of
 from ..expansion import Expansion, RKHSFunction
 from ..kernels.adapters import KernelLike
 from ..kernels.points import naming
 from ..kernels.types import Array, Data, Input
-from ..rows.gather import held_column
 from ..rows.interface import Column
 from ..rows.source import in_pieces, refuse_stream
-from ..solve import Given, Preconditioning, RidgeProblem, solve_ridge
+from ..solve import Given, Preconditioning, RidgeProblem, Workers, solve_ridge
 from ..solve.discriminant import (
     EPS,
     Fisher,
@@ -35,11 +32,9 @@ from ..solve.system import in_double
 from .base import all_or_nothing, on_fitted, to_namespace_of
 from .class_scores import ClassScores
 from .columns import as_points
-from .kernel_map import KernelMap, check_options, keep_fit, map_options
+from .kernel_map import KernelMap, keep_fit, map_options, resources_of
 from .map_method import MapMethod, functions
-from .read import keep_names, read, resources_of
 from .ridge import landmarks_of
-from .targets import labels_of
 
 
 class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, TransformerMixin, MapMethod):
@@ -166,17 +161,23 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
         self.n_iter_ = 1  # a direct solve is one step
         given = self.kernel if isinstance(self.kernel, KernelMap) else None
         resources, iterative = resources_of(given), self.form == "iterative"
-        gather = "form='iterative'" if iterative else None
-        found = read(self, X, y, targets=self._targets, gather=gather, resources=resources)
+        found = self._read(
+            X,
+            y,
+            targets="labels",
+            why="form='iterative'" if iterative else None,
+            resources=resources,
+            workers=Workers.of if iterative else None,
+        )
         problem = RidgeProblem(
-            found.training,
-            found.T,
+            found,
+            self._indicators(found),
             Shrinkage(
                 None if self.shrinkage == "auto" else float(self.shrinkage), self._given_priors
             ),
             intercept=True,
-            n_targets=max(found.n_targets, 1),
-            labels=found.n_targets == 0,
+            n_targets=1 if found.classes is None else len(found.classes),
+            labels=found.classes is None,
             tol=self.tol,
             max_iter=self.max_iter,
         )
@@ -185,23 +186,22 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
             Phi = self._fit_iterative(replace(problem, preconditioning=landmarks))
         else:
             own = KernelMap(self.kernel) if given is None else given
-            check_options(own)
             # A discriminant is centred by definition.
             options = replace(map_options(own, resources), center=True)
             Phi = self._fit_on_map(replace(problem, map=options), found)
-        keep_names(self, found)
+        found.keep_names(self)
         if self.classes_.dtype.kind in "biuf" and (iterative or Phi is not None):
             self.classes_ = to_namespace_of(self.classes_, self.priors_)
         return Phi
 
-    def _targets(self, X, y, sample_weight, name):
+    def _indicators(self, found):
         """Indicators of the classes; or labels, which are known once the rows have been read."""
-        self._check_given(y)
-        y = held_column(y, X, in_step=True)
-        if in_pieces(y):
-            return Column(y, "y", labels_of), None, 0, True
-        codes = self._check(X, y)
-        return np.eye(len(self.classes_))[codes], None, len(self.classes_), True
+        if found.classes is None:
+            return found.T
+        self.classes_ = found.classes
+        self._check_classes(len(found.T))
+        T = np.eye(len(self.classes_))[found.T]
+        return T if found.is_held else Column(T, "y")
 
     def _fit_on_map(self, problem, found):
         """Ridge on the coordinates of a map, from sums over the rows."""
@@ -219,7 +219,7 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
         self.shrinkage_, self.temperature_ = choice.share, choice.temperature
         if self.shrinkage_ == 0 and rank > spread.n - len(self.classes_):
             raise self._singular(spread.n, rank)
-        keep_names(self, found)
+        found.keep_names(self)
         self.kernel_map_ = self._new_map(center=True)
         keep_fit(self.kernel_map_, fit, self)
         self.kernel_ = solution.kernel
@@ -314,25 +314,6 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
         return self.scalings_.shape[1]
 
     # --- checks -----------------------------------------------------------------------------------
-
-    def _check(self, X, y):
-        """Class numbers of the rows; what makes no sense is refused before any long computation."""
-        y = column_or_1d(as_host(y), warn=True)
-        check_classes(y)
-        assert_all_finite(y, input_name="y")
-        with np.errstate(invalid="ignore"):  # scikit-learn tries y as integers
-            check_classification_targets(y)
-        if not in_pieces(X):
-            check_consistent_length(X, y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        self._check_classes(len(y))
-        return codes
-
-    def _check_given(self, y):
-        if y is None:
-            raise ValueError(
-                "KernelDiscriminant requires y to be passed, but the target y is None."
-            )
 
     def _check_form(self):
         if self.form not in ("primal", "iterative"):

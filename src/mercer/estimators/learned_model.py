@@ -30,9 +30,10 @@ from ..learn.learn_kernel import learn_from
 from ..learn.observations import Observations, by_value, copied_rows, has_copies
 from ..learn.targets import Targets, as_generator, check_weights
 from ..rows import gather
-from ..rows.gather import held_column, load_all
+from ..rows.read import read_whole
 from ..rows.source import in_pieces
 from ..rows.training import Training
+from ..rows.validate import check_n_columns
 from ..solve import (
     Given,
     Landmarks,
@@ -111,7 +112,7 @@ class LearnedModel(BaseEstimator):
     def _gathered(self, X, y, sample_weight):
         """Rows, targets and weights of a stream or a Dask collection in memory: all are needed."""
         gathers, name = in_pieces(X), type(self).__name__
-        X = load_all(X, budget(self.memory_limit), name)
+        X, y, sample_weight = read_whole(self, X, y, sample_weight, budget(self.memory_limit))
         if gathers and X.shape[0] > gather.SAMPLE:
             size = readable(coordinates_bytes(X.shape[0], X.shape[1]))
             warnings.warn(
@@ -120,7 +121,7 @@ class LearnedModel(BaseEstimator):
                 "TableEncoder and KernelRidge, which pass over the rows where they are.",
                 stacklevel=4,
             )
-        return X, held_column(y, X), held_column(sample_weight, X, "sample_weight")
+        return X, y, sample_weight
 
     def _used(self, X, y, sample_weight):
         """(X, y, weights, which rows) without the rows of weight zero."""
@@ -403,11 +404,8 @@ class LearnedModel(BaseEstimator):
             X = as_vectors(X)
             if reset:
                 self.encoder_, self.n_features_in_ = None, X.shape[1]
-            elif X.shape[1] != self.n_features_in_:
-                raise ValueError(
-                    f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
-                    f"{self.n_features_in_} features as input."
-                )
+            else:
+                check_n_columns(self, X.shape[1])
             return namespace(X).astype(X, namespace(X).float64)
         if not reset and self.encoder_ is None:  # fitted on tensors, loaded from a file
             return as_vectors(X).astype(np.float64)

@@ -15,7 +15,6 @@ from ..engine.checks import check_at_least
 from ..engine.memory import MemoryLimitError
 from ..kernels.adapters import KernelLike
 from ..kernels.types import Array, Data, RandomState
-from ..rows.gather import held_if_few
 from ..rows.lazy import lazily
 from ..rows.moments import Moments
 from ..space.spectra import signs
@@ -102,8 +101,7 @@ class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, Projection):
 
     def _fit(self, X):
         self._check_parameters()
-        X = held_if_few(X)
-        fit = self._fit_map(X, append_residual=False)
+        fit = self._fit_map(self._read(X), append_residual=False)
         Y = fit.coordinates()
         if Y is None:
             raise MemoryLimitError(

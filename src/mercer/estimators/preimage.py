@@ -190,11 +190,11 @@ def preimage(
 
 def has_points(model):
     """Whether there is a way back at all; for available_if, which shows the reason as a cause."""
-    if kernel_of(model.kernel).kind == "gram":
-        raise AttributeError(
-            f"{type(model).__name__} takes a precomputed kernel: the points behind it are unknown, "
-            "so there is no way back to them. Fit with the kernel itself."
-        )
+    kernel_of(model.kernel).layout.require_data(
+        f"{type(model).__name__} takes a precomputed kernel: the points behind it are unknown, so "
+        "there is no way back to them. Fit with the kernel itself.",
+        AttributeError,
+    )
     return True
 
 

@@ -15,7 +15,6 @@ from ..expansion import Expansion
 from ..kernels import Precomputed
 from ..kernels.adapters import KernelLike
 from ..kernels.types import Array, Data
-from ..rows.source import count_rows
 from ..solve.svm import MarginProblem, solve_margin, solve_on_coordinates
 from ..solve.system import double_like
 from .base import on_fitted
@@ -122,14 +121,14 @@ class KernelSVC(CertifiedClassifier):
                 "solver='auto', which solves on the map's coordinates."
             )
 
-    def _read(self, X, y, sample_weight):
+    def _kept_rows(self, training):
         if self.solver == "landmarks":
-            return self._by_landmarks(X, y, sample_weight)
-        self._given = X, y, sample_weight
-        return super()._read(X, y, sample_weight)
+            return self._by_landmarks(training)
+        self._given = training
+        return super()._kept_rows(training)
 
-    def _by_landmarks(self, X, y, sample_weight):
-        fits = columns_that_fit(count_rows(X), budget(self.memory_limit), copies=4)
+    def _by_landmarks(self, training):
+        fits = columns_that_fit(training.n, budget(self.memory_limit), copies=4)
         given, self.kernel = (
             self.kernel,
             KernelMap(
@@ -141,7 +140,7 @@ class KernelSVC(CertifiedClassifier):
             ),
         )
         try:
-            return super()._read(X, y, sample_weight)
+            return super()._kept_rows(training)
         finally:
             self.kernel = given
 
@@ -152,9 +151,9 @@ class KernelSVC(CertifiedClassifier):
         try:
             pairs, solutions = self._solutions(rows)
         except MemoryLimitError:
-            if self.solver != "auto" or rows.fit is not None or rows.kernel.kind == "gram":
+            if self.solver != "auto" or rows.fit is not None or given.is_gram:
                 raise
-            rows = self._by_landmarks(*given)
+            rows = self._by_landmarks(given)
             pairs, solutions = self._solutions(rows)
         self.solver_ = "dual" if rows.fit is None else "map"
         if self.solver_ == "map" and not isinstance(self.kernel, KernelMap):
@@ -303,7 +302,7 @@ class Pairs:
         n = len(rows.codes)
         small = n <= STORED and matrix_bytes(n, 2) <= self.limit
         self.K = None
-        if n_classes > 2 and small and rows.kernel.kind != "gram":
+        if n_classes > 2 and small and rows.kernel.layout.on_data:
             self.K = gram_of(rows, np.arange(n))
 
     def __len__(self):

@@ -17,6 +17,7 @@ from .capabilities import NAMED
 from .composite import finite_values
 from .from_sklearn import FromSklearn
 from .geometry import inner_products
+from .gram_rows import require_square
 from .points import as_vectors, take
 from .printing import printed
 from .types import Array, Tile
@@ -93,13 +94,6 @@ class Precomputed(Kernel):
         )
         xp = namespace(X)
         return np.diagonal(X).copy() if xp is np else xp.linalg.diagonal(X) + 0
-
-
-def require_square(K, where):
-    require(
-        K.shape[0] == K.shape[1],
-        f"Precomputed() needs a square Gram matrix {where}, got shape {tuple(K.shape)}.",
-    )
 
 
 class FromFunction(Kernel):

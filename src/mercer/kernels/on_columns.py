@@ -54,8 +54,7 @@ class OnColumns(OnImages):
 
     def check_parameters(self) -> None:
         super().check_parameters()
-        require(
-            self.kernel.kind != "gram",
+        self.kernel.layout.require_data(
             "OnColumns(Precomputed(), ...) has no meaning: a Gram matrix has no columns of data.",
         )
 

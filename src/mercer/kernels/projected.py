@@ -55,8 +55,7 @@ class Projected(OnImages):
 
     def check_parameters(self) -> None:
         super().check_parameters()
-        require(
-            self.kernel.kind != "gram",
+        self.kernel.layout.require_data(
             "Projected(Precomputed(), A) has no meaning: a Gram matrix has no columns of data.",
         )
         try:

@@ -63,8 +63,7 @@ class SetOf(ObjectKernel, Unary):
 
     def check_parameters(self) -> None:
         super().check_parameters()
-        require(
-            self.kernel.kind != "gram",
+        self.kernel.layout.require_data(
             "SetOf(Precomputed()) has no meaning: the members of a set are points, and a Gram "
             "matrix has none.",
         )

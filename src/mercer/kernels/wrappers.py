@@ -126,8 +126,7 @@ class Rescaled(Unary):
     def check_parameters(self) -> None:
         super().check_parameters()
         require_callable("Rescaled", "f", self.f)
-        require(
-            self.kernel.kind != "gram",
+        self.kernel.layout.require_data(
             "Rescaled(Precomputed(), f): f needs the points, and a Gram matrix has none. Rescale "
             "the matrix itself.",
         )
@@ -213,8 +212,7 @@ class Normalized(Unary):
 
     def check_parameters(self) -> None:
         super().check_parameters()
-        require(
-            self.kernel.kind != "gram",
+        self.kernel.layout.require_data(
             "Normalized(Precomputed()) needs k(z, z) of new points, which a Gram matrix does not "
             "hold: normalise the matrix itself, K / sqrt(outer(diag, diag)).",
         )

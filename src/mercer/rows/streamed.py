@@ -28,7 +28,7 @@ class Chunks:
     ----------
     open_chunks : callable
         Returns a fresh iterator over 2-D arrays each time it is called; or over pairs
-        (rows, targets), for a fit that is called without y.
+        (rows, targets), or (rows, targets, weights), for a fit that is called without y.
 
     Examples
     --------

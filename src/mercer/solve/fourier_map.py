@@ -130,13 +130,7 @@ def solve_on_fourier_map(problem: RidgeProblem, options: MapOptions) -> "Fourier
     training, rule = problem.training, problem.alpha
     columns = [column(problem.T, "y"), column(problem.weights, "sample_weight")]
     step = SumsFor(rule.smallest)
-    fit = fit_map(
-        training.rows,
-        training.kernel,
-        options,
-        SpaceStatistic(step, columns),
-        bound_check=training.bound_check,
-    )
+    fit = fit_map(training, options, SpaceStatistic(step, columns))
     if not fit.sums.n > 0:
         raise ValueError("sample_weight must not be all zero.")
     space = fit.map.space

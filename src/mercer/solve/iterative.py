@@ -272,10 +272,9 @@ class IterativeSolution(DualSolution):
 
     def variance(self, points: Any, diag: Any = None) -> Any:
         """Further solves for few points, a certified upper value for many."""
-        if self.kernel.kind == "gram":
-            raise ValueError(
-                "form='iterative' has no standard deviations for a precomputed kernel: use 'dual'."
-            )
+        self.kernel.layout.require_data(
+            "form='iterative' has no standard deviations for a precomputed kernel: use 'dual'."
+        )
         if points.shape[0] > FEW:
             warn_of_upper_values(points.shape[0])
         return super().variance(points, diag)

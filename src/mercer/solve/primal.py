@@ -100,13 +100,8 @@ class Primal(Solver):
         if problem.labels:  # classes are known after the pass that adds up their coordinates
             of = ByClass.of
             columns = columns[:1]
-        fit = fit_map(
-            training.rows,
-            training.kernel,
-            options,
-            Statistic(of, columns, movable=centred and not weighted),
-            bound_check=training.bound_check,
-        )
+        sums = Statistic(of, columns, movable=centred and not weighted)
+        fit = fit_map(training, options, sums)
         return solve_on_map(problem, fit, self.name)
 
 
@@ -262,10 +257,7 @@ def _shrinkage(problem, fit, spread, Phi) -> Choice:
             values = problem.T.values if problem.labels else np.argmax(as_numpy(problem.T), axis=1)
             likelihoods = added_up(left_out, Phi, [values])
         else:
-            training = problem.training
-            rows = training.rows
-            if training.bound_check is not None:
-                rows = rows.checked(training.bound_check(fit.map.kernel))
+            rows = problem.training.rows_of(fit.map.kernel)
             codes = problem.T
             if not problem.labels:
                 given = codes.values if isinstance(codes, Column) else as_numpy(codes)

@@ -149,7 +149,7 @@ def magnitudes(kernel: Any, X: Any, diagonal: Any):
     """
     xp = namespace(diagonal)
     squares = diagonal
-    if kernel.kind != "gram" and kernel.has_magnitude:
+    if kernel.layout.on_data and kernel.has_magnitude:
         with np.errstate(over="ignore"):  # an infinite bound is a bound
             terms = kernel.magnitude(X)
         squares = xp.where(terms > diagonal, terms, diagonal)

@@ -29,7 +29,7 @@ DISTANCES = (
 
 def _remedy(kernel, diagonal, K):
     """The remedy where K is not a kernel: of distances, a method that takes distances."""
-    distances = kernel.kind == "gram" and not as_numpy(diagonal).any() and K.min() >= 0
+    distances = not kernel.layout.on_data and not as_numpy(diagonal).any() and K.min() >= 0
     return DISTANCES if distances else HINT
 
 
@@ -136,7 +136,7 @@ def probe(kernel: Any, K: Any, F: Any, lengths: Any, noise, eps: Any, size):
     value, vector = smallest_eigenpair(K)
     witness = vector / np.where(lengths > 0, lengths, 1)
     floor = noise_floor(n, eps)
-    least = floor * size * (witness @ witness) if kernel.kind == "gram" else 0.0
+    least = floor * size * (witness @ witness) if not kernel.layout.on_data else 0.0
     if value < -floor and value < -least:
         raise NotPSDError(
             f"{kernel!r} is not positive semi-definite on this data: the smallest eigenvalue of "

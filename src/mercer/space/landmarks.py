@@ -143,7 +143,7 @@ class Landmarks(Space):
     def rounding_lengths(self):
         """Scale of the rounding of the landmarks' kernel values."""
         lengths = self.lengths()
-        if self.kernel.kind == "gram" or self.rank == 0:
+        if self.rank == 0:
             return lengths
         return on_device_of(magnitudes(self.kernel, self.S, lengths**2), self.C)
 

@@ -9,19 +9,15 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..engine.arrays import as_numpy
-from ..estimators.base import (
-    KernelEstimator,
-    all_or_nothing,
-    kernel_of,
-    validated_points,
-)
+from ..estimators.base import KernelEstimator, all_or_nothing, kernel_of
 from ..estimators.kernel_map import KernelMap
 from ..kernels import Kernel
 from ..kernels.points import is_frame, n_points
 from ..kernels.types import Input
-from ..rows.gather import held_if_few
+from ..rows.gather import gather_few
 from ..rows.lazy import lazily
 from ..rows.source import in_pieces, refuse_stream
+from ..rows.validate import validated_points
 from ..tables import TableEncoder
 from .bulk import column_units
 from .permutations import Dealer, UnitSums, add_rows, check_permutations, unit_size
@@ -115,7 +111,7 @@ class DriftDetector(KernelEstimator):
         """Choose the space and add up the reference rows; `y` is not used."""
         check_permutations(self.n_permutations, self.level)
         kernel, rng = kernel_of(self.kernel), generator(self.random_state)
-        X = held_if_few(X)
+        X = gather_few(X)
         samples = Samples(kernel, encode=False, X=self._validated(X, kernel))
         (reference,) = samples.all
         if reference.n < 4:
@@ -205,7 +201,7 @@ class DriftDetector(KernelEstimator):
 
     def _samples(self, X):
         """The rows set aside and a batch."""
-        kernel, X = kernel_of(self.kernel), held_if_few(X)
+        kernel, X = kernel_of(self.kernel), gather_few(X)
         reference: Any = self.reference_
         if self.columns_ is not None:
             import pandas as pd

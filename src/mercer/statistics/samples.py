@@ -12,7 +12,7 @@ import numpy as np
 from ..engine.arrays import as_numpy, evenly, is_matrix, rows_of
 from ..kernels import Kernel
 from ..kernels import points as pts
-from ..rows.gather import held_if_few
+from ..rows.gather import gather_few
 from ..rows.held import stacked
 from ..rows.source import check_readable, in_pieces, names_of_columns, pieces
 from ..tables import TableEncoder, declared_categories
@@ -30,7 +30,7 @@ class Sample:
     def __init__(self, X: Any, name: str, kernel: Kernel):
         self.name = name
         check_readable(X, name, "a test")
-        X = held_if_few(X)  # then a test sees what it sees of an array
+        X = gather_few(X)  # then a test sees what it sees of an array
         self.held = not in_pieces(X)
         # What is wrong with rows in memory is said before any work.
         as_given = not self.held or pts.is_frame(X)
@@ -74,11 +74,10 @@ class Samples:
     """
 
     def __init__(self, kernel: Kernel, encode: bool = True, **named: Any):
-        if kernel.kind == "gram":
-            raise ValueError(
-                "a precomputed kernel has no values for rows in other samples: give the rows and "
-                "a kernel on them, or coordinates of your matrix (KernelMap('precomputed'))."
-            )
+        kernel.layout.require_data(
+            "a precomputed kernel has no values for rows in other samples: give the rows and a "
+            "kernel on them, or coordinates of your matrix (KernelMap('precomputed'))."
+        )
         self.kernel = kernel
         self.all = [Sample(X, name, kernel) for name, X in named.items()]
         self.columns = _common_columns(self.all)

@@ -330,7 +330,7 @@ def default_kernels():
 
 
 def _all_gram(kernels):
-    gram = {name: kernel.kind == "gram" for name, kernel in kernels.items()}
+    gram = {name: not kernel.layout.on_data for name, kernel in kernels.items()}
     if any(gram.values()) and not all(gram.values()):
         raise ValueError(
             f"{next(n for n in gram if gram[n])} takes a Gram matrix and "

@@ -42,7 +42,7 @@ def map_of(kernel, validity, n_rows):
     """The kernel for a method, or its map where it was corrected or rows are many."""
     if validity == REFUTED:
         return KernelMap(kernel, indefinite="clip")
-    if n_rows > EXACT_ROWS and kernel.kind != "gram":
+    if n_rows > EXACT_ROWS and kernel.layout.on_data:
         return KernelMap(kernel, max_rank=LANDMARKS, pivots="random", random_state=0)
     return kernel
 
@@ -51,7 +51,7 @@ def fit_model(space, task, encoder, X, y, rows, *, balanced=False):
     """The pipeline, fitted to these rows of the data as they were given."""
     equal_classes = len(np.unique(y[rows].astype(str))) if balanced else 0
     model = pipeline(space, task, encoder, len(rows), equal_classes)
-    if space.kernel.kind == "gram":
+    if not space.kernel.layout.on_data:
         return model.fit(np.asarray(X, dtype=float)[np.ix_(rows, rows)], y[rows])
     return model.fit(select(X, rows), y[rows])
 

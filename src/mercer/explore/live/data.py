@@ -74,11 +74,10 @@ class Explored:
         random_state: int = 0,
     ) -> "Explored":
         """Checked, drawn at random where there are more rows than max_points, and encoded."""
-        if kernel.kind == "gram":
-            raise ValueError(
-                "the explorer changes the kernel, which a Gram matrix does not allow: pass the "
-                "data themselves, or compare_kernels(K, y, [Precomputed()]) for one still picture."
-            )
+        kernel.layout.require_data(
+            "the explorer changes the kernel, which a Gram matrix does not allow: pass the data "
+            "themselves, or compare_kernels(K, y, [Precomputed()]) for one still picture."
+        )
         if target_name is None:
             target_name = getattr(y, "name", None)
         sample = draw(
