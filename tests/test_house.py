@@ -14,14 +14,14 @@ SPEC.loader.exec_module(house)
 
 # Lower a limit when a change lets you; never raise one.
 LIMITS = {
-    "names across folders": 339,
-    "repeated public names": 15,
-    "repeated file names": 13,
-    "mentions of n_jobs, verbose, memory_limit": 260,
+    "names across folders": 336,
+    "repeated public names": 9,
+    "repeated file names": 10,
+    "mentions of n_jobs, verbose, memory_limit": 240,
     "questions whether points are a Gram matrix": 39,
     "docstrings that begin with a clause": 0,
 }
-LEAST_ANNOTATED = 66
+LEAST_ANNOTATED = 73
 
 
 @pytest.fixture(scope="module")

@@ -82,13 +82,13 @@ def on_fitted(method: Method) -> Method:
     """
 
     @wraps(method)
-    def wrapped(self, X, *args, **kwargs):
+    def wrapped(self, X: Any, *args, **kwargs):
         check_is_fitted(self)
         _refuse_masked((X, *args), kwargs)
         return answer(self, X, *args, **kwargs)
 
     @wraps(method)
-    def here(self, X, *args, **kwargs):
+    def here(self, X: Any, *args, **kwargs):
         check_kind(self, X, method.__name__)
         with using(_resources_of(self)):
             return method(self, X, *args, **kwargs)
@@ -153,7 +153,7 @@ def score_weights(sample_weight: Any) -> Any:
         return np.asarray(as_host(sample_weight), dtype=float)
 
 
-def to_namespace_of(values, X):
+def to_namespace_of(values: Any, X: Any):
     """y or sample_weight as an array of X's kind."""
     if is_array(X) and not is_numpy(X):
         xp = namespace(X)

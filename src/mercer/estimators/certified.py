@@ -41,7 +41,7 @@ from .map_method import MapMethod, functions
 
 
 @dataclass(frozen=True)
-class Rows:
+class WeightedRows:
     """The rows of positive weight: points of a kernel, class numbers, and what C is multiplied by.
 
     `kept` are their positions among all rows. Where a map was asked for, `points` are its
@@ -59,7 +59,9 @@ class Rows:
     def part(self, kernel, points, some):
         """Some of the rows, as points of a kernel of their own."""
         codes, weights = self.codes[some], self.weights[some]
-        return Rows(kernel, points, codes, weights, self.kept[some], self.rounding.take(some))
+        return WeightedRows(
+            kernel, points, codes, weights, self.kept[some], self.rounding.take(some)
+        )
 
 
 class CertifiedClassifier(Labels, MapMethod):
@@ -94,10 +96,10 @@ class CertifiedClassifier(Labels, MapMethod):
         self._follow(rows.points)
         return self
 
-    def _solve(self, rows: Rows) -> None:
+    def _solve(self, rows: WeightedRows) -> None:
         raise NotImplementedError
 
-    def _chosen_C(self, rows: Rows) -> float:
+    def _chosen_C(self, rows: WeightedRows) -> float:
         raise NotImplementedError
 
     def _follow(self, points):
@@ -136,7 +138,7 @@ class CertifiedClassifier(Labels, MapMethod):
         if len(kept) < len(codes):
             points = kernel.layout.subset(points, kept)
         rounding = Rounding.of(kernel, in_double(kernel, points))
-        return Rows(kernel, points, codes[kept], weights[kept], kept, rounding)
+        return WeightedRows(kernel, points, codes[kept], weights[kept], kept, rounding)
 
     def _on_map(self, training, weights, kept):
         """The same problem on the coordinates of a map: their inner product is the kernel."""
@@ -149,7 +151,7 @@ class CertifiedClassifier(Labels, MapMethod):
             )
         Phi = in_double(Linear(), pts.take(Phi, kept) if len(kept) < len(codes) else Phi)
         rounding = Rounding.of(Linear(), Phi)
-        return Rows(Linear(), Phi, codes[kept], weights[kept], kept, rounding, fit)
+        return WeightedRows(Linear(), Phi, codes[kept], weights[kept], kept, rounding, fit)
 
     def _class_weights(self, codes, weights):
         """One weight per class: from a dictionary (or 1), or such that all classes weigh alike."""
@@ -192,7 +194,7 @@ class CertifiedClassifier(Labels, MapMethod):
         gaps = np.array([c.gap for c in certificates])
         norms = np.array([c.error_norm for c in certificates])
         fit, more = rows.fit, np.zeros(len(gaps))
-        if fit is not None and is_plain(fit):
+        if fit is not None and spans_kernel_space(fit):
             more, longest = missed_by_map(rows, self.kernel_, dual, C)
             if len(gaps) < len(more):
                 more = more.sum(keepdims=True)
@@ -257,19 +259,19 @@ class CertifiedClassifier(Labels, MapMethod):
         return functions(self.decision_)
 
 
-def gram_of(rows: Rows, some) -> np.ndarray:
+def gram_of(rows: WeightedRows, some) -> np.ndarray:
     """The kernel matrix of some rows, as NumPy's."""
     problem = MarginProblem(rows.kernel, rows.points, np.empty(0), np.empty(0), rows.rounding)
     return problem.matrix(some)
 
 
-def is_plain(fit) -> bool:
+def spans_kernel_space(fit) -> bool:
     """Whether functions of a map's coordinates are functions of the kernel's own space."""
     plain = fit.map.mean is None and not fit.map.append_residual
     return plain and fit.correction is None and isinstance(fit.map.space, Landmarks)
 
 
-def missed_by_map(rows: Rows, kernel, dual, C) -> tuple[np.ndarray, float]:
+def missed_by_map(rows: WeightedRows, kernel, dual, C) -> tuple[np.ndarray, float]:
     """(what joins the gap of each dual point when K takes the place of Phi Phi', the longest row).
 
     c'(K - Phi Phi')c / 2, and the rounding of values: they are those of sums over landmarks, off by

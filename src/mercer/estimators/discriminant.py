@@ -31,10 +31,10 @@ from ..solve.solver import CannotSolve
 from ..solve.system import in_double
 from .base import all_or_nothing, on_fitted, to_namespace_of
 from .class_scores import ClassScores
-from .columns import as_points
 from .kernel_map import KernelMap, keep_fit, map_options, resources_of
 from .map_method import MapMethod, functions
 from .ridge import landmarks_of
+from .score_columns import as_points
 
 
 class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, TransformerMixin, MapMethod):

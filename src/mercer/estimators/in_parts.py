@@ -2,6 +2,7 @@
 
 import inspect
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -10,9 +11,10 @@ from ..feature_map import FeatureMap
 from ..rows.distinct import distinct
 from ..rows.interface import Column
 from ..rows.read import labels_of
+from ..rows.training import Training
 
 
-def require_parts(estimator):
+def require_parts(estimator: Any):
     """Refuse an estimator without partial_fit, before the map is fitted."""
     if not hasattr(estimator, "partial_fit"):
         raise TypeError(
@@ -22,7 +24,7 @@ def require_parts(estimator):
         )
 
 
-def fit_in_parts(estimator, kernel_map, training, params):
+def fit_in_parts(estimator: Any, kernel_map: Any, training: Training, params: dict[str, Any]):
     """estimator.partial_fit on the coordinates of one piece of the rows after the other."""
     takes = inspect.signature(estimator.partial_fit).parameters
     if is_classifier(estimator) and "classes" in takes:

@@ -21,15 +21,16 @@ from ..engine.arrays import (
 from ..engine.memory import budget, coordinates_bytes, readable
 from ..engine.resources import Resources
 from ..kernels import Kernel, Projected
-from ..kernels.points import as_vectors, is_frame, take
+from ..kernels.points import as_vectors, is_frame
 from ..learn.arguments import check_options
 from ..learn.choose_columns import choose_columns
-from ..learn.cross_fit import JUDGED_ROWS, Cells, CrossFit, is_small, kept_from_search
+from ..learn.cross_fit import JUDGED_ROWS, CrossFit, DuplicateGroups, is_small, kept_from_search
 from ..learn.families import FAMILIES, FIRST_FAMILY, same_family
 from ..learn.learn_kernel import learn_from
 from ..learn.observations import Observations, by_value, copied_rows, has_copies
 from ..learn.targets import Targets, as_generator, check_weights
 from ..rows import gather
+from ..rows.held import rows_at
 from ..rows.read import read_whole
 from ..rows.source import in_pieces
 from ..rows.training import Training
@@ -137,7 +138,7 @@ class LearnedModel(BaseEstimator):
         X = X if hasattr(X, "shape") else array_of_lists(X)
         if X.shape[0] != len(y):
             raise ValueError(_inconsistent(X.shape[0], len(y)))
-        return _rows(X, used), y[used], kept, used
+        return rows_at(X, used), y[used], kept, used
 
     def _fit_targets(
         self,
@@ -210,7 +211,7 @@ class LearnedModel(BaseEstimator):
         self.left_out_ = used[which]
         self.validation_ = "leave-one-out"
         if unseen is not None:
-            self.validation_ = f"{Cells.of(rows, targets).n_folds()} folds"
+            self.validation_ = f"{DuplicateGroups.of(rows, targets).n_folds()} folds"
             errors = T - unseen[which]
         else:
             # Copies of a row share its leverage, and have targets of their own.
@@ -491,12 +492,6 @@ class LearnedModel(BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
-
-
-def _rows(X, rows):
-    if hasattr(X, "iloc"):
-        return X.iloc[rows]
-    return take(X, rows) if is_array(X) else X[rows]
 
 
 def _distinct(X, weighted):

@@ -68,7 +68,7 @@ class Projection(TransformerMixin, MapMethod):
         raise NotImplementedError
 
 
-def functions(linear):
+def functions(linear: Any):
     """Functions on a map, or an Expansion, as RKHSFunctions: one, or a list of several."""
     try:
         expansion = linear

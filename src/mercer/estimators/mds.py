@@ -30,7 +30,7 @@ from ..rows.source import refuse_stream
 from ..rows.validate import validated_points
 from ..space.spectra import signs, spectrum
 from .base import all_or_nothing
-from .columns import as_points, copy, inverse_root, pad_columns
+from .score_columns import as_points, copy, inverse_root, pad_columns
 
 CORRECTIONS = (None, "lingoes", "cailliez")
 

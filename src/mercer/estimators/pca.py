@@ -32,14 +32,13 @@ from ..kernels.adapters import KernelLike
 from ..kernels.types import Array, Data, RandomState
 from ..rows.lazy import lazily
 from ..rows.moments import Extremes, Spread
-from ..space.centred import FORMS as SCORE_FORMS
-from ..space.centred import all_eigenpairs
+from ..space.centred import all_eigenpairs, weights_of_scores
 from ..space.krylov import leading_eigenpairs
 from ..space.spectra import signs
-from .columns import as_points, copy, inverse_root, on_host, pad_columns, support
 from .kernel_map import KernelMap, fit_rows
 from .map_method import Projection
 from .preimage import PreimageData, has_points, on_scores, preimage, way_back, way_back_of_scores
+from .score_columns import as_points, copy, inverse_root, on_host, pad_columns, support
 
 FORMS = ("combined", "dual", "primal", "classical")
 SOLVERS = ("auto", "dense", "factor", "krylov")
@@ -75,8 +74,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
     kernel : Kernel, str, callable or KernelMap, default="rbf"
         A map gives control of rank, tolerance and landmarks.
     form : {"combined", "dual", "primal", "classical"}, default="combined"
-        How scores of new points are written: [EXACT] (25), (23), (16) or Appendix A. All are equal;
-        "primal" is ordinary PCA on the coordinates of the map (solver "factor").
+        How scores of new points are written: [EXACT] (25), (23), (16) or Appendix A. All are equal,
+        and (25) is computed; "primal" is ordinary PCA on the coordinates of the map (solver
+        "factor").
     solver : {"auto", "dense", "factor", "krylov"}, default="auto"
         "dense": all of the centred kernel matrix; "krylov": its leading eigenpairs; "factor": from
         the coordinates of a map, n r^2 operations at rank r (what a KernelMap always uses). "auto"
@@ -242,7 +242,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
         U = U - xp.mean(U, axis=0)[None, :]  # rounding has put a little of 1 into them
         U = pad_columns(U * (signs(U) * support(values))[None, :], wanted)
         values = self.eigenvalues_
-        W, b = SCORE_FORMS[self.form](U * inverse_root(values)[None, :], values, row_means)
+        W, b = weights_of_scores(U * inverse_root(values)[None, :], row_means)
         self.projection_ = Expansion(kernel, kernel.landmarks(copy(points)), W, b)
         self.eigenvectors_ = U
         return U * xp.sqrt(values)[None, :]

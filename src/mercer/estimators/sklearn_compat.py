@@ -6,7 +6,6 @@ diagram in notebooks) may be missing; what a fit needs may not.
 
 from typing import Any
 
-from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils.metadata_routing import _routing_enabled as routing_enabled
 
 try:
@@ -19,7 +18,6 @@ except ImportError:
 
 __all__ = [
     "routing_enabled",
-    "safe_indexing",
     "visual_block",
 ]
 

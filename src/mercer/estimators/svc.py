@@ -18,7 +18,7 @@ from ..kernels.types import Array, Data
 from ..solve.svm import MarginProblem, solve_margin, solve_on_coordinates
 from ..solve.system import double_like
 from .base import on_fitted
-from .certified import CertifiedClassifier, Rows, gram_of
+from .certified import CertifiedClassifier, WeightedRows, gram_of
 from .kernel_map import KernelMap
 
 # With more than two classes, rows whose kernel matrix is stored once for all pairs.
@@ -64,7 +64,7 @@ class KernelSVC(CertifiedClassifier):
     C_ : float
     solver_ : "dual", "landmarks" or "map"
     support_ : ndarray
-        Rows with a coefficient, sorted by class.
+        WeightedRows with a coefficient, sorted by class.
     dual_coef_ : array of shape (n_classes - 1, n_support)
         Their signed coefficients, laid out as scikit-learn's SVC does.
     n_support_ : ndarray of shape (n_classes,)
@@ -148,7 +148,7 @@ class KernelSVC(CertifiedClassifier):
 
     # --- solving ----------------------------------------------------------------------------------
 
-    def _solve(self, rows: Rows) -> None:
+    def _solve(self, rows: WeightedRows) -> None:
         given = self.__dict__.pop("_given", None)
         try:
             pairs, solutions = self._solutions(rows)
@@ -215,7 +215,7 @@ class KernelSVC(CertifiedClassifier):
 
     # --- C ----------------------------------------------------------------------------------------
 
-    def _chosen_C(self, rows: Rows) -> float:
+    def _chosen_C(self, rows: WeightedRows) -> float:
         """The best accuracy of rows left out; the smallest such C where several are equal."""
         some = np.sort(np.random.default_rng(0).permutation(len(rows.codes))[:ROWS_FOR_C])
         codes, weights = rows.codes[some], rows.weights[some]
@@ -276,7 +276,7 @@ class KernelSVC(CertifiedClassifier):
 
     @on_fitted
     def certain(self, X: Data, *, diag: Array | None = None) -> Array:
-        """Rows whose predicted class provably is that of the exact machine.
+        """WeightedRows whose predicted class provably is that of the exact machine.
 
         Two classes: |decision value| exceeds its bound. Several: the class wins however the pairs
         vote whose sign is not certain.

@@ -84,7 +84,7 @@ def _copied(chunk):
     return chunk.clone() if hasattr(chunk, "clone") else chunk
 
 
-def joined_blocks(chunks):
+def joined_blocks(chunks: list[Any]):
     shapes = [chunk.shape for chunk in chunks if hasattr(chunk, "shape")]
     flat = [shape for shape in shapes if len(shape) == 1]
     widths = {shape[1] for shape in shapes if len(shape) == 2}

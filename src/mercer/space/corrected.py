@@ -48,7 +48,7 @@ class Corrected(Space):
     def radii_of(self, Phi: Any, diagonal: Any, rho2: Any) -> Radii:
         return self.radii(None, diagonal)
 
-    def radii_of_mean(self, second, rho2: Any) -> Radii:
+    def radii_of_mean(self, second: Array, rho2: Any) -> Radii:
         return self.radii(None, None)
 
     def roundoff(self) -> float:

@@ -119,7 +119,7 @@ def check_zero_diagonal(kernel: Any, diagonal: Any, some, K: Any):
     )
 
 
-def probe(kernel: Any, K: Any, F: Any, lengths: Any, noise, eps: Any, size):
+def probe(kernel: Any, K: Any, F: Any, lengths: Any, noise: float, eps: Any, size: float):
     """Raise NotPSDError where K - F F' is more than rounding (normalised, in memory).
 
     `size` is the largest |k(x, z)|: values of a Gram matrix that were centred or summed elsewhere
@@ -181,7 +181,7 @@ def smallest_eigenpair(K: Array):
     return float(values[0]), vectors[:, 0]
 
 
-def corrected(K: Array, how):
+def corrected(K: Array, how: str):
     """Eigenvalues made non-negative: weights W with phi(z) = W' k_z, coordinates F, and a summary.
 
     clip and flip change k_z as they change K (F = K W); shift adds a constant to k(x, x) alone, so

@@ -60,7 +60,7 @@ class OwnFeatures(Space):
         length = xp.sqrt(positive_part(diagonal))
         return Radii(xp.zeros_like(diagonal), 2 * length, length, diagonal < 0)
 
-    def radii_of_mean(self, second, rho2: Any):
+    def radii_of_mean(self, second: Array, rho2: Any):
         length = float(namespace(second).linalg.trace(second)) ** 0.5
         return radii_of_one(0.0, 2 * length, length, self.example)
 

@@ -79,7 +79,7 @@ class Space(TravelsAsNumPy, ABC):
         """The same for points whose coordinates and residuals are known already."""
 
     @abstractmethod
-    def radii_of_mean(self, second, rho2: Array) -> Radii:
+    def radii_of_mean(self, second: Array, rho2: Array) -> Radii:
         """Radii of the mean of some rows, from second = Phi'Phi / n and the mean rho^2."""
 
     @abstractmethod

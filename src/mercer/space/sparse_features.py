@@ -48,7 +48,7 @@ class SparseFeatures(OwnFeatures):
     def rank(self) -> int:
         return len(self.columns)
 
-    def check_memory(self, n: int, memory_limit: float | str | None, *, dense=False):
+    def check_memory(self, n: int, memory_limit: float | str | None, *, dense: bool = False):
         """Refuse coordinates that would not fit: their non-zeros, or all if they are `dense`."""
         needed = (
             coordinates_bytes(n, self.rank, 2) if dense else sparse_coordinates(self.nonzeros, 2)

@@ -13,7 +13,8 @@ from ..expansion import RKHSFunction
 from ..kernels import Kernel
 from ..kernels.points import n_points
 from ..kernels.types import Input
-from .samples import Sample, Samples, slice_of
+from ..rows.held import rows_at
+from .samples import Sample, Samples
 from .spaces import as_map, generator, pool_size
 
 # Rows whose certificates are computed together: the bound is a matrix, and its diagonal is needed.
@@ -144,6 +145,6 @@ def _mean_radius(sample: Sample, samples: Samples, kernel_map: KernelMap) -> flo
     for chunk in sample.chunks():
         points = samples.points(chunk, sample.name)
         for start in range(0, n_points(points), CERTIFIED_ROWS):
-            rows = slice_of(points, start, start + CERTIFIED_ROWS)
+            rows = rows_at(points, slice(start, start + CERTIFIED_ROWS))
             total += float(np.sqrt(np.diagonal(as_numpy(kernel_map.error_bound(rows)))).sum())
     return total / sample.n

@@ -38,7 +38,7 @@ class Mark(NamedTuple):
 
     def of(self, frame: Any) -> np.ndarray:
         """Yes or no for each row of a frame."""
-        texts = texts_of(frame[self.column])
+        texts = column_texts(frame[self.column])
         if self.what == REPEATED:
             return np.array([text in self.repeated for text in texts])
         return _reads_as(self.what, texts)
@@ -52,7 +52,7 @@ def with_marks(frame: Any, marks: list[Mark]) -> Any:
     return frame.assign(**new) if hasattr(frame, "assign") else frame.hstack(type(frame)(new))
 
 
-def texts_of(column: Any) -> np.ndarray:
+def column_texts(column: Any) -> np.ndarray:
     """A column as texts, None where a value is missing; 3.0 and 3 are one value."""
     values = column_values(column, "")
     if values.dtype.kind == "O":
@@ -73,7 +73,7 @@ def marks_of(whole: Any, changed: dict[str, tuple[str, str]]) -> list[Mark]:
     kinds, found = kinds_in(whole), []
     for column in whole.columns:
         kind = kinds.get(str(column), IDENTIFIER)
-        texts = texts_of(whole[column])
+        texts = column_texts(whole[column])
         texts = texts[[text is not None for text in texts]]
         if kind not in (NUMBER, DATE) and len(texts):
             for what in (NUMBER, DATE):

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.arrays import as_numpy, evenly, is_matrix, rows_of
+from ..engine.arrays import as_numpy, evenly, is_matrix
 from ..kernels import Kernel
 from ..kernels import points as pts
 from ..rows.gather import gather_few
-from ..rows.held import stacked
+from ..rows.held import rows_at, stacked
 from ..rows.source import check_readable, in_pieces, names_of_columns, pieces
 from ..tables import TableEncoder, declared_categories
 from .bulk import column_units
@@ -50,18 +50,18 @@ class Sample:
             yield from pieces(self.source)
             return
         for start in range(0, self.n, rows):
-            yield slice_of(self.source, start, min(start + rows, self.n))
+            yield rows_at(self.source, slice(start, min(start + rows, self.n)))
 
     def take(self, positions: np.ndarray) -> Any:
         """The rows at these positions, which must increase."""
         if self.held:
-            return taken(self.source, positions)
+            return rows_at(self.source, positions)
         parts, start = [], 0
         for chunk in self.chunks():
             stop = start + pts.n_points(chunk)
             here = positions[(positions >= start) & (positions < stop)] - start
             if len(here):
-                parts.append(taken(chunk, here))
+                parts.append(rows_at(chunk, here))
             start = stop
         return joined(parts)
 
@@ -110,7 +110,7 @@ class Samples:
             start += sample.n
         self._check_widths(parts)
         order = rng.permutation(len(positions))
-        rows = taken(joined(parts), order)
+        rows = rows_at(joined(parts), order)
         if self.encoded:
             held = all(sample.held for sample in self.all)
             self.encoder = self._fitted([s.source for s in self.all] if held else parts)
@@ -191,21 +191,6 @@ class Samples:
 
 
 # --- rows of any kind -----------------------------------------------------------------------------
-
-
-def slice_of(rows: Any, a: int, b: int) -> Any:
-    if pts.is_frame(rows):
-        return rows.iloc[a:b] if hasattr(rows, "iloc") else rows[a:b]
-    return rows[a:b] if getattr(rows, "ndim", 2) == 1 else rows_of(rows, a, b)
-
-
-def taken(rows: Any, positions: np.ndarray) -> Any:
-    """Rows at these positions, as the kind of thing they came in."""
-    if pts.is_frame(rows):
-        return rows.iloc[positions] if hasattr(rows, "iloc") else rows[positions.tolist()]
-    if isinstance(rows, (list, tuple)):
-        rows = pts.as_objects(rows)
-    return pts.take(rows, positions)
 
 
 def joined(parts: list[Any]) -> Any:

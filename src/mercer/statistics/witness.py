@@ -7,7 +7,8 @@ import numpy as np
 
 from ..engine.arrays import as_numpy
 from ..expansion import RKHSFunction
-from .samples import CHUNK_ROWS, Sample, Samples, joined, taken
+from ..rows.held import rows_at
+from .samples import CHUNK_ROWS, Sample, Samples, joined
 
 # Rows at which a witness is evaluated to find the columns, in all.
 MOST_EVALUATIONS = 100_000
@@ -23,11 +24,11 @@ def extreme_rows(
     for chunk in sample.chunks(CHUNK_ROWS):
         new = as_numpy(function(samples.points(chunk, sample.name))).astype(float)
         best = np.argsort(-new if largest else new, kind="stable")[:k]
-        rows = taken(chunk, best)
+        rows = rows_at(chunk, best)
         kept = rows if kept is None else joined([kept, rows])
         values = np.concatenate([values, new[best]])
         order = np.argsort(-values if largest else values, kind="stable")[:k]
-        kept, values = taken(kept, order), values[order]
+        kept, values = rows_at(kept, order), values[order]
     return kept, values
 
 

@@ -9,10 +9,10 @@ from sklearn.utils.multiclass import type_of_target
 
 from ...engine.arrays import as_numpy, is_array, is_numpy
 from ...engine.checks import check_at_least, is_count, is_integer
-from ...estimators.sklearn_compat import safe_indexing
 from ...kernels.points import as_gram, is_frame, n_points
 from ...kernels.printing import listed
 from ...learn.targets import are_class_numbers
+from ...rows.held import rows_at
 
 CLASSES, NUMBERS = "classification", "regression"
 HOLDS = {CLASSES: "classes", NUMBERS: "numbers"}
@@ -147,11 +147,7 @@ def _balanced(scoring, task):
 
 def select(X, rows):
     """Rows of anything that has rows: arrays, frames, sparse matrices, lists of objects."""
-    if is_frame(X):
-        return safe_indexing(X, rows)
-    if scipy.sparse.issparse(X):
-        return X.tocsr()[rows]
-    return X[rows] if is_numpy(X) else [X[i] for i in rows]
+    return rows_at(X, rows)
 
 
 def _check_sizes(n, cv, repeats, max_points):
