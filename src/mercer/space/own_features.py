@@ -1,17 +1,15 @@
 """OwnFeatures: the space of a kernel that has a finite feature map of its own."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import scipy.sparse
 
 from ..engine.arrays import eps_of, itemsize, namespace, positive_part, rows_of
 from ..engine.memory import MemoryLimitError, budget, coordinates_bytes, readable
-from ..engine.tiles import panel_slices
 from ..engine.types import Array
 from ..kernels.composite import finite_values
 from .certificate import Radii, magnitudes, radii_of_one
-from .protocol import Panel, Space
+from .protocol import Space
 
 
 class OwnFeatures(Space):
@@ -46,10 +44,6 @@ class OwnFeatures(Space):
 
     def coordinates(self, X: Array):
         return features(self.kernel, X)
-
-    def panels(self, X: Array) -> Iterator[Panel]:
-        for where in panel_slices(X, self.rank):
-            yield Panel(features(self.kernel, rows_of(X, where.start, where.stop)), where)
 
     def radii(self, X: Any, diagonal: Any):
         length, no = magnitudes(self.kernel, X, diagonal), diagonal < 0

@@ -13,9 +13,10 @@ from ..estimators.base import kernel_of
 from ..estimators.kernel_map import KernelMap
 from ..kernels import Kernel
 from ..kernels.types import Input
+from ..rows.given import GivenRows
 from .permutations import RandomUnits, UnitSums, add_rows, check_permutations, judge, unit_size
 from .result import TestResult, TwoSampleResult
-from .samples import CHUNK_VALUES, Sample, Samples
+from .samples import CHUNK_VALUES, Samples
 from .spaces import Spaces, generator, pool_size
 
 
@@ -116,7 +117,12 @@ def compare_sums(
 
 
 def unit_sums(
-    sample: Sample, samples: Samples, spaces: Spaces, size: int, rng: np.random.Generator, bar=None
+    sample: GivenRows,
+    samples: Samples,
+    spaces: Spaces,
+    size: int,
+    rng: np.random.Generator,
+    bar=None,
 ) -> np.ndarray:
     """Sums of the coordinates of a sample over units of `size` rows; rows that stay come last."""
     division = RandomUnits(sample.n, size, rng)

@@ -7,8 +7,9 @@ import numpy as np
 
 from ..engine.arrays import as_numpy
 from ..expansion import RKHSFunction
+from ..rows.given import GivenRows, joined
 from ..rows.held import rows_at
-from .samples import CHUNK_ROWS, Sample, Samples, joined
+from .samples import CHUNK_ROWS, Samples
 
 # Rows at which a witness is evaluated to find the columns, in all.
 MOST_EVALUATIONS = 100_000
@@ -17,7 +18,7 @@ SHUFFLES = 2
 
 
 def extreme_rows(
-    function: Any, sample: Sample, samples: Samples, k: int, *, largest: bool
+    function: Any, sample: GivenRows, samples: Samples, k: int, *, largest: bool
 ) -> tuple[Any, np.ndarray]:
     """The k rows with the largest (or smallest) values of a function, most extreme first."""
     kept, values = None, np.empty(0)
