@@ -231,7 +231,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
         if solver == "krylov":
             pairs = self._leading(kernel, points)
         else:
-            k = self.n_components if isinstance(self.n_components, numbers.Integral) else None
+            k = int(self.n_components) if isinstance(self.n_components, numbers.Integral) else None
             pairs = all_eigenpairs(kernel, points, k)
         xp, row_means = namespace(pairs.values), pairs.row_means
         total = float(xp.sum(diagonal) - xp.sum(row_means))  # the trace of H K H

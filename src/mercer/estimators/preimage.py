@@ -66,7 +66,7 @@ def way_back(model: Any) -> PreimageData:
     )
 
 
-def way_back_of_map(feature_map: FeatureMap, n_features: int | None) -> PreimageData:
+def way_back_of_map(feature_map: FeatureMap, n_features: Any) -> PreimageData:
     """From the coordinates of a map, whose landmarks it keeps anyway.
 
     Exact coordinates are linear features: the regression has no kernel and hardly any penalty.
@@ -263,7 +263,7 @@ def steepness(kernel: Kernel, S: Array):
     )
 
 
-def fixed_point(kernel: Kernel, S: Array, weights: Array, *, max_iter: int, tol: float):
+def fixed_point(kernel: Kernel, S: Any, weights: Array, *, max_iter: int, tol: float):
     """argmin_x |image(x) - p|^2 for p = sum_j w_j image(s_j), k(x, x) constant.
 
     The gradient of sum_j w_j k(x, s_j) is along sum_j c_j (s_j - x) with c_j = w_j (-dk/dd^2)(x,

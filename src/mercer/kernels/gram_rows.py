@@ -78,7 +78,7 @@ class GramRows(DataRows):
     def points(self, X: Any, kind: str, name: str) -> Array:
         return as_gram(X, name=name)
 
-    def stored(self, X: Array) -> Array:
+    def stored(self, X: Any) -> Array:
         return X.toarray() if scipy.sparse.issparse(X) else X
 
     def subset(self, points: Array, rows: np.ndarray) -> Array:

@@ -39,7 +39,7 @@ class GivenRows:
             self._n = sum(map(pts.n_points, pieces(self.source)))
         return self._n
 
-    def chunks(self, rows: int) -> Iterator[Any]:
+    def chunks(self, rows: int = 8192) -> Iterator[Any]:
         """All rows in order, as they were given; at most `rows` at once where they are held."""
         if not self.held:
             yield from pieces(self.source)

@@ -228,7 +228,7 @@ class Fourier(Space):
         return np.concatenate([zero, mine.real * a[1:], -mine.imag * a[1:]], axis=1).T
 
     @staticmethod
-    def positions(frequencies: Array, m: Array):
+    def positions(frequencies: Array, m: tuple[int, ...]):
         """Positions of frequencies in a flattened grid -m..m."""
         shape = tuple(2 * k + 1 for k in m)
         return np.ravel_multi_index(tuple((frequencies + np.array(m)).T), shape)

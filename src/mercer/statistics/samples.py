@@ -14,7 +14,6 @@ from .kinds import Mark, changed_kinds, identifiers_of, kinds_in, marks_of, with
 
 # Numbers in the coordinates of the rows that are mapped at once.
 CHUNK_VALUES = 1 << 23
-CHUNK_ROWS = 8192
 
 
 class Samples:

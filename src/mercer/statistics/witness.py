@@ -9,7 +9,7 @@ from ..engine.arrays import as_numpy
 from ..expansion import RKHSFunction
 from ..rows.given import GivenRows, joined
 from ..rows.held import rows_at
-from .samples import CHUNK_ROWS, Samples
+from .samples import Samples
 
 # Rows at which a witness is evaluated to find the columns, in all.
 MOST_EVALUATIONS = 100_000
@@ -22,7 +22,7 @@ def extreme_rows(
 ) -> tuple[Any, np.ndarray]:
     """The k rows with the largest (or smallest) values of a function, most extreme first."""
     kept, values = None, np.empty(0)
-    for chunk in sample.chunks(CHUNK_ROWS):
+    for chunk in sample.chunks():
         new = as_numpy(function(samples.points(chunk, sample.name))).astype(float)
         best = np.argsort(-new if largest else new, kind="stable")[:k]
         rows = rows_at(chunk, best)
