@@ -62,8 +62,8 @@ class Tuples:
         self.watches = [Watch(name) for name in self.NAMES[1:]]
 
     def _given(self) -> Iterator[tuple[Any, ...]]:
-        beside = [() if part is None else part for part in self.beside]
-        for chunk, *others in zip_longest(self.stream, *beside, fillvalue=()):
+        beside = [() if part is None else _filled(part) for part in self.beside]
+        for chunk, *others in zip_longest(_filled(self.stream), *beside, fillvalue=()):
             rows, *own = _tuple(chunk)
             own += [None] * (2 - len(own))
             found = zip(self.beside, others, own)
@@ -167,6 +167,11 @@ def refuse_tuple(chunk: Any) -> None:
             f"a chunk of X is a tuple of {len(chunk)}, and a fit without targets, or with y, takes "
             "rows alone. Tuples (X, y) are for methods with targets; leave y out there."
         )
+
+
+def _filled(stream: Any) -> Iterator[Any]:
+    """The chunks that are not empty (a tuple never is)."""
+    return (chunk for chunk in stream if n_rows(chunk))
 
 
 def _tuple(chunk: Any) -> tuple[Any, ...]:
