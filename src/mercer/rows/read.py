@@ -115,7 +115,8 @@ def _weights(X, weights):
     if weights is None or in_pieces(weights) or not in_pieces(X):
         return weights
     # What makes no sense is refused before the first pass.
-    return pts.row_weights(weights, len(weights) if np.ndim(as_host(weights)) else count_rows(X))
+    weights = np.asarray(as_host(weights))
+    return pts.row_weights(weights, len(weights) if weights.ndim else count_rows(X))
 
 
 def _numbers(y: Any) -> dict[str, Any]:
@@ -123,8 +124,9 @@ def _numbers(y: Any) -> dict[str, Any]:
     if in_pieces(y):
         width = next(iter(target_shape(y)), None)
         return {"T": Column(y, "y", as_columns), "n_targets": width or 1, "single": width is None}
-    T = as_columns(as_host(y), least=1)
-    return {"T": T, "n_targets": T.shape[1], "single": np.ndim(as_host(y)) == 1}
+    values = np.asarray(as_host(y))
+    T = as_columns(values, least=1)
+    return {"T": T, "n_targets": T.shape[1], "single": values.ndim == 1}
 
 
 def _labels(y: Any) -> dict[str, Any]:
