@@ -65,6 +65,8 @@ class Tuples:
         beside = [() if part is None else _filled(part) for part in self.beside]
         for chunk, *others in zip_longest(_filled(self.stream), *beside, fillvalue=()):
             rows, *own = _tuple(chunk)
+            if own and self.beside[0] is not None:
+                refuse_tuple(chunk)
             own += [None] * (2 - len(own))
             found = zip(self.beside, others, own)
             yield rows, *(mine if given is None else other for given, other, mine in found)
@@ -110,10 +112,8 @@ def sides(X: Any, y: Any, weights: Any) -> tuple[Any, Any, Any]:
     for name, column in zip(Tuples.NAMES[1:], columns):
         if column is not None:
             refuse_iterator(column, name)
-    first = next(iter(X), None)
+    first = next(iter(X), None) if y is None else None
     own = first[1:] if isinstance(first, tuple) else ()
-    if own and y is not None:
-        refuse_tuple(first)
     if len(own) == 2 and weights is not None:
         raise ValueError("weights come in the tuples of X and as sample_weight: give them once.")
     if not own and columns == [None, None]:
