@@ -13,7 +13,7 @@ from ..expansion import RKHSFunction
 from ..kernels import Kernel
 from ..kernels.points import n_points
 from ..kernels.types import Input
-from ..rows.given import GivenRows
+from ..rows.given_rows import GivenRows
 from ..rows.held import rows_at
 from .samples import Samples
 from .spaces import as_map, generator, pool_size

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..engine.arrays import as_numpy, evenly, is_matrix
 from ..kernels import Kernel
-from ..rows.given import GivenRows, joined
+from ..rows.given_rows import GivenRows, joined
 from ..rows.held import rows_at
 from ..tables import TableEncoder, declared_categories
 from .bulk import column_units

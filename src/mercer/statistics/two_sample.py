@@ -13,7 +13,7 @@ from ..estimators.base import kernel_of
 from ..estimators.kernel_map import KernelMap
 from ..kernels import Kernel
 from ..kernels.types import Input
-from ..rows.given import GivenRows
+from ..rows.given_rows import GivenRows
 from .permutations import RandomUnits, UnitSums, add_rows, check_permutations, judge, unit_size
 from .result import TestResult, TwoSampleResult
 from .samples import CHUNK_VALUES, Samples

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..engine.arrays import as_numpy
 from ..expansion import RKHSFunction
-from ..rows.given import GivenRows, joined
+from ..rows.given_rows import GivenRows, joined
 from ..rows.held import rows_at
 from .samples import Samples
 
