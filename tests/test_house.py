@@ -14,14 +14,14 @@ SPEC.loader.exec_module(house)
 
 # Lower a limit when a change lets you; never raise one.
 LIMITS = {
-    "names across folders": 336,
-    "repeated public names": 9,
+    "names across folders": 311,
+    "repeated public names": 8,
     "repeated file names": 10,
     "mentions of n_jobs, verbose, memory_limit": 240,
-    "questions whether points are a Gram matrix": 39,
+    "questions whether points are a Gram matrix": 38,
     "docstrings that begin with a clause": 0,
 }
-LEAST_ANNOTATED = 73
+LEAST_ANNOTATED = 80
 
 
 @pytest.fixture(scope="module")

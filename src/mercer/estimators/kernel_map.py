@@ -33,7 +33,7 @@ from .base import (
     all_or_nothing_more,
     with_resources,
 )
-from .preimage import PreimageData, has_points, preimage, way_back, way_back_of_map
+from .preimages import PreimageData, has_points, preimage, way_back, way_back_of_map
 
 
 def _can_grow(kernel_map):

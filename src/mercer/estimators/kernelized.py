@@ -36,7 +36,7 @@ from .kernel_side import (
     takes_kernel_values,
 )
 from .map_method import MapMethod, functions
-from .preimage import has_points
+from .preimages import has_points
 from .sklearn_compat import routing_enabled, visual_block
 from .whitening import safe_tol, whitens
 

@@ -37,7 +37,7 @@ from ..space.krylov import leading_eigenpairs
 from ..space.spectra import signs
 from .kernel_map import KernelMap, fit_rows
 from .map_method import Projection
-from .preimage import PreimageData, has_points, on_scores, preimage, way_back, way_back_of_scores
+from .preimages import PreimageData, has_points, on_scores, preimage, way_back, way_back_of_scores
 from .score_columns import as_points, copy, inverse_root, on_host, pad_columns, support
 
 FORMS = ("combined", "dual", "primal", "classical")

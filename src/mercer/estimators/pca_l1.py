@@ -20,7 +20,7 @@ from ..rows.moments import Moments
 from ..space.spectra import signs
 from .kernel_map import KernelMap
 from .map_method import Projection
-from .preimage import PreimageData, has_points, preimage, way_back, way_back_of_scores
+from .preimages import PreimageData, has_points, preimage, way_back, way_back_of_scores
 from .score_columns import as_points
 
 # Each start is a column of signs.
