@@ -22,10 +22,9 @@ from ..kernels.types import Array, Input
 from ..learn.targets import Targets, check_weights
 from ..rows.lazy import in_turn
 from ..tables import TableEncoder
-from .base import all_or_nothing
+from .base import all_or_nothing, score_weights
 from .learned_model import LearnedModel
 from .refits import check_groups, refits, told
-from .targets import score_weights
 
 # Bins of the expected calibration error.
 BINS = 15
@@ -152,8 +151,6 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
 
         Weights, groups and checkpoints are used as in :class:`mercer.KernelRegressor`.
         """
-        if y is None:
-            raise ValueError("KernelClassifier requires y to be passed, but the target y is None.")
         X, y, sample_weight = self._gathered(X, y, sample_weight)
         labels: np.ndarray = column_or_1d(as_host(y), warn=True)
         check_classes(labels)

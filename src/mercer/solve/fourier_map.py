@@ -145,10 +145,7 @@ def solve_on_fourier_map(problem: RidgeProblem, options: MapOptions) -> "Fourier
             "fit_intercept=False."
         )
     training, rule = problem.training, problem.alpha
-    statistic = SpaceStatistic(SumsFor(rule.smallest), problem.columns)
-    fit = fit_map(
-        training.rows, training.kernel, options, statistic, bound_check=training.bound_check
-    )
+    fit = fit_map(training, options, SpaceStatistic(SumsFor(rule.smallest), problem.columns))
     sums, space = fit.sums, fit.map.space
     assert isinstance(space, Fourier)
     if not sums.n > 0:

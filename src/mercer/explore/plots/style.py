@@ -171,6 +171,7 @@ def as_text(value: object) -> str:
     """A value of a table or target as a person writes it."""
     if not isinstance(value, (float, np.floating)):
         return str(value)
+    number = float(value)
     # A column of integers with gaps is read as floats.
-    whole = float(value).is_integer() and abs(value) < 1e15
-    return f"{value:.0f}" if whole else f"{value:.4g}"
+    whole = number.is_integer() and abs(number) < 1e15
+    return f"{number:.0f}" if whole else f"{number:.4g}"
