@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..engine.arrays import as_numpy, eigh, on_device_of, row_norms, solve_triangular
-from ..engine.memory import budget, matrix_bytes
+from ..engine.memory import matrix_bytes
 from ..engine.nufft import FINEST
 from ..fit import SpaceStatistic, fit_map
 from ..space.choice import MapOptions
@@ -48,18 +48,18 @@ class FourierEquations:
 
     generator : sums over the rows
     tol, max_iter : of the iterations
-    memory_limit : within which all pairs of coordinates must fit
+    limit : bytes within which all pairs of coordinates must fit
     """
 
     space: Fourier
     generator: np.ndarray
     tol: float
     max_iter: int
-    memory_limit: Any = None
+    limit: float = np.inf
 
     @cached_property
     def direct(self) -> bool:
-        fits = matrix_bytes(self.space.rank, copies=4) <= budget(self.memory_limit)
+        fits = matrix_bytes(self.space.rank, copies=4) <= self.limit
         return self.space.rank <= DIRECT and fits
 
     @cached_property
@@ -150,7 +150,7 @@ def solve_on_fourier_map(problem: RidgeProblem, options: MapOptions) -> "Fourier
     assert isinstance(space, Fourier)
     if not sums.n > 0:
         raise ValueError("sample_weight must not be all zero.")
-    how = (problem.tol, problem.max_iter, options.memory_limit)
+    how = (problem.tol, problem.max_iter, training.resources.limit())
     equations, choice = FourierEquations(space, sums.generator, *how), None
     cross = sums.cross_of(space)
     if not isinstance(rule, Given):

@@ -111,7 +111,7 @@ class System:
 
 
 class ResidualRounding:
-    """What rounding does to residuals and values, for coefficients b of rows times `roots`.
+    """Rounding of residuals and values, for coefficients b of weighted rows.
 
     Residuals carry errors of eta l(x_i) |l b| in every entry, as a rule: the errors of different
     kernel values are independent. `lengths` are the l(x_i), times the roots of the weights.
@@ -123,7 +123,7 @@ class ResidualRounding:
         self.eta = eps * (float(kernel.rounding(kernel.landmarks(X))) + np.log2(X.shape[0] + 1))
 
     def of_value(self, b: Any) -> np.ndarray:
-        """Of a prediction, in units of sqrt(k(z, z))."""
+        """The error of a prediction, in units of sqrt(k(z, z))."""
         return self.eta * norms(b * self.lengths[:, None])
 
     def of_residual(self, b: Any, T: Any, alphas: np.ndarray) -> np.ndarray:
