@@ -9,7 +9,7 @@ from ..engine.arrays import as_numpy, evenly, is_numpy, namespace, on_device_of
 from ..engine.line_search import line_search
 from ..engine.resources import current
 from .dual import inverse_diagonal, without_mean
-from .problem import Choice, LeaveOneOut, RidgeProblem
+from .problem import SAMPLE, Choice, LeaveOneOut, RidgeProblem
 from .regularized import STEP, factor_shifted, solve_factored
 from .ridge_path import RidgePath, best_alpha
 from .solution import left_out_of
@@ -62,7 +62,7 @@ def _is_searched(rule):
 
 def _most_rows(rule):
     rows = ROWS_FOR_SEARCH if _is_searched(rule) else ROWS_FOR_ALPHA
-    return min(rows, math.isqrt(current().limit() // MATRICES // 8))
+    return min(rows, max(SAMPLE, math.isqrt(current().limit() // MATRICES // 8)))
 
 
 def search(K: Any, T: Any, weights: Any, rule: LeaveOneOut, intercept: bool) -> Choice:

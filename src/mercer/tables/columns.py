@@ -230,7 +230,7 @@ class Numbers(BaseEstimator):
         """Outputs for single values, the last ones."""
         return 0 if self.levels_ is None else len(self.levels_)
 
-    def _keeping(self, ranks: bool, levels: bool) -> "Numbers":
+    def keeping(self, ranks: bool, levels: bool) -> "Numbers":
         """The same encoder with ranks, and columns for single values, only where asked for."""
         kept = copy(self).set_params(ranks=self.ranks and ranks, levels=self.levels and levels)
         kept.ranks_ = self.ranks_ if ranks else None
