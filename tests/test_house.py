@@ -14,7 +14,7 @@ SPEC.loader.exec_module(house)
 
 # Lower a limit when a change lets you; never raise one.
 LIMITS = {
-    "names across folders": 311,
+    "names across folders": 307,
     "repeated public names": 8,
     "repeated file names": 10,
     "mentions of n_jobs, verbose, memory_limit": 240,
