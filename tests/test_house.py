@@ -14,11 +14,11 @@ SPEC.loader.exec_module(house)
 
 # Lower a limit when a change lets you; never raise one.
 LIMITS = {
-    "names across folders": 311,
-    "repeated public names": 8,
-    "repeated file names": 10,
-    "mentions of n_jobs, verbose, memory_limit": 240,
-    "questions whether points are a Gram matrix": 38,
+    "names across folders": 304,
+    "repeated public names": 6,
+    "repeated file names": 9,
+    "mentions of n_jobs, verbose, memory_limit": 237,
+    "questions whether points are a Gram matrix": 35,
     "docstrings that begin with a clause": 0,
 }
 LEAST_ANNOTATED = 80

@@ -145,7 +145,8 @@ def solve_on_fourier_map(problem: RidgeProblem, options: MapOptions) -> "Fourier
             "fit_intercept=False."
         )
     training, rule = problem.training, problem.alpha
-    fit = fit_map(training, options, SpaceStatistic(SumsFor(rule.smallest), problem.columns))
+    statistic = SpaceStatistic(SumsFor(rule.smallest), problem.columns)
+    fit = fit_map(training, options, statistic)
     sums, space = fit.sums, fit.map.space
     assert isinstance(space, Fourier)
     if not sums.n > 0:
