@@ -15,8 +15,8 @@ SPEC.loader.exec_module(house)
 # Lower a limit when a change lets you; never raise one.
 LIMITS = {
     "names across folders": 315,
-    "repeated public names": 14,
-    "repeated file names": 12,
+    "repeated public names": 8,
+    "repeated file names": 11,
     "mentions of n_jobs, verbose, memory_limit": 243,
     'questions for kind == "gram"': 57,
     "docstrings that begin with a clause": 0,
