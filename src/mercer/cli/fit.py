@@ -21,7 +21,6 @@ from ..kernels.expressions import parse_kernel
 from ..kernels.printing import listed
 from ..learn.targets import are_class_numbers
 from ..tables import IDENTIFIER, UNREAD, BadInput, TableEncoder
-from ..tables.notes import in_rows
 from . import files, output
 from .options import Json, Reading
 from .patience import Estimate, announce, signs_of_life
@@ -236,7 +235,9 @@ def _split(frame, target, notes, max_rows=None):
     known = files.check_target(frame, target, notes).notna()
     if not known.all():
         n = int((~known).sum())
-        notes.append(f"{in_rows(n)} without a target {'were' if n > 1 else 'was'} left out")
+        notes.append(
+            f"{n} row{'s' if n > 1 else ''} without a target {'were' if n > 1 else 'was'} left out"
+        )
     frame = frame[known].reset_index(drop=True)
     if max_rows is not None and len(frame) > max_rows:
         notes.append(f"{max_rows} of {len(frame)} rows, drawn at random, were learned from")

@@ -19,8 +19,7 @@ from ..tables import (
     NUMBER,
     TableEncoder,
     column_values,
-    dates_one_by_one,
-    numbers_one_by_one,
+    reads_as,
     spelled,
 )
 
@@ -42,7 +41,7 @@ class Mark(NamedTuple):
         texts = spelled(column_values(frame[self.column], ""))
         if self.what == REPEATED:
             return np.array([text in self.repeated for text in texts])
-        return _reads_as(self.what, texts)
+        return reads_as(self.what, texts)
 
 
 def with_marks(frame: Any, marks: list[Mark]) -> Any:
@@ -62,7 +61,7 @@ def marks_of(whole: Any, changed: dict[str, tuple[str, str]]) -> list[Mark]:
         texts = texts[[text is not None for text in texts]]
         if kind not in (NUMBER, DATE) and len(texts):
             for what in (NUMBER, DATE):
-                if SHARE <= _reads_as(what, texts).mean() <= 1 - SHARE:
+                if SHARE <= reads_as(what, texts).mean() <= 1 - SHARE:
                     found.append(Mark(_unused(f"{column} is a {what}", whole), column, what))
         if kind == IDENTIFIER or IDENTIFIER in changed.get(str(column), ()):
             repeated = frozenset(t for t, count in Counter(texts).items() if count > 1)
@@ -124,9 +123,3 @@ def _perhaps(column):
     values = column_values(column, "")
     few = len(values) < IDENTIFIED or values.dtype.kind in "iu"
     return few and len(set(values.tolist())) == len(values)
-
-
-def _reads_as(what, texts):
-    if what == NUMBER:
-        return ~np.isnan(numbers_one_by_one(texts))
-    return ~np.isnat(dates_one_by_one(texts))

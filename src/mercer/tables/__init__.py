@@ -4,9 +4,8 @@ from typing import TYPE_CHECKING
 
 from .columns import (
     column_values,
-    dates_one_by_one,
     declared_categories,
-    numbers_one_by_one,
+    reads_as,
     spelled,
 )
 from .decisions import IDENTIFIED
@@ -33,13 +32,12 @@ __all__ = [
     "check_names",
     "check_unpacked",
     "column_values",
-    "dates_one_by_one",
     "declared_categories",
     "first_line",
-    "numbers_one_by_one",
     "read_like",
     "read_table",
     "read_target",
+    "reads_as",
     "spelled",
 ]
 

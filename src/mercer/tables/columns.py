@@ -19,6 +19,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from ..engine.arrays import evenly
 from ..kernels.points import is_frame
+from .notes import NUMBER
 from .parse_dates import parse_date
 from .parse_numbers import NumberFormat
 from .parse_text import as_texts, is_missing
@@ -150,6 +151,13 @@ def dates_one_by_one(texts: Iterable[str | None], day_first: bool = False) -> np
     """Texts as datetime64[s], NaT where they are missing or not dates."""
     missing = np.datetime64("NaT", "s")
     return _one_by_one(texts, lambda t: parse_date(t, day_first), missing, "datetime64[s]")
+
+
+def reads_as(kind: str, texts: Iterable[str | None]) -> np.ndarray:
+    """Which texts can be read as numbers, or as dates."""
+    if kind == NUMBER:
+        return ~np.isnan(numbers_one_by_one(texts))
+    return ~np.isnat(dates_one_by_one(texts))
 
 
 def _one_by_one(texts, parse, missing, dtype):
