@@ -168,6 +168,36 @@ def test_boosting_is_compared_where_a_class_is_rare_or_rows_are_few(rng):
     )
 
 
+@pytest.fixture(scope="module")
+def three_targets(tmp_path_factory):
+    """One that no column tells, one that is linear, and one that is not."""
+    rng, folder = np.random.default_rng(1), tmp_path_factory.mktemp("targets")
+    X = rng.normal(size=(100, 3))
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    frame["noise"] = rng.normal(size=100)
+    frame["line"] = X @ [1.0, 2.0, -1.0] + 0.5 * rng.normal(size=100)
+    frame["curve"] = np.where(X[:, 0] ** 2 > 0.6, "far", "near")
+    for target in ("noise", "line", "curve"):
+        frame[["a", "b", "c", target]].to_csv(folder / f"{target}.csv", index=False)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("target", "first"),
+    [
+        ("noise", "Nothing was learned: rows left out are predicted no better than by the mean"),
+        ("line", "A linear model is as good"),
+        ("curve", "accuracy 0.9"),
+    ],
+)
+def test_the_first_line_says_what_matters(three_targets, capsys, target, first):
+    path = three_targets / f"{target}.csv"
+    call("fit", path, "-t", target, "-o", three_targets / "m.mercer")
+    said = capsys.readouterr().out
+    assert said.startswith(first), said
+    assert "  linear model, 5 folds: " in said
+
+
 def test_an_accuracy_is_not_called_an_error(houses, capsys):
     arguments = ("fit", houses / "old.csv", "-t", "town", "-o", houses / "m.mercer", "--no-compare")
     call(*arguments, "--json")

@@ -16,18 +16,30 @@ from ..engine.arrays import (
     is_cpu,
     is_numpy,
     namespace,
+    on_device_of,
     same_kind,
 )
 from ..engine.memory import budget, coordinates_bytes, readable
 from ..engine.resources import Resources
-from ..kernels import Kernel, Projected
+from ..expansion import Expansion
+from ..kernels import Kernel, Linear, Projected
 from ..kernels.points import as_vectors, is_frame, take
 from ..learn.arguments import check_options
 from ..learn.choose_columns import choose_columns
-from ..learn.cross_fit import JUDGED_ROWS, Cells, CrossFit, is_small, kept_from_search
+from ..learn.cross_fit import (
+    FOLDS,
+    JUDGED_ROWS,
+    LEAST_ROWS,
+    Cells,
+    CrossFit,
+    is_small,
+    kept_from_search,
+)
 from ..learn.families import FAMILIES, FIRST_FAMILY, same_family
 from ..learn.learn_kernel import learn_from
+from ..learn.metric import column_scales
 from ..learn.observations import Observations, by_value, copied_rows, has_copies
+from ..learn.stack import weighed
 from ..learn.targets import Targets, as_generator, check_weights
 from ..rows import gather
 from ..rows.gather import held_column, load_all
@@ -44,7 +56,10 @@ from ..solve import (
 )
 from ..tables import UNREAD, TableEncoder, array_of_lists, check_names
 from .searched import check_checkpoint, keep, key_of, recall
+from .trees import grown
 
+# Parts of the stack. Trees whose squared error is so many times that of the kernel get no weight.
+KERNEL, LINEAR, TREES, HOPELESS = "learned kernel", "linear", "trees", 2.0
 SOLVERS = ("auto", "direct", "iterative", "landmarks")
 # Fewer rows are left out where each error needs its neighbours.
 JUDGED_BY_NEIGHBOURS = 500
@@ -92,6 +107,7 @@ class LearnedModel(BaseEstimator):
         metric: str | None = "full",
         max_landmarks: int = 1500,
         n_rounds: int = 10,
+        stack: bool = True,
         solver: str = "auto",
         memory_limit: int | str | None = None,
         random_state: int | None = 0,
@@ -102,6 +118,7 @@ class LearnedModel(BaseEstimator):
         self.metric = metric
         self.max_landmarks = max_landmarks
         self.n_rounds = n_rounds
+        self.stack = stack
         self.solver = solver
         self.memory_limit = memory_limit
         self.random_state = random_state
@@ -195,11 +212,12 @@ class LearnedModel(BaseEstimator):
         norms = solution.error_norms
         self.error_norms_ = None if norms is None else as_numpy(norms) * targets.scale
         self._offset, self._scale = targets.offset, targets.scale
+        self.stack_, self.others_ = {KERNEL: 1.0}, []
+        self._shares = self.learn_report_.importances
         chosen_rows = kept if len(kept) else np.sort(rng.permutation(rows.n)[:JUDGED_ROWS])
         if solution.solver == "iterative":
             chosen_rows = chosen_rows[:: max(1, len(chosen_rows) // JUDGED_BY_NEIGHBOURS)]
         judged = rows.some(chosen_rows)
-        left = solution.left_out(chosen_rows, judged.share)
         self._keep_uncertainty(rows, solution, rng)
         variances = self.uncertainty_.judged(
             judged.X, judged.T, chosen_rows, judged.weights, judged.share
@@ -208,18 +226,84 @@ class LearnedModel(BaseEstimator):
         T = targets.columns[which]
         self.left_out_ = used[which]
         self.validation_ = "leave-one-out"
-        if unseen is not None:
-            self.validation_ = f"{Cells.of(rows, targets).n_folds()} folds"
-            errors = T - unseen[which]
-        else:
+
+        def left_out(solution, function):
+            """Errors of given rows, each left out; effects of categories do not know them."""
+            left = solution.left_out(chosen_rows, judged.share)
             # Copies of a row share its leverage, and have targets of their own.
             own = (T - as_numpy(judged.T)[place]) / left.left[place, None]
-            errors = left.residuals[place] + own
-        if unseen_Z is not None:
-            errors = errors - self._change(Z[which][:, chosen], unseen_Z[which][:, chosen])
+            return left.residuals[place] + own - change(function)
+
+        def change(function):
+            if unseen_Z is None:
+                return 0.0
+            before, after = (function(part[which][:, chosen]) for part in (Z, unseen_Z))
+            return as_numpy(after - before)
+
+        if unseen is not None:
+            self.validation_ = f"{Cells.of(rows, targets).n_folds()} folds"
+            errors = T - unseen[which] - change(self._function)
+        else:
+            errors = left_out(solution, self._function)
         if together:
             self.validation_ += ", copies of a row together"
+        if self.stack and self.kernel is None and not targets.constant:
+            own = rows.X
+            if unseen_Z is not None:
+                own = np.empty(rows.X.shape)
+                own[rows.group] = unseen_Z[:, chosen]
+            errors = self._stacked(
+                rows, targets, own, chosen_rows, left_out, (T, errors, place, weights)
+            )
         return JudgedRows(T, errors, as_numpy(variances)[place], weights)
+
+    def _stacked(self, rows, targets, X, chosen, left_out, main):
+        """Errors of the stack, which joins the model where it is better than the kernel alone.
+
+        X : the rows as trees learn from them
+        """
+        T, errors, place, weights = main
+        models = {KERNEL: T - errors}
+        scales = column_scales(as_numpy(rows.X))
+        kernel = Projected(Linear(), scales).bind(rows.X)
+        solution = solve_ridge(rows.problem(kernel, float(max(1, len(scales)))))
+        linear = _in_few_points(expansion_of(solution.prediction), scales)
+        models[LINEAR] = T - left_out(solution, linear)
+        if is_numpy(X) and rows.n >= LEAST_ROWS and X.shape[1] <= MOST_FULL:
+            known = np.zeros((len(chosen), T.shape[1]))
+            np.add.at(known, place, errors**2)
+            found = _by_trees(X, rows, chosen, known.sum(axis=1) / np.bincount(place))
+            models |= {} if found is None else {TREES: found[place]}
+        w, predicted = weighed(
+            T, list(models.values()), weights, classes=targets.classes is not None
+        )
+        self.stack_ = {name: float(c) for name, c in zip(models, w) if c > 0}
+        if self.stack_ == {KERNEL: 1.0}:
+            return errors
+        parts, shares = [], w[0] * self._shares
+        mean = np.average(targets.columns, axis=0, weights=targets.weights)
+        self.intercept_ = self.intercept_ * w[0] + on_device_of((1 - w.sum()) * mean, rows.X)
+        self.dual_coef_ = self.dual_coef_ * w[0]
+        if self.error_norms_ is not None:
+            self.error_norms_ = self.error_norms_ * w[0]
+        if LINEAR in self.stack_:
+            slope = as_numpy(linear.S) * scales
+            share = (slope**2).sum(axis=0)
+            shares = shares + w[1] * share / (share.sum() or 1.0)
+            parts.append(linear @ on_device_of(w[1] * np.eye(T.shape[1]), linear.W))
+        if TREES in self.stack_:
+            trees = grown(X, as_numpy(rows.T), None if rows.weights is None else rows.weights)
+            shares = shares + w[2] * trees.importances / (trees.importances.sum() or 1.0)
+            parts.append(trees * w[2])
+        self.others_, self._shares = parts, shares / w.sum()
+        return T - predicted
+
+    def _function(self, Z):
+        """f, on the scale of the columns that were fitted."""
+        f = self.intercept_
+        if KERNEL in self.stack_:
+            f = tiles.multiply(self.kernel_, Z, self.points_, self.dual_coef_) + f
+        return sum((part(Z) for part in self.others_), f)
 
     def _solved(self, rows, choose, rng) -> RidgeSolution:
         """Ridge with an intercept on all rows, exactly wherever that is possible."""
@@ -328,14 +412,6 @@ class LearnedModel(BaseEstimator):
         for name, effects in without.items():
             unseen[:, names.index(name)] = effects
         return unseen
-
-    def _change(self, before, after):
-        """By how much predictions differ."""
-        f, g = (
-            as_numpy(tiles.multiply(self.kernel_, rows, self.points_, self.dual_coef_))
-            for rows in (before, after)
-        )
-        return g - f
 
     def _chosen(self, rows, targets, rng):
         """(metric, predictions of unseen rows, columns): what to learn, on which columns.
@@ -458,7 +534,7 @@ class LearnedModel(BaseEstimator):
         """(f, encoded rows): f on the scale of the columns that were fitted."""
         check_is_fitted(self)
         Z = self._encoded(X)
-        return tiles.multiply(self.kernel_, Z, self.points_, self.dual_coef_) + self.intercept_, Z
+        return self._function(Z), Z
 
     def _with_unseen(self, X, Z) -> list[tuple[np.ndarray, np.ndarray]]:
         """(rows, f) where a value of a category is unseen: f for each effect that it may have.
@@ -472,15 +548,15 @@ class LearnedModel(BaseEstimator):
             others = np.repeat(Z[rows][None], len(draws), axis=0)
             others[:, :, places] = draws[:, None, :]
             flat = others.reshape(-1, Z.shape[1])
-            f = tiles.multiply(self.kernel_, flat, self.points_, self.dual_coef_) + self.intercept_
+            f = self._function(flat)
             found.append((rows, as_numpy(f).reshape(len(draws), len(rows), -1)))
         return found
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """Share of each column of the table in the learned metric; sums to one."""
+        """Share of each column of the table, in every part of the stack by its weight."""
         check_is_fitted(self)
-        shares = self.learn_report_.importances
+        shares = self._shares
         if self.encoder_ is None:
             return shares
         widths = [len(record["outputs"]) for record in self.encoder_.columns_]
@@ -493,6 +569,33 @@ class LearnedModel(BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
+
+
+def _in_few_points(linear, scales):
+    """A linear function as an expansion on one point per target."""
+    slope = scales[:, None] * (as_numpy(linear.S).T @ as_numpy(linear.W))
+    S = on_device_of(np.ascontiguousarray(slope.T), linear.S)
+    return Expansion(linear.kernel, S, on_device_of(np.eye(slope.shape[1]), linear.W), linear.b)
+
+
+def _by_trees(X, rows, chosen, known):
+    """Predictions of some rows by trees that have not seen them; None where they are hopeless.
+
+    known : mean squared errors of these rows by the learned kernel
+    """
+    n, T = rows.n, as_numpy(rows.T)
+    weights = np.ones(n) if rows.weights is None else as_numpy(rows.weights)
+    folds = 1 if 4 * len(chosen) <= n else FOLDS
+    part = np.random.default_rng(0).permutation(len(chosen)) % folds
+    found = np.zeros((len(chosen), T.shape[1]))
+    for i in range(folds):
+        new = chosen[part == i]
+        others = np.setdiff1d(np.arange(n), new)
+        found[part == i] = grown(X[others], T[others], weights[others])(X[new])
+        error = ((found[part == i] - T[new]) ** 2).sum(axis=1).mean()
+        if i == 0 and error > HOPELESS * known[part == 0].mean():
+            return None
+    return found
 
 
 def _rows(X, rows):

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator
 
 from ..engine.resources import Resources
 from ..estimators.preimage import Ridge
+from ..estimators.trees import Trees
 from ..expansion import Expansion, RKHSFunction
 from ..feature_map import FeatureMap, LinearOnMap
 from ..kernels import Kernel
@@ -62,6 +63,7 @@ PARTS = (
     SparseFeatures,
     Step,
     Steps,
+    Trees,
 )
 
 # Public names that classes had in earlier versions: {"mercer.OldName": "mercer.NewName"}.

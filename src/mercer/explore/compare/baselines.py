@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
+from ...estimators.trees import leaf_size
 from ...kernels.points import is_frame
 from .sampling import CLASSES, select
 from .scores import Judge, Scored
@@ -137,14 +138,6 @@ def _linear(sample, transformer, part):
 def _weight(sample):
     """Class weights with which ordinary models aim at the score by which they are judged."""
     return "balanced" if sample.balanced else None
-
-
-def leaf_size(n):
-    """Rows in a leaf of boosted trees: the usual 20, or a tenth of a table with fewer than 200.
-
-    With 20, trees on 32 rows cannot split at all, and predict the mean.
-    """
-    return int(np.clip(n // 10, 2, 20))
 
 
 def _ordinary(sample):
