@@ -124,6 +124,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
     >>> bool(model.score(X[300:], y[300:]) > 0.45)
     True
     >>> value, std = model.predict(X[300:], return_std=True)
+    >>> low, high = model.predict_interval(X[300:])
     """
 
     _task = "regression"
