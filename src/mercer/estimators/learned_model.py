@@ -382,7 +382,7 @@ class LearnedModel(BaseEstimator):
         if known is not None and family is FIRST_FAMILY:
             return known
         folds = CrossFit(rows, targets, self.kernel, self.n_rounds, 0, family)
-        return folds.candidate(self.metric_, np.arange(rows.X.shape[1])).predicted
+        return folds.candidates([self.metric_], np.arange(rows.X.shape[1]))[0].predicted
 
     def _compare(self, losses, of_mean, weights, constant):
         """Notice, and warn, where rows left out are predicted no better than by the mean."""

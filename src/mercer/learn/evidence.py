@@ -197,9 +197,12 @@ def by_evidence(
             break
         random = plain * np.exp(rng.normal(size=d))
         best = min(best, of_rows.best(_start(d, random), FIRST_STEPS), key=_value)
+    if quick and known:
+        of_rows = of_first(2 * QUICK)
+    if not quick or known:
+        best = of_rows.best(best, STEPS)
     if quick:
         return [best]
-    best = of_rows.best(best, STEPS)
     if not full:
         return [best]
     return [best, of_rows.best(replace(best, B=np.diag(best.B)), STEPS)]
