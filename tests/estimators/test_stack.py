@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 
 from mercer import RBF, KernelClassifier, KernelRegressor, load, save
-from mercer.estimators.trees import FOREST, Trees, grown, leaf_size
+from mercer.estimators.trees import FOREST, Trees, grow_trees, leaf_size
 from mercer.learn.stack import weighed
 
 QUICK = {"n_rounds": 1, "metric": "diagonal"}
@@ -92,13 +92,13 @@ def test_trees_are_those_of_scikit_learn(rng):
     X, y = steps(rng, 200)
     T = np.column_stack([y, -2 * y])
     weights = rng.uniform(0.5, 2, size=200)
-    trees = grown(X, T, weights)
+    trees = grow_trees(X, T, weights)
     for j in range(2):
         theirs = HistGradientBoostingRegressor(min_samples_leaf=leaf_size(200), random_state=0)
         assert_allclose(trees(X)[:, j], theirs.fit(X, T[:, j], weights).predict(X), atol=1e-9)
     many = np.eye(5)[rng.integers(5, size=200)]
     forest = RandomForestRegressor(**FOREST).fit(X, many, weights)
-    assert_allclose(grown(X, many, weights)(X), forest.predict(X), atol=1e-5)
+    assert_allclose(grow_trees(X, many, weights)(X), forest.predict(X), atol=1e-5)
     assert_allclose((trees * 0.5)(X), 0.5 * trees(X))
 
 
@@ -106,7 +106,7 @@ def test_trees_are_those_of_scikit_learn(rng):
     ("name", "value"), [("below", 0), ("above", -1), ("below", 10**9), ("feature", 6)]
 )
 def test_nodes_that_lead_nowhere_are_refused(rng, name, value):
-    trees = grown(*(lambda X, y: (X, y[:, None]))(*steps(rng, 50)), None)
+    trees = grow_trees(*(lambda X, y: (X, y[:, None]))(*steps(rng, 50)), None)
     state = {field: getattr(trees, field).copy() for field in Trees.__dataclass_fields__}
     inner = int(np.argmax(trees.below != np.arange(len(trees.below))))
     state[name][inner] = value

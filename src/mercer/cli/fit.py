@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ..estimators.classifier import KernelClassifier
-from ..estimators.learned_model import STANDARD_ERRORS, UNINFORMATIVE
+from ..estimators.learned_model import UNINFORMATIVE
 from ..estimators.refits import FOLDS
 from ..estimators.regressor import KernelRegressor
 from ..estimators.trees import leaf_size
@@ -43,6 +43,8 @@ NAMED = 8
 # grows a tree per class in every round, so that many classes take too long.
 BOOSTING, LINEAR = "boosting", "linear"
 COMPARED, COMPARED_CLASSES = 5000, 30
+# Errors are smaller than others, beyond chance, from so many standard errors on.
+STANDARD_ERRORS = 2.0
 # A target with more different whole numbers than this is taken for numbers without a note.
 MENTIONED = 50
 # Where columns explain the target this well, they may be the target in another form.

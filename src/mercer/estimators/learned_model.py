@@ -21,25 +21,14 @@ from ..engine.arrays import (
 )
 from ..engine.memory import budget, coordinates_bytes, readable
 from ..engine.resources import Resources
-from ..expansion import Expansion
-from ..kernels import Kernel, Linear, Projected
+from ..kernels import Kernel
 from ..kernels.points import as_vectors, is_frame, take
 from ..learn.arguments import check_options
 from ..learn.choose_columns import choose_columns
-from ..learn.cross_fit import (
-    FOLDS,
-    JUDGED_ROWS,
-    LEAST_ROWS,
-    Cells,
-    CrossFit,
-    is_small,
-    kept_from_search,
-)
-from ..learn.families import FAMILIES, FIRST_FAMILY, same_family
+from ..learn.cross_fit import JUDGED_ROWS, Cells, CrossFit, is_small, kept_from_search
 from ..learn.learn_kernel import learn_from
-from ..learn.metric import column_scales
 from ..learn.observations import Observations, by_value, copied_rows, has_copies
-from ..learn.stack import weighed
+from ..learn.stack import linear_part, weighed
 from ..learn.targets import Targets, as_generator, check_weights
 from ..rows import gather
 from ..rows.gather import held_column, load_all
@@ -55,11 +44,14 @@ from ..solve import (
     solve_ridge,
 )
 from ..tables import UNREAD, TableEncoder, array_of_lists, check_names
+from .refits import FOLDS
 from .searched import check_checkpoint, keep, key_of, recall
-from .trees import grown
+from .trees import grow_trees
 
 # Parts of the stack. Trees whose squared error is so many times that of the kernel get no weight.
 KERNEL, LINEAR, TREES, HOPELESS = "learned kernel", "linear", "trees", 2.0
+# Rows from which on trees are tried.
+LEAST_ROWS = 50
 SOLVERS = ("auto", "direct", "iterative", "landmarks")
 # Fewer rows are left out where each error needs its neighbours.
 JUDGED_BY_NEIGHBOURS = 500
@@ -264,10 +256,7 @@ class LearnedModel(BaseEstimator):
         """
         T, errors, place, weights = main
         models = {KERNEL: T - errors}
-        scales = column_scales(as_numpy(rows.X))
-        kernel = Projected(Linear(), scales).bind(rows.X)
-        solution = solve_ridge(rows.problem(kernel, float(max(1, len(scales)))))
-        linear = _in_few_points(expansion_of(solution.prediction), scales)
+        solution, linear, slopes = linear_part(rows)
         models[LINEAR] = T - left_out(solution, linear)
         if is_numpy(X) and rows.n >= LEAST_ROWS and X.shape[1] <= MOST_FULL:
             known = np.zeros((len(chosen), T.shape[1]))
@@ -287,12 +276,10 @@ class LearnedModel(BaseEstimator):
         if self.error_norms_ is not None:
             self.error_norms_ = self.error_norms_ * w[0]
         if LINEAR in self.stack_:
-            slope = as_numpy(linear.S) * scales
-            share = (slope**2).sum(axis=0)
-            shares = shares + w[1] * share / (share.sum() or 1.0)
+            shares = shares + w[1] * slopes / (slopes.sum() or 1.0)
             parts.append(linear @ on_device_of(w[1] * np.eye(T.shape[1]), linear.W))
         if TREES in self.stack_:
-            trees = grown(X, as_numpy(rows.T), None if rows.weights is None else rows.weights)
+            trees = grow_trees(X, as_numpy(rows.T), None if rows.weights is None else rows.weights)
             shares = shares + w[2] * trees.importances / (trees.importances.sum() or 1.0)
             parts.append(trees * w[2])
         self.others_, self._shares = parts, shares / w.sum()
@@ -374,14 +361,11 @@ class LearnedModel(BaseEstimator):
         """
         if targets.constant or self.metric_ is None or rows.n < 2:
             return known
-        family = FIRST_FAMILY
-        if self.kernel is None:
-            parts = self.learn_report_.kernel.parts()
-            inner = [part.kernel for part in parts if isinstance(part, Projected)]
-            family = next(f for f in FAMILIES if any(same_family(f, found) for found in inner))
-        if known is not None and family is FIRST_FAMILY:
+        folds = CrossFit(rows, targets, self.kernel, self.n_rounds, 0)
+        family = folds.family if self.kernel is not None else self.learn_report_.family
+        if known is not None and family is folds.family:
             return known
-        folds = CrossFit(rows, targets, self.kernel, self.n_rounds, 0, family)
+        folds = replace(folds, family=family)
         return folds.candidates([self.metric_], np.arange(rows.X.shape[1]))[0].predicted
 
     def _compare(self, losses, of_mean, weights, constant):
@@ -571,13 +555,6 @@ class LearnedModel(BaseEstimator):
         return tags
 
 
-def _in_few_points(linear, scales):
-    """A linear function as an expansion on one point per target."""
-    slope = scales[:, None] * (as_numpy(linear.S).T @ as_numpy(linear.W))
-    S = on_device_of(np.ascontiguousarray(slope.T), linear.S)
-    return Expansion(linear.kernel, S, on_device_of(np.eye(slope.shape[1]), linear.W), linear.b)
-
-
 def _by_trees(X, rows, chosen, known):
     """Predictions of some rows by trees that have not seen them; None where they are hopeless.
 
@@ -591,7 +568,7 @@ def _by_trees(X, rows, chosen, known):
     for i in range(folds):
         new = chosen[part == i]
         others = np.setdiff1d(np.arange(n), new)
-        found[part == i] = grown(X[others], T[others], weights[others])(X[new])
+        found[part == i] = grow_trees(X[others], T[others], weights[others])(X[new])
         error = ((found[part == i] - T[new]) ** 2).sum(axis=1).mean()
         if i == 0 and error > HOPELESS * known[part == 0].mean():
             return None

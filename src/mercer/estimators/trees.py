@@ -85,7 +85,7 @@ class Trees:
         return Trees(**parts | {"values": weight * self.values, "b": weight * self.b})
 
 
-def grown(X: np.ndarray, T: np.ndarray, weights: np.ndarray | None) -> Trees:
+def grow_trees(X: np.ndarray, T: np.ndarray, weights: np.ndarray | None) -> Trees:
     """Boosted trees for each target, or a forest for all of them."""
     threads = 1 if X.size <= ENTRIES_FOR_ONE_THREAD else None
     with threadpool_limits(threads, user_api="openmp"):
@@ -129,8 +129,8 @@ def _forest(X, T, weights):
     weights = None if weights is None else weights[rows]
     forest = RandomForestRegressor(min_samples_leaf=leaf, **FOREST).fit(X[rows], T[rows], weights)
     made = []
-    for grown_tree in forest.estimators_:
-        tree = grown_tree.tree_
+    for estimator in forest.estimators_:
+        tree = estimator.tree_
         values = tree.value[:, :, 0] / len(forest.estimators_)
         size = tree.weighted_n_node_samples * tree.impurity
         inner = tree.children_left >= 0

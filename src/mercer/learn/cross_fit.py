@@ -15,6 +15,7 @@ from ..engine.arrays import as_numpy
 from ..kernels import Kernel
 from ..kernels.points import take
 from ..solve import solve_ridge
+from .evidence import STEPS
 from .families import FIRST_FAMILY
 from .learn_kernel import learn_several
 from .observations import Observations, by_value
@@ -134,7 +135,7 @@ class CrossFit:
             n_rounds=self.n_rounds,
             rng=np.random.default_rng(self.seed),
             verbose=False,
-            quick=True,
+            quick=STEPS if self.parts == FOLDS else 0,
             family=self.family if self.kernel is None else None,
         )
         first = found[: len(metrics) - 1]

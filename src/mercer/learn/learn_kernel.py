@@ -175,12 +175,12 @@ def learn_several(
     rng: np.random.Generator,
     verbose: bool,
     names: list[str] | None = None,
-    quick: bool = False,
+    quick: int | None = None,
     family: Kernel | None = None,
 ) -> list[LearnedKernel]:
-    """The kernel that was found. A quick search tries few starts of evidence, and also returns the
-    plain kernel and that with one weight per column, before it.
+    """The kernel that was found; a quick search has two before it: plain, and by column.
 
+    quick : None, or steps of evidence after the first start of a quick search
     family : where no kernel is given, the only one to try
     """
     check_options(metric, n_rounds, max_landmarks, alphas)
@@ -309,12 +309,12 @@ class _Stage:
             return False
         small = self.first(*size)
         old, new = (
-            stage._ridge_of(t)[0].losses(t.alpha)[: size[0]]
+            stage.ridge_of(t)[0].losses(t.alpha)[: size[0]]
             for stage, t in ((small, small.judged(before)), (self, trial))
         )
         return float(new.mean()) <= (1 - STAGE_GAIN) * float(old.mean())
 
-    def _ridge_of(self, trial):
+    def ridge_of(self, trial):
         known = self.best[1] is not None and self.best[1][0] is trial
         return self.best[1][1] if known else self.ridge(trial)
 
@@ -341,7 +341,7 @@ class _Stage:
 
     def _function(self, trial):
         """(a, Z, S): f = k(z, S) a, and some rows."""
-        path, C, Z, S, _ = self._ridge_of(trial)
+        path, C, Z, S, _ = self.ridge_of(trial)
         w, _ = path.coefficients(trial.alpha)
         a = solve_triangular(C, w, transpose=True)
         return a, Z[: min(GRADIENT_ROWS, Z.shape[0]), :], S
@@ -359,7 +359,8 @@ class _Search:
         self.rows = replace(observations, X=self.X)
         self.history: list[Round] = []
         self.names: list[str] | None = None
-        self.quick = self.free = self.choose_family = False
+        self.quick: int | None = None
+        self.free = self.choose_family = False
         self.simpler: list[Trial] = []
         self.plain = on_device_of(np.ones(X.shape[1]), self.X)
 
@@ -385,10 +386,10 @@ class _Search:
                     best = self._first(stage, Trial(kernel, self.plain))
                     self._record(best, rows, landmarks, bar)
                     starts = self._evident(stage, kernel)
-                    if self.quick:
+                    if self.quick is not None:
                         first = self._with_linear(stage, best) if self.free else best
                         self.simpler = [first, *starts[:1]]
-                    if not (self.quick and starts):
+                    if self.quick is None or not starts:
                         best = self._rounds(stage, best, n_rounds, rows, landmarks, bar)
                     for start in starts:
                         trial = self._rounds(stage, start, n_rounds, rows, landmarks, bar)

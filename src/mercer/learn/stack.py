@@ -8,6 +8,13 @@ none of them counts.
 import numpy as np
 from scipy.optimize import nnls
 
+from ..engine.arrays import as_numpy, on_device_of
+from ..expansion import Expansion
+from ..kernels import Linear, Projected
+from ..solve import RidgeSolution, expansion_of, solve_ridge
+from .metric import column_scales
+from .observations import Observations
+
 # Weights below this are left out.
 LEAST = 0.05
 # Parts of the rows: the weights of the others predict each, so that errors are not flattered.
@@ -43,6 +50,22 @@ def weighed(
         wrong, of_stack = (P.argmax(axis=1) != T.argmax(axis=1) for P in (given, stacked))
         better = better and weights @ of_stack <= weights @ wrong
     return (w, stacked) if better else (alone, given)
+
+
+def linear_part(rows: Observations) -> tuple[RidgeSolution, Expansion, np.ndarray]:
+    """(solution, function, shares of the columns) of ridge on scaled columns.
+
+    The function is an expansion on one point per target.
+    """
+    scales = column_scales(as_numpy(rows.X))
+    kernel = Projected(Linear(), scales).bind(rows.X)
+    solution = solve_ridge(rows.problem(kernel, float(max(1, len(scales)))))
+    f = expansion_of(solution.prediction)
+    slope = scales[:, None] * (as_numpy(f.S).T @ as_numpy(f.W))
+    S = on_device_of(np.ascontiguousarray(slope.T), f.S)
+    shares = (scales[:, None] * slope) ** 2
+    one = on_device_of(np.eye(slope.shape[1]), f.W)
+    return solution, Expansion(kernel, S, one, f.b), shares.sum(axis=1)
 
 
 def _non_negative(T, predicted, weights):
