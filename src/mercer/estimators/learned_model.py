@@ -50,8 +50,8 @@ from .trees import grow_trees
 
 # Parts of the stack. Trees whose squared error is so many times that of the kernel get no weight.
 KERNEL, LINEAR, TREES, HOPELESS = "learned kernel", "linear", "trees", 2.0
-# Rows from which on trees are tried.
-LEAST_ROWS = 50
+# Rows from which on a linear model is tried, and trees.
+FEW_ROWS, LEAST_ROWS = 20, 50
 SOLVERS = ("auto", "direct", "iterative", "landmarks")
 # Fewer rows are left out where each error needs its neighbours.
 JUDGED_BY_NEIGHBOURS = 500
@@ -239,7 +239,8 @@ class LearnedModel(BaseEstimator):
             errors = left_out(solution, self._function)
         if together:
             self.validation_ += ", copies of a row together"
-        if self.stack and self.kernel is None and not targets.constant:
+        joins = self.stack and self.kernel is None and not targets.constant
+        if joins and rows.n >= FEW_ROWS:
             own = rows.X
             if unseen_Z is not None:
                 own = np.empty(rows.X.shape)
@@ -263,6 +264,8 @@ class LearnedModel(BaseEstimator):
             np.add.at(known, place, errors**2)
             found = _by_trees(X, rows, chosen, known.sum(axis=1) / np.bincount(place))
             models |= {} if found is None else {TREES: found[place]}
+        if not all(np.isfinite(values).all() for values in models.values()):
+            return errors
         w, predicted = weighed(
             T, list(models.values()), weights, classes=targets.classes is not None
         )

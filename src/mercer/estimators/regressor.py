@@ -241,6 +241,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         std = xp.sqrt(variance) * on_device_of(getattr(self, "widening_", 1.0), f)
         return values, std[:, 0] if self._flat else std
 
+    @in_turn
     def predict_interval(self, X: ArrayLike) -> tuple[Array, Array]:
         """(low, high) of every row: 90 % intervals, within `limits_`."""
         value, std = self.predict(X, return_std=True)
