@@ -269,11 +269,11 @@ def test_a_target_that_is_not_there(tmp_path):
 
 @pytest.fixture
 def clinics(tmp_path, rng):
-    """Rows of 14 clinics, each with a level of its own."""
-    clinic = np.repeat([f"clinic {j:02}" for j in range(14)], 12)
-    x = rng.normal(size=168)
-    y = np.repeat(rng.normal(scale=8, size=14), 12) + x + 0.5 * rng.normal(size=168)
-    table = pd.DataFrame({"clinic": clinic, "x": x, "y": y, "n": rng.integers(1, 4, 168)})
+    """Rows of 30 clinics, each with a level of its own."""
+    clinic = np.repeat([f"clinic {j:02}" for j in range(30)], 10)
+    x = rng.normal(size=300)
+    y = np.repeat(rng.normal(scale=8, size=30), 10) + x + 0.5 * rng.normal(size=300)
+    table = pd.DataFrame({"clinic": clinic, "x": x, "y": y, "n": rng.integers(1, 4, 300)})
     table.to_csv(tmp_path / "all.csv", index=False)
     return tmp_path, table
 
@@ -291,7 +291,7 @@ def test_errors_of_new_groups(clinics, capsys, monkeypatch):
     plain = float(said.split("RMSE ")[1].split()[0])
     fitted(*where, "--group", "clinic", "--json")
     honest = json.loads(capsys.readouterr().out)
-    assert honest["validation"] == "5 folds of 14 groups"
+    assert honest["validation"] == "5 folds of 30 groups"
     assert honest["error"] > 3 * plain
     assert "clinic" not in honest["importances"]
     assert any("clinic that the table does not have" in note for note in honest["notes"])
@@ -335,7 +335,7 @@ def test_weights_say_how_much_rows_count(clinics, capsys):
     ("option", "words"),
     [
         (("--group", "y"), "--group y is the target itself"),
-        (("--weights", "clinic"), "--weights clinic: 168 rows have no number"),
+        (("--weights", "clinic"), "--weights clinic: 300 rows have no number"),
         (("--time", "clinic"), "neither dates nor numbers"),
         (("--group", "clinics"), "clinics"),
     ],
