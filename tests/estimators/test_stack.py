@@ -117,12 +117,23 @@ def test_nodes_that_lead_nowhere_are_refused(rng, name, value):
 def test_weights_of_models(rng):
     T, ones = rng.normal(size=(400, 1)), np.ones(400)
     good, fair, noise = (T + s * rng.normal(size=T.shape) for s in (0.3, 0.4, 20.0))
-    w, predicted = weighed(T, [good, fair, noise], ones)
+    w, own = weighed(T, [good, fair, noise], ones)
     assert w[0] > w[1] > 0 == w[2]
-    assert np.mean((T - predicted) ** 2) < np.mean((T - good) ** 2)
-    alone, same = weighed(T, [good, noise, 0 * T], ones)
-    assert alone.tolist() == [1, 0, 0]
-    assert_array_equal(same, good)
-    # Weights that were chosen on these rows would say that noise explains something.
+    assert_allclose(own, np.tile(w, (400, 1)), atol=0.1)
+    assert (
+        np.mean((T - np.einsum("nc,cnt->nt", own, [good, fair, noise])) ** 2) < 0.08
+    )  # 0.09 alone
+    assert weighed(T, [good, noise, 0 * T], ones)[0].tolist() == [1, 0, 0]
+    # Weights that were chosen on the rows that judge them would say that noise explains something.
     many = [rng.normal(size=T.shape) for _ in range(10)]
-    assert np.mean((T - weighed(T, many, ones)[1]) ** 2) > 0.98 * T.var()
+    w, own = weighed(T, many, ones)
+    assert np.mean((T - np.einsum("nc,cnt->nt", own, many)) ** 2) > 0.98 * T.var()
+
+
+def test_whole_weights_count_rows_of_the_stack(rng):
+    X, y = steps(rng, 60)
+    weights = rng.integers(1, 4, size=60)
+    weighted = KernelRegressor(**QUICK).fit(X, y, sample_weight=weights)
+    repeated = KernelRegressor(**QUICK).fit(np.repeat(X, weights, 0), np.repeat(y, weights))
+    assert weighted.stack_ == pytest.approx(repeated.stack_)
+    assert_allclose(weighted.predict(X), repeated.predict(X), atol=1e-6)

@@ -260,14 +260,23 @@ class LearnedModel(BaseEstimator):
         solution, linear, slopes = linear_part(rows)
         models[LINEAR] = T - left_out(solution, linear)
         if is_numpy(X) and rows.n >= LEAST_ROWS and X.shape[1] <= MOST_FULL:
-            known = np.zeros((len(chosen), T.shape[1]))
-            np.add.at(known, place, errors**2)
-            found = _by_trees(X, rows, chosen, known.sum(axis=1) / np.bincount(place))
+            known = np.bincount(place, (errors**2).sum(axis=1)) / np.bincount(place)
+            found = _by_trees(X, rows, chosen, known)
             models |= {} if found is None else {TREES: found[place]}
         if not all(np.isfinite(values).all() for values in models.values()):
             return errors
-        w, predicted = weighed(
-            T, list(models.values()), weights, classes=targets.classes is not None
+        # Copies of a row count as one row of their weight, however they are written.
+        total = np.bincount(place, weights)
+
+        def merged(values):
+            sums = [np.bincount(place, weights * column) / total for column in values.T]
+            return np.stack(sums, axis=1)
+
+        of_rows = [merged(values) for values in models.values()]
+        w, own = weighed(merged(T), of_rows, total, classes=targets.classes is not None)
+        centre = np.average(T, axis=0, weights=weights)
+        predicted = centre + sum(
+            own[place, c, None] * (values - centre) for c, values in enumerate(models.values())
         )
         self.stack_ = {name: float(c) for name, c in zip(models, w) if c > 0}
         if self.stack_ == {KERNEL: 1.0}:
@@ -282,7 +291,7 @@ class LearnedModel(BaseEstimator):
             shares = shares + w[1] * slopes / (slopes.sum() or 1.0)
             parts.append(linear @ on_device_of(w[1] * np.eye(T.shape[1]), linear.W))
         if TREES in self.stack_:
-            trees = grow_trees(X, as_numpy(rows.T), None if rows.weights is None else rows.weights)
+            trees = grow_trees(X, as_numpy(rows.T), rows.weights)
             shares = shares + w[2] * trees.importances / (trees.importances.sum() or 1.0)
             parts.append(trees * w[2])
         self.others_, self._shares = parts, shares / w.sum()

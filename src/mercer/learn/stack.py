@@ -26,30 +26,31 @@ STANDARD_ERRORS = 1.0
 def weighed(
     T: np.ndarray, predicted: list[np.ndarray], weights: np.ndarray, *, classes: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(one weight per model, predictions of each row with the weights of other rows).
+    """(one weight per model, for each row the weights from other rows).
 
     The model is mean + sum_c w_c (f_c - mean). The first one is taken alone unless the others lower
     its squared error by more than chance would have it (and, for classes, are not wrong more
     often).
     """
     mean = np.average(T, axis=0, weights=weights)
-    w, given = _non_negative(T - mean, [P - mean for P in predicted], weights), predicted[0]
-    alone = np.eye(len(predicted))[0]
-    if not w[1:].any():
-        return alone, given
+    P = np.stack(predicted) - mean
+    w = _non_negative(T - mean, P, weights)
+    alone = np.eye(len(P))[0]
     part = np.random.default_rng(0).permutation(len(T)) % PARTS
-    stacked = np.zeros(T.shape)
-    for i in range(PARTS):
+    own = np.empty((len(T), len(P)))
+    for i in range(PARTS if w[1:].any() else 0):
         known = part != i
-        own = _non_negative(T[known] - mean, [P[known] - mean for P in predicted], weights[known])
-        stacked[~known] = mean + sum(c * (P[~known] - mean) for c, P in zip(own, predicted))
-    losses, of_stack = (((T - P) ** 2).sum(axis=1) for P in (given, stacked))
+        own[~known] = _non_negative(T[known] - mean, P[:, known], weights[known])
+    stacked = mean + np.einsum("nc,cnt->nt", own, P) if w[1:].any() else predicted[0]
+    losses, of_stack = (((T - values) ** 2).sum(axis=1) for values in (predicted[0], stacked))
     gain = weights * (losses - of_stack)
     better = gain.mean() > STANDARD_ERRORS * gain.std() / len(gain) ** 0.5
     if classes:
-        wrong, of_stack = (P.argmax(axis=1) != T.argmax(axis=1) for P in (given, stacked))
+        wrong, of_stack = (
+            values.argmax(axis=1) != T.argmax(axis=1) for values in (predicted[0], stacked)
+        )
         better = better and weights @ of_stack <= weights @ wrong
-    return (w, stacked) if better else (alone, given)
+    return (w, own) if better else (alone, np.tile(alone, (len(T), 1)))
 
 
 def linear_part(rows: Observations) -> tuple[RidgeSolution, Expansion, np.ndarray]:
@@ -70,7 +71,7 @@ def linear_part(rows: Observations) -> tuple[RidgeSolution, Expansion, np.ndarra
 
 def _non_negative(T, predicted, weights):
     root = np.sqrt(weights)[:, None]
-    A = np.stack([(root * P).ravel() for P in predicted], axis=1)
+    A = (root * predicted).reshape(len(predicted), -1).T
     w = nnls(A, (root * T).ravel())[0]
     kept = w >= LEAST
     if kept.all() or not kept.any():
