@@ -299,7 +299,7 @@ def by_level(
     """
     n, t = ratio.shape
     levels = int(np.clip(n // LEVEL_ROWS, 1, MOST_LEVELS))
-    near = n if levels == 1 else max(LEVEL_ROWS, n // 5)
+    near = n if levels == 1 else max(LEVEL_ROWS, n // 10)
     # The share of rows that makes the coverage hold for a new one, too.
     share = min(1.0, np.ceil(COVERAGE * (near + 1)) / near)
     at, factors = np.empty((2, t, levels))
