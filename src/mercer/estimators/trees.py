@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from threadpoolctl import threadpool_limits
 
+from ..engine.arrays import TravelsAsNumPy
 from .sklearn_compat import boosted_nodes
 
 # Targets up to which each has boosted trees of its own; more share the leaves of a forest.
@@ -26,7 +27,7 @@ BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
-class Trees:
+class Trees(TravelsAsNumPy):
     """Sums of the values of leaves, plus b; evaluated by NumPy alone.
 
     roots : the first node of each tree
