@@ -27,7 +27,7 @@ from ..learn.arguments import check_options
 from ..learn.choose_columns import choose_columns
 from ..learn.cross_fit import JUDGED_ROWS, Cells, CrossFit, is_small, kept_from_search
 from ..learn.learn_kernel import learn_from
-from ..learn.observations import Observations, by_value, copied_rows, has_copies
+from ..learn.observations import Observations, copied_rows, distinct_rows
 from ..learn.stack import linear_part, weighed
 from ..learn.targets import Targets, as_generator, check_weights
 from ..rows import gather
@@ -490,7 +490,9 @@ class LearnedModel(BaseEstimator):
         validate_data(self, X, reset=reset, skip_check_array=True)
         if reset:
             encoder = self._new_encoder()
-            self.encoder_ = encoder.fit(_distinct(X, targets.weights is not None), targets.written)
+            self.encoder_ = encoder.fit(
+                distinct_rows(X, targets.weights is not None), targets.written
+            )
             if self.kernel is None and X.shape[0] == targets.columns.shape[0]:
                 # The shares of all classes sum to one: the last says nothing new.
                 T = targets.columns if targets.classes is None else targets.columns[:, :-1]
@@ -591,16 +593,6 @@ def _rows(X, rows):
     if hasattr(X, "iloc"):
         return X.iloc[rows]
     return take(X, rows) if is_array(X) else X[rows]
-
-
-def _distinct(X, weighted):
-    """The distinct rows of an array of numbers: repeated rows and weights then scale alike."""
-    if not is_array(X) or X.dtype.kind not in "fiu" or 0 in X.shape:
-        return X
-    if not (weighted or has_copies(X)):
-        return X
-    order, new = by_value(X)
-    return X[order[new]]
 
 
 def _inconsistent(n_X, n_y):
