@@ -7,7 +7,7 @@ import numpy as np
 from ..engine.checks import is_integer
 from ..kernels.types import Input
 from ..solve import Given, RidgeProblem
-from ..solve.plan import Plan, plan_map, plan_ridge
+from ..solve.auto import Plan, plan_map, plan_ridge
 from .kernel_map import KernelMap, check_options, map_options
 from .read import read, resources_of
 from .ridge import RidgeEstimator
