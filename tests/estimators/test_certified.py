@@ -28,10 +28,10 @@ from mercer import (
 )
 from mercer.engine.arrays import as_numpy
 from mercer.estimators import svc
-from mercer.estimators.logistic import left_out_values
+from mercer.rows.training import Training
 from mercer.solve import svm
 from mercer.solve.duality import Rounding
-from mercer.solve.logistic import LogisticProblem, Workspace, solve_logistic
+from mercer.solve.logistic import LogisticProblem, Workspace, left_out_values, solve_logistic
 
 MODELS = [KernelSVC, KernelLogistic]
 
@@ -217,15 +217,20 @@ def test_leaving_out_in_closed_form_is_refitting():
     """To second order: log odds of each row without it against refits."""
     X, y = make_moons(60, noise=0.3, random_state=0)
     kernel, C = RBF(0.5), np.full(60, 1.0)
-    space = Workspace(kernel, X, 1)
     rounding = Rounding.of(kernel, X)
-    found = solve_logistic(LogisticProblem(kernel, X, y, 2, C, rounding), 1e-8, space)
-    got = left_out_values(found, C, y, space.F)
+
+    def problem_of(rows):
+        training = Training.of(kernel, X[rows])
+        return LogisticProblem(training, y[rows], 2, C[rows], rounding.take(rows))
+
+    everything = problem_of(np.arange(60))
+    space = Workspace(everything)
+    found = solve_logistic(everything, 1e-8, space)
+    got = left_out_values(everything, space, found)
     expected = []
     for i in range(60):
         others = np.delete(np.arange(60), i)
-        part = LogisticProblem(kernel, X[others], y[others], 2, C[others], rounding.take(others))
-        without = solve_logistic(part, 1e-8)
+        without = solve_logistic(problem_of(others), 1e-8)
         expected.append((kernel(X[[i]], X[others]) @ without.A + without.b)[0, 0])
     in_sample = found.values[:, 0] + found.b[0]
     error, moved = np.abs(got - expected), np.abs(in_sample - expected)

@@ -1,16 +1,16 @@
 """KernelLogistic: logistic regression in the feature space of a kernel, with a certificate."""
 
 import numpy as np
-from scipy.special import expit
 from sklearn.model_selection import StratifiedKFold
 
-from ..engine.arrays import as_numpy, namespace, on_device_of
+from ..engine.arrays import namespace, on_device_of
 from ..expansion import Expansion
 from ..kernels import Precomputed
 from ..kernels.adapters import KernelLike
 from ..kernels.types import Array, Data
-from ..solve.logistic import LogisticProblem, Workspace, solve_logistic
-from ..solve.system import double_like
+from ..rows.training import Training
+from ..solve.logistic import LogisticProblem, Workspace, left_out_values, solve_logistic
+from ..solve.system import double_like, in_double
 from .base import on_fitted
 from .certified import CertifiedClassifier, Rows, gram_of
 from .class_scores import ClassScores
@@ -117,15 +117,10 @@ class KernelLogistic(ClassScores, CertifiedClassifier):
         self.decision_ = Expansion(rows.kernel, self._support(rows, np.arange(len(found.A))), A, b)
 
     def _problem(self, rows, C):
-        return LogisticProblem(
-            rows.kernel,
-            rows.points,
-            rows.codes,
-            len(self.classes_),
-            C * rows.weights,
-            rows.rounding,
-            self.memory_limit,
-        )
+        points = in_double(rows.kernel, rows.points)
+        training = Training.of(rows.kernel, points, memory_limit=self.memory_limit)
+        n_classes = len(self.classes_)
+        return LogisticProblem(training, rows.codes, n_classes, C * rows.weights, rows.rounding)
 
     # --- C ----------------------------------------------------------------------------------------
 
@@ -139,12 +134,13 @@ class KernelLogistic(ClassScores, CertifiedClassifier):
 
     def _left_out(self, rows):
         """Log loss of rows left out one at a time, to second order."""
-        space, found = Workspace(rows.kernel, rows.points, 1, self.memory_limit), None
-        y = np.where(rows.codes == 1, 1.0, -1.0)
-        losses = []
+        y, losses = np.where(rows.codes == 1, 1.0, -1.0), []
+        space = found = None
         for C in CANDIDATES:
-            found = solve_logistic(self._problem(rows, C), 1e-4, space, found)
-            values = left_out_values(found, C * rows.weights, rows.codes, as_numpy(space.F))
+            problem = self._problem(rows, C)
+            space = space or Workspace(problem)
+            found = solve_logistic(problem, 1e-4, space, found)
+            values = left_out_values(problem, space, found)
             losses.append(rows.weights @ np.logaddexp(0.0, -y * values))
         return np.array(losses)
 
@@ -160,10 +156,11 @@ class KernelLogistic(ClassScores, CertifiedClassifier):
         K = rows.points
         for train, test in folds.split(K, rows.codes):
             part = rows.part(Precomputed(), K[np.ix_(train, train)], train)
-            space = Workspace(part.kernel, part.points, len(self.classes_), self.memory_limit)
-            found = None
+            space = found = None
             for i, C in enumerate(CANDIDATES):
-                found = solve_logistic(self._problem(part, C), 1e-3, space, found)
+                problem = self._problem(part, C)
+                space = space or Workspace(problem)
+                found = solve_logistic(problem, 1e-3, space, found)
                 E = K[np.ix_(test, train)] @ found.A + found.b
                 E = E - E.max(axis=1, keepdims=True)
                 own = E[np.arange(len(test)), rows.codes[test]]
@@ -187,20 +184,3 @@ class KernelLogistic(ClassScores, CertifiedClassifier):
             return xp.abs(values[:, 0]) > bounds[:, 0]
         ordered = xp.sort(values, axis=1)
         return ordered[:, -1] - ordered[:, -2] > 2 * bounds[:, 0]
-
-
-def left_out_values(found, C, codes, F):
-    """Log odds of each row without it, to second order: one Newton step back from all rows.
-
-    With weights w = C p (1 - p), leverages h = diag of [F 1] ([F 1]'W [F 1] + R)^-1 [F 1]', R being
-    the identity and 0 for the intercept, row i without itself has f_i - h_i g_i / (1 - h_i w_i),
-    g = C (y - p).
-    """
-    values = found.values[:, 0] + found.b[0]
-    P = expit(values)
-    w, g = C * P * (1 - P), C * ((codes == 1) - P)
-    wide = np.concatenate([F, np.ones((len(F), 1))], axis=1)
-    A = (wide * w[:, None]).T @ wide
-    A.flat[: -1 : len(A) + 1] += 1.0
-    h = np.einsum("ij,ij->i", wide, np.linalg.solve(A, wide.T).T)
-    return values - h * g / np.maximum(1 - h * w, 1e-12)

@@ -49,19 +49,24 @@ def _solved(problem, solver, name):
         if reason is not None:
             refuse(reason, name or f"solver={chosen.name!r}")
         return chosen.solve(problem)
-    failures = []
-    for offer in offered(problem):
+    failures, made = [], offered(problem)
+    first_of(made)
+    for offer in made:
         if offer.cost is None:
             break
         try:
             return offer.solver.solve(problem)
         except CannotSolve as reason:
             failures.append(reason)
-    if failures:
-        raise failures[0]
-    refusals = offered(problem)
-    reasons = "; ".join(f"{offer.solver.name}: {offer.refusal}" for offer in refusals)
-    small = any(isinstance(offer.refusal, TooLarge) for offer in refusals)
+    raise failures[0]
+
+
+def first_of(offers: list[Offer]) -> Solver:
+    """The solver of the first offer, which is the cheapest; refused where all refuse."""
+    if offers[0].cost is not None:
+        return offers[0].solver
+    reasons = "; ".join(f"{offer.solver.name}: {offer.refusal}" for offer in offers)
+    small = any(isinstance(offer.refusal, TooLarge) for offer in offers)
     raise (MemoryLimitError if small else ValueError)(f"no solver takes this problem. {reasons}.")
 
 

@@ -172,8 +172,8 @@ class Iterative(Solver):
                     keep_partial=problem.keep_partial,
                     callback=_hopeless(options["tol"]) if quick else problem.callback,
                     workers=training.workers,
-                    landmarks=None if known is None else known.landmarks,
-                    product=None if known is None else known.product,
+                    landmarks=(known or landmarks).landmarks,
+                    product=(known or landmarks).product,
                 )
             except MemoryLimitError as error:
                 raise (CannotSolve(str(error)) if self.quick else error) from None
