@@ -209,3 +209,25 @@ def test_every_choice_has_a_line_in_the_table_of_options(name):
         if get_origin(given.annotation) is Literal and not name.endswith("Display"):
             missing = [v for v in get_args(given.annotation) if f'"{v}"`' not in page]
             assert not missing, f"{parameter} of {name}"
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_each_method_has_an_example(name):
+    """In its own docstring or in that of its class; what all kernels have is with `Kernel`."""
+    cls = getattr(mercer, name)
+    if not inspect.isclass(cls) or issubclass(cls, (mercer.Kernel, BaseException)):
+        pytest.skip("not a class with methods of its own")
+    lines = [line for base in cls.__mro__ for line in (inspect.getdoc(base) or "").splitlines()]
+    examples = "\n".join(line for line in lines if line[:3] in (">>>", "..."))
+    methods = {
+        key: method
+        for key, method in inspect.getmembers(cls, callable)
+        if key[0] != "_" and method.__module__.startswith("mercer")
+    }
+    for scikit_learns in ("predict_log_proba", "get_metadata_routing"):
+        methods.pop(scikit_learns, None)
+    assert [
+        key
+        for key, method in methods.items()
+        if ">>>" not in (inspect.getdoc(method) or "") and f".{key}(" not in examples
+    ] == []

@@ -318,7 +318,7 @@ def test_ranks_of_many_values_are_interpolated(rng):
 
 def test_without_ranks_is_the_plain_encoder(table):
     ranked = TableEncoder(ranks=True).fit(table)
-    plain, expected = ranked.keeping(), TableEncoder().fit(table)
+    plain, expected = ranked._keeping(), TableEncoder().fit(table)
     assert len(ranked.rank_outputs_)
     assert_allclose(plain.transform(table), expected.transform(table))
     assert plain.columns_ == expected.columns_
@@ -360,7 +360,7 @@ def test_numbers_with_few_values_have_a_column_for_each(codes):
 @pytest.mark.parametrize("ranks", [False, True])
 @pytest.mark.parametrize("levels", [False, True])
 def test_keeping_some_columns_is_the_encoder_that_makes_only_these(codes, ranks, levels):
-    kept = TableEncoder(ranks=True, levels=True).fit(codes).keeping(ranks=ranks, levels=levels)
+    kept = TableEncoder(ranks=True, levels=True).fit(codes)._keeping(ranks=ranks, levels=levels)
     expected = TableEncoder(ranks=ranks, levels=levels).fit(codes)
     assert_allclose(kept.transform(codes), expected.transform(codes))
     assert kept.columns_ == expected.columns_

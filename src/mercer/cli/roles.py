@@ -92,7 +92,7 @@ def in_time(X, encoder, y, name) -> tuple[str, np.ndarray] | None:
 
 def _times(X, encoder, name):
     """A column as seconds or numbers; None where it is neither."""
-    when = encoder.as_numbers(X, name)
+    when = encoder._as_numbers(X, name)
     if when is None:  # left out, as a number of the row is
         when = pd.to_numeric(X[name], errors="coerce").to_numpy(dtype=float)
     return when

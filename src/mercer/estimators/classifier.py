@@ -106,6 +106,8 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
     True
     >>> model.predict_proba(X[:1]).round(1)
     array([[1., 0., 0.]])
+    >>> bool((model.decision_function(X).argmax(axis=1) == model.predict(X)).all())
+    True
     """
 
     _task = "classification"
@@ -198,7 +200,7 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         scores = np.full((len(labels), len(self.classes_)), np.nan)
         for again, rows, new in refits(self, X, labels, weights, codes, checkpoint):
             columns = np.searchsorted(self.classes_, again.classes_)
-            scores[np.ix_(new, columns)] = as_numpy(again.raw_scores(rows))
+            scores[np.ix_(new, columns)] = as_numpy(again._raw_scores(rows))
         self.validation_ = told(codes)
         # A class that a fold has not seen is as unlikely as any.
         return np.where(np.isnan(scores), np.nanmin(scores), scores)
@@ -206,7 +208,7 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:
         return softmax(scores / self.temperature_ + self.bias_, axis=1)
 
-    def raw_scores(self, X: ArrayLike) -> Array:
+    def _raw_scores(self, X: ArrayLike) -> Array:
         """The fitted function of each class, before it is calibrated to probabilities."""
         return self._values(X)[0]
 

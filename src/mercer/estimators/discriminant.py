@@ -113,6 +113,8 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
     0.97
     >>> model.transform(X[1::2]).shape
     (75, 2)
+    >>> model.predict_proba(X[:1]).round(2), model.decision_function(X[:1]).shape
+    (array([[1., 0., 0.]]), (1, 3))
     """
 
     n_iter_: int

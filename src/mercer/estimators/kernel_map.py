@@ -154,6 +154,10 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     array([1., 1., 1., 1., 1.])
     >>> KernelMap(RBF(0.5)).partial_fit(X[:50]).partial_fit(X[50:]).n_samples_seen_
     100
+    >>> bool(
+    ...     np.allclose(kernel_map.inverse_transform(kernel_map.transform(Z[:1])), Z[:1], atol=1e-3)
+    ... )
+    True
     """
 
     def __init__(

@@ -182,6 +182,25 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
     Kernelized(estimator=LogisticRegression(C=10.0), kernel=RBF(gamma=2.0))
     >>> bool(abs(model.function_(X) - model.decision_function(X)).max() < 1e-6)
     True
+    >>> model.predict_proba(X[100:101]).round(1)
+    array([[0.2, 0.8]])
+
+    What the estimator can do, its kernel version can do:
+
+    >>> from sklearn.cluster import KMeans
+    >>> from sklearn.decomposition import PCA
+    >>> from sklearn.neighbors import NearestNeighbors
+    >>> Kernelized(KMeans(2, random_state=0), RBF(1.0)).fit_predict(X).shape
+    (200,)
+    >>> pca = Kernelized(PCA(2), RBF(1.0)).fit(X)
+    >>> pca.transform(X).shape, pca.get_feature_names_out(), pca.inverse_transform([[0, 0]]).shape
+    ((200, 2), array(['pca0', 'pca1'], dtype=object), (1, 2))
+    >>> distances, rows = Kernelized(NearestNeighbors(), RBF(1.0)).fit(X).kneighbors(X[:1])
+    >>> rows[0, 0]
+    np.int64(0)
+    >>> from sklearn.svm import OneClassSVM
+    >>> Kernelized(OneClassSVM(kernel="linear"), RBF(1.0)).fit(X).score_samples(X).shape
+    (200,)
     """
 
     def __init__(self, estimator: BaseEstimator, kernel: KernelLike | KernelMap = "rbf") -> None:

@@ -363,7 +363,7 @@ class LearnedModel(BaseEstimator):
         if len(chosen) == rows.X.shape[1]:
             return rows
         assert self.encoder_ is not None
-        self.encoder_ = self.encoder_.keeping(
+        self.encoder_ = self.encoder_._keeping(
             ranks=bool(np.isin(self.encoder_.rank_outputs_, chosen).any()),
             levels=bool(np.isin(self.encoder_.level_outputs_, chosen).any()),
             texts=bool(np.isin(self.encoder_.text_outputs_, chosen).any()),
@@ -422,7 +422,7 @@ class LearnedModel(BaseEstimator):
             if self.kernel is None and X.shape[0] == targets.columns.shape[0]:
                 # The shares of all classes sum to one: the last says nothing new.
                 T = targets.columns if targets.classes is None else targets.columns[:, :-1]
-                self.encoder_, self._means_without_ = self.encoder_.with_means(
+                self.encoder_, self._means_without_ = self.encoder_._with_means(
                     X, T, targets.weights
                 )
         assert self.encoder_ is not None
@@ -468,7 +468,7 @@ class LearnedModel(BaseEstimator):
         if self.encoder_ is None:
             return []
         found = []
-        for rows, places, draws in self.encoder_.unseen_effects(X):
+        for rows, places, draws in self.encoder_._unseen_effects(X):
             others = np.repeat(Z[rows][None], len(draws), axis=0)
             others[:, :, places] = draws[:, None, :]
             flat = others.reshape(-1, Z.shape[1])

@@ -73,6 +73,8 @@ class KernelLogistic(ClassScores, CertifiedClassifier):
     >>> model.predict_proba(X[100:102]).round(2)
     array([[0.03, 0.97],
            [0.08, 0.92]])
+    >>> model.decision_function(X[100:102]).round(1)  # log odds
+    array([3.6, 2.5])
     >>> float(model.error_bound(X).max()) < 1e-3, bool(model.certain(X).all())
     (True, True)
     """

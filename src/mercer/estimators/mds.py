@@ -103,6 +103,8 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
            [-1140.,   270.]])
     >>> len(mds.negative_eigenvalues_), round(mds.negative_share_, 3)  # roads are not straight
     (1, 0.011)
+    >>> mds.transform(D[:1] + 10).round(-1)  # a village near Copenhagen, from its distances
+    array([[-1070.,  -990.]])
     """
 
     def __init__(

@@ -116,6 +116,11 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
     array([277.9275, 252.    ,   2.0725])
     >>> pca.transform([[0.0, 0.0]]).round(4)
     array([[0.    , 9.4491, 0.    ]])
+    >>> pca.inverse_transform(pca.transform(X)).round(1)  # pre-images
+    array([[ 1.,  1.],
+           [ 2.,  4.],
+           [-1.,  1.],
+           [-2.,  4.]])
     """
 
     def __init__(

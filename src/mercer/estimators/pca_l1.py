@@ -80,9 +80,12 @@ class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, Projection):
     >>> scores = KernelPCA(1, kernel=Linear()).fit_transform(X)
     >>> round(abs(float(np.corrcoef(scores[:, 0], X[:, 0])[0, 1])), 2)  # PCA follows the outlier
     0.0
-    >>> scores = KernelPCAL1(1, kernel=Linear(), random_state=0).fit_transform(X)
+    >>> robust = KernelPCAL1(1, kernel=Linear(), random_state=0).fit(X)
+    >>> scores = robust.transform(X)
     >>> round(abs(float(np.corrcoef(scores[:, 0], X[:, 0])[0, 1])), 2)
     0.96
+    >>> robust.inverse_transform(scores).shape
+    (41, 2)
     """
 
     def __init__(

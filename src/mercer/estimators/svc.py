@@ -94,6 +94,8 @@ class KernelSVC(CertifiedClassifier):
     True
     >>> bool(model.certain(X).all()), model.pair_values(X).shape
     (True, (200, 1))
+    >>> bool(((model.decision_function(X) > 0) == (model.predict(X) == 1)).all())
+    True
     """
 
     def __init__(

@@ -58,8 +58,14 @@ class Chunks:
         """Send rows of a host array (or memory map) to a device, one chunk at a time.
 
         Chunks travel from page-locked memory, so that copying the next overlaps with the work on
-        the last. For data larger than the device's memory:
-        ``KernelMap(RBF(0.1)).fit(Chunks.on_device(X, "cuda"))``.
+        the last: for data larger than the device's memory.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer import RBF, Chunks, KernelMap
+        >>> X = np.random.default_rng(0).normal(size=(5000, 2))
+        >>> KernelMap(RBF(0.1)).fit(Chunks.on_device(X, "cuda"))  # doctest: +SKIP
         """
         blocks = cuts(X.shape[0], rows)
         return cls(lambda: (to_torch(rows_of(X, a, b), device) for a, b in blocks))

@@ -93,6 +93,11 @@ class DriftDetector(KernelEstimator):
     >>> result = detector.test(batch)
     >>> result.differs, max(result.columns, key=result.columns.get)
     (True, 'x2')
+    >>> far = np.array([[0.0, 0.0, 0.0], [9.0, 9.0, 9.0]])
+    >>> detector.predict(far), detector.score_samples(far).argmin()  # -1: unlike the reference
+    (array([ 1, -1]), np.int64(1))
+    >>> bool((np.sign(detector.decision_function(far)) == detector.predict(far)).all())
+    True
     """
 
     def __init__(

@@ -226,7 +226,7 @@ class Numbers(BaseEstimator):
         """Outputs for single values, the last ones."""
         return 0 if self.levels_ is None else len(self.levels_)
 
-    def keeping(self, ranks, levels):
+    def _keeping(self, ranks, levels):
         """The same encoder with ranks, and columns for single values, only where asked for."""
         kept = copy(self).set_params(ranks=self.ranks and ranks, levels=self.levels and levels)
         kept.ranks_ = self.ranks_ if ranks else None

@@ -129,6 +129,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     >>> encoder = TableEncoder().fit(table)
     >>> encoder.transform(table).shape
     (3, 3)
+    >>> encoder.get_feature_names_out()
+    array(['size', 'town=Rome', 'town=(other)'], dtype=object)
     >>> print(encoder.notes()[0])
     1 column of numbers was standardised: size.
     >>> encoder.unknown_values(table.assign(town="Bern"))
@@ -232,7 +234,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             warnings.filterwarnings("ignore", UNREAD)  # the notes say it
             return self.transform(X)
 
-    def keeping(self, *, ranks: bool = False, levels: bool = False, texts: bool = True) -> Self:
+    def _keeping(self, *, ranks: bool = False, levels: bool = False, texts: bool = True) -> Self:
         """The same fitted encoder, with ranks and columns for single values only if asked for.
 
         With `texts=False` columns of free text are left out.
@@ -240,7 +242,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         kept = copy(self).set_params(ranks=self.ranks and ranks, levels=self.levels and levels)
         kept.encoders_ = [
-            encoder.keeping(ranks, levels) if isinstance(encoder, Numbers) else encoder
+            encoder._keeping(ranks, levels) if isinstance(encoder, Numbers) else encoder
             for encoder in self.encoders_
         ]
         kept.columns_ = [
@@ -255,7 +257,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 kept.encoders_[j], kept.columns_[j] = left_out(name, TEXT, NO_HELP)
         return _named_outputs(kept)
 
-    def with_means(
+    def _with_means(
         self, X: ArrayLike, targets: np.ndarray, weights: np.ndarray | None = None
     ) -> tuple[Self, dict[str, np.ndarray]]:
         """The same fitted encoder, with the effect of each frequent value on the targets.
@@ -337,7 +339,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             )
         return notes
 
-    def unseen_effects(self, X: ArrayLike) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    def _unseen_effects(self, X: ArrayLike) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """For columns with effects of their values: where new rows have a value not seen in `fit`.
 
         Each is (rows, places of the effects among the outputs, effects of known values: any of
@@ -358,7 +360,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 found.append((rows, places, made.draws()))
         return found
 
-    def as_numbers(self, X: ArrayLike, name: str) -> np.ndarray | None:
+    def _as_numbers(self, X: ArrayLike, name: str) -> np.ndarray | None:
         """One column of numbers or dates (in seconds) as it is read; None where it is neither."""
         check_is_fitted(self)
         names, columns = self._columns(X, reset=False)
@@ -432,7 +434,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                         f"{role[name]} and {argument} both name the column {name!r}: choose one."
                     )
 
-    def read_columns(self, X: ArrayLike) -> list[np.ndarray]:
+    def _read_columns(self, X: ArrayLike) -> list[np.ndarray]:
         """The columns of a table, as numbers, truths, dates or texts that are yet to be read."""
         return self._columns(X, reset=True)[1]
 

@@ -97,12 +97,12 @@ def test_spectrum_and_components_are_those_of_the_centred_matrix(iris):
     assert_allclose(np.abs(space.scores(3)), np.abs(Z), atol=1e-8)
     assert space.exact
     assert_allclose(space.placed(space.scores(space.rank)) @ space.axes(3), space.scores(3)
-                    + np.asarray(space.path.mean) @ space.axes(3), atol=1e-8)  # fmt: skip
+                    + space.mean @ space.axes(3), atol=1e-8)  # fmt: skip
 
 
 def test_discriminant_axes_solve_the_generalised_problem(iris):
     space = explored_space(RBF(0.4), iris)
-    Q = np.asarray(space.path.Q)
+    Q = space.components
     total = Q.T @ Q
     means = iris.targets.T @ Q / iris.targets.sum(axis=0)[:, None]
     between = (means * iris.targets.sum(axis=0)[:, None]).T @ means
@@ -385,8 +385,9 @@ def test_the_code_makes_the_model_that_was_judged(session):
     answers(session, do="turn", knob="gamma", value=0.3)
     names = {"X": session.data.X, "y": session.data.target}
     exec(session.code(), names)  # the page's own lines
-    w, b = session.moving.space.path.coefficients(session.moving.space.alpha)
-    decided = (session.moving.space.kernel_map.transform(session.data.X) @ w + b).argmax(axis=1)
+    space = session.moving.space
+    components = (space.kernel_map.transform(session.data.X) - space.mean) @ space.directions
+    decided = space.ridge.prediction(components).argmax(axis=1)
     assert (names["model"].predict(session.data.X) == np.array(session.data.classes)[decided]).all()
 
 

@@ -140,7 +140,7 @@ class Animation:
         if data.targets is None:
             return None
         space.find_penalty(near)
-        self._alpha = space.alpha / max(space.path.scale, 1e-300)
+        self._alpha = space.alpha / max(space.variance, 1e-300)
         return judged(space, data)
 
     def _sketch(self, stage) -> Update:

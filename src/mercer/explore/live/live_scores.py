@@ -35,14 +35,14 @@ def judged(space: LiveSpace, data: Explored) -> Judged | None:
     Classes are columns of 0 and 1, and the largest prediction decides (scikit-learn's
     RidgeClassifier).
     """
-    if data.targets is None or space.alpha is None:
+    if data.targets is None or space.ridge is None:
         return None
-    misses, _ = space.path.residuals(space.alpha)
-    left_out = data.targets - np.asarray(misses)
+    misses = space.ridge.left_out().residuals
+    left_out = data.targets - misses
     if data.task != CLASSES:
         y = data.targets[:, 0]
         spread = float(np.var(y)) or 1.0
-        score = 1.0 - float(np.mean(np.asarray(misses)[:, 0] ** 2)) / spread
+        score = 1.0 - float(np.mean(misses[:, 0] ** 2)) / spread
         return Judged(R2, score, left_out[:, 0], np.zeros(len(y), dtype=bool))
     predicted = left_out.argmax(axis=1)
     wrong = predicted != data.codes

@@ -92,7 +92,7 @@ def discriminant_scores(space: LiveSpace, data: Explored) -> np.ndarray:
     R (T + s I)^-1 R': a matrix as large as the number of classes.
     """
     assert data.targets is not None
-    Q, T = np.asarray(space.path.Q), np.asarray(space.path.values)
+    Q, T = space.components, space.values
     sizes = np.maximum(data.targets.sum(axis=0), 1.0)
     R = (data.targets.T @ Q) / np.sqrt(sizes)[:, None]
     # Rank-deficient directions would be divided by next to nothing.

@@ -27,7 +27,7 @@ MOST_VALUES = 12
 
 def nearest_rows(space: LiveSpace, i: int, size: int = NEAREST) -> list[tuple[int, float]]:
     """(row, distance) of the nearest rows in the kernel's space."""
-    Q = np.asarray(space.path.Q)
+    Q = space.components
     squares = ((Q - Q[i]) ** 2).sum(axis=1)
     squares[i] = np.inf
     size = min(size, len(Q) - 1)
@@ -74,9 +74,9 @@ def about_place(x: float, y: float, space: LiveSpace, plane: Plane, data: Explor
     if plane.name == PCA:
         scores = plane.scores_at(x, y)
         found["seen"] = shown_point(point_at(scores, space, data), data)
-        if space.alpha is not None:
-            w, b = space.path.coefficients(space.alpha)
-            values = np.asarray(space.placed(scores[None, :]) @ w + b)[0]
+        if space.ridge is not None:  # other components are zero
+            ridge = space.ridge.prediction
+            values = scores @ ridge.coef[: len(scores)] + ridge.b
             found["predicted"] = _answer(
                 values.argmax() if data.codes is not None else values[0], data
             )

@@ -1,7 +1,7 @@
 """The space of a kernel while it changes: few landmarks at first, more when there is time.
 
-All that a picture needs follows from one eigendecomposition of the coordinates: components,
-spectrum, discriminant axes and leave-one-out errors.
+Components, spectrum and discriminant axes follow from one eigendecomposition of the coordinates;
+predictions and leave-one-out errors from ridge on the components.
 """
 
 from dataclasses import dataclass
@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from ...engine.arrays import as_numpy
+from ...engine.arrays import as_numpy, eigh, gram
 from ...estimators.kernel_map import KernelMap
-from ...kernels import Kernel
-from ...solve import RidgePath
+from ...kernels import Kernel, Linear
+from ...rows.training import Training
+from ...solve import LeaveOneOut, RidgeProblem, RidgeSolution, solve_ridge
+from ...space.choice import MapOptions
 from ..compare.measures import longest_share, validity_of
 from .data import Explored
 
@@ -35,24 +37,33 @@ class LiveSpace:
     ----------
     kernel_map : KernelMap
         Fitted to the landmarks; maps new points.
-    path : RidgePath
-        Of the centred coordinates; its Q holds the scores of kernel PCA, largest first.
+    components, values, directions : ndarray
+        The scores of kernel PCA, largest first; the eigenvalues of the centred kernel matrix; and
+        unit vectors in the coordinates of the map.
+    mean : ndarray
+        Of the coordinates.
     residuals : ndarray
         rho^2(x) / k(x, x) of every row: what the landmarks do not see of it.
     diagonal : ndarray
         k(x, x) of every row.
     tested : points
         On which a kernel of unknown validity is tested.
-    alpha : float or None
-        Penalty with the smallest leave-one-out error; None without a target, or before it is found.
+    targets : ndarray or None
+    ridge : RidgeSolution or None
+        Of the penalty with the smallest leave-one-out error; None without a target, or before it is
+        found.
     """
 
     kernel_map: KernelMap
-    path: RidgePath
+    components: np.ndarray
+    values: np.ndarray
+    directions: np.ndarray
+    mean: np.ndarray
     residuals: np.ndarray
     diagonal: np.ndarray
     tested: Any
-    alpha: float | None = None
+    targets: np.ndarray | None
+    ridge: RidgeSolution | None = None
 
     @cached_property
     def validity(self) -> str:
@@ -64,9 +75,14 @@ class LiveSpace:
         return int(self.kernel_map.rank_)
 
     @property
-    def values(self) -> np.ndarray:
-        """Eigenvalues of the centred kernel matrix, largest first."""
-        return np.asarray(self.path.values)
+    def alpha(self) -> float | None:
+        """The penalty of ridge."""
+        return None if self.ridge is None else self.ridge.choice.alpha
+
+    @property
+    def variance(self) -> float:
+        """The mean variance of the rows: the unit of penalties."""
+        return float(self.values.sum()) / len(self.components)
 
     @property
     def effective_dimension(self) -> float:
@@ -91,7 +107,7 @@ class LiveSpace:
 
     @property
     def longest_share(self) -> float:
-        Q = np.asarray(self.path.Q)
+        Q = self.components
         return longest_share(Q / (np.abs(Q).max(initial=0.0) or 1.0))
 
     @property
@@ -101,23 +117,31 @@ class LiveSpace:
 
     def scores(self, size: int) -> np.ndarray:
         """The leading components of kernel PCA, one column each."""
-        return np.asarray(self.path.Q)[:, :size]
+        return self.components[:, :size]
 
     def axes(self, size: int) -> np.ndarray:
         """Unit vectors of the leading components, in the coordinates of the map."""
-        return np.asarray(self.path.V)[:, :size]
+        return self.directions[:, :size]
 
     def placed(self, scores: np.ndarray) -> np.ndarray:
         """Coordinates in the map of points given by their scores."""
-        return np.asarray(self.path.mean) + scores @ self.axes(scores.shape[1]).T
+        return self.mean + scores @ self.axes(scores.shape[1]).T
 
     def find_penalty(self, near: float | None = None) -> None:
         """Search for the penalty with the smallest leave-one-out error.
 
         `near` is the last penalty relative to the mean variance: only its neighbours are tried.
         """
-        alphas = None if near is None else near * max(self.path.scale, 1e-300) * NEAR
-        self.alpha = self.path.best(alphas)[0]
+        rule = LeaveOneOut() if near is None else LeaveOneOut(near * NEAR, relative=True)
+        # The components are coordinates already.
+        problem = RidgeProblem(
+            Training.of(Linear(), self.components),
+            self.targets,
+            rule,
+            intercept=True,
+            map=MapOptions(basis="closed"),
+        )
+        self.ridge = solve_ridge(problem, "primal")
 
 
 def explored_space(kernel: Kernel, data: Explored, landmarks: Any = None) -> LiveSpace:
@@ -162,8 +186,9 @@ def decomposed(kernel_map: KernelMap, F: np.ndarray, data: Explored) -> LiveSpac
         residuals = np.zeros(len(data))  # of a corrected similarity nothing is certified
     if not F.shape[1]:  # all points at the origin
         F = np.zeros((len(data), 1))
-    path = RidgePath.of_coordinates(
-        F, np.zeros((len(data), 1)) if data.targets is None else data.targets
-    )
+    mean = F.mean(axis=0)
+    F -= mean
+    values, V = eigh(gram(F))
     tested = data.take(np.arange(min(TESTED, len(data))))
-    return LiveSpace(kernel_map, path, residuals, diagonal, tested)
+    pca = (F @ V, np.maximum(values, 0.0), V, mean)
+    return LiveSpace(kernel_map, *pca, residuals, diagonal, tested, data.targets)
