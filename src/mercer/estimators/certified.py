@@ -5,11 +5,12 @@ z, f* being the exact solution on the same rows, and |b - b*| for every exact in
 """
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
@@ -34,8 +35,10 @@ from ..kernels.types import Array, Data, Input
 from ..rows.gather import held_column, load_all
 from ..rows.source import in_pieces
 from ..rows.streams import split_pairs
+from ..solve import Workers
 from ..solve.duality import Rounding
 from ..solve.solution import own_similarities
+from ..solve.solver import Offer
 from ..solve.svm import MarginProblem
 from ..solve.system import double_like, in_double
 from ..space.choice import refute_by_sample
@@ -51,7 +54,8 @@ class Rows:
     """The rows of positive weight: points of a kernel, class numbers, and what C is multiplied by.
 
     `kept` are their positions among all rows. Where a map was asked for, `points` are its
-    coordinates, the kernel is their inner product, and `fit` says more.
+    coordinates, the kernel is their inner product, and `fit` says more. `workers` are those of the
+    cluster that the rows came from.
     """
 
     kernel: Any
@@ -61,6 +65,7 @@ class Rows:
     kept: np.ndarray
     rounding: Rounding
     fit: Any = None
+    workers: Any = None
 
     def part(self, kernel, points, some):
         """Some of the rows, as points of a kernel of their own."""
@@ -80,19 +85,36 @@ class CertifiedClassifier(Labels, MapMethod):
     error_norms_: np.ndarray
     intercept_errors_: np.ndarray
     classes_: Any
+    C_: float
 
     @all_or_nothing
     def fit(self, X: Input, y: Input | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Solve for all rows; `sample_weight` multiplies C, row by row."""
-        self._check_parameters()
-        X, y = split_pairs(X, y)
-        if in_pieces(X):
-            X = load_all(X, budget(self.memory_limit), type(self).__name__)
-        rows = self._read(X, held_column(y, X), held_column(sample_weight, X, "sample_weight"))
+        rows = self._rows(X, y, sample_weight)
         self.C_ = float(self.C) if self.C != "auto" else self._chosen_C(rows)
         self._solve(rows)
         self._follow(rows.points)
         return self
+
+    def _rows(self, X, y, sample_weight):
+        self._check_parameters()
+        X, y = split_pairs(X, y)
+        workers = None
+        if in_pieces(X):
+            workers = Workers.of(X)
+            X = load_all(X, budget(self.memory_limit), type(self).__name__)
+        weights = held_column(sample_weight, X, "sample_weight")
+        return replace(self._read(X, held_column(y, X), weights), workers=workers)
+
+    def __offers__(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Rows, list[Offer]]:
+        """(the rows, offers of all ways to solve for them, the first of which is taken)."""
+        model = clone(self)
+        rows = model._rows(X, y, sample_weight)
+        model.C_ = 1.0 if self.C == "auto" else float(self.C)
+        return rows, model._offers(rows)
+
+    def _offers(self, rows: Rows) -> list[Offer]:
+        raise NotImplementedError
 
     def _solve(self, rows: Rows) -> None:
         raise NotImplementedError

@@ -1,5 +1,7 @@
 """KernelLogistic: logistic regression in the feature space of a kernel, with a certificate."""
 
+from dataclasses import replace
+
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
@@ -9,7 +11,14 @@ from ..kernels import Precomputed
 from ..kernels.adapters import KernelLike
 from ..kernels.types import Array, Data
 from ..rows.training import Training
-from ..solve.logistic import LogisticProblem, Workspace, left_out_values, solve_logistic
+from ..solve.logistic import (
+    USUAL,
+    LogisticProblem,
+    Workspace,
+    left_out_values,
+    solve_logistic,
+)
+from ..solve.plan import FORM
 from ..solve.system import double_like, in_double
 from .base import on_fitted
 from .certified import CertifiedClassifier, Rows, gram_of
@@ -26,7 +35,9 @@ class KernelLogistic(ClassScores, CertifiedClassifier):
 
     Minimises sum_k |f_k|^2 / 2 + sum_i C_i (-log p(y_i | x_i)), p by the logistic function of one f
     for two classes and by softmax for more: what LogisticRegression does, on the features of the
-    kernel. The duality gap bounds the error of every function at every point, rounding included.
+    kernel. Each step of Newton's method is a weighted ridge problem, and has every solver that
+    KernelRidge has. The duality gap bounds the error of every function at every point, rounding
+    included.
 
     Parameters
     ----------
@@ -48,6 +59,8 @@ class KernelLogistic(ClassScores, CertifiedClassifier):
     ----------
     classes_ : array of the labels
     C_ : float
+    solver_ : "dual", "primal", "iterative" or "fourier"
+        What solved the ridge problems of Newton's steps: the cheapest, as :func:`mercer.plan` says.
     dual_coef_ : array of shape (n_functions, n_samples)
         C_i (y_i - p_i): one coefficient per row and function.
     intercept_ : array of shape (n_functions,)
@@ -97,7 +110,10 @@ class KernelLogistic(ClassScores, CertifiedClassifier):
     # --- solving ----------------------------------------------------------------------------------
 
     def _solve(self, rows: Rows) -> None:
-        found = solve_logistic(self._problem(rows, self.C_), self.tol)
+        problem = self._problem(rows, self.C_)
+        space = Workspace(problem)
+        found = solve_logistic(problem, self.tol, space)
+        self.solver_ = FORM.get(space.solver.name, space.solver.name)
         q, self.n_iter_ = found.A.shape[1], found.n_iter
         factor = 1.0 if q == 1 else 2**0.5 * (q - 1)
         C = self.C_ * rows.weights
@@ -118,9 +134,16 @@ class KernelLogistic(ClassScores, CertifiedClassifier):
             return
         self.decision_ = Expansion(rows.kernel, self._support(rows, np.arange(len(found.A))), A, b)
 
+    def _offers(self, rows):
+        """Those of ridge solvers for one step, times the usual number of steps."""
+        problem = self._problem(rows, self.C_)
+        return [offer.times(USUAL * problem.targets.shape[1]) for offer in problem.offers()]
+
     def _problem(self, rows, C):
         points = in_double(rows.kernel, rows.points)
         training = Training.of(rows.kernel, points, memory_limit=self.memory_limit)
+        if rows.fit is None:
+            training = replace(training, workers=rows.workers)
         n_classes = len(self.classes_)
         return LogisticProblem(training, rows.codes, n_classes, C * rows.weights, rows.rounding)
 

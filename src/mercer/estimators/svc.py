@@ -2,33 +2,42 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-from ..engine.arrays import as_numpy, namespace, on_device_of
+from ..engine.arrays import as_numpy, is_cpu, namespace, on_device_of
 from ..engine.checks import check_one_of
-from ..engine.memory import MemoryLimitError, budget, columns_that_fit, matrix_bytes
+from ..engine.memory import MemoryLimitError, budget, matrix_bytes
 from ..engine.threads import n_threads, one_blas_thread, single_threaded
 from ..expansion import Expansion
 from ..kernels import Precomputed
 from ..kernels.adapters import KernelLike
 from ..kernels.types import Array, Data
 from ..rows.source import count_rows
-from ..solve.svm import MarginProblem, solve_margin, solve_on_coordinates
+from ..solve.solver import Offer, offers
+from ..solve.svm import (
+    FINE,
+    Coordinates,
+    Dual,
+    MarginProblem,
+    OnLandmarks,
+    landmarks_that_fit,
+    libsvm,
+    solve_margin,
+)
 from ..solve.system import double_like
 from .base import on_fitted
 from .certified import CertifiedClassifier, Rows, gram_of
 from .kernel_map import KernelMap
+from .kernel_side import pair_columns
 
 # With more than two classes, rows whose kernel matrix is stored once for all pairs.
-STORED = 4000
+STORED = 20_000
 # Candidates of C="auto", and the folds and rows that choose.
 CANDIDATES = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 FOLDS, ROWS_FOR_C = 5, 3000
-# Landmarks of solver="landmarks", memory permitting.
-LANDMARKS = 2000
 
 
 class KernelSVC(CertifiedClassifier):
@@ -53,7 +62,8 @@ class KernelSVC(CertifiedClassifier):
     solver : {"auto", "dual", "landmarks"}, default="auto"
         "dual" is exact: kernel values of the rows near the margin. "landmarks" solves on the
         coordinates of 2000 landmarks, for noisy data beyond memory: certified, not exact. "auto"
-        takes "dual", and "landmarks" where that does not fit the memory.
+        takes "dual", and "landmarks" where that does not fit the memory: :func:`mercer.plan` tells
+        beforehand. Coordinates of a KernelMap are solved by the cheaper of two ways.
     tol : float, default=1e-3
         The certified error of each function, relative to its norm.
     memory_limit : int, str or None, default=None
@@ -131,12 +141,11 @@ class KernelSVC(CertifiedClassifier):
         return super()._read(X, y, sample_weight)
 
     def _by_landmarks(self, X, y, sample_weight):
-        fits = columns_that_fit(count_rows(X), budget(self.memory_limit), copies=4)
         given, self.kernel = (
             self.kernel,
             KernelMap(
                 self.kernel,
-                max_rank=min(LANDMARKS, fits),
+                max_rank=landmarks_that_fit(count_rows(X), self.memory_limit),
                 pivots="random",
                 random_state=0,
                 memory_limit=self.memory_limit,
@@ -151,10 +160,13 @@ class KernelSVC(CertifiedClassifier):
 
     def _solve(self, rows: Rows) -> None:
         given = self.__dict__.pop("_given", None)
+        optional = self.solver == "auto" and rows.fit is None and rows.kernel.kind != "gram"
+        if optional and Dual().refusal(self._largest(rows)):
+            rows = self._by_landmarks(*given)
         try:
             pairs, solutions = self._solutions(rows)
-        except MemoryLimitError:
-            if self.solver != "auto" or rows.fit is not None or rows.kernel.kind == "gram":
+        except MemoryLimitError:  # more support vectors than were predicted
+            if not optional or rows.fit is not None:
                 raise
             rows = self._by_landmarks(*given)
             pairs, solutions = self._solutions(rows)
@@ -163,30 +175,48 @@ class KernelSVC(CertifiedClassifier):
             self.solver_ = "landmarks"
         self._keep(rows, pairs, solutions)
 
+    def _offers(self, rows) -> list[Offer]:
+        """Ways to solve the largest pair of classes: landmarks, which are not exact, come last."""
+        ways: dict[str, tuple] = {"auto": (Dual(), OnLandmarks()), "dual": (Dual(),)}
+        if rows.fit is not None:
+            ways["auto"] = (Dual(), Coordinates())
+        made = offers(self._largest(rows), ways.get(self.solver, (OnLandmarks(),)))
+        count = len(self.classes_) * (len(self.classes_) - 1) // 2
+        return [offer.times(count) for offer in made]
+
+    def _largest(self, rows):
+        pairs = Pairs(rows, self.C_, len(self.classes_), self.memory_limit)
+        return pairs[max(range(len(pairs)), key=lambda j: len(pairs.rows_of(j)))]
+
     def _solutions(self, rows):
         """All pairs of classes solved, as many at a time as there are threads."""
-        pairs = Pairs(rows, self.C_, len(self.classes_), self.memory_limit)
+        pairs = Pairs(rows, self.C_, len(self.classes_), self.memory_limit, stored=True)
         threads = 1 if rows.kernel.runs_user_code else min(n_threads(), len(pairs))
+        near = pairs.starts()
         if threads == 1:
-            return pairs, [self._solution(pairs[j], rows) for j in range(len(pairs))]
+            return pairs, [self._solution(pairs[j], rows, near[j]) for j in range(len(pairs))]
 
         def alone(j):
             with single_threaded():
-                return self._solution(pairs[j], rows)
+                return self._solution(pairs[j], rows, near[j])
 
         pairs.limit //= threads
         with one_blas_thread(), ThreadPoolExecutor(threads) as pool:
             return pairs, list(pool.map(alone, range(len(pairs))))
 
-    def _solution(self, problem, rows):
-        """On coordinates by the interior-point method, where the rows near the margin are too many
-        for a kernel matrix of their own."""
+    def _solution(self, problem, rows, near=None):
+        """Of coordinates by the cheaper of two ways; by the other where the first lacks memory."""
+        if near is not None:
+            return solve_margin(problem, self.tol, near=near)
+        ways: Any = [Dual()]
+        if rows.fit is not None:
+            ways = [offer.solver for offer in offers(problem, (Dual(), Coordinates()))]
         try:
-            return solve_margin(problem, self.tol)
+            return ways[0].solve(problem, self.tol)
         except MemoryLimitError:
-            if rows.fit is None:
+            if len(ways) == 1:
                 raise
-            return solve_on_coordinates(problem, self.tol)
+            return ways[1].solve(problem, self.tol)
 
     def _keep(self, rows, pairs, solutions):
         """Attributes as SVC has them, and the certificates."""
@@ -206,7 +236,7 @@ class KernelSVC(CertifiedClassifier):
         W = on_device_of(full[used], double_like(rows.points))
         self.dual_coef_ = _laid_out(sign * W, rows.codes[used], pairs.classes)
         self.intercept_ = on_device_of(sign * b, W)
-        self.n_iter_ = max(found.n_iter for found in solutions)
+        self.n_iter_ = max(pairs.n_iter, *(found.n_iter for found in solutions))
         if rows.fit is not None:
             w = rows.points.T @ on_device_of(full, rows.points)
             self.coef_ = w.T
@@ -297,15 +327,15 @@ class KernelSVC(CertifiedClassifier):
 class Pairs:
     """The problems of all pairs of classes, the second of which is positive."""
 
-    def __init__(self, rows, C, n_classes, memory_limit):
+    def __init__(self, rows, C, n_classes, memory_limit, stored=False):
         self.rows, self.C = rows, C
         self.classes = list(combinations(range(n_classes), 2))
         self.limit = budget(memory_limit)  # looked up once: the system takes its time
         self._of_class = [np.flatnonzero(rows.codes == k) for k in range(n_classes)]
-        n = len(rows.codes)
-        small = n <= STORED and matrix_bytes(n, 2) <= self.limit
-        self.K = None
-        if n_classes > 2 and small and rows.kernel.kind != "gram":
+        n, host = len(rows.codes), is_cpu(rows.points)
+        small = stored and host and n <= STORED and matrix_bytes(n, 1.5) <= self.limit
+        self.K, self.n_iter = None, 0
+        if n_classes > 2 and small and rows.kernel.kind != "gram" and rows.fit is None:
             self.K = gram_of(rows, np.arange(n))
 
     def __len__(self):
@@ -321,6 +351,17 @@ class Pairs:
         kernel, points = (rows.kernel, rows.points) if self.K is None else (Precomputed(), self.K)
         whole = MarginProblem(kernel, points, y, self.C * rows.weights, rows.rounding, self.limit)
         return whole.part(mine)
+
+    def starts(self):
+        """Coefficients of all pairs by one call of libsvm, where the kernel matrix is stored."""
+        if self.K is None:
+            return [None] * len(self)
+        codes = self.rows.codes
+        machine = libsvm(self.K, codes, self.C * self.rows.weights, FINE)
+        self.n_iter = int(np.max(machine.n_iter_))
+        full, support = np.zeros((len(codes), len(self))), machine.support_
+        full[support] = -pair_columns(machine.dual_coef_, codes[support])  # the first is positive
+        return [full[self.rows_of(j), j] for j in range(len(self))]
 
 
 def votes(values, n_classes):

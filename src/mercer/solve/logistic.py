@@ -92,7 +92,11 @@ class LogisticProblem:
 
     def offers(self) -> list[Offer]:
         """Those of all solvers for a step, the cheapest first."""
-        return offers(self.step, COMPETING)
+        step, direct = self.step, Direct()
+        # Who reads a kernel of unknown validity tests it: no need to do so with every step.
+        if not self.training.kernel.is_proven and direct.refusal(step) is None:
+            return [Offer(direct, direct.cost(step), None)]
+        return offers(step, COMPETING)
 
 
 @dataclass(frozen=True)
@@ -116,13 +120,11 @@ class Workspace:
     """
 
     def __init__(self, problem: LogisticProblem):
-        self.training, step = problem.training, problem.step
+        self.training = problem.training
         kernel, X = self.training.kernel, self.training.points
         self.like = double_like(X)
         self.limit = self.training.resources.limit(X) - vectors_of(X, problem.targets.shape[1])
-        # A kernel of unknown validity has been tested on its rows.
-        tested = not kernel.is_proven and Direct().refusal(step) is None
-        self.solver: Solver = Direct() if tested else first_of(problem.offers())
+        self.solver: Solver = first_of(problem.offers())
         self.X, self.known = in_double(kernel, X), Preconditioning()
         room = self.limit
         if self.solver.name == "iterative" and self.training.workers is None:

@@ -8,7 +8,7 @@ from ..rows.gather import SAMPLE
 from .auto import SOLVERS, offered
 from .problem import RidgeProblem
 from .rates import time_in_words
-from .solver import OPERATION, VALUE, Cost, TooLarge
+from .solver import OPERATION, VALUE, Cost, Offer, TooLarge
 
 # What forms of KernelRidge are called here, where that is not the name of the solver.
 FORM = {"direct": "dual"}
@@ -82,13 +82,16 @@ class Plan:
 def plan_ridge(problem: RidgeProblem, solver: str = "auto") -> Plan:
     """The table by which solve_ridge decides."""
     if solver == "auto":
-        found = [(offer.solver, offer.cost, offer.refusal) for offer in offered(problem)]
-    else:
-        asked = SOLVERS[solver]
-        reason = asked.refusal(problem)
-        found = [(asked, None if reason else asked.cost(problem), reason)]
-    ways = [_way(FORM.get(s.name, s.name), cost, reason) for s, cost, reason in found]
-    return _plan(problem, ways)
+        return plan_offers(problem, offered(problem))
+    asked = SOLVERS[solver]
+    reason = asked.refusal(problem)
+    return plan_offers(problem, [Offer(asked, None if reason else asked.cost(problem), reason)])
+
+
+def plan_offers(problem: RidgeProblem, made: list[Offer]) -> Plan:
+    """The table of some offers, for the rows of this problem."""
+    names = [FORM.get(offer.solver.name, offer.solver.name) for offer in made]
+    return _plan(problem, [_way(n, o.cost, o.refusal) for n, o in zip(names, made, strict=True)])
 
 
 def plan_map(problem: RidgeProblem) -> Plan:

@@ -1,7 +1,7 @@
 """Solver: what every way to solve a ridge problem can do; solve_ridge takes the cheapest."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..engine.memory import MemoryLimitError, readable
@@ -59,12 +59,18 @@ class Solver(ABC):
 class Offer:
     """A solver's offer for a problem: its cost, or why it refuses."""
 
-    solver: Solver
+    solver: Any
     cost: Cost | None
     refusal: str | None
 
+    def times(self, count: int) -> "Offer":
+        """For so many problems of this size, one after another."""
+        if self.cost is None:
+            return self
+        return replace(self, cost=Cost(count * self.cost.seconds, self.cost.bytes))
 
-def offers(problem: RidgeProblem, solvers: Any) -> list[Offer]:
+
+def offers(problem: Any, solvers: Any) -> list[Offer]:
     """Offers of every solver, the cheapest first; those that refuse last.
 
     Solvers that are exact come before those that are not.
