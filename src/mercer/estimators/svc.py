@@ -336,7 +336,9 @@ class Pairs:
         small = stored and host and n <= STORED and matrix_bytes(n, 1.5) <= self.limit
         self.K, self.n_iter = None, 0
         if n_classes > 2 and small and rows.kernel.kind != "gram" and rows.fit is None:
-            self.K = gram_of(rows, np.arange(n))
+            # Sorted by class, what a pair needs is close together in memory.
+            self.order = np.argsort(rows.codes, kind="stable")
+            self.K = gram_of(rows, self.order)
 
     def __len__(self):
         return len(self.classes)
@@ -346,20 +348,23 @@ class Pairs:
         return np.sort(np.concatenate([self._of_class[first], self._of_class[second]]))
 
     def __getitem__(self, j):
-        rows, mine = self.rows, self.rows_of(j)
-        y = np.where(rows.codes == self.classes[j][1], 1.0, -1.0)
-        kernel, points = (rows.kernel, rows.points) if self.K is None else (Precomputed(), self.K)
-        whole = MarginProblem(kernel, points, y, self.C * rows.weights, rows.rounding, self.limit)
-        return whole.part(mine)
+        rows, mine, limit = self.rows, self.rows_of(j), self.limit
+        y, C = np.where(rows.codes == self.classes[j][1], 1.0, -1.0), self.C * rows.weights
+        if self.K is None:
+            whole = MarginProblem(rows.kernel, rows.points, y, C, rows.rounding, limit)
+            return whole.part(mine)
+        C, y, rounding = C[self.order], y[self.order], rows.rounding.take(self.order)
+        places = np.argsort(self.order)[mine]
+        return MarginProblem(Precomputed(), self.K, y, C, rounding, limit).part(places)
 
     def starts(self):
         """Coefficients of all pairs by one call of libsvm, where the kernel matrix is stored."""
         if self.K is None:
             return [None] * len(self)
         codes = self.rows.codes
-        machine = libsvm(self.K, codes, self.C * self.rows.weights, FINE)
+        machine = libsvm(self.K, codes[self.order], (self.C * self.rows.weights)[self.order], FINE)
         self.n_iter = int(np.max(machine.n_iter_))
-        full, support = np.zeros((len(codes), len(self))), machine.support_
+        full, support = np.zeros((len(codes), len(self))), self.order[machine.support_]
         full[support] = -pair_columns(machine.dual_coef_, codes[support])  # the first is positive
         return [full[self.rows_of(j), j] for j in range(len(self))]
 

@@ -2,7 +2,7 @@
 
 Rows that are well inside their class have coefficient zero, and need no place in the kernel matrix.
 So a sample is solved first; its function says which rows of a larger sample may be support vectors,
-and so on until all rows are there (nested samples, four times as many each time). libsvm solves
+and so on until all rows are there (nested samples, each twice as large). libsvm solves
 the small problems roughly, `active_set` the last one exactly. Rows outside that violate
 their margin join in, until the duality gap over ALL rows is small enough.
 """
@@ -36,7 +36,7 @@ from .solver import OPERATION, PASS, START, VALUE, Cost, TooLarge
 from .system import double_like, in_double
 
 # Rows of the first sample at least, and how much larger each next one is.
-FIRST, STEP = 250, 4
+FIRST, STEP = 250, 2
 # Rows of a stored kernel matrix that are solved at once, and that are copied at once.
 STORED, BLOCK = 1000, 1000
 # Rows of a next sample join in where their margin is below this, ...
@@ -56,7 +56,7 @@ LEAST_INSIDE = 2000
 MOST_ROUNDS = 30
 # Rows that predict how many support vectors there are, usual steps of the interior-point method,
 # and landmarks of solver="landmarks".
-JUDGED, USUAL_STEPS, LANDMARKS = 1000, 25, 2000
+JUDGED, USUAL_STEPS, LANDMARKS = 500, 25, 2000
 # Copies of the matrix of a working set: K, libsvm's own in single precision.
 COPIES = 1.5
 
@@ -275,14 +275,14 @@ def predicted_support(problem: MarginProblem) -> float:
     """Support vectors of all rows: from two samples, of which one is four times the other."""
     n, counts = len(problem.y), []
     judged = min(JUDGED, int((budget(problem.memory_limit) / matrix_bytes(1, COPIES)) ** 0.5))
-    if n <= judged or judged < STEP * 10:
+    if n <= judged or judged < 40:
         return n / 2 if n <= judged else float(n)
-    for size in (judged // STEP, judged):
+    for size in (judged // 4, judged):
         sample = _WorkingSet(problem, 1e-3)
         sample.sizes(None)
         sample.roughly(np.sort(sample.order[:size]), ROUGH)
         counts.append(max(np.count_nonzero(sample.c), 1))
-    growth = np.clip(np.log(counts[1] / counts[0]) / np.log(STEP), 0.3, 1.0)
+    growth = np.clip(np.log(counts[1] / counts[0]) / np.log(4), 0.3, 1.0)
     return float(min(n, counts[1] * (n / judged) ** growth))
 
 
