@@ -38,7 +38,7 @@ def data(n, d=20, classes=5, seed=0):
 def first_look(n, moves=10):
     """Processor milliseconds of the session's first picture after a turn of the knob."""
     from mercer import RBF
-    from mercer.explore.live.data import Explored
+    from mercer.explore.data import Explored
     from mercer.explore.live.session import Session
 
     X, y = data(n)

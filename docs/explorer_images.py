@@ -22,7 +22,7 @@ def main():
     X, y, shape = demo.all_digits()
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     with explore(X, y, RBF(), image_shape=shape, target_name="digit") as explorer:
-        explorer.session.moving.view = "discriminant"
+        explorer.session.animation.view = "discriminant"
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(
                 executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]

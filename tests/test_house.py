@@ -15,10 +15,10 @@ SPEC.loader.exec_module(house)
 # Lower a limit when a change lets you; never raise one.
 LIMITS = {
     "names across folders": 339,
-    "repeated public names": 15,
+    "repeated public names": 14,
     "repeated file names": 13,
     "mentions of n_jobs, verbose, memory_limit": 260,
-    'questions for kind == "gram"': 64,
+    'questions for kind == "gram"': 61,
     "docstrings that begin with a clause": 0,
 }
 LEAST_ANNOTATED = 66

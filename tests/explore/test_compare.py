@@ -22,8 +22,7 @@ from mercer import (
     compare_kernels,
 )
 from mercer.explore.compare import measures, verdict
-from mercer.explore.compare.ridge_scores import ClassRule, ridge_on, shrinkage
-from mercer.explore.compare.sampling import draw
+from mercer.explore.compare.scores import ClassRule, ridge_on, shrinkage
 from mercer.explore.compare.statistics import (
     degrees_of,
     limit,
@@ -504,7 +503,6 @@ def test_many_whole_numbers_are_numbers(rng):
         ({"task": "regression"}, "needs a numeric target"),
         ({"cv": 1}, "cv must be"),
         ({"max_points": 3}, "max_points must be"),
-        ({"n_neighbors": 0}, "n_neighbors must be"),
         ({"embeddings": ["umap"]}, "embeddings must be"),
         ({"embeddings": "kernel PCA"}, "embeddings must be"),
         ({"kernels": {"mine": Chi2()}, "X": -np.ones((150, 2))}, "mine: "),
@@ -657,19 +655,9 @@ def test_one_column_has_every_embedding(rng):
 def test_groups_are_never_divided(rng):
     groups = np.array(list("abcdefghij"))[rng.integers(0, 10, 80)]
     X, y = rng.normal(size=(80, 2)), rng.normal(size=80)
-    comparison = compare_kernels(X, y, [Linear()], groups=groups, embeddings=[], baselines=False)
-    sample = draw(
-        X,
-        y,
-        gram=False,
-        task="regression",
-        cv=5,
-        repeats=3,
-        train_size=None,
-        max_points=2000,
-        random_state=0,
-        groups=groups,
-    )
+    options = {"groups": groups, "repeats": 3, "embeddings": [], "baselines": False}
+    comparison = compare_kernels(X, y, [Linear()], **options)
+    sample = comparison.data
     assert len(sample.folds) == 15
     for training, new in sample.folds:
         assert not set(groups[training]) & set(groups[new])

@@ -111,8 +111,10 @@ def test_the_page_draws_a_column_of_a_frame_unless_samples_are_given(rng):
     kernel = OnColumns(WeisfeilerLehman(1), "molecule") + OnColumns(Linear(), ["weight"])
     options = {"cv": 2, "repeats": 1, "embeddings": []}
     comparison = compare_kernels(frame, [0, 1] * 6, [kernel], **options)
-    images, texts = thumbnails.described(comparison, thumbnails.seen_by(comparison))
+    assert comparison.shows_points
+    images, texts = thumbnails.described(comparison.data, kernel)
     assert len(strokes(images[0])[drawings.COLOURS[0]]) == 6
     assert "weight: " in texts[0]
     named = compare_kernels(frame, [0, 1] * 6, [kernel], samples=["a molecule"] * 12, **options)
-    assert thumbnails.described(named, thumbnails.seen_by(named)) == (None, ["a molecule"] * 12)
+    assert not named.shows_points
+    assert thumbnails.described(named.data) == (None, ["a molecule"] * 12)

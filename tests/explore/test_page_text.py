@@ -74,8 +74,9 @@ def test_five_thousand_images_stay_small():
         baselines=False,
     )
     # The page's size depends on numbers of points, not on where they lie.
-    few.target, few.rows, few.shown = y, np.arange(5000), X
-    few.image_shape, few.held_out = (28, 28), np.arange(5000) % 2 == 0
+    few.target, few.held_out = y, np.arange(5000) % 2 == 0
+    few.rows = few.data.rows = np.arange(5000)
+    few.data.shown, few.data.image_shape = X, (28, 28)
     for space in few.spaces:
         space.predicted = None
         for name in ("t-SNE", "kernel PCA", "discriminant"):
@@ -110,8 +111,6 @@ def test_the_page_says_what_was_done_and_what_to_do_next():
 
 
 class _Shown:
-    shows_points = False
-
     def __init__(self, shown, image_shape=None):
         self.shown, self.image_shape = shown, image_shape
 

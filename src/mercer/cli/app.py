@@ -63,7 +63,7 @@ def _common(
 app.command(epilog=fit.EPILOG)(reading(fit.fit))
 app.command(epilog=fit.PREDICT_EPILOG)(reading(fit.predict, kinds=False))
 app.command(epilog=compare.EPILOG)(reading(compare.compare))
-app.command(epilog=explore.EPILOG)(reading(explore.explore))
+app.command(epilog=explore.EPILOG, name="explore")(reading(explore.explore_))
 app.command(epilog=differ.EPILOG)(reading(differ.differ))
 app.command(epilog=check.EPILOG)(reading(check.check))
 app.command(epilog=map.EPILOG, name="map")(reading(map.map_))

@@ -20,7 +20,7 @@ EPILOG = (
 )
 
 
-def explore(
+def explore_(
     file: Annotated[Path | None, typer.Argument(help=TABLE)] = None,
     target: Target = None,
     kernel: Annotated[

@@ -8,7 +8,8 @@ which orthonormal basis it gets.
 
 import importlib.util
 import warnings
-from dataclasses import dataclass
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -20,104 +21,80 @@ EVERY = (TSNE, PCA, DISCRIMINANT)
 PERPLEXITY = 30
 
 
-@dataclass
-class Coordinates:
-    """Coordinates of training rows, and of rows seen afterwards (perhaps none)."""
-
-    Phi: np.ndarray
-    Phi_new: np.ndarray
-
-    @classmethod
-    def scaled(cls, Phi, Phi_new=None):
-        """In one common scale: the methods see no difference, and 1e-14 is not small any more."""
-        Phi_new = Phi[:0] if Phi_new is None else Phi_new
-        if not Phi.shape[1]:  # all points at the origin: methods want a column to look at
-            Phi, Phi_new = (np.zeros((len(A), 1)) for A in (Phi, Phi_new))
-        size = np.sqrt((Phi**2).sum(axis=1).mean()) or 1.0
-        return cls(Phi / size, Phi_new / size)
-
-
-def smaller_product(F):
+def smaller_product(F: np.ndarray) -> np.ndarray:
     """F'F or F F', which have the same eigenvalues but for zeros."""
     return F.T @ F if F.shape[1] <= F.shape[0] else F @ F.T
 
 
-def eigenvalues(F):
+def eigenvalues(F: np.ndarray) -> np.ndarray:
     """Eigenvalues of F F', decreasing, without those that are rounding error."""
     C = smaller_product(F)
     values = np.linalg.eigvalsh(C)[::-1]
     return values[values > len(C) * np.finfo(float).eps * values.max(initial=0)]
 
 
-# --- methods --------------------------------------------------------------------------------------
+def has_tsne() -> bool:
+    return importlib.util.find_spec("openTSNE") is not None
 
 
-def components(Phi):
-    """A function giving scores on the (at most two) leading components."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a flat space has columns of zeros, and may be looked at
-        return KernelPCA(min(2, *Phi.shape), kernel="linear", random_state=0).fit(Phi).transform
-
-
-def discriminant(Phi, codes, n_components):
-    """A function giving scores on Fisher's axes; on the leading components where there are none:
-    classes without any spread, or one class alone."""
-    classes, places = np.unique(codes, return_inverse=True)
-    means = np.stack([Phi[codes == c].mean(axis=0) for c in classes])
-    if len(classes) == 1 or np.array_equal(Phi, means[places]):
-        return components(Phi)
-    return KernelDiscriminant(n_components, kernel="linear").fit(Phi, codes).transform
-
-
-# --- embeddings -----------------------------------------------------------------------------------
-
-
-def available(asked, task, notes):
+def available(asked: Any, task: str | None, notes: list[str]) -> list[str]:
     """The embeddings that can be made here, in the order in which they are shown."""
     if isinstance(asked, str) and asked == "auto":
         asked = EVERY
-        if importlib.util.find_spec("openTSNE") is None:
+        if not has_tsne():
             notes.append("t-SNE was left out: pip install 'mercer[tsne]' adds it.")
             asked = (PCA, DISCRIMINANT)
     listed = isinstance(asked, (list, tuple)) and all(isinstance(name, str) for name in asked)
     if not listed or any(name not in EVERY for name in asked):
         raise ValueError(f"embeddings must be a list from {list(EVERY)} or 'auto', got {asked!r}.")
-    if TSNE in asked and importlib.util.find_spec("openTSNE") is None:
+    if TSNE in asked and not has_tsne():
         raise ImportError("t-SNE needs openTSNE: pip install 'mercer[tsne]'.")
     return [name for name in asked if name != DISCRIMINANT or task == "classification"]
 
 
-def embed(name, coordinates, codes, random_state):
-    """(n, 2) coordinates of training rows followed by new rows."""
+def embed(
+    name: str, Phi: np.ndarray, Phi_new: np.ndarray, codes: np.ndarray | None, random_state: int
+) -> np.ndarray:
+    """(n, 2) coordinates of training rows followed by new rows (perhaps none)."""
+    everyone = np.vstack([Phi, Phi_new])
+    # One common scale: the methods see no difference, and 1e-14 is not small any more.
+    everyone = everyone / (np.sqrt((Phi**2).sum(axis=1).mean()) or 1.0)
+    while everyone.shape[1] < 2:  # methods want columns to look at
+        everyone = np.column_stack([everyone, np.zeros(len(everyone))])
+    Phi, Phi_new = np.split(everyone, [len(Phi)])
     if name == TSNE:
-        return _tsne(coordinates, random_state)
-    if name == PCA:
-        return _pca(coordinates)
-    return _discriminant(coordinates, codes)
+        return _tsne(Phi, Phi_new, random_state)
+    scores = _components(Phi)(everyone)
+    if name == DISCRIMINANT and codes is not None:
+        # Of two classes there is one axis, and kernel PCA gives the other.
+        axes = _axes(Phi, codes)(everyone)
+        scores = np.column_stack([axes, scores])
+    return scores[:, :2]
 
 
-def _pca(coordinates):
-    """The two leading components; a space of one dimension gets a column of zeros."""
-    return _plane(_both(components(coordinates.Phi), coordinates))
+def _components(Phi):
+    """A function giving scores on the two leading components."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a flat space has columns of zeros, and may be looked at
+        return KernelPCA(2, kernel="linear", random_state=0).fit(Phi).transform
 
 
-def _discriminant(coordinates, codes):
-    """The two leading axes; of two classes there is one, and kernel PCA gives the other."""
-    axes = _both(discriminant(coordinates.Phi, codes, min(2, codes.max())), coordinates)
-    if axes.shape[1] < 2:
-        axes = np.column_stack([axes[:, 0], _pca(coordinates)[:, 0]])
-    return axes
+def _axes(Phi: np.ndarray, codes: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """A function giving scores on Fisher's axes; on the leading components where there are none:
+    classes without any spread, or one class alone."""
+    classes, places = np.unique(codes, return_inverse=True)
+    means = np.stack([Phi[codes == c].mean(axis=0) for c in classes])
+    if len(classes) == 1 or np.array_equal(Phi, means[places]):
+        return _components(Phi)
+    return KernelDiscriminant(min(2, codes.max()), kernel="linear").fit(Phi, codes).transform
 
 
-def _tsne(coordinates, random_state):
+def _tsne(Phi, Phi_new, random_state):
     from openTSNE import TSNE as OpenTSNE
 
-    Phi, Phi_new = coordinates.Phi, coordinates.Phi_new
     n = len(Phi)
-    if n < 4 or not Phi.std() > 0:
+    if n < 4 or not Phi.std(axis=0).max() > 0:
         return np.zeros((n + len(Phi_new), 2))
-    if Phi.shape[1] == 1:  # it begins with two principal components
-        Phi, Phi_new = _plane(Phi), _plane(Phi_new)
     embedding = OpenTSNE(
         perplexity=min(PERPLEXITY, (n - 1) / 3),
         initialization="pca",
@@ -130,12 +107,3 @@ def _tsne(coordinates, random_state):
         return np.asarray(embedding)
     placed = embedding.transform(Phi_new, perplexity=min(5, (n - 1) / 3))
     return np.vstack([np.asarray(embedding), np.asarray(placed)])
-
-
-def _both(transform, coordinates):
-    parts = [part for part in (coordinates.Phi, coordinates.Phi_new) if len(part)]
-    return np.vstack([np.asarray(transform(part)) for part in parts])
-
-
-def _plane(scores):
-    return scores if scores.shape[1] == 2 else np.column_stack([scores, np.zeros(len(scores))])

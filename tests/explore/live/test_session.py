@@ -12,13 +12,13 @@ from sklearn.linear_model import Ridge, RidgeClassifier
 
 from mercer import RBF, KernelMap, KernelPCA, Linear, Polynomial, Sigmoid, Spectrum, load
 from mercer.explore.compare import comparing
-from mercer.explore.live import live_scores, pictures, priors
-from mercer.explore.live.data import Explored
+from mercer.explore.data import Explored
+from mercer.explore.live import pictures, readings
 from mercer.explore.live.knobs import knobs_of, turned
-from mercer.explore.live.rows import nearest_rows
+from mercer.explore.live.row_facts import label_of, nearest_rows
 from mercer.explore.live.saved_views import MOST_KEPT
 from mercer.explore.live.session import REST, Session
-from mercer.explore.live.space import FINE, explored_space
+from mercer.explore.live.space import FINE, explored_space, judged
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def test_leave_one_out_of_classes_is_a_refit_without_the_row(rng):
     y[:4] = "third"
     data = Explored.of(X, y, RBF())
     space = explored_space(RBF(0.7), data)
-    found = live_scores.judged(space, data)
+    found = judged(space, data)
     F = KernelMap(RBF(0.7)).fit_transform(X)
     for i in range(30):
         rest = np.arange(30) != i
@@ -77,7 +77,7 @@ def test_leave_one_out_of_numbers_is_a_refit_without_the_row(rng):
     y = np.sin(X[:, 0]) + 3
     data = Explored.of(X, y, RBF())
     space = explored_space(RBF(0.2), data)
-    found = live_scores.judged(space, data)
+    found = judged(space, data)
     F = KernelMap(RBF(0.2)).fit_transform(X)
     for i in range(25):
         rest = np.arange(25) != i
@@ -139,8 +139,8 @@ def test_the_certificate_holds(session):
     found = answers(session, do="hello")["certificate"]
     some = np.linspace(0, 149, 60).astype(int)
     X = session.data.X[some]
-    F = session.moving.space.kernel_map.transform(X)
-    assert np.abs(F @ F.T - session.moving.space.kernel_map.kernel_(X)).max() <= found["bound"]
+    F = session.animation.space.kernel_map.transform(X)
+    assert np.abs(F @ F.T - session.animation.space.kernel_map.kernel_(X)).max() <= found["bound"]
     assert found["bound"] < 1e-6
 
 
@@ -173,7 +173,7 @@ def test_tsne_goes_on_from_its_last_state(session):
     pytest.importorskip("openTSNE", reason="openTSNE is not installed: mercer[tsne]")
     answers(session, do="hello")
     answers(session, do="view", view="t-SNE")
-    before = session.moving.plane.points
+    before = session.animation.plane.points
     first = next(
         u for u in session.answer({"do": "turn", "knob": "gamma", "value": 0.3}) if "sketch" in u
     )
@@ -243,7 +243,7 @@ def test_curves_are_scores_along_the_knob(session):
     data = session.data
     middle = len(values) // 2
     space = explored_space(RBF(values[middle]), data)  # 150 rows: the curve's part is all of them
-    assert_allclose(along[middle], live_scores.judged(space, data).score, atol=1e-12)
+    assert_allclose(along[middle], judged(space, data).score, atol=1e-12)
 
 
 def test_kernels_are_typed_built_and_refused(session):
@@ -295,18 +295,18 @@ def test_a_metric_is_learned_and_given_back(rng):
 
 
 def test_functions_are_draws_of_the_kernel(iris):
-    assert priors.prior_draws(RBF(), iris, []) is None
-    line = priors.prior_draws(Linear(), iris, [2])
+    assert readings.prior_draws(RBF(), iris, []) is None
+    line = readings.prior_draws(Linear(), iris, [2])
     for curve in line["curves"]:
         assert_allclose(np.diff(curve, 2), 0, atol=3e-3)  # straight lines, three digits sent
-    smooth = priors.prior_draws(RBF(0.5), iris, [2])
-    points = np.tile(np.median(iris.X, axis=0), (priors.ALONG, 1))
-    points[:, 2] = np.linspace(*smooth["ends"][0], priors.ALONG)
-    root = scipy.linalg.sqrtm(RBF(0.5)(points) + 1e-12 * np.eye(priors.ALONG)).real
-    noise = np.random.default_rng(4).normal(size=(priors.ALONG, priors.DRAWN))
+    smooth = readings.prior_draws(RBF(0.5), iris, [2])
+    points = np.tile(np.median(iris.X, axis=0), (readings.ALONG, 1))
+    points[:, 2] = np.linspace(*smooth["ends"][0], readings.ALONG)
+    root = scipy.linalg.sqrtm(RBF(0.5)(points) + 1e-12 * np.eye(readings.ALONG)).real
+    noise = np.random.default_rng(4).normal(size=(readings.ALONG, readings.DRAWN))
     assert_allclose(np.array(smooth["curves"]).T * smooth["most"], root @ noise, atol=5e-3)
-    surface = priors.prior_draws(RBF(0.5), iris, [0, 2])["surface"]
-    assert np.shape(surface) == (priors.ACROSS, priors.ACROSS)
+    surface = readings.prior_draws(RBF(0.5), iris, [0, 2])["surface"]
+    assert np.shape(surface) == (readings.ACROSS, readings.ACROSS)
 
 
 # --- points ---------------------------------------------------------------------------------------
@@ -326,10 +326,10 @@ def test_a_click_finds_the_row_or_asks_what_would_be_there(rng):
     X = rng.normal(size=(60, 2))
     session = Session(Explored.of(X, np.where(X[:, 0] > 0, "r", "l"), Linear()), Linear())
     answers(session, do="hello")
-    x, y = session.moving.plane.points[11]
+    x, y = session.animation.plane.points[11]
     on = answers(session, do="tap", x=float(x), y=float(y), reach=0.01)
     assert on["about_point"]["row"] == 11
-    assert on["about_point"]["label"] == session.data.label(11)
+    assert on["about_point"]["label"] == label_of(session.data, 11)
     assert len(on["marks"]["x"]) == 6
     # Of two columns a linear kernel's plane is the data: the pre-image of a place is exact.
     off = answers(session, do="tap", x=float(x), y=float(y), reach=-1.0)
@@ -366,13 +366,13 @@ def test_spaces_are_kept_and_compared_by_the_rules_of_the_comparison(session):
     assert "kept already" in refused(session, do="keep")
     answers(session, do="type", expression="Linear()")
     kept = answers(session, do="keep")
-    assert [k["name"] for k in kept["kept"]] == ["RBF()", "Linear()"]
-    assert kept["kept_points"]["x1"].any()
+    assert [k["name"] for k in kept["saved_views"]] == ["RBF()", "Linear()"]
+    assert kept["saved_points"]["x1"].any()
     found = answers(session, do="compare")["comparison"]
     assert {row["name"] for row in found["rows"] if row["kernel"]} == {"RBF()", "Linear()"}
     assert "150 rows" in found["headline"]
     answers(session, do="drop", place=0)
-    assert [k.name for k in session.kept] == ["Linear()"]
+    assert [k.name for k in session.saved_views] == ["Linear()"]
     for gamma in range(1, MOST_KEPT):
         answers(session, do="type", expression=f"RBF({gamma})")
         answers(session, do="keep")
@@ -385,7 +385,7 @@ def test_the_code_makes_the_model_that_was_judged(session):
     answers(session, do="turn", knob="gamma", value=0.3)
     names = {"X": session.data.X, "y": session.data.target}
     exec(session.code(), names)  # the page's own lines
-    space = session.moving.space
+    space = session.animation.space
     components = (space.kernel_map.transform(session.data.X) - space.mean) @ space.directions
     decided = space.ridge.prediction(components).argmax(axis=1)
     assert (names["model"].predict(session.data.X) == np.array(session.data.classes)[decided]).all()

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from sklearn.compose import make_column_transformer
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -16,18 +17,14 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from ...kernels.points import is_frame
-from .sampling import CLASSES, select
+from ..data import CLASSES, select
+from .folds import ComparedRows
 from .scores import Judge, Scored
 
-CONSTANT_CLASS, CONSTANT_NUMBER = "most frequent class", "mean"
+CONSTANTS = CONSTANT_CLASS, CONSTANT_NUMBER = "most frequent class", "mean"
 LOGISTIC, LINEAR, BOOSTING = "logistic regression", "linear regression", "gradient boosting"
 # The same linear models on texts, by counts of their short substrings, and on tables with objects.
 NGRAMS, NUMBERS = "n-grams", "numbers"
-PARTS = (NGRAMS, NUMBERS, f"{NGRAMS} and {NUMBERS}")
-ORDINARY = (
-    *(LOGISTIC, LINEAR, BOOSTING),
-    *(f"{model} on {part}" for model in (LOGISTIC, LINEAR) for part in PARTS),
-)
 # Trees of all classes together; more classes get fewer rounds.
 MOST_TREES = 1000
 # Entries that a sparse matrix may have when written out for the trees.
@@ -38,41 +35,43 @@ ENTRIES_FOR_ONE_THREAD = 200_000
 
 @dataclass
 class Baseline(Scored):
-    """One ordinary model and its scores; `model` is None for a constant answer."""
+    """One ordinary model and its scores."""
 
     name: str
     model: Any
 
 
-def ordinary_models(sample) -> list[Baseline]:
+def ordinary_models(data: ComparedRows) -> list[Baseline]:
     """Scores of a constant, a linear model and boosted trees.
 
     Texts get a linear model on their n-grams, and tables one on the n-grams and numbers in them.
     For other objects there is a constant alone, which a note says.
     """
-    classes = sample.task == CLASSES
-    models: dict = {CONSTANT_CLASS if classes else CONSTANT_NUMBER: None}
-    X = numeric_columns(sample)
+    models: dict[str, Any] = {CONSTANT_NUMBER: DummyRegressor()}
+    if data.task == CLASSES:
+        models = {CONSTANT_CLASS: DummyClassifier()}
+    X: Any = numeric_columns(data)
+    columns = texts_and_numbers(data.X)
     if X is not None:
-        models |= _ordinary(sample)
-    elif texts(sample.X) is not None:
-        X = texts(sample.X)
-        models |= _linear(sample, _counts(), NGRAMS)
-    elif texts_and_numbers(sample.X) is not None:
-        X = sample.X
-        models |= _linear(sample, *_of_columns(*texts_and_numbers(X)))
-    elif not sample.gram and not scipy.sparse.issparse(sample.X):
-        sample.notes.append(
+        models |= _ordinary(data)
+    elif texts(data.X) is not None:
+        X = texts(data.X)
+        models |= _linear(data, _counts(), NGRAMS)
+    elif columns is not None:
+        X = data.X
+        models |= _linear(data, *_of_columns(*columns))
+    elif not data.gram and not scipy.sparse.issparse(data.X):
+        data.notes.append(
             "The points are neither numbers nor texts: the only model beside the kernels is a "
             "constant answer."
         )
-    return [_scored(name, model, sample, X) for name, model in models.items()]
+    return [_scored(name, model, data, X) for name, model in models.items()]
 
 
-def numeric_columns(sample):
+def numeric_columns(data: ComparedRows) -> np.ndarray | None:
     """The sample as a matrix for ordinary models; None for objects, Gram matrices and the like."""
-    X = sample.X
-    if sample.gram or not (is_frame(X) or scipy.sparse.issparse(X) or isinstance(X, np.ndarray)):
+    X = data.X
+    if data.gram or not (is_frame(X) or scipy.sparse.issparse(X) or isinstance(X, np.ndarray)):
         return None
     if scipy.sparse.issparse(X):
         if X.shape[0] * X.shape[1] > MOST_ENTRIES:
@@ -85,7 +84,7 @@ def numeric_columns(sample):
     return X if np.isfinite(X).all() else None
 
 
-def texts(X):
+def texts(X: Any) -> list[str] | None:
     """The sample as a list of texts; None where it is anything else."""
     if is_frame(X) and X.shape[1] == 1:
         X = X.to_numpy()[:, 0]
@@ -94,7 +93,7 @@ def texts(X):
     return list(X) if all(isinstance(text, str) for text in X) else None
 
 
-def texts_and_numbers(X):
+def texts_and_numbers(X: Any) -> tuple[list[str], list[str]] | None:
     """Names of the columns of a frame with texts, and with numbers; None where there are none.
 
     Other columns, such as graphs, are left out.
@@ -126,20 +125,20 @@ def _of_columns(words, values):
     return make_column_transformer(*steps), " and ".join(made)
 
 
-def _linear(sample, transformer, part):
-    if sample.task == CLASSES:
-        model = LogisticRegression(C=10.0, class_weight=_weight(sample), max_iter=300)
+def _linear(data, transformer, part):
+    if data.task == CLASSES:
+        model = LogisticRegression(C=10.0, class_weight=_weight(data), max_iter=300)
         return {f"{LOGISTIC} on {part}": make_pipeline(transformer, model)}
     # The sparse solver has no leave-one-out: a penalty that suits rows of length one.
     return {f"{LINEAR} on {part}": make_pipeline(transformer, Ridge(alpha=1.0))}
 
 
-def _weight(sample):
+def _weight(data):
     """Class weights with which ordinary models aim at the score by which they are judged."""
-    return "balanced" if sample.balanced else None
+    return "balanced" if data.balanced else None
 
 
-def leaf_size(n):
+def leaf_size(n: int) -> int:
     """Rows in a leaf of boosted trees: the usual 20, or a tenth of a table with fewer than 200.
 
     With 20, trees on 32 rows cannot split at all, and predict the mean.
@@ -147,15 +146,15 @@ def leaf_size(n):
     return int(np.clip(n // 10, 2, 20))
 
 
-def _ordinary(sample):
+def _ordinary(data):
     trees: Any = {
-        "min_samples_leaf": leaf_size(len(sample)),
+        "min_samples_leaf": leaf_size(len(data)),
         "early_stopping": False,
         "random_state": 0,
     }
-    if sample.task == CLASSES:
-        weight = _weight(sample)
-        rounds = int(np.clip(MOST_TREES // sample.n_classes, 10, 100))
+    if data.task == CLASSES:
+        weight = _weight(data)
+        rounds = int(np.clip(MOST_TREES // len(data.classes), 10, 100))
         return {
             LOGISTIC: make_pipeline(
                 StandardScaler(), LogisticRegression(class_weight=weight, max_iter=300)
@@ -168,21 +167,18 @@ def _ordinary(sample):
     }
 
 
-def _scored(name, model, sample, X):
-    judge = Judge(sample)
-    y = sample.codes if sample.task == CLASSES else sample.y
+def _scored(name, model, data, X):
+    judge = Judge(data)
+    y = data.target if data.codes is None else data.codes
     threads = 1 if X is not None and np.size(X) <= ENTRIES_FOR_ONE_THREAD else None
+    X = np.zeros((len(data), 1)) if X is None else X  # a constant does not look at it
     with warnings.catch_warnings(), threadpool_limits(threads, user_api="openmp"):
         # A baseline that has not quite converged is still a baseline.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        for training, new in sample.folds:
+        for training, new in data.folds:
             t = y[training]
-            if model is None:
-                constant = np.bincount(t).argmax() if sample.task == CLASSES else t.mean()
-                predicted = np.full(len(new), constant)
-            elif len(np.unique(t)) == 1:
-                predicted = np.full(len(new), t[0])
-            else:
+            predicted = np.full(len(new), t[0])
+            if len(np.unique(t)) > 1:
                 predicted = model.fit(select(X, training), t).predict(select(X, new))
             judge.add(new, predicted)
     return Baseline(name, model, **vars(judge.result()))

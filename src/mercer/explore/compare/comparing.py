@@ -1,7 +1,6 @@
 """compare_kernels: the work from data to a KernelComparison."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,29 +9,21 @@ from sklearn.base import BaseEstimator
 from tqdm import tqdm
 
 from ...engine.arrays import as_numpy
-from ...engine.checks import is_integer
 from ...engine.threads import blas_threads_for
 from ...kernels import RBF, Cosine, Kernel, Laplacian, Linear, Polynomial, as_kernel
-from ...kernels.points import collected, is_frame, n_points
 from ...kernels.types import Data
-from ...tables import TableEncoder
-from ..embeddings import Coordinates, available, embed
+from ..data import CLASSES
+from ..embeddings import available, embed
 from . import verdict
 from .baselines import Baseline, ordinary_models
+from .folds import ComparedRows
 from .kernel_comparison import KernelComparison, KernelSpace
 from .measures import SPECTRUM_ROWS, measure, measured_space
-from .ridge_scores import shrinkage
-from .sampling import CLASSES, class_codes, draw, follow_each_other, select
-from .scores import kernel_scores
+from .scores import kernel_scores, shrinkage
 from .tuning import Candidates, rounded
 
 # Rows up to which one thread of BLAS is faster.
 FEW_ROWS = 600
-FOLLOWING = (
-    "rows that follow each other are alike, as in a series or in groups: they are not independent, "
-    "so scores are too high and differences less certain than they look (groups=... keeps rows "
-    "that belong together in one fold)."
-)
 
 
 def compare_kernels(
@@ -49,7 +40,6 @@ def compare_kernels(
     encoder: BaseEstimator | str | None = "auto",
     train_size: int | None = None,
     groups: ArrayLike | None = None,
-    n_neighbors: int = 5,
     embeddings: str | Sequence[str] = "auto",
     samples: Data | None = None,
     image_shape: tuple[int, int] | None = None,
@@ -105,8 +95,6 @@ def compare_kernels(
     groups : one label per row, or None
         Rows with the same label belong together: they are in the same fold, and differences are
         judged by the number of groups.
-    n_neighbors : int
-        Neighbours of the nearest-neighbour score, which is shown but does not decide.
     embeddings : "auto" or a list from "t-SNE", "kernel PCA", "discriminant"
         Fitted on one half of the rows; the other half is placed afterwards.
     samples : list of str, frame or array of images, one per row
@@ -139,174 +127,102 @@ def compare_kernels(
     >>> comparison.best_model().predict([[0.0, 0.1], [1.0, 0.0]])
     array([1, 0])
     """
-    X, y = collected(X), collected(y)
     by_name = named_kernels(kernels)
-    gram = _all_gram(by_name)
-    if target_name is None:
-        target_name = getattr(y, "name", None)
-    given = X
-    sample = draw(
-        X,
-        y,
-        gram=gram,
-        task=task,
-        scoring=scoring,
-        cv=cv,
-        repeats=repeats,
-        train_size=train_size,
-        max_points=max_points,
+    data = ComparedRows.read(
+        X, y, by_name, task=task, samples=samples, image_shape=image_shape, encoder=encoder,
+        target_name=target_name, max_points=max_points, random_state=random_state,
+    )  # fmt: skip
+    data.divide(
+        scoring=scoring, cv=cv, repeats=repeats, train_size=train_size, groups=groups,
         random_state=random_state,
-        groups=groups,
-    )
-    names = available(embeddings, sample.task, sample.notes)
+    )  # fmt: skip
+    names = available(embeddings, data.task, data.notes)
     if callback is not None and not callable(callback):
         raise TypeError(f"callback must be a function or None, got {callback!r}.")
-    if not is_integer(n_neighbors) or n_neighbors < 1:
-        raise ValueError(f"n_neighbors must be a positive integer, got {n_neighbors!r}.")
     for name, value in (("tune", tune), ("baselines", baselines)):
         if not isinstance(value, (bool, np.bool_)):
             raise TypeError(f"{name} must be True or False, got {value!r}.")
-    if target_name is not None and not isinstance(target_name, (str, int)):
-        raise TypeError(f"target_name must be a text or None, got {target_name!r}.")
-    shown = shown_rows(X, samples, image_shape, sample)
-    encoder = encoded_rows(sample, by_name, encoder)
-    if sample.folds and follow_each_other(sample):
-        sample.notes.append(FOLLOWING)
-    _check_on_data(by_name, sample)
-    if len(sample) > SPECTRUM_ROWS:
-        sample.notes.append(f"Spectra are those of {SPECTRUM_ROWS} of the points.")
-    work = _Work(sample, names, n_neighbors, bool(tune), random_state)
-    steps = _Progress(len(by_name) * (1 + len(sample.folds) + len(names)), verbose, callback)
-    with steps, blas_threads_for(len(sample), FEW_ROWS):
-        spaces = [work.space(name, kernel, steps) for name, kernel in by_name.items()]
+    _check_on_data(by_name, data)
+    if len(data) > SPECTRUM_ROWS:
+        data.notes.append(f"Spectra are those of {SPECTRUM_ROWS} of the points.")
+    steps = _Progress(len(by_name) * (1 + len(data.folds) + len(names)), verbose, callback)
+    with steps, blas_threads_for(len(data), FEW_ROWS):
+        spaces = []
+        for name, kernel in by_name.items():
+            space = _measured(name, kernel, data, bool(tune), steps)
+            _embed(space, names, data, random_state, steps)
+            spaces.append(space)
         ordinary: list[Baseline] = []
-        if sample.folds and baselines:
+        if data.folds and baselines:
             steps.say("models without a kernel")
-            ordinary = ordinary_models(sample)
-    held_out = np.zeros(len(sample), dtype=bool)
-    held_out[sample.picture[1]] = True
-    return KernelComparison(
-        verdict.ranked(spaces),
-        ordinary,
-        sample,
-        (given, target_as_given(y, sample)),
-        held_out=held_out,
-        shown=shown,
-        encoder=encoder,
-        image_shape=image_shape,
-        target_name=None if target_name is None else str(target_name),
-        shows_points=samples is None and not gram and image_shape is None,
-    )
+            ordinary = ordinary_models(data)
+    shows_points = samples is None and not data.gram and image_shape is None
+    return KernelComparison(verdict.ranked(spaces), ordinary, data, shows_points=shows_points)
 
 
-@dataclass
-class _Work:
-    """Settings that are the same for every kernel."""
-
-    sample: Any
-    embeddings: list[str]
-    n_neighbors: int
-    tune: bool
-    random_state: int
-
-    def space(self, name, kernel, steps):
-        """Everything about one kernel."""
-        sample, everyone = self.sample, np.arange(len(self.sample))
-        steps.say(f"{name}: the whole sample")
-        candidates = Candidates(kernel, sample, tuned=self.tune and bool(sample.folds))
-        found: dict[str, Any] = {}
-        chosen = kernel
-        if sample.folds:
-            tuned = candidates.tune(everyone)
-            chosen = kernel if sample.gram else candidates.kernels[tuned.number]
-            found["alpha"] = rounded(tuned.choice.alpha)
-            if sample.task == CLASSES:
-                K = candidates.matrix(tuned.number, everyone)
-                found["shrinkage"] = rounded(shrinkage(K, sample.codes, tuned.choice.alpha))
-            found["penalties"] = list(
-                zip(tuned.choice.alphas.tolist(), tuned.choice.errors.tolist())
-            )
-            if tuned.errors:
-                found["parameter"] = candidates.parameter
-                found["value"] = candidates.values[tuned.number]
-                found["curve"] = list(zip(candidates.values, tuned.errors))
-        measures = measure(chosen, sample)
-        steps.advance()
-        if sample.folds:
-            steps.say(f"{name}: folds")
-            scored = kernel_scores(candidates, sample, self.n_neighbors, steps.advance)
-            found |= vars(scored)
-        space = KernelSpace(name=name, kernel=chosen, **vars(measures), **found)
-        space.findings = verdict.findings(measures, len(sample), chosen)
-        picture = _coordinates(chosen, sample) if self.embeddings else None
-        for embedding in self.embeddings:
-            steps.say(f"{name}: {embedding}")
-            space.embeddings[embedding] = self._embedded(embedding, picture)
-            steps.advance()
-        return space
-
-    def _embedded(self, name, coordinates):
-        training, new = self.sample.picture
-        codes = None
-        if self.sample.task == CLASSES:
-            codes = class_codes(self.sample.y)[training]
-        placed = embed(name, coordinates, codes, self.random_state)
-        result = np.empty((len(self.sample), 2))
-        result[np.concatenate([training, new])] = placed
-        return result
+def _measured(name, kernel, data, tune, steps):
+    """Width and penalty of one kernel, its measures and its scores."""
+    steps.say(f"{name}: the whole sample")
+    everyone = np.arange(len(data))
+    candidates = Candidates(kernel, data, tuned=tune and bool(data.folds))
+    found: dict[str, Any] = {}
+    chosen = kernel
+    if data.folds:
+        tuned = candidates.tune(everyone)
+        choice = tuned.solution.choice
+        chosen = kernel if data.gram else candidates.kernels[tuned.number]
+        found["alpha"] = rounded(choice.alpha)
+        found["penalties"] = list(zip(choice.alphas.tolist(), choice.errors.tolist()))
+        if data.task == CLASSES:
+            K = candidates.matrix(tuned.number, everyone)
+            found["shrinkage"] = rounded(shrinkage(K, data.codes, choice.alpha))
+        if tuned.errors:
+            found["parameter"] = candidates.parameter
+            found["value"] = candidates.values[tuned.number]
+            found["curve"] = list(zip(candidates.values, tuned.errors))
+    measures = measure(chosen, data)
+    steps.advance()
+    if data.folds:
+        steps.say(f"{name}: folds")
+        found |= vars(kernel_scores(candidates, data, steps.advance))
+    space = KernelSpace(name=name, kernel=chosen, **vars(measures), **found)
+    space.findings = verdict.findings(measures, len(data), chosen)
+    return space
 
 
-def _coordinates(kernel, sample):
-    """Coordinates of the rows that pictures are fitted to, and of those placed afterwards."""
-    training, new = sample.picture
-    kernel_map = measured_space(kernel)
-    Phi = as_numpy(kernel_map.fit_transform(sample.take(training))).astype(float)
+def _embed(space, names, data, random_state, steps):
+    """Pictures, fitted to some rows; others are placed afterwards."""
+    if not names:
+        return
+    training, new = np.flatnonzero(~data.held_out), np.flatnonzero(data.held_out)
+    kernel_map = measured_space(space.kernel)
+    Phi = as_numpy(kernel_map.fit_transform(data.take(training))).astype(float)
     Phi_new = Phi[:0]
     if len(new):
-        Phi_new = as_numpy(kernel_map.transform(sample.take(new, training))).astype(float)
-    return Coordinates.scaled(Phi, Phi_new)
+        Phi_new = as_numpy(kernel_map.transform(data.take(new, training))).astype(float)
+    codes = None if data.codes is None else data.codes[training]
+    for name in names:
+        steps.say(f"{space.name}: {name}")
+        space.embeddings[name] = np.empty((len(data), 2))
+        placed = embed(name, Phi, Phi_new, codes, random_state)
+        space.embeddings[name][np.concatenate([training, new])] = placed
+        steps.advance()
 
 
-def encoded_rows(sample, kernels, encoder):
-    """Fit the encoder to the sample, and replace its rows by numbers; None where not needed."""
-    if isinstance(encoder, str) and encoder == "auto":
-        on_vectors = all(kernel.kind in ("vectors", "any") for kernel in kernels.values())
-        encoder = TableEncoder() if on_vectors and _needs_encoding(sample.X) else None
-    if encoder is None:
-        return None
-    if not hasattr(encoder, "fit_transform") or isinstance(encoder, type):
-        raise TypeError(f"encoder must be 'auto', None or a transformer, got {encoder!r}.")
-    Z = encoder.fit_transform(sample.X)
-    sample.X = Z if is_frame(Z) else np.asarray(Z, dtype=float)
-    if hasattr(encoder, "notes"):
-        sample.notes.extend(encoder.notes())
-    return encoder
-
-
-def _needs_encoding(X):
-    if not is_frame(X):
-        return False
-    values = X.to_numpy()
-    return values.dtype.kind not in "fiub" or not np.isfinite(values.astype(float)).all()
-
-
-def target_as_given(y, sample):
-    """The target with its own type, for a model that answers with it."""
-    if y is None:
-        return None
-    y = np.asarray(
-        y.to_numpy() if hasattr(y, "to_numpy") else as_numpy(y) if hasattr(y, "shape") else y
-    )
-    y = y[:, 0] if y.ndim == 2 else y
-    return y.astype(float) if sample.task == "regression" else y
-
-
-def named_kernels(kernels) -> dict[str, Kernel]:
+def named_kernels(
+    kernels: Mapping[str, Kernel | str] | Sequence[Kernel | str] | Kernel | str | None,
+) -> dict[str, Kernel]:
     """name -> kernel, from a dict, a list, one kernel, or nothing."""
-    if kernels is None:
-        kernels = default_kernels()
+    if kernels is None:  # a line, a curve, two widths of neighbourhood, and angles
+        return {
+            "Linear()": Linear(),
+            "Polynomial(2)": Polynomial(2),
+            "RBF('scale')": RBF("scale"),
+            "Laplacian('scale')": Laplacian("scale"),
+            "Cosine()": Cosine(),
+        }
     if not isinstance(kernels, (dict, list, tuple)):
-        kernels = [kernels]
+        kernels = [kernels]  # type: ignore[list-item]
     if not isinstance(kernels, dict):
         made = [as_kernel(kernel) for kernel in kernels]
         repeated = [repr(k) for i, k in enumerate(made) if k in made[:i]]
@@ -318,61 +234,15 @@ def named_kernels(kernels) -> dict[str, Kernel]:
     return {str(name): as_kernel(kernel) for name, kernel in kernels.items()}
 
 
-def default_kernels():
-    """Default kernels: a line, a curve, two widths of neighbourhood, and angles."""
-    return {
-        "Linear()": Linear(),
-        "Polynomial(2)": Polynomial(2),
-        "RBF('scale')": RBF("scale"),
-        "Laplacian('scale')": Laplacian("scale"),
-        "Cosine()": Cosine(),
-    }
-
-
-def _all_gram(kernels):
-    gram = {name: kernel.kind == "gram" for name, kernel in kernels.items()}
-    if any(gram.values()) and not all(gram.values()):
-        raise ValueError(
-            f"{next(n for n in gram if gram[n])} takes a Gram matrix and "
-            f"{next(n for n in gram if not gram[n])} takes data: they cannot share one X."
-        )
-    return all(gram.values())
-
-
-def _check_on_data(kernels, sample):
+def _check_on_data(kernels, data):
     """Every kernel on a few rows, before hours are spent on the first."""
-    few = np.arange(min(len(sample), 5))
-    everyone = np.arange(len(sample))
+    few, everyone = np.arange(min(len(data), 5)), np.arange(len(data))
     for name, kernel in kernels.items():
         try:
-            kernel.diag(sample.take(everyone))
-            kernel(sample.take(few))
+            kernel.diag(data.take(everyone))
+            kernel(data.take(few))
         except (TypeError, ValueError) as error:
             raise type(error)(f"{name}: {error}") from None
-
-
-def shown_rows(X, samples, image_shape, sample):
-    """Samples that the page shows: rows of X, unless something better is given."""
-    if samples is not None:
-        if n_points(samples) != n_points(X):
-            raise ValueError(
-                f"samples has {n_points(samples)} entries for {n_points(X)} rows of X."
-            )
-        shown = select(samples, sample.rows)
-    else:
-        shown = None if sample.gram else sample.X
-    if image_shape is not None:
-        sides = list(image_shape) if isinstance(image_shape, (list, tuple)) else []
-        if len(sides) != 2 or not all(is_integer(side) and side > 0 for side in sides):
-            raise ValueError(f"image_shape must be (height, width) or None, got {image_shape!r}.")
-        height, width = map(int, sides)
-        pixels = np.asarray(shown.to_numpy() if is_frame(shown) else shown)
-        if pixels[0].size != height * width:
-            raise ValueError(
-                f"image_shape {tuple(image_shape)} needs {height * width} values per row, "
-                f"got {pixels[0].size}."
-            )
-    return shown
 
 
 class _Progress:

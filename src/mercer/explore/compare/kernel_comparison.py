@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import model, verdict
+from ..data import CLASSES
+from . import verdict
+from .baselines import Baseline
+from .folds import ComparedRows
 from .measures import Measures
-from .sampling import CLASSES, select
+from .model import baseline_model, code_of, fit_model, kernel_model
 from .scores import ACCURACY, BALANCED, MEANING, R2, Scored
 from .statistics import INTERVAL, degrees_of, overlap_of
 
@@ -95,27 +98,24 @@ class KernelComparison:
     """
 
     def __init__(
-        self, spaces, baselines, sample, data, *, held_out, shown, encoder=None,
-        image_shape=None, target_name=None, shows_points=False,
-    ):  # fmt: skip
-        self.spaces = spaces
-        self.baselines = baselines
-        self.target, self.task, self.rows = sample.y, sample.task, sample.rows
-        self.classes, self.codes = sample.classes, sample.codes
-        self._balanced = sample.balanced
-        self.n_folds = len(sample.folds)
-        self.n_training = len(sample.folds[0][0]) if sample.folds else 0
-        degrees = degrees_of(len(sample), sample.groups)
-        self.contest = verdict.Contest(spaces, baselines, overlap_of(sample.folds), degrees)
-        self.held_out = held_out
-        self.shown, self.shows_points = shown, shows_points
-        self.encoder = encoder
-        self.columns = [] if encoder is None else list(getattr(encoder, "columns_", []))
-        self.image_shape = image_shape
-        self.target_name = target_name or "target"
-        self.notes = list(sample.notes)
-        self.command = None
-        self._data = (*data, sample.usable)
+        self,
+        spaces: list[KernelSpace],
+        baselines: list[Baseline],
+        data: ComparedRows,
+        *,
+        shows_points: bool = False,
+    ) -> None:
+        self.spaces, self.baselines, self.data = spaces, baselines, data
+        self.target, self.target_name, self.task = data.target, data.target_name, data.task
+        self.rows, self.held_out, self.notes = data.rows, data.held_out, list(data.notes)
+        self.classes, self.codes = data.classes, data.codes
+        self.columns = list(getattr(data.encoder, "columns_", []))
+        self.shows_points = shows_points
+        self.command: str | None = None
+        self.n_folds = len(data.folds)
+        self.n_training = len(data.folds[0][0]) if data.folds else 0
+        degrees = degrees_of(len(data), data.groups)
+        self.contest = verdict.Contest(spaces, baselines, overlap_of(data.folds), degrees)
 
     def __len__(self):
         return len(self.rows)
@@ -124,7 +124,7 @@ class KernelComparison:
     def score_name(self) -> str | None:
         if self.task != CLASSES:
             return None if self.task is None else R2
-        return BALANCED if self._balanced else ACCURACY
+        return BALANCED if self.data.balanced else ACCURACY
 
     @property
     def method(self) -> str:
@@ -178,35 +178,35 @@ class KernelComparison:
         name : str or None
             The name of another kernel or ordinary model of the comparison; None: the best one.
         """
-        found = self._model(name)
-        if isinstance(found, KernelSpace):
-            return model.fit_model(
-                found, self.task, self.encoder, *self._data, balanced=self._balanced
-            )
-        X, y, rows = self._data
-        return model.baseline_pipeline(found, self.encoder, X).fit(select(X, rows), y[rows])
+        return fit_model(self._unfitted(name), self.data)
 
     def code(self, name: str | None = None) -> str:
         """Python that makes the same model: copy it into a script."""
-        found = self._model(name)
-        if not isinstance(found, KernelSpace):
-            return model.baseline_code(found, self.encoder, self._data[0])
-        equal_classes = len(self.classes) if self._balanced else 0
-        return model.code(found, self.task, self.encoder, len(self._data[2]), equal_classes)
+        return code_of(self._unfitted(name))
+
+    def _unfitted(self, name):
+        name = self.best if name is None else name
+        self._check_target()
+        spaces = {space.name: space for space in self.spaces}
+        baselines = {baseline.name: baseline for baseline in self.baselines}
+        if name in spaces:
+            found, n = spaces[name], len(self.classes)
+            return kernel_model(
+                found.kernel,
+                self.data,
+                found.validity,
+                alpha=found.alpha,
+                shrinkage=found.shrinkage,
+                priors=[1 / n] * n if self.data.balanced else None,
+            )
+        if name in baselines:
+            return baseline_model(baselines[name], self.data)
+        names = ", ".join(map(repr, [*spaces, *baselines]))
+        raise ValueError(f"no model {name!r} was compared; there are {names}.")
 
     def _check_target(self):
         if self.task is None:
             raise ValueError("there is no model without a target: compare with y.")
-
-    def _model(self, name):
-        self._check_target()
-        name = self.best if name is None else name
-        models = [*self.spaces, *self.baselines]
-        found = [m for m in models if m.name == name]
-        if not found:
-            names = ", ".join(repr(m.name) for m in models)
-            raise ValueError(f"no model {name!r} was compared; there are {names}.")
-        return found[0]
 
     # --- tables -----------------------------------------------------------------------------------
 
@@ -256,7 +256,7 @@ class KernelComparison:
 
     # --- pictures ---------------------------------------------------------------------------------
 
-    def plot(self, embedding: str | None = None, **kwargs: object) -> "ComparisonDisplay":
+    def plot(self, embedding: str | None = None, **kwargs: bool) -> "ComparisonDisplay":
         """Draw every kernel's space and its spectrum; see ComparisonDisplay."""
         from ..plots import ComparisonDisplay
 

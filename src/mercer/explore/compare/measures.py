@@ -2,12 +2,14 @@
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ...engine.arrays import as_numpy, evenly
 from ...estimators.kernel_map import KernelMap
-from ...kernels import NotPSDError, check_mercer
+from ...kernels import Kernel, NotPSDError, check_mercer
+from ..data import Explored
 from ..embeddings import eigenvalues, smaller_product
 
 # Eigenvalues are taken on at most this many rows (they cost about 9 n^3 operations).
@@ -31,10 +33,10 @@ class Measures:
     fit_seconds: float
 
 
-def measure(kernel, sample):
+def measure(kernel: Kernel, data: Explored) -> Measures:
     """All measures of one kernel on the whole sample."""
-    everyone = np.arange(len(sample))
-    X = sample.take(everyone)
+    everyone = np.arange(len(data))
+    X = data.take(everyone)
     start = time.perf_counter()
     kernel_map = measured_space(kernel)
     F = as_numpy(kernel_map.fit_transform(X)).astype(float)
@@ -50,7 +52,7 @@ def measure(kernel, sample):
         effective_dimension=effective_dimension(unit),
         self_similarity=(float(diagonal.min()), float(diagonal.max())),
         condition=_condition(F, kernel_map.rank_),
-        alignment=None if sample.y is None else alignment(unit, sample.ridge_targets(everyone)[0]),
+        alignment=None if data.targets is None else alignment(unit, data.targets),
         relative_variance=float((Fc**2).sum() / max(diagonal.sum(), np.finfo(float).tiny)),
         longest_share=longest_share(Fc),
         spectrum=values,
@@ -58,12 +60,12 @@ def measure(kernel, sample):
     )
 
 
-def measured_space(kernel):
+def measured_space(kernel: Kernel) -> KernelMap:
     """The map of a kernel; what is not a kernel is made one, and reported as refuted."""
     return KernelMap(kernel, indefinite="clip")
 
 
-def validity_of(kernel, X, correction):
+def validity_of(kernel: Kernel, X: Any, correction: Any) -> str:
     """Validity of a similarity: by construction, by a sample, or by the correction of a map."""
     if correction:
         return REFUTED
@@ -75,14 +77,14 @@ def validity_of(kernel, X, correction):
         return REFUTED
 
 
-def longest_share(Fc):
+def longest_share(Fc: np.ndarray) -> float:
     """Share of the squared lengths that the longest 5 % of the (centred) points hold."""
     lengths = np.sort(np.einsum("ij,ij->i", Fc, Fc))[::-1]
     total = lengths.sum()
     return float(lengths[: max(1, len(lengths) // 20)].sum() / total) if total > 0 else 0.0
 
 
-def effective_dimension(Fc):
+def effective_dimension(Fc: np.ndarray) -> float:
     """(sum l)^2 / sum l^2 over the eigenvalues of the centred kernel matrix, without any of them.
 
     The number of directions that share the variance: n - 1 where all points are equally far from
@@ -93,7 +95,7 @@ def effective_dimension(Fc):
     return float(np.trace(C) ** 2 / square) if square > 0 else 0.0
 
 
-def alignment(Fc, T):
+def alignment(Fc: np.ndarray, T: np.ndarray) -> float:
     """<K_c, T_c> / (|K_c| |T_c|) with T T' = 1 for equal classes, or the products of numbers."""
     T = T - T.mean(axis=0)
     size = np.linalg.norm(smaller_product(Fc)) * np.linalg.norm(T.T @ T)

@@ -1,12 +1,13 @@
-"""The model that a comparison recommends: an ordinary pipeline, and the code that makes it."""
+"""Models that a comparison or the explorer ends with, and the code that makes them."""
 
 import re
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import scipy.sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.compose import make_column_transformer
-from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -14,118 +15,114 @@ from sklearn.preprocessing import FunctionTransformer
 from ...estimators.discriminant import KernelDiscriminant
 from ...estimators.kernel_map import KernelMap
 from ...estimators.kernelized import Kernelized
+from ...estimators.pca import KernelPCA
+from ...kernels import Kernel
 from ...kernels.points import is_frame
-from .baselines import CONSTANT_NUMBER, texts
+from ..data import CLASSES, Explored, select
+from .baselines import CONSTANTS, Baseline, texts
 from .measures import REFUTED
-from .sampling import CLASSES, select
 
 # Beyond so many rows the map gets landmarks instead of all rows.
 EXACT_ROWS, LANDMARKS = 5000, 1500
 
 
-def pipeline(space, task, encoder, n_rows, equal_classes=0):
-    """Unfitted: the encoder (if any), and the method in the kernel's space as it was chosen.
+def kernel_model(
+    kernel: Kernel,
+    data: Explored,
+    validity: str,
+    *,
+    alpha: float | None = None,
+    shrinkage: Any = "auto",
+    priors: Sequence[float] | None = None,
+) -> BaseEstimator:
+    """A model in the kernel's space, for rows as they were given.
 
-    `equal_classes` of them are taken as equally probable; 0: as probable as they are frequent.
+    For numbers ridge with an intercept, for classes the discriminant, without a target kernel PCA.
     """
-    kernel = map_of(space.kernel, space.validity, n_rows)
-    if task == CLASSES:
-        priors = [1 / equal_classes] * equal_classes if equal_classes else None
-        model = KernelDiscriminant(kernel=kernel, shrinkage=space.shrinkage, priors=priors)
+    used: Any = kernel
+    if validity == REFUTED:
+        used = KernelMap(kernel, indefinite="clip")
+    elif len(data.usable) > EXACT_ROWS and not data.gram:
+        used = KernelMap(kernel, max_rank=LANDMARKS, pivots="random", random_state=0)
+    if data.task is None:
+        model: BaseEstimator = KernelPCA(2, used)
+    elif data.task == CLASSES:
+        model = KernelDiscriminant(kernel=used, shrinkage=shrinkage, priors=priors)
     else:
         # An intercept of its own: the target need not have mean zero.
-        model = Kernelized(Ridge(alpha=space.alpha), kernel)
-    return model if encoder is None else make_pipeline(clone(encoder), model)
+        model = Kernelized(Ridge(alpha=alpha), used)
+    return model if data.encoder is None else make_pipeline(clone(data.encoder), model)
 
 
-def map_of(kernel, validity, n_rows):
-    """The kernel for a method, or its map where it was corrected or rows are many."""
-    if validity == REFUTED:
-        return KernelMap(kernel, indefinite="clip")
-    if n_rows > EXACT_ROWS and kernel.kind != "gram":
-        return KernelMap(kernel, max_rank=LANDMARKS, pivots="random", random_state=0)
-    return kernel
-
-
-def fit_model(space, task, encoder, X, y, rows, *, balanced=False):
-    """The pipeline, fitted to these rows of the data as they were given."""
-    equal_classes = len(np.unique(y[rows].astype(str))) if balanced else 0
-    model = pipeline(space, task, encoder, len(rows), equal_classes)
-    if space.kernel.kind == "gram":
-        return model.fit(np.asarray(X, dtype=float)[np.ix_(rows, rows)], y[rows])
-    return model.fit(select(X, rows), y[rows])
-
-
-def baseline_pipeline(baseline, encoder, X):
-    """Unfitted, for rows as they were given; a constant answer becomes scikit-learn's."""
-    if baseline.model is None:
-        return DummyRegressor() if baseline.name == CONSTANT_NUMBER else DummyClassifier()
-    model = baseline.model
-    steps = [clone(step) for step in (list(model) if isinstance(model, Pipeline) else [model])]
-    if encoder is not None:
-        steps.insert(0, clone(encoder))
+def baseline_model(baseline: Baseline, data: Explored) -> BaseEstimator:
+    """An ordinary model, for rows as they were given."""
+    model, X = clone(baseline.model), data.given[0]
+    if baseline.name in CONSTANTS:
+        return model
+    steps = list(model) if isinstance(model, Pipeline) else [model]
+    if data.encoder is not None:
+        steps.insert(0, clone(data.encoder))
     elif scipy.sparse.issparse(X):
-        steps.insert(0, FunctionTransformer(_written_out, accept_sparse=True))
+        steps.insert(0, FunctionTransformer(_to_dense, accept_sparse=True))
     elif is_frame(X) and texts(X) is not None:
         steps[0] = make_column_transformer((steps[0], str(X.columns[0])))
     return make_pipeline(*steps) if len(steps) > 1 else steps[0]
 
 
-def _written_out(X):
-    """A sparse matrix as a dense one, for models that take no other."""
+def _to_dense(X):
     return X.toarray()
 
 
-def baseline_code(baseline, encoder, X):
-    """A few lines that make and fit the same ordinary model."""
-    made = baseline_pipeline(baseline, encoder, X)
-    steps = list(made) if isinstance(made, Pipeline) else [made]
+def fit_model(model: BaseEstimator, data: Explored) -> BaseEstimator:
+    """The model, fitted to all rows that have a target, as they were given."""
+    X, y = data.given
+    rows = data.usable
+    X = np.asarray(X, dtype=float)[np.ix_(rows, rows)] if data.gram else select(X, rows)
+    return model.fit(X) if y is None else model.fit(X, y[rows])
+
+
+def code_of(
+    model: BaseEstimator, *, before: Sequence[str] = (), named: tuple[str, str] = ("", "")
+) -> str:
+    """Lines that make and fit a model.
+
+    `before` are lines before it; `named` is a text, and what stands for it in the model's line.
+    """
+    steps = list(model) if isinstance(model, Pipeline) else [model]
     rows = "X"
     if isinstance(steps[0], FunctionTransformer):
         steps, rows = steps[1:], "X.toarray()"
     used: dict[str, set[str]] = {}
     for step in steps:
         for part in (step, *step.get_params(deep=True).values()):
-            if isinstance(part, BaseEstimator):
-                # sklearn.linear_model._logistic -> sklearn.linear_model; mercer's own -> mercer
-                module = re.sub(r"\._.*|(?<=^mercer)\..*", "", type(part).__module__)
-                used.setdefault(module, set()).add(type(part).__name__)
-    model = ", ".join(map(one_line, steps))
+            module = type(part).__module__
+            if isinstance(part, BaseEstimator) and module.startswith("sklearn."):
+                # sklearn.linear_model._logistic -> sklearn.linear_model
+                used.setdefault(module.partition("._")[0], set()).add(type(part).__name__)
+    made = ", ".join(map(one_line, steps))
     if len(steps) > 1:
         used.setdefault("sklearn.pipeline", set()).add("make_pipeline")
-        model = f"make_pipeline({model})"
-    lines = [f"from {name} import {', '.join(sorted(used[name]))}" for name in sorted(used)]
-    return "\n".join([*lines, f"model = {model}.fit({rows}, y)"])
+        made = f"make_pipeline({made})"
+    made = made.replace(*named)
+    if getattr(steps[-1], "priors", None):  # they are equal, and long to write
+        n = len(steps[-1].priors)
+        made = re.sub(r"priors=\[[^\]]*\]", f"priors=[1 / {n}] * {n}", made)
+    fitted_to = rows if isinstance(steps[-1], KernelPCA) else f"{rows}, y"
+    lines = [*before, f"model = {made}.fit({fitted_to})"]
+    imports = [f"from {name} import {', '.join(sorted(used[name]))}" for name in sorted(used)]
+    return "\n".join([*_mercer_imports("\n".join(lines)), *imports, *lines])
 
 
-def code(space, task, encoder, n_rows, equal_classes=0):
-    """A few lines that make and fit the same pipeline."""
-    model = pipeline(space, task, encoder, n_rows, equal_classes)
-    kernel = one_line((model if encoder is None else model[-1]).kernel)
-    lines = []
-    if task == CLASSES:
-        n = equal_classes
-        priors = f", priors=[1 / {n}] * {n}" if n else ""
-        made = f"KernelDiscriminant(kernel={kernel}, shrinkage={space.shrinkage!r}{priors})"
-    else:
-        lines.append("from sklearn.linear_model import Ridge")
-        made = f"Kernelized(Ridge(alpha={space.alpha!r}), {kernel})"
-    if encoder is not None:
-        lines.append("from sklearn.pipeline import make_pipeline")
-        made = f"make_pipeline({one_line(encoder)}, {made})"
-    lines.append(imported(made))
-    return "\n".join([*lines, f"model = {made}.fit(X, y)"])
-
-
-def imported(text):
-    """The line that imports what a piece of code calls from this library."""
+def _mercer_imports(text):
+    """The line that imports what a piece of code calls from this library, if it does."""
     from ... import __all__ as public
 
     used = set(re.findall(r"\b\w+(?=\()", text)) & set(public)
     # Constants first, then classes, as formatters sort them.
     ordered = sorted(used, key=lambda name: (not name.isupper(), name))
-    return f"from mercer import {', '.join(ordered)}"
+    return [f"from mercer import {', '.join(ordered)}"] if used else []
 
 
-def one_line(value):
-    return re.sub(r"\s*\n\s*", " ", repr(value))
+def one_line(value: object) -> str:
+    text = value.__repr__(N_CHAR_MAX=np.inf) if isinstance(value, BaseEstimator) else repr(value)
+    return re.sub(r"\s*\n\s*", " ", text)

@@ -4,12 +4,17 @@ Every model sees the same folds. The score is linear in the rows: the mean over 
 that folds of any size average rightly and a fold without a rare class is not undefined.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from .ridge_scores import ClassRule
-from .sampling import CLASSES
+from ...kernels import Precomputed
+from ...rows.training import Training
+from ...solve import Fisher, Given, LeaveOneOut, RidgeProblem, RidgeSolution, solve_ridge
+from ..data import CLASSES
+from .folds import ComparedRows
 
 BALANCED, ACCURACY, NEIGHBOURS = "balanced accuracy", "accuracy", "nearest neighbours"
 R2, RMSE = "R²", "RMSE"
@@ -19,6 +24,11 @@ MEANING = {
     BALANCED: "share of right answers in each class, averaged over classes (chance is 1 / classes)",
     R2: "share of the target's variance that is predicted (0 is what the mean predicts)",
 }
+# Penalties relative to the mean variance of the rows in feature space: far beyond both ends of
+# what is useful, so that the best one does not lie at an end.
+PENALTIES = np.logspace(-8, 4, 37)
+# Neighbours of the nearest-neighbour score, which is shown but does not decide.
+N_NEIGHBOURS = 5
 
 
 @dataclass(kw_only=True)
@@ -44,42 +54,39 @@ class Scored:
 class Judge:
     """Collects predictions fold by fold."""
 
-    def __init__(self, sample):
-        self.sample = sample
+    def __init__(self, data: ComparedRows):
+        self.data = data
         self.gains: list[dict[str, float]] = []
-        self.predicted = np.full(len(sample), np.nan)
-        self._seen = np.zeros(len(sample), dtype=bool)
+        self.predicted = np.full(len(data), np.nan)
+        self._seen = np.zeros(len(data), dtype=bool)
 
-    def add(self, new, predicted, neighbours=None):
+    def add(
+        self, new: np.ndarray, predicted: np.ndarray, neighbours: np.ndarray | None = None
+    ) -> None:
         """Predictions of the new rows of one fold: codes of classes, or numbers."""
-        first = new[~self._seen[new]]
-        self.predicted[first] = np.asarray(predicted, dtype=float)[~self._seen[new]]
+        first = ~self._seen[new]
+        self.predicted[new[first]] = np.asarray(predicted, dtype=float)[first]
         self._seen[new] = True
-        if self.sample.task == CLASSES:
-            self.gains.append(self._of_classes(new, predicted, neighbours))
-        else:
-            self.gains.append(self._of_numbers(new, predicted, neighbours))
+        gains = self._of_classes if self.data.task == CLASSES else self._of_numbers
+        self.gains.append(gains(new, predicted, neighbours))
 
     def result(self) -> Scored:
         scores = {name: np.array([g[name] for g in self.gains]) for name in self.gains[0]}
         return Scored(scores=scores, predicted=self.predicted if self._seen.all() else None)
 
     def _of_classes(self, new, predicted, neighbours):
-        t = self.sample.codes[new]
-        # n / (C n_c): every class counts the same, however small it is.
-        balance = self.sample.balance[t]
+        t, balance = self.data.codes[new], self.data.balance[new]
         right = np.asarray(predicted) == t
         gains = {ACCURACY: float(np.mean(right)), BALANCED: float(np.mean(balance * right))}
-        if self.sample.balanced:
+        if self.data.balanced:
             gains = dict(reversed(gains.items()))
         if neighbours is not None:
-            weight = balance if self.sample.balanced else 1.0
+            weight = balance if self.data.balanced else 1.0
             gains[NEIGHBOURS] = float(np.mean(weight * (np.asarray(neighbours) == t)))
         return gains
 
     def _of_numbers(self, new, predicted, neighbours):
-        t = self.sample.y[new]
-        spread = float(np.var(self.sample.y)) or 1.0
+        t, spread = self.data.target[new], float(np.var(self.data.target)) or 1.0
         error = float(np.mean((t - predicted) ** 2))
         gains = {R2: 1 - error / spread, RMSE: error**0.5}
         if neighbours is not None:
@@ -87,35 +94,81 @@ class Judge:
         return gains
 
 
-def kernel_scores(candidates, sample, n_neighbors, advance) -> Scored:
+def kernel_scores(candidates: Any, data: ComparedRows, advance: Callable[[], None]) -> Scored:
     """Scores in the kernel's space; width and penalty are chosen in each training part."""
-    judge = Judge(sample)
-    for training, new in sample.folds:
+    judge = Judge(data)
+    for training, new in data.folds:
         tuned = candidates.tune(training)
         K_new = candidates.matrix(tuned.number, new, training)
         diagonal = np.diagonal(candidates.matrix(tuned.number, training))
-        near = neighbours(K_new, diagonal, sample, training, n_neighbors)
-        judge.add(new, answers(tuned, K_new, sample), near)
+        if data.task == CLASSES:
+            rule = ClassRule(tuned.solution, tuned.targets, balanced=data.balanced)
+            predicted = rule.predict(K_new)
+        else:
+            predicted = tuned.solution.prediction(K_new)[:, 0]
+        judge.add(new, predicted, _by_neighbours(K_new, diagonal, data, training))
         advance()
     return judge.result()
 
 
-def answers(tuned, K_new, sample):
-    """Numbers by ridge, or codes of classes by the discriminant that belongs to it."""
-    if sample.task == CLASSES:
-        rule = ClassRule(tuned.solution, tuned.targets, balanced=sample.balanced)
-        return rule.predict(K_new)
-    return tuned.solution.prediction(K_new)[:, 0]
-
-
-def neighbours(K_new, diagonal, sample, training, n_neighbors):
+def _by_neighbours(K_new, diagonal, data, training):
     """Prediction by the nearest training rows in feature space: most frequent class, or mean."""
-    size = min(n_neighbors, len(training))
+    size = min(N_NEIGHBOURS, len(training))
     # |phi(z) - phi(x)|^2 less k(z, z), which is common to all x
     nearest = np.argpartition(diagonal - 2 * K_new, size - 1, axis=1)[:, :size]
-    if sample.task != CLASSES:
-        return sample.y[training][nearest].mean(axis=1)
-    votes = sample.codes[training][nearest]
-    counts = np.zeros((len(votes), sample.n_classes))
-    np.add.at(counts, (np.arange(len(votes))[:, None], votes), 1.0)
-    return counts.argmax(axis=1)
+    votes = data.targets[training][nearest].mean(axis=1)
+    return votes.argmax(axis=1) if data.task == CLASSES else votes[:, 0]
+
+
+# --- ridge with an intercept on a kernel matrix ---------------------------------------------------
+
+
+def ridge_on(
+    K: np.ndarray,
+    Y: np.ndarray,
+    importance: np.ndarray | None = None,
+    alpha: float | None = None,
+) -> RidgeSolution:
+    """From k(x_i, x_j) and targets (n, m); `importance` weighs the rows in the mean error."""
+    rule: Given | LeaveOneOut = LeaveOneOut(PENALTIES, relative=True, importance=importance)
+    if alpha is not None:
+        rule = Given(np.full(Y.shape[1], alpha))
+    problem = RidgeProblem(Training.of(Precomputed(), K), Y, rule, intercept=True)
+    return solve_ridge(problem, "direct")
+
+
+class ClassRule:
+    """Fisher's discriminant from ridge on classes as 0 and 1.
+
+    Ridge alone may hide a class between two others. Classes are as probable as they are frequent,
+    or all the same (`balanced`).
+    """
+
+    def __init__(self, solution: RidgeSolution, Y: np.ndarray, *, balanced: bool = False):
+        counts = Y.sum(axis=0)
+        self.solution, self.present = solution, counts > 0
+        left = Y.T @ np.asarray(solution.misses())
+        left = left[np.ix_(self.present, self.present)]
+        fisher = Fisher.of((left + left.T) / 2, counts[self.present])
+        self.turn, self.shares = fisher.turn, fisher.shares
+        self.middle = 0.5 * np.diagonal(fisher.between)
+        if not balanced:
+            # log p(c) in the unit of the scatter, which is n - C times the variance within classes
+            self.middle = self.middle - np.log(fisher.shares) / max(fisher.freedom, 1)
+
+    def predict(self, K_new: np.ndarray) -> np.ndarray:
+        """Codes of classes for new rows, from k(z, x_i)."""
+        f = self.solution.prediction(K_new)[:, self.present]
+        scores = (f - self.shares) @ self.turn - self.middle
+        return np.flatnonzero(self.present)[scores.argmax(axis=1)]
+
+
+def shrinkage(K: np.ndarray, codes: np.ndarray, alpha: float) -> float:
+    """The penalty in the unit of KernelDiscriminant: alpha over the variance within classes."""
+    sizes = np.bincount(codes)
+    Y = np.eye(len(sizes))[codes][:, sizes > 0]
+    sizes = sizes[sizes > 0]
+    # trace(S_W) = trace(K) - sum_c |sum of the class|^2 / n_c, for any origin
+    within = np.trace(K) - np.sum(np.einsum("ic,ij,jc->c", Y, K, Y, optimize=True) / sizes)
+    rounding = len(K) * np.finfo(float).eps * np.trace(K)
+    return float(alpha * (len(K) - len(sizes)) / within) if within > rounding else 1.0

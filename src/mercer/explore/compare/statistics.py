@@ -6,11 +6,13 @@ Bouckaert and Frank, 2004). With m models any of m(m-1)/2 differences may be the
 limit is that of the studentised range (Tukey), which for two models is Student's t.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 import scipy.stats
+from numpy.typing import ArrayLike
 
 LEVEL = 0.95
 INTERVAL = "95 % intervals, corrected for overlapping training sets (Nadeau and Bengio)"
@@ -29,7 +31,7 @@ class Difference:
 
 
 def paired_difference(
-    a, b, overlap: float, n_models: int = 2, most: int | None = None
+    a: ArrayLike, b: ArrayLike, overlap: float, n_models: int = 2, most: int | None = None
 ) -> Difference:
     """Difference of two models on the same folds, among `n_models` that are compared.
 
@@ -42,7 +44,7 @@ def paired_difference(
     return Difference(float(d.mean()), margin)
 
 
-def half_width(values, overlap: float, most: int | None = None) -> float:
+def half_width(values: np.ndarray, overlap: float, most: int | None = None) -> float:
     """Half the width of the 95 % interval of one model's score."""
     values = np.asarray(values, dtype=float)
     if len(values) < 2:
@@ -54,13 +56,13 @@ def _degrees(values, most):
     return len(values) - 1 if most is None else max(1, min(len(values) - 1, most))
 
 
-def degrees_of(n_rows: int, groups=None) -> int:
+def degrees_of(n_rows: int, groups: np.ndarray | None = None) -> int:
     """Degrees of freedom that rows have, or groups of them: repeated folds of few rows see the
     same few rows again and again. A quarter of the rows was found by simulation (30 rows)."""
     return n_rows // 4 if groups is None else len(np.unique(groups)) - 1
 
 
-def corrected_error(values, overlap: float) -> float:
+def corrected_error(values: np.ndarray, overlap: float) -> float:
     """Standard error of the mean over folds, with the overlap of the training sets in it."""
     return float(np.std(values, ddof=1) * np.sqrt(1 / len(values) + overlap))
 
@@ -73,7 +75,7 @@ def limit(n_models: int, degrees: int) -> float:
     return float(scipy.stats.studentized_range.ppf(LEVEL, n_models, degrees) / 2**0.5)
 
 
-def overlap_of(folds) -> float:
+def overlap_of(folds: Sequence[tuple[np.ndarray, np.ndarray]]) -> float:
     """n_test / n_train, or 0 where the training sets are disjoint."""
     if len(folds) < 2 or not len(np.intersect1d(folds[0][0], folds[1][0])):
         return 0.0

@@ -2,15 +2,17 @@
 
 import inspect
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from ...engine.arrays import as_numpy
-from ...kernels import RBF
+from ...kernels import RBF, Kernel
 from ...kernels.parameters import RULES, as_numbers
 from ...solve import RidgeSolution
-from .ridge_scores import ridge_on
+from .folds import ComparedRows
+from .scores import ridge_on
 
 # Widths tried, as factors of gamma around the value that the data suggest.
 FACTORS = tuple(4.0**j for j in range(-4, 3))
@@ -30,11 +32,6 @@ class Tuned:
     targets: np.ndarray
     errors: list[float]  # leave-one-out error of every candidate; empty where there is one
 
-    @property
-    def choice(self):
-        """How the penalty was chosen."""
-        return self.solution.choice
-
 
 class Candidates:
     """A kernel along its path of widths, and its matrices on the sample.
@@ -49,29 +46,30 @@ class Candidates:
         Of that parameter.
     """
 
-    def __init__(self, kernel, sample, *, tuned=True):
-        self.sample = sample
-        X = sample.X
+    def __init__(self, kernel: Kernel, data: ComparedRows, *, tuned: bool = True):
+        self.data = data
         self.parameter, self.values, self.kernels = None, [], [kernel]
-        if not sample.gram:
+        if not data.gram:
             names = tunable_widths(kernel) if tuned else []
-            self.kernels, self.values = _path(kernel, X, names)
+            self.kernels, self.values = _path(kernel, data.X, names)
             self.parameter = names[0] if names else None
         self._matrices: dict[int, np.ndarray] = {}
 
-    def matrix(self, number, rows, columns=None):
+    def matrix(
+        self, number: int, rows: np.ndarray, columns: np.ndarray | None = None
+    ) -> np.ndarray:
         """k(rows, columns) of one candidate; columns=None: against the rows themselves."""
         columns = rows if columns is None else columns
-        if self.sample.gram or len(self.sample) <= KEPT:
+        if self.data.gram or len(self.data) <= KEPT:
             if number not in self._matrices:
-                self._matrices[number] = _values(self.kernels[number], self.sample.X)
+                self._matrices[number] = _values(self.kernels[number], self.data.X)
             return self._matrices[number][np.ix_(rows, columns)]
-        X, Y = self.sample.take(rows), self.sample.take(columns)
+        X, Y = self.data.take(rows), self.data.take(columns)
         return _values(self.kernels[number], X, None if columns is rows else Y)
 
-    def tune(self, rows) -> Tuned:
+    def tune(self, rows: np.ndarray) -> Tuned:
         """The best width and penalty for these rows."""
-        Y, importance = self.sample.ridge_targets(rows)
+        Y, importance = self.data.ridge_targets(rows)
         number, errors = 0, []
         if len(self.kernels) > 1:
             few = np.arange(len(rows))
@@ -86,7 +84,7 @@ class Candidates:
         return Tuned(number, solution, Y, errors)
 
 
-def tunable_widths(kernel) -> list[str]:
+def tunable_widths(kernel: Kernel) -> list[str]:
     """Names of the widths that are open: left at their default, or named by a rule ("scale").
 
     A number that the caller has written stays as it is.
@@ -97,12 +95,15 @@ def tunable_widths(kernel) -> list[str]:
         head, _, last = name.rpartition("__")
         if last not in WIDTHS:
             continue
-        owner = parameters[head] if head else kernel
-        default = inspect.signature(type(owner).__init__).parameters[last].default
+        default = default_of(parameters[head] if head else kernel, last)
         rule = isinstance(value, str) and value in RULES
         if rule or (np.ndim(value) == 0 and type(value) is type(default) and value == default):
             names.append(name)
     return names
+
+
+def default_of(kernel: Kernel, parameter: str) -> Any:
+    return inspect.signature(type(kernel).__init__).parameters[parameter].default
 
 
 def _path(kernel, X, names):
@@ -116,7 +117,7 @@ def _path(kernel, X, names):
     given = kernel.get_params(deep=True)
     lengths = [name for name in names if name.endswith("length_scale")]
     numbers = [name for name in names if name not in lengths and not isinstance(given[name], str)]
-    suggested = _suggested_gamma(X)
+    suggested = suggested_gamma(X)
     # A number at its default (Polynomial's gamma = 1) gives way to what the data suggest.
     start = clone(kernel).set_params(
         **dict.fromkeys(numbers, suggested), **dict.fromkeys(lengths, (2 * suggested) ** -0.5)
@@ -134,12 +135,12 @@ def _path(kernel, X, names):
     return kernels, values
 
 
-def rounded(value):
+def rounded(value: float) -> float:
     """A number that can be written down: four significant digits."""
     return float(f"{float(value):.4g}")
 
 
-def _suggested_gamma(X):
+def suggested_gamma(X: Any) -> float:
     """gamma = "scale" where X holds numbers; 1 for objects."""
     try:
         return float(as_numbers(RBF("scale").bind(X).gamma))

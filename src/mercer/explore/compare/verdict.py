@@ -1,10 +1,18 @@
 """The comparison in words: which kernel, why, and where the rows cannot tell."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from .baselines import CONSTANT_CLASS, CONSTANT_NUMBER, ORDINARY
-from .measures import REFUTED
-from .statistics import half_width, paired_difference, undecided
+from ...kernels import Kernel
+from .baselines import CONSTANT_NUMBER, CONSTANTS, Baseline
+from .measures import REFUTED, Measures
+from .scores import Scored
+from .statistics import Difference, half_width, paired_difference, undecided
+
+if TYPE_CHECKING:
+    from ..live.space import LiveSpace
+    from .kernel_comparison import KernelSpace
 
 # Share of all squared lengths that 5 % of the points may hold before these decide everything.
 # Gaussian points in a plane give 0.2.
@@ -15,7 +23,7 @@ ISOLATED = 0.5
 ALIKE = 1e-3
 
 
-def findings(measures, n, kernel=None):
+def findings(measures: "Measures | LiveSpace", n: int, kernel: Kernel) -> list[str]:
     """Findings about one kernel's space, in sentences without a subject."""
     found = []
     if measures.validity == REFUTED:
@@ -43,8 +51,7 @@ def findings(measures, n, kernel=None):
 
 def _advice(kernel, wider):
     """Advice for kernels that have something to change."""
-    names = {} if kernel is None else kernel.get_params(deep=True)
-    has = {name.rpartition("__")[2] for name in names}
+    has = {name.rpartition("__")[2] for name in kernel.get_params(deep=True)}
     ways = []
     if "gamma" in has:
         ways.append("a smaller gamma" if wider else "a larger gamma")
@@ -56,7 +63,7 @@ def _advice(kernel, wider):
     return f" ({' or '.join(ways)} {done})" if ways else ""
 
 
-def ranked(spaces):
+def ranked(spaces: "list[KernelSpace]") -> "list[KernelSpace]":
     """Best first; kernels before what is not one; without scores in the order given."""
     return sorted(spaces, key=lambda s: (s.validity == REFUTED, -_known(s.score)))
 
@@ -76,30 +83,36 @@ class Contest:
     degrees : degrees of freedom that the rows have; None: as many as the folds
     """
 
-    def __init__(self, spaces, baselines, overlap, degrees=None):
+    def __init__(
+        self,
+        spaces: "list[KernelSpace]",
+        baselines: list[Baseline],
+        overlap: float,
+        degrees: int | None = None,
+    ):
         self.spaces, self.baselines, self.overlap = spaces, baselines, overlap
         self.degrees = degrees
         self.valid = [space for space in spaces if space.validity != REFUTED]
         self.n_models = len(self.valid) + len(baselines)
 
     @property
-    def scored(self):
+    def scored(self) -> bool:
         return bool(self.spaces) and self.spaces[0].score is not None
 
-    def difference(self, a, b):
+    def difference(self, a: Scored, b: Scored) -> Difference:
         """Difference of two models: mean and margin of score(a) - score(b)."""
         return paired_difference(a.folds, b.folds, self.overlap, self.n_models, self.degrees)
 
-    def beats(self, a, b):
+    def beats(self, a: Scored, b: Scored) -> bool:
         """Whether a is better than b beyond the noise."""
         difference = self.difference(a, b)
         return not difference.within_noise and difference.mean > 0
 
-    def interval(self, model):
+    def interval(self, model: Scored) -> float:
         return half_width(model.folds, self.overlap, self.degrees)
 
     @property
-    def group(self):
+    def group(self) -> "list[KernelSpace]":
         """The kernels that are not significantly worse than the best, best first."""
         if not self.valid or not self.scored:
             return []
@@ -107,27 +120,23 @@ class Contest:
         return self.valid[: undecided(folds, self.overlap, self.n_models, self.degrees)]
 
     @property
-    def constant(self):
-        names = (CONSTANT_CLASS, CONSTANT_NUMBER)
-        return next((b for b in self.baselines if b.name in names), None)
+    def constant(self) -> Baseline | None:
+        return next((b for b in self.baselines if b.name in CONSTANTS), None)
 
     @property
-    def useful(self):
+    def useful(self) -> bool:
         """Whether the best kernel predicts better than a constant answer."""
         return self.constant is None or self.beats(self.valid[0], self.constant)
 
     @property
-    def ordinary(self):
-        return [b for b in self.baselines if b.name in ORDINARY]
-
-    @property
-    def better_baseline(self):
+    def better_baseline(self) -> Baseline | None:
         """An ordinary model that is better than every kernel beyond the noise, or None."""
-        better = [b for b in self.ordinary if self.beats(b, self.valid[0])]
-        return max(better, key=lambda b: b.score, default=None)
+        ordinary = [b for b in self.baselines if b.name not in CONSTANTS]
+        better = [b for b in ordinary if self.beats(b, self.valid[0])]
+        return max(better, key=lambda b: _known(b.score), default=None)
 
 
-def headline(contest, n_points):
+def headline(contest: Contest, n_points: int) -> str:
     """One sentence."""
     if not contest.scored:
         return "Without a target nothing says which space suits the data: look at the pictures."
@@ -139,10 +148,12 @@ def headline(contest, n_points):
     if baseline is not None:
         return f"{_capital(baseline.name)} predicts better than every kernel {rows}."
     if not contest.useful:
-        chance = contest.constant
+        always = "a constant answer"
+        if contest.constant is not None and contest.constant.name == CONSTANT_NUMBER:
+            always = "the mean of the target"
         return (
-            f"No kernel is shown to predict the target: none beats "
-            f"{_always(chance)} beyond the noise {rows}."
+            "No kernel is shown to predict the target: none beats "
+            f"{always} beyond the noise {rows}."
         )
     if len(group) == 1:
         if len(contest.valid) == 1 and contest.constant is None:
@@ -155,7 +166,7 @@ def headline(contest, n_points):
     return f"{names} cannot be told apart {rows}."
 
 
-def reasons(contest, score_name, n_training, n_folds):
+def reasons(contest: Contest, score_name: str | None, n_training: int, n_folds: int) -> list[str]:
     """Sentences that carry the headline."""
     lines = []
     if contest.scored and contest.valid:
@@ -185,10 +196,6 @@ def _against(contest, best, other, baseline=False):
         return f"{seen}: the difference, {apart}, is within the noise."
     side = "less" if difference.mean > 0 else "more"
     return f"{seen}, {apart} {side}: beyond the noise."
-
-
-def _always(baseline):
-    return "the mean of the target" if baseline.name == CONSTANT_NUMBER else "a constant answer"
 
 
 def _capital(text):

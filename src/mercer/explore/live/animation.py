@@ -12,12 +12,19 @@ import numpy as np
 from ...engine.arrays import as_numpy
 from ...engine.threads import one_blas_thread
 from ...kernels import Kernel
+from ..data import Explored
 from ..embeddings import PCA, TSNE
 from . import readings as read
-from .data import Explored
-from .live_scores import Judged, judged, part_of
 from .pictures import MOST_TURNS, MovingTSNE, Plane, projected, views_for
-from .space import COARSE, FINE, LiveSpace, decomposed, space_coordinates
+from .space import (
+    COARSE,
+    FINE,
+    Judged,
+    LiveSpace,
+    decomposed,
+    judged,
+    space_coordinates,
+)
 
 Update = dict[str, Any]
 
@@ -38,7 +45,7 @@ class Animation:
         self.views, self.view = views_for(data), PCA
         # Rows of the first look, and data of these rows alone; None: all rows.
         self.drawn = np.sort(order[:DRAWN]) if len(data) > DRAWN else None
-        self._some = data if self.drawn is None else part_of(data, self.drawn)
+        self._some = data if self.drawn is None else data.part(self.drawn)
         self._landmarks = order[:COARSE]
         self._alpha: float | None = None  # the last penalty, relative to the mean variance
         self._tsne = MovingTSNE(order[:DRAWN])
@@ -57,8 +64,8 @@ class Animation:
         assert self.plane is not None
         return self.space, self.plane
 
-    def another_kernel(self) -> None:
-        """The penalty of the last kernel says nothing of the next."""
+    def forget_penalty(self) -> None:
+        """Forget the last one: it says nothing of another kernel."""
         self._alpha = None
 
     def first_look(self, kernel: Kernel) -> Iterator[Update]:

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from ...kernels import RBF, Kernel, as_kernel
 from ...kernels.adapters import KernelLike
 from ...kernels.types import Data
-from .data import Explored
+from ..data import Explored
 from .session import Session
 
 

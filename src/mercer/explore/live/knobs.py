@@ -1,18 +1,18 @@
-"""Knobs: one for each number in a kernel, with the value that the data suggest marked."""
+"""Knobs: one for each number in a kernel, the value that the data suggest, scores along it."""
 
-import inspect
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from ...engine.checks import is_number
-from ...kernels import RBF, Kernel
+from ...kernels import Kernel
 from ...kernels.parameters import as_numbers
-from ..compare.tuning import rounded
-from .data import Explored
+from ..compare.tuning import WIDTHS, default_of, rounded, suggested_gamma
+from ..data import Explored
+from .space import explored_space, judged
 
 # How far a knob turns to either side of its mark, as a factor.
 REACH = {"gamma": 1000.0, "length_scale": 30.0, "period": 30.0}
@@ -20,6 +20,8 @@ USUAL_REACH = 100.0
 # Whole numbers are turned one by one.
 LARGEST_WHOLE = 12
 WHOLE = ("degree", "exponent", "depth", "length", "mismatches", "rounds")
+# The curve under a knob: so many values, each on so many rows and landmarks.
+CURVE_VALUES, CURVE_ROWS, CURVE_LANDMARKS = 13, 600, 80
 # Numbers that choose a formula rather than a size are set by typing.
 TYPED = ("nu", "coefficients", "columns", "A")
 
@@ -46,9 +48,6 @@ class Knob:
     mark: float
     mark_label: str
     whole: bool = False
-
-    def record(self) -> dict[str, Any]:
-        return asdict(self)
 
     def grid(self, size: int) -> list[float]:
         """Values to try along the knob: even steps, on a logarithmic scale."""
@@ -120,12 +119,63 @@ def _suggested(name, last, kernel, data):
             return float(as_numbers(ruled.get_params(deep=True)[name])), "from the data"
         except (TypeError, ValueError):
             pass
-    if last in ("gamma", "length_scale") and data.vectors:
-        gamma = float(as_numbers(data.bound(RBF("scale")).get_params()["gamma"]))
+    if last in WIDTHS and data.vectors:
+        gamma = suggested_gamma(data.X)
         return (gamma if last == "gamma" else (2 * gamma) ** -0.5), "from the data"
     return None, ""
 
 
 def _default(owner, last):
-    default = inspect.signature(type(owner).__init__).parameters[last].default
+    default = default_of(owner, last)
     return float(default) if is_number(default) and default > 0 else None
+
+
+# --- scores along a knob --------------------------------------------------------------------------
+
+
+class Curves:
+    """The leave-one-out score along each knob, on a part of the rows, remembered."""
+
+    def __init__(self, data: Explored, seed: int = 0):
+        order = np.random.default_rng(seed).permutation(len(data))
+        rows = np.sort(order[:CURVE_ROWS])
+        self.data = data.part(rows)
+        chosen = np.random.default_rng(seed).permutation(len(rows))[:CURVE_LANDMARKS]
+        self.landmarks = self.data.take(chosen)
+        self._found: dict[tuple[str, str], list[tuple[float, float]]] = {}
+
+    def known(self, kernel: Kernel, knob: Knob) -> list[tuple[float, float]]:
+        """The curve where it was computed before, else an empty list."""
+        return self._found.get(_key(kernel, knob), [])
+
+    def along(self, kernel: Kernel, knob: Knob) -> list[tuple[float, float]]:
+        """(value, score) pairs, all other numbers as they are in the kernel.
+
+        Values on which the kernel cannot be evaluated are left out.
+        """
+        if self.data.targets is None:
+            return []
+        key = _key(kernel, knob)
+        if key not in self._found:
+            self._found[key] = [
+                (value, score)
+                for value in knob.grid(CURVE_VALUES)
+                if (score := self._score(turned(kernel, knob, value))) is not None
+            ]
+        return self._found[key]
+
+    def forget(self) -> None:
+        """Another metric: the same names stand for other kernels."""
+        self._found.clear()
+
+    def _score(self, kernel):
+        try:
+            result = judged(explored_space(kernel, self.data, self.landmarks), self.data)
+        except (ValueError, ArithmeticError, np.linalg.LinAlgError):
+            return None  # an overflow at one end of the knob
+        return result.score if result is not None and np.isfinite(result.score) else None
+
+
+def _key(kernel, knob):
+    """The knob, and everything about the kernel but the knob's value."""
+    return knob.name, repr(clone(kernel).set_params(**{knob.name: 1}))

@@ -1,6 +1,6 @@
 """A metric learned from the target, under the present kernel."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from ...kernels import Kernel, Projected
 from ...learn import learn_kernel
 from ...learn.gradients import has_gradient
 from ..compare.tuning import rounded
-from .data import Explored
+from ..data import Explored
 
 LEARNED_ROWS, LANDMARKS, ROUNDS = 1500, 300, 5
 # Columns whose share is shown.
@@ -31,15 +31,8 @@ class LearnedMetric:
 
     def seen(self, data: Explored) -> Explored:
         """The rows as a kernel under this metric sees them."""
-        return Explored(
-            X=data.X @ self.A,
-            names=[f"direction {j}" for j in range(self.A.shape[1])],
-            task=None,
-            target=None,
-            rows=data.rows,
-            given=data.given,
-            usable=data.usable,
-        )
+        names = [f"direction {j}" for j in range(self.A.shape[1])]
+        return replace(data, X=data.X @ self.A, names=names, task=None, target=None)
 
     def shares(self, names: list[str]) -> list[tuple[str, float]]:
         """The columns that count most."""

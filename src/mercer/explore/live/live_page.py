@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 from bokeh.document import Document
 from bokeh.document.events import MessageSentEvent
-from bokeh.models import ColumnDataSource, HoverTool, Range1d
+from bokeh.models import ColumnDataSource, Range1d
 from bokeh.plotting import figure
 from jinja2 import Environment, FileSystemLoader
 
-from ..plots.style import MOST_IN_LEGEND, looks
-from ..report.figures import IMAGE, TOOLTIP, WRONG, appearance
-from ..report.template import plain_panel
+from ..plots.style import MOST_IN_LEGEND, SHAPES, looks
+from ..report.figures import WRONG, add_points, appearance
+from ..report.thumbnails import described
 from .animation import Update
+from .row_facts import label_of
 from .saved_views import MOST_KEPT
 from .session import Session
 from .worker import Worker
@@ -24,7 +25,7 @@ HERE = Path(__file__).parent
 # The kind of message by which the server tells the page what is new.
 MESSAGE = "mercer"
 # Shapes of the legend as characters.
-SIGNS = {"o": "●", "^": "▲", "s": "■", "D": "◆", "v": "▼", "P": "✚", "X": "✖", "*": "★"}
+SIGNS = dict(zip(SHAPES, "●▲■◆▼✚✖★"))
 # Points lie between -1 and 1; the tools stand on the right, inside the picture.
 REACH, TOOLS = 1.15, 0.08
 
@@ -33,7 +34,7 @@ def page_source(session: Session) -> ColumnDataSource:
     """Everything about every point that stays; the page's script adds where points lie."""
     data = session.data
     n = len(data)
-    images, texts = data.described()
+    images, texts = described(data)
     colours, shapes = appearance(data.target, n)
     nowhere = np.full(n, np.nan, dtype=np.float32)
     columns: dict[str, Any] = {
@@ -41,7 +42,7 @@ def page_source(session: Session) -> ColumnDataSource:
         "y": nowhere,
         "colour": colours,
         "shape": shapes,
-        "label": [data.label(i) for i in range(n)],
+        "label": [label_of(data, i) for i in range(n)],
         "text": texts,
         "row": data.rows.astype(np.int32),
         "wrong": np.zeros(n, dtype=np.float32),
@@ -51,9 +52,7 @@ def page_source(session: Session) -> ColumnDataSource:
     return ColumnDataSource(columns, name="points")
 
 
-def picture(
-    name: str, source: ColumnDataSource, size: float, *, images: bool, tools: bool = True
-) -> Any:
+def picture(name: str, source: ColumnDataSource, size: float, *, tools: bool = True) -> Any:
     """A square scatter of a source."""
     shift = TOOLS if tools else 0.0
     panel = figure(
@@ -69,31 +68,12 @@ def picture(
         toolbar_inner=True,  # so that the picture is square
         output_backend="canvas",  # where there is no GPU, WebGL is several times slower
     )
-    points = panel.scatter(
-        "x",
-        "y",
-        source=source,
-        size=size,
-        marker="shape",
-        fill_color="colour",
-        fill_alpha=0.75,
-        line_color=WRONG,
-        line_alpha="wrong",
-        line_width=1.6,
-        selection_fill_alpha=1.0,
-        selection_line_color=WRONG,
-        nonselection_fill_alpha=0.14,
-        nonselection_line_alpha=0.05,
-    )
-    image = IMAGE if images else ""
-    panel.add_tools(
-        HoverTool(renderers=[points], tooltips=TOOLTIP.format(image=image), limit=2,
-                  point_policy="follow_mouse")
+    add_points(
+        panel, source, "x", "y", size=size, fill_alpha=0.75, line_color=WRONG, line_alpha="wrong",
+        selection_line_color=WRONG, nonselection_fill_alpha=0.14, nonselection_line_alpha=0.05,
     )  # fmt: skip
-    plain_panel(panel, "#88888855")
     panel.toolbar.stylesheets = [":host(.bk-inner) { background-color: transparent; }"]
     panel.axis.visible = False
-    panel.grid.visible = False
     return panel
 
 
@@ -101,10 +81,9 @@ def build(doc: Document, session: Session, worker: Worker) -> None:
     """Fill a new document, and connect it with the session."""
     source = page_source(session)
     size = float(np.clip(8 * (800 / len(session.data)) ** 0.4, 3, 8))
-    images = "image" in source.data
     marks = ColumnDataSource({"x": [], "y": [], "size": []}, name="marks")
     ask = ColumnDataSource({"request": [""]}, name="ask")
-    space = picture("space", source, size, images=images)
+    space = picture("space", source, size)
     space.scatter(
         "x", "y", size="size", source=marks, fill_color=None, line_color="#888888", line_width=2.2
     )
@@ -114,7 +93,7 @@ def build(doc: Document, session: Session, worker: Worker) -> None:
         # A source of its own, filled when a space is kept: what moves beside it costs it nothing.
         still = ColumnDataSource({key: [] for key in source.data}, selected=source.selected)
         small = max(3.0, 0.7 * size)
-        doc.add_root(picture(f"kept{place}", still, small, images=images, tools=False))
+        doc.add_root(picture(f"kept{place}", still, small, tools=False))
 
     def show(update: Update) -> None:
         """In the server's own thread: a message, its arrays as they lie in memory."""

@@ -12,7 +12,7 @@
   // Milliseconds from each move of a slider to its first picture, and to that of all points.
   const timing = window.mercerTiming = [], fullTiming = window.mercerFullTiming = [];
   // Requests are numbered from the time of opening: a page that is opened again says something new.
-  let about = {}, number = Date.now(), outstanding = null, next = null, last = null, lastMatrix = null, lastBelief = null;
+  let about = {}, number = Date.now(), outstanding = null, next = null, last = null, lastMatrix = null, lastPriorDraws = null;
 
   // --- small parts ------------------------------------------------------------------------------
 
@@ -155,8 +155,8 @@
       options($("columns"), a.names);
       $("build").hidden = !a.offered.length;
       $("metric-label").hidden = !a.metric_possible;
-      options($("belief-a"), a.names);
-      options($("belief-b"), a.names, "no other");
+      options($("prior-a"), a.names);
+      options($("prior-b"), a.names, "no other");
     },
     views(names) {
       $("views").replaceChildren();
@@ -165,10 +165,10 @@
     view(name) {
       for (const button of $("views").children) button.setAttribute("aria-pressed", String(button.dataset.view === name));
     },
-    belief_columns(columns) {
-      if (columns.length) $("belief-a").value = about.names[columns[0]];
-      $("belief-b").value = columns.length > 1 ? about.names[columns[1]] : "";
-      $("belief-choice").hidden = !columns.length;
+    prior_columns(columns) {
+      if (columns.length) $("prior-a").value = about.names[columns[0]];
+      $("prior-b").value = columns.length > 1 ? about.names[columns[1]] : "";
+      $("prior-choice").hidden = !columns.length;
     },
     expression(text) {
       if (document.activeElement !== $("expression") || $("expression").value.trim() === "") $("expression").value = text;
@@ -195,7 +195,7 @@
       const some = about.drawn ? " at " + about.drawn + " of " + about.rows + " rows" : "";
       $("stage").textContent = name === "coarse" ? "a first look" + some : "";
     },
-    kept_points(found) {
+    saved_points(found) {
       const {x, y, ...shared} = points.data;
       for (let i = 0; $("kept-" + i); i++) {
         const still = doc.get_model_by_name("kept" + i).renderers[0].data_source;
@@ -233,10 +233,10 @@
       $("spectrum").replaceChildren(svg);
     },
     matrix(found) { lastMatrix = found; showMatrix(); },
-    belief(found) { lastBelief = found; showBelief(); },
+    prior_draws(found) { lastPriorDraws = found; showPriorDraws(); },
     about_point: showPoint,
     selection: showSelection,
-    kept: showKept,
+    saved_views: showSavedViews,
     comparison: showComparison,
     saved(paths) {
       const box = $("saved");
@@ -292,8 +292,8 @@
     about.matrix_rows.forEach((row, i) => { if (chosen.has(row)) { context.fillRect(0, i, 3, 1); context.fillRect(i, 0, 1, 3); } });
     $("matrix-note").textContent = size + " rows" + (about.task === "classification" ? " by class" : "") + ", " + digits(low) + " to " + digits(high);
   }
-  function showBelief() {
-    const box = $("belief"), found = lastBelief;
+  function showPriorDraws() {
+    const box = $("prior-draws"), found = lastPriorDraws;
     box.replaceChildren();
     if (!found) return;
     if (found.curves) {
@@ -365,7 +365,7 @@
     if (found.telling && found.telling.length) table(found.telling, box, ["differs most in", "mean here", "mean elsewhere"]);
     if (points.data.image) { const strip = make("div", null, {class: "thumbs"}, box); for (const i of found.indices.slice(0, 24)) thumbnail(i, points.data.label[i] || String(i), strip); }
   }
-  function showKept(list) {
+  function showSavedViews(list) {
     $("kept").hidden = !list.length;
     for (let i = 0; $("kept-" + i); i++) {
       const card = $("kept-" + i), kept = list[i];
@@ -411,8 +411,8 @@
   $("columns-kind").addEventListener("change", () => { $("columns").hidden = $("columns-kind").value !== "some"; });
   $("metric").addEventListener("change", () => send({do: "metric", on: $("metric").checked}));
   $("views").addEventListener("click", (event) => { if (event.target.dataset.view) send({do: "view", view: event.target.dataset.view}); });
-  for (const id of ["belief-a", "belief-b"]) $(id).addEventListener("change", () => {
-    const columns = [$("belief-a").value, $("belief-b").value].filter((name, i, all) => name && all.indexOf(name) === i);
+  for (const id of ["prior-a", "prior-b"]) $(id).addEventListener("change", () => {
+    const columns = [$("prior-a").value, $("prior-b").value].filter((name, i, all) => name && all.indexOf(name) === i);
     send({do: "columns", columns});
   });
   $("legend").addEventListener("click", (event) => {

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..embeddings import DISCRIMINANT, PCA, PERPLEXITY, TSNE
-from .data import Explored
+from ..data import Explored
+from ..embeddings import DISCRIMINANT, PCA, PERPLEXITY, TSNE, has_tsne
 from .space import LiveSpace
 
 # Share of the total variance that is added within classes, so that the axes do not chase noise.
@@ -246,11 +246,4 @@ def _followers(scores, rows):
 
 def views_for(data: Explored) -> list[str]:
     """The planes that can be looked at here."""
-    import importlib.util
-
-    views = [PCA]
-    if data.codes is not None:
-        views.append(DISCRIMINANT)
-    if importlib.util.find_spec("openTSNE") is not None:
-        views.append(TSNE)
-    return views
+    return [PCA] + [DISCRIMINANT] * (data.codes is not None) + [TSNE] * has_tsne()

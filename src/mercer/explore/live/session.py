@@ -5,7 +5,9 @@ updates, the quick ones first: the caller shows each, and stops asking for more 
 request waits. So a knob that moves is followed by first looks, and by all points when it rests.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,27 +15,27 @@ import numpy as np
 
 from ...kernels import Kernel, OnColumns
 from ...kernels.expressions import KERNELS, parse_kernel
+from ..data import Explored
 from . import readings
 from .animation import Animation, Update
-from .code import code_of
-from .data import Explored
-from .knobs import Knob, knobs_of, turned
+from .knobs import Curves, Knob, knobs_of, turned
 from .learned_metric import LearnedMetric, learned_metric
-from .live_scores import Curves
-from .pointing import Pointer
-from .priors import prior_draws
-from .rows import about_selection, as_csv
-from .saved_views import SavedView, SavedViews
-from .saving import COMPARED, comparison_of, verdict_of, write_files
+from .pictures import Plane
+from .row_facts import Pointer, about_selection, as_csv
+from .saved_views import (
+    COMPARED,
+    SavedView,
+    SavedViews,
+    comparison_of,
+    model_code,
+    verdict_of,
+    write_files,
+)
 
+Request = dict[str, Any]
+Updates = Iterator[Update | None]
 # An update that tells nothing: what follows it can wait until the hand rests.
 REST: Update = {}
-# Kernels that the menu offers for vectors, the most used first.
-OFFERED = (
-    "RBF", "Laplacian", "Matern", "RationalQuadratic", "Periodic", "Linear", "Polynomial",
-    "Cosine", "Sigmoid", "Constant",
-)  # fmt: skip
-FOR_COUNTS = ("Chi2", "Intersection", "Tanimoto")
 # What a wrong request raises; it is told to the person.
 REFUSED = (ValueError, TypeError, ArithmeticError, ImportError, OSError, MemoryError, LookupError)
 
@@ -52,9 +54,9 @@ class Session:
         self.data, self.kernel, self.folder = data, kernel, Path(folder)
         self.kernel.check_parameters()
         self.metric: LearnedMetric | None = None
-        self.moving = Animation(data)
+        self.animation = Animation(data)
         self.pointer = Pointer(data)
-        self.kept = SavedViews()
+        self.saved_views = SavedViews()
         self.selected = np.empty(0, dtype=int)
         self.columns = [int(data.X.var(axis=0).argmax())] if data.vectors else []
         self.knobs: list[Knob] = []
@@ -70,45 +72,31 @@ class Session:
         """The kernel as it is called when it is kept or compared."""
         return repr(self.kernel) + ("" if self.metric is None else " with a learned metric")
 
+    def code(self) -> str:
+        """Python lines that make the present model."""
+        space = self.animation.space
+        if space is None:
+            return ""
+        before = None if self.metric is None else self.metric.before
+        return model_code(self.full_kernel, space, self.data, before)
+
     # --- requests ---------------------------------------------------------------------------------
 
-    def answer(self, request: dict[str, Any]) -> Iterator[Update | None]:
+    def answer(self, request: Request) -> Updates:
         """Updates for one request; what is refused is told, and changes nothing.
 
         None and REST tell nothing: a newer request may come in between.
         """
-        actions = {
-            "hello": self._hello,
-            "type": self._typed,
-            "build": self._built,
-            "turn": self._turned,
-            "view": self._viewed,
-            "metric": self._metric,
-            "columns": self._believed_columns,
-            "select": self._selected,
-            "export": self._exported,
-            "tap": self._tapped,
-            "row": self._row,
-            "forget": self._forgotten,
-            "keep": self._keep,
-            "drop": self._drop,
-            "compare": self._compared,
-            "save": self._saved,
-        }
         try:
-            action = actions.get(str(request.get("do")))
+            action = getattr(self, f"_do_{request.get('do')}", None)
             if action is None:
                 raise ValueError(f"unknown request {request.get('do')!r}.")
             yield from action(request)
         except REFUSED as error:
             yield {"error": str(error) or type(error).__name__, "for": str(request.get("do"))}
 
-    def _hello(self, request):
-        data = self.data
-        vectors = data.vectors
-        offered = [*OFFERED]
-        if vectors and data.X.min() >= 0:
-            offered += FOR_COUNTS
+    def _do_hello(self, request: Request) -> Updates:
+        data, vectors, drawn = self.data, self.data.vectors, self.animation.drawn
         yield {
             "about": {
                 "rows": len(data),
@@ -117,24 +105,25 @@ class Session:
                 "target": data.target_name if data.task else None,
                 "classes": data.classes,
                 "notes": data.notes,
-                "offered": offered if vectors else [],
+                "offered": offered_kernels(data),
                 "names": data.names if vectors else [],
-                "images": data.image_shape is not None,
                 "metric_possible": vectors and data.task is not None,
-                "matrix_rows": self.moving.matrix_rows.tolist(),
+                "matrix_rows": self.animation.matrix_rows.tolist(),
             },
-            "drawn": None if self.moving.drawn is None else self.moving.drawn.tolist(),
-            "views": self.moving.views,
-            "view": self.moving.view,
-            "belief_columns": self.columns,
+            "drawn": None if drawn is None else drawn.tolist(),
+            "views": self.animation.views,
+            "view": self.animation.view,
+            "prior_columns": self.columns,
             "selection": about_selection(self.selected, data),
-        } | self.kept.update()
+        } | self.saved_views.update()
         yield from self._changed(self.kernel, self.metric)
 
-    def _typed(self, request):
+    # --- the kernel -------------------------------------------------------------------------------
+
+    def _do_type(self, request: Request) -> Updates:
         yield from self._changed(parse_kernel(str(request.get("expression", ""))), None)
 
-    def _built(self, request):
+    def _do_build(self, request: Request) -> Updates:
         """Replace, add or multiply by a kernel of the menu, on all or on some columns."""
         name, how = str(request.get("kernel")), request.get("how")
         if name not in KERNELS or how not in ("replace", "add", "multiply"):
@@ -146,14 +135,11 @@ class Session:
             raise ValueError(f"no column named {unknown[0]!r}.")
         if columns:
             part = OnColumns(part, columns)
-        made = {
-            "replace": lambda: part,
-            "add": lambda: self.kernel + part,
-            "multiply": lambda: self.kernel * part,
-        }[how]()
-        yield from self._changed(made, None)
+        if how != "replace":
+            part = self.kernel + part if how == "add" else self.kernel * part
+        yield from self._changed(part, None)
 
-    def _turned(self, request):
+    def _do_turn(self, request: Request) -> Updates:
         knob = next((k for k in self.knobs if k.name == request.get("knob")), None)
         if knob is None:
             raise ValueError(f"no knob {request.get('knob')!r} on {self.kernel!r}.")
@@ -166,16 +152,14 @@ class Session:
             self.kernel = before
             raise
 
-    def _metric(self, request):
+    def _do_metric(self, request: Request) -> Updates:
         if request.get("on"):
             yield {"status": "Learning a metric …"}
             yield from self._changed(*learned_metric(self.kernel, self.data))
         elif self.metric is not None:
             yield from self._changed(self.metric.before, None)
 
-    # --- the picture ------------------------------------------------------------------------------
-
-    def _changed(self, kernel: Kernel, metric: LearnedMetric | None) -> Iterator[Update | None]:
+    def _changed(self, kernel: Kernel, metric: LearnedMetric | None) -> Updates:
         """Another kernel: its knobs, then frames. Refused kernels leave the last one in place."""
         if kernel.kind == "gram":
             raise ValueError("Precomputed() is a matrix, not a kernel on these rows.")
@@ -188,14 +172,15 @@ class Session:
             self._curves.forget()
         self.kernel, self.metric = kernel, metric
         self.knobs = knobs_of(kernel, self.data if metric is None else metric.seen(self.data))
-        self.moving.another_kernel()
+        self.animation.forget_penalty()
+        told: Update = {"on": metric is not None}
+        if metric is not None:
+            told["importances"] = metric.shares(self.data.names)
         yield {
             "expression": repr(kernel),
-            "metric": {"on": False}
-            if metric is None
-            else {"on": True, "importances": metric.shares(self.data.names)},
+            "metric": told,
             "knobs": [
-                knob.record() | {"curve": self._curves.known(full, self._inside(knob))}
+                asdict(knob) | {"curve": self._curves.known(full, self._inside(knob))}
                 for knob in self.knobs
             ],
         }
@@ -203,139 +188,139 @@ class Session:
 
     def _inside(self, knob: Knob) -> Knob:
         """The knob by its name in the kernel with the metric."""
-        if self.metric is None:
-            return knob
-        return Knob(**{**knob.record(), "name": f"kernel__{knob.name}"})
+        return knob if self.metric is None else replace(knob, name=f"kernel__{knob.name}")
 
-    def _frames(self, asked, can_wait=False) -> Iterator[Update | None]:
+    # --- the picture ------------------------------------------------------------------------------
+
+    def _frames(self, asked: Any, can_wait: bool = False) -> Updates:
         """The first look, all rows, and then the curves under the knobs."""
-        kernel, moving = self.full_kernel, self.moving
-        for update in moving.first_look(kernel):
-            if "numbers" in update and self.columns:
-                update["belief"] = prior_draws(kernel, self.data, self.columns)
-            yield self._with_marks(update, asked)
+        kernel, animation = self.full_kernel, self.animation
+        for update in self._marked(animation.first_look(kernel), asked):
+            if update and "numbers" in update and self.columns:
+                update["prior_draws"] = readings.prior_draws(kernel, self.data, self.columns)
+            yield update
         if can_wait:
             yield REST
-        for found in moving.all_rows(kernel):
-            yield None if found is None else self._with_marks(found, asked)
-        space, plane = moving.present
+        yield from self._marked(animation.all_rows(kernel), asked)
+        space, plane = animation.present
         yield {"certificate": readings.certificate(space, self.data), "code": self.code()}
         if isinstance(self.pointer.at, int):
-            yield self.pointer.about(space, plane, moving.judge)
+            yield self.pointer.about(space, plane, animation.judge)
         for knob in self.knobs:
             yield {"curves": {knob.name: self._curves.along(kernel, self._inside(knob))}}
-        for update in moving.settling():
-            yield self._with_marks(update, asked)
+        yield from self._marked(animation.settling(), asked)
 
-    def _with_marks(self, update: Update, asked) -> Update:
-        """An update with what belongs to each picture."""
-        if "stage" not in update:
-            return update
-        return update | {
-            "marks": self.pointer.marks(self.moving.shown),
-            "answers": asked,
-            "expression": repr(self.kernel),
-        }
+    def _marked(self, updates: Updates, asked: Any) -> Updates:
+        """Updates, each picture with the marks and the request that belong to it."""
+        for update in updates:
+            if update and "stage" in update:
+                update |= {
+                    "marks": self.pointer.marks(self.animation.shown),
+                    "answers": asked,
+                    "expression": repr(self.kernel),
+                }
+            yield update
 
-    def _all_rows(self):
+    def _all_rows(self) -> Updates:
         """All rows of the present kernel, where only a first look was taken so far."""
-        if not self.moving.is_whole:
-            for update in self.moving.all_rows(self.full_kernel):
-                if update is not None:
-                    yield self._with_marks(update, None)
+        if not self.animation.is_whole:
+            updates = self._marked(self.animation.all_rows(self.full_kernel), None)
+            yield from (update for update in updates if update is not None)
 
-    def _viewed(self, request):
-        views = self.moving.views
-        if request.get("view") not in views:
-            raise ValueError(f"view must be one of {views}, got {request.get('view')!r}.")
-        self.moving.view = request["view"]
-        yield {"view": self.moving.view}
-        if self.moving.space is None:
+    def _do_view(self, request: Request) -> Updates:
+        animation, view = self.animation, request.get("view")
+        if view not in animation.views:
+            raise ValueError(f"view must be one of {animation.views}, got {view!r}.")
+        animation.view = view
+        yield {"view": view}
+        if animation.space is None:
             return
-        if self.moving.is_whole:
-            for update in self.moving.look_again():
-                yield self._with_marks(update, request.get("id"))
+        if animation.is_whole:
+            yield from self._marked(animation.look_again(), request.get("id"))
         else:
             yield from self._all_rows()
-        for update in self.moving.settling():
-            yield self._with_marks(update, request.get("id"))
+        yield from self._marked(animation.settling(), request.get("id"))
 
-    def _believed_columns(self, request):
+    def _do_columns(self, request: Request) -> Updates:
+        """Columns over which functions are drawn."""
         columns = [self.data.names.index(str(c)) for c in request.get("columns") or []]
         if not 1 <= len(columns) <= 2:
             raise ValueError("functions are drawn over one column or two.")
         self.columns = columns
-        yield {
-            "belief_columns": columns,
-            "belief": prior_draws(self.full_kernel, self.data, columns),
-        }
+        drawn = readings.prior_draws(self.full_kernel, self.data, columns)
+        yield {"prior_columns": columns, "prior_draws": drawn}
 
     # --- points -----------------------------------------------------------------------------------
 
-    def _selected(self, request):
+    def _do_select(self, request: Request) -> Updates:
         indices = np.asarray(request.get("indices") or [], dtype=int)
         if len(indices) and not (indices.min() >= 0 and indices.max() < len(self.data)):
             raise ValueError("a selected row is not one of those shown.")
         self.selected = np.unique(indices)
         yield {"selection": about_selection(self.selected, self.data)}
 
-    def _exported(self, request):
+    def _do_export(self, request: Request) -> Updates:
         yield {"csv": as_csv(self.selected, self.data)}
 
-    def _tapped(self, request):
+    def _do_tap(self, request: Request) -> Updates:
         x, y, reach = (float(request.get(key, 0.0)) for key in ("x", "y", "reach"))
         yield from self._pointed(lambda plane: self.pointer.tap(x, y, reach, plane))
 
-    def _row(self, request):
+    def _do_row(self, request: Request) -> Updates:
         yield from self._pointed(lambda plane: self.pointer.choose(int(request["index"])))
 
-    def _pointed(self, point):
+    def _pointed(self, point: Callable[[Plane], None]) -> Updates:
         """Point at something of the present picture, and tell what is known of it."""
-        if self.moving.space is None:
+        if self.animation.space is None:
             return
         yield from self._all_rows()
-        space, plane = self.moving.present
+        space, plane = self.animation.present
         point(plane)
-        yield self.pointer.about(space, plane, self.moving.judge)
+        yield self.pointer.about(space, plane, self.animation.judge)
 
-    def _forgotten(self, request):
+    def _do_forget(self, request: Request) -> Updates:
         self.pointer.forget()
         yield {"about_point": None, "marks": self.pointer.marks(None)}
 
-    # --- keeping ----------------------------------------------------------------------------------
+    # --- saved views ------------------------------------------------------------------------------
 
-    def _keep(self, request):
+    def _do_keep(self, request: Request) -> Updates:
         yield from self._all_rows()
-        _, plane = self.moving.present
-        judge = self.moving.judge
+        _, plane = self.animation.present
+        judge = self.animation.judge
         score = None if judge is None else judge.score
-        self.kept.keep(SavedView(self.name, self.full_kernel, plane, score))
-        yield self.kept.update()
+        self.saved_views.keep(SavedView(self.name, self.full_kernel, plane, score))
+        yield self.saved_views.update()
 
-    def _drop(self, request):
-        self.kept.drop(int(request["place"]))
-        yield self.kept.update() | {"comparison": None}
+    def _do_drop(self, request: Request) -> Updates:
+        self.saved_views.drop(int(request["place"]))
+        yield self.saved_views.update() | {"comparison": None}
 
     def kernels(self) -> dict[str, Kernel]:
         """Those kept and the present one, by name."""
-        return {kept.name: kept.kernel for kept in self.kept} | {self.name: self.full_kernel}
+        return {view.name: view.kernel for view in self.saved_views} | {self.name: self.full_kernel}
 
-    def _compared(self, request):
+    def _do_compare(self, request: Request) -> Updates:
         yield {"status": "Comparing …"}
         found = comparison_of(self.kernels(), self.data, max_points=COMPARED, embeddings=[])
         yield {"comparison": verdict_of(found), "status": ""}
 
-    def _saved(self, request):
+    def _do_save(self, request: Request) -> Updates:
         yield from self._all_rows()
         yield {"status": f"Writing to {self.folder} …"}
-        space, _ = self.moving.present
+        space, _ = self.animation.present
         paths = write_files(self.folder, self.full_kernel, self.kernels(), space, self.data)
         yield {"saved": paths, "status": ""}
 
-    def code(self) -> str:
-        """Python lines that make the present model."""
-        space = self.moving.space
-        if space is None:
-            return ""
-        before = None if self.metric is None else self.metric.before
-        return code_of(self.full_kernel, space, self.data, before)
+
+def offered_kernels(data: Explored) -> list[str]:
+    """Kernels for the menu: those on vectors that need no argument, the most used first."""
+    if not data.vectors:
+        return []
+    negative, names = bool(data.X.min() < 0), []
+    for name in sorted(KERNELS, key=lambda name: (name != "RBF", name)):
+        with suppress(TypeError, ValueError):  # one that needs an argument
+            kernel = parse_kernel(f"{name}()")
+            if kernel.kind in ("vectors", "any") and not (kernel.non_negative_only and negative):
+                names.append(name)
+    return names

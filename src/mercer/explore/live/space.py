@@ -1,4 +1,4 @@
-"""The space of a kernel while it changes: few landmarks at first, more when there is time.
+"""The space of a kernel while it changes, and how well it predicts rows that are left out.
 
 Components, spectrum and discriminant axes follow from one eigendecomposition of the coordinates;
 predictions and leave-one-out errors from ridge on the components.
@@ -17,7 +17,8 @@ from ...rows.training import Training
 from ...solve import LeaveOneOut, RidgeProblem, RidgeSolution, solve_ridge
 from ...space.choice import MapOptions
 from ..compare.measures import longest_share, validity_of
-from .data import Explored
+from ..compare.scores import ACCURACY, R2
+from ..data import CLASSES, Explored
 
 # Landmarks of the picture that follows the hand, and of the one that follows it a moment later.
 COARSE, FINE = 100, 500
@@ -192,3 +193,39 @@ def decomposed(kernel_map: KernelMap, F: np.ndarray, data: Explored) -> LiveSpac
     tested = data.take(np.arange(min(TESTED, len(data))))
     pca = (F @ V, np.maximum(values, 0.0), V, mean)
     return LiveSpace(kernel_map, *pca, residuals, diagonal, tested, data.targets)
+
+
+# --- leave-one-out --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The score, and the prediction of each row by the fit to all others.
+
+    `predicted` holds codes of classes, or numbers; `wrong` marks rows of a class that is not found.
+    """
+
+    name: str
+    score: float
+    predicted: np.ndarray
+    wrong: np.ndarray
+
+
+def judged(space: LiveSpace, data: Explored) -> Judged | None:
+    """Ridge in the kernel's space, each row left out in turn; None without a target.
+
+    Classes are columns of 0 and 1, and the largest prediction decides (scikit-learn's
+    RidgeClassifier).
+    """
+    if data.targets is None or space.ridge is None:
+        return None
+    misses = space.ridge.left_out().residuals
+    left_out = data.targets - misses
+    if data.task != CLASSES:
+        y = data.targets[:, 0]
+        spread = float(np.var(y)) or 1.0
+        score = 1.0 - float(np.mean(misses[:, 0] ** 2)) / spread
+        return Judged(R2, score, left_out[:, 0], np.zeros(len(y), dtype=bool))
+    predicted = left_out.argmax(axis=1)
+    wrong = predicted != data.codes
+    return Judged(ACCURACY, float(np.mean(~wrong)), predicted, wrong)

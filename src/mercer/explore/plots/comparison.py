@@ -1,10 +1,14 @@
 """ComparisonDisplay: every kernel's space side by side, each with its spectrum."""
 
 import textwrap
+from typing import TYPE_CHECKING, Self
 
 from .feature_space import FeatureSpaceDisplay
 from .spectrum import SpectrumDisplay
-from .style import as_comparison, is_numeric_target, literally, pyplot
+from .style import as_comparison, is_numeric_target, literally, pyplot, show_plainly
+
+if TYPE_CHECKING:
+    from ..compare import KernelComparison
 
 FONT_SIZE = 14  # readable when a page shows the picture at half its width
 COLUMN = 2.5  # inches for each kernel
@@ -25,10 +29,10 @@ class ComparisonDisplay:
     (2, 2)
     """
 
-    def __init__(self, comparison):
+    def __init__(self, comparison: "KernelComparison") -> None:
         self.comparison = comparison
 
-    def plot(self, embedding=None, *, spectra=True):
+    def plot(self, embedding: str | None = None, *, spectra: bool = True) -> Self:
         """Draw all embeddings, or the one named."""
         c = as_comparison(self.comparison)
         if embedding is not None and not isinstance(embedding, str):
@@ -111,12 +115,6 @@ class ComparisonDisplay:
         rows = -(-len(labels) // n_columns)
         self.figure_.set_figheight(self.figure_.get_figheight() + 0.3 * max(0, rows - 2))
         legend = self.figure_.legend(
-            handles,
-            labels,
-            loc="outside lower center",
-            ncols=n_columns,
-            frameon=False,
+            handles, labels, loc="outside lower center", ncols=n_columns, frameon=False
         )
-        for handle in legend.legend_handles:
-            handle.set_sizes([40])
-            handle.set_alpha(1)
+        show_plainly(legend.legend_handles)

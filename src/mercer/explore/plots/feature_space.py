@@ -13,29 +13,27 @@ from ...estimators.kernel_map import KernelMap
 from ...kernels.adapters import KernelLike
 from ...kernels.points import naming
 from ...kernels.types import Data
-from ..embeddings import DISCRIMINANT, PCA, Coordinates, available, embed
+from ..embeddings import DISCRIMINANT, PCA, available, embed
 from .style import (
     MOST_IN_LEGEND,
     SEQUENTIAL,
-    axes_for,
+    Display,
     classes_of,
     fitted,
     is_numeric_target,
     literally,
     looks,
     numbers_of,
-    quiet,
     share_of,
+    show_plainly,
     target_of,
-    titled,
-    two_names,
 )
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class FeatureSpaceDisplay:
+class FeatureSpaceDisplay(Display):
     """Draw points in two coordinates of a feature space.
 
     Parameters
@@ -119,7 +117,7 @@ class FeatureSpaceDisplay:
         Phi = as_numpy(kernel_map.fit_transform(X)).astype(float)
         y = target_of(y, len(Phi))
         codes = None if y is None else classes_of(y)[1]
-        Z = embed(embedding, Coordinates.scaled(Phi), codes, random_state)
+        Z = embed(embedding, Phi, Phi[:0], codes, random_state)
         title = repr(kernel_map.kernel_) if title is None else title
         return cls(Z, y, names=(f"{embedding} 1", f"{embedding} 2"), title=title)
 
@@ -145,7 +143,7 @@ class FeatureSpaceDisplay:
         size, alpha : of the points; None: by their number
         faded : mask of points drawn small and pale (those that an embedding was fitted to)
         """
-        ax = axes_for(ax, (6.2, 5.0))
+        ax = self._begin(ax, (6.2, 5.0))
         Z = numbers_of(self.coordinates, "coordinates", 2)[:, :2]
         if Z.shape[1] < 2:
             raise ValueError(f"coordinates must have at least two columns, got {Z.shape[1]}.")
@@ -160,85 +158,51 @@ class FeatureSpaceDisplay:
             raise ValueError(f"faded must be a mask of {n} booleans, got {faded!r}.")
         if not is_integer(n_images) or n_images < 0:
             raise ValueError(f"n_images must be an integer of at least 0, got {n_images!r}.")
-        strong = ~faded
-        self.ax_, self.figure_ = ax, ax.figure
         if self.y is not None and is_numeric_target(self.y):
-            self._plot_numbers(Z, strong, size, alpha, legend)
+            self._plot_numbers(Z, faded, size, alpha, legend)
         else:
-            self._plot_classes(Z, strong, size, alpha, legend)
+            self._plot_classes(Z, faded, size, alpha, legend)
         if images is not None:
             self._plot_images(Z, images, int(n_images))
-        quiet(ax)
         ax.margins(0.06)
-        if two_names(self.names) is not None:
-            ax.set_xlabel(literally(self.names[0]), color="#4a4a4a")
-            ax.set_ylabel(literally(self.names[1]), color="#4a4a4a")
-        titled(ax, self.title)
-        return self
+        return self._finish()
 
-    def _plot_classes(self, Z, strong, size, alpha, legend):
-        ax = self.ax_
-        if self.y is None:
-            labels, codes = np.array([""]), np.zeros(len(Z), dtype=int)
-        else:
+    def _plot_classes(self, Z, faded, size, alpha, legend):
+        labels, codes = np.array([""]), np.zeros(len(Z), dtype=int)
+        if self.y is not None:
             labels, codes = classes_of(self.y)
         self.points_ = []
         for code, (colour, shape) in enumerate(looks(len(labels))):
             mine = codes == code
             style: dict[str, Any] = dict(marker=shape, color=colour, edgecolors="none")
-            if not strong.all():
-                pale = mine & ~strong
-                ax.scatter(Z[pale, 0], Z[pale, 1], s=0.4 * size, alpha=0.18, zorder=1, **style)
-            here = Z[mine & strong]
-            drawn = ax.scatter(
-                here[:, 0],
-                here[:, 1],
-                s=size,
-                alpha=alpha,
-                zorder=2,
-                label=literally(labels[code], 30),
-                **style,
-            )
-            self.points_.append(drawn)
+            if faded.any():
+                self._scatter(Z[mine & faded], s=0.4 * size, alpha=0.18, zorder=1, **style)
+            style |= {"alpha": alpha, "zorder": 2, "label": literally(labels[code], 30)}
+            self.points_.append(self._scatter(Z[mine & ~faded], s=size, **style))
         if legend and self.y is not None:
-            self._legend(len(labels))
+            n = len(labels)
+            drawn = self.ax_.legend(
+                handles=self.points_[:MOST_IN_LEGEND],
+                loc="center left",
+                bbox_to_anchor=(1.01, 0.5),
+                ncols=1 if n <= 12 else 2,
+                frameon=False,
+                title=None if n <= MOST_IN_LEGEND else f"{MOST_IN_LEGEND} of {n} classes",
+            )
+            show_plainly(drawn.legend_handles)
 
-    def _legend(self, n_classes):
-        columns = 1 if n_classes <= 12 else 2
-        shown = self.points_[:MOST_IN_LEGEND]
-        legend = self.ax_.legend(
-            handles=shown,
-            loc="center left",
-            bbox_to_anchor=(1.01, 0.5),
-            ncols=columns,
-            frameon=False,
-            title=None
-            if n_classes <= MOST_IN_LEGEND
-            else f"{MOST_IN_LEGEND} of {n_classes} classes",
-        )
-        handles: list[Any] = legend.legend_handles
-        for handle in handles:
-            handle.set_sizes([40])
-            handle.set_alpha(1)
-
-    def _plot_numbers(self, Z, strong, size, alpha, legend):
+    def _plot_numbers(self, Z, faded, size, alpha, legend):
         values = np.asarray(self.y, dtype=float)
         scale: dict[str, Any] = dict(
             cmap=SEQUENTIAL, vmin=values.min(), vmax=values.max(), edgecolors="none"
         )
-        if not strong.all():
-            pale = Z[~strong]
-            self.ax_.scatter(
-                pale[:, 0], pale[:, 1], c=values[~strong], s=0.4 * size, alpha=0.25, **scale
-            )
-        here = Z[strong]
-        drawn = self.ax_.scatter(
-            here[:, 0], here[:, 1], c=values[strong], s=size, alpha=alpha, **scale
-        )
+        if faded.any():
+            self._scatter(Z[faded], c=values[faded], s=0.4 * size, alpha=0.25, **scale)
+        here = ~faded
+        drawn = self._scatter(Z[here], c=values[here], s=size, alpha=alpha, **scale)
         self.points_ = [drawn]
         if legend:
-            bar = self.figure_.colorbar(drawn, ax=self.ax_, shrink=0.8)
-            bar.outline.set_visible(False)
+            self._colorbar(drawn, shrink=0.8)
 
     def _plot_images(self, Z, images, n_images):
         """Thumbnails; each next one belongs to the point farthest from those already shown."""

@@ -15,14 +15,13 @@ from ...kernels.points import naming, take
 from ...kernels.types import Data
 from .style import (
     SEQUENTIAL,
-    axes_for,
+    Display,
     classes_of,
     fitted,
     is_numeric_target,
     literally,
     numbers_of,
     target_of,
-    titled,
 )
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 MOST_ROWS = 1000
 
 
-class GramDisplay:
+class GramDisplay(Display):
     """Draw a kernel matrix as an image; a good kernel shows one bright block per class.
 
     Parameters
@@ -113,8 +112,7 @@ class GramDisplay:
         colorbar: bool = True,
     ) -> Self:
         """Draw; with `normalize` the cosines in feature space instead of the values."""
-        ax = axes_for(ax, (5.6, 4.8))
-        self.ax_, self.figure_ = ax, ax.figure
+        ax = self._begin(ax, (5.6, 4.8))
         K = numbers_of(self.matrix, "matrix", 2)
         if K.shape[0] != K.shape[1]:
             raise ValueError(f"matrix must be square, got shape {K.shape}.")
@@ -122,7 +120,10 @@ class GramDisplay:
         if normalize:
             length = np.sqrt(np.maximum(np.diagonal(K), 0))
             K = K / np.outer(*[np.where(length > 0, length, 1)] * 2)
-        order = np.arange(len(K)) if self.y is None else np.argsort(self._keys(), kind="stable")
+        order = np.arange(len(K))
+        if self.y is not None:
+            keys = self.y if is_numeric_target(self.y) else classes_of(self.y)[1]
+            order = np.argsort(keys, kind="stable")
         signed = K.min() < 0
         largest = np.abs(K).max()
         limits = {"vmin": -largest, "vmax": largest} if signed else {"vmin": 0}
@@ -135,13 +136,8 @@ class GramDisplay:
             )
         self._blocks(ax)
         if colorbar:
-            bar = self.figure_.colorbar(self.image_, ax=ax, shrink=0.8)
-            bar.outline.set_visible(False)
-        titled(ax, self.title)
-        return self
-
-    def _keys(self):
-        return self.y if is_numeric_target(self.y) else classes_of(self.y)[1]
+            self._colorbar(self.image_, shrink=0.8)
+        return self._finish(quiet=False)
 
     def _blocks(self, ax):
         """Lines between classes, and their names in the middle of the blocks."""

@@ -11,18 +11,7 @@ from ...engine.checks import is_integer
 from ...estimators.kernel_map import KernelMap
 from ...kernels.points import naming
 from ...kernels.types import Data
-from .style import (
-    COLOURS,
-    SEQUENTIAL,
-    axes_for,
-    fitted,
-    literally,
-    numbers_of,
-    quiet,
-    share_of,
-    titled,
-    two_names,
-)
+from .style import COLOURS, SEQUENTIAL, Display, fitted, numbers_of, share_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +20,7 @@ if TYPE_CHECKING:
 FINEST, WIDEST = 2000, 1e6
 
 
-class ResidualDisplay:
+class ResidualDisplay(Display):
     """Draw where a map knows the data: rho^2(z) / k(z, z), from 0 (known) to 1 (unknown).
 
     It bounds the error of the map, and is the variance of a Gaussian process at zero noise.
@@ -132,8 +121,7 @@ class ResidualDisplay:
         colorbar: bool = True,
     ) -> Self:
         """Draw the map with the points, landmarks ringed."""
-        ax = axes_for(ax, (6.0, 4.8))
-        self.ax_, self.figure_ = ax, ax.figure
+        ax = self._begin(ax, (6.0, 4.8))
         xs, ys = numbers_of(self.xs, "xs", 1), numbers_of(self.ys, "ys", 1)
         residual = np.clip(numbers_of(self.residual, "residual", 2), 0, 1)
         if residual.shape != (len(ys), len(xs)) or min(residual.shape) < 2:
@@ -148,32 +136,12 @@ class ResidualDisplay:
         with naming("cmap"):
             self.image_ = ax.contourf(xs, ys, residual, levels=np.linspace(0, 1, 21), cmap=cmap)
         if len(points):
-            ax.scatter(
-                points[:, 0],
-                points[:, 1],
-                s=10,
-                color="white",
-                edgecolors="#333333",
-                linewidths=0.4,
-            )
+            self._scatter(points, s=10, color="white", edgecolors="#333333", linewidths=0.4)
         if landmarks is not None and len(landmarks) < len(points):
-            ax.scatter(
-                landmarks[:, 0],
-                landmarks[:, 1],
-                s=42,
-                facecolors="none",
-                edgecolors=COLOURS[1],
-                linewidths=1.4,
-                label=f"{len(landmarks)} landmarks",
-            )
+            rings: Any = {"facecolors": "none", "edgecolors": COLOURS[1], "linewidths": 1.4}
+            self._scatter(landmarks, s=42, label=f"{len(landmarks)} landmarks", **rings)
             ax.legend(loc="upper right", framealpha=0.9)
         if colorbar:
-            bar = self.figure_.colorbar(self.image_, ax=ax, ticks=[0, 0.25, 0.5, 0.75, 1])
+            bar = self._colorbar(self.image_, ticks=[0, 0.25, 0.5, 0.75, 1])
             bar.set_label("unseen share ρ²(z) / k(z, z)")
-            bar.outline.set_visible(False)
-        across, up = two_names(self.names) or ("", "")
-        ax.set_xlabel(literally(across))
-        ax.set_ylabel(literally(up))
-        quiet(ax)
-        titled(ax, self.title)
-        return self
+        return self._finish()

@@ -13,13 +13,13 @@ from ...kernels.adapters import KernelLike
 from ...kernels.points import naming
 from ...kernels.types import Data
 from ..embeddings import eigenvalues
-from .style import COLOURS, axes_for, numbers_of, pyplot, quiet, share_of, titled
+from .style import COLOURS, INK, Display, numbers_of, pyplot, share_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class SpectrumDisplay:
+class SpectrumDisplay(Display):
     """Draw how many directions hold how much of the variance.
 
     These are the eigenvalues of a kernel matrix; :class:`Spectrum` is a kernel on strings.
@@ -47,6 +47,8 @@ class SpectrumDisplay:
     >>> SpectrumDisplay.from_estimator(fitted).plot().eigenvalues.shape
     (2,)
     """
+
+    names = ("component", "variance, %")
 
     def __init__(
         self, eigenvalues: ArrayLike, *, total: float | None = None, title: str | None = None
@@ -103,8 +105,7 @@ class SpectrumDisplay:
         with naming("colour"):
             shade = pyplot().matplotlib.colors.to_rgba(colour)
         wanted = share_of(mark, "mark") if mark is not None and mark is not False else None
-        ax = axes_for(ax, (6.0, 3.6))
-        self.ax_, self.figure_ = ax, ax.figure
+        ax = self._begin(ax, (6.0, 3.6))
         shares, number = self.shares, np.arange(1, len(self.shares) + 1)
         cumulated = np.cumsum(shares)
         ax.fill_between(number, 100 * shares, step="mid", color=shade, alpha=0.25, lw=0)
@@ -117,18 +118,8 @@ class SpectrumDisplay:
         if wanted is not None and enough:
             ax.plot([enough], [100 * cumulated[enough - 1]], "o", color=shade, ms=6)
             # Under the curve, which is concave: the right half below it is always free.
-            ax.text(
-                0.97,
-                0.5,
-                f"{100 * wanted:g} % in {enough}",
-                transform=ax.transAxes,
-                ha="right",
-                color="#4a4a4a",
-            )
+            text = f"{100 * wanted:g} % in {enough}"
+            ax.text(0.97, 0.5, text, transform=ax.transAxes, ha="right", color=INK)
         ax.set_ylim(0, 104)
         ax.set_xlim(left=min(0.8, number[0]) if len(number) > 20 else 0.5)
-        ax.set_xlabel("component", color="#4a4a4a")
-        ax.set_ylabel("variance, %", color="#4a4a4a")
-        quiet(ax)
-        titled(ax, self.title)
-        return self
+        return self._finish()

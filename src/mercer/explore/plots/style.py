@@ -1,7 +1,8 @@
 """One look for all pictures: colours that colour-blind readers can tell apart, quiet axes."""
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -13,23 +14,63 @@ if TYPE_CHECKING:
 
 # Okabe and Ito (2008), the best visible on white first.
 COLOURS = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-    "#CC79A7",
-    "#E69F00",
-    "#56B4E9",
-    "#4D4D4D",
-    "#8C6D00",
+    *("#0072B2", "#D55E00", "#009E73", "#CC79A7"),
+    *("#E69F00", "#56B4E9", "#4D4D4D", "#8C6D00"),
 )
 # Beyond eight classes colours repeat with another shape: no two classes look the same.
 SHAPES = ("o", "^", "s", "D", "v", "P", "X", "*")
 SEQUENTIAL = "cividis"  # read alike with and without colour vision
+INK = "#4a4a4a"
 MOST_IN_LEGEND = 24
 LONG_NUMBER = re.compile(r"\d+\.\d{5,}(e[+-]?\d+)?")
 
 
-def pyplot():
+class Display:
+    """The base of all pictures: axes to draw on, a title, and a quiet look.
+
+    After `plot`, `ax_` and `figure_` are matplotlib's.
+    """
+
+    title: str | None = None
+    names: Any = None
+    ax_: "Axes"
+    figure_: Any
+
+    def _begin(self, ax: "Axes | None", figsize: tuple[float, float]) -> "Axes":
+        """Draw on the axes given, or on new ones."""
+        if ax is not None and not (hasattr(ax, "figure") and hasattr(ax, "scatter")):
+            raise TypeError(f"ax must be matplotlib axes or None, got {type(ax).__name__}.")
+        if ax is None:
+            _, ax = pyplot().subplots(figsize=figsize, layout="constrained")
+        self.ax_, self.figure_ = ax, ax.figure
+        return ax
+
+    def _scatter(self, Z: np.ndarray, **options: Any) -> Any:
+        return self.ax_.scatter(Z[:, 0], Z[:, 1], **options)
+
+    def _colorbar(self, drawn: Any, **options: Any) -> Any:
+        bar = self.figure_.colorbar(drawn, ax=self.ax_, **options)
+        bar.outline.set_visible(False)
+        return bar
+
+    def _finish(self, *, quiet: bool = True) -> Self:
+        """Names of the axes and the title, where there are any; no box around the points."""
+        ax, names = self.ax_, self.names
+        if names is not None and np.shape(names) != (2,):
+            raise ValueError(f"names must be two texts, one for each axis, or None, got {names!r}.")
+        if names is not None:
+            ax.set_xlabel(literally(names[0]), color=INK)
+            ax.set_ylabel(literally(names[1]), color=INK)
+        if quiet:
+            ax.spines[["top", "right"]].set_visible(False)
+            ax.spines[["left", "bottom"]].set_color("#9a9a9a")
+            ax.tick_params(colors="#6a6a6a", labelsize="small")
+        if self.title is not None:
+            ax.set_title(literally(self.title), loc="left")
+        return self
+
+
+def pyplot() -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError:
@@ -37,17 +78,7 @@ def pyplot():
     return plt
 
 
-def axes_for(ax: "Axes | None", figsize: tuple[float, float]) -> "Axes":
-    """The axes given, or new ones on a new figure."""
-    if ax is not None and not (hasattr(ax, "figure") and hasattr(ax, "scatter")):
-        raise TypeError(f"ax must be matplotlib axes or None, got {type(ax).__name__}.")
-    if ax is not None:
-        return ax
-    _, ax = pyplot().subplots(figsize=figsize, layout="constrained")
-    return ax
-
-
-def numbers_of(values, name, ndim, *, empty=False):
+def numbers_of(values: Any, name: str, ndim: int, *, empty: bool = False) -> np.ndarray:
     """An argument as a finite array of floats of so many dimensions."""
     with naming(name):
         values = np.asarray(values, dtype=float)
@@ -58,7 +89,7 @@ def numbers_of(values, name, ndim, *, empty=False):
     return values
 
 
-def target_of(y, n):
+def target_of(y: Any, n: int) -> np.ndarray | None:
     """The classes or numbers of n points, one each."""
     if y is None:
         return None
@@ -70,21 +101,14 @@ def target_of(y, n):
     return y
 
 
-def share_of(value, name, most=1.0):
+def share_of(value: Any, name: str, most: float = 1.0) -> float:
     """A number from 0 to most."""
     if not is_number(value) or not 0 <= value <= most:
         raise ValueError(f"{name} must be a number from 0 to {most:g}, got {value!r}.")
     return float(value)
 
 
-def two_names(names):
-    """Labels of two axes."""
-    if names is not None and np.shape(names) != (2,):
-        raise ValueError(f"names must be two texts, one for each axis, or None, got {names!r}.")
-    return names
-
-
-def fitted(model, *attributes, name="estimator"):
+def fitted(model: Any, *attributes: str, name: str = "estimator") -> Any:
     """An estimator that has what a picture needs of it."""
     missing = [a for a in attributes if not hasattr(model, a)]
     if missing:
@@ -94,7 +118,7 @@ def fitted(model, *attributes, name="estimator"):
     return model
 
 
-def as_comparison(comparison):
+def as_comparison(comparison: Any) -> Any:
     if not hasattr(comparison, "spaces"):
         raise TypeError(
             f"comparison must be what compare_kernels returns, got {type(comparison).__name__}."
@@ -102,7 +126,7 @@ def as_comparison(comparison):
     return comparison
 
 
-def is_numeric_target(y):
+def is_numeric_target(y: Any) -> bool:
     """Whether a target is coloured along a scale rather than class by class."""
     y = np.asarray(y)
     if y.dtype.kind != "f":
@@ -110,49 +134,39 @@ def is_numeric_target(y):
     return len(np.unique(y)) > MOST_IN_LEGEND or bool((y != np.round(y)).any())
 
 
-def classes_of(y):
+def classes_of(y: Any) -> tuple[np.ndarray, np.ndarray]:
     """The classes in order, and each row's position among them."""
     y = np.asarray(y)
-    if y.dtype.kind == "O":
-        y = y.astype(str)
-    return np.unique(y, return_inverse=True)
+    return np.unique(y.astype(str) if y.dtype.kind == "O" else y, return_inverse=True)
 
 
-def looks(n_classes):
+def looks(n_classes: int) -> list[tuple[str, str]]:
     """(colour, shape) of each class."""
     n = len(COLOURS)
     return [(COLOURS[i % n], SHAPES[(i // n) % len(SHAPES)]) for i in range(n_classes)]
 
 
-def quiet(ax):
-    """No box: the points are the picture."""
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)
-    for side in ("left", "bottom"):
-        ax.spines[side].set_color("#9a9a9a")
-    ax.tick_params(colors="#6a6a6a", labelsize="small")
+def show_plainly(handles: Sequence[Any]) -> None:
+    """Points of a legend, all of one size, whatever they are in the picture."""
+    for handle in handles:
+        handle.set_sizes([40])
+        handle.set_alpha(1)
 
 
-def titled(ax, title):
-    """The title, where there is one, above the left edge."""
-    if title is not None:
-        ax.set_title(literally(title), loc="left")
-
-
-def literally(text, longest=60):
+def literally(text: object, longest: int = 60) -> str:
     """User text as it is ($ starts mathematics in matplotlib), long numbers shortened."""
     return shortened(short_numbers(str(text)), longest).replace("$", r"\$")
 
 
-def shortened(text, longest):
+def shortened(text: str, longest: int) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
-def short_numbers(text):
+def short_numbers(text: str) -> str:
     """The numbers of a kernel with four digits."""
     return LONG_NUMBER.sub(lambda found: f"{float(found[0]):.4g}", text)
 
 
-def as_text(value):
+def as_text(value: object) -> str:
     """A value of a table or target as a person writes it."""
     return f"{value:.4g}" if isinstance(value, (float, np.floating)) else str(value)

@@ -64,15 +64,8 @@ def space_figure(result: Any, points: list[np.ndarray], names: tuple[str, str]) 
     starts = (0, len(points[0]))
     for start, rows, colour, name in zip(starts, points, COLOURS, names):
         part = Z[start : start + len(rows)]
-        panel.scatter(
-            part[:, 0],
-            part[:, 1],
-            size=5,
-            fill_color=colour,
-            fill_alpha=0.75,
-            line_color=None,
-            legend_label=name,
-        )
+        look: Any = {"fill_color": colour, "fill_alpha": 0.75, "line_color": None}
+        panel.scatter(part[:, 0], part[:, 1], size=5, legend_label=name, **look)
     _quiet(panel)
     panel.axis.visible = False
     return panel
@@ -108,16 +101,12 @@ def witness_figure(
     """One field with both samples; `most` is the largest |value| of all fields, so that a pale one
     says that little of the difference is seen there."""
     from bokeh.models import LinearColorMapper, Range1d
-    from bokeh.palettes import diverging_palette, linear_palette
+    from bokeh.palettes import interp_palette
     from bokeh.plotting import figure
 
     low, high, (a, b) = field.low, field.high, field.places
     white = "#ffffff"
-    palette = diverging_palette(
-        linear_palette(_shades(COLOURS[1], white), 128),
-        linear_palette(_shades(COLOURS[0], white), 128),
-        n=256,
-    )
+    palette = interp_palette((COLOURS[1], white, COLOURS[0]), 256)
     panel = figure(
         height=380,
         sizing_mode="stretch_width",
@@ -136,29 +125,14 @@ def witness_figure(
         alpha=0.8,
     )
     for rows, colour, name in zip(points, COLOURS, names):
-        panel.scatter(
-            rows[:, a],
-            rows[:, b],
-            size=4.5,
-            fill_color=colour,
-            line_color=white,  # seen on its own colour too
-            line_width=0.5,
-            legend_label=name,
-        )
+        # With a white edge, seen on its own colour too.
+        look: Any = {"fill_color": colour, "line_color": white, "line_width": 0.5}
+        panel.scatter(rows[:, a], rows[:, b], size=4.5, legend_label=name, **look)
     _quiet(panel)
     panel.xaxis.axis_label, panel.yaxis.axis_label = (
         f"{shortened(name, 40)} (standardised)" for name in field.names
     )
     return panel
-
-
-def _shades(colour, end):
-    """256 colours from one to another."""
-    start, stop = (
-        np.array([int(text[i : i + 2], 16) for i in (1, 3, 5)]) for text in (colour, end)
-    )
-    mixed = start + np.linspace(0, 1, 256)[:, None] * (stop - start)
-    return [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in mixed.round().astype(int)]
 
 
 def _quiet(panel):

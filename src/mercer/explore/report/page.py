@@ -3,19 +3,26 @@
 import json
 import os
 from importlib.metadata import version
+from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...kernels.points import naming
 from ..plots.style import MOST_IN_LEGEND, as_comparison, classes_of, is_numeric_target, looks
 from .template import HERE, rendered, require_bokeh, write_page
-from .thumbnails import described, seen_by, values_of
+from .thumbnails import described, values_of
+
+if TYPE_CHECKING:
+    from ..compare import KernelComparison
 
 MOST_IN_CONFUSION = 20
 
 
-def write_report(comparison, path=None, *, title="Kernels compared"):
+def write_report(
+    comparison: Any, path: str | PathLike[str] | None = None, *, title: str = "Kernels compared"
+) -> str:
     """The page as a file (its path is returned), or as text where no path is given."""
     as_comparison(comparison)
     if path is not None:
@@ -25,24 +32,27 @@ def write_report(comparison, path=None, *, title="Kernels compared"):
     return html if path is None else write_page(html, path)
 
 
-def page(comparison, title):
+def page(comparison: "KernelComparison", title: str) -> str:
+    """The page as text."""
     require_bokeh()
+    from bokeh.models import BooleanFilter
+
     from . import figures
 
-    images, texts = described(comparison, seen_by(comparison))
-    source = figures.data_source(comparison, images, texts)
-    shown = figures.everyone()
+    # Objects are drawn as the best kernel sees them, unless the user gave pictures or texts.
+    kernel = comparison.spaces[0].kernel if comparison.shows_points else None
+    source = figures.data_source(comparison, *described(comparison.data, kernel))
+    shown = BooleanFilter(name="shown")  # lets all points through until the page gives it a mask
     longest = max(len(space.spectrum) for space in comparison.spaces)
-    models = {}
+    models: dict[str, Any] = {}
     for number, space in enumerate(comparison.spaces):
         if space.embeddings:
             models[f"panel{number}"] = figures.scatter(number, space, source, shown)
         models[f"spectrum{number}"] = figures.spectrum_figure(number, space, longest)
-        curve = figures.curve(number, space)
+        curve = figures.validation_curve(number, space)
         if curve is not None:
             models[f"curve{number}"] = curve
-    unseen = comparison.task == "regression" and comparison.spaces[0].predicted is not None
-    if unseen:
+    if comparison.task == "regression" and comparison.spaces[0].predicted is not None:
         models["residuals"] = figures.residuals(comparison)
     return rendered(
         "page.html",
@@ -55,7 +65,7 @@ def page(comparison, title):
         others=list(comparison.spaces[0].scores)[1:],
         confusion=_confusion(comparison),
         n_wrong=int(figures.wrong_rows(comparison).sum()),
-        n_classes=0 if comparison.classes is None else len(comparison.classes),
+        n_classes=len(comparison.classes),
         code=comparison.code() if comparison.task else None,
         version=version("mercer"),
         legend=_legend(comparison),
@@ -75,7 +85,7 @@ def _settings(comparison, figures):
         "classes": comparison.task == "classification",
         "scale": _scale(comparison) is not None,
         "target": comparison.target_name,
-        "table": values_of(comparison),
+        "table": values_of(comparison.data),
     }
 
 
@@ -89,7 +99,7 @@ def _confusion(comparison):
         return None
     counts = np.zeros((n, n), dtype=int)
     np.add.at(counts, (comparison.codes, predicted.astype(int)), 1)
-    return [str(c) for c in comparison.classes], counts.tolist()
+    return comparison.classes, counts.tolist()
 
 
 def _in_script(value):

@@ -2,10 +2,12 @@
 
 import base64
 import io
+from typing import Any
 
 import numpy as np
 import scipy.sparse
 
+from ...kernels import Kernel
 from ...kernels.points import is_frame
 from ..plots.style import as_text, shortened
 from . import drawings
@@ -17,50 +19,44 @@ MOST_VALUES, LONGEST_TEXT = 8, 240
 MOST_COLUMNS = 40
 
 
-def described(comparison, kernel=None):
+def described(data: Any, kernel: Kernel | None = None) -> tuple[list[str] | None, list[str]]:
     """(thumbnails or None, texts): one of each for every point. Objects are drawn as the kernel
     sees them, where one is given."""
-    shown = comparison.shown
-    n = len(comparison)
+    shown, n = data.shown, len(data)
     if shown is None:
         return None, [""] * n
-    drawn = None
-    if kernel is not None:
-        drawn = drawings.of_objects(kernel, shown)
+    columns = named_columns(shown)
+    drawn = None if kernel is None else drawings.of_objects(kernel, shown)
     if drawn is not None:
         images, texts = drawn
-        if is_frame(shown) and shown.shape[1] > 1:
-            texts = _values(shown.to_numpy(), [str(name) for name in shown.columns])
-        return images, texts
-    if comparison.image_shape is not None:
-        return thumbnails(_pixels(shown, comparison.image_shape)), [""] * n
-    if is_frame(shown):
-        return None, _values(shown.to_numpy(), [str(name) for name in shown.columns])
+        several = is_frame(shown) and shown.shape[1] > 1
+        return images, _values(*columns) if several and columns is not None else texts
+    if data.image_shape is not None:
+        return thumbnails(_pixels(shown, data.image_shape)), [""] * n
+    if columns is not None:
+        return None, _values(*columns)
     if scipy.sparse.issparse(shown):
         return None, [_sparse_values(shown[[i]]) for i in range(n)]
     if isinstance(shown, np.ndarray) and shown.ndim == 3:
         return thumbnails(shown), [""] * n
-    if isinstance(shown, np.ndarray) and shown.ndim == 2:
-        return None, _values(shown, [f"x{i}" for i in range(shown.shape[1])])
     return None, [shortened(str(item), LONGEST_TEXT) for item in shown]
 
 
-def seen_by(comparison):
-    """The kernel whose objects are drawn; None where the user gave pictures or texts instead."""
-    return comparison.spaces[0].kernel if comparison.shows_points else None
-
-
-def values_of(comparison):
-    """Full values of every point, for the table of selected rows; None for images and objects."""
-    shown = comparison.shown
-    if shown is None or comparison.image_shape is not None:
-        return None
+def named_columns(shown: Any) -> tuple[list[str], np.ndarray] | None:
+    """(names, table) of a frame or a matrix; None for anything else."""
     if is_frame(shown):
-        names, rows = [str(name) for name in shown.columns], shown.to_numpy()
-    elif isinstance(shown, np.ndarray) and shown.ndim == 2:
-        names, rows = [f"x{i}" for i in range(shown.shape[1])], shown
-    else:
+        return [str(name) for name in shown.columns], shown.to_numpy()
+    if isinstance(shown, np.ndarray) and shown.ndim == 2:
+        return [f"x{i}" for i in range(shown.shape[1])], shown
+    return None
+
+
+def values_of(data: Any) -> dict[str, Any] | None:
+    """Full values of every point, for the table of selected rows; None for images and objects."""
+    columns = None if data.image_shape is not None else named_columns(data.shown)
+    if columns is None:
         return None
+    names, rows = columns
     return {
         "names": names[:MOST_COLUMNS],
         "left_out": max(0, len(names) - MOST_COLUMNS),
@@ -80,7 +76,7 @@ def _plain(value):
     return value if isinstance(value, str) else shortened(str(value), LONGEST_TEXT)
 
 
-def thumbnails(images):
+def thumbnails(images: Any) -> list[str]:
     """Grey images (n, height, width) as data URIs of PNG files, dark on white."""
     from PIL import Image
 
@@ -104,7 +100,7 @@ def _pixels(shown, shape):
     return values.reshape(len(values), *shape)
 
 
-def _values(rows, names):
+def _values(names, rows):
     """ "name: value" for the first columns."""
     more = f"\n… {rows.shape[1] - MOST_VALUES} more" if rows.shape[1] > MOST_VALUES else ""
     first = [shortened(name, 30) for name in names[:MOST_VALUES]]

@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer import RBF, Linear
+from mercer.explore.data import Explored
 from mercer.explore.live import animation, pictures
-from mercer.explore.live.data import Explored
 from mercer.explore.live.session import REST, Session
 from mercer.explore.live.space import explored_space
 
@@ -99,7 +99,7 @@ def test_the_first_look_is_at_some_rows_and_the_last_at_all(many):
     updates = _told(many, do="turn", knob="gamma", value=0.06, id=3)
     resting = next(i for i, u in enumerate(updates) if u == REST)
     first, *_ = updates
-    rows = many.moving.drawn
+    rows = many.animation.drawn
     assert len(rows) == 120
     assert first["answers"] == 3
     assert first["sketch"]["x"].shape == (120,)
@@ -114,29 +114,32 @@ def test_the_first_look_is_at_some_rows_and_the_last_at_all(many):
     # Those rows stay about where the first look had them.
     assert np.abs(whole[0]["points"]["x"][rows] - first["sketch"]["x"]).max() < 0.15
     space = explored_space(RBF(0.06), many.data)
-    found = pictures.projected(PCA, space, many.data, many.moving.plane)
-    assert_allclose(found.points, many.moving.plane.points, atol=1e-8)
+    found = pictures.projected(PCA, space, many.data, many.animation.plane)
+    assert_allclose(found.points, many.animation.plane.points, atol=1e-8)
 
 
 def test_what_needs_all_rows_gets_them_while_a_knob_moves(many):
     _told(many, do="hello")
     looking = many.answer({"do": "turn", "knob": "gamma", "value": 0.3})
     next(looking)
-    assert not many.moving.is_whole
+    assert not many.animation.is_whole
     kept = _told(many, do="keep")[-1]
-    assert kept["kept_points"]["x0"].shape == (600,)
-    assert many.kept[0].name == "RBF(gamma=0.3)"
+    assert kept["saved_points"]["x0"].shape == (600,)
+    assert many.saved_views[0].name == "RBF(gamma=0.3)"
     expected = explored_space(RBF(0.3), many.data)
-    assert_allclose(many.moving.space.values[:5], expected.values[:5], rtol=1e-6)
+    assert_allclose(many.animation.space.values[:5], expected.values[:5], rtol=1e-6)
     next(many.answer({"do": "turn", "knob": "gamma", "value": 0.31}))
     about = _told(many, do="row", index=7)[-1]["about_point"]
     assert about["row"] == 7
-    assert many.moving.is_whole
+    assert many.animation.is_whole
 
 
 def test_rings_are_drawn_around_the_rows_that_are_there(many):
     _told(many, do="hello")
-    drawn, hidden = many.moving.drawn[5], int(np.setdiff1d(np.arange(600), many.moving.drawn)[0])
+    drawn, hidden = (
+        many.animation.drawn[5],
+        int(np.setdiff1d(np.arange(600), many.animation.drawn)[0]),
+    )
     for row in (int(drawn), hidden):
         _told(many, do="row", index=row)
         first = next(many.answer({"do": "turn", "knob": "gamma", "value": 0.05}))
@@ -161,6 +164,6 @@ def test_a_knob_is_answered_without_the_curve_of_another_metric(rng):
 def test_a_line_of_points_is_a_picture_too():
     session = Session(Explored.of(np.arange(30.0)[:, None], None, Linear()), Linear())
     _told(session, do="hello")
-    x, y = session.moving.plane.points.T
+    x, y = session.animation.plane.points.T
     assert_allclose(np.abs(x).max(), 1)
     assert_allclose(y, 0, atol=1e-12)

@@ -1,4 +1,4 @@
-"""Descriptions of points: one row, a selection of rows, and a place where there is no row."""
+"""Facts about one row, a selection of rows, and a place where there is no row."""
 
 import csv
 import io
@@ -9,20 +9,67 @@ import numpy as np
 from ...engine.arrays import as_numpy
 from ...estimators.preimage import preimage
 from ...export.safe_text import harmless_value
-from ...kernels.points import is_frame
+from ..data import Explored
 from ..embeddings import PCA
 from ..plots.style import as_text
-from ..report.thumbnails import thumbnails
-from .data import Explored
-from .live_scores import Judged
+from ..report.thumbnails import named_columns, thumbnails
 from .pictures import Plane
-from .space import LiveSpace
+from .space import Judged, LiveSpace
 
 NEAREST = 5
 # Columns by which a selection differs most.
 TELLING = 4
 # Columns shown of a row.
 MOST_VALUES = 12
+
+
+class Pointer:
+    """The thing that was clicked, if any. It follows its row while the picture moves."""
+
+    def __init__(self, data: Explored):
+        self.data = data
+        self.at: int | tuple[float, float] | None = None
+        self._near: list[int] = []
+
+    def tap(self, x: float, y: float, reach: float, plane: Plane) -> None:
+        """A click: on the nearest row within reach, or on the place itself."""
+        if not (np.isfinite(x) and np.isfinite(y)):
+            raise ValueError("a place needs two finite numbers.")
+        apart = np.hypot(*(plane.points - [x, y]).T)
+        nearest = int(apart.argmin())
+        self.at = nearest if apart[nearest] <= reach else (x, y)
+
+    def choose(self, i: int) -> None:
+        """A row by its position."""
+        if not 0 <= i < len(self.data):
+            raise ValueError(f"row {i} is not one of the {len(self.data)} shown.")
+        self.at = i
+
+    def forget(self) -> None:
+        self.at, self._near = None, []
+
+    def about(self, space: LiveSpace, plane: Plane, judge: Judged | None) -> dict[str, Any]:
+        """Facts about it in a space, and the marks in its picture."""
+        assert self.at is not None
+        if isinstance(self.at, tuple):
+            about = about_place(*self.at, space, plane, self.data)
+        else:
+            about = about_row(self.at, space, plane, self.data, judge)
+        self._near = [near["index"] for near in about["neighbours"]]
+        return {"about_point": about, "marks": self.marks(plane)}
+
+    def marks(self, plane: Plane | None) -> dict[str, list[float]]:
+        """Places to ring: what was clicked first, then its nearest rows, those that are drawn."""
+        if self.at is None or plane is None:
+            return {"x": [], "y": [], "size": []}
+        clicked = self.at if isinstance(self.at, tuple) else plane.point(self.at)
+        rings = [(clicked, 18.0), *((plane.point(row), 12.0) for row in self._near)]
+        places = [(place, size) for place, size in rings if place is not None]
+        return {
+            "x": [float(place[0]) for place, _ in places],
+            "y": [float(place[1]) for place, _ in places],
+            "size": [size for _, size in places],
+        }
 
 
 def nearest_rows(space: LiveSpace, i: int, size: int = NEAREST) -> list[tuple[int, float]]:
@@ -43,12 +90,9 @@ def about_row(
     found: dict[str, Any] = {
         "row": int(data.rows[i]),
         "index": int(i),
-        "label": data.label(i),
+        "label": label_of(data, i),
         "values": _values(data, i),
-        "neighbours": [
-            {"index": j, "row": int(data.rows[j]), "label": data.label(j), "distance": distance}
-            for j, distance in nearest_rows(space, i)
-        ],
+        "neighbours": _neighbours([j for j, _ in nearest_rows(space, i)], data),
     }
     if judge is not None:
         found["predicted"] = _answer(judge.predicted[i], data)
@@ -59,17 +103,16 @@ def about_row(
     return found
 
 
-def about_place(x: float, y: float, space: LiveSpace, plane: Plane, data: Explored) -> dict:
+def about_place(
+    x: float, y: float, space: LiveSpace, plane: Plane, data: Explored
+) -> dict[str, Any]:
     """A place without a row: the nearest rows, and in a picture of components the pre-image."""
     squares = ((plane.points - [x, y]) ** 2).sum(axis=1)
     nearest = np.argsort(squares, kind="stable")[: min(NEAREST, len(data))]
     found: dict[str, Any] = {
         "x": float(x),
         "y": float(y),
-        "neighbours": [
-            {"index": int(j), "row": int(data.rows[j]), "label": data.label(j), "distance": None}
-            for j in nearest
-        ],
+        "neighbours": _neighbours(nearest, data),
     }
     if plane.name == PCA:
         scores = plane.scores_at(x, y)
@@ -81,6 +124,15 @@ def about_place(x: float, y: float, space: LiveSpace, plane: Plane, data: Explor
                 values.argmax() if data.codes is not None else values[0], data
             )
     return found
+
+
+def label_of(data: Explored, i: int) -> str:
+    """The target of one row as text."""
+    return "" if data.target is None else as_text(data.target[i])
+
+
+def _neighbours(rows, data):
+    return [{"index": int(j), "row": int(data.rows[j]), "label": label_of(data, j)} for j in rows]
 
 
 def point_at(scores: np.ndarray, space: LiveSpace, data: Explored) -> np.ndarray | None:
@@ -138,36 +190,22 @@ def as_csv(indices: np.ndarray, data: Explored) -> str:
     """The rows as they were given, with their positions and target, for a file."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    shown = data.shown
-    if is_frame(shown):
-        names, table = [str(c) for c in shown.columns], shown.to_numpy()
-    elif isinstance(shown, np.ndarray) and shown.ndim == 2:
-        names, table = list(data.names), shown
-        if len(names) != table.shape[1]:
-            names = [f"x{j}" for j in range(table.shape[1])]
-    else:
-        names, table = ["text"], [[str(item)] for item in (shown if shown is not None else [])]
+    names, table = named_columns(data.shown) or (["text"], [[str(item)] for item in data.shown])
     target = [] if data.target is None else [data.target_name]
     writer.writerow([harmless_value(name) for name in ["row", *target, *names]])
     for i in np.asarray(indices, dtype=int):
-        values = list(table[i]) if len(table) else []
         label = [] if data.target is None else [data.target[i]]
-        writer.writerow([int(data.rows[i]), *(harmless_value(v) for v in [*label, *values])])
+        writer.writerow([int(data.rows[i]), *(harmless_value(v) for v in [*label, *table[i]])])
     return file.getvalue()
 
 
 def _values(data, i):
     """[name, value] of the first columns of a row as it was given."""
-    if data.image_shape is not None:
+    found = None if data.image_shape is not None else named_columns(data.shown)
+    if found is None:
         return []
-    shown = data.shown
-    if is_frame(shown):
-        row = shown.iloc[i] if hasattr(shown, "iloc") else shown.row(i)
-        names = [str(c) for c in shown.columns]
-        return [[n, as_text(v)] for n, v in zip(names, list(row))][:MOST_VALUES]
-    if isinstance(shown, np.ndarray) and shown.ndim == 2:
-        return [[n, as_text(v)] for n, v in zip(data.names, shown[i])][:MOST_VALUES]
-    return []
+    names, table = found
+    return [[n, as_text(v)] for n, v in zip(names[:MOST_VALUES], table[i])]
 
 
 def _answer(value, data):

@@ -1,0 +1,330 @@
+"""The rows that are compared or explored: points for kernels, their target, and what is shown."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+from sklearn.utils.multiclass import type_of_target
+
+from ..engine.arrays import as_host
+from ..engine.checks import check_at_least, is_integer
+from ..estimators.sklearn_compat import safe_indexing
+from ..kernels import Kernel
+from ..kernels.points import as_gram, collected, column_names, is_frame, n_points
+from ..kernels.printing import listed
+from ..kernels.types import Data
+from ..learn.targets import are_class_numbers
+from ..tables import TableEncoder
+
+CLASSES, NUMBERS = "classification", "regression"
+HOLDS = {CLASSES: "classes", NUMBERS: "numbers"}
+
+
+@dataclass
+class Explored:
+    """Rows of a data set, ready for kernels.
+
+    Attributes
+    ----------
+    X : rows as kernels see them, encoded where that was needed; a square part of a Gram matrix
+    task : "classification", "regression" or None without a target
+    target : classes or numbers, one per row; None without
+    targets : what ridge fits: a column of 0 and 1 for each class, or one column of numbers
+    rows : positions of the rows in the data as given
+    given : (X, y) as they came, for a model that is fitted to all of them
+    usable : positions of all rows that have a target
+    shown, image_shape : what the page shows of each row
+    names : names of the columns of X, where a page needs them
+    """
+
+    X: Any
+    task: str | None
+    target: Any
+    rows: np.ndarray
+    given: tuple[Any, Any]
+    usable: np.ndarray
+    gram: bool = False
+    shown: Any = None
+    image_shape: tuple[int, int] | None = None
+    encoder: BaseEstimator | None = None
+    target_name: str = "target"
+    notes: list[str] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.classes: list[str] = []
+        self.codes: Any = None
+        self.targets: Any = None
+        if self.task == CLASSES:
+            classes, self.codes = np.unique(
+                np.asarray(self.target).astype(str), return_inverse=True
+            )
+            self.classes = classes.tolist()
+            self.targets = np.eye(len(classes))[self.codes]
+        elif self.task == NUMBERS:
+            self.targets = np.asarray(self.target, dtype=float)[:, None]
+        self.vectors = isinstance(self.X, np.ndarray) and self.X.ndim == 2
+
+    @classmethod
+    def read(
+        cls,
+        X: Any,
+        y: Any,
+        kernels: Mapping[str, Kernel],
+        *,
+        task: str = "auto",
+        samples: Data | None = None,
+        image_shape: tuple[int, int] | None = None,
+        encoder: BaseEstimator | str | None = "auto",
+        target_name: str | None = None,
+        max_points: int = 20_000,
+        random_state: int = 0,
+    ) -> Self:
+        """Checked, drawn at random where there are more rows than max_points, and encoded.
+
+        There is a note on every row that is left out.
+        """
+        given, y = collected(X), collected(y)
+        if target_name is None:
+            target_name = getattr(y, "name", None)
+        if target_name is not None and not isinstance(target_name, (str, int)):
+            raise TypeError(f"target_name must be a text or None, got {target_name!r}.")
+        if not is_integer(random_state) or not 0 <= random_state < 2**32:
+            raise ValueError(
+                f"random_state must be an integer of at least 0, got {random_state!r}."
+            )
+        X = as_host(given)  # pictures and folds are made on the CPU
+        X = np.asarray(X) if isinstance(X, np.matrix) else X  # it has an arithmetic of its own
+        n = n_points(X)
+        check_at_least("max_points", max_points, 10)
+        if n < 4:
+            raise ValueError(
+                f"{n} sample(s) are too few to compare kernels on; at least 4 are needed."
+            )
+        gram = _all_gram(kernels)
+        if gram:
+            X = np.asarray(as_gram(X), dtype=float)
+            if X.ndim != 2 or X.shape[0] != X.shape[1]:
+                raise ValueError(f"Precomputed() needs a square Gram matrix, got shape {X.shape}.")
+        notes: list[str] = []
+        y, task = _target(y, n, task, notes)
+        usable = np.arange(n) if y is None else np.flatnonzero(_usable(y, task, notes))
+        rows = usable
+        if len(usable) > max_points:
+            notes.append(
+                f"{max_points} of {len(usable)} rows were drawn at random for the comparison "
+                "(max_points changes that)."
+            )
+            rows = _drawn(usable, y if task == CLASSES else None, max_points, random_state)
+        if task == CLASSES and len(np.unique(y[rows])) < 2:
+            raise ValueError(
+                f"the target holds one class only ({str(y[rows][0])!r}): there is nothing to "
+                "predict. Leave it out to look at the spaces alone."
+            )
+        data = cls(
+            X=X[np.ix_(rows, rows)] if gram else select(X, rows),
+            task=task,
+            target=None if y is None else y[rows],
+            rows=rows,
+            given=(given, y),
+            usable=usable,
+            gram=gram,
+            target_name="target" if target_name is None else str(target_name),
+            notes=notes,
+        )
+        data.show(X, samples, image_shape)
+        data.encode(kernels, encoder)
+        return data
+
+    @classmethod
+    def of(cls, X: Data, y: ArrayLike | None, kernel: Kernel, **options: Any) -> Self:
+        """Rows for the explorer: points of one kernel, with names of their columns (see `read`)."""
+        if kernel.kind == "gram":
+            raise ValueError(
+                "the explorer changes the kernel, which a Gram matrix does not allow: pass the "
+                "data themselves, or compare_kernels(K, y, [Precomputed()]) for one still picture."
+            )
+        data = cls.read(X, y, {"kernel": kernel}, **options)
+        names, encoder = column_names(data.given[0]), data.encoder
+        if encoder is not None and hasattr(encoder, "get_feature_names_out"):
+            names = encoder.get_feature_names_out()
+        points = kernel.points(data.X)
+        width = points.shape[1] if getattr(points, "ndim", 1) == 2 else 0
+        names = [f"x{j}" for j in range(width)] if names is None else list(map(str, names))
+        return replace(data, X=points, names=names)
+
+    def show(self, X: Any, samples: Any, image_shape: tuple[int, int] | None) -> None:
+        """Choose what the page shows: rows of X, unless something better is given."""
+        if samples is not None:
+            if n_points(samples) != n_points(X):
+                raise ValueError(
+                    f"samples has {n_points(samples)} entries for {n_points(X)} rows of X."
+                )
+            self.shown = select(samples, self.rows)
+        elif not self.gram:
+            self.shown = self.X
+        if image_shape is None:
+            return
+        sides = list(image_shape) if isinstance(image_shape, (list, tuple)) else []
+        if len(sides) != 2 or not all(is_integer(side) and side > 0 for side in sides):
+            raise ValueError(f"image_shape must be (height, width) or None, got {image_shape!r}.")
+        height, width = map(int, sides)
+        pixels = np.asarray(self.shown.to_numpy() if is_frame(self.shown) else self.shown)
+        if pixels[0].size != height * width:
+            raise ValueError(
+                f"image_shape {tuple(image_shape)} needs {height * width} values per row, "
+                f"got {pixels[0].size}."
+            )
+        self.image_shape = (height, width)
+
+    def encode(self, kernels: Mapping[str, Kernel], encoder: Any) -> None:
+        """Fit the encoder, where one is needed, and replace the rows by numbers."""
+        if isinstance(encoder, str) and encoder == "auto":
+            on_vectors = all(kernel.kind in ("vectors", "any") for kernel in kernels.values())
+            encoder = TableEncoder() if on_vectors and _needs_encoding(self.X) else None
+        if encoder is None:
+            return
+        if not hasattr(encoder, "fit_transform") or isinstance(encoder, type):
+            raise TypeError(f"encoder must be 'auto', None or a transformer, got {encoder!r}.")
+        Z = encoder.fit_transform(self.X)
+        self.X, self.encoder = Z if is_frame(Z) else np.asarray(Z, dtype=float), encoder
+        if hasattr(encoder, "notes"):
+            self.notes.extend(encoder.notes())
+
+    @cached_property
+    def medians(self) -> np.ndarray:
+        """The median of each column of X."""
+        return np.median(self.X, axis=0)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def take(self, rows: np.ndarray, against: np.ndarray | None = None) -> Any:
+        """Points at these places; of a Gram matrix, their columns against other rows as well."""
+        if self.gram:
+            return self.X[np.ix_(rows, rows if against is None else against)]
+        return select(self.X, rows)
+
+    def part(self, rows: np.ndarray) -> Self:
+        """Some of the rows, with all columns and classes."""
+        target = None if self.target is None else self.target[rows]
+        part = replace(self, X=self.take(rows), target=target, rows=self.rows[rows])
+        if self.codes is not None:  # also classes that are not drawn
+            part.classes, part.codes = self.classes, self.codes[rows]
+            part.targets = self.targets[rows]
+        return part
+
+    def bound(self, kernel: Kernel) -> Kernel:
+        """The kernel with everything that depends on the data turned into numbers."""
+        return kernel.bind_points(self.X, self.names if self.vectors else None)
+
+
+def select(X: Any, rows: np.ndarray) -> Any:
+    """Rows of anything that has rows: arrays, frames, sparse matrices, lists of objects."""
+    return safe_indexing(X.tocsr() if scipy.sparse.issparse(X) else X, rows)
+
+
+def class_codes(y: np.ndarray) -> np.ndarray:
+    """Classes as integers from 0."""
+    return np.unique(y.astype(str), return_inverse=True)[1]
+
+
+def place_in_class(codes: np.ndarray) -> np.ndarray:
+    """For each row the number of rows of its class that come before it."""
+    place = np.empty(len(codes), dtype=int)
+    place[np.argsort(codes, kind="stable")] = np.concatenate(
+        [np.arange(size) for size in np.bincount(codes)]
+    )
+    return place
+
+
+def _all_gram(kernels):
+    gram = {name: kernel.kind == "gram" for name, kernel in kernels.items()}
+    if any(gram.values()) and not all(gram.values()):
+        raise ValueError(
+            f"{next(n for n in gram if gram[n])} takes a Gram matrix and "
+            f"{next(n for n in gram if not gram[n])} takes data: they cannot share one X."
+        )
+    return all(gram.values())
+
+
+def _needs_encoding(X):
+    if not is_frame(X):
+        return False
+    values = X.to_numpy()
+    return values.dtype.kind not in "fiub" or not np.isfinite(values.astype(float)).all()
+
+
+def _target(y, n, task, notes):
+    """(target of all rows with its own type, task)."""
+    if task not in ("auto", CLASSES, NUMBERS):
+        raise ValueError(f"task must be 'auto', {CLASSES!r} or {NUMBERS!r}, got {task!r}.")
+    if y is None:
+        return None, None
+    y = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else as_host(y))
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    if y.shape != (n,):
+        raise ValueError(f"y must hold one value for each of the {n} rows, got shape {y.shape}.")
+    if task == "auto":
+        task = _guessed(y, notes)
+    if task == NUMBERS:
+        try:
+            return y.astype(float), task
+        except (TypeError, ValueError):
+            raise ValueError(f"task={NUMBERS!r} needs a numeric target, got {y[:1]!r}.") from None
+    return y, task
+
+
+def _guessed(y, notes):
+    if y.dtype.kind in "OUSb":
+        return CLASSES
+    known = y[np.isfinite(y)] if y.dtype.kind == "f" else y
+    if type_of_target(known) == "continuous":
+        return NUMBERS
+    n_values = len(np.unique(known))
+    task, other = (CLASSES, NUMBERS) if are_class_numbers(known) else (NUMBERS, CLASSES)
+    if n_values > 2:
+        notes.append(
+            f"the target has {n_values} different whole numbers, read as {HOLDS[task]} "
+            f"(task={other!r} changes that)."
+        )
+    return task
+
+
+def _usable(y, task, notes):
+    """A mask of the rows with a target, in classes large enough to be tested on."""
+    if y.dtype.kind == "O":
+        known = np.array([v is not None and v == v for v in y])
+    else:
+        known = np.isfinite(y) if y.dtype.kind == "f" else np.ones(len(y), dtype=bool)
+    if not known.all():
+        notes.append(f"{(~known).sum()} rows without a target were left out.")
+    if task == CLASSES:
+        codes = class_codes(y[known])
+        alone = np.bincount(codes)[codes] < 2
+        if alone.any():
+            names = listed(sorted(set(map(str, y[known][alone]))))
+            notes.append(
+                f"{alone.sum()} rows that are alone in their class were left out: {names}."
+            )
+            known[np.flatnonzero(known)[alone]] = False
+    if known.sum() < 4:
+        raise ValueError(f"only {known.sum()} rows have a usable target; at least 4 are needed.")
+    return known
+
+
+def _drawn(rows, classes, size, random_state):
+    """A random sample in the original order, with at least two of every class."""
+    rng = np.random.default_rng(int(random_state))
+    if classes is None:
+        return np.sort(rng.choice(rows, size, replace=False))
+    order = rng.permutation(len(rows))
+    # The first two of every class come first.
+    later = place_in_class(class_codes(classes[rows][order])) >= 2
+    return np.sort(rows[order[np.argsort(later, kind="stable")[:size]]])
