@@ -77,14 +77,14 @@ def test_several_classes_are_those_of_svc(iris):
 def test_a_machine_on_coordinates_is_the_kernel_machine(moons, C):
     """[NPT] (17)-(20): the same dual variables and the same intercept."""
     X, y = moons
-    on_values = KernelSVC(C, RBF(1.0), tol=1e-6).fit(X, y)
-    on_map = KernelSVC(C, KernelMap(RBF(1.0)), tol=1e-6).fit(X, y)
+    on_values = KernelSVC(C, RBF(1.0), tol=1e-5).fit(X, y)
+    on_map = KernelSVC(C, KernelMap(RBF(1.0)), tol=1e-5).fit(X, y)
     assert (on_values.solver_, on_map.solver_) == ("dual", "map")
     assert_array_equal(on_values.support_, on_map.support_)
-    assert_allclose(on_map.dual_coef_, on_values.dual_coef_, atol=1e-4 * C)
-    assert_allclose(on_map.intercept_, on_values.intercept_, atol=1e-5)
+    assert_allclose(on_map.dual_coef_, on_values.dual_coef_, atol=1e-3 * C)
+    assert_allclose(on_map.intercept_, on_values.intercept_, atol=1e-4)
     coordinates = on_map.kernel_map_.transform(X[on_map.support_])
-    assert_allclose(on_map.coef_[0], on_map.dual_coef_[0] @ coordinates, atol=1e-9 * C)
+    assert_allclose(on_map.coef_[0], on_map.dual_coef_[0] @ coordinates, atol=1e-6 * C)
 
 
 @pytest.mark.parametrize("class_weight", [None, {0: 5.0}, {0: 0.2, 1: 3.0}])
