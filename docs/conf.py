@@ -78,7 +78,8 @@ INTERNAL = {
     *("rounding", "runs_user_code", "symmetric", "with_operands", "get_metadata_routing"),
     *("in_expressions", "is_linear", "slope", "formula", "fused", "gamma", "is_smooth"),
     *("has_slope", "slopes", "slope_against", "length_powers", "length_parameters", "rescaled"),
-    *("has_magnitude", "magnitude_of_sums", "moved"),
+    *("has_magnitude", "magnitude_of_sums", "moved", "domains", "widths", "scale_powers"),
+    *("drawn_as", "needs_points", "terms", "term", "checked"),
 }
 
 

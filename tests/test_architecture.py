@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import mercer
+from mercer.kernels.composite import Composite
 
 ROOT = Path(mercer.__file__).parent
 # A part may import what stands before it. `engine` stands first: it may be used by all.
@@ -102,6 +103,57 @@ MAY_ASK = {"solve/workers.py"}
 def test_only_rows_know_where_rows_come_from(path):
     if name_of(path) not in MAY_ASK:
         assert not {name.split(".")[-1] for name in imports(path)} & ASK_FOR_SOURCES
+
+
+# Kernels that are formulas, not made of other kernels: other folders ask what they can do.
+FORMULAS = {
+    name
+    for name, kernel in vars(mercer.kernels).items()
+    if isinstance(kernel, type)
+    and issubclass(kernel, mercer.Kernel)
+    and kernel is not mercer.Kernel
+    if not issubclass(kernel, Composite)
+}
+
+
+def classes_asked_for(source):
+    """Names of the classes in every isinstance(...) of a file."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "issubclass"):
+            yield from (part.id for part in ast.walk(node.args[1]) if isinstance(part, ast.Name))
+
+
+@pytest.mark.parametrize("path", [p for p in FILES if part_of(p) != "kernels"], ids=name_of)
+def test_no_other_folder_knows_a_formula_by_its_class(path):
+    assert not set(classes_asked_for(path.read_text())) & FORMULAS
+
+
+def test_classes_that_are_asked_for_are_found():
+    assert [*classes_asked_for("isinstance(k, (RBF, Sum)) or isinstance(k, Linear | int)")] == [
+        "RBF", "Sum", "Linear", "int",
+    ]  # fmt: skip
+    assert {"RBF", "Spectrum", "Tanimoto"} < FORMULAS
+
+
+# Folders with a door: their `__init__` offers what others may use. `tools/doors.py --write` writes
+# it and the imports.
+WITH_DOORS = {"engine", "kernels", "rows", "space", "solve", "learn", "tables", "estimators"}
+WITH_DOORS |= {"statistics", "export"}
+
+
+def past_doors(path):
+    """Names that a file imports from inside another folder."""
+    for name in imports(path):
+        library, *place = name.split(".")
+        if library == "mercer" and len(place) > 2 and place[0] in WITH_DOORS - {part_of(path)}:
+            yield name
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_other_folders_import_from_the_door(path):
+    if "the door" not in (ROOT / "engine" / "__init__.py").read_text():
+        pytest.skip("the doors are not written yet: tools/doors.py --write")
+    assert not [*past_doors(path)], "run tools/doors.py --write"
 
 
 def is_private(name):

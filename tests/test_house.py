@@ -14,14 +14,14 @@ SPEC.loader.exec_module(house)
 
 # Lower a limit when a change lets you; never raise one.
 LIMITS = {
-    "names across folders": 339,
+    "names across folders": 317,
     "repeated public names": 14,
-    "repeated file names": 13,
-    "mentions of n_jobs, verbose, memory_limit": 260,
-    'questions for kind == "gram"': 61,
+    "repeated file names": 12,
+    "mentions of n_jobs, verbose, memory_limit": 243,
+    'questions for kind == "gram"': 57,
     "docstrings that begin with a clause": 0,
 }
-LEAST_ANNOTATED = 66
+LEAST_ANNOTATED = 76
 
 
 @pytest.fixture(scope="module")

@@ -2,8 +2,8 @@
 
 `python tools/doors.py` says what it would do; `--write` does it, after which `make format` sorts
 the imports. Folders import one way, so that a door makes no cycle. It can be run again: names that
-nobody needs any more leave the door. Names that are also the name of a file of their folder, and
-names that two files of a folder define, stay as they are and are listed.
+nobody needs any more leave the door. Names that two files of a folder define, or that another file
+of the folder has, stay as they are and are listed: tests/test_architecture.py refuses them.
 """
 
 import ast
@@ -17,8 +17,6 @@ FOLDERS = ("engine", "kernels", "rows", "space", "solve", "learn", "tables")
 FOLDERS += ("estimators", "statistics", "export")
 # Folders of which most calls need a part only: their names are imported when first asked for.
 LAZY = ("estimators", "export", "statistics")
-# It reads the names of its own folder when it is imported.
-PAST_THE_DOOR = ("kernels.expressions",)
 BEGIN, END = "# --- the door: written by tools/doors.py", "# --- end of the door"
 
 
@@ -52,6 +50,7 @@ def without_door(text):
 def wanted():
     """{folder: {name: files that it is imported from}}, old doors included."""
     found = defaultdict(lambda: defaultdict(set))
+    found["engine"]["door"].add("doors")  # of which lazy doors are made
     for path in files():
         for node, folder, file in imports(path):
             for alias in node.names:
@@ -80,8 +79,9 @@ def plan():
         own = eager(folder)
         through[folder] = {}
         for name, homes in sorted(names.items()):
-            past = any(f"{folder}.{home}" in PAST_THE_DOOR for home in homes)
-            if name in stems or len(homes) > 1 or past:
+            # A file that is imported later would take the place of the name in its folder.
+            own_file = homes == {name} and folder not in LAZY
+            if len(homes) > 1 or (name in stems and not own_file):
                 not_through.append(f"{folder}: {name} ({', '.join(sorted(homes))})")
             else:
                 through[folder][name] = None if name in own else next(iter(homes))
@@ -123,7 +123,7 @@ def write_door(folder, names):
         listed = "".join(f'"{f}": "{" ".join(n)}",\n' for f, n in sorted(homes.items()))
         shown = (
             "from typing import TYPE_CHECKING as _TYPE_CHECKING\n\n"
-            "from ..engine.doors import door as _door\n\n"
+            "from ..engine import door as _door\n\n"
             "if _TYPE_CHECKING:\n" + "".join(f"    {line}\n" for line in shown.splitlines()) + "\n"
             f"__getattr__ = _door(__name__, {{{listed}}})\n"
         )

@@ -54,7 +54,7 @@ if _TYPE_CHECKING:
     from .estimators.pca import KernelPCA
     from .estimators.pca_l1 import KernelPCAL1
     from .estimators.plan import plan
-    from .estimators.preimage import preimage
+    from .estimators.preimages import preimage
     from .estimators.regressor import KernelRegressor
     from .estimators.ridge import KernelRidge
     from .estimators.ridge_cv import KernelRidgeCV
@@ -88,7 +88,7 @@ _WHERE = {
     "KernelSVC": "estimators.svc",
     "Kernelized": "estimators.kernelized",
     "plan": "estimators.plan",
-    "preimage": "estimators.preimage",
+    "preimage": "estimators.preimages",
     "KernelClassifier": "estimators.classifier",
     "KernelRegressor": "estimators.regressor",
     "learn_kernel": "learn",

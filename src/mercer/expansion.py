@@ -68,8 +68,7 @@ class RKHSFunction(TravelsAsNumPy):
     Parameters
     ----------
     kernel : Kernel, str or callable
-        What compares two points; a name as in scikit-learn ("rbf", "poly", "linear", ...) works
-        too.
+        What compares two points, or its name as in scikit-learn ("rbf", "poly", "linear", ...).
     points : the x_i
         Where the kernels of the sum stand.
     coef : array of shape (n_points,)

@@ -54,7 +54,7 @@ def to_device(request, monkeypatch):
         xp = pytest.importorskip("array_api_strict", reason="array-api-strict is not installed")
         monkeypatch.setitem(sys.modules, "cufinufft", SimpleNamespace(Plan=StandIn))
         stream = lambda x: None if arrays.is_cpu(x) else (0, 7)  # noqa: E731
-        monkeypatch.setattr("mercer.engine.nufft_device.cuda_stream", stream)
+        monkeypatch.setattr("mercer.engine.nufft.cuda_stream", stream)
         return lambda X: xp.asarray(X, device=xp.Device("device1"))
     torch = pytest.importorskip("torch", reason="torch is not installed: make torch")
     if not torch.cuda.is_available():
@@ -106,7 +106,7 @@ def test_native_code_sees_finite_numbers_only(bad, to_device):
 def test_without_cufinufft_the_host_transforms(monkeypatch):
     xp = pytest.importorskip("array_api_strict", reason="array-api-strict is not installed")
     monkeypatch.setitem(sys.modules, "cufinufft", None)  # importing it fails
-    monkeypatch.setattr("mercer.engine.nufft_device.cuda_stream", lambda x: (0, 7))
+    monkeypatch.setattr("mercer.engine.nufft.cuda_stream", lambda x: (0, 7))
     X = np.random.default_rng(0).uniform(size=(200, 2))
     there = xp.asarray(X, device=xp.Device("device1"))
     assert not nufft.runs_on(there)

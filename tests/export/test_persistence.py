@@ -16,7 +16,6 @@ import joblib
 import numpy as np
 import pytest
 import scipy.sparse
-from sklearn.base import BaseEstimator
 from sklearn.decomposition import PCA
 from sklearn.gaussian_process import kernels as gp
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -31,7 +30,6 @@ from mercer import (
     ClassicalMDS,
     FromFeatures,
     FromFunction,
-    Kernel,
     KernelDiscriminant,
     Kernelized,
     KernelMap,
@@ -48,6 +46,7 @@ from mercer import (
     load,
     save,
 )
+from mercer.engine.arrays import TravelsAsNumPy
 from mercer.export import registry
 from mercer.export.files import FORMAT, HEADER
 
@@ -231,18 +230,31 @@ def test_a_renamed_class_still_loads(path, monkeypatch):
 
 
 def test_every_class_has_a_name_of_its_own():
-    found = [c for base in (Kernel, BaseEstimator) for c in registry._subclasses(base)]
-    ours = {c for c in found if c.__module__.startswith("mercer.")} | set(registry.PARTS)
+    found = [c for root in registry.ROOTS for c in registry._subclasses(root)]
+    ours = {c for c in found if c.__module__.startswith("mercer.")}
     assert len(registry.own_classes()) == len(ours)
 
 
-def test_dataclasses_are_stored_by_their_fields(monkeypatch, path):
+def test_a_fresh_process_knows_every_class():
+    """Those of modules that are imported when first used, too."""
+    code = (
+        "import mercer.export.registry as r; few = set(r.own_classes())\n"
+        "import pkgutil, importlib, mercer\n"
+        "for folder in ('space', 'solve', 'learn', 'kernels'):\n"
+        "    for m in pkgutil.iter_modules([f'{mercer.__path__[0]}/{folder}']):\n"
+        "        importlib.import_module(f'mercer.{folder}.{m.name}')\n"
+        "print(set(r.own_classes()) - few)"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "set()"
+
+
+def test_dataclasses_are_stored_by_their_fields(path):
     @dataclass(frozen=True)
-    class Pair:
+    class Pair(TravelsAsNumPy):
         first: object
         second: object
 
-    monkeypatch.setattr(registry, "PARTS", (*registry.PARTS, Pair))
     Pair.__module__, Pair.__qualname__ = "mercer.somewhere", "Pair"
     save(KernelMap(tol=Pair(np.eye(2), "b")), path)
     found = load(path).tol

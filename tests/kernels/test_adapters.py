@@ -213,7 +213,7 @@ def test_vectorized_functions_of_strings_get_lists():
         (lambda a, b: np.ones(3), True, ValueError, r"values of shape \(3,\), expected \(4, 4\)"),
         (lambda a, b: np.ones((4, 4)) * 1j, True, TypeError, "returned complex numbers"),
         (lambda a, b: [["a"] * 4] * 4, True, TypeError, "must return numbers, got dtype"),
-        ("rbf", False, TypeError, r"FromFunction\(f\) must be a function, got str"),
+        ("rbf", False, TypeError, r"FromFunction\(f\) must be a function, got 'rbf'"),
     ],
 )
 def test_what_functions_return_is_checked(f, vectorized, error, message):

@@ -94,20 +94,20 @@ def test_torch_tensors_are_refused():
         (lambda k: k - 1, TypeError, "a difference of kernels"),
         (lambda k: 1 - k, TypeError, "a difference of kernels"),
         (lambda k: -k, TypeError, "-k is not a kernel"),
-        (lambda k: -2 * k, ValueError, "scaled by a finite number >= 0, got -2"),
-        (lambda k: k * math.nan, ValueError, "scaled by a finite number >= 0, got nan"),
-        (lambda k: k * math.inf, ValueError, "scaled by a finite number >= 0, got inf"),
-        (lambda k: k + -1, ValueError, r"Constant\(c\) needs a finite number c >= 0, got -1"),
+        (lambda k: -2 * k, ValueError, "must be a finite number >= 0, got -2"),
+        (lambda k: k * math.nan, ValueError, "must be a finite number >= 0, got nan"),
+        (lambda k: k * math.inf, ValueError, "must be a finite number >= 0, got inf"),
+        (lambda k: k + -1, ValueError, r"Constant\(c\) must be a finite number >= 0, got -1"),
         (lambda k: k * True, TypeError, "cannot multiply a kernel and bool"),
         (lambda k: k * "2", TypeError, "cannot multiply a kernel and str '2'"),
         (lambda k: k / 0, TypeError, "divided by positive numbers only, got 0"),
         (lambda k: k / k, TypeError, "divided by positive numbers only"),
         (lambda k: 1 / k, TypeError, "a quotient of kernels need not be a kernel"),
-        (lambda k: k**0.5, ValueError, "integer power >= 0, got 0.5"),
-        (lambda k: k**-1, ValueError, "integer power >= 0, got -1"),
-        (lambda k: k**math.inf, ValueError, "integer power >= 0, got inf"),
-        (lambda k: k**math.nan, ValueError, "integer power >= 0, got nan"),
-        (lambda k: k**k, ValueError, "integer power >= 0, got Linear"),
+        (lambda k: k**0.5, ValueError, "must be an integer >= 0, got 0.5"),
+        (lambda k: k**-1, ValueError, "must be an integer >= 0, got -1"),
+        (lambda k: k**math.inf, ValueError, "must be an integer >= 0, got inf"),
+        (lambda k: k**math.nan, ValueError, "must be an integer >= 0, got nan"),
+        (lambda k: k**k, ValueError, "must be an integer >= 0, got Linear"),
         (lambda k: k.polynomial([1, -2]), ValueError, r"finite and >= 0, got \[-2\]"),
         (lambda k: k.polynomial([]), ValueError, "non-empty list of numbers"),
         (lambda k: k.polynomial(3), ValueError, "non-empty list of numbers, got 3"),
@@ -215,7 +215,7 @@ def test_set_params_reaches_leaves_one_at_a_time():
 def test_parameters_set_badly_are_reported_at_use():
     kernel = 2 * RBF(1.0)
     kernel.set_params(scale=-1.0)
-    with pytest.raises(ValueError, match=r"scaled by a finite number >= 0, got -1\.0"):
+    with pytest.raises(ValueError, match=r"must be a finite number >= 0, got -1\.0"):
         kernel(X)
 
 

@@ -21,7 +21,6 @@ from mercer import (
 )
 from mercer.kernels.expressions import (
     LONGEST,
-    MOST_OPERATORS,
     KernelExpressionError,
     parse_kernel,
 )
@@ -74,7 +73,7 @@ def test_meaning(text, kernel):
         ("RBF(1) - Linear()", "difference", "RBF(1) - Linear()"),
         ("RBF(gamma=-1) * Linear()", "positive", "RBF(gamma=-1)"),
         ("Linear() + RBF(bandwidth=1)", "bandwidth", "RBF(bandwidth=1)"),
-        ("Linear() ** 1.5", "integer power", "Linear() ** 1.5"),
+        ("Linear() ** 1.5", "must be an integer", "Linear() ** 1.5"),
         ("Linear() * [1, 2]", "cannot multiply", "Linear() * [1, 2]"),
         ("Linear().fit()", "unknown method 'fit'", "Linear().fit()"),
         ("Linear().polynomial([1, -1])", "coefficients", "Linear().polynomial([1, -1])"),
@@ -82,7 +81,7 @@ def test_meaning(text, kernel):
         ("OnColumns(3, [1])", "a number is not a kernel", "3"),
         ("RBF(9**9)", "combine with", "9**9"),
         ("RBF(1/0)", "division by zero", "1/0"),
-        ("RBF(1e308 * 10)", "overflows", "1e308 * 10"),
+        ("RBF(1e308 * 10)", "finite", "RBF(1e308 * 10)"),
         ("é + RBF()", "unknown kernel", "é"),
         ("RBF(*[1])", "no meaning in arguments", "*[1]"),
         ("RBF(**{})", "no meaning in arguments", "**{}"),
@@ -167,10 +166,8 @@ def test_any_text_is_a_kernel_or_a_refusal(text):
 
 
 def test_what_is_read_may_have_many_terms():
-    text = " + ".join(["RBF(0.1)"] * (MOST_OPERATORS + 1))
-    assert repr(parse_kernel(text)).count("RBF") == MOST_OPERATORS + 1
-    with pytest.raises(KernelExpressionError, match="65 operators; at most 64"):
-        parse_kernel(text + " + RBF(0.1)")
+    text = " + ".join(["RBF(0.1)"] * 65)
+    assert repr(parse_kernel(text)).count("RBF") == 65
 
 
 def test_columns_by_a_slice():
@@ -181,5 +178,5 @@ def test_columns_by_a_slice():
 
 def test_large_whole_numbers_are_refused():
     large = "9" * 299
-    with pytest.raises(KernelExpressionError, match="overflows"):
+    with pytest.raises(KernelExpressionError, match="too large to convert to float"):
         parse_kernel(f"RBF({large} * {large})")

@@ -75,7 +75,7 @@ def test_negative_values_are_refused(make):
 
 
 def test_sums_that_overflow_are_refused():
-    with pytest.raises(ValueError, match="Tanimoto overflows float64"):
+    with pytest.raises(ValueError, match=r"Tanimoto\(\) overflows float64"):
         Tanimoto()(np.full((2, 2), 1.5e308))
-    with pytest.raises(ValueError, match="Tanimoto overflows float64"):
+    with pytest.raises(ValueError, match=r"Tanimoto\(\) overflows float64"):
         Tanimoto()(np.array([[9e307]]))  # the sums of two rows would overflow

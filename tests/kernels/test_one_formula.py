@@ -26,7 +26,10 @@ from mercer import (
     to_onnx,
     two_sample_test,
 )
+from mercer.explore.compare.tuning import tunable_widths
+from mercer.kernels.sparse_map import ObjectKernel
 from mercer.kernels.stationary import Stationary
+from mercer.learn.search import tunable
 
 
 class InverseMultiquadric(Stationary):
@@ -120,6 +123,36 @@ def test_statistics_comparison_and_plots(X, y):
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
     GramDisplay.from_kernel(KERNEL, X).plot()
+
+
+def test_its_width_is_tuned_like_those_of_other_kernels(X, y):
+    assert (2 * KERNEL + Linear()).widths() == {"left__kernel__length_scale": 1}
+    assert tunable(KERNEL) == ["length_scale"]
+    assert tunable_widths(InverseMultiquadric()) == ["length_scale"]
+    assert tunable_widths(KERNEL) == []  # given by the user
+
+
+class Strides(ObjectKernel):
+    """A kernel on paths: how far they go."""
+
+    is_psd = True
+    drawn_as = "paths"
+
+    def against(self, S):
+        ends = np.array([np.ptp(x) for x in S])
+        return lambda rows, columns=slice(None): np.outer([np.ptp(x) for x in rows], ends[columns])
+
+    def diagonal(self, X):
+        return np.array([np.ptp(x) ** 2 for x in X])
+
+
+def test_objects_of_a_new_kernel_are_drawn():
+    pytest.importorskip("matplotlib")
+    from mercer.explore.report.drawings import of_objects
+
+    paths = [np.arange(4.0), np.arange(6.0)]
+    drawings, texts = of_objects(2 * Strides(), paths)
+    assert len(drawings) == len(texts) == 2
 
 
 # --- the laws of formula and slope ----------------------------------------------------------------

@@ -77,7 +77,7 @@ def test_valid_by_construction_and_on_data(rng):
     ("bad", "error", "message"),
     [
         (np.zeros((2, 4)), ValueError, r"X\[1\] have 4 columns, those before it 3"),
-        (np.full((2, 3), np.nan), ValueError, r"X\[1\] contains NaN"),
+        (np.full((2, 3), np.nan), ValueError, r"X\[1\] has NaN or infinity at point \[0\]"),
         (np.zeros((2, 3, 3)), ValueError, r"X\[1\] has shape \(2, 3, 3\)"),
         ("text", ValueError, r"X\[1\] is not an array of numbers"),
         ([[1.0, 2.0], [3.0]], ValueError, r"X\[1\] is not an array of numbers"),

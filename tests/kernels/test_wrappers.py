@@ -204,12 +204,12 @@ def test_on_features_binds_on_the_image():
         ),
         (OnFeatures(Linear(), lambda X: X[:, 0]), ValueError, r"g\(X\) has shape \(8,\)"),
         (OnFeatures(Linear(), lambda X: X * np.nan), ValueError, r"g\(X\) contains NaN"),
-        (OnFeatures(Linear(), 3), TypeError, r"OnFeatures\(g\) must be a function, got int"),
+        (OnFeatures(Linear(), 3), TypeError, r"OnFeatures\(g\) must be a function, got 3"),
         (Rescaled(Linear(), lambda X: X), ValueError, r"one number for each of the 8.*\(8, 3\)"),
         (Rescaled(Linear(), lambda X: X[:, 0] * np.inf), ValueError, "f returned NaN or infinity"),
         (Rescaled(Linear(), lambda X: X[:, 0] * 1j), ValueError, "f returned complex numbers"),
         (Rescaled(Linear(), lambda X: ["a"] * len(X)), ValueError, "f must return numbers"),
-        (Rescaled(Linear(), None), TypeError, r"Rescaled\(f\) must be a function, got NoneType"),
+        (Rescaled(Linear(), None), TypeError, r"Rescaled\(f\) must be a function, got None"),
     ],
 )
 def test_functions_are_checked(kernel, error, message):

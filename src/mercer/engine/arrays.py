@@ -11,55 +11,25 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 import scipy.sparse
-from array_api_compat import array_namespace, device, is_cupy_array, is_torch_array
+from array_api_compat import array_namespace, is_cupy_array, is_torch_array
+from array_api_compat import device as device
 
 from .host_memory import free_host_memory
 from .threads import blas_threads_for
 from .types import Array
 
-__all__ = [
-    "as_host",
-    "as_numpy",
-    "cholesky",
-    "cuda_stream",
-    "device",
-    "eigh",
-    "eps_of",
-    "evenly",
-    "free_memory",
-    "gram",
-    "in_place",
-    "inverse_of_factor",
-    "is_array",
-    "is_cpu",
-    "is_matrix",
-    "is_numpy",
-    "is_single",
-    "is_symbolic",
-    "itemsize",
-    "namespace",
-    "on_device_of",
-    "positive_part",
-    "put",
-    "put_rows",
-    "rows_of",
-    "same_kind",
-    "solve_triangular",
-    "transposed_product",
-]
 
-
-def is_numpy(x: Any):
+def is_numpy(x: Any) -> bool:
     return isinstance(x, (np.ndarray, np.generic))
 
 
-def is_array(x: Any):
+def is_array(x: Any) -> Any:
     """True for arrays of any backend, without importing one to find out."""
     foreign = hasattr(x, "__array_namespace__") or is_torch_array(x) or is_cupy_array(x)
     return is_numpy(x) or foreign
 
 
-def is_matrix(x: Array):
+def is_matrix(x: Array) -> bool:
     """Whether x is a dense array of numbers in two dimensions."""
     return is_array(x) and x.ndim == 2 and x.dtype != object
 
@@ -77,14 +47,14 @@ def namespace(*arrays):
     return array_namespace(*dense)
 
 
-def is_cpu(x: Array):
+def is_cpu(x: Array) -> bool:
     """NumPy, sparse and objects live on the CPU; other arrays say where they are."""
     if not is_array(x) or is_numpy(x):
         return True
     return str(device(x)).startswith(("cpu", "CPU"))
 
 
-def same_kind(x: Array, reference: Array):
+def same_kind(x: Array, reference: Array) -> bool:
     """Whether two arrays share namespace and device."""
     if is_array(x) != is_array(reference):
         return False
@@ -125,22 +95,22 @@ def on_device_of(x: Any, reference: Array, dtype: Any = None):
     return xp.asarray(np.array(x), dtype=dtype, device=device(reference))
 
 
-def itemsize(x: Array):
+def itemsize(x: Array) -> int:
     """Bytes of one number of a float array (strict backends' dtypes do not say)."""
     return namespace(x).finfo(x.dtype).bits // 8
 
 
-def is_single(x: Array):
+def is_single(x: Array) -> bool:
     """Whether an array (of any backend, sparse too) holds numbers in single precision."""
     return "float32" in str(getattr(x, "dtype", ""))
 
 
-def eps_of(x: Array):
+def eps_of(x: Array) -> float:
     """The unit of rounding of an array; of objects, that of the double precision they come to."""
     return float(np.finfo(np.float32 if is_single(x) else np.float64).eps)
 
 
-def to_torch(X: Array, where):
+def to_torch(X: Array, where: Any) -> Any:
     """A NumPy array as a torch tensor on a device, through page-locked memory."""
     import torch
 
@@ -150,7 +120,7 @@ def to_torch(X: Array, where):
     return tensor.to(where, copy=True)
 
 
-def to_host(value):
+def to_host(value: Any) -> Any:
     """Arrays on a device as NumPy arrays, inside lists, tuples and dicts too; else as given."""
     if is_array(value):
         return value if is_cpu(value) else as_numpy(value)
@@ -162,18 +132,19 @@ def to_host(value):
 
 
 class TravelsAsNumPy:
-    """Pickles of what lives on a device hold NumPy arrays, and so load where there is none."""
+    """State of a fit: files of `save` may hold it. Files and pickles of what lives on a device hold
+    NumPy arrays, and so load where there is none."""
 
     def __getstate__(self):
         return to_host(dict(vars(self)))
 
 
-def evenly(n: int, most: int):
+def evenly(n: int, most: int) -> np.ndarray:
     """Positions among n, evenly spaced from the first to the last: all, or `most` of them."""
     return np.unique(np.linspace(0, n - 1, min(n, most)).astype(int))
 
 
-def rows_of(X: Array, a, b):
+def rows_of(X: Array, a: int, b: int) -> Any:
     """Rows a to b of points of any kind (the ellipsis is what strict backends ask for)."""
     return X[a:b] if scipy.sparse.issparse(X) else X[a:b, ...]
 
@@ -187,7 +158,7 @@ def in_place(function: Callable[..., Any], x: Array):
     return function(x, out=x) if _writes_in_place(x) else function(x)
 
 
-def put(target: Array, i, j, values: Array):
+def put(target: Array, i: Array, j: Array, values: Array) -> Any:
     """target[i, j] = values for index vectors i, j; the array API has no scattered write."""
     if _writes_in_place(target):
         target[i, j] = values
@@ -312,14 +283,14 @@ def solve_triangular(C: Any, B: Any, *, transpose: Any = False):
     ]
 
 
-def power_of_two(sizes):
+def power_of_two(sizes: Any) -> np.ndarray:
     """The power of two just above each size, on the host; 1 for zero. Division by it is exact, and
     squares of what was divided neither vanish nor overflow."""
     sizes = as_numpy(sizes).astype(np.float64)
     return np.where(sizes > 0, np.ldexp(1.0, np.clip(np.frexp(sizes)[1], -1021, 1023)), 1.0)
 
 
-def largest_power(A: Array):
+def largest_power(A: Array) -> float:
     """The same for the largest entry of an array."""
     xp = namespace(A)
     return float(power_of_two(xp.max(xp.abs(A)))) if A.shape[0] and A.shape[-1] else 1.0

@@ -2,40 +2,43 @@
 
 import math
 import numbers
+from collections.abc import Collection
 from typing import Any
 
+import numpy as np
 
-def require(condition: bool, message: str):
+
+def require(condition: bool, message: str) -> None:
     if not condition:
         raise ValueError(message)
 
 
-def is_number(value):
+def is_number(value: Any) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
-def is_integer(value):
+def is_integer(value: Any) -> bool:
     """2 and 2.0, not 2.5, nan or inf."""
     return is_number(value) and math.isfinite(value) and value == int(value)
 
 
-def is_count(value):
+def is_count(value: Any) -> bool:
     """2, not 2.0."""
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
-def check_at_least(name: str, value, least):
+def check_at_least(name: str, value: Any, least: int) -> None:
     require(
         is_count(value) and value >= least,
         f"{name} must be an integer of at least {least}, got {value!r}.",
     )
 
 
-def check_one_of(name: str, value, options: Any):
+def check_one_of(name: str, value: Any, options: Collection[str]) -> None:
     require(value in options, f"{name} must be one of {', '.join(options)}, got {value!r}.")
 
 
-def check_classes(y):
+def check_classes(y: np.ndarray) -> None:
     """Refuse classes that cannot be told apart: missing ones, and texts beside numbers."""
     if y.dtype.kind != "O":
         return

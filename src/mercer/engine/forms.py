@@ -46,44 +46,33 @@ class Form:
     terms: tuple[Term, ...]
 
     @classmethod
-    def of_distance(
-        cls,
-        scale,
-        formula: Any,
-        function: Any = None,
-        *numbers,
-    ):
-        """A function of -|x - z|^2, coordinates multiplied by `scale` first."""
-        return cls((Term(1.0, (Leaf(True, scale, formula, function, numbers),)),))
+    def of_distance(cls, *leaf: Any) -> "Form":
+        """A function of -|x - z|^2: scale, formula, and where `fused` knows it name and numbers."""
+        return cls._of(True, *leaf)
 
     @classmethod
-    def of_inner_product(
-        cls,
-        scale,
-        formula: Any,
-        function: Any = None,
-        *numbers,
-    ):
-        """A function of <x, z>, coordinates on both sides multiplied by `scale` first."""
-        return cls((Term(1.0, (Leaf(False, scale, formula, function, numbers),)),))
+    def of_inner_product(cls, *leaf: Any) -> "Form":
+        """The same for a function of <x, z>, coordinates on both sides multiplied by the scale."""
+        return cls._of(False, *leaf)
 
     @classmethod
-    def constant(cls, c):
+    def _of(cls, of_distance, scale, formula, function=None, *numbers):
+        return cls((Term(1.0, (Leaf(of_distance, scale, formula, function, numbers),)),))
+
+    @classmethod
+    def constant(cls, c: float) -> "Form":
         return cls((Term(float(c), ()),))
 
     def __add__(self, other):
         return _if_small(Form(self.terms + other.terms))
 
     def __mul__(self, other):
-        return _if_small(
-            Form(
-                tuple(
-                    Term(a.coefficient * b.coefficient, a.leaves + b.leaves)
-                    for a in self.terms
-                    for b in other.terms
-                )
-            )
-        )
+        products = [
+            Term(a.coefficient * b.coefficient, a.leaves + b.leaves)
+            for a in self.terms
+            for b in other.terms
+        ]
+        return _if_small(Form(tuple(products)))
 
     @property
     def is_fusible(self):

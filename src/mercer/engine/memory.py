@@ -66,7 +66,7 @@ def within(limit: Any):
         _limit.reset(token)
 
 
-def panel_values(usual, size=8):
+def panel_values(usual: int, size: int = 8) -> int:
     """Values in a panel: the usual number, or fewer where memory is limited."""
     limit = _limit.get()
     return usual if limit is None else min(usual, int(PANEL_SHARE * limit) // size)
@@ -75,22 +75,24 @@ def panel_values(usual, size=8):
 # --- what is needed -------------------------------------------------------------------------------
 
 
-def matrix_bytes(n: int, copies: float = 1, size=8):
+def matrix_bytes(n: int, copies: float = 1, size: int = 8):
     """Square matrices, one row and one column per point."""
     return copies * n * n * size
 
 
-def coordinates_bytes(n: int, r: int, copies: float = 1, size=8):
+def coordinates_bytes(n: int, r: int, copies: float = 1, size: int = 8):
     """Arrays with r numbers per row."""
     return copies * n * r * size
 
 
-def sparse_coordinates(nonzeros, copies: float = 1):
+def sparse_coordinates(nonzeros: int, copies: float = 1):
     """Sparse rows: a number and an index for each value that is not zero."""
     return copies * nonzeros * 16
 
 
-def stored_fit(n: int, copies: float = 2, size=8, *, on_cpu=True, proven=True):
+def stored_fit(
+    n: int, copies: float = 2, size: int = 8, *, on_cpu: bool = True, proven: bool = True
+):
     """A fit that stores K: K, the coordinates and the factor (on a device these two are one).
 
     A kernel of unknown validity keeps K once more, to be compared with the coordinates. `copies` is
@@ -99,12 +101,12 @@ def stored_fit(n: int, copies: float = 2, size=8, *, on_cpu=True, proven=True):
     return matrix_bytes(n, max(copies, 3 if on_cpu else 2) + (not proven), size)
 
 
-def partial_fit(n: int, r: int, copies: float = 2, size=8):
+def partial_fit(n: int, r: int, copies: float = 2, size: int = 8):
     """A fit that evaluates r columns of K: coordinates, and the factor with what it takes."""
     return coordinates_bytes(n, r, copies, size) + matrix_bytes(r, 3, size)
 
 
-def streamed_fit(r: int, sample: Any, panel: Any, size=8):
+def streamed_fit(r: int, sample: Any, panel: Any, size: int = 8):
     """A fit that passes over rows: the factor, coordinates of a sample, and panels of values."""
     return (
         matrix_bytes(r, FACTOR_COPIES, size)
@@ -119,7 +121,7 @@ def fourier_sums(frequencies: Any, d: int):
     return 16 * 2 ** max(d, 1) * (2 + 2 ** max(d, 1)) * frequencies
 
 
-def fourier_fit(n: int, d: int, frequencies: Any, targets=1):
+def fourier_fit(n: int, d: int, frequencies: Any, targets: int = 1):
     """Ridge by Fourier coordinates: sums, phases, and a few vectors for every target."""
     return fourier_sums(frequencies, d) + coordinates_bytes(n, 2 * d + 8 * targets)
 
@@ -127,21 +129,21 @@ def fourier_fit(n: int, d: int, frequencies: Any, targets=1):
 # --- what fits ------------------------------------------------------------------------------------
 
 
-def columns_that_fit(n: int, limit: float, size=8, copies: float = 2):
+def columns_that_fit(n: int, limit: float, size: int = 8, copies: float = 2):
     """The largest r whose partial_fit is within the limit, at least 1."""
     b = copies * n
     r = int((math.sqrt(b * b + 12 * limit / size) - b) / 6)
     return max(1, r)
 
 
-def landmarks_that_fit(rows, limit: float, size=8, copies: float = 1):
+def landmarks_that_fit(rows: int, limit: float, size: int = 8, copies: float = 1):
     """The largest rank that a fit which passes over rows may reach, with coordinates of so many."""
     b = copies * rows
     room = LANDMARK_SHARE * max(limit, LEAST_LIMIT) / size
     return max(1, int((math.sqrt(b * b + 4 * FACTOR_COPIES * room) - b) / (2 * FACTOR_COPIES)))
 
 
-def rows_that_fit(r: int, limit: float, copies: float = 1, size=8):
+def rows_that_fit(r: int, limit: float, copies: float = 1, size: int = 8):
     """The most rows with r coordinates each within the limit."""
     return int(limit) // coordinates_bytes(1, max(r, 1), copies, size)
 

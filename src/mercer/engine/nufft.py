@@ -1,6 +1,7 @@
 """Sums of exponentials at scattered points: plain products for few terms, finufft for many.
 
-Points on a GPU stay there where cufinufft is installed (nufft_device.py).
+Points on a GPU stay there where cufinufft is installed: only sums leave the device, and only
+coefficients go there.
 
 Points t have d columns, in units of the period; frequencies are k = -m..m in each column.
 
@@ -10,17 +11,14 @@ Points t have d columns, in units of the period; frequencies are k = -m..m in ea
 v and f are real, so that two of them share one complex transform.
 """
 
+import importlib
 import math
 from typing import Any
 
 import numpy as np
 
-from . import nufft_device
-from .arrays import is_numpy, namespace
-from .nufft_device import runs_on
+from .arrays import as_numpy, cuda_stream, is_cpu, is_numpy, namespace, on_device_of
 from .resources import current
-
-__all__ = ["FINEST", "runs_on", "sums", "values"]
 
 # Terms (points times frequencies) up to which plain products are as fast, and up to which they are
 # bearable where finufft is not installed.
@@ -38,7 +36,7 @@ def sums(t: Any, v: np.ndarray, m: tuple[int, ...], eps: float) -> np.ndarray:
     shape = tuple(2 * k + 1 for k in m)
     packed = _packed(np.asarray(v, dtype=np.float64))
     if not is_numpy(t):
-        F = nufft_device.device_sums(t, packed, shape, max(eps, FINEST))
+        F = as_numpy(_on_device(1, t, packed, shape, -1, max(eps, FINEST)))
     elif _plainly(t.shape[0] * math.prod(shape)):
         F = _plain_sums(t, packed, m)
     else:
@@ -53,7 +51,7 @@ def values(t: Any, C: np.ndarray, eps: float) -> Any:
     odd = np.concatenate([C, np.zeros_like(C[:1])]) if len(C) % 2 else C
     packed = odd[0::2] + 1j * odd[1::2]
     if not is_numpy(t):
-        f = nufft_device.device_values(t, packed, max(eps, FINEST))
+        f = _on_device(2, t, packed, packed.shape[1:], 1, max(eps, FINEST))
     elif _plainly(t.shape[0] * math.prod(C.shape[1:])):
         f = _plain_values(t, packed)
     else:
@@ -101,6 +99,44 @@ def _finufft(kind, t, packed, shape, sign, eps):
         options["spread_sort"] = 0
     # A single transform comes back without its first axis.
     return np.reshape(transform(*columns, *given, **options), (len(packed), *(shape or (-1,))))
+
+
+# --- on a GPU -------------------------------------------------------------------------------------
+
+
+def runs_on(X: Any) -> bool:
+    """Whether X is on a CUDA device, and cufinufft is there to transform it."""
+    if is_cpu(X) or cuda_stream(X) is None:
+        return False
+    try:
+        importlib.import_module("cufinufft")
+    except ImportError:  # not installed, or without the libraries of CUDA that it was built for
+        return False
+    return True
+
+
+def _on_device(kind, t, packed, shape, sign, eps):
+    cufinufft: Any = importlib.import_module("cufinufft")
+    xp, d, (where, stream) = namespace(t), len(shape), cuda_stream(t)
+    if not (bool(xp.all(xp.isfinite(t))) and np.isfinite(packed).all()):
+        raise ValueError("points and values of a transform must be finite.")
+    # In three columns a tile of double precision is more than the shared memory of some devices.
+    options = {"gpu_method": 1} if d == 3 else {}
+    plan = cufinufft.Plan(
+        kind,
+        shape,
+        len(packed),
+        eps,
+        sign,
+        "complex128",
+        gpu_device_id=where,
+        gpu_stream=stream,
+        **options,
+    )
+    plan.setpts(*[2 * math.pi * t[:, a] for a in range(d)])
+    given = on_device_of(packed, t, xp.complex128)
+    found = plan.execute(given)
+    return xp.reshape(found, (len(packed), *(shape if kind == 1 else (-1,))))
 
 
 # --- plain products -------------------------------------------------------------------------------

@@ -51,7 +51,7 @@ class MatrixProduct:
         return self.times(V)
 
 
-def exact_product(kernel: Any, X: Array, room=0):
+def exact_product(kernel: Any, X: Array, room: float = 0):
     """K V with every kernel value in double precision.
 
     Parameters
@@ -84,7 +84,7 @@ def exact_product(kernel: Any, X: Array, room=0):
     return MatrixProduct(_plain(kernel, X), "tiles", True)
 
 
-def quick_product(kernel: Any, X: Array, room=0):
+def quick_product(kernel: Any, X: Array, room: float = 0):
     """K V with kernel values in single precision, or None where that is not worth it.
 
     It is worth it where K fits the memory in single precision alone, or where the kernel has a form
@@ -119,7 +119,7 @@ def exact_shares(kernel: Any, X: Array):
     return kind(KernelValues(kernel, X), X.shape[0], EXACT_TILE, np.float64)
 
 
-def quick_shares(kernel: Any, X: Array, *, stored=False):
+def quick_shares(kernel: Any, X: Array, *, stored: bool = False):
     """Shares of a quick product, or None where they would not be quicker; `stored`: as those that
     are computed once and kept."""
     form = _form(kernel, X)
@@ -167,7 +167,7 @@ def _on_threads(shares, kernel):
         apart = max(1, min(MOST_SUMS, SUM_BYTES // coordinates_bytes(n, m), len(shares.blocks)))
         sums = np.zeros((apart, n, m))
 
-        def work(first, step: Any):
+        def work(first: int, step: int) -> None:
             shares.add(right, first, step, sums[first])
 
         # A few columns times stored tiles: half of the cores can read all that memory gives.
@@ -183,7 +183,7 @@ def _kept(shares, kernel):
     """The tiles of shares, all evaluated: half of K is stored, and never mirrored."""
     kept = {}
 
-    def work(a, b):
+    def work(a: int, b: int) -> None:
         for c, d in shares.columns(a, b):
             kept[a, c] = shares.values(a, b, c, d)
 
@@ -196,7 +196,7 @@ def _stored(values, n, kernel):
     K = np.empty((n, n), dtype=np.float32)
     height, width = QUICK_TILE
 
-    def work(a, b):
+    def work(a: int, b: int) -> None:
         K[a:b, a:b] = values(a, b, a, b)
         for c, d in tiles.cuts(a, width):
             t = values(a, b, c, d)

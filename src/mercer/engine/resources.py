@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from .arrays import TravelsAsNumPy
 from .memory import budget
 from .threads import n_threads
 
 
 @dataclass(frozen=True)
-class Resources:
+class Resources(TravelsAsNumPy):
     """Memory, threads, progress and random numbers, as KernelMap's arguments name them."""
 
     memory_limit: int | str | None = None

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .arrays import as_numpy, rows_of
+from .forms import Form
 from .tiles import cuts
 from .types import Array
 
@@ -49,7 +50,7 @@ class Shares:
         """V as shares take it."""
         return np.ascontiguousarray(V, dtype=self.dtype)
 
-    def add(self, right, first, step: Any, total):
+    def add(self, right: np.ndarray, first: int, step: int, total: np.ndarray) -> None:
         """Add share `first` of `step` shares to an n x m array."""
         for a, b in self.blocks[first::step]:
             for c, d in self.columns(a, b):
@@ -58,7 +59,7 @@ class Shares:
                 if c < a:
                     total[c:d] += _times(t.T, right[a:b])
 
-    def columns(self, a, b):
+    def columns(self, a: int, b: int) -> list[tuple[int, int]]:
         """(start, stop) of the columns of every tile of a block: those before it, and its own."""
         return [*cuts(a, self.width), (a, b)]
 
@@ -66,7 +67,7 @@ class Shares:
 class RowShares(Shares):
     """Shares of whole rows, for similarities that may not be symmetric to the last bit."""
 
-    def add(self, right, first, step: Any, total):
+    def add(self, right: np.ndarray, first: int, step: int, total: np.ndarray) -> None:
         for a, b in self.blocks[first::step]:
             for c, d in cuts(self.n, self.width):
                 total[a:b] += self.values(a, b, c, d) @ right[c:d]
@@ -108,7 +109,7 @@ class SingleValues:
         self.terms = terms
 
     @classmethod
-    def of(cls, form, X: Any):
+    def of(cls, form: Form, X: Any) -> "SingleValues | None":
         """None where single precision loses too much.
 
         [2 x, -1, -|x|^2] against [z, |z|^2, 1]: minus squared distances as one product.

@@ -6,6 +6,7 @@ device they run one after the other, as large as its memory allows.
 """
 
 from collections import deque
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from functools import partial
@@ -44,7 +45,7 @@ def evaluate(kernel: Any, X: Array, Y: Array | None = None):
     size = blocks[0][1] if half else 0
     lower = xp.tril(xp.ones((size, size), dtype=xp.bool, device=device(K)))
 
-    def work(a, b):
+    def work(a: int, b: int) -> None:
         # Half of a symmetric matrix: columns before this block's rows, then the diagonal square.
         for c, d in columns_of(a if half else S.shape[0], b - a):
             t = values(rows_of(X, a, b), slice(c, d))
@@ -70,7 +71,7 @@ def multiply(kernel: Any, X: Array, S: Array, W: Array):
     blocks, columns_of = _cut(tile, X, S.shape[0])
     product = allocate(W, (X.shape[0], W.shape[1]))
 
-    def work(a, b):
+    def work(a: int, b: int) -> None:
         for c, d in columns_of(S.shape[0], b - a):
             part = _as_dtype(tile(rows_of(X, a, b), slice(c, d)), W) @ W[c:d, :]
             if c == 0:
@@ -91,7 +92,7 @@ def _cut(tile, X, n_columns):
     return cuts(X.shape[0], height), lambda n, rows: cuts(n, width)
 
 
-def allocate(like: Array, shape):
+def allocate(like: Array, shape: tuple[int, ...]) -> Any:
     """An uninitialised float array where (and as) the points or weights are."""
     if not is_array(like) or is_numpy(like):
         dtype = (
@@ -105,12 +106,12 @@ def _as_dtype(t, like):
     return t if t.dtype == like.dtype else namespace(t).astype(t, like.dtype)
 
 
-def cuts(n: int, size):
+def cuts(n: int, size: int) -> list[tuple[int, int]]:
     """(start, stop) pairs that cut n into stretches of `size`, the last one shorter."""
     return [(a, min(a + size, n)) for a in range(0, n, size)]
 
 
-def panel_slices(X: Array, width):
+def panel_slices(X: Array, width: int) -> list[slice]:
     """Cuts the rows of X into panels that hold about PANEL_VALUES coordinates each."""
     rows = max(256, panel_values(PANEL_VALUES) // max(1, width))
     if not is_cpu(X):
@@ -119,7 +120,7 @@ def panel_slices(X: Array, width):
     return [slice(a, b) for a, b in cuts(n, rows)]
 
 
-def row_blocks(X: Array, n_columns: int, most: int = MOST_ROWS):
+def row_blocks(X: Array, n_columns: int, most: int = MOST_ROWS) -> list[tuple[int, int]]:
     """(start, stop) pairs that cut the rows of X; they depend on sizes alone, never on threads."""
     if is_cpu(X):
         rows = max(LEAST_ROWS, min(most, TILE_VALUES // max(1, n_columns)))
@@ -128,7 +129,7 @@ def row_blocks(X: Array, n_columns: int, most: int = MOST_ROWS):
     return cuts(X.shape[0], rows)
 
 
-def column_blocks(X: Array, n_columns: int, rows):
+def column_blocks(X: Array, n_columns: int, rows: int) -> list[tuple[int, int]]:
     """Columns of a block of rows, cut evenly so that a tile stays near TILE_VALUES.
 
     On a device a block of rows is one tile: row_blocks has fitted it to the memory.
@@ -146,8 +147,8 @@ def _tile_values(X):
 
 
 def run_tasks(
-    work,
-    blocks: Any,
+    work: Callable[[int, int], None],
+    blocks: list[tuple[int, int]],
     kernel: Any,
     X: Array,
     *,
@@ -214,7 +215,7 @@ class _NoProgress:
 
 
 @contextmanager
-def progress_bar(description: str, total=None):
+def progress_bar(description: str, total: int | None = None) -> Iterator[Any]:
     """A bar that counts up to the total, where it is wanted; inside another bar there is none."""
     if not current().verbose:
         yield _NoProgress()

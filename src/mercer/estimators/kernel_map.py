@@ -31,7 +31,7 @@ from .base import (
     take_input_names,
     with_resources,
 )
-from .preimage import PreimageData, has_points, preimage, way_back, way_back_of_map
+from .preimages import PreimageData, has_points, preimage, way_back, way_back_of_map
 
 
 def _can_grow(kernel_map):

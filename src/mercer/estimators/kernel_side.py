@@ -15,13 +15,14 @@ from ..engine import tiles
 from ..engine.arrays import is_array, is_numpy
 from ..engine.memory import budget, matrix_bytes
 from ..expansion import Expansion
-from ..kernels import RBF, Linear, Polynomial
 from ..kernels import points as pts
 from ..solve.system import in_double
 from .base import kernel_of, validated_points
 from .kernel_map import KernelMap
 
 MACHINES = (SVC, NuSVC, SVR, NuSVR, OneClassSVM)
+# Formulas that libsvm evaluates itself, with the same parameters.
+LIBSVM = ("linear", "rbf", "poly")
 # Coordinates up to here cost libsvm less than values of the kernel.
 FEW_COORDINATES = 50
 # Copies of the kernel matrix: K, and what libsvm keeps of it in single precision.
@@ -58,12 +59,10 @@ def machine_of(model: Any, X: Any) -> tuple[Any, Any, Any] | None:
 
 def _named(kernel):
     """The parameters by which libsvm knows the kernel, or None."""
-    if isinstance(kernel, Linear):
-        return {"kernel": "linear"}
-    if not isinstance(kernel, RBF | Polynomial) or np.ndim(kernel.gamma) != 0:
+    given, names = kernel.get_params(), [name for name in kernel.sklearn_names if name in LIBSVM]
+    if not names or any(np.ndim(value) for value in given.values()):
         return None
-    names = ("gamma",) if isinstance(kernel, RBF) else ("gamma", "degree", "coef0")
-    return {"kernel": kernel.sklearn_names[0]} | {name: getattr(kernel, name) for name in names}
+    return {"kernel": names[0]} | given
 
 
 def inputs(machine: Any, kernel: Any, points: Any, training: Any = None) -> Any:

@@ -32,7 +32,7 @@ from .in_parts import fit_in_parts, require_parts
 from .kernel_map import KernelMap
 from .kernel_side import expansion_of, inputs, machine_of, on_coordinates, takes_kernel_values
 from .map_method import MapMethod, functions
-from .preimage import has_points
+from .preimages import has_points
 from .sklearn_compat import routing_enabled, visual_block
 from .whitening import safe_tol, whitens
 

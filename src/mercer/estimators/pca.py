@@ -43,7 +43,7 @@ from .base import kernel_of, new_rows, take_input_names, validated_points
 from .columns import as_points, copy, inverse_root, on_host, pad_columns, support
 from .kernel_map import KernelMap, fit_rows
 from .map_method import Projection
-from .preimage import PreimageData, has_points, on_scores, preimage, way_back, way_back_of_scores
+from .preimages import PreimageData, has_points, on_scores, preimage, way_back, way_back_of_scores
 
 FORMS = ("combined", "dual", "primal", "classical")
 SOLVERS = ("auto", "dense", "factor", "krylov")

@@ -22,7 +22,7 @@ from ..space.spectra import signs
 from .columns import as_points
 from .kernel_map import KernelMap
 from .map_method import Projection
-from .preimage import PreimageData, has_points, preimage, way_back, way_back_of_scores
+from .preimages import PreimageData, has_points, preimage, way_back, way_back_of_scores
 
 # Each start is a column of signs.
 MOST_STARTS = 10**6

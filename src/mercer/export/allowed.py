@@ -35,21 +35,13 @@ REASONS = (
         "QuantileTransformer RobustScaler StandardScaler",
         "arithmetic of NumPy with one or a few numbers per column",
     ),
-    (
-        "sklearn.impute",
-        "SimpleImputer",
-        "NumPy puts one number per column into the gaps",
-    ),
+    ("sklearn.impute", "SimpleImputer", "NumPy puts one number per column into the gaps"),
     (
         "sklearn.feature_extraction.text",
         "TfidfTransformer",
         "NumPy takes one weight per column, and checks the column",
     ),
-    (
-        "sklearn.feature_selection",
-        "VarianceThreshold",
-        "columns are chosen by a mask of NumPy",
-    ),
+    ("sklearn.feature_selection", "VarianceThreshold", "columns are chosen by a mask of NumPy"),
     (
         "sklearn.decomposition",
         "FactorAnalysis FastICA IncrementalPCA PCA TruncatedSVD",
@@ -60,11 +52,7 @@ REASONS = (
         "CCA PLSCanonical PLSRegression PLSSVD",
         "products of matrices",
     ),
-    (
-        "sklearn.random_projection",
-        "GaussianRandomProjection",
-        "a product of matrices",
-    ),
+    ("sklearn.random_projection", "GaussianRandomProjection", "a product of matrices"),
     (
         "sklearn.kernel_approximation",
         "RBFSampler SkewedChi2Sampler",
@@ -94,11 +82,7 @@ REASONS = (
         "LinearDiscriminantAnalysis QuadraticDiscriminantAnalysis",
         "products of matrices",
     ),
-    (
-        "sklearn.mixture",
-        "BayesianGaussianMixture GaussianMixture",
-        "products of matrices",
-    ),
+    ("sklearn.mixture", "BayesianGaussianMixture GaussianMixture", "products of matrices"),
     (
         "sklearn.gaussian_process.kernels",
         "ConstantKernel DotProduct ExpSineSquared Exponentiation Matern Product RBF "
@@ -168,10 +152,7 @@ SLOTS: dict[str, dict[str, Fits]] = {
         "left": _KERNEL,
         "right": _KERNEL,
     },
-    "mercer.Texts": {
-        "weights_": _one_of(TfidfTransformer),
-        "directions_": _one_of(TruncatedSVD),
-    },
+    "mercer.Texts": {"weights_": _one_of(TfidfTransformer), "directions_": _one_of(TruncatedSVD)},
     "sklearn.pipeline.Pipeline": {"steps": _steps},
     "sklearn.preprocessing.PowerTransformer": {"_scaler": _one_of(StandardScaler)},
     f"{_GAUSSIANS}.Sum": {"k1": _GAUSSIAN, "k2": _GAUSSIAN},

@@ -21,7 +21,6 @@ import copyreg
 import types
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from ..engine.arrays import as_numpy, is_array
 from ..kernels import Kernel
@@ -96,7 +95,7 @@ class Table:
         name = registry.public_name(type(thing))
         if is_array(thing):
             return self.array(np.asarray(as_numpy(thing)), where)  # of memory maps and tensors too
-        if isinstance(thing, (BaseEstimator, Kernel, *registry.PARTS)):
+        if isinstance(thing, registry.ROOTS):
             return self.object(name, registry.attributes_of(thing))
         return self.reduced(thing, name, where)
 

@@ -272,16 +272,12 @@ def _check_archive(content, path):
     found = header.get("format") if isinstance(header, dict) else None
     if not isinstance(found, int) or isinstance(found, bool) or found < 1:
         raise _damaged(path, f"format {found!r}")
-    if found < FORMAT:
+    if found != FORMAT:
+        older = "Read it with the version that wrote it, or fit the model again and save it."
         raise ModelFileError(
             f"{path} has format {found}, written by mercer {header.get('mercer', '?')}; mercer "
-            f"{version('mercer')} reads format {FORMAT} only. Read it with the version that wrote "
-            "it, or fit the model again and save it."
-        )
-    if found > FORMAT:
-        raise ModelFileError(
-            f"{path} has format {found}, written by mercer {header.get('mercer', '?')}; this is "
-            f"mercer {version('mercer')}, which reads formats up to {FORMAT}. Upgrade mercer."
+            f"{version('mercer')} reads format {FORMAT} only. "
+            + (older if found < FORMAT else "Upgrade mercer.")
         )
 
 

@@ -105,14 +105,14 @@ def _numbers(make):
     return made
 
 
-def _decimal(text):
-    expect(isinstance(text, str), f"a decimal number {str(text)[:40]!r}")
-    return Decimal(text)
+def _text(make):
+    """Made from one text."""
 
+    def made(text):
+        expect(isinstance(text, str), f"a {make.__name__} of {str(text)[:40]!r}")
+        return make(text)
 
-def _uuid(text):
-    expect(isinstance(text, str), f"an identifier {str(text)[:40]!r}")
-    return UUID(hex=text)
+    return made
 
 
 def _pandas() -> Any:
@@ -151,9 +151,9 @@ MAKERS: dict[str, tuple[Callable, Callable]] = {
     "builtins.range": (lambda r: (r.start, r.stop, r.step), range),
     "builtins.complex": (lambda z: (z.real, z.imag), _numbers(complex)),
     "numpy.random.RandomState": (lambda state: state.get_state(legacy=True), _random_state),
-    "decimal.Decimal": (lambda d: (str(d),), _decimal),
+    "decimal.Decimal": (lambda d: (str(d),), _text(Decimal)),
     "fractions.Fraction": (lambda f: (f.numerator, f.denominator), _numbers(Fraction)),
-    "uuid.UUID": (lambda u: (u.hex,), _uuid),
+    "uuid.UUID": (lambda u: (u.hex,), _text(UUID)),
     # Time zones come back as the distance from UTC that they had then: their names are of files.
     "datetime.datetime": (lambda d: (d.isoformat(),), _iso(datetime.datetime.fromisoformat)),
     "datetime.date": (lambda d: (d.isoformat(),), _iso(datetime.date.fromisoformat)),

@@ -1,9 +1,8 @@
 """Types that a file of `save` may hold, in one list, and the names that files call them by.
 
 Files use public names ("mercer.KernelMap", "sklearn.preprocessing.StandardScaler"), so a class may
-move between modules. To let files hold one more class of this library, add it to PARTS (kernels
-and estimators are found by themselves). Classes of scikit-learn are listed in allowed.py, each with
-its reason.
+move between modules. Kernels, estimators and state of fits (below TravelsAsNumPy) are found by
+themselves. Classes of scikit-learn are listed in allowed.py, each with its reason.
 """
 
 import importlib
@@ -13,56 +12,15 @@ from dataclasses import fields, is_dataclass
 
 from sklearn.base import BaseEstimator
 
-from ..engine.resources import Resources
-from ..estimators.preimage import Ridge
-from ..expansion import Expansion, RKHSFunction
-from ..feature_map import FeatureMap, LinearOnMap
+# Imported for their classes, which are found by themselves.
+from .. import fit, learn, solve  # noqa: F401
+from ..engine.arrays import TravelsAsNumPy
+from ..estimators import preimages  # noqa: F401
 from ..kernels import Kernel
-from ..kernels.adapters import GramColumns
-from ..learn.learned import LearnedKernel, Round
-from ..solve import Choice, LandmarkSolution, Step, Steps
-from ..solve.direct import DirectSolution
-from ..solve.fourier import FourierSolution
-from ..solve.fourier_expansion import FourierExpansion
-from ..solve.fourier_map import FourierMapSolution
-from ..solve.iterative import IterativeSolution
-from ..solve.primal import PrimalSolution
-from ..space.certificate import Radii
-from ..space.corrected import Corrected
-from ..space.fourier import Fourier
-from ..space.landmarks import Landmarks
-from ..space.own_features import OwnFeatures
-from ..space.sparse_features import SparseFeatures
 from .allowed import SKLEARN
 
-# What estimators of this library hold, besides kernels, arrays and other estimators.
-PARTS = (
-    Choice,
-    Corrected,
-    DirectSolution,
-    Expansion,
-    FeatureMap,
-    Fourier,
-    FourierExpansion,
-    FourierMapSolution,
-    FourierSolution,
-    GramColumns,
-    IterativeSolution,
-    LandmarkSolution,
-    Landmarks,
-    LearnedKernel,
-    LinearOnMap,
-    OwnFeatures,
-    PrimalSolution,
-    Radii,
-    Resources,
-    Ridge,
-    RKHSFunction,
-    Round,
-    SparseFeatures,
-    Step,
-    Steps,
-)
+# What files may hold of this library, besides arrays: every class below these.
+ROOTS = (Kernel, BaseEstimator, TravelsAsNumPy)
 
 # Public names that classes had in earlier versions: {"mercer.OldName": "mercer.NewName"}.
 RENAMED: dict[str, str] = {
@@ -119,9 +77,8 @@ def find(name):
 
 def own_classes():
     """Classes of this library that files may hold, by name."""
-    found = [c for base in (Kernel, BaseEstimator) for c in _subclasses(base)]
-    ours = [c for c in found if c.__module__.split(".")[0] == "mercer"]
-    return {public_name(c): c for c in (*ours, *PARTS)}
+    found = [c for root in ROOTS for c in _subclasses(root)]
+    return {public_name(c): c for c in found if c.__module__.split(".")[0] == "mercer"}
 
 
 def listed_class(name):

@@ -4,13 +4,12 @@ from .adapters import FromFeatures, FromFunction, Precomputed, as_kernel
 from .algebra import Constant, Exp, PolynomialOf, Power, Product, Scaled, Sum
 from .alignment import GlobalAlignment
 from .base import Kernel
+from .columnwise import Chi2, Intersection, Laplacian
 from .dot_product import Cosine, Linear, Polynomial, QuadraticForm, Sigmoid
 from .fingerprints import Tanimoto
 from .forests import ForestKernel
 from .from_sklearn import FromSklearn
 from .graphs import ShortestPaths, WeisfeilerLehman
-from .histogram import Chi2, Intersection
-from .laplacian import Laplacian
 from .on_columns import OnColumns
 from .paths import Signature
 from .periodic import Periodic
@@ -21,7 +20,7 @@ from .strings import Spectrum
 from .validity import MercerReport, NotPSDError, check_mercer
 from .wrappers import Normalized, OnFeatures, Rescaled
 
-__all__ = [
+__all__: list[str] = [
     "Chi2",
     "Constant",
     "Cosine",

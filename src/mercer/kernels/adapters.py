@@ -9,18 +9,26 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 import scipy.sparse
 
-from ..engine.arrays import as_host, as_numpy, evenly, is_array, is_numpy, namespace, on_device_of
+from ..engine.arrays import (
+    TravelsAsNumPy,
+    as_host,
+    as_numpy,
+    evenly,
+    is_array,
+    is_numpy,
+    namespace,
+    on_device_of,
+)
 from ..engine.checks import require
-from .accuracy import above_underflow
 from .base import ALL, Kernel
 from .capabilities import NAMED
-from .composite import finite_values
+from .dot_product import Linear
 from .from_sklearn import FromSklearn
-from .geometry import inner_products
+from .parameters import FUNCTION
 from .points import as_vectors, take
 from .printing import printed
 from .types import Array, Tile
-from .wrappers import as_given, require_callable, width_of
+from .wrappers import OnFeatures, as_given
 
 # Pairs that are tried in both orders before a function is taken to be symmetric.
 SPOT_CHECKS = 16
@@ -30,7 +38,7 @@ WHOLE_ARRAYS = (
 )
 
 
-class GramColumns:
+class GramColumns(TravelsAsNumPy):
     """The columns of a Gram matrix that stand for chosen training points."""
 
     def __init__(self, n, indices):
@@ -141,14 +149,12 @@ class FromFunction(Kernel):
     symmetric = None
     runs_user_code = True
     is_psd = None
+    domains = {"f": FUNCTION}
     # Values found earlier in the same fit, where one is under way: see calls.py.
     known = None
 
     def __init__(
-        self,
-        f: Callable[[Any, Any], Any],
-        vectorized: bool = False,
-        symmetric: bool | None = None,
+        self, f: Callable[[Any, Any], Any], vectorized: bool = False, symmetric: bool | None = None
     ) -> None:
         self.f = f
         self.vectorized = vectorized
@@ -164,7 +170,7 @@ class FromFunction(Kernel):
         return not self.vectorized
 
     def check_parameters(self) -> None:
-        require_callable("FromFunction", "f", self.f)
+        super().check_parameters()
         if self.symmetric not in (None, True, False):
             raise ValueError(
                 f"FromFunction(symmetric) must be True, False or None, got {self.symmetric!r}."
@@ -240,7 +246,7 @@ class FromFunction(Kernel):
         return _checked_values(asked, (X.shape[0],), self, X)
 
 
-class FromFeatures(Kernel):
+class FromFeatures(OnFeatures):
     r"""Make a kernel from features: k(x, z) = <g(x), g(z)> for any function g.
 
     Parameters
@@ -267,21 +273,15 @@ class FromFeatures(Kernel):
            [33., 26.]])
     """
 
-    in_expressions = False
     takes_sparse = False
-    is_psd = True
-
-    kind = "objects"
-    runs_user_code = True
+    kernel = Linear()
 
     def __init__(self, g: Callable[[Any], Any]) -> None:
         self.g = g
 
-    def __repr__(self) -> str:
-        return f"FromFeatures({printed(self.g)})"
-
-    def check_parameters(self) -> None:
-        require_callable("FromFeatures", "g", self.g)
+    def bind_points(self, X: Array, names: list[str] | None, weights: Array | None = None) -> Self:
+        self.check_parameters()
+        return self.copied()
 
     def image(self, X: Array) -> Array:
         """g(X), checked: one row for each point."""
@@ -295,32 +295,14 @@ class FromFeatures(Kernel):
         )
         return as_vectors(G, name="g(X)")
 
-    def against(self, S: Array) -> Tile:
-        G = self.image(S)
-        return lambda rows, columns=ALL: finite_values(
-            self, inner_products, self.image(rows), G[columns, :].T
-        )
-
-    def diagonal(self, X: Array) -> Array:
-        G: Any = self.image(X)
-        if scipy.sparse.issparse(G):
-            return finite_values(self, lambda: np.asarray(G.multiply(G).sum(axis=1)).ravel())
-        return finite_values(self, lambda: namespace(G).sum(G * G, axis=1))
-
     has_magnitude = False  # only a scale brings back what underflows: g is not asked twice
 
-    def magnitude(self, X: Array) -> Array:
-        return above_underflow(self.diagonal(X))
-
     def rounding(self, S: Array) -> float:
-        return 5.0 + self.image(S[:1]).shape[1] ** 0.5
+        return super().rounding(S[:1])
 
     def features(self, X: Array) -> Array:
         G: Any = self.image(X)
         return G.toarray() if scipy.sparse.issparse(G) else G
-
-    def explicit_dim(self, n_features: int | None) -> int | None:
-        return width_of(self.g, n_features)
 
 
 # What stands for a kernel: itself, its name or expression, a function of two points.

@@ -14,10 +14,10 @@ import numpy as np
 from scipy.sparse import issparse
 
 from ..engine.arrays import device, in_place, integer_power, is_symbolic, namespace
-from ..engine.checks import is_integer, is_number, require
+from ..engine.checks import is_number, require
 from ..engine.forms import Form
 from .accuracy import above_underflow
-from .base import ALL, NODES, Kernel
+from .base import ALL, Kernel
 from .capabilities import Slopes, times
 from .composite import Binary, FunctionOf
 from .hashing import MOST_COLUMNS, row_products, side_by_side
@@ -29,6 +29,7 @@ from .monomials import (
     symmetric_power,
     symmetric_power_dim,
 )
+from .parameters import NOT_NEGATIVE, whole
 from .printing import printed, printed_in
 from .spectral import ConstantForm, FourierForm
 from .types import Array, Tile
@@ -62,17 +63,11 @@ class Constant(Kernel):
     """
 
     is_psd = True
-
     kind = "any"
+    domains = {"c": NOT_NEGATIVE}
 
     def __init__(self, c: float = 1.0) -> None:
         self.c = c
-
-    def check_parameters(self) -> None:
-        require(
-            is_number(self.c) and 0 <= self.c < math.inf,
-            f"Constant(c) needs a finite number c >= 0, got {self.c!r}.",
-        )
 
     def against(self, S: Array) -> Tile:
         n = S.shape[0]
@@ -171,6 +166,7 @@ class Scaled(FunctionOf):
 
     in_expressions = False
     precedence = 2
+    domains = {"scale": NOT_NEGATIVE}
 
     def __init__(self, kernel: Kernel | str, scale: float) -> None:
         self.kernel = kernel
@@ -178,14 +174,6 @@ class Scaled(FunctionOf):
 
     def __repr__(self) -> str:
         return f"{printed(self.scale)} * {printed_in(self.kernel, 3)}"
-
-    def check_parameters(self) -> None:
-        super().check_parameters()
-        require(
-            is_number(self.scale) and 0 <= self.scale < math.inf,
-            f"a kernel is scaled by a finite number >= 0, got {self.scale!r}: a negative multiple "
-            "of a kernel is not a kernel.",
-        )
 
     @property
     def is_psd(self) -> bool | None:
@@ -224,15 +212,13 @@ class Scaled(FunctionOf):
     def explicit_dim(self, n_features: int | None) -> int | None:
         return self.kernel.explicit_dim(n_features)
 
-    def rounding(self, S: Array) -> float:
-        return self.kernel.rounding(S)
-
 
 class Power(FunctionOf):
     """k ** p for an integer p >= 0: a repeated product."""
 
     in_expressions = False
     precedence = 3
+    domains = {"exponent": whole(0, why=": other powers of a kernel need not be kernels")}
 
     def __init__(self, kernel: Kernel | str, exponent: int) -> None:
         self.kernel = kernel
@@ -240,14 +226,6 @@ class Power(FunctionOf):
 
     def __repr__(self) -> str:
         return f"{printed_in(self.kernel, 4)} ** {printed(self.exponent)}"
-
-    def check_parameters(self) -> None:
-        super().check_parameters()
-        require(
-            is_integer(self.exponent) and self.exponent >= 0,
-            f"a kernel is raised to an integer power >= 0, got {self.exponent!r}: other powers of "
-            "a kernel need not be kernels.",
-        )
 
     def formula(self, t: Array, xp: ModuleType) -> Array:
         return integer_power(t, int(self.exponent))
@@ -381,7 +359,3 @@ def _full(like, shape, value):
         dtype = np.float64 if like.dtype.kind == "O" else like.dtype
         return np.full(shape, value, dtype=dtype)
     return xp.full(shape, value, dtype=like.dtype, device=device(like))
-
-
-for node in (Constant, Sum, Product, Scaled, Power, Exp, PolynomialOf):
-    NODES[node.__name__] = node

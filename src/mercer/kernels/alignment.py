@@ -6,7 +6,7 @@ import numpy as np
 
 from ..engine.checks import require
 from .base import ALL
-from .parameters import as_numbers, check_per_column
+from .parameters import as_numbers, per_column
 from .paths import read_paths
 from .sparse_map import ObjectKernel
 from .types import Array, PerColumn, Tile
@@ -55,12 +55,12 @@ class GlobalAlignment(ObjectKernel):
     """
 
     is_psd = True
+    domains = {"gamma": per_column()}
+    scale_powers = {"gamma": -2}
+    drawn_as = "paths"
 
     def __init__(self, gamma: PerColumn = 1.0) -> None:
         self.gamma = gamma
-
-    def check_parameters(self) -> None:
-        check_per_column("GlobalAlignment", "gamma", self.gamma)
 
     def against(self, S: Array) -> Tile:
         values = _tslearn()

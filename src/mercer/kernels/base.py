@@ -9,7 +9,7 @@ import html
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, wraps
-from typing import Any, NoReturn, Self, overload
+from typing import Any, ClassVar, NoReturn, Self, overload
 
 import numpy as np
 import scipy.sparse
@@ -27,8 +27,6 @@ from .spectral import FourierForm
 from .types import Array, Data, Tile
 
 ALL = slice(None)
-# What the operators build, by name: algebra.py, which is built on this file, enters its classes.
-NODES: dict[str, Any] = {}
 
 
 class Kernel(Parametrized, Capabilities, Accuracy):
@@ -118,8 +116,13 @@ class Kernel(Parametrized, Capabilities, Accuracy):
         """Description of its Fourier series on a box (spectral.py); None where it has none."""
         return None
 
+    # Checks of parameters by their names (parameters.py).
+    domains: ClassVar[dict[str, Callable[[str, str, Any], None]]] = {}
+
     def check_parameters(self) -> None:
         """Raise ValueError or TypeError for parameters that make no sense."""
+        for name, check in self.domains.items():
+            check(type(self).__name__, name, getattr(self, name))
 
     @property
     def is_psd(self) -> bool | None:
@@ -195,8 +198,16 @@ class Kernel(Parametrized, Capabilities, Accuracy):
 
     def bind_points(self, X: Array, names: list[str] | None, weights: Array | None = None) -> Self:
         """As bind, on points already checked. Nodes bind their operands."""
+        from .parameters import gamma_from_data
+
         self.check_parameters()
-        return self.with_operands(lambda operand: operand.bind_points(X, names, weights))
+        bound = self.with_operands(lambda operand: operand.bind_points(X, names, weights))
+        found = {
+            name: gamma_from_data(rule, X, weights, absolute=self.length_powers[name] == -1)
+            for name, rule in self.length_parameters().items()
+            if isinstance(rule, str)
+        }
+        return bound.with_parameters(**found) if found else bound
 
     def with_operands(self, change: Callable[["Kernel"], "Kernel"]) -> Self:
         """The same node with `change` applied to every kernel among its parameters."""
@@ -402,9 +413,9 @@ def alike(X, Y, kernel=None):
 
 def _node(name, operands, *parameters):
     """Build a node of the algebra on copies of its operands (k * k + k must not share leaves)."""
-    from .operands import Private
+    from . import algebra  # which is built on this file
 
-    made = NODES[name](*(Private(operand.copied()) for operand in operands), *parameters)
+    made = getattr(algebra, name)(*(operand.copied() for operand in operands), *parameters)
     made.check_parameters()
     return made
 
@@ -422,8 +433,7 @@ def _combine(name, left, right):
         )
     if name == "Product":
         return _node("Scaled", [kernel], other)
-    constant = NODES["Constant"](other)
-    constant.check_parameters()
+    constant = _node("Constant", [], other)
     return _node("Sum", [left, constant] if kernel is left else [constant, right])
 
 

@@ -60,7 +60,8 @@ def remembering(kernel: Kernel) -> Iterator[None]:
 
     Inside another such block, the memory of the outer one is used and kept.
     """
-    leaves = [k for k in _leaves(kernel) if k.one_call_per_value and "known" not in vars(k)]
+    parts = kernel.parts()
+    leaves = [k for k in parts if getattr(k, "known", 0) is None and k.one_call_per_value]
     for leaf in leaves:
         vars(leaf)["known"] = KnownValues(bool(leaf.symmetric))
     try:
@@ -79,9 +80,3 @@ def memoize_pairs(work: Callable[..., Any]) -> Callable[..., Any]:
             return work(kernel, *args, **kwargs)
 
     return wrapped
-
-
-def _leaves(kernel: Kernel) -> Iterator[Kernel]:
-    for part in kernel.parts():
-        if not any(isinstance(value, Kernel) for value in vars(part).values()):
-            yield part

@@ -39,6 +39,8 @@ class Capabilities:
     # Whether plain text can describe it (expressions.py): not if it takes functions, nor if it is
     # written with an operator.
     in_expressions: ClassVar[bool] = True
+    # How a page can draw its points: "graphs", "paths" or "sets"; None: not at all.
+    drawn_as: str | None = None
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -82,6 +84,18 @@ class Capabilities:
         }
         plain = {name: v.item() if v.ndim == 0 else v.tolist() for name, v in own.items()}
         return changed.with_parameters(**plain) if own else changed
+
+    # Parameters that scale the data without being lengths, which a search tunes like them.
+    scale_powers: ClassVar[dict[str, int]] = {}
+
+    def widths(self: Any) -> dict[str, int]:
+        """Names of all parameters that scale the data, here and in the kernels inside, as
+        set_params takes them; with the power of the unit that they have."""
+        found = self.length_powers | self.scale_powers
+        for name, value in self.get_params(deep=False).items():
+            if isinstance(value, Capabilities):
+                found |= {f"{name}__{inner}": power for inner, power in value.widths().items()}
+        return found
 
     # --- derivatives -----------------------------------------------------------------------------
 

@@ -1,22 +1,22 @@
 """The base of kernels made of kernels: points, and capabilities that follow from the parts'."""
 
+import operator
 from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
-from sklearn.base import clone
 
 from ..engine.arrays import is_symbolic, namespace
 from ..engine.checks import require
 from ..engine.forms import Form
 from .accuracy import above_underflow
 from .base import ALL, Kernel
-from .capabilities import Slopes
+from .capabilities import NAMED, Slopes
 from .monomials import require_dense
-from .operands import Operand, Private, operand
-from .printing import bracketed
+from .points import short
+from .printing import printed, printed_in
 from .spectral import FourierForm
 from .types import Array, Tile
 
@@ -44,12 +44,83 @@ def checked_if_needed(kernel: Kernel, compute: Callable[..., Any]) -> Callable[.
     return lambda *arguments: finite_values(kernel, compute, *arguments)
 
 
-class Binary(Kernel):
-    """Two operands, evaluated on the same points.
+class Operand:
+    """A kernel that a node is built on. A name becomes its kernel as it is set, so that nothing
+    else has to know of names; what is not a kernel is kept, and refused when used."""
 
-    Loops build sums of a thousand terms, one inside the other: whatever is asked of them goes
-    through their `terms` or through `fold`, and never calls itself.
-    """
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, node: Any, owner: Any = None) -> Any:
+        if node is None:
+            return self
+        value = vars(node).get(self.name)
+        if not isinstance(value, Kernel):
+            raise TypeError(
+                f"{type(node).__name__}: {self.name} must be a kernel, got {type(value).__name__} "
+                f"{short(value)}; as_kernel makes one from a name or a function."
+            )
+        return value
+
+    def __set__(self, node: Any, value: Any) -> None:
+        known = isinstance(value, str) and value.lower() in NAMED
+        vars(node)[self.name] = NAMED[value.lower()]() if known else value
+
+
+def asked(name: str, combine: Callable[[Iterable[Any]], Any]) -> Any:
+    """A property that follows from what all operands say."""
+    return property(lambda self: combine(getattr(part, name) for part in self.terms))
+
+
+class Composite(Kernel):
+    """A kernel made of kernels on the same points: its capabilities follow from theirs."""
+
+    # Whether it looks at points itself, which a Gram matrix does not have.
+    needs_points: ClassVar[bool] = False
+
+    @property
+    def terms(self) -> list[Kernel]:
+        """The kernels that it is made of."""
+        raise NotImplementedError(f"{type(self).__name__} must define terms.")
+
+    symmetric = asked("symmetric", lambda said: next((s for s in said if not s), True))
+    runs_user_code = asked("runs_user_code", any)
+    one_call_per_value = asked("one_call_per_value", any)
+    has_magnitude = asked("has_magnitude", any)
+    takes_sparse = asked("takes_sparse", all)
+    non_negative_only = asked("non_negative_only", any)
+    is_psd = asked("is_psd", lambda said: True if all(said) else None)
+
+    @property
+    def kind(self) -> str:
+        kinds = {term.kind for term in self.terms} - {"any"}
+        if "gram" in kinds and len(kinds) > 1:
+            raise ValueError(
+                f"{self!r} mixes Precomputed() with a kernel on data: one sees kernel values, the "
+                "other points. Evaluate both kernels to matrices and combine those."
+            )
+        # The stricter demand wins: what suits vectors suits a function of objects too.
+        return next((k for k in ("vectors", "table", "objects", "gram") if k in kinds), "any")
+
+    def check_parameters(self) -> None:
+        super().check_parameters()
+        _ = self.kind
+        for term in self.terms:
+            term.check_parameters()
+            require(
+                not self.needs_points or term.kind != "gram",
+                f"{type(self).__name__}({term!r}) has no meaning: it needs points, and a Gram "
+                "matrix has none. Change the matrix itself.",
+            )
+
+    def landmarks(self, X: Array, indices: Array | None = None) -> Array:
+        terms = self.terms
+        chosen = next((term for term in terms if term.kind != "any"), terms[-1])
+        return chosen.landmarks(X, indices)
+
+
+class Binary(Composite):
+    """Two operands, evaluated on the same points."""
 
     left: Any = Operand()
     right: Any = Operand()
@@ -65,71 +136,24 @@ class Binary(Kernel):
     @property
     def terms(self) -> list[Kernel]:
         """The operands, those of operands of the same class among them, from left to right."""
-        return list(self._operands())
-
-    def _operands(self, checked=True):
-        """The terms; without `checked`, private operands stay as they are."""
-        todo: list[Any] = [self]
-        while todo:
-            node = todo.pop()
-            if type(node) is not type(self):
-                yield node
-                continue
-            for name in ("right", "left"):
-                raw = vars(node)[name]
-                keep = isinstance(raw, Private) and not checked
-                todo.append(raw if keep else operand(node, name))
+        return self.fold(lambda term: [term], operator.add)
 
     def fold(self, of_term: Callable[[Kernel], Any], combine: Callable[[Any, Any], Any]) -> Any:
         """Combine the terms, two at a time, in the order of the nodes."""
-        results: list[Any] = []
-        todo: list[Any] = [self]
-        while todo:
-            node = todo.pop()
-            if node is None:
-                right = results.pop()
-                results.append(combine(results.pop(), right))
-            elif type(node) is type(self):
-                todo += [None, operand(node, "right"), operand(node, "left")]
-            else:
-                results.append(of_term(node))
-        return results[0]
 
-    # --- copies ---------------------------------------------------------------------------------
+        def folded(node):
+            if type(node) is not type(self):
+                return of_term(node)
+            return combine(folded(node.left), folded(node.right))
+
+        return folded(self)
 
     def with_operands(self, change: Callable[[Kernel], Kernel]) -> Self:
         return self.fold(change, type(self))
 
-    def copied(self) -> Self:
-        left, right = vars(self)["left"], vars(self)["right"]
-        if isinstance(left, Private) and isinstance(right, Private):
-            return type(self)(left, right)  # type: ignore[arg-type]
-        node: Any = type(self)
-        return self.fold(lambda term: term.copied(), lambda l, r: node(Private(l), Private(r)))
-
-    def __sklearn_clone__(self) -> Self:
-        return self.fold(clone, type(self))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        def combine(left, right):
-            left.extend(right)
-            left.append(None)
-            return left
-
-        return _from_terms, (type(self), self.fold(lambda term: [term], combine))
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"left": self.left, "right": self.right}
-
     def __repr__(self) -> str:
-        def combine(left, right):
-            parts = bracketed(left, self.precedence)
-            parts.append(f" {self.symbol} ")
-            parts.extend(bracketed(right, self.precedence + 1))
-            return parts, self.precedence
-
-        parts, _ = self.fold(lambda term: ([repr(term)], term.precedence), combine)
-        return "".join(parts)
+        left = printed_in(self.left, self.precedence)
+        return f"{left} {self.symbol} {printed_in(self.right, self.precedence + 1)}"
 
     # --- values -----------------------------------------------------------------------------------
 
@@ -156,10 +180,6 @@ class Binary(Kernel):
     def magnitude(self, X: Array) -> Array:
         return self._of_terms(term.magnitude(X) for term in self.terms)
 
-    @property
-    def has_magnitude(self) -> bool:
-        return any(term.has_magnitude for term in self.terms)
-
     def fused_form(self) -> Form | None:
         return self._of_terms(term.fused_form() for term in self.terms)
 
@@ -176,55 +196,6 @@ class Binary(Kernel):
 
     def fourier_form(self) -> FourierForm | None:
         return self._of_terms(term.fourier_form() for term in self.terms)
-
-    # --- what follows from the terms --------------------------------------------------------------
-
-    @property
-    def kind(self) -> str:
-        kinds = {term.kind for term in self._operands(checked=False)} - {"any"}
-        if "gram" in kinds and len(kinds) > 1:
-            raise ValueError(
-                f"{self!r} mixes Precomputed() with a kernel on data: one sees kernel values, the "
-                "other points. Evaluate both kernels to matrices and combine those."
-            )
-        # The stricter demand wins: what suits vectors suits a function of objects too.
-        return next((k for k in ("vectors", "table", "objects", "gram") if k in kinds), "any")
-
-    def check_parameters(self) -> None:
-        _ = self.kind
-        for term in self._operands(checked=False):
-            if not isinstance(term, Private):
-                term.check_parameters()
-
-    @property
-    def symmetric(self) -> bool | None:
-        said = [term.symmetric for term in self.terms]
-        return next((s for s in said if not s), True)
-
-    @property
-    def runs_user_code(self) -> bool:
-        return any(term.runs_user_code for term in self.terms)
-
-    @property
-    def one_call_per_value(self) -> bool:
-        return any(term.one_call_per_value for term in self.terms)
-
-    @property
-    def takes_sparse(self) -> bool:
-        return all(term.takes_sparse for term in self.terms)
-
-    @property
-    def non_negative_only(self) -> bool:
-        return any(term.non_negative_only for term in self.terms)
-
-    @property
-    def is_psd(self) -> bool | None:
-        return True if all(term.is_psd for term in self.terms) else None
-
-    def landmarks(self, X: Array, indices: Array | None = None) -> Array:
-        terms = self.terms
-        chosen = next((term for term in terms if term.kind != "any"), terms[-1])
-        return chosen.landmarks(X, indices)
 
     def _maps(self, X):
         """All feature maps: sparse if one of them is made sparse of other points, else dense.
@@ -255,71 +226,17 @@ def combined(answers: Iterable[Any], combine: Callable[[Any, Any], Any]) -> Any:
     return total
 
 
-def _from_terms(node, items):
-    """A tree from its terms in postfix order; None combines the last two."""
-    made: list[Any] = []
-    for item in items:
-        if item is None:
-            right = made.pop()
-            made.append(node(made.pop(), right))
-        else:
-            made.append(item)
-    return made[0]
-
-
-class Unary(Kernel):
+class Unary(Composite):
     """One operand; the points are its points."""
 
     kernel: Any = Operand()
 
-    def copied(self) -> Self:
-        raw = vars(self)["kernel"]
-        given = self.get_params(deep=False) | {"kernel": raw}
-        if isinstance(raw, Kernel):
-            given["kernel"] = Private(raw.copied())
-        return type(self)(**given)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"kernel": self.kernel}
-
     @property
-    def kind(self) -> str:
-        return operand(self, "kernel").kind
+    def terms(self) -> list[Kernel]:
+        return [self.kernel]
 
-    @property
-    def symmetric(self) -> bool | None:
-        return self.kernel.symmetric
-
-    @property
-    def runs_user_code(self) -> bool:
-        return self.kernel.runs_user_code
-
-    @property
-    def one_call_per_value(self) -> bool:
-        return self.kernel.one_call_per_value
-
-    @property
-    def has_magnitude(self) -> bool:
-        return self.kernel.has_magnitude
-
-    @property
-    def takes_sparse(self) -> bool:
-        return operand(self, "kernel").takes_sparse
-
-    @property
-    def non_negative_only(self) -> bool:
-        return operand(self, "kernel").non_negative_only
-
-    @property
-    def is_psd(self) -> bool | None:
-        return True if self.kernel.is_psd else None
-
-    def check_parameters(self) -> None:
-        if not isinstance(vars(self)["kernel"], Private):
-            operand(self, "kernel").check_parameters()
-
-    def landmarks(self, X: Array, indices: Array | None = None) -> Array:
-        return self.kernel.landmarks(X, indices)
+    def rounding(self, S: Array) -> float:
+        return self.kernel.rounding(S)
 
 
 class FunctionOf(Unary):
@@ -355,3 +272,40 @@ class FunctionOf(Unary):
         t, xp = inner.value, namespace(inner.value)
         slope = self.slope(t, xp)
         return inner.chained(self.formula(t, xp), slope)
+
+
+class OnImages(Unary):
+    """k(g(x), g(z)): a subclass gives g as `image`."""
+
+    needs_points = True
+
+    def image(self, X: Array) -> Array:
+        """The points that the kernel sees, one for each point."""
+        raise NotImplementedError(f"{type(self).__name__} must define image(X).")
+
+    def __repr__(self) -> str:
+        given = self.get_params(deep=False)
+        first = [given.pop("kernel")] if "kernel" in given else []
+        return f"{type(self).__name__}({', '.join(map(printed, [*first, *given.values()]))})"
+
+    @property
+    def is_psd(self) -> bool | None:
+        return self.kernel.is_psd
+
+    landmarks = Kernel.landmarks
+
+    def against(self, S: Array) -> Tile:
+        inner = self.kernel.against(self.kernel.landmarks(self.image(S)))
+        return lambda rows, columns=ALL: inner(self.image(rows), columns)
+
+    def diagonal(self, X: Array) -> Array:
+        return self.kernel.diagonal(self.image(X))
+
+    def magnitude(self, X: Array) -> Array:
+        return self.kernel.magnitude(self.image(X))
+
+    def features(self, X: Array) -> Array:
+        return self.kernel.features(self.image(X))
+
+    def rounding(self, S: Array) -> float:
+        return self.kernel.rounding(self.image(S))

@@ -49,6 +49,12 @@ def rational_density(a):
     return density
 
 
+def _shells(value, first, step, d):
+    """How many images there are in each of the first shells, and k there."""
+    s = np.arange(1, SHELLS + 1)
+    return (2.0 * s + 1) ** d - (2.0 * s - 1) ** d, value(first + (s - 1) * step)
+
+
 def images_of(value, rate=math.inf):
     """The bound of RadialForm for k that falls by a constant factor per step, or faster.
 
@@ -60,9 +66,7 @@ def images_of(value, rate=math.inf):
     def images(first, step, d):
         if not (first > 0 and step > 0):
             return math.inf
-        s = np.arange(1, SHELLS + 1)
-        counts = (2.0 * s + 1) ** d - (2.0 * s - 1) ** d
-        k = value(first + (s - 1) * step)
+        counts, k = _shells(value, first, step, d)
         total = float(counts @ k)
         if k[-1] == 0:
             return total
@@ -78,9 +82,8 @@ def rational_images(a):
     def images(first, step, d):
         if not (first > 0 and step > 0) or 2 * a <= d:
             return math.inf
-        s = np.arange(1, SHELLS + 1)
-        counts = (2.0 * s + 1) ** d - (2.0 * s - 1) ** d
-        total = float(counts @ (1 + (first + (s - 1) * step) ** 2 / (2 * a)) ** -a)
+        counts, k = _shells(lambda r: (1 + r**2 / (2 * a)) ** -a, first, step, d)
+        total = float(counts @ k)
         # Beyond: at most 2d (2s+1)^(d-1) <= 2d 3^(d-1) s^(d-1) images at least s * nearest away.
         nearest = min(first, step)
         power = (2 * a) ** a * nearest ** (-2 * a) * SHELLS ** (d - 2 * a) / (2 * a - d)

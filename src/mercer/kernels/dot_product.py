@@ -7,27 +7,16 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
-from ..engine.arrays import (
-    eigh,
-    in_place,
-    integer_power,
-    namespace,
-    on_device_of,
-    row_norms,
-)
-from ..engine.checks import is_integer, is_number, require
+from ..engine.arrays import eigh, in_place, integer_power, namespace, on_device_of, row_norms
+from ..engine.checks import require
 from ..engine.forms import Form
 from .accuracy import above_underflow
 from .base import ALL, Kernel
 from .capabilities import Slopes
 from .geometry import inner_products
 from .hashing import row_numbers, squared_lengths
-from .monomials import (
-    require_dense,
-    symmetric_power,
-    symmetric_power_dim,
-)
-from .parameters import as_numbers, check_per_column, is_one_number, per_column
+from .monomials import require_dense, symmetric_power, symmetric_power_dim
+from .parameters import FINITE, as_numbers, is_one_number, per_column, weighted_columns, whole
 from .types import Array, PerColumn, Tile
 
 
@@ -62,7 +51,7 @@ class DotProduct(Kernel):
 
     def right(self, X: Array) -> Array:
         """x as it enters from the right, with the weights of the product."""
-        return per_column(X, self.gamma)
+        return weighted_columns(X, self.gamma)
 
     def against(self, S: Array) -> Tile:
         S = self.right(S)
@@ -84,11 +73,11 @@ class DotProduct(Kernel):
     def _squares(self, X):
         """<x, x> of every row."""
         left: Any = self.left(X)  # sparse, where X is
-        right = self.right(X)
+        right = left if type(self).right is type(self).left else self.right(X)
         if scipy.sparse.issparse(X):
             return np.asarray(left.multiply(right).sum(axis=1)).ravel()
         xp = namespace(X)
-        return row_norms(X, xp) if left is right else xp.sum(left * right, axis=1)
+        return row_norms(left, xp) if left is right else xp.sum(left * right, axis=1)
 
 
 class Linear(DotProduct):
@@ -166,23 +155,17 @@ class Polynomial(DotProduct):
     """
 
     sklearn_names = ("poly", "polynomial")
+    domains = {
+        "degree": whole(1, why=": other powers of an inner product are not kernels"),
+        "gamma": per_column(),
+        "coef0": FINITE,
+    }
+    scale_powers = {"gamma": -2}
 
     def __init__(self, degree: int = 3, gamma: PerColumn = 1.0, coef0: float = 1.0) -> None:
         self.degree = degree
         self.gamma = gamma
         self.coef0 = coef0
-
-    def check_parameters(self) -> None:
-        require(
-            is_integer(self.degree) and self.degree >= 1,
-            f"Polynomial(degree) must be an integer >= 1, got {self.degree!r}: other powers of an "
-            "inner product are not kernels.",
-        )
-        check_per_column("Polynomial", "gamma", self.gamma)
-        require(
-            is_number(self.coef0) and np.isfinite(self.coef0),
-            f"Polynomial(coef0) must be a finite number, got {self.coef0!r}.",
-        )
 
     @property
     def is_psd(self) -> bool | None:
@@ -203,7 +186,7 @@ class Polynomial(DotProduct):
 
     def features(self, X: Array) -> Array:
         require(self.coef0 >= 0, f"{self!r} is not a kernel (coef0 < 0): it has no feature map.")
-        F = per_column(require_dense(X), np.sqrt(as_numbers(self.gamma)))
+        F = weighted_columns(require_dense(X), np.sqrt(as_numbers(self.gamma)))
         if self.coef0 > 0:
             xp = namespace(F)
             F = xp.concat([F, xp.ones_like(F[:, :1]) * float(self.coef0) ** 0.5], axis=1)
@@ -363,12 +346,6 @@ class QuadraticForm(DotProduct):
 
     right = left
 
-    def diagonal(self, X: Array) -> Array:
-        images: Any = self.left(X)
-        if scipy.sparse.issparse(images):
-            return np.asarray(images.multiply(images).sum(axis=1)).ravel()
-        return row_norms(images, namespace(images))
-
     def features(self, X: Array) -> Array:
         return self.left(X)
 
@@ -414,17 +391,12 @@ class Sigmoid(DotProduct):
 
     sklearn_names = ("sigmoid",)
     is_psd = False
+    domains = {"gamma": per_column(positive=False), "coef0": FINITE}
+    scale_powers = {"gamma": -2}
 
     def __init__(self, gamma: PerColumn = 1.0, coef0: float = 0.0) -> None:
         self.gamma = gamma
         self.coef0 = coef0
-
-    def check_parameters(self) -> None:
-        check_per_column("Sigmoid", "gamma", self.gamma, positive=False)
-        require(
-            is_number(self.coef0) and np.isfinite(self.coef0),
-            f"Sigmoid(coef0) must be a finite number, got {self.coef0!r}.",
-        )
 
     def formula(self, t: Array, xp: ModuleType) -> Array:
         t += float(self.coef0)

@@ -9,15 +9,7 @@ differences: identical rows are at distance exactly zero.
 import numpy as np
 import scipy.sparse
 
-from ..engine.arrays import (
-    device,
-    in_place,
-    is_numpy,
-    is_symbolic,
-    namespace,
-    put,
-    row_norms,
-)
+from ..engine.arrays import device, is_symbolic, namespace, put, row_norms
 from ..engine.tiles import row_blocks
 from .points import require_same_storage
 
@@ -81,7 +73,7 @@ class EuclideanFrame:
         with np.errstate(over="ignore", invalid="ignore"):
             x -= self.centre
             x *= self.scale
-            return x, _finite_norms(x, xp)
+            return x, _checked_norms(row_norms(x, xp), xp)
 
     def _in_products(self, x):
         """The columns that products need: where all points agree, all are zero about the centre."""
@@ -168,17 +160,13 @@ def _columns_that_agree(S, xp):
     return agree if bool(xp.any(agree)) else None
 
 
-def _finite_norms(x, xp):
-    """|x|^2 of centred, scaled rows, refused where distances between them would overflow."""
-    return _checked_norms(row_norms(x, xp), xp)
-
-
 def _finite_sparse_norms(x):
     with np.errstate(over="ignore"):
         return _checked_norms(np.asarray(x.multiply(x).sum(axis=1)).ravel(), np)
 
 
 def _checked_norms(norms, xp):
+    """|x|^2 of centred, scaled rows, refused where distances between them would overflow."""
     largest = float(xp.max(norms))
     if not largest < 1e307:
         raise ValueError(
@@ -213,15 +201,6 @@ def over_columns(term, rows, S, weights=1.0):
     if not each_its_own and weights != 1:
         total *= float(weights)
     return total
-
-
-def square_root(d2, xp):
-    return in_place(xp.sqrt, d2)
-
-
-def at_most(d, largest, xp):
-    """min(d, largest) for distances, over d where it is NumPy's."""
-    return np.clip(d, 0.0, largest, out=d) if is_numpy(d) else xp.clip(d, 0.0, largest)
 
 
 def dense_rows(X, kernel):

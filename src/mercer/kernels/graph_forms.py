@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse
 
 from .hashing import label_keys, mixed
-from .points import short
+from .points import read_each, short
 
 
 @dataclass
@@ -29,7 +29,8 @@ class Graphs:
 
 def read_graphs(X: Any, node_label: str | None, edge_label: str | None) -> Graphs:
     """All graphs of a sample; whatever is wrong with one of them is said with its position."""
-    labels, edges, edge_keys = _plain(X) or _one_by_one(X, node_label, edge_label)
+    read = _plain(X) or zip(*read_each(X, lambda graph: _read(graph, node_label, edge_label), ": "))
+    labels, edges, edge_keys = read
     sizes, lengths = np.array([len(l) for l in labels]), np.array([len(e) for e in edges])
     pairs = np.concatenate(edges).astype(np.int64)
     _check_ends(pairs, sizes, lengths)
@@ -39,17 +40,6 @@ def read_graphs(X: Any, node_label: str | None, edge_label: str | None) -> Graph
     source, target, edge = _arcs(pairs, starts[-1])
     arc_labels = None if marked is None else marked[edge]
     return Graphs(starts, _node_keys(labels), source, target, arc_labels)
-
-
-def _one_by_one(X, node_label, edge_label):
-    read = []
-    for i, graph in enumerate(X):
-        try:
-            read.append(_read(graph, node_label, edge_label))
-        except (TypeError, ValueError, KeyError) as error:
-            kind = TypeError if isinstance(error, TypeError) else ValueError
-            raise kind(f"X[{i}]: {_text(error)}") from None
-    return zip(*read)
 
 
 def _plain(X):
@@ -293,7 +283,3 @@ def _alike(n):
 
 def _count(edges):
     return int(edges.max()) + 1 if edges.size else 0
-
-
-def _text(error):
-    return error.args[0] if error.args else str(error)

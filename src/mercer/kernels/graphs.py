@@ -4,30 +4,27 @@ import numpy as np
 import scipy.sparse
 import scipy.sparse.csgraph
 
-from ..engine.checks import is_integer, require
 from .graph_forms import Graphs, read_graphs
 from .hashing import MOST_COLUMNS, columns_of, counted, mixed
-from .sparse_map import SparseMap
+from .parameters import domain, whole
+from .sparse_map import FeatureKernel
 from .types import Array
 
 # More rounds than the longest path of any sensible graph.
 MOST_ROUNDS = 1000
 
 
-class GraphKernel(SparseMap):
+class GraphKernel(FeatureKernel):
     """The base of graph kernels, which reads graphs: undirected, without multiple edges."""
 
     node_label: str | None
     edge_label: str | None = None
+    drawn_as = "graphs"
 
-    def check_parameters(self) -> None:
-        for name in ("node_label", "edge_label"):
-            value = getattr(self, name)
-            require(
-                value is None or isinstance(value, str),
-                f"{type(self).__name__}({name}) must be the name of an attribute or None, got "
-                f"{value!r}.",
-            )
+    domains = dict.fromkeys(
+        ("node_label", "edge_label"),
+        domain(lambda v: v is None or isinstance(v, str), "the name of an attribute or None"),
+    )
 
     def graphs(self, X: Array) -> Graphs:
         """The graphs of a sample in one flat form, checked."""
@@ -96,20 +93,14 @@ class WeisfeilerLehman(GraphKernel):
            [10.,  6., 16.]])
     """
 
+    domains = GraphKernel.domains | {"rounds": whole(0, MOST_ROUNDS)}
+
     def __init__(
         self, rounds: int = 3, node_label: str | None = None, edge_label: str | None = None
     ) -> None:
         self.rounds = rounds
         self.node_label = node_label
         self.edge_label = edge_label
-
-    def check_parameters(self) -> None:
-        super().check_parameters()
-        require(
-            is_integer(self.rounds) and 0 <= self.rounds <= MOST_ROUNDS,
-            f"WeisfeilerLehman(rounds) must be an integer from 0 to {MOST_ROUNDS}, got "
-            f"{self.rounds!r}.",
-        )
 
     def features(self, X: Array) -> Array:
         graphs = self.graphs(X)

@@ -8,7 +8,7 @@ import scipy.sparse
 from ..engine.arrays import as_numpy, is_array, namespace, on_device_of
 from ..engine.checks import require
 from .base import Kernel
-from .images import OnImages
+from .composite import OnImages
 from .spectral import ColumnsForm, FourierForm
 from .types import Array, Columns
 
@@ -19,8 +19,7 @@ class OnColumns(OnImages):
     Parameters
     ----------
     kernel : Kernel or str
-        What compares two points; a name as in scikit-learn ("rbf", "poly", "linear", ...) works
-        too.
+        What compares two points, or its name as in scikit-learn ("rbf", "poly", "linear", ...).
     columns : int, list of int, slice, boolean mask, str or list of str
         Positions, or names when the data are a frame. One column given without a list reaches a
         kernel on objects as its bare values, as in scikit-learn's ColumnTransformer.
@@ -51,13 +50,6 @@ class OnColumns(OnImages):
     def __init__(self, kernel: Kernel | str, columns: Columns) -> None:
         self.kernel = kernel
         self.columns = columns
-
-    def check_parameters(self) -> None:
-        super().check_parameters()
-        require(
-            self.kernel.kind != "gram",
-            "OnColumns(Precomputed(), ...) has no meaning: a Gram matrix has no columns of data.",
-        )
 
     def bind_points(self, X: Array, names: list[str] | None, weights: Array | None = None) -> Self:
         self.check_parameters()

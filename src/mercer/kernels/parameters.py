@@ -1,22 +1,58 @@
 """Parameters that are one number or one per column, and those that the data decide."""
 
+import math
 from collections.abc import Iterator
+from functools import partial
+from typing import Any
 
 import numpy as np
 import scipy.sparse
 
 from ..engine.arrays import as_host, as_numpy, namespace, on_device_of
-from ..engine.checks import require
+from ..engine.checks import is_integer, is_number, require
 from .base import Kernel
-from .points import take
+from .points import short, take
 
 RULES = ("scale", "median")
 # Pairs looked at by the median rule.
 SAMPLED_PAIRS = 1000
 
 
-def check_per_column(kernel, name, value, *, rules=(), positive=True):
+# --- domains: what a kernel declares of its parameters --------------------------------------------
+
+
+def domain(accepts, what, why="", error=ValueError):
+    """A check(kernel's name, parameter's name, value) for `domains` of a kernel."""
+
+    def check(kernel: str, name: str, value: Any) -> None:
+        if not accepts(value):
+            raise error(f"{kernel}({name}) must be {what}, got {short(value)}{why}.")
+
+    return check
+
+
+def whole(least, most=math.inf, why=""):
+    what = f"an integer >= {least}" if most == math.inf else f"an integer from {least} to {most}"
+    return domain(lambda value: is_integer(value) and least <= value <= most, what, why)
+
+
+FINITE = domain(lambda value: is_number(value) and math.isfinite(value), "a finite number")
+NOT_NEGATIVE = domain(
+    lambda value: is_number(value) and 0 <= value < math.inf,
+    "a finite number >= 0",
+    ": a negative multiple of a kernel is not a kernel",
+)
+POSITIVE = domain(lambda value: is_number(value) and 0 < value < math.inf, "a positive number")
+FLAG = domain(lambda value: isinstance(value, (bool, np.bool_)), "True or False")
+FUNCTION = domain(callable, "a function", error=TypeError)
+
+
+def per_column(*rules, positive=True):
     """One finite positive number, one per column, or one of the named rules."""
+    return partial(_check_per_column, rules=rules, positive=positive)
+
+
+def _check_per_column(kernel, name, value, *, rules, positive):
     if isinstance(value, str):
         require(
             value in rules,
@@ -48,7 +84,7 @@ def as_numbers(value):
     return np.asarray(as_host(value), dtype=float)
 
 
-def per_column(X, weights):
+def weighted_columns(X, weights):
     """X with each column multiplied by its weight (or all by one)."""
     weights = as_numbers(weights)
     if weights.ndim == 0:

@@ -18,32 +18,34 @@ class Parametrized:
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name; with `deep` also those of kernels inside, as "left__gamma"."""
-        if not deep:
-            return {name: getattr(self, name) for name in self._get_param_names()}
-        # A list instead of calls: sums of a thousand terms are a thousand levels deep.
-        found: dict[str, Any] = {}
-        todo = _to_name("", self)
-        while todo:
-            name, value, is_open = todo.pop()
-            if not is_open or not hasattr(value, "get_params") or isinstance(value, type):
-                found[name] = value
-                continue
-            todo.append((name, value, False))
-            if isinstance(value, Parametrized):
-                todo += _to_name(f"{name}__", value)
-            else:
-                found |= {f"{name}__{inner}": v for inner, v in value.get_params().items()}
-        return found
+        found = {name: getattr(self, name) for name in self._get_param_names()}
+        inside = found.items() if deep else ()
+        nested = [
+            (f"{name}__{inner}", v)
+            for name, value in inside
+            if hasattr(value, "get_params") and not isinstance(value, type)
+            for inner, v in value.get_params().items()
+        ]
+        return found | dict(nested)
 
     def set_params(self, **params: object) -> Self:
         """Set parameters by name, nested ones as in ``set_params(left__gamma=0.1)``."""
-        todo: list[tuple[Any, dict[str, object]]] = [(self, params)]
-        while todo:
-            thing, values = todo.pop()
-            if isinstance(thing, Parametrized):
-                todo += _set_own(thing, values)
+        names = self._get_param_names()
+        inside: dict[str, dict[str, object]] = {}
+        for name, value in params.items():
+            own, nested, rest = name.partition("__")
+            if own not in names:
+                raise ValueError(
+                    f"Invalid parameter {own!r} for estimator {self!r}. Valid parameters are: "
+                    f"{names!r}."
+                )
+            if nested:
+                inside.setdefault(own, {})[rest] = value
             else:
-                thing.set_params(**values)
+                setattr(self, own, value)
+        # After whole parameters: a kernel that is replaced takes the values of its own.
+        for own, values in inside.items():
+            getattr(self, own).set_params(**values)
         return self
 
     def with_parameters(self, **changed: object) -> Self:
@@ -56,28 +58,3 @@ def _parameter_names(init):
     if init is object.__init__:
         return ()
     return tuple(sorted(list(inspect.signature(init).parameters)[1:]))  # all but self
-
-
-def _to_name(prefix, thing):
-    """Names, values and whether their own parameters are wanted; the first one last."""
-    given = thing.get_params(deep=False)
-    return [(prefix + name, given[name], True) for name in reversed(given)]
-
-
-def _set_own(thing, params):
-    """Set a thing's own parameters; returns what is left to set in those that it holds."""
-    names = list(thing.get_params(deep=False))
-    inside: dict[str, dict[str, object]] = {}
-    for name, value in params.items():
-        own, nested, rest = name.partition("__")
-        if own not in names:
-            raise ValueError(
-                f"Invalid parameter {own!r} for estimator {thing!r}. Valid parameters are: "
-                f"{names!r}."
-            )
-        if nested:
-            inside.setdefault(own, {})[rest] = value
-        else:
-            setattr(thing, own, value)
-    # After whole parameters: a kernel that is replaced takes the values of its own.
-    return [(getattr(thing, own), values) for own, values in reversed(inside.items())]

@@ -2,14 +2,13 @@
 
 import numpy as np
 
-from ..engine.arrays import as_host
-from ..engine.checks import is_integer, require
+from ..engine.checks import require
 from .hashing import squared_lengths
-from .map_products import map_products
 from .monomials import require_room
-from .parameters import as_numbers, check_per_column
-from .sparse_map import ObjectKernel
-from .types import Array, PerColumn, Tile
+from .parameters import FLAG, as_numbers, per_column, whole
+from .points import as_rows, read_each
+from .sparse_map import FeatureKernel
+from .types import Array, PerColumn
 
 # Values in the work space of one block of paths.
 BLOCK_VALUES = 1 << 21
@@ -18,32 +17,23 @@ DEEPEST = 100
 
 def read_paths(X: Array) -> list[np.ndarray]:
     """Every path as an array of points and channels, checked."""
-    paths: list[np.ndarray] = []
-    for i, x in enumerate(X):
-        try:
-            path = np.asarray(as_host(x), dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise type(error)(
-                f"X[{i}] is not a path, an array of points and channels ({error})."
-            ) from None
-        path = path[:, None] if path.ndim == 1 else path
+    paths = read_each(X, _path)
+    for i, path in enumerate(paths):
         require(
-            path.ndim == 2 and path.size > 0,
-            f"X[{i}] has shape {path.shape}: a path needs one row per point, one column per "
-            "channel, and at least one of each.",
+            path.shape[1] == paths[0].shape[1],
+            f"X[{i}] has {path.shape[1]} channels, X[0] has {paths[0].shape[1]}: all paths need "
+            "the same.",
         )
-        bad = np.flatnonzero(~np.isfinite(path).all(axis=1))
-        require(not len(bad), f"X[{i}] has NaN or infinity at point {bad[:1]}.")
-        require(
-            not paths or path.shape[1] == paths[0].shape[1],
-            f"X[{i}] has {path.shape[1]} channels, X[0] has {paths[0].shape[1] if paths else 0}"
-            ": all paths need the same.",
-        )
-        paths.append(path)
     return paths
 
 
-class Signature(ObjectKernel):
+def _path(x):
+    path = as_rows(x, "a path, an array of points and channels")
+    require(path.size > 0, f"has shape {path.shape}: a path needs a point and a channel.")
+    return path
+
+
+class Signature(FeatureKernel):
     r"""Compare time series, trajectories or pen strokes by the shape of the path they draw.
 
     The coordinates are the iterated integrals of the path up to a depth (level 1: how far it goes;
@@ -82,23 +72,14 @@ class Signature(ObjectKernel):
     array([[1. , 1. , 1. , 0.5, 1. , 0. , 0.5]])
     """
 
-    is_psd = True
+    scale_powers = {"length_scale": 1}
+    drawn_as = "paths"
+    domains = {"depth": whole(1, DEEPEST), "time": FLAG, "length_scale": per_column()}
 
     def __init__(self, depth: int = 3, time: bool = True, length_scale: PerColumn = 1.0) -> None:
         self.depth = depth
         self.time = time
         self.length_scale = length_scale
-
-    def check_parameters(self) -> None:
-        require(
-            is_integer(self.depth) and 1 <= self.depth <= DEEPEST,
-            f"Signature(depth) must be an integer from 1 to {DEEPEST}, got {self.depth!r}.",
-        )
-        require(
-            isinstance(self.time, (bool, np.bool_)),
-            f"Signature(time) must be True or False, got {self.time!r}.",
-        )
-        check_per_column("Signature", "length_scale", self.length_scale)
 
     # --- the map ----------------------------------------------------------------------------------
 
@@ -145,12 +126,6 @@ class Signature(ObjectKernel):
             return None
         channels = n_features + bool(self.time)
         return sum(channels**level for level in range(int(self.depth) + 1))
-
-    def against(self, S: Array) -> Tile:
-        return map_products(self.features, S)
-
-    def diagonal(self, X: Array) -> Array:
-        return squared_lengths(self.features(X))
 
     def magnitude(self, X: Array) -> Array:
         """Rounding at some point of the path is multiplied by the signature of the rest:

@@ -9,7 +9,7 @@ import numpy as np
 from ..engine.arrays import in_place, namespace
 from ..engine.forms import Form
 from .geometry import dense_rows
-from .parameters import as_numbers, check_per_column, column_scale, per_column
+from .parameters import as_numbers, column_scale, per_column, weighted_columns
 from .spectral import ByColumn, FourierForm, PeriodicForm
 from .stationary import Stationary
 from .types import Array, PerColumn
@@ -52,14 +52,11 @@ class Periodic(Stationary):
     takes_sparse = False
     is_psd = True
     length_powers = {"length_scale": 1}
+    domains = {"length_scale": per_column(), "period": per_column()}
 
     def __init__(self, length_scale: PerColumn = 1.0, period: PerColumn = 1.0) -> None:
         self.length_scale = length_scale
         self.period = period
-
-    def check_parameters(self) -> None:
-        check_per_column("Periodic", "length_scale", self.length_scale)
-        check_per_column("Periodic", "period", self.period)
 
     def embedding(self, S: Array) -> Callable[[Array], Array]:
         """Points on circles, seen from the first point of S: (sin t, 1 - cos t) at the angle t
@@ -90,7 +87,7 @@ class Periodic(Stationary):
         def embed(X):
             angle, xp = (seen(X) - start) * (2 * math.pi / period), namespace(X)
             half = xp.sin(angle / 2)
-            circles = [per_column(xp.sin(angle), weight), per_column(2 * half * half, weight)]
+            circles = [weighted_columns(c, weight) for c in (xp.sin(angle), 2 * half * half)]
             return xp.concat(circles, axis=1)
 
         return embed

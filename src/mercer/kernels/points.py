@@ -137,6 +137,34 @@ def as_objects(X, *, name="X"):
     return objects
 
 
+def read_each(X, read, separator=" "):
+    """read(x) for each object of a sample; its errors say which one it was."""
+    found = []
+    for i, x in enumerate(X):
+        try:
+            found.append(read(x))
+        except (TypeError, ValueError, KeyError) as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            text = error.args[0] if error.args else error
+            raise kind(f"X[{i}]{separator}{text}") from None
+    return found
+
+
+def as_rows(x, what):
+    """An object as an array of finite numbers, one row per point; a flat list is one column."""
+    try:
+        x = np.asarray(as_host(x), dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"is not {what} ({error}).") from None
+    x = x[:, None] if x.ndim == 1 and len(x) else x
+    if x.ndim != 2 and x.size:
+        raise ValueError(f"has shape {x.shape} and is not {what}.")
+    bad = np.flatnonzero(~np.isfinite(x.reshape(len(x), -1)).all(axis=1)) if x.size else ()
+    if len(bad):
+        raise ValueError(f"has NaN or infinity at point {bad[:1]}.")
+    return x
+
+
 def as_gram(X, *, name="X"):
     """A 2-D array of kernel values, finite."""
     X = as_vectors(X, name=name)

@@ -13,12 +13,6 @@ def printed_in(kernel, precedence):
     return repr(kernel) if binds else f"({kernel!r})"
 
 
-def bracketed(text, needed):
-    """Pieces of text, in parentheses where what they say binds less strongly than its place."""
-    parts, precedence = text
-    return parts if precedence >= needed else ["(", *parts, ")"]
-
-
 def printed(value):
     """A parameter as the text that gives it back; large arrays are abbreviated."""
     if isinstance(value, np.generic):

@@ -8,8 +8,7 @@ from ..engine.arrays import as_numpy, namespace, on_device_of
 from ..engine.checks import require
 from .accuracy import above_underflow
 from .base import ALL, Kernel
-from .composite import Binary, FunctionOf
-from .images import OnImages
+from .composite import Binary, FunctionOf, OnImages
 from .parameters import as_numbers
 from .types import Array, Tile
 from .wrappers import Normalized
@@ -24,8 +23,7 @@ class Projected(OnImages):
     Parameters
     ----------
     kernel : Kernel or str
-        What compares two points; a name as in scikit-learn ("rbf", "poly", "linear", ...) works
-        too.
+        What compares two points, or its name as in scikit-learn ("rbf", "poly", "linear", ...).
     A : array of shape (n_features, n_directions) or (n_features,)
         One row per column of the data, one column per direction that the kernel sees. One number
         per column of the data stands for the diagonal matrix of these weights.
@@ -55,10 +53,6 @@ class Projected(OnImages):
 
     def check_parameters(self) -> None:
         super().check_parameters()
-        require(
-            self.kernel.kind != "gram",
-            "Projected(Precomputed(), A) has no meaning: a Gram matrix has no columns of data.",
-        )
         try:
             A = as_numbers(self.A)
         except (TypeError, ValueError):
@@ -157,7 +151,7 @@ class ProjectedPart(Projected):
     def diagonal(self, X: Array) -> Array:
         return self.kernel.diagonal(self.image(X))
 
-    def terms(self, X: Array, centre: Array | None = None) -> Array:
+    def absolute_terms(self, X: Array, centre: Array | None = None) -> Array:
         """|x - centre| |A|: what the sums x A are made of."""
         X = X if centre is None else X - centre
         return ProjectedPart(self.kernel, np.abs(as_numbers(self.A))).image(abs(X))
@@ -165,7 +159,7 @@ class ProjectedPart(Projected):
     def magnitude(self, X: Array) -> Array:
         if self.by_differences:
             return self.kernel.magnitude(self.image(X))
-        return self.kernel.magnitude_of_sums(self.image(X), self.terms(X))
+        return self.kernel.magnitude_of_sums(self.image(X), self.absolute_terms(X))
 
     def rounding(self, S: Array) -> float:
         """A coordinate of the image is off by (1 + sqrt(columns)) units of its terms."""
@@ -173,7 +167,7 @@ class ProjectedPart(Projected):
         units, c = 1 + S.shape[1] ** 0.5, self.kernel.rounding(self.image(S, centre))
         if not self.by_differences:
             return (1 + units) * c
-        terms = self.terms(S, centre)
+        terms = self.absolute_terms(S, centre)
         reach = as_numpy(namespace(terms).max(terms, axis=0))
         return c + float(self.kernel.moved(2 * units * reach) or 0.0)
 

@@ -7,18 +7,18 @@ import numpy as np
 import scipy.sparse
 
 from ..engine.checks import require
-from ..engine.tiles import TILE_VALUES
 from .base import ALL, Kernel
 from .composite import Unary
 from .hashing import rows_of_entries, scaled_rows, squared_lengths
 from .map_products import map_products
+from .points import as_rows, read_each
 from .sparse_map import ObjectKernel
 from .types import Array, Tile
 
 # Longest dense map of the inner kernel that is averaged instead of the kernel's values.
 SHORT = 512
 # Values of the inner kernel that are averaged at once.
-INNER_VALUES = 4 * TILE_VALUES
+INNER_VALUES = 1 << 20
 
 
 class SetOf(ObjectKernel, Unary):
@@ -58,16 +58,14 @@ class SetOf(ObjectKernel, Unary):
            [0.   , 0.   , 0.   ]])
     """
 
+    needs_points = True
+
+    @property
+    def drawn_as(self) -> str | None:  # type: ignore[override]
+        return "sets" if self.kernel.kind == "vectors" else None
+
     def __init__(self, kernel: Kernel | str) -> None:
         self.kernel = kernel
-
-    def check_parameters(self) -> None:
-        super().check_parameters()
-        require(
-            self.kernel.kind != "gram",
-            "SetOf(Precomputed()) has no meaning: the members of a set are points, and a Gram "
-            "matrix has none.",
-        )
 
     def bind_points(
         self, X: Array, names: list[str] | None, weights: Array | None = None
@@ -86,7 +84,7 @@ class SetOf(ObjectKernel, Unary):
     def pooled(self, X: Array) -> tuple[Array, np.ndarray]:
         """All members one after the other, and where each set begins (and the last one ends)."""
         if self.kernel.kind == "objects":
-            sets = [self._objects(x, i) for i, x in enumerate(X)]
+            sets = read_each(X, _collection)
             members = [member for x in sets for member in x]
             pooled = self.kernel.points(members) if members else np.empty(0, dtype=object)
         else:
@@ -94,31 +92,9 @@ class SetOf(ObjectKernel, Unary):
             pooled = np.concatenate(sets)
         return pooled, np.cumsum([0, *map(len, sets)])
 
-    def _objects(self, x, i):
-        if isinstance(x, (str, bytes)) or not hasattr(x, "__iter__"):
-            raise TypeError(
-                f"X[{i}] is {type(x).__name__} {x!r:.40}, not a collection of points; put a single "
-                "one into a list."
-            )
-        return list(x)
-
     def _arrays(self, X):
-        sets = []
-        for i, x in enumerate(X):
-            x = sorted(x) if isinstance(x, (set, frozenset)) else x
-            try:
-                x = np.asarray(x, dtype=np.float64)
-            except (TypeError, ValueError) as error:
-                raise type(error)(
-                    f"X[{i}] is not an array of numbers with one row per point ({error})."
-                ) from None
-            x = x[:, None] if x.ndim == 1 and len(x) else x
-            require(
-                x.ndim == 2 or x.size == 0,
-                f"X[{i}] has shape {x.shape}: a set is an array with one row per point.",
-            )
-            require(bool(np.isfinite(x).all()), f"X[{i}] contains NaN or infinity.")
-            sets.append(x)
+        listed = [sorted(x) if isinstance(x, (set, frozenset)) else x for x in X]
+        sets = read_each(listed, lambda x: as_rows(x, "an array of numbers with one row per point"))
         widths = [x.shape[1] for x in sets if x.ndim == 2 and x.shape[1]]
         width = widths[0] if widths else 1
         for i, x in enumerate(sets):
@@ -210,6 +186,15 @@ class SetOf(ObjectKernel, Unary):
     def rounding(self, S: Array) -> float:
         members, _ = self.pooled(S)
         return 4.0 + 2.0 * self.kernel.rounding(members) if len(members) else 4.0
+
+
+def _collection(x):
+    if isinstance(x, (str, bytes)) or not hasattr(x, "__iter__"):
+        raise TypeError(
+            f"is {type(x).__name__} {x!r:.40}, not a collection of points; put a single one into a "
+            "list."
+        )
+    return list(x)
 
 
 def _means(starts):

@@ -1,4 +1,4 @@
-"""SparseMap: kernels on objects that are inner products of counts, with the counts as their map."""
+"""Kernels on objects, and among them those that are inner products of features, such as counts."""
 
 import numpy as np
 
@@ -35,8 +35,8 @@ class ObjectKernel(Kernel):
         return X
 
 
-class SparseMap(ObjectKernel):
-    """k(x, z) = <counts of x, counts of z>: a subclass gives `features`, sparse rows of counts.
+class FeatureKernel(ObjectKernel):
+    """k(x, z) = <features of x, features of z>: a subclass gives `features`, dense or sparse.
 
     Valid because it is an inner product.
     """

@@ -3,14 +3,14 @@
 import math
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
 from scipy.special import kv
 
 from ..engine.arrays import in_place, is_numpy, namespace
-from ..engine.checks import is_number, require
+from ..engine.checks import is_number
 from ..engine.forms import Form
 from .base import ALL, Kernel
 from .capabilities import Slopes
@@ -21,21 +21,9 @@ from .densities import (
     rational_density,
     rational_images,
 )
-from .geometry import EuclideanFrame, at_most, ones_for, square_root
-from .matern import (
-    MANY_DERIVATIVES,
-    matern_of_large_nu,
-    matern_of_small_nu,
-    units_of_small_nu,
-)
-from .parameters import (
-    RULES,
-    as_numbers,
-    check_per_column,
-    column_scale,
-    gamma_from_data,
-    is_one_number,
-)
+from .geometry import EuclideanFrame, ones_for
+from .matern import MANY_DERIVATIVES, matern_of_large_nu, matern_of_small_nu, units_of_small_nu
+from .parameters import POSITIVE, RULES, as_numbers, column_scale, domain, is_one_number, per_column
 from .spectral import FourierForm, RadialForm
 from .types import Array, Gamma, PerColumn, Tile
 
@@ -175,18 +163,10 @@ class RBF(Stationary):
     is_psd = True
     length_powers = {"gamma": -2}
     fused = ("exp",)
+    domains = {"gamma": per_column(*RULES)}
 
     def __init__(self, gamma: Gamma = "scale") -> None:
         self.gamma = gamma
-
-    def check_parameters(self) -> None:
-        check_per_column("RBF", "gamma", self.gamma, rules=RULES)
-
-    def bind_points(self, X: Array, names: list[str] | None, weights: Array | None = None) -> Self:
-        self.check_parameters()
-        rule = isinstance(self.gamma, str)
-        gamma = gamma_from_data(self.gamma, X, weights) if rule else self.gamma
-        return self.with_parameters(gamma=gamma)
 
     def scale(self) -> Array | float:
         return np.sqrt(as_numbers(self.gamma))
@@ -233,17 +213,11 @@ class RationalQuadratic(Stationary):
     sklearn_names = ("rational_quadratic",)
     is_psd = True
     length_powers = {"length_scale": 1}
+    domains = {"alpha": POSITIVE, "length_scale": per_column()}
 
     def __init__(self, alpha: float = 1.0, length_scale: PerColumn = 1.0) -> None:
         self.alpha = alpha
         self.length_scale = length_scale
-
-    def check_parameters(self) -> None:
-        require(
-            is_number(self.alpha) and 0 < self.alpha < math.inf,
-            f"RationalQuadratic(alpha) must be a positive number, got {self.alpha!r}.",
-        )
-        check_per_column("RationalQuadratic", "length_scale", self.length_scale)
 
     def scale(self) -> Array | float:
         return 1 / as_numbers(self.length_scale)
@@ -307,17 +281,14 @@ class Matern(Stationary):
     sklearn_names = ("matern",)
     is_psd = True
     length_powers = {"length_scale": 1}
+    domains = {
+        "nu": domain(lambda nu: is_number(nu) and nu > 0, "a positive number", " (inf is RBF)"),
+        "length_scale": per_column(),
+    }
 
     def __init__(self, nu: float = 1.5, length_scale: PerColumn = 1.0) -> None:
         self.nu = nu
         self.length_scale = length_scale
-
-    def check_parameters(self) -> None:
-        require(
-            is_number(self.nu) and self.nu > 0,
-            f"Matern(nu) must be a positive number, got {self.nu!r} (inf is RBF).",
-        )
-        check_per_column("Matern", "length_scale", self.length_scale)
 
     @property
     def cancels(self) -> float:
@@ -354,7 +325,8 @@ class Matern(Stationary):
         if self.nu >= MANY_DERIVATIVES:
             return matern_of_large_nu(float(self.nu), t, xp)
         # Far away the exponential is 0; an infinite factor beside it would make 0 * inf.
-        d = at_most(square_root(t, xp), 1e18, xp)
+        d = in_place(xp.sqrt, t)
+        d = np.clip(d, 0.0, 1e18, out=d) if is_numpy(d) else xp.clip(d, 0.0, 1e18)
         if self.nu == 0.5:
             d *= -1.0
             return in_place(xp.exp, d)

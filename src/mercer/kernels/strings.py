@@ -16,7 +16,9 @@ from .hashing import (
     squared_lengths,
     stacked_rows,
 )
-from .sparse_map import SparseMap
+from .parameters import FLAG, whole
+from .points import read_each
+from .sparse_map import FeatureKernel
 from .types import Array
 
 CODE_POINTS = 0x110000
@@ -26,7 +28,7 @@ LONGEST, MOST_VARIANTS = 1000, 100_000
 WINDOWS = 1 << 22
 
 
-class Spectrum(SparseMap):
+class Spectrum(FeatureKernel):
     r"""Compare texts, DNA or proteins by counting the substrings of one length that they share.
 
     k(x, z) is the sum over all substrings s of (occurrences in x) times (occurrences in z). Its own
@@ -79,6 +81,8 @@ class Spectrum(SparseMap):
     (16, array([0., 2., 0., 0., 1., 0., 1., 0.]))
     """
 
+    domains = {"mismatches": whole(0, LONGEST), "gaps": whole(0, LONGEST), "normalize": FLAG}
+
     def __init__(
         self,
         length: int | Iterable[int] = 3,
@@ -95,16 +99,7 @@ class Spectrum(SparseMap):
 
     def check_parameters(self) -> None:
         lengths = self.lengths()
-        for name in ("mismatches", "gaps"):
-            value = getattr(self, name)
-            require(
-                is_integer(value) and 0 <= value <= LONGEST,
-                f"Spectrum({name}) must be an integer >= 0 (and at most {LONGEST}), got {value!r}.",
-            )
-        require(
-            isinstance(self.normalize, (bool, np.bool_)),
-            f"Spectrum(normalize) must be True or False, got {self.normalize!r}.",
-        )
+        super().check_parameters()
         if self.alphabet is not None:
             require(
                 isinstance(self.alphabet, (str, bytes)) and len(self.alphabet) > 0,
@@ -151,7 +146,7 @@ class Spectrum(SparseMap):
         return min(sum(self._sizes()), MOST_COLUMNS)
 
     def features(self, X: Array) -> Array:
-        texts, offsets = self._texts(X), np.cumsum([0, *self._sizes()])
+        texts, offsets = read_each(X, _as_text), np.cumsum([0, *self._sizes()])
         exact = bool(offsets[-1] <= MOST_COLUMNS)
         F = stacked_rows(
             [
@@ -222,16 +217,6 @@ class Spectrum(SparseMap):
 
     # --- strings ----------------------------------------------------------------------------------
 
-    def _texts(self, X) -> list[str]:
-        texts = []
-        for i, x in enumerate(X):
-            if not isinstance(x, (str, bytes)):
-                raise TypeError(
-                    f"Spectrum compares strings, and X[{i}] is {type(x).__name__} {x!r:.40}."
-                )
-            texts.append(_as_text(x))
-        return texts
-
     def _blocks(self, texts) -> Iterator[tuple[int, list[str]]]:
         """Stretches of the strings, each with the number of strings before it."""
         most, size, a = max(1, WINDOWS // self._variants()), 0, 0
@@ -277,12 +262,14 @@ class Spectrum(SparseMap):
     def check_range(self, *samples: Array | None) -> None:
         """Counts do not overflow; what can be wrong is a letter or an object."""
         for X in samples:
-            for before, texts in self._blocks([] if X is None else self._texts(X)):
+            for before, texts in self._blocks([] if X is None else read_each(X, _as_text)):
                 self._codes(texts, before)
 
 
 def _as_text(x: str | bytes) -> str:
     """Bytes as the letters of the same numbers."""
+    if not isinstance(x, (str, bytes)):
+        raise TypeError(f"is {type(x).__name__} {x!r:.40}: Spectrum compares strings.")
     return x.decode("latin-1") if isinstance(x, bytes) else x
 
 

@@ -144,8 +144,7 @@ def check_mercer(
     Parameters
     ----------
     kernel : Kernel, str or callable
-        What compares two points; a name as in scikit-learn ("rbf", "poly", "linear", ...) works
-        too.
+        What compares two points, or its name as in scikit-learn ("rbf", "poly", "linear", ...).
     X : array, sparse matrix, frame, list of objects, or a Gram matrix with Precomputed()
         The points on which it is tested; a matrix of similarities for ``Precomputed()``.
     max_points : int

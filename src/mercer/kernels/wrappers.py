@@ -11,9 +11,9 @@ from ..engine.arrays import is_array, is_symbolic, namespace, on_device_of
 from ..engine.checks import require
 from .accuracy import above_underflow
 from .base import ALL, Kernel
-from .composite import Unary, finite_values
+from .composite import OnImages, Unary, finite_values
 from .hashing import scaled_rows
-from .images import OnImages
+from .parameters import FUNCTION
 from .printing import printed
 from .types import Array, Tile
 
@@ -24,8 +24,7 @@ class OnFeatures(OnImages):
     Parameters
     ----------
     kernel : Kernel or str
-        What compares two points; a name as in scikit-learn ("rbf", "poly", "linear", ...) works
-        too.
+        What compares two points, or its name as in scikit-learn ("rbf", "poly", "linear", ...).
     g : callable
         Takes a batch of points and returns the points that the kernel sees, one for each.
 
@@ -49,6 +48,7 @@ class OnFeatures(OnImages):
 
     in_expressions = False
     non_negative_only = False  # of the points: what the kernel sees is up to g
+    domains = {"g": FUNCTION}
     kind = "objects"
     runs_user_code = True
 
@@ -56,13 +56,10 @@ class OnFeatures(OnImages):
         self.kernel = kernel
         self.g = g
 
-    def check_parameters(self) -> None:
-        super().check_parameters()
-        require_callable("OnFeatures", "g", self.g)
-
     def bind_points(self, X: Array, names: list[str] | None, weights: Array | None = None) -> Self:
         self.check_parameters()
-        return type(self)(self.kernel.bind_points(self.image(X), None, weights), self.g)
+        bound = self.kernel.bind_points(self.image(X), None, weights)
+        return self.with_parameters(kernel=bound)
 
     def image(self, X: Array) -> Array:
         """g(X), checked: one image for each point."""
@@ -85,14 +82,40 @@ class OnFeatures(OnImages):
         return None if width is None else self.kernel.explicit_dim(width)
 
 
-class Rescaled(Unary):
+class Weighted(Unary):
+    """f(x) k(x, z) f(z): a subclass gives f as `factors`."""
+
+    needs_points = True
+
+    def factors(self, X: Array) -> Array:
+        """One number for each point."""
+        raise NotImplementedError(f"{type(self).__name__} must define factors(X).")
+
+    def against(self, S: Array) -> Tile:
+        inner, right = self.kernel.against(S), self.factors(S)[None, :]
+
+        def tile(rows, columns=ALL):
+            t = inner(rows, columns)
+            t *= self.factors(rows)[:, None] * right[:, columns]  # as one: symmetric to the bit
+            return t
+
+        return lambda rows, columns=ALL: finite_values(self, tile, rows, columns)
+
+    def features(self, X: Array) -> Array:
+        F, factors = self.kernel.features(X), self.factors(X)
+        return scaled_rows(F, factors) if scipy.sparse.issparse(F) else F * factors[:, None]
+
+    def explicit_dim(self, n_features: int | None) -> int | None:
+        return self.kernel.explicit_dim(n_features)
+
+
+class Rescaled(Weighted):
     r"""Weight points by a function: f(x) k(x, z) f(z), rule 2 of [KERNELS].
 
     Parameters
     ----------
     kernel : Kernel or str
-        What compares two points; a name as in scikit-learn ("rbf", "poly", "linear", ...) works
-        too.
+        What compares two points, or its name as in scikit-learn ("rbf", "poly", "linear", ...).
     f : callable
         Takes a batch of points and returns one number for each.
 
@@ -115,6 +138,7 @@ class Rescaled(Unary):
 
     in_expressions = False
     runs_user_code = True
+    domains = {"f": FUNCTION}
 
     def __init__(self, kernel: Kernel | str, f: Callable[[Any], ArrayLike]) -> None:
         self.kernel = kernel
@@ -122,15 +146,6 @@ class Rescaled(Unary):
 
     def __repr__(self) -> str:
         return f"Rescaled({self.kernel!r}, {printed(self.f)})"
-
-    def check_parameters(self) -> None:
-        super().check_parameters()
-        require_callable("Rescaled", "f", self.f)
-        require(
-            self.kernel.kind != "gram",
-            "Rescaled(Precomputed(), f): f needs the points, and a Gram matrix has none. Rescale "
-            "the matrix itself.",
-        )
 
     def factors(self, X: Array) -> Array:
         """f(X), checked: one finite number for each point."""
@@ -155,41 +170,23 @@ class Rescaled(Unary):
         require(bool(xp.all(xp.isfinite(values))), "Rescaled: f returned NaN or infinity.")
         return values
 
-    def against(self, S: Array) -> Tile:
-        inner, right = self.kernel.against(S), self.factors(S)[None, :]
-
-        def tile(rows, columns=ALL):
-            t = inner(rows, columns)
-            t *= self.factors(rows)[:, None] * right[:, columns]  # as one: symmetric to the bit
-            return t
-
-        return lambda rows, columns=ALL: finite_values(self, tile, rows, columns)
-
     def diagonal(self, X: Array) -> Array:
         return finite_values(self, lambda: self.kernel.diagonal(X) * self.factors(X) ** 2)
 
     def magnitude(self, X: Array) -> Array:
         return above_underflow(self.kernel.magnitude(X) * self.factors(X) ** 2)
 
-    def features(self, X: Array) -> Array:
-        F, factors = self.kernel.features(X), self.factors(X)
-        return scaled_rows(F, factors) if scipy.sparse.issparse(F) else F * factors[:, None]
-
-    def explicit_dim(self, n_features: int | None) -> int | None:
-        return self.kernel.explicit_dim(n_features)
-
     def rounding(self, S: Array) -> float:
         return self.kernel.rounding(S) + 2
 
 
-class Normalized(Unary):
+class Normalized(Weighted):
     r"""Ignore lengths in feature space: k(x, z) / sqrt(k(x, x) k(z, z)), the cosine there.
 
     Parameters
     ----------
     kernel : Kernel or str
-        What compares two points; a name as in scikit-learn ("rbf", "poly", "linear", ...) works
-        too.
+        What compares two points, or its name as in scikit-learn ("rbf", "poly", "linear", ...).
 
     Notes
     -----
@@ -211,13 +208,8 @@ class Normalized(Unary):
     def __init__(self, kernel: Kernel | str) -> None:
         self.kernel = kernel
 
-    def check_parameters(self) -> None:
-        super().check_parameters()
-        require(
-            self.kernel.kind != "gram",
-            "Normalized(Precomputed()) needs k(z, z) of new points, which a Gram matrix does not "
-            "hold: normalise the matrix itself, K / sqrt(outer(diag, diag)).",
-        )
+    def factors(self, X: Array) -> Array:
+        return 1 / self.lengths(X)
 
     def lengths(self, X: Array) -> Array:
         """sqrt k(x, x); 1 for a point at the origin of feature space, which stays there."""
@@ -258,16 +250,6 @@ class Normalized(Unary):
             "Scale the data or the parameters, or use float64.",
         )
 
-    def against(self, S: Array) -> Tile:
-        inner, right = self.kernel.against(S), self.lengths(S)[None, :]
-
-        def tile(rows, columns=ALL):
-            t = inner(rows, columns)
-            t /= self.lengths(rows)[:, None] * right[:, columns]  # as one: symmetric to the bit
-            return t
-
-        return lambda rows, columns=ALL: finite_values(self, tile, rows, columns)
-
     def diagonal(self, X: Array) -> Array:
         d = self.kernel.diagonal(X)
         xp, self_similar = namespace(d), self.lengths(X) ** 2
@@ -277,13 +259,6 @@ class Normalized(Unary):
         """An error of k(x, x) beside itself is one of every k(x, z)."""
         return (self.kernel.magnitude(X) / self.lengths(X) ** 2) ** 2
 
-    def features(self, X: Array) -> Array:
-        F, lengths = self.kernel.features(X), self.lengths(X)
-        return scaled_rows(F, 1 / lengths) if scipy.sparse.issparse(F) else F / lengths[:, None]
-
-    def explicit_dim(self, n_features: int | None) -> int | None:
-        return self.kernel.explicit_dim(n_features)
-
     def rounding(self, S: Array) -> float:
         return 2 * self.kernel.rounding(S)
 
@@ -291,11 +266,6 @@ class Normalized(Unary):
 def as_given(X):
     """Points as a user's function expects them: a list of objects, or rows of an array."""
     return list(X) if is_array(X) and X.ndim == 1 else X
-
-
-def require_callable(kernel, name, value):
-    if not callable(value):
-        raise TypeError(f"{kernel}({name}) must be a function, got {type(value).__name__}.")
 
 
 def width_of(g, n_features):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..engine.arrays import TravelsAsNumPy
 from ..kernels import Kernel
 
 # Columns named in the text form.
@@ -16,7 +17,7 @@ MOST_DIRECTIONS = 20
 
 
 @dataclass(frozen=True)
-class Round:
+class Round(TravelsAsNumPy):
     """One round of the search.
 
     error : leave-one-out error, relative to predicting the mean (root mean square)
@@ -35,7 +36,7 @@ class Round:
 
 
 @dataclass(frozen=True)
-class LearnedKernel:
+class LearnedKernel(TravelsAsNumPy):
     """Hold a kernel learned from data, and how it was found; made by :func:`mercer.learn_kernel`.
 
     Attributes

@@ -6,8 +6,6 @@ from ..kernels import Kernel
 from ..kernels.algebra import Scaled, Sum
 from ..kernels.parameters import as_numbers
 
-LENGTHS = ("gamma", "length_scale")
-
 
 def with_weights(kernel: Kernel) -> Kernel:
     """Every summand but the first with a weight in front, so that the weights can be tuned."""
@@ -19,10 +17,7 @@ def with_weights(kernel: Kernel) -> Kernel:
 
 def tunable(kernel: Kernel) -> list[str]:
     """Names of the length scales, and of the weights of summands, as set_params takes them."""
-    parameters = kernel.get_params(deep=True)
-    names = [n for n, v in parameters.items() if n.split("__")[-1] in LENGTHS and v is not None]
-    names += _weights(kernel, "")
-    return sorted(names)
+    return sorted([*kernel.widths(), *_weights(kernel, "")])
 
 
 def _weights(kernel, prefix):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..engine import tiles
-from ..engine.arrays import as_numpy, evenly, namespace
+from ..engine.arrays import TravelsAsNumPy, as_numpy, evenly, namespace
 from ..engine.memory import coordinates_bytes, matrix_bytes
 from ..kernels.points import take
 from ..rows.training import Training
@@ -72,7 +72,7 @@ class LeaveOneOut:
 
 
 @dataclass(frozen=True)
-class Choice:
+class Choice(TravelsAsNumPy):
     """Which penalty was chosen: mean squared errors of candidates, summed over targets.
 
     losses : squared errors of some rows at the penalty that was chosen, or None

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..engine import tiles
-from ..engine.arrays import as_numpy, namespace, on_device_of
+from ..engine.arrays import TravelsAsNumPy, as_numpy, namespace, on_device_of
 from ..kernels.validity import NotPSDError
 from .conjugate_gradients import ConjugateGradients
 
@@ -24,7 +24,7 @@ PATIENCE = 50
 
 
 @dataclass(frozen=True)
-class Step:
+class Step(TravelsAsNumPy):
     """Show how far the iterations were after some products with the kernel matrix.
 
     products : int

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..engine.arrays import cholesky, eps_of, namespace, put, solve_triangular
-from ..engine.in_place import cholesky_in_place
+from .large_cholesky import cholesky_in_place
 from .solver import CannotSolve
 
 # Ten times the smallest alpha that works is tried next.

@@ -13,7 +13,7 @@ from .refinement import Step
 
 
 @dataclass(frozen=True)
-class Steps:
+class Steps(TravelsAsNumPy):
     """How iterations went.
 
     n_iter : products with the kernel matrix

@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from ...engine.arrays import as_numpy
 from ...kernels import RBF, Kernel
-from ...kernels.parameters import RULES, as_numbers
+from ...kernels.parameters import as_numbers
 from ...solve import RidgeSolution
 from .folds import ComparedRows
 from .scores import ridge_on
@@ -20,7 +20,6 @@ FACTORS = tuple(4.0**j for j in range(-4, 3))
 TUNED_ON = 300
 # Matrices of all candidates are kept for samples of up to this size (32 MB each at 2000).
 KEPT = 2000
-WIDTHS = ("gamma", "length_scale")
 
 
 @dataclass
@@ -91,12 +90,10 @@ def tunable_widths(kernel: Kernel) -> list[str]:
     """
     names = []
     parameters = kernel.get_params(deep=True)
-    for name, value in parameters.items():
+    for name in kernel.widths():
         head, _, last = name.rpartition("__")
-        if last not in WIDTHS:
-            continue
-        default = default_of(parameters[head] if head else kernel, last)
-        rule = isinstance(value, str) and value in RULES
+        value, default = parameters[name], default_of(parameters[head] if head else kernel, last)
+        rule = isinstance(value, str)
         if rule or (np.ndim(value) == 0 and type(value) is type(default) and value == default):
             names.append(name)
     return names
@@ -115,7 +112,7 @@ def _path(kernel, X, names):
     if not names:
         return [kernel.bind(X)], []
     given = kernel.get_params(deep=True)
-    lengths = [name for name in names if name.endswith("length_scale")]
+    lengths = [name for name in names if kernel.widths()[name] > 0]
     numbers = [name for name in names if name not in lengths and not isinstance(given[name], str)]
     suggested = suggested_gamma(X)
     # A number at its default (Polynomial's gamma = 1) gives way to what the data suggest.

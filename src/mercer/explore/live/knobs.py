@@ -10,7 +10,7 @@ from sklearn.base import clone
 from ...engine.checks import is_number
 from ...kernels import Kernel
 from ...kernels.parameters import as_numbers
-from ..compare.tuning import WIDTHS, default_of, rounded, suggested_gamma
+from ..compare.tuning import default_of, rounded, suggested_gamma
 from ..data import Explored
 from .space import explored_space, judged
 
@@ -103,7 +103,7 @@ def _knob(name, last, value, owner, kernel, data):
         default = _default(owner, last) or 2
         high = max(LARGEST_WHOLE, int(value))
         return Knob(name, label, value, 1.0, float(high), float(default), "default", True)
-    mark, mark_label = _suggested(name, last, kernel, data)
+    mark, mark_label = _suggested(name, kernel, data)
     if mark is None:
         mark, mark_label = _default(owner, last) or 1.0, "default"
     reach = REACH.get(last, USUAL_REACH)
@@ -111,17 +111,18 @@ def _knob(name, last, value, owner, kernel, data):
     return Knob(name, label, value, low, high, mark, mark_label)
 
 
-def _suggested(name, last, kernel, data):
+def _suggested(name, kernel, data):
     """The width that the data suggest; (None, "") for other parameters."""
-    if last == "gamma":
+    power = kernel.widths().get(name, 0)
+    if power < 0:
         try:
             ruled = data.bound(clone(kernel).set_params(**{name: "scale"}))
             return float(as_numbers(ruled.get_params(deep=True)[name])), "from the data"
         except (TypeError, ValueError):
             pass
-    if last in WIDTHS and data.vectors:
+    if power and data.vectors:
         gamma = suggested_gamma(data.X)
-        return (gamma if last == "gamma" else (2 * gamma) ** -0.5), "from the data"
+        return (gamma if power < 0 else (2 * gamma) ** -0.5), "from the data"
     return None, ""
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...engine.arrays import as_numpy
-from ...estimators.preimage import preimage
+from ...estimators.preimages import preimage
 from ...export.safe_text import harmless_value
 from ..data import Explored
 from ..embeddings import PCA

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ...kernels import GlobalAlignment, Kernel, OnColumns, SetOf, Signature
-from ...kernels.graphs import GraphKernel, hops
+from ...kernels import Kernel
+from ...kernels.graphs import hops
 from ...kernels.paths import read_paths
 from ...kernels.points import is_frame
 from ..plots.style import COLOURS
 
-PATH_KERNELS = (Signature, GlobalAlignment)
 # Side of a drawing in its own units, with a margin inside.
 SIDE, MARGIN = 96, 8
 # Nodes, points of a path and members of a set that can still be seen at this size.
@@ -34,21 +33,17 @@ def of_objects(kernel: Any, X: Any) -> tuple[list[str], list[str]] | None:
         if isinstance(column, str):
             column = list(X.columns).index(column)
         X = X.to_numpy()[:, column or 0]
-    draw: Callable = _paths if isinstance(part, PATH_KERNELS) else _sets
-    if isinstance(part, GraphKernel):
-        draw = _graphs
-    drawn, texts = draw(part, part.points(X))
+    ways: dict[str, Callable] = {"graphs": _graphs, "paths": _paths, "sets": _sets}
+    drawn, texts = ways[part.drawn_as](part, part.points(X))
     return [_image(shapes) for shapes in drawn], texts
 
 
 def _part(kernel, column=None):
     """The part of a kernel whose points can be drawn, and the column that it sees (or None)."""
-    if isinstance(kernel, (GraphKernel, *PATH_KERNELS)):
+    if kernel.drawn_as is not None:
         return kernel, column
-    if isinstance(kernel, SetOf):
-        return (kernel, column) if kernel.kernel.kind == "vectors" else (None, None)
-    if isinstance(kernel, OnColumns) and isinstance(kernel.columns, (str, int, np.integer)):
-        column = kernel.columns
+    own = getattr(kernel, "columns", None)
+    column = own if isinstance(own, (str, int, np.integer)) else column
     for part in kernel.get_params(deep=False).values():
         if isinstance(part, Kernel):
             found = _part(part, column)

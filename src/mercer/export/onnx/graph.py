@@ -64,6 +64,11 @@ class Graph:
         return Tensor(self, name)
 
 
+def _operator(kind: str) -> Any:
+    """A method that adds one node of this kind."""
+    return lambda x, *others: x.op(kind, *others)
+
+
 class Tensor:
     """A value in a graph. Arithmetic adds nodes.
 
@@ -102,10 +107,11 @@ class Tensor:
         values = [self, *map(_numbers, others)]
         return self.graph.op(kind, *values, width=_broadcast(*values), **attributes)
 
-    def __add__(self, other):
-        return self.op("Add", other)
-
-    __radd__ = __add__
+    __add__ = __radd__ = _operator("Add")
+    __sub__, __neg__ = _operator("Sub"), _operator("Neg")
+    __eq__, __lt__, __gt__ = _operator("Equal"), _operator("Less"), _operator("Greater")  # type: ignore[assignment]
+    __hash__ = object.__hash__
+    maximum, minimum = _operator("Max"), _operator("Min")
 
     def __mul__(self, other):
         if isinstance(other, Tensor) or np.size(other) != 1:
@@ -127,9 +133,6 @@ class Tensor:
         """
         return self.op("Mul", self.full((1,), factor))
 
-    def __sub__(self, other):
-        return self.op("Sub", other)
-
     def __rsub__(self, other):
         return -self + other
 
@@ -147,22 +150,8 @@ class Tensor:
         product.of_product = True
         return product
 
-    def __neg__(self):
-        return self.op("Neg")
-
     def __pow__(self, exponent):
         return self.op("Pow", float(exponent))
-
-    def __eq__(self, other):
-        return self.op("Equal", other)
-
-    __hash__ = object.__hash__
-
-    def __lt__(self, other):
-        return self.op("Less", other)
-
-    def __gt__(self, other):
-        return self.op("Greater", other)
 
     def __getitem__(self, key):
         """x[:, None], x[:, :1], x[:, 0], and those with two axes for products of features."""
@@ -177,12 +166,6 @@ class Tensor:
         if isinstance(at, slice):
             return self if at == slice(None) else self.columns(range(*at.indices(self.width)))
         return self.graph.op("Gather", self, np.array(at), axis=1, width=0)
-
-    def maximum(self, other: Any) -> "Tensor":
-        return self.op("Max", other)
-
-    def minimum(self, other: Any) -> "Tensor":
-        return self.op("Min", other)
 
     def columns(self, positions: Any) -> "Tensor":
         positions = np.asarray(positions, dtype=np.int64)
@@ -265,29 +248,13 @@ class Functions:
     def __getattr__(self, name):
         raise AttributeError(f"there is no ONNX form of the function {name}.")
 
-    def exp(self, x: Tensor) -> Tensor:
-        return x.op("Exp")
-
-    def sqrt(self, x: Tensor) -> Tensor:
-        return x.op("Sqrt")
+    exp, sqrt, tanh, sin, abs, minimum, maximum = (
+        staticmethod(_operator(kind))
+        for kind in ("Exp", "Sqrt", "Tanh", "Sin", "Abs", "Min", "Max")
+    )
 
     def log1p(self, x: Tensor) -> Tensor:
         return (x + 1.0).op("Log")
-
-    def tanh(self, x: Tensor) -> Tensor:
-        return x.op("Tanh")
-
-    def sin(self, x: Tensor) -> Tensor:
-        return x.op("Sin")
-
-    def abs(self, x: Tensor) -> Tensor:
-        return x.op("Abs")
-
-    def minimum(self, x: Tensor, y: Any) -> Tensor:
-        return x.minimum(y)
-
-    def maximum(self, x: Tensor, y: Any) -> Tensor:
-        return x.maximum(y)
 
     def clip(self, x: Tensor, low: float, high: float) -> Tensor:
         return x.maximum(low).minimum(high)
@@ -301,13 +268,12 @@ class Functions:
         x, y = _numbers(x), _numbers(y)
         return graph.op("Where", condition, x, y, width=_broadcast(condition, x, y))
 
-    def sum(self, x: Tensor, axis: int, keepdims: bool = False) -> Tensor:
+    def sum(self, x: Tensor, axis: int, keepdims: bool = False, kind: str = "Sum") -> Tensor:
         width = int(keepdims)
-        return x.graph.op("ReduceSum", x, np.array([axis]), keepdims=width, width=width)
+        return x.graph.op(f"Reduce{kind}", x, np.array([axis]), keepdims=width, width=width)
 
     def max(self, x: Tensor, axis: int, keepdims: bool = False) -> Tensor:
-        width = int(keepdims)
-        return x.graph.op("ReduceMax", x, np.array([axis]), keepdims=width, width=width)
+        return self.sum(x, axis, keepdims, "Max")
 
     def ones_like(self, x: Tensor) -> Tensor:
         return x * 0.0 + 1.0

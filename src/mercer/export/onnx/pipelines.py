@@ -1,30 +1,18 @@
 """Converters for skl2onnx, so that pipelines with mercer's parts become one graph."""
 
 import numpy as np
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 
-from ...estimators.classifier import KernelClassifier
 from ...estimators.discriminant import KernelDiscriminant
-from ...estimators.kernel_map import KernelMap
-from ...estimators.kernelized import Kernelized
-from ...estimators.pca import KernelPCA
-from ...estimators.pca_l1 import KernelPCAL1
-from ...estimators.regressor import KernelRegressor
-from ...estimators.ridge import KernelRidge
-from ...estimators.ridge_cv import KernelRidgeCV
 from .graph import OPSET, Graph, Tensor, onnx_package
 from .models import outputs
 
-ESTIMATORS = (
-    KernelClassifier,
-    KernelDiscriminant,
-    KernelMap,
-    KernelPCA,
-    KernelPCAL1,
-    KernelRegressor,
-    KernelRidge,
-    KernelRidgeCV,
-    Kernelized,
+# Every estimator whose outputs are known, and those that are made from it.
+ESTIMATORS = tuple(
+    made
+    for known in outputs.registry
+    if issubclass(known, BaseEstimator)
+    for made in (known, *known.__subclasses__())
 )
 
 

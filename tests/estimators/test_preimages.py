@@ -27,7 +27,7 @@ from mercer import (
     preimage,
 )
 from mercer.engine.arrays import as_numpy
-from mercer.estimators.preimage import steepness, way_back
+from mercer.estimators.preimages import steepness, way_back
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ..engine import tiles
-from ..engine.arrays import is_array, is_numpy, namespace, on_device_of, row_norms
+from ..engine.arrays import TravelsAsNumPy, is_array, is_numpy, namespace, on_device_of, row_norms
 from ..engine.checks import check_one_of, is_number
 from ..feature_map import FeatureMap
 from ..kernels import RBF, Kernel
@@ -201,7 +201,7 @@ def has_points(model):
 # --- ridge ------------------------------------------------------------------------------------
 
 
-class Ridge:
+class Ridge(TravelsAsNumPy):
     """z -> k(z, S) B: kernel ridge on a factor; linear, with intercept, where kernel is None."""
 
     def __init__(self, kernel, Z, X, alpha):

@@ -1,0 +1,217 @@
+"""Kernels that sum over columns: nearness by absolute differences, and between histograms."""
+
+from types import ModuleType
+
+import numpy as np
+
+from ..engine.arrays import in_place, is_symbolic, namespace
+from ..engine.checks import require
+from .base import ALL, Kernel
+from .densities import images_of, matern_density
+from .geometry import dense_rows, ones_for, over_columns
+from .parameters import RULES, as_numbers, per_column, per_column_or_number
+from .spectral import ByColumn, FourierForm, RadialForm
+from .types import Array, Gamma, PerColumn, Tile
+
+
+class Columnwise(Kernel):
+    """A function of sum_c gamma_c term(x_c, z_c). Subclasses give the term; k is exp(-sum)."""
+
+    takes_sparse = False
+    is_psd = True
+    gamma: PerColumn | str = 1.0
+
+    def term(self, x: Array, s: Array, xp: ModuleType) -> Array:
+        """The term of one column, for all pairs of its values."""
+        raise NotImplementedError(f"{type(self).__name__} must define term(x, s, xp).")
+
+    def formula(self, t: Array, xp: ModuleType) -> Array:
+        """k from the sum t, which may be overwritten."""
+        t *= -1.0
+        return in_place(xp.exp, t)
+
+    def checked(self, X: Array) -> Array:
+        """Dense rows, refused where the term is not defined."""
+        return dense_rows(X, self)
+
+    def against(self, S: Array) -> Tile:
+        S = self.checked(S)
+        gamma = per_column_or_number(S, self.gamma)
+
+        def tile(rows, columns=ALL):
+            rows, xp = self.checked(rows), namespace(rows)
+            t = over_columns(lambda x, s: self.term(x, s, xp), rows, S[columns, :], gamma)
+            return self.formula(t, namespace(t))
+
+        return tile
+
+    def diagonal(self, X: Array) -> Array:
+        return ones_for(self.checked(X))
+
+    def largest_terms(self, X: Array) -> Array:
+        X = self.checked(X)
+        return 2 * namespace(X).sum(namespace(X).abs(X), axis=1)  # at least the distance, about
+
+    def rounding(self, S: Array) -> float:
+        return 4.0 + S.shape[1]
+
+
+class Laplacian(Columnwise):
+    r"""Compare points by nearness, with rough functions: exp(-gamma |x - z|_1), the L1 distance.
+
+    Parameters
+    ----------
+    gamma : float, list of one per column, "scale" or "median"
+        The rules are those of RBF, with absolute deviations and distances.
+
+    Notes
+    -----
+    .. math::
+
+        k(x, z) = \exp \Bigl( -\gamma \sum_c |x_c - z_c| \Bigr)
+
+    - *Valid*: a product over columns of kernels whose spectral density, a Cauchy density, is
+      positive (Bochner).
+    - *Fails*: for smooth answers: predictions have a kink at every training point. Rotating the
+      columns changes it.
+    - *Elsewhere*: scikit-learn's `laplacian_kernel`. kernlab's `laplacedot` has the Euclidean
+      distance: Matern(nu=0.5).
+
+    Examples
+    --------
+    >>> from mercer import Laplacian
+    >>> Laplacian(gamma=1.0)([[0.0, 0.0]], [[1.0, 0.0], [1.0, 1.0]]).round(3)
+    array([[0.368, 0.135]])
+    """
+
+    sklearn_names = ("laplacian",)
+    length_powers = {"gamma": -1}
+    domains = {"gamma": per_column(*RULES)}
+
+    def __init__(self, gamma: Gamma = "scale") -> None:
+        self.gamma = gamma
+
+    def term(self, x: Array, s: Array, xp: ModuleType) -> Array:
+        return in_place(xp.abs, x - s)
+
+    def moved(self, by: np.ndarray) -> float | None:
+        return float(np.sum(as_numbers(self.gamma) * by))
+
+    def fourier_form(self) -> FourierForm | None:
+        """Matern's kernel with nu = 1/2 in each column."""
+        gamma = as_numbers(self.gamma)
+
+        def of_column(a: int, d: int) -> FourierForm:
+            own = float(np.broadcast_to(gamma, (d,))[a])
+            return RadialForm(own, matern_density(0.5), images_of(lambda r: np.exp(-r)))
+
+        return ByColumn(of_column)
+
+
+class Histogram(Columnwise):
+    """A sum over columns of a term in two non-negative numbers."""
+
+    non_negative_only = True
+
+    def checked(self, X: Array) -> Array:
+        X = dense_rows(X, self)
+        if is_symbolic(X):
+            return X
+        smallest = float(namespace(X).min(X))
+        require(
+            smallest >= 0,
+            f"Negative values in data: {type(self).__name__} compares histograms and needs values "
+            f">= 0; the data contain {smallest:.4g}. Shift or clip them, or use RBF or Laplacian.",
+        )
+        return X
+
+
+class Chi2(Histogram):
+    r"""Compare histograms by their chi-squared distance.
+
+    exp(-gamma sum_c (x_c - z_c)^2 / (x_c + z_c)), with 0/0 = 0.
+
+    Parameters
+    ----------
+    gamma : float or list of one per column
+        How fast the similarity falls with the distance; with one per column, the weights of the
+        columns.
+
+    Notes
+    -----
+    .. math::
+
+        k(x, z) = \exp \Bigl( -\gamma \sum_c \frac{(x_c - z_c)^2}{x_c + z_c} \Bigr)
+
+    - *Valid*: (x - z)^2 / (x + z) = x + z - 4 x z / (x + z), and 1 / (x + z), the integral of
+      exp(-t x) exp(-t z), is a kernel; then rules 2, 4 and 6 of [KERNELS].
+    - *Fails*: for values below 0, which are refused. No matrix product computes it: many columns
+      take long.
+    - *Elsewhere*: scikit-learn's `chi2_kernel`; its `additive_chi2_kernel` is the negative
+      distance.
+
+    Examples
+    --------
+    >>> from mercer import Chi2
+    >>> Chi2()([[1.0, 3.0]], [[1.0, 3.0], [3.0, 1.0]]).round(3)
+    array([[1.   , 0.135]])
+    """
+
+    sklearn_names = ("chi2",)
+    domains = {"gamma": per_column()}
+    scale_powers = {"gamma": -1}
+
+    def __init__(self, gamma: PerColumn = 1.0) -> None:
+        self.gamma = gamma
+
+    def term(self, x: Array, s: Array, xp: ModuleType) -> Array:
+        total = x + s
+        if is_symbolic(total):  # onnxruntime's division multiplies by 1 / tiny = inf
+            total = xp.where(total == 0, 1.0, total)
+        else:
+            total += float(xp.finfo(total.dtype).smallest_normal)
+        difference = x - s
+        # Divided before it is squared: squares of large counts would overflow.
+        quotient = difference / total
+        quotient *= difference
+        return quotient
+
+    def magnitude_of_sums(self, X: Array, terms: Array) -> Array:
+        """Shares of all counts x + z that are wrong change sqrt(gamma (x + z)) times as many."""
+        return 1 + 2 * float(np.max(as_numbers(self.gamma))) * namespace(X).sum(terms, axis=1)
+
+    def rounding(self, S: Array) -> float:
+        return 6.0 + S.shape[1]
+
+
+class Intersection(Histogram):
+    r"""Compare histograms by what they have in common: sum_c min(x_c, z_c).
+
+    Notes
+    -----
+    .. math::
+
+        k(x, z) = \sum_c \min(x_c, z_c)
+
+    - *Valid*: min(x, z) is the inner product of the indicator functions of [0, x] and [0, z].
+    - *Fails*: where totals differ: large histograms dominate (take Normalized). No matrix product
+      computes it.
+    - *Elsewhere*: OpenCV's SVM (INTER).
+
+    Examples
+    --------
+    >>> from mercer import Intersection
+    >>> Intersection()([[1, 5, 0]], [[3, 2, 7]])
+    array([[3.]])
+    """
+
+    sklearn_names = ("intersection",)
+
+    def term(self, x: Array, s: Array, xp: ModuleType) -> Array:
+        return xp.minimum(x, s)
+
+    def formula(self, t: Array, xp: ModuleType) -> Array:
+        return t
+
+    def diagonal(self, X: Array) -> Array:
+        return namespace(X).sum(self.checked(X), axis=1)
