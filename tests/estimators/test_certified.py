@@ -31,7 +31,7 @@ from mercer.estimators import svc
 from mercer.rows.training import Training
 from mercer.solve import svm
 from mercer.solve.duality import Rounding
-from mercer.solve.logistic import LogisticProblem, Workspace, left_out_values, solve_logistic
+from mercer.solve.logistic import LogisticProblem, Workspace, solve_logistic
 
 MODELS = [KernelSVC, KernelLogistic]
 
@@ -240,7 +240,7 @@ def test_leaving_out_in_closed_form_is_refitting():
     everything = problem_of(np.arange(60))
     space = Workspace(everything)
     found = solve_logistic(everything, 1e-8, space)
-    got = left_out_values(everything, space, found)
+    got = space.left_out(everything, found)
     expected = []
     for i in range(60):
         others = np.delete(np.arange(60), i)

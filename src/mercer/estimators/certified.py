@@ -38,7 +38,6 @@ from ..rows.streams import split_pairs
 from ..solve import Workers
 from ..solve.duality import Rounding
 from ..solve.solution import own_similarities
-from ..solve.solver import Offer
 from ..solve.svm import MarginProblem
 from ..solve.system import double_like, in_double
 from ..space.choice import refute_by_sample
@@ -106,14 +105,14 @@ class CertifiedClassifier(Labels, MapMethod):
         weights = held_column(sample_weight, X, "sample_weight")
         return replace(self._read(X, held_column(y, X), weights), workers=workers)
 
-    def __offers__(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Rows, list[Offer]]:
+    def __offers__(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Rows, list]:
         """(the rows, offers of all ways to solve for them, the first of which is taken)."""
         model = clone(self)
         rows = model._rows(X, y, sample_weight)
         model.C_ = 1.0 if self.C == "auto" else float(self.C)
         return rows, model._offers(rows)
 
-    def _offers(self, rows: Rows) -> list[Offer]:
+    def _offers(self, rows: Rows) -> list:
         raise NotImplementedError
 
     def _solve(self, rows: Rows) -> None:

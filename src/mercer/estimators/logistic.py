@@ -11,14 +11,7 @@ from ..kernels import Precomputed
 from ..kernels.adapters import KernelLike
 from ..kernels.types import Array, Data
 from ..rows.training import Training
-from ..solve.logistic import (
-    USUAL,
-    LogisticProblem,
-    Workspace,
-    left_out_values,
-    solve_logistic,
-)
-from ..solve.plan import FORM
+from ..solve.logistic import LogisticProblem, Workspace, solve_logistic
 from ..solve.system import double_like, in_double
 from .base import on_fitted
 from .certified import CertifiedClassifier, Rows, gram_of
@@ -113,7 +106,7 @@ class KernelLogistic(ClassScores, CertifiedClassifier):
         problem = self._problem(rows, self.C_)
         space = Workspace(problem)
         found = solve_logistic(problem, self.tol, space)
-        self.solver_ = FORM.get(space.solver.name, space.solver.name)
+        self.solver_ = space.form
         q, self.n_iter_ = found.A.shape[1], found.n_iter
         factor = 1.0 if q == 1 else 2**0.5 * (q - 1)
         C = self.C_ * rows.weights
@@ -135,9 +128,7 @@ class KernelLogistic(ClassScores, CertifiedClassifier):
         self.decision_ = Expansion(rows.kernel, self._support(rows, np.arange(len(found.A))), A, b)
 
     def _offers(self, rows):
-        """Those of ridge solvers for one step, times the usual number of steps."""
-        problem = self._problem(rows, self.C_)
-        return [offer.times(USUAL * problem.targets.shape[1]) for offer in problem.offers()]
+        return self._problem(rows, self.C_).offers()
 
     def _problem(self, rows, C):
         points = in_double(rows.kernel, rows.points)
@@ -165,7 +156,7 @@ class KernelLogistic(ClassScores, CertifiedClassifier):
             problem = self._problem(rows, C)
             space = space or Workspace(problem)
             found = solve_logistic(problem, 1e-4, space, found)
-            values = left_out_values(problem, space, found)
+            values = space.left_out(problem, found)
             losses.append(rows.weights @ np.logaddexp(0.0, -y * values))
         return np.array(losses)
 

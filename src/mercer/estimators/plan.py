@@ -8,7 +8,7 @@ from ..engine.checks import is_integer
 from ..kernels.types import Input
 from ..rows.training import Training
 from ..solve import Given, RidgeProblem
-from ..solve.plan import Plan, plan_map, plan_offers, plan_ridge
+from ..solve.plan import Plan, plan_map, plan_ridge
 from .certified import CertifiedClassifier
 from .kernel_map import KernelMap, check_options, map_options
 from .read import read, resources_of
@@ -57,7 +57,7 @@ def plan(
         rows, made = model.__offers__(X, y, sample_weight)
         training = Training.of(rows.kernel, rows.points, memory_limit=model.memory_limit)
         T = np.zeros((len(rows.codes), 1))
-        return plan_offers(RidgeProblem(training, T, Given(np.ones(1))), made)
+        return plan_ridge(RidgeProblem(training, T, Given(np.ones(1))), made=made)
     y = _zeros(X) if y is None else y
     if isinstance(model, RidgeEstimator):
         problem, solver, _ = model.__ridge_problem__(X, y, sample_weight)

@@ -2,7 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
@@ -16,17 +16,7 @@ from ..kernels import Precomputed
 from ..kernels.adapters import KernelLike
 from ..kernels.types import Array, Data
 from ..rows.source import count_rows
-from ..solve.solver import Offer, offers
-from ..solve.svm import (
-    FINE,
-    Coordinates,
-    Dual,
-    MarginProblem,
-    OnLandmarks,
-    landmarks_that_fit,
-    libsvm,
-    solve_margin,
-)
+from ..solve.svm import MarginProblem, solve_margin
 from ..solve.system import double_like
 from .base import on_fitted
 from .certified import CertifiedClassifier, Rows, gram_of
@@ -145,7 +135,7 @@ class KernelSVC(CertifiedClassifier):
             self.kernel,
             KernelMap(
                 self.kernel,
-                max_rank=landmarks_that_fit(count_rows(X), self.memory_limit),
+                max_rank=MarginProblem.most_landmarks(count_rows(X), budget(self.memory_limit)),
                 pivots="random",
                 random_state=0,
                 memory_limit=self.memory_limit,
@@ -161,7 +151,7 @@ class KernelSVC(CertifiedClassifier):
     def _solve(self, rows: Rows) -> None:
         given = self.__dict__.pop("_given", None)
         optional = self.solver == "auto" and rows.fit is None and rows.kernel.kind != "gram"
-        if optional and Dual().refusal(self._largest(rows)):
+        if optional and self._largest(rows).refusal():
             rows = self._by_landmarks(*given)
         try:
             pairs, solutions = self._solutions(rows)
@@ -175,12 +165,9 @@ class KernelSVC(CertifiedClassifier):
             self.solver_ = "landmarks"
         self._keep(rows, pairs, solutions)
 
-    def _offers(self, rows) -> list[Offer]:
-        """Ways to solve the largest pair of classes: landmarks, which are not exact, come last."""
-        ways: dict[str, tuple] = {"auto": (Dual(), OnLandmarks()), "dual": (Dual(),)}
-        if rows.fit is not None:
-            ways["auto"] = (Dual(), Coordinates())
-        made = offers(self._largest(rows), ways.get(self.solver, (OnLandmarks(),)))
+    def _offers(self, rows):
+        """Ways to solve for the largest pair of classes, times the number of pairs."""
+        made = self._largest(rows).ways(self.solver, rows.fit is not None)
         count = len(self.classes_) * (len(self.classes_) - 1) // 2
         return [offer.times(count) for offer in made]
 
@@ -193,30 +180,20 @@ class KernelSVC(CertifiedClassifier):
         pairs = Pairs(rows, self.C_, len(self.classes_), self.memory_limit, stored=True)
         threads = 1 if rows.kernel.runs_user_code else min(n_threads(), len(pairs))
         near = pairs.starts()
+
+        def solved(j):
+            return pairs[j].solve(self.tol, on_map=rows.fit is not None, near=near[j])
+
         if threads == 1:
-            return pairs, [self._solution(pairs[j], rows, near[j]) for j in range(len(pairs))]
+            return pairs, [solved(j) for j in range(len(pairs))]
 
         def alone(j):
             with single_threaded():
-                return self._solution(pairs[j], rows, near[j])
+                return solved(j)
 
         pairs.limit //= threads
         with one_blas_thread(), ThreadPoolExecutor(threads) as pool:
             return pairs, list(pool.map(alone, range(len(pairs))))
-
-    def _solution(self, problem, rows, near=None):
-        """Of coordinates by the cheaper of two ways; by the other where the first lacks memory."""
-        if near is not None:
-            return solve_margin(problem, self.tol, near=near)
-        ways: Any = [Dual()]
-        if rows.fit is not None:
-            ways = [offer.solver for offer in offers(problem, (Dual(), Coordinates()))]
-        try:
-            return ways[0].solve(problem, self.tol)
-        except MemoryLimitError:
-            if len(ways) == 1:
-                raise
-            return ways[1].solve(problem, self.tol)
 
     def _keep(self, rows, pairs, solutions):
         """Attributes as SVC has them, and the certificates."""
@@ -362,7 +339,8 @@ class Pairs:
         if self.K is None:
             return [None] * len(self)
         codes = self.rows.codes
-        machine = libsvm(self.K, codes[self.order], (self.C * self.rows.weights)[self.order], FINE)
+        C = (self.C * self.rows.weights)[self.order]
+        machine = MarginProblem.roughly(self.K, codes[self.order], C)
         self.n_iter = int(np.max(machine.n_iter_))
         full, support = np.zeros((len(codes), len(self))), self.order[machine.support_]
         full[support] = -pair_columns(machine.dual_coef_, codes[support])  # the first is positive

@@ -36,6 +36,7 @@ from .direct import Direct
 from .duality import EPS, Certificate, Rounding
 from .fourier import Fourier
 from .iterative import Iterative
+from .plan import FORM
 from .preconditioner import LEAST_RANK, chosen_rank
 from .primal import Primal
 from .problem import Given, Preconditioning, RidgeProblem
@@ -91,12 +92,14 @@ class LogisticProblem:
         return replace(problem, tol=FORCING, digits=FORCING)
 
     def offers(self) -> list[Offer]:
-        """Those of all solvers for a step, the cheapest first."""
+        """Those of all solvers for the usual number of steps, the cheapest first."""
         step, direct = self.step, Direct()
         # Who reads a kernel of unknown validity tests it: no need to do so with every step.
         if not self.training.kernel.is_proven and direct.refusal(step) is None:
-            return [Offer(direct, direct.cost(step), None)]
-        return offers(step, COMPETING)
+            made = [Offer(direct, direct.cost(step), None)]
+        else:
+            made = offers(step, COMPETING)
+        return [offer.times(USUAL * self.targets.shape[1]) for offer in made]
 
 
 @dataclass(frozen=True)
@@ -170,6 +173,20 @@ class Workspace:
         except CannotSolve:
             found = solve_ridge(problem, "iterative")
         return as_numpy(found.dual)[:, 0]
+
+    @property
+    def form(self) -> str:
+        """The solver, as forms of KernelRidge are named."""
+        return FORM.get(self.solver.name, self.solver.name)
+
+    def left_out(self, problem: LogisticProblem, found: LogisticSolution) -> np.ndarray:
+        """Log odds of each row of two classes without it, to second order: Newton's last step is a
+        ridge problem, whose leave-one-out errors are known."""
+        E, C = found.values + found.b, problem.C[:, None]
+        P = np.clip(expit(E), LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
+        W = C * P * (1 - P)
+        T = E + C * (problem.targets - P) / W
+        return (T - solve_ridge(self.ridge(T, W[:, 0]), "direct").left_out().residuals)[:, 0]
 
     def ridge(self, T, weights) -> RidgeProblem:
         """Weighted ridge on the rows, with an intercept and alpha = 1."""
@@ -281,7 +298,7 @@ class _Newton:
     # --- a step -----------------------------------------------------------------------------------
 
     def _step(self, A, F, b):
-        """What Newton's equations add to the coefficients, roughly: the next step is as good."""
+        """Newton's step of the coefficients, roughly: the next one is as good."""
         P = np.clip(self._probabilities(F, b), LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
         W = self.C * P * (1 - P) * (1.0 if self.binary else SEVERAL)
         T = (self._dual(F, b) - A) / W
@@ -328,16 +345,6 @@ class _Newton:
         least = best_log_intercept(F[:, 0] + errors, self.problem.C, share)
         most = best_log_intercept(F[:, 0] - errors, self.problem.C, share)
         return max(float(b[0]) - least, most - float(b[0]), 0.0) * (1 + 1e-9) + 1e-12
-
-
-def left_out_values(problem: LogisticProblem, space: Workspace, found: LogisticSolution):
-    """Log odds of each row of two classes without it, to second order: Newton's last step is a
-    ridge problem, whose leave-one-out errors are known."""
-    E, C = found.values + found.b, problem.C[:, None]
-    P = np.clip(expit(E), LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
-    W = C * P * (1 - P)
-    T = E + C * (problem.targets - P) / W
-    return (T - solve_ridge(space.ridge(T, W[:, 0]), "direct").left_out().residuals)[:, 0]
 
 
 def best_log_intercept(values, C, share):

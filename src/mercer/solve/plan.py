@@ -79,17 +79,16 @@ class Plan:
     __repr__ = __str__
 
 
-def plan_ridge(problem: RidgeProblem, solver: str = "auto") -> Plan:
-    """The table by which solve_ridge decides."""
-    if solver == "auto":
-        return plan_offers(problem, offered(problem))
-    asked = SOLVERS[solver]
-    reason = asked.refusal(problem)
-    return plan_offers(problem, [Offer(asked, None if reason else asked.cost(problem), reason)])
-
-
-def plan_offers(problem: RidgeProblem, made: list[Offer]) -> Plan:
-    """The table of some offers, for the rows of this problem."""
+def plan_ridge(
+    problem: RidgeProblem, solver: str = "auto", made: list[Offer] | None = None
+) -> Plan:
+    """The table by which solve_ridge decides; or that of offers which are made for its rows."""
+    if made is None and solver == "auto":
+        made = offered(problem)
+    elif made is None:
+        asked = SOLVERS[solver]
+        reason = asked.refusal(problem)
+        made = [Offer(asked, None if reason else asked.cost(problem), reason)]
     names = [FORM.get(offer.solver.name, offer.solver.name) for offer in made]
     return _plan(problem, [_way(n, o.cost, o.refusal) for n, o in zip(names, made, strict=True)])
 

@@ -32,7 +32,7 @@ from ..kernels import points as pts
 from .active_set import BoxDual
 from .duality import Certificate, Rounding, best_hinge_intercept, hinge_certificate
 from .interior_point import interior_point
-from .solver import OPERATION, PASS, START, VALUE, Cost, TooLarge
+from .solver import OPERATION, PASS, START, VALUE, Cost, Offer, TooLarge, offers
 from .system import double_like, in_double
 
 # Rows of the first sample at least, and how much larger each next one is.
@@ -86,7 +86,7 @@ class MarginProblem:
         if len(rows) == len(self.y):
             return self
         points, index = self.points, None
-        if self._is_stored:  # never copied
+        if self.is_stored:  # never copied
             index = self._at(rows)
         else:
             points = pts.take(points, rows)
@@ -101,7 +101,12 @@ class MarginProblem:
         )
 
     @property
-    def _is_stored(self):
+    def limit(self) -> int:
+        """Bytes that kernel values may take."""
+        return budget(self.memory_limit)
+
+    @property
+    def is_stored(self):
         """Whether the points are kernel values as they are: no need to go through a kernel."""
         return type(self.kernel) is Precomputed and is_numpy(self.points)
 
@@ -110,7 +115,7 @@ class MarginProblem:
 
     def matrix(self, rows, others=None):
         """Kernel values of some rows, among each other or with others, as NumPy's doubles."""
-        if self._is_stored:
+        if self.is_stored:
             K = self.points[np.ix_(self._at(rows), self._at(rows if others is None else others))]
             return K.astype(np.float64, copy=False)
         own = pts.take(self.points, rows)
@@ -127,7 +132,7 @@ class MarginProblem:
     def values(self, c, rows=None):
         """sum_j c_j k(x_j, x_i) for these rows i (None: all)."""
         used = np.flatnonzero(c)
-        if self._is_stored:
+        if self.is_stored:
             rows, total = np.arange(len(c)) if rows is None else rows, np.zeros(1)
             for a in range(0, len(used), BLOCK):
                 some = used[a : a + BLOCK]
@@ -142,6 +147,44 @@ class MarginProblem:
             S = self.kernel.landmarks(in_double(self.kernel, pts.take(self.points, used)))
         W = on_device_of(c[used][:, None], double_like(self.points))
         return as_numpy(tiles.multiply(self.kernel, X, S, W))[:, 0]
+
+    # --- ways to solve ----------------------------------------------------------------------------
+
+    def ways(self, solver: str = "auto", on_map: bool = False) -> list[Offer]:
+        """Offers of all ways, the cheapest first: landmarks, which are not exact, come last.
+
+        on_map : whether points are coordinates, and the kernel is their inner product
+        """
+        named: dict[str, Any] = {"dual": (Dual(),), "landmarks": (OnLandmarks(),)}
+        both = (Dual(), Coordinates() if on_map else OnLandmarks())
+        return offers(self, named.get(solver, both))
+
+    def refusal(self) -> str | None:
+        """Why an exact solution does not fit the memory, predicted; None where it does."""
+        return Dual().refusal(self)
+
+    def solve(self, tol: float, *, on_map: bool = False, near: Any = None) -> "MarginSolution":
+        """The solution, from coefficients near it or without them.
+
+        Of coordinates by the cheaper of two ways, or by the other one where memory is short.
+        """
+        if near is not None or not on_map:
+            return solve_margin(self, tol, near=near)
+        first, second = (offer.solver for offer in self.ways(on_map=True))
+        try:
+            return first.solve(self, tol)
+        except MemoryLimitError:
+            return second.solve(self, tol)
+
+    @staticmethod
+    def roughly(K: np.ndarray, codes: np.ndarray, C: np.ndarray) -> SVC:
+        """The machine of all pairs of classes on a kernel matrix, by libsvm."""
+        return _libsvm(K, codes, C, FINE)
+
+    @staticmethod
+    def most_landmarks(n: int, limit: int) -> int:
+        """Landmarks of solver="landmarks", memory permitting."""
+        return min(n, LANDMARKS, columns_that_fit(n, limit, copies=4))
 
 
 @dataclass(frozen=True)
@@ -172,7 +215,7 @@ def solve_margin(
     return _WorkingSet(problem, tol).mend(near)
 
 
-def libsvm(K: np.ndarray, y: np.ndarray, C: np.ndarray, tol: float) -> SVC:
+def _libsvm(K: np.ndarray, y: np.ndarray, C: np.ndarray, tol: float) -> SVC:
     """Its machine on a kernel matrix, roughly; of several classes, of all pairs."""
     largest = float(C.max())
     machine = SVC(
@@ -215,7 +258,7 @@ class Dual:
     name = "dual"
 
     def refusal(self, problem: MarginProblem, asked: bool = True) -> str | None:
-        limit = budget(problem.memory_limit)
+        limit = problem.limit
         if matrix_bytes(len(problem.y), COPIES) <= limit:
             return None
         needed = self.cost(problem).bytes
@@ -223,7 +266,7 @@ class Dual:
         return TooLarge.of(what, needed, limit) if needed > limit else None
 
     def cost(self, problem: MarginProblem) -> Cost:
-        n, support = len(problem.y), predicted_support(problem)
+        n, support = len(problem.y), _predicted_support(problem)
         m = min(n, MOST_NEAR * support)
         # Kernel values, passes of libsvm over them, a factor of those that are free, all rows.
         seconds = START + m**2 * (VALUE / 2 + 4 * PASS) + (support / 2) ** 3 * OPERATION
@@ -256,25 +299,19 @@ class OnLandmarks:
     name = "landmarks"
 
     def refusal(self, problem: MarginProblem, asked: bool = True) -> str | None:
-        gram = problem.kernel.kind == "gram"
-        return "the kernel matrix is there: all of it is used" if gram else None
+        return "the kernel matrix is there: all of it is used" if problem.is_stored else None
 
     def cost(self, problem: MarginProblem) -> Cost:
         n = len(problem.y)
-        r = landmarks_that_fit(n, problem.memory_limit)
+        r = problem.most_landmarks(n, problem.limit)
         seconds = n * r * VALUE + (USUAL_STEPS + 3) * n * r**2 * OPERATION
         return Cost(START + seconds, coordinates_bytes(n, r, 4))
 
 
-def landmarks_that_fit(n: int, memory_limit: Any) -> int:
-    """Landmarks of solver="landmarks", memory permitting."""
-    return min(n, LANDMARKS, columns_that_fit(n, budget(memory_limit), copies=4))
-
-
-def predicted_support(problem: MarginProblem) -> float:
+def _predicted_support(problem: MarginProblem) -> float:
     """Support vectors of all rows: from two samples, of which one is four times the other."""
     n, counts = len(problem.y), []
-    judged = min(JUDGED, int((budget(problem.memory_limit) / matrix_bytes(1, COPIES)) ** 0.5))
+    judged = min(JUDGED, int((problem.limit / matrix_bytes(1, COPIES)) ** 0.5))
     if n <= judged or judged < 40:
         return n / 2 if n <= judged else float(n)
     for size in (judged // 4, judged):
@@ -291,7 +328,7 @@ class _WorkingSet:
         self.problem, self.tol = problem, tol
         self.n = len(problem.y)
         self.rounding = problem.rounding
-        self.limit = budget(problem.memory_limit)
+        self.limit = problem.limit
         self.c, self.b, self.n_iter = np.zeros(self.n), 0.0, 0
         self.stuck = False
         # Values at all rows of the coefficients `known`, and |l c| of what was added up for them.
@@ -322,7 +359,7 @@ class _WorkingSet:
             mine = order[y[order] == sign]
             rank[mine] = (np.arange(len(mine)) + 0.5) / len(mine)
             rank[mine[: FIRST // 5]] = 0.0  # some of every class, however rare
-        known = FIRST if self.problem.kernel.kind != "gram" else STORED
+        known = STORED if self.problem.is_stored else FIRST
         if start is not None and len(start):
             rank[start] = 0.0
             known = max(known, len(start))
@@ -358,7 +395,7 @@ class _WorkingSet:
                 f"memory_limit allows {readable(self.limit)}. Use solver='landmarks', a smaller "
                 "C, or kernel=KernelMap(kernel, max_rank=...)."
             )
-        machine = libsvm(p.matrix(rows), p.y[rows], p.C[rows], tol)
+        machine = _libsvm(p.matrix(rows), p.y[rows], p.C[rows], tol)
         self.n_iter += int(np.sum(machine.n_iter_))
         c = np.zeros(self.n)
         c[rows[machine.support_]] = machine.dual_coef_[0]
