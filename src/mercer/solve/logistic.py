@@ -132,7 +132,8 @@ class Workspace:
         room = self.limit
         if self.solver.name == "iterative" and self.training.workers is None:
             self.known = Preconditioning(landmarks=self._landmarks())
-            room -= coordinates_bytes(*self.known.landmarks.F.shape, copies=3)
+            n, r = self.known.landmarks.F.shape
+            room -= coordinates_bytes(n, r, copies=3)
         self.known = replace(self.known, product=self._product(kernel, self.X, room))
 
     def _landmarks(self):

@@ -310,7 +310,8 @@ class OnLandmarks:
 
 def _predicted_support(problem: MarginProblem) -> float:
     """Support vectors of all rows: from two samples, of which one is four times the other."""
-    n, counts = len(problem.y), []
+    n = len(problem.y)
+    counts: list[int] = []
     judged = min(JUDGED, int((problem.limit / matrix_bytes(1, COPIES)) ** 0.5))
     if n <= judged or judged < 40:
         return n / 2 if n <= judged else float(n)
@@ -318,7 +319,7 @@ def _predicted_support(problem: MarginProblem) -> float:
         sample = _WorkingSet(problem, 1e-3)
         sample.sizes(None)
         sample.roughly(np.sort(sample.order[:size]), ROUGH)
-        counts.append(max(np.count_nonzero(sample.c), 1))
+        counts.append(max(int(np.count_nonzero(sample.c)), 1))
     growth = np.clip(np.log(counts[1] / counts[0]) / np.log(4), 0.3, 1.0)
     return float(min(n, counts[1] * (n / judged) ** growth))
 
