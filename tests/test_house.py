@@ -14,7 +14,7 @@ SPEC.loader.exec_module(house)
 
 # Lower a limit when a change lets you; never raise one.
 LIMITS = {
-    "names across folders": 317,
+    "names across folders": 315,
     "repeated public names": 14,
     "repeated file names": 12,
     "mentions of n_jobs, verbose, memory_limit": 243,

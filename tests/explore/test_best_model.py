@@ -6,6 +6,7 @@ import pytest
 import scipy.sparse
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.preprocessing import StandardScaler
 
 from every_kernel import random_graph
 from mercer import (
@@ -87,6 +88,23 @@ def test_objects_without_an_ordinary_model_are_told_so(rng):
     comparison = compare_kernels(X, y, [WeisfeilerLehman(1)], cv=2, repeats=1, embeddings=[])
     assert [b.name for b in comparison.baselines] == ["most frequent class"]
     assert any("the only model beside the kernels is a constant" in n for n in comparison.notes)
+
+
+class Plain(StandardScaler):
+    """A user's encoder that writes itself in its own way."""
+
+    def __repr__(self):
+        return "Plain()"
+
+
+def test_the_code_writes_a_long_kernel_whole_and_a_users_class_as_it_writes_itself(rng):
+    X = rng.normal(size=(40, 90))
+    gamma = np.round(rng.uniform(0.001, 0.002, size=90), 9).tolist()
+    options = {"cv": 2, "repeats": 1, "embeddings": [], "baselines": False}
+    comparison = compare_kernels(X, X[:, 0] > 0, [RBF(gamma)], encoder=Plain(), **options)
+    code = comparison.code()
+    assert "make_pipeline(Plain(), KernelDiscriminant(" in code
+    assert all(repr(value) in code for value in gamma)
 
 
 def test_two_hundred_classes_and_more_columns_than_rows(rng):

@@ -15,7 +15,7 @@ from ..engine.arrays import as_host
 from ..engine.checks import check_at_least, is_integer
 from ..estimators.sklearn_compat import safe_indexing
 from ..kernels import Kernel
-from ..kernels.points import as_gram, collected, column_names, is_frame, n_points
+from ..kernels.points import collected, column_names, is_frame, n_points
 from ..kernels.printing import listed
 from ..kernels.types import Data
 from ..learn.targets import are_class_numbers
@@ -108,7 +108,7 @@ class Explored:
             )
         gram = _all_gram(kernels)
         if gram:
-            X = np.asarray(as_gram(X), dtype=float)
+            X = np.asarray(next(iter(kernels.values())).points(X), dtype=float)
             if X.ndim != 2 or X.shape[0] != X.shape[1]:
                 raise ValueError(f"Precomputed() needs a square Gram matrix, got shape {X.shape}.")
         notes: list[str] = []

@@ -256,11 +256,11 @@ class KernelComparison:
 
     # --- pictures ---------------------------------------------------------------------------------
 
-    def plot(self, embedding: str | None = None, **kwargs: bool) -> "ComparisonDisplay":
+    def plot(self, embedding: str | None = None, *, spectra: bool = True) -> "ComparisonDisplay":
         """Draw every kernel's space and its spectrum; see ComparisonDisplay."""
         from ..plots import ComparisonDisplay
 
-        return ComparisonDisplay(self).plot(embedding, **kwargs)
+        return ComparisonDisplay(self).plot(embedding, spectra=spectra)
 
     def to_html(
         self, path: str | PathLike[str] | None = None, *, title: str = "Kernels compared"

@@ -123,6 +123,8 @@ def _mercer_imports(text):
     return [f"from mercer import {', '.join(ordered)}"] if used else []
 
 
-def one_line(value: object) -> str:
-    text = value.__repr__(N_CHAR_MAX=np.inf) if isinstance(value, BaseEstimator) else repr(value)
+def one_line(value: Any) -> str:
+    # scikit-learn's own text leaves out the middle of what is long; a user's class has its own.
+    whole = type(value).__repr__ is BaseEstimator.__repr__
+    text = BaseEstimator.__repr__(value, N_CHAR_MAX=np.inf) if whole else repr(value)
     return re.sub(r"\s*\n\s*", " ", text)

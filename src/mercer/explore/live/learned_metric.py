@@ -8,7 +8,6 @@ from sklearn.base import clone
 
 from ...kernels import Kernel, Projected
 from ...learn import learn_kernel
-from ...learn.gradients import has_gradient
 from ..compare.tuning import rounded
 from ..data import Explored
 
@@ -45,7 +44,7 @@ def learned_metric(kernel: Kernel, data: Explored) -> tuple[Kernel, LearnedMetri
     if not data.vectors or data.task is None:
         raise ValueError("a metric is learned from a target: start the explorer with one.")
     bound = data.bound(kernel)
-    if not has_gradient(bound):
+    if not bound.has_slope:
         raise ValueError(
             f"a metric cannot be learned for {kernel!r}: use RBF, Matern with nu 0.5, 1.5 "
             "or 2.5, or sums of these, on all columns."

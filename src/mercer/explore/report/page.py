@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.metrics import confusion_matrix
 
 from ...kernels.points import naming
 from ..plots.style import MOST_IN_LEGEND, as_comparison, classes_of, is_numeric_target, looks
@@ -94,12 +95,12 @@ def _confusion(comparison):
     predicted = comparison.spaces[0].predicted
     if comparison.task != "classification" or predicted is None:
         return None
-    n = len(comparison.classes)
-    if n > MOST_IN_CONFUSION:
+    classes = comparison.classes
+    if len(classes) > MOST_IN_CONFUSION:
         return None
-    counts = np.zeros((n, n), dtype=int)
-    np.add.at(counts, (comparison.codes, predicted.astype(int)), 1)
-    return comparison.classes, counts.tolist()
+    labels = np.arange(len(classes))
+    counts = confusion_matrix(comparison.codes, predicted.astype(int), labels=labels)
+    return classes, counts.tolist()
 
 
 def _in_script(value):
