@@ -114,9 +114,9 @@ def test_every_solver_of_ridge_finds_it(solver, n_classes):
     if solver == "fourier":
         pytest.importorskip("finufft")
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 2))
+    X = rng.normal(size=(120, 2))
     codes = (X[:, 0] > 0).astype(int) + (n_classes == 4) * 2 * (X[:, 1] > 0.5)
-    codes = np.where(rng.random(300) < 0.1, rng.integers(n_classes, size=300), codes)
+    codes = np.where(rng.random(120) < 0.1, rng.integers(n_classes, size=120), codes)
     problem = problem_of(X, codes, n_classes, 10.0)
     space = Workspace(problem)
     space.solver = SOLVERS[solver]
