@@ -51,22 +51,22 @@ def measured(make):
     from mercer.solve.solver import CannotSolve
 
     found = {}
-    for offer in offered(make()):
-        if offer.cost is None:
+    for solver, way in offered(make()):
+        if way.refusal is not None:
             continue
         times = []
         for _ in range(2):
             problem = make()
             start = time.perf_counter()
             try:
-                offer.solver.solve(problem)
+                solver.solve(problem)
             except CannotSolve:
                 times = [None]
                 break
             times.append(time.perf_counter() - start)
             if times[-1] > LONG:
                 break
-        found[offer.solver.name] = offer.cost.seconds, min(times) if times[0] else None
+        found[solver.name] = way.seconds, min(times) if times[0] else None
     return found
 
 

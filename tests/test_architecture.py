@@ -92,17 +92,14 @@ def test_only_the_engine_knows_array_libraries(path):
         assert not {name.split(".")[0] for name in imports(path)} & BACKENDS
 
 
-# Which of the three sources X is, is asked in the folder of rows; the workers of a cluster solve
-# for rows that are there.
+# Which of the three sources X is, is asked in the folder of rows.
 ASK_FOR_SOURCES = {"is_dask", "is_dask_frame", "is_stream", "Partitions"}
 ASK_FOR_SOURCES |= {"StreamedRows", "PartitionedRows"}
-MAY_ASK = {"solve/workers.py"}
 
 
 @pytest.mark.parametrize("path", [p for p in FILES if part_of(p) != "rows"], ids=name_of)
 def test_only_rows_know_where_rows_come_from(path):
-    if name_of(path) not in MAY_ASK:
-        assert not {name.split(".")[-1] for name in imports(path)} & ASK_FOR_SOURCES
+    assert not {name.split(".")[-1] for name in imports(path)} & ASK_FOR_SOURCES
 
 
 # Kernels that are formulas, not made of other kernels: other folders ask what they can do.

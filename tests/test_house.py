@@ -14,10 +14,10 @@ SPEC.loader.exec_module(house)
 
 # Lower a limit when a change lets you; never raise one.
 LIMITS = {
-    "names across folders": 315,
-    "repeated public names": 14,
-    "repeated file names": 12,
-    "mentions of n_jobs, verbose, memory_limit": 243,
+    "names across folders": 307,
+    "repeated public names": 12,
+    "repeated file names": 11,
+    "mentions of n_jobs, verbose, memory_limit": 240,
     'questions for kind == "gram"': 57,
     "docstrings that begin with a clause": 0,
 }

@@ -13,7 +13,7 @@ from mercer import load
 from mercer.cli import patience
 from mercer.cli.app import app, run
 from mercer.cli.fit import boosting
-from mercer.solve.rates import Rates
+from mercer.cli.patience import Rates
 from mercer.tables import BadInput
 
 

@@ -102,6 +102,9 @@ def test_alpha_is_chosen_on_a_sample(data, monkeypatch):
     assert model.alpha_ == dual.alpha_
     assert model.n_rows_for_alpha_ == 250
     assert_allclose(model.cv_errors_, dual.cv_errors_, rtol=1e-6)
+    scaled = KernelRidgeCV(alphas, 2 * Precomputed(), form="iterative").fit(KERNEL(X), y)
+    twice = KernelRidgeCV(alphas, 2 * KERNEL, form="dual").fit(X, y)
+    assert_allclose(scaled.cv_errors_, twice.cv_errors_, rtol=1e-6)
     monkeypatch.setattr("mercer.solve.penalty.ROWS_FOR_ALPHA", 120)
     sampled = KernelRidgeCV(alphas, KERNEL, form="iterative").fit(X, y, np.ones(250))
     assert sampled.n_rows_for_alpha_ == 120
@@ -200,7 +203,7 @@ def test_what_makes_no_sense_is_refused(data, monkeypatch):
     dask_array = pytest.importorskip("dask.array", reason="rows that are not held in memory")
     monkeypatch.setattr("mercer.estimators.read.held_if_few", lambda X: X)
     rows = dask_array.from_array(X, chunks=(100, 4))
-    with pytest.raises(ValueError, match="stores the kernel matrix"):
+    with pytest.raises(ValueError, match=r"needs all rows at once.*form='iterative'"):
         KernelRidge(1.0, KERNEL, form="dual").fit(rows, y)
 
 

@@ -10,7 +10,8 @@ import scipy.sparse
 pytest.importorskip("bokeh", reason="bokeh is not installed: mercer[report]")
 
 from mercer import RBF, Linear, compare_kernels
-from mercer.explore.report import thumbnails
+from mercer.explore.plots.style import as_text
+from mercer.explore.report import figures, thumbnails
 
 EVIL = "</script><script>alert(1)</script>"
 
@@ -105,6 +106,26 @@ def test_the_page_says_what_was_done_and_what_to_do_next():
     told += ["1 column of categories", 'id="copy"', "TableEncoder()", "true bought"]
     for words in told:
         assert words in html, words
+
+
+def test_a_class_has_one_name_on_the_page(rng):
+    """A click on the legend selects the points whose label it shows; classes may be floats."""
+    from mercer.explore.data import Explored
+    from mercer.explore.live.row_facts import label_of
+
+    X, y = rng.normal(size=(20, 2)), np.repeat([0.0, 1.0], 10)
+    found = compare_kernels(X, y, [Linear()], cv=2, repeats=1, embeddings=[], task="classification")
+    legend = re.findall(r'data-label="([^"]*)"', found.to_html())
+    assert legend == ["0", "1"]
+    assert set(figures.data_source(found, None, [""] * 20).data["label"]) == set(legend)
+    data = Explored.of(X, y, Linear(), task="classification")
+    assert {label_of(data, i) for i in range(20)} == set(data.classes)
+
+
+def test_numbers_are_written_as_people_do():
+    assert [as_text(v) for v in (2.0, 12345.0, 0.123456, 1e20, "a", 7)] == [
+        "2", "12345", "0.1235", "1e+20", "a", "7"
+    ]  # fmt: skip
 
 
 # --- what is shown of a point ---------------------------------------------------------------------

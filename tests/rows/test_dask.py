@@ -36,8 +36,8 @@ from mercer.estimators.base import new_rows
 from mercer.fit import OnPanels
 from mercer.rows import dask as engine
 from mercer.rows import dask_graphs, lazy, tasks
+from mercer.rows.workers import Workers
 from mercer.solve import solve_iteratively
-from mercer.solve.workers import Workers
 
 dask = pytest.importorskip("dask", reason="dask is not installed: pip install mercer[dask]")
 da = pytest.importorskip("dask.array")

@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+import numpy as np
+
 from ..engine.memory import budget, matrix_bytes, readable
+from ..kernels import RBF
+from ..solve.auto import time_in_words
 from ..solve.iterative import STORED
 from ..solve.landmarks import MOST
-from ..solve.rates import Rates, machine_rates, time_in_words
 from . import output
 
 # Fits that take longer than this are announced; others are not worth a line.
@@ -25,8 +28,36 @@ PRODUCTS = 60
 ITERATIVE_ROWS = 100_000
 # What is suggested for a first look.
 FEWER_ROWS = 10_000
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Operations in matrix products, and kernel values, per second."""
+
+    products: float
+    values: float
+
+
 # A machine that is faster than most.
 FAST = Rates(products=2e11, values=2e9)
+
+
+def machine_rates() -> Rates:
+    """Measure how fast this machine is, on small arrays."""
+    rng = np.random.default_rng(0)
+    A, X = rng.standard_normal((1024, 1024)), rng.standard_normal((2048, 2))
+    kernel = RBF(1.0)
+    product, values = _best(lambda: A @ A), _best(lambda: kernel(X))
+    return Rates(2 * 1024**3 / product, 2048**2 / values)
+
+
+def _best(call):
+    times = []
+    for _ in range(4):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return min(times)
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,9 @@ from ..kernels.types import Array, Data, Input
 from ..rows.gather import held_column, load_all
 from ..rows.source import in_pieces
 from ..rows.streams import split_pairs
-from ..solve import Workers
+from ..rows.training import Training
+from ..solve import Given, RidgeProblem, Workers
+from ..solve.auto import Plan
 from ..solve.duality import Rounding
 from ..solve.solution import own_similarities
 from ..solve.svm import MarginProblem
@@ -105,14 +107,18 @@ class CertifiedClassifier(Labels, MapMethod):
         weights = held_column(sample_weight, X, "sample_weight")
         return replace(self._read(X, held_column(y, X), weights), workers=workers)
 
-    def __offers__(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Rows, list]:
-        """(the rows, offers of all ways to solve for them, the first of which is taken)."""
-        model = clone(self)
-        rows = model._rows(X, y, sample_weight)
-        model.C_ = 1.0 if self.C == "auto" else float(self.C)
-        return rows, model._offers(rows)
+    def __plan__(self, X: Any, y: Any, sample_weight: Any = None) -> Plan:
+        """What every way to solve for these rows would cost; the first is taken."""
+        return clone(self).__planned__(X, y, sample_weight)
 
-    def _offers(self, rows: Rows) -> list:
+    def __planned__(self, X: Any, y: Any, sample_weight: Any) -> Plan:
+        rows = self._rows(X, y, sample_weight)
+        self.C_ = 1.0 if self.C == "auto" else float(self.C)
+        training = Training.of(rows.kernel, rows.points, memory_limit=self.memory_limit)
+        T = np.zeros((len(rows.codes), 1))
+        return Plan.of(RidgeProblem(training, T, Given(np.ones(1))), self._ways(rows))
+
+    def _ways(self, rows: Rows) -> list:
         raise NotImplementedError
 
     def _solve(self, rows: Rows) -> None:

@@ -1,6 +1,5 @@
 """KernelDiscriminant: Fisher's discriminant in the feature space of a kernel ([NPT] IV-C)."""
 
-import numbers
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal, Self
@@ -13,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from ..engine.arrays import as_host, as_numpy, is_single, on_device_of
-from ..engine.checks import check_classes
+from ..engine.checks import check_classes, check_one_of, is_count, is_number, require
 from ..expansion import Expansion, RKHSFunction
 from ..kernels.adapters import KernelLike
 from ..kernels.points import naming
@@ -21,17 +20,9 @@ from ..kernels.types import Array, Data, Input
 from ..rows.gather import held_column
 from ..rows.interface import Column
 from ..rows.source import in_pieces, refuse_stream
-from ..solve import Given, Preconditioning, RidgeProblem, solve_ridge
-from ..solve.discriminant import (
-    EPS,
-    Fisher,
-    Shrinkage,
-    residual_products,
-    shrinkage_of_sample,
-    within_classes,
-)
+from ..solve import Fisher, RidgeProblem, solve_ridge
+from ..solve.discriminant import Shrinkage, residual_products
 from ..solve.solver import CannotSolve
-from ..solve.system import in_double
 from .base import all_or_nothing, on_fitted, to_namespace_of
 from .class_scores import ClassScores
 from .columns import as_points
@@ -163,94 +154,75 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
 
     def _fit(self, X, y):
         """Coordinates of the training points, where they are held."""
-        self._check_shrinkage()
-        self._check_form()
-        self.n_iter_ = 1  # a direct solve is one step
+        self._check_parameters()
         given = self.kernel if isinstance(self.kernel, KernelMap) else None
         resources, iterative = resources_of(given), self.form == "iterative"
         gather = "form='iterative'" if iterative else None
         found = read(self, X, y, targets=self._targets, gather=gather, resources=resources)
+        share = None if self.shrinkage == "auto" else float(self.shrinkage)
         problem = RidgeProblem(
             found.training,
             found.T,
-            Shrinkage(
-                None if self.shrinkage == "auto" else float(self.shrinkage), self._given_priors
-            ),
+            Shrinkage(share, self._given_priors),
             intercept=True,
             n_targets=max(found.n_targets, 1),
             labels=found.n_targets == 0,
             tol=self.tol,
             max_iter=self.max_iter,
         )
-        if iterative:
-            landmarks = Preconditioning() if given is None else landmarks_of(given)
-            Phi = self._fit_iterative(replace(problem, preconditioning=landmarks))
-        else:
+        if iterative and given is not None:
+            problem = replace(problem, preconditioning=landmarks_of(given))
+        elif not iterative:
             own = KernelMap(self.kernel) if given is None else given
             check_options(own)
             # A discriminant is centred by definition.
-            options = replace(map_options(own, resources), center=True)
-            Phi = self._fit_on_map(replace(problem, map=options), found)
+            problem = replace(problem, map=replace(map_options(own, resources), center=True))
+        try:
+            solution = solve_ridge(problem, self.form)
+        except CannotSolve as reason:
+            raise (reason if iterative else self._singular(problem.training.n)) from None
         keep_names(self, found)
+        self.shrinkage_, self.temperature_ = solution.choice.share, solution.choice.temperature
+        self.kernel_, self.n_iter_ = solution.kernel, 1  # a direct solve is one step
+        Phi = (self._keep_iterations if iterative else self._keep_map)(problem, solution)
         if self.classes_.dtype.kind in "biuf" and (iterative or Phi is not None):
             self.classes_ = to_namespace_of(self.classes_, self.priors_)
         return Phi
 
     def _targets(self, X, y, sample_weight, name):
         """Indicators of the classes; or labels, which are known once the rows have been read."""
-        self._check_given(y)
+        require(y is not None, f"{name} requires y to be passed, but the target y is None.")
         y = held_column(y, X, in_step=True)
         if in_pieces(y):
             return Column(y, "y", labels_of), None, 0, True
-        codes = self._check(X, y)
+        codes = self._codes(X, y)
         return np.eye(len(self.classes_))[codes], None, len(self.classes_), True
 
-    def _fit_on_map(self, problem, found):
-        """Ridge on the coordinates of a map, from sums over the rows."""
-        try:
-            solution = solve_ridge(problem, "primal")
-        except CannotSolve:
-            raise self._singular(problem.training.n) from None
+    def _keep_map(self, problem, solution):
+        """On the coordinates of a map, from sums over the rows."""
         fit = solution.cached("fit", lambda: None)
-        spread = fit.sums.spread
+        spread, rank = fit.sums.spread if problem.labels else fit.sums, fit.map.width
         if problem.labels:
             self.classes_ = fit.sums.labels
             check_classification_targets(self.classes_)
             self._check_classes(spread.n)
-        rank, choice = fit.map.width, solution.choice
-        self.shrinkage_, self.temperature_ = choice.share, choice.temperature
         if self.shrinkage_ == 0 and rank > spread.n - len(self.classes_):
             raise self._singular(spread.n, rank)
-        keep_names(self, found)
         self.kernel_map_ = self._new_map(center=True)
         keep_fit(self.kernel_map_, fit, self)
-        self.kernel_ = solution.kernel
         self.means_ = (spread.cross / spread.target[None, :]).T + spread.mean[None, :]
-        fisher = Fisher.of(residual_products(solution, spread=spread), as_numpy(spread.target))
-        self._keep(solution, fisher, self._n_axes(rank))
+        left = residual_products(solution, problem, spread)
+        self._keep(solution, Fisher.of(left, as_numpy(spread.target)), self._n_axes(rank))
         self.scalings_ = self.projection_.coef
         self.coef_, self.intercept_ = self.decision_.coef.T, self.decision_.b
         return fit.coordinates()
 
-    def _fit_iterative(self, problem):
+    def _keep_iterations(self, problem, solution):
         """The same functions as sums of kernels on all rows."""
-        Y, rule = problem.T, problem.alpha
-        codes, counts = np.argmax(Y, axis=1), Y.sum(axis=0)
-        self.shrinkage_, self.temperature_, self.n_rows_for_shrinkage_ = rule.share, 1.0, 0
-        if rule.share is None:
-            found = shrinkage_of_sample(problem, codes)
-            self.shrinkage_, self.temperature_, self.n_rows_for_shrinkage_ = found
-        within, trace = within_classes(problem, counts)
-        alpha = max(self.shrinkage_ * within / (len(Y) - len(counts)), EPS * trace)
-        solution = solve_ridge(
-            replace(problem, alpha=Given(np.full(len(counts), alpha))), "iterative"
-        )
-        points = in_double(problem.kernel, problem.training.points)
-        fisher = Fisher.of(residual_products(solution, Y, points=points), counts)
-        k = len(counts) - 1 if self.n_components is None else int(self.n_components)
-        self.kernel_, steps = problem.kernel, solution.steps
+        steps, self.n_rows_for_shrinkage_ = solution.steps, solution.choice.n_rows
         self.n_iter_, self.converged_, self.history_ = steps.n_iter, steps.converged, steps.history
-        self._keep(solution, fisher, k)
+        fisher = Fisher.of(residual_products(solution, problem), problem.T.sum(axis=0))
+        self._keep(solution, fisher, self._n_axes(len(self.classes_)))
 
     def _keep(self, solution, fisher, n_axes):
         """Axes and decision functions, as combinations of ridge's functions."""
@@ -317,7 +289,20 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
 
     # --- checks -----------------------------------------------------------------------------------
 
-    def _check(self, X, y):
+    def _check_parameters(self):
+        s = self.shrinkage
+        require(
+            (isinstance(s, str) and s == "auto") or (is_number(s) and 0 <= float(s) < np.inf),
+            f"shrinkage must be 'auto' or a number of at least 0, got {s!r}.",
+        )
+        check_one_of("form", self.form, ("primal", "iterative"))
+        require(
+            self.form == "primal" or s == "auto" or float(s) > 0,
+            "form='iterative' needs shrinkage > 0: without it the equations are singular. Use "
+            "form='primal', or a small number.",
+        )
+
+    def _codes(self, X, y):
         """Class numbers of the rows; what makes no sense is refused before any long computation."""
         y = column_or_1d(as_host(y), warn=True)
         check_classes(y)
@@ -330,75 +315,51 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
         self._check_classes(len(y))
         return codes
 
-    def _check_given(self, y):
-        if y is None:
-            raise ValueError(
-                "KernelDiscriminant requires y to be passed, but the target y is None."
-            )
-
-    def _check_form(self):
-        if self.form not in ("primal", "iterative"):
-            raise ValueError(f"form must be 'primal' or 'iterative', got {self.form!r}.")
-        if self.form == "iterative" and self.shrinkage != "auto" and float(self.shrinkage) == 0:
-            raise ValueError(
-                "form='iterative' needs shrinkage > 0: without it the equations are singular. Use "
-                "form='primal', or a small number."
-            )
-
-    def _check_shrinkage(self):
-        s = self.shrinkage
-        number = isinstance(s, numbers.Real) and not isinstance(s, bool) and 0 <= float(s) < np.inf
-        if not number and not (isinstance(s, str) and s == "auto"):
-            raise ValueError(f"shrinkage must be 'auto' or a number of at least 0, got {s!r}.")
-
     def _check_classes(self, n):
         """Samples, classes and parameters that go together."""
-        classes = len(self.classes_)
-        if classes < 2:
-            raise ValueError(
-                f"a discriminant needs at least two classes, y has {classes} class(es): "
-                f"{self.classes_.tolist()}."
-            )
-        if n <= classes:
-            raise ValueError(
-                f"a discriminant needs more samples than classes, got {n} samples in {classes} "
-                "classes: nothing is left to measure the spread within classes."
-            )
-        k = self.n_components
-        if k is not None and not (isinstance(k, numbers.Integral) and 1 <= int(k) < classes):
-            raise ValueError(
-                f"n_components must be None or from 1 to classes - 1 = {classes - 1}, got {k!r}."
-            )
-        self._check_priors(classes)
-
-    def _check_priors(self, classes):
-        if self.class_weight is not None:
-            self._check_class_weight()
-        if self.priors is None:
-            return
-        with naming("priors"):
-            priors = np.asarray(self.priors, dtype=float)
-        if priors.shape != (classes,) or not np.all(priors > 0) or abs(priors.sum() - 1) > 1e-6:
-            raise ValueError(
-                f"priors must be {classes} positive numbers that sum to 1, got {self.priors!r}."
-            )
-
-    def _check_class_weight(self):
-        given: Any = self.class_weight
-        if self.priors is not None:
-            raise ValueError("priors and class_weight both say how probable classes are: give one.")
-        numbers_given = isinstance(given, Mapping) and all(
-            isinstance(w, numbers.Real) and 0 < float(w) < np.inf for w in given.values()
+        labels, k = self.classes_.tolist(), self.n_components
+        C = len(labels)
+        require(
+            C >= 2,
+            f"a discriminant needs at least two classes, y has {C} class(es): {labels}.",
         )
-        if not numbers_given and not (isinstance(given, str) and given == "balanced"):
-            raise ValueError(
-                "class_weight must be None, 'balanced' or a dict of positive numbers, got "
-                f"{given!r}."
+        require(
+            n > C,
+            f"a discriminant needs more samples than classes, got {n} samples in {C} classes: "
+            "nothing is left to measure the spread within classes.",
+        )
+        require(
+            k is None or (is_count(k) and 1 <= k < C),
+            f"n_components must be None or from 1 to classes - 1 = {C - 1}, got {k!r}.",
+        )
+        if self.priors is not None:
+            with naming("priors"):
+                priors = np.asarray(self.priors, dtype=float)
+            proper = priors.shape == (C,) and np.all(priors > 0) and abs(priors.sum() - 1) <= 1e-6
+            require(
+                bool(proper),
+                f"priors must be {C} positive numbers that sum to 1, got {self.priors!r}.",
             )
-        unknown = [c for c in given if c not in self.classes_] if numbers_given else []
-        if unknown:
-            raise ValueError(
-                f"class_weight names {unknown[0]!r}, and the classes are {self.classes_.tolist()}."
+        given: Any = self.class_weight
+        if given is None:
+            return
+        require(
+            self.priors is None,
+            "priors and class_weight both say how probable classes are: give one.",
+        )
+        weights = given if isinstance(given, Mapping) else {}
+        require(
+            (isinstance(given, str) and given == "balanced")
+            or (
+                isinstance(given, Mapping)
+                and all(is_number(w) and 0 < float(w) < np.inf for w in weights.values())
+            ),
+            f"class_weight must be None, 'balanced' or a dict of positive numbers, got {given!r}.",
+        )
+        for label in weights:
+            require(
+                label in self.classes_,
+                f"class_weight names {label!r}, and the classes are {labels}.",
             )
 
     def _n_axes(self, rank):

@@ -127,8 +127,8 @@ class KernelLogistic(ClassScores, CertifiedClassifier):
             return
         self.decision_ = Expansion(rows.kernel, self._support(rows, np.arange(len(found.A))), A, b)
 
-    def _offers(self, rows):
-        return self._problem(rows, self.C_).offers()
+    def _ways(self, rows):
+        return [way for _, way in self._problem(rows, self.C_).offers()]
 
     def _problem(self, rows, C):
         points = in_double(rows.kernel, rows.points)

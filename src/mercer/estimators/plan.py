@@ -6,9 +6,8 @@ import numpy as np
 
 from ..engine.checks import is_integer
 from ..kernels.types import Input
-from ..rows.training import Training
 from ..solve import Given, RidgeProblem
-from ..solve.plan import Plan, plan_map, plan_ridge
+from ..solve.auto import Plan, plan_map, plan_ridge
 from .certified import CertifiedClassifier
 from .kernel_map import KernelMap, check_options, map_options
 from .read import read, resources_of
@@ -54,10 +53,7 @@ def plan(
     if isinstance(model, CertifiedClassifier):
         if y is None:
             raise ValueError("y must be passed: support vectors depend on the classes.")
-        rows, made = model.__offers__(X, y, sample_weight)
-        training = Training.of(rows.kernel, rows.points, memory_limit=model.memory_limit)
-        T = np.zeros((len(rows.codes), 1))
-        return plan_ridge(RidgeProblem(training, T, Given(np.ones(1))), made=made)
+        return model.__plan__(X, y, sample_weight)
     y = _zeros(X) if y is None else y
     if isinstance(model, RidgeEstimator):
         problem, solver, _ = model.__ridge_problem__(X, y, sample_weight)

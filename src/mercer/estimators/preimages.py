@@ -27,6 +27,7 @@ from ..feature_map import FeatureMap
 from ..kernels import RBF, Kernel
 from ..kernels.algebra import Scaled
 from ..kernels.types import Array
+from ..solve import solve_regularized
 from ..space import factorize
 from ..space.corrected import Corrected
 from .base import kernel_of
@@ -221,8 +222,7 @@ class Ridge(TravelsAsNumPy):
     @staticmethod
     def _solved(F, X, alpha):
         """(F'F + alpha I)^-1 F'X."""
-        xp = namespace(F)
-        return xp.linalg.solve(F.T @ F + alpha * on_device_of(np.eye(F.shape[1]), F), F.T @ X)
+        return solve_regularized(F.T @ F, F.T @ X, np.full(X.shape[1], float(alpha)))[0]
 
     def __call__(self, Z):
         if self.kernel is None:

@@ -17,7 +17,7 @@ from ..rows.interface import Column
 from ..rows.source import count_rows, in_pieces
 from ..rows.streams import split_pairs
 from ..rows.training import Training
-from ..solve import Workers
+from ..rows.workers import Workers
 from .base import kernel_of, rows_of_input, take_input_names, validated_points
 from .kernel_map import KernelMap, held_if_needed
 from .targets import n_targets, target_column, weight_column

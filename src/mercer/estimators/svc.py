@@ -165,11 +165,11 @@ class KernelSVC(CertifiedClassifier):
             self.solver_ = "landmarks"
         self._keep(rows, pairs, solutions)
 
-    def _offers(self, rows):
+    def _ways(self, rows):
         """Ways to solve for the largest pair of classes, times the number of pairs."""
         made = self._largest(rows).ways(self.solver, rows.fit is not None)
         count = len(self.classes_) * (len(self.classes_) - 1) // 2
-        return [offer.times(count) for offer in made]
+        return [way.times(count) for _, way in made]
 
     def _largest(self, rows):
         pairs = Pairs(rows, self.C_, len(self.classes_), self.memory_limit)

@@ -9,7 +9,7 @@ import numpy as np
 from ..engine import tiles
 from ..engine.arrays import solve_triangular
 from ..kernels import Matern
-from ..solve import RidgePath, jittered_factor
+from ..solve import LeaveOneOut, jittered_factor, ridge_on_coordinates
 from .metric import column_scales, with_unit_median
 
 # Rows of the regression, and landmarks among them.
@@ -34,10 +34,10 @@ def unexplained_within(X: np.ndarray, T: np.ndarray, group: np.ndarray, seed: in
         kernel = Matern(2.5, length)
         C = jittered_factor(tiles.evaluate(kernel, S))
         F = solve_triangular(C, tiles.evaluate(kernel, X[some], S).T).T
-        path = RidgePath.of_coordinates(_centred(F, own), _centred(T[some], own))
-        alpha, error = path.best(ALPHAS)
+        ridge = ridge_on_coordinates(_centred(F, own), _centred(T[some], own), LeaveOneOut(ALPHAS))
+        error = ridge.choice.errors.min()
         if best is None or error < best[0]:
-            best = (error, kernel, solve_triangular(C, path.coefficients(alpha)[0], transpose=True))
+            best = (error, kernel, solve_triangular(C, ridge.prediction.coef, transpose=True))
     assert best is not None
     return T - tiles.multiply(best[1], X, S, best[2])
 

@@ -1,9 +1,15 @@
-"""solve_ridge: the solver that is asked for, or the cheapest that does not refuse."""
+"""solve_ridge: the solver that is asked for, or the cheapest that does not refuse; and its Plan."""
 
+from dataclasses import dataclass, replace
 from typing import Any
 
-from ..engine.memory import MemoryLimitError
+from ..engine.memory import MemoryLimitError, partial_fit, readable, stored_fit, streamed_fit
 from ..engine.resources import using
+from ..engine.tiles import PANEL_VALUES
+from ..kernels import Linear
+from ..rows.gather import SAMPLE
+from ..rows.training import Training
+from ..space.choice import MapOptions
 from .direct import Direct
 from .fourier import Fourier
 from .iterative import Iterative
@@ -11,17 +17,64 @@ from .landmarks import Landmarks
 from .primal import Primal
 from .problem import RidgeProblem
 from .solution import RidgeSolution
-from .solver import CannotSolve, Offer, Solver, TooLarge, offers, refuse
+from .solver import OPERATION, VALUE, CannotSolve, Cost, Solver, TooLarge
 
 # By name, and those among which "auto" chooses.
 SOLVERS: dict[str, Solver] = {
-    "direct": Direct(),
-    "primal": Primal(),
-    "iterative": Iterative(),
-    "fourier": Fourier(),
-    "landmarks": Landmarks(),
+    solver.name: solver for solver in (Direct(), Primal(), Iterative(), Fourier(), Landmarks())
 }
 COMPETING = (Direct(), Primal(), Iterative(quick=True), Fourier(quick=True), Landmarks())
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to fit: its predicted cost, or why it refuses.
+
+    name : str
+        As `form` of KernelRidge names it, or a route of KernelMap.
+    seconds : float or None
+        Of one core of a common machine, for the whole fit.
+    bytes : int or None
+        Beside the rows.
+    refusal : str or None
+    """
+
+    name: str
+    seconds: float | None
+    bytes: int | None
+    refusal: str | None = None
+
+    @classmethod
+    def of(cls, solver: Any, problem: Any, asked: bool) -> "Way":
+        name = {"direct": "dual"}.get(solver.name, solver.name)
+        refusal = solver.refusal(problem, asked=asked)
+        if refusal is not None:
+            return cls(name, None, None, refusal)
+        cost = solver.cost(problem)
+        return cls(name, cost.seconds, cost.bytes)
+
+    def times(self, count: int) -> "Way":
+        """For so many problems of this size, one after another."""
+        return self if self.seconds is None else replace(self, seconds=count * self.seconds)
+
+    def __str__(self) -> str:
+        if self.seconds is None or self.bytes is None:
+            return f"{self.name:10} {self.refusal}"
+        time = time_in_words(self.seconds)
+        return f"{self.name:10} {time:>8} of one core, {readable(self.bytes)}"
+
+
+def offered(problem: Any, solvers: Any = COMPETING) -> list[tuple[Any, Way]]:
+    """Every solver's offer for the problem, the one that "auto" takes first.
+
+    The cheapest come first, exact ones before those that are not; those that refuse are last.
+    """
+    found = [(solver, Way.of(solver, problem, asked=False)) for solver in solvers]
+    return sorted(found, key=lambda offer: _rank(*offer))
+
+
+def _rank(solver, way):
+    return way.refusal is not None, solver.name == "landmarks", way.seconds or 0.0
 
 
 def solve_ridge(
@@ -39,37 +92,123 @@ def solve_ridge(
         What the user calls the solver, for messages.
     """
     with using(problem.training.resources):
-        return _solved(problem, solver, name)
-
-
-def _solved(problem, solver, name):
-    if solver != "auto":
-        chosen: Any = SOLVERS[solver] if isinstance(solver, str) else solver
+        if solver == "auto":
+            return _cheapest(problem)
+        chosen = SOLVERS[solver] if isinstance(solver, str) else solver
         reason = chosen.refusal(problem)
         if reason is not None:
-            refuse(reason, name or f"solver={chosen.name!r}")
+            kind = MemoryLimitError if isinstance(reason, TooLarge) else ValueError
+            raise kind(f"{name or f'solver={chosen.name!r}'}: {reason}.")
         return chosen.solve(problem)
-    failures, made = [], offered(problem)
-    first_of(made)
-    for offer in made:
-        if offer.cost is None:
-            break
-        try:
-            return offer.solver.solve(problem)
-        except CannotSolve as reason:
-            failures.append(reason)
-    raise failures[0]
 
 
-def first_of(offers: list[Offer]) -> Solver:
-    """The solver of the first offer, which is the cheapest; refused where all refuse."""
-    if offers[0].cost is not None:
-        return offers[0].solver
-    reasons = "; ".join(f"{offer.solver.name}: {offer.refusal}" for offer in offers)
-    small = any(isinstance(offer.refusal, TooLarge) for offer in offers)
+def ridge_on_coordinates(F: Any, T: Any, alpha: Any) -> RidgeSolution:
+    """Ridge with an intercept on coordinates that are at hand: the kernel is linear in them."""
+    training, options = Training.of(Linear(), F), MapOptions(basis="closed")
+    problem = RidgeProblem(training, T, alpha, intercept=True, map=options)
+    return solve_ridge(problem, "primal")
+
+
+def _cheapest(problem):
+    failures, offers = [], offered(problem)
+    for solver, way in offers:
+        if way.refusal is None:
+            try:
+                return solver.solve(problem)
+            except CannotSolve as reason:
+                failures.append(reason)
+    if failures:
+        raise failures[0]
+    return first_of(offers)
+
+
+def first_of(offers: list[tuple[Any, Way]]) -> Any:
+    """The solver of the first offer; refused where all refuse."""
+    if offers[0][1].refusal is None:
+        return offers[0][0]
+    reasons = "; ".join(f"{solver.name}: {way.refusal}" for solver, way in offers)
+    small = any(isinstance(way.refusal, TooLarge) for _, way in offers)
     raise (MemoryLimitError if small else ValueError)(f"no solver takes this problem. {reasons}.")
 
 
-def offered(problem: RidgeProblem) -> list[Offer]:
-    """Every solver's offer for the problem, the one that "auto" takes first."""
-    return offers(problem, COMPETING)
+# --- plans ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Show what each way to fit would cost, the one that is taken first; made by mercer.plan.
+
+    Attributes
+    ----------
+    rows : int
+        Of the data.
+    rank : int
+        Of the kernel matrix, predicted from 400 rows.
+    limit : int
+        Bytes that the fit may take.
+    ways : list of Way
+        The cheapest first; those that refuse last.
+    choice : str
+        The name of the first.
+    """
+
+    rows: int
+    rank: int
+    limit: int
+    ways: list[Way]
+
+    @classmethod
+    def of(cls, problem: RidgeProblem, ways: list[Way]) -> "Plan":
+        n, training = problem.n, problem.training
+        limit = training.resources.limit(training.points if n else None)
+        return cls(n, problem.rank if n and problem.kernel.is_proven else n, limit, ways)
+
+    @property
+    def choice(self) -> str:
+        if self.ways[0].refusal is not None:
+            raise ValueError(f"every way to fit refuses.\n{self}")
+        return self.ways[0].name
+
+    def __str__(self) -> str:
+        memory = f"{readable(self.limit)} of memory:"
+        lines = [f"{self.rows:,} rows, a kernel matrix of rank {self.rank:,} or so, {memory}"]
+        taken = self.ways[0] if self.ways[0].refusal is None else None
+        lines += [f" {'->' if way is taken else '  '} {way}" for way in self.ways]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def plan_ridge(problem: RidgeProblem, solver: str = "auto") -> Plan:
+    """The table by which solve_ridge decides."""
+    if solver != "auto":
+        return Plan.of(problem, [Way.of(SOLVERS[solver], problem, asked=True)])
+    return Plan.of(problem, [way for _, way in offered(problem)])
+
+
+def plan_map(problem: RidgeProblem) -> Plan:
+    """The ways in which KernelMap may fit: K stored, its columns at the landmarks, or in passes."""
+    n, options = problem.n, problem.map
+    most = n if options is None or options.max_rank is None else options.max_rank
+    r = min(problem.rank, most)
+    column, passes = n * VALUE, streamed_fit(r, SAMPLE, PANEL_VALUES)
+    costs = {
+        "stored": Cost(n / 2 * column + n**3 / 3 * OPERATION, int(stored_fit(n))),
+        "partial": Cost(r * column + 2 * n * r**2 * OPERATION, int(partial_fit(n, r))),
+        "streamed": Cost(1.2 * r * column + (n + 40_000) * r**2 * OPERATION, int(passes)),
+    }
+    ways = []
+    for name, cost in costs.items():
+        large = TooLarge.beyond("its arrays", cost.bytes, problem.limit)
+        seconds, needed = (cost.seconds, cost.bytes) if large is None else (None, None)
+        ways.append(Way(name, seconds, needed, large))
+    # As factorize does: the whole matrix where it fits, then columns, then passes.
+    columns = r < n and r == most
+    ways.sort(key=lambda way: (way.refusal is not None, columns and way.name != "partial"))
+    return Plan.of(problem, ways)
+
+
+def time_in_words(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.2g} s"
+    return f"{seconds / 60:.3g} min" if seconds < 7200 else f"{seconds / 3600:.3g} h"

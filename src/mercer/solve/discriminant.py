@@ -27,9 +27,12 @@ from ..engine.arrays import (
     positive_part,
 )
 from ..engine.products import exact_product
+from ..fit import OnPanels, added_up
+from ..rows.interface import Column
 from ..rows.moments import Spread
 from ..space import factorize
 from ..space.spectra import signs
+from .problem import Choice, RidgeProblem
 from .system import double_like, in_double
 
 # Candidates: shrinkage as a share of the variance within classes, and the factor on distances that
@@ -148,30 +151,76 @@ class Shrinkage:
     def smallest(self) -> float:
         return 1.0 if self.share is None else float(self.share > 0)
 
+    def choice(self, problem: RidgeProblem, fit: Any, spread: Any, Phi: Any) -> Choice:
+        """From the sums of a fitted map, and its coordinates Phi where they are held."""
+        counts = np.rint(as_numpy(spread.target).astype(np.float64))
+        share, temperature = self.share, 1.0
+        if share is None:
+            labels, T = fit.sums.labels if problem.labels else None, problem.T
+            left_out = LeftOutClasses.from_sums(spread, labels, self.priors(labels, counts))
+            given = T.values if isinstance(T, Column) else as_numpy(T)
+            codes = given if problem.labels else np.argmax(given, axis=1)
+            if Phi is not None:
+                likelihoods = added_up(left_out, Phi, [codes])
+            else:
+                training = problem.training
+                rows = training.rows
+                if training.bound_check is not None:
+                    rows = rows.checked(training.bound_check(fit.map.kernel))
+                column = T if problem.labels else Column(codes, "y")
+                likelihoods = rows.fold(OnPanels(fit.map, left_out), [column])
+            share, temperature = most_likely(likelihoods)
+        xp, scatter = namespace(spread.scatter), spread.scatter
+        own = xp.linalg.diagonal(scatter)
+        unit = within_trace(own, spread.cross, counts) / (counts.sum() - len(counts))
+        moved = own + spread.n * spread.mean**2
+        least = eps_of(scatter) * scatter.shape[0] * float(xp.max(moved))
+        alpha = max(share * unit, least) if share > 0 else 0.0
+        return _chosen(alpha, int(spread.n), share, temperature)
 
-@dataclass
-class Likelihoods:
-    """Sums of log-likelihoods of left-out rows, one per shrinkage and temperature."""
+    def choice_without_map(self, problem: RidgeProblem) -> Choice:
+        """On a sample of the rows, and by one product with the kernel matrix."""
+        Y = np.asarray(problem.T)
+        counts, share, temperature, judged = Y.sum(axis=0), self.share, 1.0, 0
+        if share is None:
+            share, temperature, judged = self._on_sample(problem, np.argmax(Y, axis=1))
+        within, trace = within_classes(problem, counts)
+        alpha = max(share * within / (len(Y) - len(counts)), EPS * trace)
+        return _chosen(alpha, judged, share, temperature)
 
-    sums: np.ndarray
+    def _on_sample(self, problem, codes):
+        """(shrinkage, temperature, rows): the most likely ones for left-out rows of a sample."""
+        # Evenly among rows sorted by class: every class has its share.
+        order = np.argsort(codes, kind="stable")
+        some = np.sort(order[evenly(len(codes), ROWS_FOR_SHRINKAGE)])
+        found, own = np.unique(codes[some], return_inverse=True)
+        rows = problem.training.some(some)
+        Phi = as_numpy(factorize(rows.kernel, rows.points).F).astype(np.float64)
+        spread = Spread.of(Phi, np.eye(len(found))[own])
+        counts = np.bincount(codes).astype(float)
+        given = self.priors(None, counts) if len(found) == len(counts) else None
+        likelihoods = LeftOutClasses.from_sums(spread, None, given)(Phi, own)
+        return *most_likely(likelihoods), len(some)
 
-    def __add__(self, other: "Likelihoods") -> "Likelihoods":
-        return Likelihoods(self.sums + other.sums)
 
-    def best(self) -> tuple[float, float]:
-        """(shrinkage, temperature); of equally good ones the largest shrinkage.
+def _chosen(alpha, rows, share, temperature):
+    return Choice(alpha, np.array([alpha]), np.zeros(1), rows, None, share, temperature)
 
-        The best of many is better by chance, too. So the temperature is multiplied by the share of
-        the gain that chance does not explain (van Houwelingen and le Cessie, 1990): on coin flips
-        it is nearly zero, and probabilities are the shares of the classes.
-        """
-        best, shares_alone = self.sums.max(), self.sums[0, 0]
-        earned = 1 - CHOSEN / max(2 * (best - shares_alone), CHOSEN)
-        if earned <= 0:
-            return float(SHRINKAGES[-1]), float(TEMPERATURES[1])
-        close = self.sums >= best - 1e-9 * max(1.0, abs(best))
-        i, j = max(zip(*np.nonzero(close)), key=lambda pair: pair[0])
-        return float(SHRINKAGES[i]), float(earned * TEMPERATURES[j])
+
+def most_likely(sums: np.ndarray) -> tuple[float, float]:
+    """(shrinkage, temperature) of the largest sum; of equally good ones the largest shrinkage.
+
+    The best of many is better by chance, too. So the temperature is multiplied by the share of the
+    gain that chance does not explain (van Houwelingen and le Cessie, 1990): on coin flips it is
+    nearly zero, and probabilities are the shares of the classes.
+    """
+    best, shares_alone = sums.max(), sums[0, 0]
+    earned = 1 - CHOSEN / max(2 * (best - shares_alone), CHOSEN)
+    if earned <= 0:
+        return float(SHRINKAGES[-1]), float(TEMPERATURES[1])
+    close = sums >= best - 1e-9 * max(1.0, abs(best))
+    i, j = max(zip(*np.nonzero(close)), key=lambda pair: pair[0])
+    return float(SHRINKAGES[i]), float(earned * TEMPERATURES[j])
 
 
 @dataclass(frozen=True)
@@ -215,13 +264,14 @@ class LeftOutClasses:
     def _freedom(self):
         return self.counts.sum() - len(self.counts)
 
-    def __call__(self, Phi: Any, labels: Any, rho2: Any = None) -> Likelihoods:
+    def __call__(self, Phi: Any, labels: Any, rho2: Any = None) -> np.ndarray:
+        """Sums of log-likelihoods, one per shrinkage and temperature."""
         codes = labels if self.labels is None else np.searchsorted(self.labels, labels)
         codes = np.asarray(as_numpy(codes)).astype(int).ravel()
         seen = np.flatnonzero(self.counts[codes] > 1)  # alone in its class: nothing is left of it
         sums = np.zeros((len(SHRINKAGES), len(TEMPERATURES)))
         if not len(seen):
-            return Likelihoods(sums)
+            return sums
         priors = self._priors(codes[seen])
         for i, distances in enumerate(self._distances(Phi, codes)):
             nearest = distances[seen] - distances[seen].min(axis=1, keepdims=True)
@@ -231,7 +281,7 @@ class LeftOutClasses:
                 total = np.log(np.exp(scores - top).sum(axis=1)) + top[:, 0]
                 own = scores[np.arange(len(seen)), codes[seen]]
                 sums[i, j] = float((own - total).sum())
-        return Likelihoods(sums)
+        return sums
 
     def _priors(self, codes):
         """Logarithms, one row per left-out row."""
@@ -289,32 +339,30 @@ def within_trace(values: Any, projected: Any, counts: np.ndarray) -> float:
     return total - float((squares / counts).sum())
 
 
-def residual_products(solution: Any, Y: Any = None, spread: Any = None, points: Any = None) -> Any:
+def residual_products(solution: Any, problem: RidgeProblem, spread: Any = None) -> Any:
     """Y'(Y - f) of a ridge solution, for Fisher.of.
 
     From `spread`, the sums of a map that passed over rows; from the coefficients of one that held
-    them, where Y'E = E'E + s w'w has no differences; or at `points`, by a second evaluation that
+    them, where Y'E = E'E + s w'w has no differences; or without a map, by a second evaluation that
     makes the error of approximate coefficients one of second order.
     """
     s = float(solution.alphas[0])
-    if spread is not None and (solution.dual is None or s == 0):
+    a: Any = None if solution.dual is None else as_numpy(solution.dual).astype(np.float64)
+    if spread is None:
+        Y, points = np.asarray(problem.T), in_double(problem.kernel, problem.training.points)
+        left = Y - as_numpy(solution.prediction(points)) - s * a
+        left = s * (a.T @ Y + a.T @ left)
+    elif a is None or s == 0:
         counts = as_numpy(spread.target).astype(np.float64)
         fitted = as_numpy(spread.cross).T.astype(np.float64) @ as_numpy(solution.coef)
         left = np.diag(counts) - np.outer(counts, counts) / counts.sum() - fitted
-        return (left + left.T) / 2
-    a = as_numpy(solution.dual).astype(np.float64)
-    if points is None:
+    else:
         w = as_numpy(solution.coef).astype(np.float64)
-        return s * (s * (a.T @ a) + w.T @ w)
-    left = np.asarray(Y) - as_numpy(solution.prediction(points)) - s * a
-    left = s * (a.T @ np.asarray(Y) + a.T @ left)
+        left = s * (s * (a.T @ a) + w.T @ w)
     return (left + left.T) / 2
 
 
-# --- all rows, without coordinates ----------------------------------------------------------------
-
-
-def within_classes(problem: Any, counts: np.ndarray) -> tuple[float, float]:
+def within_classes(problem: RidgeProblem, counts: np.ndarray) -> tuple[float, float]:
     """(trace of the scatter within classes, trace of K), by one product with the kernel matrix."""
     training, kernel = problem.training, problem.kernel
     X = in_double(kernel, training.points)
@@ -327,17 +375,3 @@ def within_classes(problem: Any, counts: np.ndarray) -> tuple[float, float]:
         product = training.workers.exact_product()
     trace = float(namespace(like).sum(kernel.diagonal(X)))
     return trace - float(namespace(like).sum(U * product(U))), trace
-
-
-def shrinkage_of_sample(problem: Any, codes: np.ndarray) -> tuple[float, float, int]:
-    """(shrinkage, temperature, rows): the most likely ones for left-out rows of a sample."""
-    # Evenly among rows sorted by class: every class has its share.
-    order = np.argsort(codes, kind="stable")
-    some = np.sort(order[evenly(len(codes), ROWS_FOR_SHRINKAGE)])
-    found, own = np.unique(codes[some], return_inverse=True)
-    rows = problem.training.some(some)
-    Phi = as_numpy(factorize(rows.kernel, rows.points).F).astype(np.float64)
-    spread = Spread.of(Phi, np.eye(len(found))[own])
-    counts = np.bincount(codes).astype(float)
-    given = problem.alpha.priors(None, counts) if len(found) == len(counts) else None
-    return *LeftOutClasses.from_sums(spread, None, given)(Phi, own).best(), len(some)

@@ -1,15 +1,11 @@
 """Fourier: ridge in Fourier coordinates of one to three columns, by nonuniform transforms.
 
 With coordinates phi on a box, w = (Phi'W Phi + alpha I)^-1 Phi'W t gives f = Phi w at the rows, and
-so the coefficients of the dual form at once: a = W (t - f) / alpha, W the sample weights. An error
-of f is divided by alpha there. So the residual s = t - Phi Phi'a - alpha W^-1 a is computed again,
-by transforms, and corrected until it is small; then k(z, X) a is the answer, as in the dual form,
-and phi(z) . Phi'a the same up to the error of the map times sum |a|, which is known.
-
-How far this is from the exact solution follows from s with the kernel itself, K instead of
-Phi Phi': |f - f*| <= |W^1/2 s| / (2 sqrt(alpha)) in the norm of the kernel's space, since
-K (K + alpha)^-2 <= 1 / (4 alpha). The error of the map bounds the difference of the two s, with
-much to spare; at some of the rows s is computed with K, and must be as small as is aimed at.
+the coefficients of the dual form: a = W (t - f) / alpha, W the sample weights. Errors of f are
+divided by alpha there; so the residual s = t - Phi Phi'a - alpha W^-1 a is computed again, by
+transforms, and corrected until it is small. As with a factorisation, |f - f*| is at most
+|W^1/2 s| / (2 sqrt(alpha)), for s with K in place of Phi Phi': the error of the map bounds the
+difference, with much to spare, and at some of the rows s is computed with K.
 """
 
 import importlib.util
@@ -21,30 +17,24 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..engine import tiles
-from ..engine.arrays import (
-    as_numpy,
-    evenly,
-    is_array,
-    is_numpy,
-    on_device_of,
-)
+from ..engine.arrays import as_numpy, evenly, is_array, is_numpy, namespace, on_device_of
 from ..engine.memory import MemoryLimitError, readable
 from ..engine.nufft import FINEST
+from ..expansion import Expansion
 from ..kernels import Kernel
-from ..kernels import points as pts
+from ..kernels.points import take
+from ..kernels.types import Array
 from ..space.fourier import Fourier as FourierSpace
 from ..space.fourier_grid import Extent, fourier_space
 from ..space.fourier_plan import FourierPlan, plan_fourier
-from ..space.fourier_sums import FourierStep, all_pairs
+from ..space.fourier_sums import FourierStep
 from .direct import Direct
-from .dual import FEW, DualSolution, lower_inverse_diagonal, warn_of_upper_values
-from .fourier_expansion import FourierExpansion
-from .fourier_map import DIRECT, MOST_SOLVES, fourier_variance
+from .dual import FEW, DualSolution, DualSolver, Found, with_intercept
+from .fourier_map import FourierEquations
 from .penalty import choose_on_rows
 from .problem import Given, RidgeProblem
-from .regularized import factor_shifted
-from .solution import Border, Steps, as_fitted, scattered
-from .solver import CannotSolve, Cost, Solver
+from .solution import Steps, as_fitted
+from .solver import CannotSolve, Cost
 from .system import double_like, in_double
 from .toeplitz import NormalEquations, solve_normal
 
@@ -55,13 +45,9 @@ CHECKED = 64
 FIRST, REDUCTION, CORRECTIONS, REFINEMENTS = 1e-7, 1e-4, 4, 2
 # The residual in Fourier coordinates is to be this share of what is aimed at.
 SHARE = 0.1
-# Coordinates of all solves together that standard deviations are worth.
-SOLVED_COORDINATES = 10**7
 # The accuracy of variances.
 VARIANCE_TOL = 1e-8
 EPS = float(np.finfo(float).eps)
-
-
 # Rows from which on transforms can be cheaper.
 LEAST_ROWS = 4000
 # Frequencies, in all columns, up to which eight digits are aimed at; planned with some to spare:
@@ -71,7 +57,7 @@ MOST_FOR_DIGITS, SPARE = 2e6, 0.1
 MOST_PRODUCTS = 200
 
 
-class Fourier(Solver):
+class Fourier(DualSolver):
     """The dual coefficients, by sums of exponentials over the rows (MATH.md section 10).
 
     quick : whether it competes with others; it then gives up where residuals are not as small as
@@ -83,17 +69,8 @@ class Fourier(Solver):
     def __init__(self, quick: bool = False):
         self.quick = quick
 
-    def refusal(self, problem: RidgeProblem, asked: bool = True) -> str | None:
-        training, kernel, alpha = problem.training, problem.kernel, problem.alpha.smallest
-        if not training.is_held:
-            return "it needs all rows in memory, and these come in pieces: gather them"
-        if problem.map is not None:
-            return (
-                "it chooses its own coordinates and has no use for a KernelMap: pass its kernel, "
-                "or KernelMap(kernel, basis='fourier') with form='auto'"
-            )
-        if not alpha > 0:
-            return f"it divides by alpha, which must be positive, got {alpha:g}"
+    def _refusal(self, problem, asked):
+        training, kernel = problem.training, problem.kernel
         if not asked and not _is_candidate(problem):
             return "it pays for many rows of few columns, in double precision, with finufft"
         if training.is_gram or kernel.fourier_form() is None:
@@ -107,7 +84,7 @@ class Fourier(Solver):
         if self._plan(problem) is None:
             return (
                 f"it needs too many frequencies for {kernel!r} on these rows, with "
-                f"alpha={alpha:g} and tol={problem.tol:g}, in "
+                f"alpha={problem.alpha.smallest:g} and tol={problem.tol:g}, in "
                 f"{readable(training.resources.limit())}: raise tol or alpha, use a smoother "
                 "kernel of at most three columns, or form='iterative'"
             )
@@ -123,183 +100,111 @@ class Fourier(Solver):
         return problem.remembered(("fourier", self.quick), lambda: self._made_plan(problem))
 
     def _made_plan(self, problem):
-        training = problem.training
-        points, limit = training.points, training.resources.limit()
+        training, targets = problem.training, problem.n_targets + problem.intercept
+        limit, extent = training.resources.limit(), Extent.of(training.points)
         largest = 1.0 if problem.weights is None else float(np.max(problem.weights))
-        noise, extent = problem.alpha.smallest / largest, Extent.of(points)
+        noise = problem.alpha.smallest / largest
         exact = self.quick and Direct().too_large(problem) is None
         for aim in (min(problem.digits, problem.tol), *(() if exact else (problem.tol,))):
             finer = SPARE * aim if aim <= problem.digits else aim
-            targets = problem.n_targets + problem.intercept
-            plan = plan_fourier(problem.kernel, extent, training.n, targets, noise, finer)
+            plan = plan_fourier(problem.kernel, extent, problem.n, targets, noise, finer)
             most = MOST_FOR_DIGITS if aim < problem.tol else np.inf
             if plan is not None and plan.frequencies <= most and plan.bytes <= limit:
                 return replace(plan, aim=aim)
         return None
 
     def solve(self, problem: RidgeProblem) -> "FourierSolution":
-        plan, training, kept = self._plan(problem), problem.training, problem.kept
+        rows, kernel, plan = problem.with_weight, problem.kernel, self._plan(problem)
+        choice = None if isinstance(problem.alpha, Given) else choose_on_rows(problem)
+        alphas, points = problem.alphas(choice), in_double(kernel, rows.training.points)
+        found, T = None, np.asarray(as_numpy(rows.T), dtype=np.float64)
         assert plan is not None
-        kernel, limit = training.kernel, training.resources.limit()
-        choice = None
-        if isinstance(problem.alpha, Given):
-            alphas = np.asarray(problem.alpha.values, dtype=float)
-        else:
-            choice = choose_on_rows(problem)
-            alphas = np.full(problem.n_targets, choice.alpha)
-        points = pts.take(in_double(kernel, training.points), kept)
-        T = np.asarray(as_numpy(problem.T), dtype=np.float64)[kept]
-        weights = None if problem.weights is None else as_numpy(problem.weights)[kept]
-        border = Border(T, alphas) if problem.intercept else None
 
-        def may_refine(finer: Any):
-            return finer.bytes <= limit and finer.seconds <= max(4 * plan.seconds, 1.0)
+        def equations(B: Any, penalties: np.ndarray):
+            nonlocal found
+            found = self._found(problem, plan, points, B, penalties)
+            return Found(on_device_of(found.coef, double_like(points)), found.bounds, found.norms)
 
         try:
-            found = solve_by_fourier(
-                kernel,
-                points,
-                border.T if border else T,
-                border.alphas if border else alphas,
-                weights,
-                plan,
-                max_iter=min(problem.max_iter, MOST_PRODUCTS) if self.quick else problem.max_iter,
-                may_refine=may_refine,
-            )
+            solved = with_intercept(T, alphas, problem.intercept, equations)
         except MemoryLimitError as error:
             raise (CannotSolve(str(error)) if self.quick else error) from None
-        if not found.converged:
+        assert found is not None
+        converged = bool(np.all(found.residuals <= plan.aim))
+        if not converged:
             reason = (
                 f"the residual is {float(found.residuals.max()):.2g} times the targets, more than "
-                f"{found.aim:g}: raise alpha, max_iter or tol, or use form='iterative'."
+                f"{plan.aim:g}: raise alpha, max_iter or tol, or use form='iterative'."
             )
             if self.quick:
                 raise CannotSolve(reason)
             warnings.warn(reason, ConvergenceWarning, stacklevel=5)
-        return self._solution(problem, found, points, weights, alphas, border, choice)
-
-    def _solution(self, problem, found, points, weights, alphas, border, choice):
-        W, images, norms, of_intercept = found.coef, found.images, found.error_norms, None
-        b, u, residuals = np.zeros(W.shape[1]), None, found.residuals
-        if border is not None:
-            sizes = np.sqrt(np.sum(found.images**2, axis=0))
-            W, b, u, totals = border.split(found.coef)
-            ones = found.images[:, border.t :][:, border.which]
-            images = found.images[:, : border.t] - ones * b[None, :]
-            norms, of_intercept = border.errors(norms, sizes, b, totals)
-            residuals = residuals[: border.t]
-        like = double_like(points)
-        W, b, images = (on_device_of(part, like) for part in (W, b, images))
-        S = problem.kernel.landmarks(points)
-        prediction = FourierExpansion(problem.kernel, S, W, b, found.space, images)
-        transforms = prediction.difference()  # what they add, where they are used
-        return FourierSolution(
-            prediction,
+        S, images = kernel.landmarks(points), found.images(as_numpy(solved.W))
+        images = on_device_of(images, solved.W)
+        prediction = FourierExpansion(kernel, S, solved.W, solved.b, found.space, images)
+        return solved.solution(
+            FourierSolution,
+            problem,
+            S,
             alphas,
             self.name,
-            on_device_of(norms, W),
-            None if of_intercept is None else on_device_of(of_intercept, W),
-            Steps(found.n_iter, found.converged),
-            choice,
-            None if weights is None else on_device_of(weights, W),
-            scattered(W, problem.kept, problem.training.n),
-            ones=u,
-            residuals=residuals,
-            transforms=transforms,
+            prediction=prediction,
+            steps=Steps(found.n_iter, converged),
+            choice=choice,
+            residuals=found.residuals[: problem.n_targets],
+            transforms=prediction.difference(),  # what they add, where they are used
             max_iter=problem.max_iter,
             tol=problem.tol,
         )
+
+    def _found(self, problem, plan, points, T, alphas) -> "DualSystem":
+        """With the tolerance of the plan, and a smaller one where rows show that it is needed."""
+        kernel, weights = problem.kernel, problem.with_weight.weights
+        extent, limit = Extent.of(points), problem.training.resources.limit()
+        max_iter = min(problem.max_iter, MOST_PRODUCTS) if self.quick else problem.max_iter
+        aim, wanted, patience = plan.aim, plan.aim, max(4 * plan.seconds, 1.0)
+        for refinements in range(1 + REFINEMENTS):
+            space = fourier_space(kernel, extent, None, plan.tol, None, plan.bytes * 2)
+            found = DualSystem(space, points, alphas, weights, max_iter)
+            found.solve_checked(kernel, T, aim)
+            worst = float(found.residuals.max())
+            if worst <= aim or refinements == REFINEMENTS:
+                break
+            wanted *= 0.3 * aim / worst
+            shape = (points.shape[0], T.shape[1], float(np.min(alphas)))
+            finer = plan_fourier(kernel, extent, *shape, wanted)
+            if finer is None or finer.tol >= plan.tol:
+                break
+            if finer.bytes > limit or finer.seconds > patience:
+                break
+            plan = finer
+        return found
 
 
 def _is_candidate(problem):
     points = problem.training.points
     held = is_array(points) and is_numpy(points) and points.dtype == np.float64
-    many = (problem.training.n or 0) >= LEAST_ROWS and importlib.util.find_spec("finufft")
+    many = problem.n >= LEAST_ROWS and importlib.util.find_spec("finufft")
     return bool(many and held and points.ndim == 2)
 
 
-@dataclass(frozen=True)
-class ByFourier:
-    """Coefficients, their function in Fourier coordinates, and what is known of their error.
+class DualSystem:
+    """(Phi Phi' + alpha W^-1) a = t, by transforms over the rows and equations in coordinates.
 
-    coef : a, one column per target
-    images : Phi'a
+    After `solve_checked`:
+    coef, n_iter : a, and products
+    bounds : certified |f - f*| in the norm of the kernel's space
+    norms : |f|
     residuals : largest |t - K a - alpha a / weight| at some of the rows, K the kernel itself,
         relative to the root mean square of t
-    error_norms : certified |f - f*| in the norm of the kernel's space
-    aim : what the residuals were meant to be
     """
-
-    space: FourierSpace
-    coef: np.ndarray
-    images: np.ndarray
-    residuals: np.ndarray
-    error_norms: np.ndarray
-    aim: float
-    n_iter: int
-
-    @property
-    def converged(self) -> bool:
-        return bool(np.all(self.residuals <= self.aim))
-
-
-def solve_by_fourier(
-    kernel: Kernel,
-    points: Any,
-    T: Any,
-    alphas: np.ndarray,
-    weights: Any,
-    plan: FourierPlan,
-    *,
-    max_iter: int,
-    may_refine: Any,
-) -> ByFourier:
-    """Solve with the tolerance of the plan, and a smaller one where rows show that it is needed.
-
-    may_refine : whether a plan is worth trying
-    """
-    extent, n = Extent.of(points), points.shape[0]
-    smallest, targets = float(np.min(alphas)), T.shape[1]
-    found = _solved(kernel, points, T, alphas, weights, extent, plan, max_iter)
-    aim = plan.aim
-    for _ in range(REFINEMENTS):
-        if found.converged:
-            break
-        aim *= 0.3 * found.aim / float(found.residuals.max())
-        finer = plan_fourier(kernel, extent, n, targets, smallest, aim)
-        if finer is None or finer.tol >= plan.tol or not may_refine(finer):
-            break
-        plan = replace(finer, aim=found.aim)
-        found = _solved(kernel, points, T, alphas, weights, extent, plan, max_iter)
-    return found
-
-
-def _solved(kernel, points, T, alphas, weights, extent, plan, max_iter):
-    space = fourier_space(kernel, extent, None, plan.tol, None, plan.bytes * 2)
-    system = DualSystem(space, points, alphas, weights, max_iter)
-    scales = np.sqrt(np.mean(T**2, axis=0))
-    a, images, s, steps = system.solve(T, plan.aim, scales)
-    residuals = _checked(kernel, points, T, alphas, weights, a)
-    return ByFourier(
-        space,
-        a,
-        images,
-        residuals / np.where(scales > 0, scales, 1.0),
-        system.error_norms(T, a, s),
-        plan.aim,
-        steps,
-    )
-
-
-class DualSystem:
-    """(Phi Phi' + alpha W^-1) a = t, by transforms over the rows and equations in coordinates."""
 
     def __init__(self, space: FourierSpace, points, alphas, weights=None, max_iter=500):
         self.space, self.points, self.max_iter = space, points, max_iter
         self.alphas = np.asarray(alphas, dtype=float)
-        self.weights = np.ones(points.shape[0]) if weights is None else weights
-        self.generator = FourierStep(space, FINEST)(points, None, weights).generator
-        self.equations = NormalEquations(space, self.generator)
+        self.weights = np.ones(points.shape[0]) if weights is None else as_numpy(weights)
+        generator = FourierStep(space, FINEST)(points, None, self.weights).generator
+        self.equations = NormalEquations(space, generator)
 
     def solve(
         self, T: Any, tol: float, scales: Any
@@ -308,17 +213,16 @@ class DualSystem:
         W, steps = self.weights[:, None], 0
         a, images, s = np.zeros_like(T), np.zeros((self.space.rank, T.shape[1])), T
         for correction in range(1 + CORRECTIONS):
-            B = self._images(W * s)
             found = solve_normal(
                 self.equations,
-                B,
+                self.images(W * s),
                 self.alphas,
                 tol=FIRST if correction == 0 else REDUCTION,
                 max_iter=self.max_iter,
             )
             steps += found.n_iter
             new = a + W * (s - self._values(found.coef)) / self.alphas
-            new_images = self._images(new)
+            new_images = self.images(new)
             left = T - self._values(new_images) - self.alphas * new / W
             before, now = (np.abs(r).max(axis=0) for r in (s, left))
             better = now < before  # else rounding, and what was there is kept
@@ -330,34 +234,77 @@ class DualSystem:
                 break
         return a, images, s, steps
 
-    def error_norms(self, T: Any, a: Any, s: Any) -> np.ndarray:
-        """|f - f*| at most, from the residual s with Phi Phi' and the error of the map."""
-        size = float(np.sum(self.space.amplitudes**2)) + self.space.unseen
-        error = self.space.error + self.space.rounding(size)
+    def solve_checked(self, kernel: Kernel, T: Any, aim: float) -> None:
+        """Solve, and say how well: bounds from the residual s with Phi Phi' and the error of the
+        map; the largest residual at some rows from values of the kernel."""
+        scales, alphas, points = np.sqrt(np.mean(T**2, axis=0)), self.alphas, self.points
+        self.coef, images, s, self.n_iter = self.solve(T, aim, scales)
         root = np.sqrt(self.weights)[:, None]
         left = np.linalg.norm(root * s, axis=0)
-        left += np.sqrt(self.weights.sum()) * error * np.abs(a).sum(axis=0)
+        left += np.sqrt(self.weights.sum()) * self.space.total_error * np.abs(self.coef).sum(axis=0)
         left += EPS * np.linalg.norm(root * T, axis=0)
-        return left / (2 * np.sqrt(self.alphas))
+        self.bounds = left / (2 * np.sqrt(alphas))
+        self.norms = np.sqrt(np.sum(images**2, axis=0))
+        some, W = evenly(points.shape[0], CHECKED), on_device_of(self.coef, double_like(points))
+        K_a = as_numpy(tiles.multiply(kernel, take(points, some), kernel.landmarks(points), W))
+        worst = np.abs(T[some] - K_a - alphas * self.coef[some] / self.weights[some, None])
+        self.residuals = worst.max(axis=0) / np.where(scales > 0, scales, 1.0)
 
-    def _images(self, V):
+    def images(self, V: Any) -> np.ndarray:
+        """Phi'V."""
         return self.space.images(self.points, V, eps=FINEST)
 
     def _values(self, coef):
         return as_numpy(self.space.evaluate(self.points, coef, eps=FINEST))
 
 
-def _checked(kernel, points, T, alphas, weights, a) -> Any:
-    """The largest residual at some rows, with kernel values instead of coordinates."""
-    n = points.shape[0]
-    some = evenly(n, CHECKED)
-    W = on_device_of(a, double_like(points))
-    K_a = tiles.multiply(kernel, pts.take(points, some), kernel.landmarks(points), W)
-    noise = np.asarray(alphas) / (1.0 if weights is None else weights[some, None])
-    return np.abs(T[some] - as_numpy(K_a) - noise * a[some]).max(axis=0)
-
-
 # --- the solution ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class FourierExpansion(Expansion):
+    """The functions z -> k(z, S) W + b; inside a box as phi(z) . (Phi'W) + b, which is faster.
+
+    phi are the Fourier coordinates of the kernel, and the two ways differ by at most
+    ``space.error * sum |W|``. Rows outside of the box, where phi does not hold, are evaluated as
+    the sum that they are: every z has a value.
+
+    Parameters
+    ----------
+    kernel, S, W, b : as in Expansion
+    space : Fourier
+        Of this kernel, on a box that holds the points S.
+    coef : array of shape (space.rank, n_functions)
+        Phi'W, for the coordinates Phi of S.
+    """
+
+    space: FourierSpace
+    coef: Any
+
+    def __call__(self, X: Array) -> Array:
+        X = as_fitted(self, X)
+        inside = self.space.contains(X)
+        if not inside.any():
+            return self.plain(X)
+        if inside.all():
+            return self._transformed(X)
+        values = np.empty((X.shape[0], self.W.shape[1]))
+        for part, evaluate in ((inside, self._transformed), (~inside, self.plain)):
+            values[part] = as_numpy(evaluate(take(X, np.flatnonzero(part))))
+        return on_device_of(values, self.W)
+
+    def plain(self, X: Array) -> Array:
+        """The values as sums of kernels, at every point."""
+        return Expansion(self.kernel, self.S, self.W, self.b)(X)
+
+    def difference(self) -> Any:
+        """How far the two ways can be apart, rounding included: one number per function."""
+        xp = namespace(self.W)
+        return self.space.total_error * xp.sum(xp.abs(self.W), axis=0)
+
+    def _transformed(self, X):
+        values = self.space.evaluate(X, as_numpy(self.coef))
+        return on_device_of(values, self.W) + self.b[None, :]
 
 
 @dataclass(frozen=True, eq=False)
@@ -379,57 +326,28 @@ class FourierSolution(DualSolution):
         inside = on_device_of(self.prediction.space.contains(Z), bounds)
         return bounds + inside[:, None] * self.transforms[None, :]
 
-    def variance(self, points: Any, diag: Any = None) -> Any:
-        """In the box by Fourier coordinates, outside by one more right-hand side per point.
+    def _ways(self, Z):
+        """In the box by Fourier coordinates, outside by one more right-hand side per point."""
+        inside, few = self.prediction.space.contains(Z), self._equations().most_points
+        return [
+            (where, exact if len(where) <= most else None)
+            for where, most, exact in (
+                (np.flatnonzero(inside), few, self._inside),
+                (np.flatnonzero(~inside), FEW, self._outside),
+            )
+        ]
 
-        What would take too many solves is bounded from above by the variance given some rows.
-        """
-        upper = sum(
-            len(where)
-            for where, explained in self._parts(as_fitted(self.prediction, points))
-            if explained == self._explained_by_some
-        )
-        if upper:
-            warn_of_upper_values(upper)
-        return super().variance(points, diag)
+    def _equations(self):
+        space, S = self.prediction.space, self.prediction.S
 
-    def _parts(self, Z):
-        """(points, how what is explained of them is found)."""
-        inside, rank = self.prediction.space.contains(Z), self.prediction.space.rank
-        solves = np.inf if rank <= DIRECT else most_solves(rank)
-        for where, most, explained in (
-            (np.flatnonzero(inside), solves, self._inside),
-            (np.flatnonzero(~inside), FEW, self._outside),
-        ):
-            yield where, explained if len(where) <= most else self._explained_by_some
+        def made():
+            generator = FourierStep(space, FINEST)(S, None, self.weights).generator
+            return FourierEquations(space, generator, self.tol, self.max_iter)
 
-    def _explained(self, Z, alpha):
-        found = np.empty(Z.shape[0])
-        for where, explained in self._parts(Z):
-            if len(where):
-                found[where] = as_numpy(explained(pts.take(Z, where), alpha))
-        return on_device_of(found, self.prediction.W)
-
-    def _numbers(self):
-        return None if self.weights is None else as_numpy(self.weights)
+        return self.cached("equations", made)
 
     def _inside(self, Z, alpha):
-        space, S, factors = self.prediction.space, self.prediction.S, {}
-
-        def sums():
-            return FourierStep(space, FINEST)(S, None, self._numbers()).generator
-
-        generator = self.cached("generator", sums)
-        if space.rank <= DIRECT:
-
-            def factor():
-                pairs = all_pairs(space.frequencies, space.amplitudes, generator)
-                return factor_shifted(pairs, alpha)
-
-            factors = {alpha: self.cached(alpha, factor)}
-        how = (np.array([alpha]), factors, generator, self.tol, self.max_iter)
-        own = as_numpy(self.kernel.diagonal(Z))
-        return own - fourier_variance(space, Z, *how)[:, 0]
+        return as_numpy(self.kernel.diagonal(Z)) - self._equations().variance(Z, alpha)
 
     def _outside(self, Z, alpha):
         """k_z' a for the a whose targets are k_z."""
@@ -437,15 +355,5 @@ class FourierSolution(DualSolution):
         eye = on_device_of(np.eye(Z.shape[0]), double_like(S))
         K_Z = as_numpy(tiles.multiply(self.kernel, S, Z, eye))
         scales, alphas = np.sqrt(np.mean(K_Z**2, axis=0)), np.full(Z.shape[0], alpha)
-        system = DualSystem(self.prediction.space, S, alphas, self._numbers(), self.max_iter)
+        system = DualSystem(self.prediction.space, S, alphas, self.weights, self.max_iter)
         return np.sum(K_Z * system.solve(K_Z, VARIANCE_TOL, scales)[0], axis=0)
-
-    def _inverse_diagonal(self, alpha, rows):
-        S = self.prediction.S
-        noise = alpha * self._noise(np.arange(S.shape[0]))
-        return lower_inverse_diagonal(self.kernel, S, noise, rows)
-
-
-def most_solves(rank: int) -> int:
-    """Points inside the box that are worth a solve each: fewer where a solve takes longer."""
-    return max(FEW, min(MOST_SOLVES, SOLVED_COORDINATES // rank))

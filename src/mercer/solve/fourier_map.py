@@ -2,29 +2,30 @@
 
 import warnings
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..engine.arrays import as_numpy, eigh, on_device_of, row_norms, solve_triangular
-from ..engine.memory import budget, matrix_bytes
+from ..engine.memory import matrix_bytes
 from ..engine.nufft import FINEST
 from ..fit import SpaceStatistic, fit_map
 from ..space.choice import MapOptions
 from ..space.fourier import Fourier
-from ..space.fourier_sums import FourierStep, FourierSums, all_pairs
-from .primal import column
-from .problem import Choice, Given, LeaveOneOut, RidgeProblem
+from ..space.fourier_sums import FourierStep, all_pairs
+from .problem import Choice, Given, RidgeProblem
 from .regularized import factor_shifted, solve_regularized
 from .ridge_path import best_alpha
-from .solution import LeftOut, RidgeSolution, Steps
+from .solution import LeftOut, RidgeSolution, Steps, per_target
 from .toeplitz import NormalEquations, Solved, solve_normal
 
 # Coordinates up to which all pairs are written out and solved directly.
 DIRECT = 3000
-# Random vectors that estimate a trace, and points whose uncertainty is worth a solve each.
-PROBES, MOST_SOLVES = 16, 1024
+# Random vectors that estimate a trace, and points whose uncertainty is worth a solve each: as many,
+# and fewer where the coordinates of all solves together are more than the last number.
+PROBES, MOST_SOLVES, LEAST_SOLVES, SOLVED_COORDINATES = 16, 1024, 64, 10**7
 # The estimate varies by more than what this leaves open.
 PROBE_TOL = 1e-2
 
@@ -41,112 +42,129 @@ class SumsFor:
         return FourierStep(space, max(FINEST, min(space.accuracy, needed)))
 
 
-def equations_of(space: Any, sums: Any, memory_limit: Any) -> "Written | Iterated":
-    """Direct where the matrix is small."""
-    fits = matrix_bytes(space.rank, copies=4) <= budget(memory_limit)
-    return (Written if space.rank <= DIRECT and fits else Iterated)(space, sums)
-
-
 @dataclass(frozen=True)
-class Equations:
-    """(Phi'Phi + alpha I) w = Phi't, given by sums."""
+class FourierEquations:
+    """(Phi'Phi + alpha I) w = b: directly for few coordinates, else by conjugate gradients.
+
+    generator : sums over the rows
+    tol, max_iter : of the iterations
+    limit : bytes within which all pairs of coordinates must fit
+    """
 
     space: Fourier
-    sums: FourierSums
+    generator: np.ndarray
+    tol: float
+    max_iter: int
+    limit: float = np.inf
 
-    @property
-    def cross(self) -> Any:
-        """Phi't, one column per target."""
-        return self.sums.cross_of(self.space)
+    @cached_property
+    def direct(self) -> bool:
+        fits = matrix_bytes(self.space.rank, copies=4) <= self.limit
+        return self.space.rank <= DIRECT and fits
 
-    @property
-    def n_targets(self) -> int:
-        return self.cross.shape[1]
+    @cached_property
+    def second(self) -> np.ndarray:
+        """Phi'Phi."""
+        return all_pairs(self.space.frequencies, self.space.amplitudes, self.generator)
 
-    def _errors(self, explained, leverage):
-        """Generalised cross-validation: n RSS / (n - df)^2, mean over targets."""
-        rows, squares = self.sums.rows, np.sum(self.sums.squares)
-        left = np.maximum(squares - explained, np.finfo(float).eps * squares)
-        free = np.maximum(1 - leverage / rows, 1e-12)
-        return left / (self.sums.n * self.n_targets) / free**2
+    @cached_property
+    def products(self) -> NormalEquations:
+        return NormalEquations(self.space, self.generator)
 
-
-class Written(Equations):
-    """By one Cholesky factorisation for each alpha."""
-
-    def solve(self, alphas: np.ndarray, tol: float, max_iter: int) -> Solved:
-        coef, residuals, _ = solve_regularized(self.sums.second(self.space), self.cross, alphas)
-        with np.errstate(divide="ignore"):
-            return Solved(coef, np.linalg.norm(residuals, axis=0) / alphas)
-
-    def generalized_errors(self, alphas: np.ndarray, tol: float, max_iter: int) -> np.ndarray:
-        """One eigendecomposition serves every alpha."""
-        values, V = eigh(self.sums.second(self.space))
-        values = np.maximum(values, 0.0)
-        q2 = np.sum((V.T @ self.cross) ** 2, axis=1)
-        shifted = values[None, :] + np.asarray(alphas)[:, None]
-        # RSS = t't - 2 w'Phi't + w'Phi'Phi w with w = V q / (values + alpha)
-        explained = (q2 * (2 / shifted - values / shifted**2)).sum(axis=1)
-        return self._errors(explained, (values / shifted).sum(axis=1))
-
-
-class Iterated(Equations):
-    """By conjugate gradients, whose products are fast Fourier transforms."""
-
-    def solve(self, alphas: np.ndarray, tol: float, max_iter: int) -> Solved:
+    def solve(self, B: np.ndarray, alphas: np.ndarray, tol: float | None = None) -> Solved:
+        if self.direct:
+            coef, residuals, _ = solve_regularized(self.second, B, alphas)
+            with np.errstate(divide="ignore"):
+                return Solved(coef, np.linalg.norm(residuals, axis=0) / alphas)
         if np.min(alphas) <= 0:
             raise ValueError(
                 f"{self.space.rank} Fourier coordinates are solved by iterations, which need "
                 f"alpha > 0, got {np.min(alphas):g}."
             )
-        return solve_normal(self._products, self.cross, alphas, tol=tol, max_iter=max_iter)
+        return solve_normal(self.products, B, alphas, tol=tol or self.tol, max_iter=self.max_iter)
 
-    def generalized_errors(self, alphas: np.ndarray, tol: float, max_iter: int) -> np.ndarray:
-        """df = r - alpha tr (Phi'Phi + alpha I)^-1, the trace from random signs."""
-        products, B = self._products, self.cross
-        signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(self.space.rank, PROBES))
-        explained, leverage = [], []
+    def explained(self, B: np.ndarray, alphas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(t't - RSS, summed over targets, and the trace of the leverages) of every alpha."""
+        if self.direct:  # one eigendecomposition serves all
+            values, V = eigh(self.second)
+            values = np.maximum(values, 0.0)
+            q2 = np.sum((V.T @ B) ** 2, axis=1)
+            shifted = values[None, :] + alphas[:, None]
+            # RSS = t't - 2 w'Phi't + w'Phi'Phi w with w = V q / (values + alpha)
+            explained = (q2 * (2 / shifted - values / shifted**2)).sum(axis=1)
+            return explained, (values / shifted).sum(axis=1)
+        # r - alpha tr (Phi'Phi + alpha I)^-1, the trace from random signs
+        rank, found = self.space.rank, []
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(rank, PROBES))
         for alpha in alphas:
-            given = np.full(B.shape[1], alpha)
-            w = solve_normal(products, B, given, tol=tol, max_iter=max_iter).coef
-            given = np.full(PROBES, alpha)
-            z = solve_normal(products, signs, given, tol=PROBE_TOL, max_iter=max_iter).coef
-            explained.append(2 * np.sum(w * B) - np.sum(w * (products @ w)))
-            leverage.append(self.space.rank - alpha * float(np.sum(z * signs)) / PROBES)
-        return self._errors(np.array(explained), np.array(leverage))
+            w = self.solve(B, np.full(B.shape[1], alpha)).coef
+            z = self.solve(signs, np.full(PROBES, alpha), PROBE_TOL).coef
+            trace = rank - alpha * float(np.sum(z * signs)) / PROBES
+            found.append((2 * np.sum(w * B) - np.sum(w * (self.products @ w)), trace))
+        explained, leverage = np.array(found).T
+        return explained, leverage
 
     @property
-    def _products(self):
-        return NormalEquations(self.space, self.sums.generator)
+    def most_points(self) -> float:
+        """Points whose variance is worth its time: fewer where a solve takes longer."""
+        if self.direct:
+            return np.inf
+        return max(LEAST_SOLVES, min(MOST_SOLVES, SOLVED_COORDINATES // self.space.rank))
+
+    def variance(self, rows: Any, alpha: float) -> np.ndarray:
+        """rho^2 + alpha phi' (Phi'Phi + alpha I)^-1 phi."""
+        space, found = self.space, np.empty(rows.shape[0])
+        if self.direct:
+            C = self._factor(alpha)
+            for panel in space.panels(rows):
+                half = solve_triangular(C, as_numpy(panel.coordinates).T)
+                found[panel.where] = row_norms(half.T, np)
+            return alpha * found + space.unseen
+        if len(found) > MOST_SOLVES:
+            raise ValueError(
+                f"the map has {space.rank} coordinates, and each standard deviation is a solve of "
+                f"its own: pass at most {MOST_SOLVES} points at a time, got {len(found)}, or use a "
+                f"larger tol (up to {DIRECT} coordinates are solved directly)."
+            )
+        Phi = as_numpy(space.coordinates(rows)).T
+        W = self.solve(Phi, np.full(len(found), alpha)).coef
+        return alpha * np.sum(Phi * W, axis=0) + space.unseen
+
+    def _factor(self, alpha):
+        factors = vars(self).setdefault("_factors", {})
+        if alpha not in factors:
+            factors[alpha] = factor_shifted(self.second, alpha)
+        return factors[alpha]
 
 
 def solve_on_fourier_map(problem: RidgeProblem, options: MapOptions) -> "FourierMapSolution":
-    """Directly for few coordinates, else by iterations; alpha by generalised cross-validation."""
+    """Alpha by generalised cross-validation: n RSS / (n - df)^2."""
     if problem.intercept:
         raise ValueError(
             "basis='fourier' has no intercept: a constant is one of its coordinates. Use "
             "fit_intercept=False."
         )
     training, rule = problem.training, problem.alpha
-    columns = [column(problem.T, "y"), column(problem.weights, "sample_weight")]
-    step = SumsFor(rule.smallest)
+    statistic = SpaceStatistic(SumsFor(rule.smallest), problem.columns)
     fit = fit_map(
-        training.rows,
-        training.kernel,
-        options,
-        SpaceStatistic(step, columns),
-        bound_check=training.bound_check,
+        training.rows, training.kernel, options, statistic, bound_check=training.bound_check
     )
-    if not fit.sums.n > 0:
+    sums, space = fit.sums, fit.map.space
+    assert isinstance(space, Fourier)
+    if not sums.n > 0:
         raise ValueError("sample_weight must not be all zero.")
-    space = fit.map.space
-    equations, choice = equations_of(space, fit.sums, options.memory_limit), None
-    if isinstance(rule, Given):
-        alphas = np.asarray(rule.values, dtype=float)
-    else:
-        choice = _choice(problem, rule, equations)
-        alphas = np.full(equations.n_targets, choice.alpha)
-    found = equations.solve(alphas, problem.tol, problem.max_iter)
+    how = (problem.tol, problem.max_iter, training.resources.limit())
+    equations, choice = FourierEquations(space, sums.generator, *how), None
+    cross = sums.cross_of(space)
+    if not isinstance(rule, Given):
+        alphas = np.asarray(rule.candidates, dtype=float)
+        explained, leverage = equations.explained(cross, alphas)
+        squares = np.sum(sums.squares)
+        left = np.maximum(squares - explained, np.finfo(float).eps * squares) / sums.n
+        errors = left / np.maximum(1 - leverage / sums.rows, 1e-12) ** 2
+        choice = Choice(float(alphas[best_alpha(alphas, errors)]), alphas, errors, sums.rows)
+    alphas = problem.alphas(choice)
+    found = equations.solve(cross, alphas)
     if not found.converged:
         warnings.warn(
             f"after max_iter={problem.max_iter} products the certified error of the function is "
@@ -156,7 +174,7 @@ def solve_on_fourier_map(problem: RidgeProblem, options: MapOptions) -> "Fourier
             stacklevel=5,
         )
     coef = on_device_of(found.coef, space.example)
-    norms, everywhere = _errors(space, fit.sums, equations.cross, found, alphas)
+    norms, everywhere = _errors(space, sums, cross, found, alphas)
     solution = FourierMapSolution(
         fit.map.linear(coef),
         alphas,
@@ -166,7 +184,7 @@ def solve_on_fourier_map(problem: RidgeProblem, options: MapOptions) -> "Fourier
         Steps(found.n_iter, found.converged),
         choice,
         coef=coef,
-        generator=fit.sums.generator,
+        generator=sums.generator,
         tol=problem.tol,
         max_iter=problem.max_iter,
     )
@@ -183,22 +201,10 @@ def _errors(space, sums, B, found, alphas):
     w = found.coef
     rss = sums.squares - np.sum(w * B, axis=0) - alphas * np.sum(w * w, axis=0)
     rss = np.maximum(rss, np.finfo(float).eps * sums.squares)
-    size = float(np.sum(space.amplitudes**2)) + space.unseen
-    delta = space.error + space.rounding(size)
     with np.errstate(divide="ignore", invalid="ignore"):
-        everywhere = delta * np.sqrt(sums.n * rss) / alphas
+        everywhere = space.total_error * np.sqrt(sums.n * rss) / alphas
         norms = found.error_norms + np.sqrt(sums.n) * everywhere / (2 * np.sqrt(alphas))
-    positive = alphas > 0
-    return np.where(positive, norms, np.inf), np.where(positive, everywhere, np.inf)
-
-
-def _choice(problem, rule, equations):
-    assert isinstance(rule, LeaveOneOut)
-    alphas = np.asarray(rule.candidates, dtype=float)
-    errors = equations.generalized_errors(alphas, problem.tol, problem.max_iter)
-    best = best_alpha(alphas, errors)
-    errors = errors * equations.n_targets  # summed over targets, as all choices are
-    return Choice(float(alphas[best]), alphas, errors, equations.sums.rows)
+    return tuple(np.where(alphas > 0, bounds, np.inf) for bounds in (norms, everywhere))
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,54 +217,11 @@ class FourierMapSolution(RidgeSolution):
     max_iter: int = 500
 
     def variance(self, points: Any, diag: Any = None) -> Any:
-        feature_map = self.prediction.map
-        space, rows = feature_map.space, feature_map.fitted(points)
-        factors: dict[float, Any] = {}
-        if space.rank <= DIRECT:
-            factors = {
-                float(alpha): self.cached(float(alpha), lambda alpha=alpha: self._factor(alpha))
-                for alpha in np.unique(self.alphas)
-            }
-        generator, how = as_numpy(self.generator), (self.tol, self.max_iter)
-        variance = fourier_variance(space, rows, self.alphas, factors, generator, *how)
-        return on_device_of(variance, self.coef)
-
-    def _factor(self, alpha):
-        space = self.prediction.map.space
-        A = all_pairs(space.frequencies, space.amplitudes, as_numpy(self.generator))
-        return factor_shifted(A, float(alpha))
+        feature_map, how = self.prediction.map, (as_numpy(self.generator), self.tol, self.max_iter)
+        equations = self.cached("equations", lambda: FourierEquations(feature_map.space, *how))
+        rows = feature_map.fitted(points)
+        variances = per_target(self.alphas, lambda alpha: equations.variance(rows, alpha))
+        return on_device_of(variances, self.coef)
 
     def left_out(self, rows: np.ndarray | None = None, share: Any = None) -> LeftOut:
         raise ValueError("the leverage of a single row is not known in Fourier coordinates.")
-
-
-def fourier_variance(
-    space: Any,
-    rows: Any,
-    alphas: np.ndarray,
-    factors: Any,
-    generator: Any,
-    tol: float,
-    max_iter: int,
-) -> np.ndarray:
-    """rho^2 + alpha phi' (Phi'Phi + alpha I)^-1 phi, one column per target."""
-    variance = np.empty((rows.shape[0], len(alphas)))
-    if factors:
-        for panel in space.panels(rows):
-            Phi = as_numpy(panel.coordinates)
-            for alpha, C in factors.items():
-                seen = alpha * row_norms(solve_triangular(C, Phi.T).T, np)
-                variance[panel.where, np.flatnonzero(alphas == alpha)] = seen[:, None]
-        return variance + space.unseen
-    if rows.shape[0] > MOST_SOLVES:
-        raise ValueError(
-            f"the map has {space.rank} coordinates, and each standard deviation is a solve of its "
-            f"own: pass at most {MOST_SOLVES} points at a time, got {rows.shape[0]}, or use a "
-            f"larger tol (up to {DIRECT} coordinates are solved directly)."
-        )
-    products, Phi = NormalEquations(space, generator), as_numpy(space.coordinates(rows)).T
-    for alpha in np.unique(alphas):
-        given = np.full(Phi.shape[1], alpha)
-        W = solve_normal(products, Phi, given, tol=tol, max_iter=max_iter).coef
-        variance[:, np.flatnonzero(alphas == alpha)] = alpha * np.sum(Phi * W, axis=0)[:, None]
-    return variance + space.unseen

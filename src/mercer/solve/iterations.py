@@ -23,12 +23,12 @@ from ..engine.resources import Resources, current, using
 from ..kernels import Kernel
 from ..kernels.calls import remembering
 from ..kernels.points import take
+from ..rows.workers import Workers
 from ..space.cholesky import Fit
 from ..space.indefinite import check_symmetric, value_eps
 from .problem import Preconditioning
 from .refinement import Refinement, Step
-from .system import EPS, VECTORS, System, in_double, vectors_of
-from .workers import Workers
+from .system import EPS, VECTORS, System, in_double, scattered, vectors_of
 
 # Points on which a user's function is tested for symmetry.
 SAMPLE = 64
@@ -39,23 +39,14 @@ TINY = float(np.finfo(np.float64).tiny)
 class Certified:
     """Coefficients with a certified bound of their error.
 
-    Attributes
-    ----------
-    coef : array of shape (n_samples, n_targets)
-        a, in double precision: f(z) = sum_i a_i k(x_i, z).
-    error_norms : ndarray of shape (n_targets,)
-        |f(z) - f*(z)| <= sqrt(k(z, z)) * error_norm for every z, where f* is the exact solution.
-    norms : ndarray of shape (n_targets,)
-        |f| in the same norm; ``tol`` is relative to it.
-    n_iter : int
-        Products with the kernel matrix.
-    converged : bool
-        Whether every error_norm is at most tol times its norm.
-    history : list of Step
-    rank : int
-        Of the preconditioner.
-    way : str
-        How exact products were computed: "stored", "tiles", "fused" or "workers".
+    coef : a, one column per target, in double precision: f(z) = sum_i a_i k(x_i, z)
+    error_norms : |f(z) - f*(z)| <= sqrt(k(z, z)) * error_norm for every z, f* the exact solution
+    norms : |f| in the same norm; ``tol`` is relative to it
+    n_iter : products with the kernel matrix
+    converged : whether every error_norm is at most tol times its norm
+    history : a list of Step
+    rank : of the preconditioner
+    way : how exact products were computed: "stored", "tiles", "fused" or "workers"
     """
 
     coef: Any
@@ -95,19 +86,14 @@ def solve_iteratively(
         Bound to its data.
     points : the kernel's points (kernel.points(X)), n of them
     T : array of shape (n, n_targets)
-    alphas : array of shape (n_targets,)
-        Positive penalties, one per target.
-    weights : array of shape (n,) or None
-        Sample weights; rows of weight zero get coefficients of zero.
+    alphas : positive penalties, one per target
+    weights : one number per point, or None
+        Points of weight zero get coefficients of zero.
     tol : float, default=1e-4
         Stop when the certified error of every function is at most tol times its own norm.
-    rank : int or None
-        Landmarks of the preconditioner, at most; None: from the number of points and the memory.
-    landmark_tol : float or None
-        Fewer landmarks will do where they leave at most this share of every k(x, x); None: where
-        they leave little beside alpha.
-    pivots : "random", "greedy" or "uniform"
-        How they are chosen.
+    rank, landmark_tol, pivots : of the landmarks that precondition
+        How many at most (None: from the number of points and the memory); the share of every
+        k(x, x) that they may leave (None: little beside alpha); how they are chosen.
     max_iter : int, default=500
         Largest number of products with the kernel matrix.
     resources : Resources or None
@@ -117,12 +103,8 @@ def solve_iteratively(
     callback : callable or None
         Called with every Step; a true result ends the iterations.
     workers : Workers or None
-        Of a Dask cluster, to compute the products and hold the preconditioner: they are given all
-        points once, and one vector per target with every product.
-    landmarks : Fit or None
-        Of the preconditioner, where they have been chosen before (`mercer.space.factorize`).
-    product : Product or None
-        Exact products with the kernel matrix, where the caller has them.
+        Of a Dask cluster, to compute the products and hold the preconditioner.
+    landmarks, product : landmarks chosen before, and exact products, where the caller has them
 
     Returns
     -------
@@ -142,14 +124,15 @@ def solve_iteratively(
     >>> bool(error <= solution.error_norms[0]), solution.converged
     (True, True)
     """
-    alphas = _checked_alphas(alphas, T.shape[1])
-    _check_numbers(tol, max_iter, rank)
-    n, rows = points.shape[0], None
+    alphas = np.broadcast_to(np.asarray(as_host(alphas), dtype=np.float64), (T.shape[1],))
+    _check(alphas, tol, max_iter, rank)
+    n, rows = points.shape[0], np.arange(points.shape[0])
     if weights is not None:
         weights = np.asarray(as_host(weights), dtype=np.float64)
-        if not np.all(weights > 0):
-            rows = np.flatnonzero(weights > 0)
-            points, T, weights = _subset(kernel, points, rows), T[rows, :], weights[rows]
+        rows = np.flatnonzero(weights > 0)
+    if len(rows) < n:
+        points, T, weights = take(points, rows), T[rows, :], weights[rows]
+        points = points[:, rows] if kernel.kind == "gram" else points
     _check_symmetry(kernel, points)
     # The solution is linear in the targets, and their squares must neither vanish nor overflow.
     T = namespace(T).astype(T, namespace(T).float64, copy=False)
@@ -165,9 +148,9 @@ def solve_iteratively(
         system = System(*equations, choice, resources, workers, landmarks, product)
         run = Refinement(system, tol, max_iter, keep_partial, callback, sizes)
         b = run.solve()
-    coef = system.coefficients(b, n, rows)
+    coef = b if system.roots is None else b * system.roots[:, None]
     solution = Certified(
-        coef=coef * on_device_of(sizes, coef)[None, :],
+        coef=scattered(coef * on_device_of(sizes, coef)[None, :], rows, n),
         # Coefficients below the range of numbers are rounded to multiples of its smallest.
         error_norms=np.where(run.bounds > 0, np.maximum(run.bounds * sizes, TINY), 0.0),
         norms=run.norms * sizes,
@@ -221,24 +204,12 @@ def _check_symmetry(kernel, points):
     check_symmetric(kernel, K, value_eps(K, EPS))
 
 
-def _subset(kernel, points, rows):
-    if kernel.kind == "gram":
-        return take(points, rows)[:, rows]
-    return take(points, rows)
-
-
-def _checked_alphas(alphas, n_targets):
-    alphas = as_host(alphas)
-    alphas = np.broadcast_to(np.asarray(alphas, dtype=np.float64), (n_targets,))
+def _check(alphas, tol, max_iter, rank):
     if not np.all((alphas > 0) & (alphas < np.inf)):
         raise ValueError(
             f"the iterative form needs alpha > 0, got {alphas.tolist()}: without a penalty neither "
             "the equations nor their certificate hold in floating point. Use form='dual'."
         )
-    return alphas
-
-
-def _check_numbers(tol, max_iter, rank):
     if not isinstance(tol, (int, float)) or not 0 < tol < 1:
         raise ValueError(f"tol must be a number between 0 and 1, got {tol!r}.")
     if not is_integer(max_iter) or max_iter < 2:

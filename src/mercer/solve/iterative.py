@@ -15,18 +15,17 @@ from ..engine.arrays import as_numpy, is_array, is_numpy, namespace, on_device_o
 from ..engine.memory import MemoryLimitError, coordinates_bytes, matrix_bytes
 from ..engine.products import MatrixProduct, exact_product
 from ..engine.threads import one_blas_thread
-from ..expansion import Expansion
-from ..kernels.points import take
 from ..space import factorize
 from .direct import Direct
-from .dual import FEW, DualSolution, lower_inverse_diagonal, warn_of_upper_values
+from .discriminant import Shrinkage
+from .dual import FEW, DualSolution, DualSolver, with_intercept
 from .iterations import solve_iteratively
-from .penalty import choose_on_rows
+from .penalty import choose, choose_on_rows
 from .preconditioner import SHARE_OF_ALPHA, chosen_rank
-from .problem import Choice, Given, LeaveOneOut, RidgeProblem
+from .problem import Choice, Given, RidgeProblem
 from .ridge_path import RidgePath
-from .solution import Border, Steps
-from .solver import OPERATION, START, VALUE, CannotSolve, Cost, Solver, TooLarge
+from .solution import Steps
+from .solver import OPERATION, START, VALUE, CannotSolve, Cost, TooLarge
 from .system import VECTORS, double_like, in_double
 
 # Seconds of one core for one number of a stored kernel matrix in a product with a vector.
@@ -39,7 +38,7 @@ JUDGED_AFTER, QUICK_PRODUCTS = 10, 60
 LANDMARKS, MISSED = 400, 0.3
 
 
-class Iterative(Solver):
+class Iterative(DualSolver):
     """By conjugate gradients with landmarks as preconditioner (MATH.md section 8).
 
     quick : whether it competes with a factorisation; it then aims at as many digits, and gives up
@@ -51,35 +50,21 @@ class Iterative(Solver):
     def __init__(self, quick: bool = False):
         self.quick = quick
 
-    def refusal(self, problem: RidgeProblem, asked: bool = True) -> str | None:
-        training, smallest = problem.training, problem.alpha.smallest
-        if not training.is_held:
-            return "it needs all rows in memory, and these come in pieces: gather them"
-        if problem.map is not None:
-            return "a KernelMap asks for its coordinates: pass its kernel"
-        if not smallest > 0:
-            return (
-                f"it needs alpha > 0, got {smallest:g}: without a penalty neither the equations "
-                "nor their certificate hold in floating point. Use form='dual'"
-            )
+    def _refusal(self, problem, asked):
         if asked:
             return None
-        if not problem.kernel.is_proven:
-            return "the validity of this kernel is not proven: the map tests it"
-        if self._replaces_a_factor(problem) and not _in_double(problem):
+        replaces = self._replaces_a_factor(problem)
+        if replaces and not _in_double(problem):
             return "rows are on a device, or not in double precision: a factorisation is faster"
-        n, t = training.n or 0, problem.n_targets + problem.intercept
+        t = problem.n_targets + problem.intercept
         # The vectors of the iterations, and as much again for their preconditioner.
-        room, limit = (
-            2 * coordinates_bytes(n, VECTORS * t + 2),
-            training.resources.limit(training.points),
-        )
-        if room > limit:
-            return TooLarge.of("vectors and landmarks", room, limit)
+        room = 2 * coordinates_bytes(problem.n, VECTORS * t + 2)
+        if room > problem.limit:
+            return TooLarge.beyond("vectors and landmarks", room, problem.limit)
         if problem.would_sample:
             return "it would choose alpha on a sample, and the errors of all rows fit the memory"
-        if self._replaces_a_factor(problem) and not problem.is_small:
-            products = self._products(problem, self._landmarks(problem, n, limit))
+        if replaces and not problem.is_small:
+            products = self._products(problem, self._landmarks(problem))
             if products > QUICK_PRODUCTS:
                 return f"about {products:.0f} products would take longer than a factorisation"
         predicted = self.cost(problem).seconds
@@ -88,23 +73,20 @@ class Iterative(Solver):
         return None
 
     def cost(self, problem: RidgeProblem) -> Cost:
-        training, t = problem.training, problem.n_targets + problem.intercept
-        n, limit = training.n or 0, training.resources.limit(training.points)
-        p = problem.preconditioning.rank or self._landmarks(problem, n, limit)
+        n, t = problem.n, problem.n_targets + problem.intercept
+        p = problem.preconditioning.rank or self._landmarks(problem)
         setup = START + n * p * VALUE + 3 * n * p**2 * OPERATION
-        held = matrix_bytes(n, 0.5) + coordinates_bytes(n, p, 2) <= limit
+        held = matrix_bytes(n, 0.5) + coordinates_bytes(n, p, 2) <= problem.limit
         product = t * n * (n * STORED if held else n / 2 * VALUE / t + n * STORED)
         product += 4 * t * n * p * OPERATION
-        needed = coordinates_bytes(n, 2 * p + VECTORS * t) + (
-            int(matrix_bytes(n, 0.5)) if held else 0
-        )
+        needed = coordinates_bytes(n, 2 * p + VECTORS * t) + int(matrix_bytes(n, 0.5) * held)
         values = n**2 / 2 * VALUE
         return Cost(values + setup + self._products(problem, p) * product, needed)
 
-    def _landmarks(self, problem, n, limit):
+    def _landmarks(self, problem):
         """Those that memory allows, or fewer: they end where they leave little beside alpha."""
-        most = chosen_rank(n, limit, problem.training.points)
-        if problem.training.is_gram or not problem.kernel.is_proven or problem.is_small:
+        most = chosen_rank(problem.n, problem.limit, problem.training.points)
+        if not _has_spectrum(problem):
             return most
         left = np.cumsum(problem.spectrum[::-1])[::-1]
         enough = int(np.count_nonzero(left > SHARE_OF_ALPHA * problem.alpha.smallest))
@@ -113,7 +95,7 @@ class Iterative(Solver):
 
     def _products(self, problem, p):
         """Predicted from the spectrum of a sample: what p landmarks leave, beside alpha."""
-        if problem.training.is_gram or not problem.kernel.is_proven or problem.is_small:
+        if not _has_spectrum(problem):
             return QUICK_PRODUCTS
         values = problem.spectrum
         # The first eigenvalues of a sample are those of all rows; they go on falling as they do
@@ -138,108 +120,91 @@ class Iterative(Solver):
             return self._solve(problem)
 
     def _solve(self, problem):
-        training = problem.training
-        kernel, points = training.kernel, training.points
-        choice, known = self._choice(problem, training.resources.limit(points))
-        alphas = (
-            np.full(problem.n_targets, choice.alpha)
-            if choice is not None
-            else np.asarray(problem.alpha.values, dtype=float)
-        )
-        T = problem.T
-        border = Border(T, alphas) if problem.intercept else None
-        quick = self._replaces_a_factor(problem)
-        landmarks = problem.preconditioning
-        options: dict[str, Any] = {
-            "tol": self._tol(problem),
-            "rank": landmarks.rank,
-            "landmark_tol": landmarks.tol,
-            "pivots": landmarks.pivots,
-            "resources": training.resources,
-        }
-        with warnings.catch_warnings():
-            if quick or border:
-                warnings.simplefilter("ignore", ConvergenceWarning)
-            try:
+        rows, kernel, points = problem.with_weight, problem.kernel, problem.training.points
+        quick, tol = self._replaces_a_factor(problem), self._tol(problem)
+        choice, known = self._choice(problem)
+        alphas, landmarks = problem.alphas(choice), problem.preconditioning
+        again = {"tol": tol, "resources": rows.training.resources, **vars(landmarks)}
+        found: Any = None
+
+        def equations(B: Any, penalties: np.ndarray):
+            nonlocal found
+            with warnings.catch_warnings():
+                if quick or problem.intercept:
+                    warnings.simplefilter("ignore", ConvergenceWarning)
                 found = solve_iteratively(
                     kernel,
-                    points,
-                    border.T if border else T,
-                    border.alphas if border else alphas,
-                    problem.weights,
-                    **options,
+                    rows.training.points,
+                    B,
+                    penalties,
+                    rows.weights,
+                    **again | ({} if known is None else known.shared),
                     max_iter=min(problem.max_iter, QUICK_PRODUCTS) if quick else problem.max_iter,
                     keep_partial=problem.keep_partial,
-                    callback=_hopeless(options["tol"]) if quick else problem.callback,
-                    workers=training.workers,
-                    landmarks=(known or landmarks).landmarks,
-                    product=(known or landmarks).product,
+                    callback=_hopeless(tol) if quick else None,
+                    workers=rows.training.workers,
                 )
-            except MemoryLimitError as error:
-                raise (CannotSolve(str(error)) if self.quick else error) from None
-        if quick and not found.converged:
-            raise CannotSolve("the first products show that a factorisation is faster")
-        solution = self._solution(problem, found, alphas, border, choice, options)
+            if quick and not found.converged:
+                raise CannotSolve("the first products show that a factorisation is faster")
+            ones = as_numpy(found.coef[:, problem.n_targets :]).sum(axis=0)
+            if np.any(ones <= found.error_norms[problem.n_targets :] ** 2):
+                raise CannotSolve(  # not even the sign of 1'u is certain
+                    f"the iterations found no solution with {found.n_iter} products: a larger "
+                    "memory_limit gives a better preconditioner"
+                )
+            return found
+
+        try:
+            solved = with_intercept(rows.T, alphas, problem.intercept, equations)
+        except MemoryLimitError as error:
+            raise (CannotSolve(str(error)) if self.quick else error) from None
+        if problem.intercept and not found.converged:
+            warnings.warn(
+                f"the iterations ended after {found.n_iter} products with the kernel matrix, at a "
+                f"certified error of {float(np.max(as_numpy(solved.error_norms))):.2g} sqrt(k(z, "
+                "z)). A larger memory_limit gives a better preconditioner, and a direct solution "
+                "needs none.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+        S = in_double(kernel, points)
+        S = kernel.landmarks(S) if rows is problem else kernel.landmarks(S, problem.kept)
+        steps = Steps(found.n_iter, found.converged, found.history, found.rank)
+        solution = solved.solution(
+            IterativeSolution,
+            problem,
+            S,
+            alphas,
+            self.name,
+            steps=steps,
+            choice=choice,
+            again=again,
+        )
         if known is not None:
             solution.cached("explained", lambda: known)
         return solution
 
-    def _solution(self, problem, found, alphas, border, choice, options):
-        kernel, points, kept = problem.kernel, problem.training.points, problem.kept
-        coef, norms, of_intercept, u = found.coef, found.error_norms, None, None
-        b = namespace(coef).zeros_like(coef[0, :])
-        if border is not None:
-            coef, b, u, totals = border.split(found.coef)
-            of_ones = found.error_norms[border.t :]
-            if np.any(totals <= of_ones**2):  # not even the sign of 1'u is certain
-                raise CannotSolve(
-                    f"the iterations found no solution with {found.n_iter} products: a larger "
-                    "memory_limit gives a better preconditioner"
-                )
-            norms, of_intercept = border.errors(norms, found.norms, b, totals)
-            if not found.converged and not self._replaces_a_factor(problem):
-                warnings.warn(
-                    f"the iterations ended after {found.n_iter} products with the kernel matrix, "
-                    f"at a certified error of {float(np.max(norms)):.2g} sqrt(k(z, z)). A larger "
-                    "memory_limit gives a better preconditioner, and a direct solution needs none.",
-                    ConvergenceWarning,
-                    stacklevel=6,
-                )
-        weights = None
-        if problem.weights is not None:
-            weights = on_device_of(as_numpy(problem.weights)[kept], coef)
-        S = in_double(kernel, points)
-        S = kernel.landmarks(S) if problem.all_kept else kernel.landmarks(S, kept)
-        W = coef if problem.all_kept else take(coef, kept)
-        return IterativeSolution(
-            Expansion(kernel, S, W, b),
-            alphas,
-            self.name,
-            on_device_of(norms, coef),
-            None if of_intercept is None else on_device_of(of_intercept, coef),
-            Steps(found.n_iter, found.converged, found.history, found.rank),
-            choice,
-            weights,
-            coef,
-            ones=None if u is None else (u if problem.all_kept else take(u, kept)),
-            again=options,
-        )
-
-    def _choice(self, problem, limit) -> tuple[Choice | None, "Explained | None"]:
+    def _choice(self, problem) -> tuple[Choice | None, "Explained | None"]:
         """(how alpha was chosen, landmarks that explain nearly all of the kernel)."""
-        rule = problem.alpha
-        searched = isinstance(rule, LeaveOneOut) and rule.near is not None
+        rule, known = problem.alpha, None
+        if isinstance(rule, Shrinkage):
+            return rule.choice_without_map(problem), None
         if self._replaces_a_factor(problem) and problem.intercept:
-            known = Explained.of(problem, limit)
-            if known is not None:
-                if not searched:
-                    return None if isinstance(rule, Given) else choose_on_rows(problem), known
-                choice = known.choice(rule.near)
-                if known.misses(choice.alpha) <= MISSED:
-                    return choice, known
+            known = Explained.of(problem, problem.limit)
         if isinstance(rule, Given):
-            return None, None
-        return choose_on_rows(problem), None
+            return None, known
+        if known is not None and rule.near is not None:
+            choice = choose(known.path, rule)
+            if known.missed.mean() <= MISSED * choice.alpha:
+                return choice, known
+            known = None
+        return choose_on_rows(problem), known
+
+
+def _has_spectrum(problem):
+    """Whether a sample of the rows predicts how iterations go."""
+    known = problem.kernel.is_proven and not problem.training.is_gram
+    return known and not problem.is_small
 
 
 def _in_double(problem):
@@ -270,19 +235,15 @@ class IterativeSolution(DualSolution):
 
     again: dict[str, Any] | None = None
 
-    def variance(self, points: Any, diag: Any = None) -> Any:
+    def _ways(self, Z):
         """Further solves for few points, a certified upper value for many."""
         if self.kernel.kind == "gram":
             raise ValueError(
                 "form='iterative' has no standard deviations for a precomputed kernel: use 'dual'."
             )
-        if points.shape[0] > FEW:
-            warn_of_upper_values(points.shape[0])
-        return super().variance(points, diag)
+        return [(np.arange(Z.shape[0]), self._by_solves if Z.shape[0] <= FEW else None)]
 
-    def _explained(self, Z, alpha):
-        if Z.shape[0] > FEW:
-            return self._explained_by_some(Z, alpha)
+    def _by_solves(self, Z, alpha):
         S = self.prediction.S
         K_Z = tiles.multiply(self.kernel, S, Z, on_device_of(np.eye(Z.shape[0]), double_like(S)))
         alphas = np.full(Z.shape[0], alpha)
@@ -293,11 +254,6 @@ class IterativeSolution(DualSolution):
         """From landmarks where they explain nearly all, else from the nearest rows of each."""
         known = self.cached("explained", lambda: None)
         return super()._left(alpha, rows) if known is None else known.unexplained(alpha)[rows]
-
-    def _inverse_diagonal(self, alpha, rows):
-        S = self.prediction.S
-        noise = alpha * self._noise(np.arange(S.shape[0]))
-        return lower_inverse_diagonal(self.kernel, S, noise, rows)
 
 
 # --- landmarks that explain nearly all of the kernel ----------------------------------------------
@@ -320,12 +276,17 @@ class Explained:
     product: MatrixProduct
     seed: int
 
+    @property
+    def shared(self) -> dict[str, Any]:
+        """What iterations take from here."""
+        return {"landmarks": self.landmarks, "product": self.product}
+
     @classmethod
     def of(cls, problem: RidgeProblem, limit: int) -> "Explained | None":
         """None where landmarks miss too much, with weighted rows, or where memory is short."""
         training, rule = problem.training, problem.alpha
         alpha = rule.values[0] if isinstance(rule, Given) else rule.near
-        n, points = training.n or 0, training.points
+        n, points = problem.n, training.points
         room = matrix_bytes(n, 0.5) + coordinates_bytes(n, LANDMARKS, copies=5)
         if problem.weights is not None or room > limit or alpha is None or not _in_double(problem):
             return None
@@ -342,20 +303,9 @@ class Explained:
         missed = np.maximum(found.residuals, 0.0)
         if missed.mean() > MISSED * alpha:
             return None
-        path = RidgePath.of_coordinates(found.F + 0.0, problem.T)
+        path = RidgePath.of_coordinates(found.F, problem.T)
         product = exact_product(training.kernel, points, limit)
         return cls(found, path, missed, product, int(rng.integers(2**31)))
-
-    def misses(self, alpha: float) -> float:
-        return float(self.missed.mean()) / alpha
-
-    def choice(self, near: float) -> Choice:
-        """The best penalty, within a decade of the one given where it lies there."""
-        grid = near * 10.0 ** np.linspace(-1, 1, 11)
-        best, error = self.path.best(grid)
-        if not grid[0] < best < grid[-1]:
-            best, error = self.path.best()
-        return Choice(best, np.array([best]), np.array([error]), self.path.n)
 
     def unexplained(self, alpha: float) -> np.ndarray:
         """1 - leverage of every row in exact ridge with an intercept, from the landmarks' ridge.

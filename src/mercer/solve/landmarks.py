@@ -8,7 +8,6 @@ import numpy as np
 from ..engine import tiles
 from ..engine.arrays import (
     as_numpy,
-    cholesky,
     namespace,
     on_device_of,
     positive_part,
@@ -24,8 +23,9 @@ from ..kernels.points import take
 from ..rows.moments import Spread
 from ..space.landmarks import Landmarks as LandmarkSpace
 from .penalty import choose_on_rows
-from .primal import PrimalSolution, column, options_of, solve_on_map
+from .primal import PrimalSolution, options_of, solve_on_map
 from .problem import Given, LeaveOneOut, RidgeProblem
+from .regularized import factor_shifted, solve_factored
 from .solution import LeftOut
 from .solver import OPERATION, VALUE, Cost, Solver
 
@@ -61,57 +61,49 @@ class Landmarks(Solver):
         return None
 
     def cost(self, problem: RidgeProblem) -> Cost:
-        n = problem.training.n or 0
-        m = landmarks_within(n, problem.training.resources.limit(problem.training.points))
-        panel = min(n, max(256, PANEL_VALUES // m))
-        needed = int(matrix_bytes(m, 6) + coordinates_bytes(panel, m, 3))
-        return Cost(n * m * VALUE + (2 * n * m**2 + m**3) * OPERATION, needed)
+        n, m = problem.n, landmarks_within(problem.n, problem.limit)
+        return Cost(n * m * VALUE + (2 * n * m**2 + m**3) * OPERATION, _bytes(n, m))
 
     def solve(self, problem: RidgeProblem) -> "LandmarkSolution":
-        training, resources = problem.training, problem.training.resources
-        n, rule = training.n or 0, problem.alpha
+        training, rule, indices = problem.training, problem.alpha, self.indices
         if isinstance(rule, LeaveOneOut):  # landmarks have chosen it before
             near = rule.near if rule.near is not None else choose_on_rows(problem).alpha
             problem = replace(problem, alpha=Given(np.full(problem.n_targets, near)))
-        indices = self.indices
         if indices is None:
-            m = landmarks_within(n, resources.limit(training.points))
-            indices = resources.rng().permutation(n)[:m]
+            m = landmarks_within(problem.n, problem.limit)
+            indices = training.resources.rng().permutation(problem.n)[:m]
         S = take(training.points, indices)
         C = jittered_factor(tiles.evaluate(training.kernel, S))
         feature_map = FeatureMap(LandmarkSpace(training.kernel, S, C, indices))
-        columns = [column(problem.T, "y"), column(problem.weights, "sample_weight")]
-        sums = fold(
-            training.rows, feature_map, Statistic(Spread.of, columns), options_of(resources)
-        )
-        found = solve_on_map(problem, MapFit(feature_map, n, 0.0, sums=sums), self.name)
-        state = {k: v for k, v in vars(found).items() if k != "_cached"}
-        solution = LandmarkSolution(**{**state, "second": sums.scatter, "error_norms": None})
+        statistic = Statistic(Spread.of, problem.columns)
+        sums = fold(training.rows, feature_map, statistic, options_of(training.resources))
+        fit = MapFit(feature_map, problem.n, 0.0, sums=sums)
+        found = solve_on_map(problem, fit, self.name, LandmarkSolution)
+        solution = replace(found, error_norms=None)
         solution.cached("problem", lambda: problem)
         return solution
 
 
+def _bytes(n, m):
+    """A few matrices of the size of the landmarks, and a panel of rows."""
+    panel = min(n, max(256, PANEL_VALUES // m))
+    return int(matrix_bytes(m, 6) + coordinates_bytes(panel, m, 3))
+
+
 def landmarks_within(n: int, limit: int) -> int:
-    """As many landmarks as the memory allows: a few matrices of that size, and a panel of rows."""
+    """As many landmarks as the memory allows."""
     m = MOST
-    while m > LEAST:
-        panel = min(n, max(256, PANEL_VALUES // m))
-        if matrix_bytes(m, 6) + coordinates_bytes(panel, m, 3) <= limit:
-            break
+    while m > LEAST and _bytes(n, m) > limit:
         m = max(LEAST, int(0.8 * m))
     return min(n, m)
 
 
-def jittered_factor(K: Any) -> Any:
-    """C with C C' = K, K shifted by as little as makes it positive definite to rounding."""
-    xp, diagonal = namespace(K), np.arange(K.shape[0])
-    own = xp.linalg.diagonal(K) + 0
-    jitter = FIRST_JITTER * float(xp.mean(own))
-    while True:
-        C = cholesky(put(K, diagonal, diagonal, own + jitter))
-        if C is not None:
-            return C
+def jittered_factor(K: Any, shift: float = 0.0) -> Any:
+    """C with C C' = K + shift I, shifted by as little as makes it positive definite to rounding."""
+    jitter = FIRST_JITTER * (float(namespace(K).linalg.trace(K)) / K.shape[0] + shift)
+    while (C := factor_shifted(K, shift + jitter)) is None:
         jitter *= 100
+    return C
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,23 +119,14 @@ class LandmarkSolution(PrimalSolution):
         m, space, alpha = n_landmarks, self.space, float(self.alphas[0])
         if m >= space.rank:
             return self
-        second = self.second[:m, :m] + 0.0
+        second, mean = self.second[:m, :m] + 0.0, self.mean[:m] + 0.0
         cross = (self.second @ self.coef + alpha * self.coef)[:m, :]
-        L = jittered_factor(_plus(second, alpha))
-        w = solve_triangular(L, solve_triangular(L, cross), transpose=True)
+        w = solve_factored(jittered_factor(second, alpha), cross)
         S = take(space.S, np.arange(m))
         smaller = LandmarkSpace(space.kernel, S, space.C[:m, :m] + 0.0, space.indices[:m])
-        offset = self.prediction.b + self.mean @ self.coef
-        mean = self.mean[:m] + 0.0
-        feature_map = FeatureMap(smaller)
-        state = {k: v for k, v in vars(self).items() if k != "_cached"}
-        changed = {
-            "prediction": feature_map.linear(w, offset - mean @ w),
-            "coef": w,
-            "mean": mean,
-            "second": second,
-        }
-        return LandmarkSolution(**{**state, **changed})
+        b = self.prediction.b + self.mean @ self.coef - mean @ w
+        prediction = FeatureMap(smaller).linear(w, b)
+        return replace(self, prediction=prediction, coef=w, mean=mean, second=second)
 
     def left_out(self, rows: np.ndarray | None = None, share: Any = None) -> LeftOut:
         problem = self.cached("problem", lambda: None)
@@ -183,16 +166,12 @@ class LandmarkSolution(PrimalSolution):
 
     def _landmarks_among(self, which, share):
         """(places, landmarks): rows that are landmarks and have no copies, which would stay."""
-        indices = self.space.indices
-        number = np.full(
-            max(int(np.max(indices, initial=-1)), int(np.max(which, initial=-1))) + 1, -1
-        )
-        number[indices] = np.arange(len(indices))
-        number = number[which]
+        numbers = {int(i): j for j, i in enumerate(self.space.indices)}
+        found = np.array([numbers.get(int(i), -1) for i in which], dtype=int)
         if share is not None:
-            number[as_numpy(share) < 1] = -1
-        places = np.flatnonzero(number >= 0)
-        return places, number[places]
+            found[as_numpy(share) < 1] = -1
+        places = np.flatnonzero(found >= 0)
+        return places, found[places]
 
     def _without(self, L, landmarks, answers, F):
         """Unseen part, open part and fitted value of landmarks by all other landmarks.
@@ -216,11 +195,6 @@ class LandmarkSolution(PrimalSolution):
         added = added - self.kernel.diagonal(take(self.space.S, landmarks))
         missed = positive_part(1 / squares - added)
         return xp.concat([missed[:, None], open_part[:, None], fitted], axis=1)
-
-
-def _plus(A, alpha):
-    index = np.arange(A.shape[0])
-    return put(A + 0.0, index, index, namespace(A).linalg.diagonal(A) + alpha)
 
 
 def _left_weight(like, weights, share):

@@ -31,16 +31,15 @@ from ..engine.products import MatrixProduct, exact_product
 from ..kernels.calls import remembering
 from ..rows.training import Training
 from ..space import factorize
-from .auto import first_of, solve_ridge
+from .auto import Way, first_of, offered, solve_ridge
 from .direct import Direct
 from .duality import EPS, Certificate, Rounding
 from .fourier import Fourier
 from .iterative import Iterative
-from .plan import FORM
 from .preconditioner import LEAST_RANK, chosen_rank
 from .primal import Primal
 from .problem import Given, Preconditioning, RidgeProblem
-from .solver import CannotSolve, Offer, Solver, offers
+from .solver import CannotSolve, Solver
 from .system import double_like, in_double, vectors_of
 
 # Solvers of a step: exact ones, to what a step needs.
@@ -91,15 +90,16 @@ class LogisticProblem:
         problem = RidgeProblem(self.training, T, Given(np.array([alpha])), intercept=True)
         return replace(problem, tol=FORCING, digits=FORCING)
 
-    def offers(self) -> list[Offer]:
+    def offers(self) -> list[tuple[Any, Way]]:
         """Those of all solvers for the usual number of steps, the cheapest first."""
         step, direct = self.step, Direct()
         # Who reads a kernel of unknown validity tests it: no need to do so with every step.
         if not self.training.kernel.is_proven and direct.refusal(step) is None:
-            made = [Offer(direct, direct.cost(step), None)]
+            made = [(direct, Way.of(direct, step, asked=True))]
         else:
-            made = offers(step, COMPETING)
-        return [offer.times(USUAL * self.targets.shape[1]) for offer in made]
+            made = offered(step, COMPETING)
+        count = USUAL * self.targets.shape[1]
+        return [(solver, way.times(count)) for solver, way in made]
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ class Workspace:
     @property
     def form(self) -> str:
         """The solver, as forms of KernelRidge are named."""
-        return FORM.get(self.solver.name, self.solver.name)
+        return "dual" if self.solver.name == "direct" else self.solver.name
 
     def left_out(self, problem: LogisticProblem, found: LogisticSolution) -> np.ndarray:
         """Log odds of each row of two classes without it, to second order: Newton's last step is a

@@ -5,14 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import tiles
 from ..engine.arrays import as_numpy, evenly, is_numpy, namespace, on_device_of
 from ..engine.line_search import line_search
 from .dual import inverse_diagonal, without_mean
 from .problem import Choice, LeaveOneOut, RidgeProblem
 from .regularized import STEP, factor_shifted, solve_factored
 from .ridge_path import RidgePath, best_alpha
-from .solution import Border, left_out_of
+from .solution import left_out_of
 
 # Rows whose kernel matrix is decomposed, or factored again and again, to choose alpha where all
 # are too many; and rows whose errors decide a search.
@@ -24,9 +23,8 @@ def choose(path: RidgePath, rule: LeaveOneOut) -> Choice:
     if rule.candidates is None:
         alpha, error = path.best()
         return Choice(alpha, np.array([alpha]), np.array([error]), path.n)
-    alphas = np.asarray(rule.candidates, dtype=float) * (
-        (path.scale or 1.0) if rule.relative else 1
-    )
+    unit = (path.scale or 1.0) if rule.relative else 1.0
+    alphas = unit * np.asarray(rule.candidates, dtype=float)
     errors = path.errors(alphas, rule.importance)
     best = best_alpha(alphas, errors)
     return Choice(float(alphas[best]), alphas, errors, path.n)
@@ -34,11 +32,9 @@ def choose(path: RidgePath, rule: LeaveOneOut) -> Choice:
 
 def choose_on_rows(problem: RidgeProblem) -> Choice:
     """On as many rows as their kernel matrix is quickly decomposed, spread over all."""
-    rule, kept = problem.alpha, problem.kept
-    assert isinstance(rule, LeaveOneOut)
-    small = problem.some(kept[evenly(len(kept), _most_rows(rule))])
-    points = small.training.points
-    K = points if small.training.is_gram else tiles.evaluate(problem.kernel, points)
+    kept = problem.kept
+    small = problem.some(kept[evenly(len(kept), _most_rows(problem.alpha))])
+    K = small.matrix
     weights = None if small.weights is None else on_device_of(small.weights, K)
     return choose_on_matrix(K, on_device_of(small.T, K), weights, small)[0]
 
@@ -48,14 +44,12 @@ def choose_on_matrix(
 ) -> tuple[Choice, RidgePath | None]:
     """(the choice, the path that made it) for the rows of a kernel matrix, all with a weight."""
     rule = problem.alpha
-    assert isinstance(rule, LeaveOneOut)
-    if K.shape[0] > _most_rows(rule) and _is_searched(rule):
-        return choose_on_rows(problem), None
     if _is_searched(rule):
+        if K.shape[0] > ROWS_FOR_SEARCH:
+            return choose_on_rows(problem), None
         return search(K, T, weights, rule, problem.intercept), None
-    path = RidgePath.of_matrix(
-        K, T, weights, share=rule.share, spread=rule.spread, intercept=problem.intercept
-    )
+    known = {"share": rule.share, "spread": rule.spread}
+    path = RidgePath.of_matrix(K, T, weights, intercept=problem.intercept, **known)
     return choose(path, rule), path
 
 
@@ -112,12 +106,11 @@ def _judged(K, T, weights, alpha, intercept, rows, share):
     C = factor_shifted(K + 0 if copied else K, alpha, noise, in_place=copied)
     if C is None:
         return None
-    border = Border(T, np.full(T.shape[1], alpha)) if intercept else None
-    X = solve_factored(C, border.T if border else T)
-    inverse = inverse_diagonal(C, rows)
-    if border:
-        X, _, u, totals = border.split(X)
-        inverse = without_mean(inverse, as_numpy(u)[rows, 0], float(totals[0]))
+    X, inverse = solve_factored(C, T), inverse_diagonal(C, rows)
+    if intercept:
+        u = solve_factored(C, xp.ones_like(T[:, :1]))
+        X = X - u * (xp.sum(X, axis=0) / xp.sum(u))[None, :]
+        inverse = without_mean(inverse, as_numpy(u)[rows, 0], float(xp.sum(u)))
     own = (xp.ones_like(X[:, 0]) if noise is None else noise) * alpha
     own = as_numpy(own)[rows]
     return left_out_of(own[:, None] * as_numpy(X)[rows], (own * inverse)[:, None], share)

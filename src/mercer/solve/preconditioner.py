@@ -14,7 +14,6 @@ import numpy as np
 
 from ..engine.arrays import (
     as_numpy,
-    cholesky,
     eps_of,
     gram,
     is_cpu,
@@ -27,9 +26,9 @@ from ..engine.arrays import (
 from ..engine.memory import columns_that_fit, coordinates_bytes, matrix_bytes
 from ..rows import gather
 from ..rows.held import HeldRows
+from ..rows.workers import CoordinatesOnWorkers
 from ..space import factorize
-from ..space.certificate import magnitudes
-from .workers import CoordinatesOnWorkers
+from .regularized import by_penalty, factor_shifted, solve_factored
 
 # Where computing F costs about as much as a few products with K: rank = this times sqrt(n).
 RANK_PER_ROOT = {"cpu": 10.0, "device": 4.0}
@@ -89,33 +88,20 @@ class HeldCoordinates:
 class Preconditioner:
     """P^-1 v and the certificate, for one or several alphas.
 
-    Parameters
-    ----------
     kernel, X : bound kernel and its points, in double precision
-    alphas : array of shape (n_targets,)
-    roots : square roots of the sample weights, or None
-        Rows of F are multiplied by them.
-    choice : Preconditioning
-        How landmarks are chosen; without a tolerance they leave little beside alpha.
-    workers : Workers or None
-        Where the rows of F are: landmarks then come from a sample of the points.
-    landmarks : Fit or None
-        What `factorize` found for these points before; None: it is asked here.
+    roots : square roots of the sample weights, by which rows of F are multiplied; or None
+    length : the root of the sum of k(x, x), weighted
+    choice : Preconditioning; without a tolerance landmarks leave little beside alpha
+    workers : where the rows of F are: landmarks then come from a sample of the points; or None
+    landmarks : what `factorize` found for these points before, or None
     """
 
     def __init__(
-        self, kernel, X, alphas, roots, rank, choice, resources, workers=None, landmarks=None
+        self, kernel, X, alphas, roots, length, rank, choice, resources, workers, landmarks
     ):
-        own = kernel.diagonal(X)
-        weights = 1.0 if roots is None else as_numpy(roots) ** 2
-        diagonal = as_numpy(own).astype(np.float64) * weights
-        self.trace = float(np.maximum(diagonal, 0.0).sum())
-        lengths = as_numpy(magnitudes(kernel, X, own)).astype(np.float64)
-        self.length = float((lengths**2 * weights).sum()) ** 0.5
-        smallest = float(np.min(alphas))
-        tol = choice.tol
+        smallest, tol = float(np.min(alphas)), choice.landmark_tol
         if tol is None:
-            enough = SHARE_OF_ALPHA * smallest / self.trace if self.trace > 0 else 1.0
+            enough = SHARE_OF_ALPHA * smallest / length**2 if length > 0 else 1.0
             tol = min(0.5, enough) if enough > NOISE else None
         rng = resources.rng()
         fit = landmarks or factorize(
@@ -133,14 +119,17 @@ class Preconditioner:
             if workers is None
             else CoordinatesOnWorkers(workers, fit.factor, roots)
         )
-        self.kappa = 1.0 + self._misplaced(fit.factor) / smallest**0.5
-        self.targets = [
-            (float(alpha), np.flatnonzero(alphas == alpha)) for alpha in np.unique(alphas)
-        ]
-        self._factorize()
+        self.kappa = 1.0 + length * self._misplaced(fit.factor) / smallest**0.5
+        self.alphas, self.factors = np.asarray(alphas), {}
+        if self.rank:
+            second = self.F.gram()
+            # F'F is semi-definite to rounding: alpha, or that rounding, makes it definite.
+            noise = float(namespace(second).linalg.trace(second)) * eps_of(second)
+            for alpha in map(float, np.unique(alphas)):
+                self.factors[alpha] = factor_shifted(second, max(alpha, noise))
 
     def _misplaced(self, factor):
-        """How far rounding has moved F, at most as a rule.
+        """How far rounding has moved F, at most as a rule, relative to the length of all rows.
 
         F C' = k(X, S) holds to eta l(x) l(s) in every entry; so F is off by that times C^-1. With
         F + E instead of F, P <= (1 + |E| / sqrt(alpha))^2 (K + alpha I): Young's inequality.
@@ -149,47 +138,19 @@ class Preconditioner:
             return 0.0
         xp = namespace(factor.C)
         inverse = solve_triangular(factor.C, on_device_of(np.eye(self.rank), factor.C))
-        amplified = (
-            float(xp.sum(row_norms(inverse * factor.rounding_lengths()[None, :], xp))) ** 0.5
-        )
-        return 2 * factor.roundoff() * self.length * amplified
-
-    def _factorize(self):
-        """One r x r Cholesky factor for every alpha."""
-        self.factors: list[Any] = []
-        second = self.F.gram() if self.rank else None
-        for alpha, _ in self.targets:
-            if second is None:
-                self.factors.append(None)
-                continue
-            xp = namespace(second)
-            eye = xp.astype(on_device_of(np.eye(self.rank), second), second.dtype, copy=False)
-            # F'F is semi-definite to rounding: alpha, or that rounding, makes it definite.
-            noise = float(xp.linalg.trace(second)) * eps_of(second)
-            self.factors.append(cholesky(second + max(alpha, noise) * eye))
+        squares = row_norms(inverse * factor.rounding_lengths()[None, :], xp)
+        return 2 * factor.roundoff() * float(xp.sum(squares)) ** 0.5
 
     def __call__(self, S):
         """P^-1 S and, for every column s, an upper bound of s' P^-1 s."""
         xp = namespace(S)
-        Z = xp.empty_like(S)
-        bounds = np.empty(S.shape[1])
-        for (alpha, mine), C in zip(self.targets, self.factors):
-            whole = len(mine) == S.shape[1]
-            s = S if whole else xp.stack([S[:, int(j)] for j in mine], axis=1)
-            if C is None:
-                rest, squares = s, xp.zeros_like(s[0, :])
-            else:
-                w = solve_triangular(C, self.F.project(s))
-                w = solve_triangular(C, w, transpose=True)
-                rest, squares = s - self.F.lift(w), xp.sum(w * w, axis=0)
-            bounds[mine] = as_numpy(xp.sum(rest * rest, axis=0) / alpha + squares)
-            if whole:
-                Z = rest / alpha
-            else:
-                for i, j in enumerate(mine):
-                    Z[:, int(j)] = rest[:, i] / alpha
-        return Z, bounds
 
-    @property
-    def bytes(self):
-        return self.F.bytes
+        def inverse(alpha: float, s: Any):
+            rest, squares = s, xp.zeros_like(s[0, :])
+            if self.rank:
+                w = solve_factored(self.factors[alpha], self.F.project(s))
+                rest, squares = s - self.F.lift(w), xp.sum(w * w, axis=0)
+            return rest / alpha, xp.sum(rest * rest, axis=0) / alpha + squares
+
+        Z, bounds = by_penalty(self.alphas, S, inverse)
+        return Z, as_numpy(bounds)

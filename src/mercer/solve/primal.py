@@ -8,7 +8,6 @@ import scipy.sparse
 
 from ..engine.arrays import (
     as_numpy,
-    eigh,
     eps_of,
     gram,
     is_array,
@@ -22,17 +21,17 @@ from ..engine.arrays import (
 from ..engine.memory import MemoryLimitError, partial_fit, stored_fit, streamed_fit
 from ..engine.resources import Resources
 from ..engine.tiles import PANEL_VALUES
-from ..fit import MapFit, OnPanels, Statistic, added_up, fit_map
+from ..fit import MapFit, Statistic, fit_map
 from ..kernels.points import take
 from ..rows.gather import SAMPLE
-from ..rows.interface import Column
 from ..rows.moments import ByClass, Moments, Spread
 from ..space.certificate import magnitudes
 from ..space.choice import MapOptions
 from ..space.corrected import Corrected
-from .discriminant import LeftOutClasses, Shrinkage, within_trace
+from .discriminant import Shrinkage
+from .fourier_map import solve_on_fourier_map
 from .penalty import choose
-from .problem import Choice, Given, LeaveOneOut, RidgeProblem
+from .problem import Choice, LeaveOneOut, RidgeProblem
 from .regularized import factor_shifted, solve_regularized
 from .ridge_path import RidgePath
 from .solution import LeftOut, RidgeSolution, left_out_of, per_target
@@ -53,18 +52,14 @@ class Primal(Solver):
             )
         if problem.map is not None or not held or asked or not problem.kernel.is_proven:
             return None
-        n, limit = (
-            problem.training.n or 0,
-            problem.training.resources.limit(problem.training.points),
-        )
         needed = self.cost(problem).bytes
-        if n > 2 * SAMPLE:  # passes over rows need no more than the factor
+        if problem.n > 2 * SAMPLE:  # passes over rows need no more than the factor
             needed = min(needed, int(streamed_fit(problem.rank, SAMPLE, PANEL_VALUES)))
-        if needed > limit:
-            return TooLarge.of("coordinates of all rows", needed, limit)
-        if 0 < alpha.smallest < 1e-6 * problem.trace and problem.dimension == n:
+        too_large = TooLarge.beyond("coordinates of all rows", needed, problem.limit)
+        tiny = 0 < alpha.smallest < 1e-6 * problem.trace and problem.dimension == problem.n
+        if too_large is None and tiny:
             return "alpha is so small that it shows the rounding of coordinates at new points"
-        return None
+        return too_large
 
     def cost(self, problem: RidgeProblem) -> Cost:
         n = problem.training.n
@@ -77,8 +72,7 @@ class Primal(Solver):
             r = problem.rank if judged else problem.dimension
         # Of low rank, pivots are found one after another; of a map of its own there are none.
         factor = n**3 / 3 if r == n else 4 * n * r**2
-        stored = stored_fit(n) <= problem.training.resources.limit(problem.training.points)
-        values = n**2 / 2 if stored else 2 * n * r
+        values = n**2 / 2 if stored_fit(n) <= problem.limit else 2 * n * r
         seconds = START / 2 + values * VALUE
         if problem.dimension < n:
             factor, seconds = n * r**2, 0.0
@@ -90,28 +84,21 @@ class Primal(Solver):
     def solve(self, problem: RidgeProblem) -> RidgeSolution:
         options = problem.map or options_of(problem.training.resources)
         if is_plain_fourier(options):
-            from .fourier_map import solve_on_fourier_map
-
             return solve_on_fourier_map(problem, options)
         training, weighted = problem.training, problem.weights is not None
-        columns = [column(problem.T, "y"), column(problem.weights, "sample_weight")]
         centred = problem.intercept or (options.needs_sums and not weighted)
         of: Any = Spread.of if centred else Moments.of
+        statistic = Statistic(of, problem.columns, movable=centred and not weighted)
         if problem.labels:  # classes are known after the pass that adds up their coordinates
-            of = ByClass.of
-            columns = columns[:1]
+            statistic = Statistic(ByClass.of, problem.columns[:1], movable=True)
         fit = fit_map(
-            training.rows,
-            training.kernel,
-            options,
-            Statistic(of, columns, movable=centred and not weighted),
-            bound_check=training.bound_check,
+            training.rows, training.kernel, options, statistic, bound_check=training.bound_check
         )
         return solve_on_map(problem, fit, self.name)
 
 
-def solve_on_map(problem: RidgeProblem, fit: MapFit, name: str) -> "PrimalSolution":
-    """From the sums of a fitted map, and its coordinates where they are held."""
+def solve_on_map(problem: RidgeProblem, fit: MapFit, name: str, kind: Any = None) -> Any:
+    """A PrimalSolution, or one of another kind, from the sums of a fitted map."""
     sums, mean = fit.sums.spread if problem.labels else fit.sums, None
     if not sums.n > 0:
         raise ValueError("sample_weight must not be all zero.")
@@ -125,15 +112,11 @@ def solve_on_map(problem: RidgeProblem, fit: MapFit, name: str) -> "PrimalSoluti
         T = on_device_of(problem.T, Phi)
         w = None if problem.weights is None else on_device_of(problem.weights, Phi)
     choice = None
-    t = cross.shape[1]
-    if isinstance(problem.alpha, Given):
-        alphas = np.asarray(problem.alpha.values, dtype=float)
-    elif isinstance(problem.alpha, Shrinkage):
-        choice = _shrinkage(problem, fit, sums, Phi)
-        alphas = np.full(t, choice.alpha)
-    else:
+    if isinstance(problem.alpha, Shrinkage):
+        choice = problem.alpha.choice(problem, fit, sums, Phi)
+    elif isinstance(problem.alpha, LeaveOneOut):
         choice = _choice(problem, fit, second, mean, Phi, T, w)
-        alphas = np.full(t, choice.alpha)
+    alphas = problem.alphas(None) if choice is None else np.full(cross.shape[1], choice.alpha)
     coef, residuals, factors = solve_regularized(second, cross, alphas)
     b = namespace(coef).zeros_like(coef[0, :])
     if mean is not None:
@@ -143,7 +126,7 @@ def solve_on_map(problem: RidgeProblem, fit: MapFit, name: str) -> "PrimalSoluti
         norms = _error_norms(fit, sums, second, cross, coef, residuals, alphas, dual, w)
         norms = None if norms is None else np.where(np.isnan(norms), np.inf, norms)
     points, kept = _kept(problem, fit, second)
-    solution = PrimalSolution(
+    solution = (kind or PrimalSolution)(
         fit.map.linear(coef, b),
         alphas,
         name,
@@ -176,15 +159,9 @@ def is_plain_fourier(options: MapOptions | None) -> bool:
     return not (options.center or options.append_residual)
 
 
-def column(values: Any, name: str) -> Column:
-    """Targets or weights as fit_map takes them."""
-    return values if isinstance(values, Column) else Column(values, name)
-
-
 def _kept(problem, fit, second):
     """(rows, sums): the smaller of the two, from which factors are made again."""
-    points = fit.points
-    r = second.shape[0]
+    points, r = fit.points, second.shape[0]
     small = (
         not problem.kernel.runs_user_code  # which may take long
         and is_array(points)
@@ -218,22 +195,15 @@ def _dual(fit, Phi, T, w, coef, b, alphas):
 
 
 def _choice(problem, fit, second, mean, Phi, T, w) -> Choice:
-    """Phi'Phi = V D V', Q = Phi V: every penalty at once."""
-    rule, centred_map = problem.alpha, fit.map.mean is not None
-    assert isinstance(rule, LeaveOneOut)
+    """Every penalty at once, from Phi'Phi = V D V'."""
+    rule = problem.alpha
     if Phi is None:
         raise MemoryLimitError(
             f"leave-one-out needs all {fit.n} rows of {fit.map.width} coordinates at once, more "
             "than memory_limit allows: choose alpha on a sample, fit KernelRidge."
         )
-    xp, n = namespace(Phi), Phi.shape[0]
-    values, V = eigh(second)
-    known: dict[str, Any] = {"V": V, "share": rule.share, "spread": rule.spread}
-    if mean is not None:
-        part = xp.full_like(Phi[:, 0], 1 / n) if w is None else w / xp.sum(w)
-        known |= {"in_mean": part, "mean": mean, "offset": part @ T}
-        Phi, T = Phi - mean[None, :], T - known["offset"][None, :]
-    elif centred_map:
+    known: dict[str, Any] = {"share": rule.share, "spread": rule.spread}
+    if mean is None and fit.map.mean is not None:
         if w is not None:
             raise ValueError(
                 "KernelRidgeCV with sample_weight has no closed-form leave-one-out error on a "
@@ -241,44 +211,13 @@ def _choice(problem, fit, second, mean, Phi, T, w) -> Choice:
             )
         # Predictions do not add the mean of the targets: of the other rows' mean they see
         # nothing, and it is added to the errors around it.
+        xp, n = namespace(Phi), Phi.shape[0]
         average = xp.mean(T, axis=0)[None, :]
         known |= {"in_mean": xp.full_like(Phi[:, 0], 1 / n)}
         known |= {"offsets": (n * average - T) / (n - 1)}
         T = T - average
-    if w is not None:
-        known["root"] = xp.sqrt(w)[:, None]
-        Phi, T = Phi * known["root"], T * known["root"]
-    return choose(RidgePath(Phi @ V, positive_part(values), T, **known), rule)
-
-
-def _shrinkage(problem, fit, spread, Phi) -> Choice:
-    """A share of the variance within classes, given or the most likely one for rows left out."""
-    rule, counts = problem.alpha, np.rint(as_numpy(spread.target).astype(np.float64))
-    share, temperature = rule.share, 1.0
-    if share is None:
-        labels = fit.sums.labels if problem.labels else None
-        left_out = LeftOutClasses.from_sums(spread, labels, rule.priors(labels, counts))
-        if Phi is not None:
-            values = problem.T.values if problem.labels else np.argmax(as_numpy(problem.T), axis=1)
-            likelihoods = added_up(left_out, Phi, [values])
-        else:
-            training = problem.training
-            rows = training.rows
-            if training.bound_check is not None:
-                rows = rows.checked(training.bound_check(fit.map.kernel))
-            codes = problem.T
-            if not problem.labels:
-                given = codes.values if isinstance(codes, Column) else as_numpy(codes)
-                codes = Column(np.argmax(given, axis=1), "y")
-            likelihoods = rows.fold(OnPanels(fit.map, left_out), [codes])
-        share, temperature = likelihoods.best()
-    xp, scatter = namespace(spread.scatter), spread.scatter
-    own = xp.linalg.diagonal(scatter)
-    unit = within_trace(own, spread.cross, counts) / (counts.sum() - len(counts))
-    moved = own + spread.n * spread.mean**2
-    least = eps_of(scatter) * scatter.shape[0] * float(xp.max(moved))
-    alpha = max(share * unit, least) if share > 0 else 0.0
-    return Choice(alpha, np.array([alpha]), np.zeros(1), int(spread.n), None, share, temperature)
+    path = RidgePath.of_coordinates(Phi, T, w, intercept=mean is not None, second=second, **known)
+    return choose(path, rule)
 
 
 def _error_norms(fit, sums, second, cross, coef, residuals, alphas, dual, w):

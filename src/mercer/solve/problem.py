@@ -12,6 +12,7 @@ from ..engine import tiles
 from ..engine.arrays import TravelsAsNumPy, as_numpy, evenly, namespace
 from ..engine.memory import coordinates_bytes, matrix_bytes
 from ..kernels.points import take
+from ..rows.interface import Column
 from ..rows.training import Training
 from ..space import factorize
 from ..space.choice import MapOptions
@@ -97,7 +98,7 @@ class Preconditioning:
     """
 
     rank: int | None = None
-    tol: float | None = None
+    landmark_tol: float | None = None
     pivots: str = "random"
     landmarks: Any = None
     product: Any = None
@@ -137,7 +138,6 @@ class RidgeProblem:
     exact: bool = True
     patience: float = math.inf
     keep_partial: bool = False
-    callback: Callable[[Any], Any] | None = None
 
     def __post_init__(self):
         if not self.n_targets:
@@ -147,15 +147,48 @@ class RidgeProblem:
     def kernel(self):
         return self.training.kernel
 
+    @property
+    def n(self) -> int:
+        """Rows; 0 where they have not been counted."""
+        return self.training.n or 0
+
+    @property
+    def limit(self) -> int:
+        """Bytes that a solver may take."""
+        return self.training.resources.limit(self.training.points)
+
+    @property
+    def columns(self) -> list[Column]:
+        """Targets and weights as fit_map takes them."""
+        named = ((self.T, "y"), (self.weights, "sample_weight"))
+        return [c if isinstance(c, Column) else Column(c, name) for c, name in named]
+
+    @property
+    def matrix(self) -> Any:
+        """k(x_i, x_j) of held rows."""
+        kernel, points = self.kernel, self.training.points
+        if self.training.is_gram:
+            return kernel.against(kernel.landmarks(points))(points)
+        return tiles.evaluate(kernel, points)
+
+    def alphas(self, choice: "Choice | None") -> np.ndarray:
+        """One per target: those given, or the one that was chosen."""
+        if isinstance(self.alpha, Given):
+            return np.asarray(self.alpha.values, dtype=float)
+        assert choice is not None
+        return np.full(self.n_targets, choice.alpha)
+
     @cached_property
     def kept(self) -> np.ndarray:
         """Positions of the rows with a weight."""
-        n = self.training.n or 0
-        return np.arange(n) if self.weights is None else np.flatnonzero(as_numpy(self.weights) > 0)
+        if self.weights is None:
+            return np.arange(self.n)
+        return np.flatnonzero(as_numpy(self.weights) > 0)
 
-    @property
-    def all_kept(self) -> bool:
-        return len(self.kept) == self.training.n
+    @cached_property
+    def with_weight(self) -> "RidgeProblem":
+        """The same problem on the rows that have a weight."""
+        return self if len(self.kept) == self.n else self.some(self.kept)
 
     def some(self, rows: np.ndarray) -> "RidgeProblem":
         """The same problem on some of the rows, which are held."""
@@ -180,24 +213,21 @@ class RidgeProblem:
         """Whether alpha could be chosen by the errors of all rows, and iterations would not."""
         if isinstance(self.alpha, Given) or self.alpha.candidates is None:
             return False
-        n, limit = self.training.n or 0, self.training.resources.limit(self.training.points)
-        r = n if self.has_full_rank else FEW_COORDINATES
-        return matrix_bytes(n, 6) <= limit if r == n else coordinates_bytes(n, r, 4) <= limit
+        if self.has_full_rank:
+            return matrix_bytes(self.n, 6) <= self.limit
+        return coordinates_bytes(self.n, FEW_COORDINATES, 4) <= self.limit
 
     # --- what a sample of the rows tells ----------------------------------------------------------
 
     @cached_property
     def is_small(self) -> bool:
         """Whether a factorisation is over sooner than a sample is judged."""
-        n = self.training.n or 0
-        return n <= FEW_ROWS and matrix_bytes(n, 2) <= self.training.resources.limit(
-            self.training.points
-        )
+        return self.n <= FEW_ROWS and matrix_bytes(self.n, 2) <= self.limit
 
     @cached_property
     def dimension(self) -> int:
         """Dimension of the kernel's own feature space, where known; else the number of rows."""
-        n, points = self.training.n or 0, self.training.points
+        n, points = self.n, self.training.points
         if len(points.shape) != 2 or self.training.is_gram:
             return n
         own = self.kernel.explicit_dim(points.shape[1])
@@ -205,7 +235,7 @@ class RidgeProblem:
 
     @cached_property
     def _sample(self) -> Any:
-        return take(self.training.points, evenly(self.training.n or 0, SAMPLE))
+        return take(self.training.points, evenly(self.n, SAMPLE))
 
     @cached_property
     def trace(self) -> float:
@@ -220,7 +250,7 @@ class RidgeProblem:
         The rank of a smooth kernel grows ever more slowly: with every doubling of the rows its
         growth falls by half of what it fell by within the sample.
         """
-        n, m = self.training.n or 0, self._sample.shape[0]
+        n, m = self.n, self._sample.shape[0]
         if self.dimension < m:
             return self.dimension
         known = self._rank_of(m)
@@ -236,18 +266,17 @@ class RidgeProblem:
 
     @property
     def has_full_rank(self) -> bool:
-        return self.rank == self.training.n
+        return self.rank == self.n
 
     def _rank_of(self, m):
         some = evenly(self._sample.shape[0], m)
         sample = take(self._sample, some)
         if self.training.is_gram:
-            sample = sample[:, evenly(self.training.n or 0, SAMPLE)[some]]
+            sample = sample[:, evenly(self.n, SAMPLE)[some]]
         return int(factorize(self.kernel, sample).factor.rank)
 
     @cached_property
     def spectrum(self) -> np.ndarray:
         """Eigenvalues of a sample's kernel matrix, largest first, in the unit of all rows."""
-        n = self.training.n or 0
         K = as_numpy(tiles.evaluate(self.kernel, self._sample)).astype(np.float64)
-        return np.maximum(np.linalg.eigvalsh(K)[::-1], 0.0) * (n / len(K))
+        return np.maximum(np.linalg.eigvalsh(K)[::-1], 0.0) * (self.n / len(K))

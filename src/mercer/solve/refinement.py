@@ -1,6 +1,7 @@
 """Conjugate gradients with quick products, inside a refinement with exact residuals."""
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,7 +70,8 @@ class Refinement:
                 if not self.keep_partial:
                     raise
                 self.reason = "interrupted"
-                self._keep_what_there_is()
+                with suppress(KeyboardInterrupt):  # a second interruption does without
+                    self._certify_direction()
         return self.b
 
     def _refine(self):
@@ -78,18 +80,16 @@ class Refinement:
             stopped = self._iterate(product)
             before = self.bounds
             self._certify_direction()
-            if np.all(self._reached(self.bounds)):
+            # A target that is done may stay as it is; the others must improve.
+            open_targets = ~self._reached(self.bounds)
+            if not np.any(open_targets):
                 return
+            if stopped is None and np.all((self.bounds > STALLED * before)[open_targets]):
+                stopped = "precision" if product is self.system.exact else None
+                product = self.system.exact
             if stopped is not None:
                 self.reason = stopped
                 return
-            # A target that is done may stay as it is; the others must improve.
-            open_targets = ~self._reached(self.bounds)
-            if np.all((self.bounds > STALLED * before)[open_targets]):
-                if product is self.system.exact:
-                    self.reason = "precision"
-                    return
-                product = self.system.exact
 
     def _iterate(self, product):
         """Conjugate gradients on A d = residual. None, or why it must be the last time."""
@@ -120,7 +120,8 @@ class Refinement:
             cg.turn()
             self.direction = cg.x
             estimate = system.preconditioner.kappa * np.sqrt(self.squares)
-            stopped = self._report(estimate)
+            step = self._record(estimate, certified=False)
+            stopped = self.callback is not None and bool(self.callback(step))
             norms = system.function_norms(self.b + cg.x, cg.r)
             cg.frozen |= (estimate <= reduction * start) | self._reached(estimate / MARGIN, norms)
             if stopped:
@@ -155,19 +156,8 @@ class Refinement:
         self.norms = self.system.function_norms(b, residual)
         self._record(self.bounds, certified=True)
 
-    def _keep_what_there_is(self):
-        """After an interruption: one more exact product; a second interruption does without."""
-        try:
-            self._certify_direction()
-        except KeyboardInterrupt:
-            self.direction = None
-
     def _reached(self, bounds, norms=None):
         return bounds <= self.tol * (self.norms if norms is None else norms)
-
-    def _report(self, estimate):
-        step = self._record(estimate, certified=False)
-        return self.callback is not None and bool(self.callback(step))
 
     def _record(self, bounds, certified):
         seconds = time.perf_counter() - self.begun

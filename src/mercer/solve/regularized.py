@@ -1,15 +1,33 @@
 """(A + alpha N) X = B by Cholesky factors, N a diagonal: the equations of every direct solution."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..engine.arrays import cholesky, eps_of, namespace, put, solve_triangular
+from ..kernels.points import take
 from .large_cholesky import cholesky_in_place
 from .solver import CannotSolve
 
 # Ten times the smallest alpha that works is tried next.
 STEP = 10.0
+
+
+def by_penalty(alphas: np.ndarray, B: Any, solve: Callable[[float, Any], tuple]) -> tuple:
+    """Arrays with one column (or number) per column of B, from one call for each penalty.
+
+    solve : from a penalty, and the columns of B that have it, to arrays
+    """
+    columns: dict[int, list[Any]] = {}
+    for alpha in map(float, np.unique(alphas)):
+        mine = np.flatnonzero(alphas == alpha)
+        if len(mine) == B.shape[1]:
+            return solve(alpha, B)
+        parts = solve(alpha, take(B.T, mine).T)
+        columns |= {int(j): [part[..., i] for part in parts] for i, j in enumerate(mine)}
+    ordered = zip(*(columns[j] for j in range(B.shape[1])))
+    return tuple(namespace(B).stack(list(part), axis=-1) for part in ordered)
 
 
 def solve_regularized(
@@ -20,28 +38,20 @@ def solve_regularized(
     N is a diagonal, None for the identity. `in_place`: the factor overwrites A, for one alpha, and
     residuals are None.
     """
-    xp = namespace(A)
-    columns: dict[int, Any] = {}
-    left: dict[int, Any] = {}
     factors = {}
-    for alpha in map(float, np.unique(alphas)):
-        mine = np.flatnonzero(alphas == alpha)
-        part = B if len(mine) == B.shape[1] else xp.stack([B[:, int(j)] for j in mine], axis=1)
-        C, solved, residual = _solution(A, part, alpha, noise, in_place)
-        if solved is None:
+
+    def solved(alpha: float, part: Any):
+        factors[alpha], X, residual = _solution(A, part, alpha, noise, in_place)
+        if X is None:
             at_least = "" if in_place else f" of at least {_safe(A, part, alpha, noise):.1g}"
             raise CannotSolve(
                 f"alpha={alpha:g} is too small for this kernel: the equations are singular to "
                 f"rounding. Use an alpha{at_least}."
             )
-        columns |= {int(j): solved[:, i] for i, j in enumerate(mine)}
-        left |= {int(j): residual[:, i] for i, j in enumerate(mine)} if residual is not None else {}
-        factors[alpha] = C
+        return X, residual
 
-    def joined(parts: Any):
-        return xp.stack([parts[j] for j in range(B.shape[1])], axis=1)
-
-    return joined(columns), joined(left) if left else None, factors
+    X, residuals = by_penalty(alphas, B, solved)
+    return X, residuals, factors
 
 
 def factor_shifted(A: Any, alpha: float, noise: Any = None, *, in_place: bool = False):

@@ -48,11 +48,11 @@ class RidgePath:
     ----------
     Q : n x r coordinates with Q'Q = diag(values), the rows times the roots of their weights
     values : r numbers, largest first
-    T : n x t targets, likewise times the roots of the weights
+    T : n x t targets
     V : the directions, Q = (F - mean) V for the coordinates F; None for a kernel matrix
     root : n x 1 roots of the weights; None without weights
-    mean, offset : of the rows and of the targets, where they were taken off
-    in_mean : n numbers m, if the weighted means were taken off the rows of Q and T; or None
+    mean, offset : of the rows and of the targets, where they are taken off
+    in_mean : n numbers m, if weighted means are taken off the rows and their targets; or None
     share : n numbers, the part of a row's weight that is left out; None for all of it
     spread : n sums of squares of targets around T, within rows of several observations; or None
     offsets : n x t numbers that are added to every error; or None
@@ -75,11 +75,13 @@ class RidgePath:
     ):
         xp = namespace(Q)
         self.n = Q.shape[0]
-        self.Q, self.values, self.T, self.V, self.offsets = Q, values, T, V, offsets
+        self.Q, self.values, self.V, self.offsets = Q, values, V, offsets
         self.root, self.mean, self.offset, self.in_mean = root, mean, offset, in_mean
+        T = T if offset is None else T - offset[None, :]
+        self.T = T if root is None else T * root
         self.share = None if share is None else share[:, None]
         self.spread = None if spread is None else spread[:, None]
-        self.projected = transposed_product(Q, T)
+        self.projected = transposed_product(Q, self.T)
         self.scale = float(xp.sum(values)) / self.n
         # Smaller eigenvalues are rounding, and a mean that was taken off leaves one direction less.
         eps, most = eps_of(values), self.n - (in_mean is not None)
@@ -95,7 +97,8 @@ class RidgePath:
         self._unseen, self._unseen_targets = None, None
         if rank < most:
             self._unseen = free - sums[:, 1:]
-            self._unseen_targets = T - self._Q @ (self.projected[:rank, :] / self._values[:, None])
+            seen = self._Q @ (self.projected[:rank, :] / self._values[:, None])
+            self._unseen_targets = self.T - seen
 
     @classmethod
     def of_coordinates(
@@ -105,67 +108,48 @@ class RidgePath:
         weights: Any = None,
         *,
         intercept: bool = True,
-        share: Any = None,
-        spread: Any = None,
+        second: Any = None,
+        **known: Any,
     ) -> "RidgePath":
-        """F'F = V D V' and Q = F V, F centred where there is an intercept; F is overwritten."""
-        part, root = _in_mean(F, weights)
-        mean = offset = in_mean = None
-        if intercept:
-            in_mean = part
-            mean, offset = in_mean @ F, in_mean @ T
-            F -= mean[None, :]
-            T = T - offset[None, :]
-        if root is not None:
-            F, T = F * root, T * root
-        values, V = eigh(gram(F))
-        known = {"V": V, "root": root, "mean": mean, "offset": offset, "in_mean": in_mean}
-        return cls(F @ V, positive_part(values), T, **known, share=share, spread=spread)
+        """F'F = V D V' and Q = F V, F weighted, and centred where there is an intercept.
+
+        second : F'F, where it is known; known : further parameters of the path
+        """
+        known |= _means(F, T, weights, intercept)
+        F = F - known["mean"][None, :] if intercept else F
+        F = F if weights is None else F * known["root"]
+        values, V = eigh(gram(F) if second is None else second)
+        return cls(F @ V, positive_part(values), T, V=V, **known)
 
     @classmethod
     def of_matrix(
-        cls,
-        K: Any,
-        T: Any,
-        weights: Any = None,
-        *,
-        intercept: bool = False,
-        share: Any = None,
-        spread: Any = None,
+        cls, K: Any, T: Any, weights: Any = None, *, intercept: bool = False, **known: Any
     ) -> "RidgePath":
         """K = U D U' and Q = U D^1/2, K centred where there is an intercept.
 
         What is not a kernel has negative eigenvalues: they are set to zero, as its map does.
         """
-        part, root = _in_mean(K, weights)
-        mean = offset = in_mean = None
+        known |= _means(K, T, weights, intercept)
         if intercept:
-            in_mean = part
-            mean, offset = K @ in_mean, in_mean @ T
-            K = K - mean[None, :] - mean[:, None] + in_mean @ mean
-            T = T - offset[None, :]
-        if root is not None:
-            K, T = K * root * root.T, T * root
+            mean = known["mean"]
+            K = K - mean[None, :] - mean[:, None] + known["in_mean"] @ mean
+        K = K if weights is None else K * known["root"] * known["root"].T
         values, U = eigh(K)
         values = positive_part(values)
-        known = {"root": root, "mean": mean, "offset": offset, "in_mean": in_mean}
-        Q = U * namespace(U).sqrt(values)[None, :]
-        return cls(Q, values, T, **known, share=share, spread=spread)
+        return cls(U * namespace(U).sqrt(values)[None, :], values, T, **known)
 
     # --- the penalty ------------------------------------------------------------------------------
 
-    def squared_errors(self, alphas: Any, importance: Any = None) -> np.ndarray:
-        """Sums over rows and targets of squared errors, one per alpha; `importance` per row."""
-        losses = self._losses(on_device_of(alphas, self.Q))
-        total = namespace(losses).sum(losses, axis=0) if importance is None else importance @ losses
-        return as_numpy(total).copy()
-
     def errors(self, alphas: Any, importance: Any = None) -> np.ndarray:
-        """Mean squared leave-one-out error of each alpha, summed over targets."""
-        squares = self.squared_errors(np.asarray(alphas, dtype=float), importance)
+        """Mean squared leave-one-out error of each alpha, summed over targets.
+
+        importance : weights of the rows in the mean alone; or None
+        """
+        losses = self._losses(on_device_of(np.asarray(alphas, dtype=float), self.Q))
         if importance is not None:
-            return squares / float(importance.sum())
-        return squares / (self.n if self.root is None else float((self.root**2).sum()))
+            return as_numpy(importance @ losses) / float(importance.sum())
+        total = self.n if self.root is None else float((self.root**2).sum())
+        return as_numpy(namespace(losses).sum(losses, axis=0)) / total
 
     def best(self, alphas: np.ndarray | None = None) -> tuple[float, float]:
         """(alpha, error) with the smallest error: of those given, or of all above rounding.
@@ -281,9 +265,13 @@ class RidgePath:
         return left if self.share is None else 1 - self.share + self.share * left
 
 
-def _in_mean(A, weights):
-    """(the part of each row in the weighted mean, the roots of the weights as a column)."""
+def _means(A, T, weights, intercept):
+    """The roots of the weights, and the means that an intercept takes off."""
     xp = namespace(A)
-    if weights is None:
-        return xp.full_like(A[:, 0], 1 / A.shape[0]), None
-    return weights / xp.sum(weights), xp.sqrt(weights)[:, None]
+    known: dict[str, Any] = {"root": None if weights is None else xp.sqrt(weights)[:, None]}
+    if intercept:
+        part = (
+            xp.full_like(A[:, 0], 1 / A.shape[0]) if weights is None else weights / xp.sum(weights)
+        )
+        known |= {"in_mean": part, "mean": part @ A, "offset": part @ T}
+    return known

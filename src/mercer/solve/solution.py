@@ -153,52 +153,6 @@ def own_similarities(kernel: Any, points: Any, diag: Any, reference: Any) -> Any
     return own
 
 
-class Border:
-    """Ridge with an intercept, from ridge without one.
-
-    With A u = 1 and A v = t the intercept is b = 1'v / 1'u, and the coefficients are v - b u.
-    Bounds e_u, e_v of the errors carry over: |1'A^-1 s| <= sqrt(1'u) sqrt(s'A^-1 s) by Cauchy and
-    Schwarz, so that |b - b*| <= (e_v + |b| e_u) / sqrt(1'u), and
-    |f - f*| <= e_v + |b| e_u + |b - b*| |u|.
-    """
-
-    def __init__(self, T: Any, alphas: np.ndarray):
-        xp = namespace(T)
-        self.t = T.shape[1]
-        self.penalties, self.which = np.unique(alphas, return_inverse=True)
-        ones = xp.ones_like(T[:, :1])
-        self.T = xp.concat([T, *[ones] * len(self.penalties)], axis=1)
-        self.alphas = np.concatenate([alphas, self.penalties])
-
-    def split(self, coef: Any) -> tuple[Any, Any, Any, np.ndarray]:
-        """(a, b, u, 1'u): u has one column per penalty."""
-        xp = namespace(coef)
-        v, u = coef[:, : self.t], coef[:, self.t :]
-        totals = as_numpy(xp.sum(u, axis=0)).astype(np.float64)
-        own = on_device_of(totals[self.which], coef)
-        b = xp.sum(v, axis=0) / own
-        mine = xp.stack([u[:, int(j)] for j in self.which], axis=1)
-        return v - mine * b[None, :], b, u, totals
-
-    def errors(
-        self, norms: np.ndarray, sizes: np.ndarray, b: Any, totals: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """(error norms, errors of the intercept) from those of v and u, and from |u|."""
-        e_v, e_u = norms[: self.t], norms[self.t :][self.which]
-        # 1'u is known to sqrt(1'u) e_u only: the smallest value that this leaves.
-        roots = np.sqrt(np.maximum(totals, 0.0))[self.which]
-        least = np.maximum(roots - e_u, np.finfo(float).tiny)
-        with np.errstate(all="ignore"):  # an infinite bound is a bound
-            both = e_v + np.abs(as_numpy(b)) * e_u
-            of_intercept = both / least
-            norms = both + of_intercept * (sizes[self.t :][self.which] + e_u)
-        return _or_infinite(norms), _or_infinite(of_intercept)
-
-
-def _or_infinite(bounds):
-    return np.where(np.isnan(bounds), np.inf, bounds)
-
-
 def per_target(alphas: Any, of_alpha: Any) -> Any:
     """of_alpha(alpha), evaluated once per alpha, as one column per target."""
     alphas = np.asarray(as_numpy(alphas), dtype=float)
@@ -213,15 +167,6 @@ def left_out_of(residuals: Any, left: Any, share: Any) -> LeftOut:
     if share is not None:
         left = 1 - as_numpy(share)[:, None] * (1 - left)
     return LeftOut(as_numpy(residuals) / left, left[:, 0])
-
-
-def scattered(W: Any, rows: np.ndarray, n: int) -> Any:
-    """The rows of W at their places among n, zeros elsewhere."""
-    if len(rows) == n:
-        return W
-    full = np.zeros((n, W.shape[1]))
-    full[as_numpy(rows)] = as_numpy(W)
-    return on_device_of(full, W)
 
 
 def expansion_of(prediction: Any) -> Expansion:

@@ -1,10 +1,9 @@
 """Solver: what every way to solve a ridge problem can do; solve_ridge takes the cheapest."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
-from ..engine.memory import MemoryLimitError, readable
+from ..engine.memory import readable
 from .problem import RidgeProblem
 from .solution import RidgeSolution
 
@@ -24,7 +23,10 @@ class TooLarge(str):
     """A refusal because of memory."""
 
     @classmethod
-    def of(cls, what: str, needed: int, limit: int) -> "TooLarge":
+    def beyond(cls, what: str, needed: int, limit: int) -> "TooLarge | None":
+        """Why what is needed does not fit; None where it does."""
+        if needed <= limit:
+            return None
         return cls(f"{what} take {readable(needed)}; memory_limit allows {readable(limit)}")
 
 
@@ -53,42 +55,3 @@ class Solver(ABC):
 
     @abstractmethod
     def solve(self, problem: RidgeProblem) -> RidgeSolution: ...
-
-
-@dataclass(frozen=True)
-class Offer:
-    """A solver's offer for a problem: its cost, or why it refuses."""
-
-    solver: Any
-    cost: Cost | None
-    refusal: str | None
-
-    def times(self, count: int) -> "Offer":
-        """For so many problems of this size, one after another."""
-        if self.cost is None:
-            return self
-        return replace(self, cost=Cost(count * self.cost.seconds, self.cost.bytes))
-
-
-def offers(problem: Any, solvers: Any) -> list[Offer]:
-    """Offers of every solver, the cheapest first; those that refuse last.
-
-    Solvers that are exact come before those that are not.
-    """
-    made = []
-    for solver in solvers:
-        refusal = solver.refusal(problem, asked=False)
-        made.append(Offer(solver, None if refusal else solver.cost(problem), refusal))
-    return sorted(made, key=_rank)
-
-
-def _rank(offer):
-    if offer.cost is None:
-        return (2, 0.0)
-    return (1 if offer.solver.name == "landmarks" else 0, offer.cost.seconds)
-
-
-def refuse(reason: str, name: str) -> None:
-    """Raise what a solver that was asked for says."""
-    kind = MemoryLimitError if isinstance(reason, TooLarge) else ValueError
-    raise kind(f"{name}: {reason}.")

@@ -30,9 +30,10 @@ from ..engine.memory import (
 from ..kernels import Precomputed
 from ..kernels import points as pts
 from .active_set import BoxDual
+from .auto import Way, offered
 from .duality import Certificate, Rounding, best_hinge_intercept, hinge_certificate
 from .interior_point import interior_point
-from .solver import OPERATION, PASS, START, VALUE, Cost, Offer, TooLarge, offers
+from .solver import OPERATION, PASS, START, VALUE, Cost, TooLarge
 from .system import double_like, in_double
 
 # Rows of the first sample at least, and how much larger each next one is.
@@ -150,14 +151,14 @@ class MarginProblem:
 
     # --- ways to solve ----------------------------------------------------------------------------
 
-    def ways(self, solver: str = "auto", on_map: bool = False) -> list[Offer]:
+    def ways(self, solver: str = "auto", on_map: bool = False) -> list[tuple[Any, Way]]:
         """Offers of all ways, the cheapest first: landmarks, which are not exact, come last.
 
         on_map : whether points are coordinates, and the kernel is their inner product
         """
         named: dict[str, Any] = {"dual": (Dual(),), "landmarks": (OnLandmarks(),)}
         both = (Dual(), Coordinates() if on_map else OnLandmarks())
-        return offers(self, named.get(solver, both))
+        return offered(self, named.get(solver, both))
 
     def refusal(self) -> str | None:
         """Why an exact solution does not fit the memory, predicted; None where it does."""
@@ -170,7 +171,7 @@ class MarginProblem:
         """
         if near is not None or not on_map:
             return solve_margin(self, tol, near=near)
-        first, second = (offer.solver for offer in self.ways(on_map=True))
+        first, second = (solver for solver, _ in self.ways(on_map=True))
         try:
             return first.solve(self, tol)
         except MemoryLimitError:
@@ -261,9 +262,8 @@ class Dual:
         limit = problem.limit
         if matrix_bytes(len(problem.y), COPIES) <= limit:
             return None
-        needed = self.cost(problem).bytes
         what = "kernel values of the rows near the margin"
-        return TooLarge.of(what, needed, limit) if needed > limit else None
+        return TooLarge.beyond(what, self.cost(problem).bytes, limit)
 
     def cost(self, problem: MarginProblem) -> Cost:
         n, support = len(problem.y), _predicted_support(problem)

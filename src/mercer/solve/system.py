@@ -52,19 +52,22 @@ class System:
         if workers is not None:
             workers.give(kernel, X)
         like = double_like(X)
-        diagonal = kernel.diagonal(X)
         self.alphas = alphas
         self.single = is_single(points)
         self.T = on_device_of(T, like) + 0.0
         self.roots = None if weights is None else on_device_of(np.sqrt(weights), like)
         if self.roots is not None:
             self.T = self.T * self.roots[:, None]
+        lengths = on_device_of(magnitudes(kernel, X, kernel.diagonal(X)), like)
+        lengths = lengths if self.roots is None else lengths * self.roots
+        self.rounding = ResidualRounding(kernel, X, lengths)
         vectors = vectors_of(X, T.shape[1])
         rank = chosen_rank(n, max(1, limit - vectors), X, preconditioning.rank, workers)
+        where = (preconditioning, resources, workers, landmarks)
         self.preconditioner = Preconditioner(
-            kernel, X, alphas, self.roots, rank, preconditioning, resources, workers, landmarks
+            kernel, X, alphas, self.roots, self.rounding.length, rank, *where
         )
-        room = limit - 2 * self.preconditioner.bytes - vectors
+        room = limit - 2 * self.preconditioner.F.bytes - vectors
         if product is not None:
             self.exact = product
         elif workers is None:
@@ -80,10 +83,7 @@ class System:
                 self.quick = quick_product(kernel, points, room)
             else:
                 self.quick = workers.quick_product(kernel, points)
-        lengths = on_device_of(magnitudes(kernel, X, diagonal), like)
-        self.lengths = lengths if self.roots is None else lengths * self.roots
         self.is_proven = kernel.is_proven
-        self.eta = EPS * (float(kernel.rounding(kernel.landmarks(X))) + np.log2(n + 1))
 
     def times(self, product: Any, V: Any):
         """A V."""
@@ -94,34 +94,48 @@ class System:
     def certify(self, residual: Any, b: Any):
         """Bounds of |f - f*| for an exact residual, rounding included.
 
-        The residual carries errors of eta l(x_i) |l b| in every entry, as a rule: the errors of
-        different kernel values are independent. (K + alpha I)^-1 makes at most 1/alpha of their
-        squares. The last term is the rounding of a prediction.
+        (K + alpha I)^-1 makes at most 1/alpha of the squares of errors of the residual. The last
+        term is the rounding of a prediction.
         """
         _, squares = self.preconditioner(residual)
-        size = norms(b * self.lengths[:, None])
-        alphas = np.sqrt(self.alphas)
-        error = self.eta * float(norms(self.lengths[:, None])[0]) * size
-        error += EPS * (norms(self.T) + self.alphas * norms(b))
-        return self.preconditioner.kappa * np.sqrt(squares) + error / alphas + self.eta * size
+        error = self.rounding.of_residual(b, self.T, self.alphas) / np.sqrt(self.alphas)
+        return self.preconditioner.kappa * np.sqrt(squares) + error + self.rounding.of_value(b)
 
     def rounding_of_form(self, p: Any):
         """Rounding error of p'A p, as a rule."""
-        return self.eta * norms(p * self.lengths[:, None]) ** 2 + EPS * self.alphas * norms(p) ** 2
+        rounding = self.rounding
+        of_kernel = rounding.eta * norms(p * rounding.lengths[:, None]) ** 2
+        return of_kernel + EPS * self.alphas * norms(p) ** 2
 
     def function_norms(self, b: Any, residual: Any):
-        """|f| = sqrt(b' D K D b), where D K D b = t - alpha b - s."""
-        xp = namespace(b)
-        image = self.T - b * on_device_of(self.alphas, b)[None, :] - residual
-        return np.sqrt(np.maximum(as_numpy(xp.sum(b * image, axis=0)), 0.0))
+        return function_norms(b, self.T, residual, self.alphas)
 
-    def coefficients(self, b: Any, n: int, rows: Any):
-        a = b if self.roots is None else b * self.roots[:, None]
-        if rows is None:
-            return a
-        full = np.zeros((n, a.shape[1]))
-        full[rows] = as_numpy(a)
-        return on_device_of(full, a)
+
+class ResidualRounding:
+    """Rounding of residuals and values, for coefficients b of weighted rows.
+
+    Residuals carry errors of eta l(x_i) |l b| in every entry, as a rule: the errors of different
+    kernel values are independent. `lengths` are the l(x_i), times the roots of the weights.
+    """
+
+    def __init__(self, kernel, X, lengths, eps=EPS):
+        self.lengths, self.eps = lengths, eps
+        self.length = float(norms(lengths[:, None])[0])
+        self.eta = eps * (float(kernel.rounding(kernel.landmarks(X))) + np.log2(X.shape[0] + 1))
+
+    def of_value(self, b: Any) -> np.ndarray:
+        """The error of a prediction, in units of sqrt(k(z, z))."""
+        return self.eta * norms(b * self.lengths[:, None])
+
+    def of_residual(self, b: Any, T: Any, alphas: np.ndarray) -> np.ndarray:
+        return self.length * self.of_value(b) + self.eps * (norms(T) + alphas * norms(b))
+
+
+def function_norms(b: Any, T: Any, residual: Any, alphas: np.ndarray) -> np.ndarray:
+    """|f| = sqrt(b' D K D b), where D K D b = t - alpha b - s."""
+    image = T - b * on_device_of(alphas, b)[None, :] - residual
+    squares = as_numpy(namespace(b).sum(b * image, axis=0)).astype(np.float64)
+    return np.sqrt(np.maximum(squares, 0.0))
 
 
 def vectors_of(X: Any, n_targets: int):
@@ -164,6 +178,15 @@ def in_double(kernel: Kernel, points: Any):
         return points
     xp = namespace(points)
     return xp.astype(points, xp.float64, copy=False)
+
+
+def scattered(W: Any, rows: np.ndarray, n: int) -> Any:
+    """The rows of W at their places among n, zeros elsewhere."""
+    if len(rows) == n:
+        return W
+    full = np.zeros((n, W.shape[1]))
+    full[rows] = as_numpy(W)
+    return on_device_of(full, W)
 
 
 def norms(V: Any):

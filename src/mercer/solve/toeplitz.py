@@ -85,27 +85,23 @@ class NormalEquations:
         return np.concatenate([F[zero].real[:, None] * a[0], found.real, -found.imag], axis=1).T
 
 
-class HeaviestFactored:
+def _preconditioner(equations, alphas):
     """(Phi'Phi + alpha I)^-1, with Phi'Phi as it is among the heaviest coordinates, diagonal else.
 
     The eigenvalues of the rest are about n w_j: where that is below alpha, nothing is lost.
     """
+    inverses, (positions, A) = 1 / (equations.diagonal[:, None] + alphas), equations.heaviest
+    factors = {alpha: factor_shifted(A, alpha) for alpha in np.unique(alphas)}
 
-    def __init__(self, equations: NormalEquations, alphas: np.ndarray):
-        self.inverses = 1 / (equations.diagonal[:, None] + alphas)
-        self.positions, A = equations.heaviest
-        self.factors = [
-            (np.flatnonzero(alphas == alpha), factor_shifted(A, alpha))
-            for alpha in np.unique(alphas)
-        ]
-
-    def __call__(self, R: np.ndarray) -> np.ndarray:
-        Z = self.inverses * R
-        for columns, C in self.factors:
+    def inverse(R: np.ndarray):
+        Z = inverses * R
+        for alpha, C in factors.items():
             if C is not None:  # singular to rounding: the diagonal will do
-                part = np.ix_(self.positions, columns)
+                part = np.ix_(positions, np.flatnonzero(alphas == alpha))
                 Z[part] = solve_factored(C, R[part])
         return Z
+
+    return inverse
 
 
 @dataclass(frozen=True)
@@ -144,7 +140,7 @@ def _solved_together(equations, B, alphas, tol, max_iter):
     def times(V: Any):
         return (equations @ V) + alphas * V
 
-    cg, steps = ConjugateGradients(times, HeaviestFactored(equations, alphas), B), 0
+    cg, steps = ConjugateGradients(times, _preconditioner(equations, alphas), B), 0
     while steps < max_iter and not _small(cg.r, cg.x, alphas, tol).all():
         cg.advance(*cg.product())
         steps += 1

@@ -106,9 +106,11 @@ class Fourier(Space):
         size = math.fsum(self.amplitudes**2)
         return max(nufft.FINEST, min(1e-9, FINER * self.error / size if size else 0.0))
 
-    def rounding(self, size: float) -> float:
-        """The error that transforms add: their own accuracy, and that of the angles."""
-        return (self.accuracy + self.roundoff()) * size
+    @property
+    def total_error(self) -> float:
+        """How far phi(x) . phi(z) can be from k(x, z): with the transforms' error, and angles'."""
+        size = float(np.sum(self.amplitudes**2)) + self.unseen
+        return self.error + (self.accuracy + self.roundoff()) * size
 
     # --- coordinates ------------------------------------------------------------------------------
 

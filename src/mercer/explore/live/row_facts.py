@@ -127,7 +127,9 @@ def about_place(
 
 
 def label_of(data: Explored, i: int) -> str:
-    """The target of one row as text."""
+    """The target of one row as text; a class as the legend has it."""
+    if data.codes is not None:
+        return data.classes[data.codes[i]]
     return "" if data.target is None else as_text(data.target[i])
 
 

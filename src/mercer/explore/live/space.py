@@ -12,10 +12,8 @@ import numpy as np
 
 from ...engine.arrays import as_numpy, eigh, gram
 from ...estimators.kernel_map import KernelMap
-from ...kernels import Kernel, Linear
-from ...rows.training import Training
-from ...solve import LeaveOneOut, RidgeProblem, RidgeSolution, solve_ridge
-from ...space.choice import MapOptions
+from ...kernels import Kernel
+from ...solve import LeaveOneOut, RidgeSolution, ridge_on_coordinates
 from ..compare.measures import longest_share, validity_of
 from ..compare.scores import ACCURACY, R2
 from ..data import CLASSES, Explored
@@ -134,15 +132,7 @@ class LiveSpace:
         `near` is the last penalty relative to the mean variance: only its neighbours are tried.
         """
         rule = LeaveOneOut() if near is None else LeaveOneOut(near * NEAR, relative=True)
-        # The components are coordinates already.
-        problem = RidgeProblem(
-            Training.of(Linear(), self.components),
-            self.targets,
-            rule,
-            intercept=True,
-            map=MapOptions(basis="closed"),
-        )
-        self.ridge = solve_ridge(problem, "primal")
+        self.ridge = ridge_on_coordinates(self.components, self.targets, rule)
 
 
 def explored_space(kernel: Kernel, data: Explored, landmarks: Any = None) -> LiveSpace:

@@ -167,6 +167,11 @@ def short_numbers(text: str) -> str:
     return LONG_NUMBER.sub(lambda found: f"{float(found[0]):.4g}", text)
 
 
-def as_text(value: object) -> str:
+def as_text(value: Any) -> str:
     """A value of a table or target as a person writes it."""
-    return f"{value:.4g}" if isinstance(value, (float, np.floating)) else str(value)
+    if not isinstance(value, (float, np.floating)):
+        return str(value)
+    # A column of integers with gaps is read as floats.
+    number = float(value)
+    whole = number.is_integer() and abs(number) < 1e15
+    return f"{number:.0f}" if whole else f"{number:.4g}"

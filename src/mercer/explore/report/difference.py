@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...estimators.pca import KernelPCA
-from ..plots.style import COLOURS, short_numbers, shortened
+from ..plots.style import COLOURS, as_text, short_numbers, shortened
 from .template import plain_panel, rendered, require_bokeh, write_page
 
 # Columns whose pairs are drawn, points drawn of each sample, rows listed of each.
@@ -152,13 +152,5 @@ def _cells(rows):
     shown = rows[list(rows.columns[:12])]
     return {
         "names": [str(c) for c in shown.columns],
-        "rows": [[_text(v) for v in row] for row in shown.to_numpy(dtype=object)],
+        "rows": [[shortened(as_text(v), 40) for v in row] for row in shown.to_numpy(dtype=object)],
     }
-
-
-def _text(value):
-    if not isinstance(value, (float, np.floating)):
-        return shortened(str(value), 40)
-    number = float(value)
-    # A column of integers with gaps is read as floats.
-    return f"{number:.0f}" if number.is_integer() and abs(number) < 1e15 else f"{number:.4g}"

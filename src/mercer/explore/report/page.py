@@ -11,7 +11,14 @@ import numpy as np
 from sklearn.metrics import confusion_matrix
 
 from ...kernels.points import naming
-from ..plots.style import MOST_IN_LEGEND, as_comparison, classes_of, is_numeric_target, looks
+from ..plots.style import (
+    MOST_IN_LEGEND,
+    as_comparison,
+    as_text,
+    classes_of,
+    is_numeric_target,
+    looks,
+)
 from .template import HERE, rendered, require_bokeh, write_page
 from .thumbnails import described, values_of
 
@@ -115,7 +122,7 @@ def _legend(comparison):
     labels, codes = classes_of(comparison.target)
     sizes = np.bincount(codes)
     entries = [
-        {"label": str(label), "colour": colour, "size": int(size)}
+        {"label": as_text(label), "colour": colour, "size": int(size)}
         for label, (colour, _), size in zip(labels, looks(len(labels)), sizes)
     ]
     return entries[:MOST_IN_LEGEND]

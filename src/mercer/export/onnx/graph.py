@@ -109,7 +109,7 @@ class Tensor:
 
     __add__ = __radd__ = _operator("Add")
     __sub__, __neg__ = _operator("Sub"), _operator("Neg")
-    __eq__, __lt__, __gt__ = _operator("Equal"), _operator("Less"), _operator("Greater")  # type: ignore[assignment]
+    __eq__, __lt__, __gt__ = _operator("Equal"), _operator("Less"), _operator("Greater")
     __hash__ = object.__hash__
     maximum, minimum = _operator("Max"), _operator("Min")
 

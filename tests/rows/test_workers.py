@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose
 
 from mercer import Chunks, KernelMap, KernelRidge, KernelRidgeCV, Matern
 from mercer.engine.memory import MemoryLimitError
+from mercer.rows.workers import Workers
 from mercer.solve import solve_iteratively
-from mercer.solve.workers import Workers
 
 da = pytest.importorskip("dask.array", reason="dask is not installed: pip install mercer[dask]")
 

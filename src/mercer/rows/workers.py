@@ -12,8 +12,8 @@ from ..engine.arrays import gram, rows_of
 from ..engine.memory import MemoryLimitError, coordinates_bytes, readable
 from ..engine.products import MatrixProduct, exact_shares, quick_shares
 from ..kernels import Kernel
-from ..rows.dask import Partitions, is_dask
-from ..rows.tasks import bytes_of, task
+from .dask import Partitions, is_dask
+from .tasks import bytes_of, task
 
 # Shares of a product for every thread of the cluster, so that all end at about the same time.
 SHARES_PER_THREAD = 2
