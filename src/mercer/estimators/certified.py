@@ -109,7 +109,7 @@ class CertifiedClassifier(Labels, MapMethod):
         return replace(self._kept_rows(training), workers=training.workers)
 
     def __plan__(self, X: Any, y: Any, sample_weight: Any = None) -> Plan:
-        """What every way to solve for these rows would cost; the first is taken."""
+        """Costs of all ways to solve for these rows; the first is taken."""
         return clone(self).__planned__(X, y, sample_weight)
 
     def __planned__(self, X: Any, y: Any, sample_weight: Any) -> Plan:

@@ -277,7 +277,7 @@ class Explained:
 
     @property
     def shared(self) -> dict[str, Any]:
-        """What iterations take from here."""
+        """Parts that iterations take from here."""
         return {"landmarks": self.landmarks, "product": self.product}
 
     @classmethod
