@@ -14,7 +14,7 @@ from ..rows.training import Training
 from ..solve.logistic import LogisticProblem, Workspace, solve_logistic
 from ..solve.system import double_like, in_double
 from .base import on_fitted
-from .certified import CertifiedClassifier, Rows, gram_of
+from .certified import CertifiedClassifier, WeightedRows, gram_of
 from .class_scores import ClassScores
 from .kernel_map import KernelMap
 
@@ -102,7 +102,7 @@ class KernelLogistic(ClassScores, CertifiedClassifier):
 
     # --- solving ----------------------------------------------------------------------------------
 
-    def _solve(self, rows: Rows) -> None:
+    def _solve(self, rows: WeightedRows) -> None:
         problem = self._problem(rows, self.C_)
         space = Workspace(problem)
         found = solve_logistic(problem, self.tol, space)
@@ -140,7 +140,7 @@ class KernelLogistic(ClassScores, CertifiedClassifier):
 
     # --- C ----------------------------------------------------------------------------------------
 
-    def _chosen_C(self, rows: Rows) -> float:
+    def _chosen_C(self, rows: WeightedRows) -> float:
         some = np.sort(np.random.default_rng(0).permutation(len(rows.codes))[:ROWS_FOR_C])
         K = gram_of(rows, some)
         part = rows.part(Precomputed(), K, some)
@@ -193,7 +193,7 @@ class KernelLogistic(ClassScores, CertifiedClassifier):
 
     @on_fitted
     def certain(self, X: Data, *, diag: Array | None = None) -> Array:
-        """Rows whose most probable class provably is that of the exact solution."""
+        """WeightedRows whose most probable class provably is that of the exact solution."""
         values, bounds = self._functions(X), self._bounds(X, diag)
         xp = namespace(values)
         if values.shape[1] == 1:

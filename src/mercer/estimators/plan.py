@@ -9,8 +9,7 @@ from ..kernels.types import Input
 from ..solve import Given, RidgeProblem
 from ..solve.auto import Plan, plan_map, plan_ridge
 from .certified import CertifiedClassifier
-from .kernel_map import KernelMap, check_options, map_options
-from .read import read, resources_of
+from .kernel_map import KernelMap, map_options, read_rows, resources_of
 from .ridge import RidgeEstimator
 
 # Numbers that are drawn where only the shape of the data is given.
@@ -59,11 +58,13 @@ def plan(
         problem, solver, _ = model.__ridge_problem__(X, y, sample_weight)
         return plan_ridge(problem, solver)
     if isinstance(model, KernelMap):
-        check_options(model)
         resources = resources_of(model)
-        found = read(KernelMap(model.kernel), X, y, gather="plan", resources=resources)
+        own = KernelMap(model.kernel)  # learns the names of the columns in place of the model
+        found = read_rows(
+            model, X, y, owner=own, targets="numbers", why="plan", resources=resources
+        )
         options = map_options(model, resources)
-        return plan_map(RidgeProblem(found.training, found.T, Given(np.ones(1)), map=options))
+        return plan_map(RidgeProblem(found, found.T, Given(np.ones(1)), map=options))
     known = "KernelRidge, KernelRidgeCV, KernelMap, KernelSVC or KernelLogistic"
     raise TypeError(f"plan takes {known}, got {model!r}.")
 

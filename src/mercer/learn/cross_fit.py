@@ -105,7 +105,7 @@ class CrossFit:
     def candidate(self, metric: str | None, columns: np.ndarray) -> Candidate:
         """The metric on these columns, with its predictions."""
         some = _of_columns(self.rows, columns)
-        cells = Cells.of(some, self.targets)
+        cells = DuplicateGroups.of(some, self.targets)
         predicted = np.zeros(cells.T.shape)
         for left in cells.folds(np.random.default_rng(self.seed), self.parts):
             asked = np.flatnonzero(left)
@@ -118,7 +118,7 @@ class CrossFit:
         return Candidate(metric, columns, predicted, losses)
 
     def _predicted(self, rows, cells, asked, known, metric):
-        """Cells of a fold, each left out, with a kernel learned from the rows without the fold."""
+        """Groups of a fold, each left out, with a kernel learned from the rows without the fold."""
         learned = learn_from(
             known,
             self.targets,
@@ -142,16 +142,16 @@ class CrossFit:
 
 
 @dataclass(frozen=True)
-class Cells:
+class DuplicateGroups:
     """Observations that nothing tells apart: copies of a row with the same target.
 
     A fold leaves out observations, not distinct rows: a new row may well be a copy of a known one,
     as in a table of a few categories.
 
-    row : the distinct row of each cell
+    row : the distinct row of each group
     T : its target
     counts : how many observations it holds; ones where weights do not count observations
-    of_given : the cell of each row that was given
+    of_given : the group of each row that was given
     """
 
     row: np.ndarray
@@ -160,7 +160,7 @@ class Cells:
     of_given: np.ndarray
 
     @classmethod
-    def of(cls, rows: Observations, targets: Targets) -> "Cells":
+    def of(cls, rows: Observations, targets: Targets) -> "DuplicateGroups":
         n = rows.n
         if rows.share is None or rows.row_weights is None:
             return cls(np.arange(n), as_numpy(rows.T), np.ones(n), rows.group)

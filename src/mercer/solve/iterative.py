@@ -237,10 +237,9 @@ class IterativeSolution(DualSolution):
 
     def _ways(self, Z):
         """Further solves for few points, a certified upper value for many."""
-        if self.kernel.kind == "gram":
-            raise ValueError(
-                "form='iterative' has no standard deviations for a precomputed kernel: use 'dual'."
-            )
+        self.kernel.layout.require_data(
+            "form='iterative' has no standard deviations for a precomputed kernel: use 'dual'."
+        )
         return [(np.arange(Z.shape[0]), self._by_solves if Z.shape[0] <= FEW else None)]
 
     def _by_solves(self, Z, alpha):
@@ -278,7 +277,7 @@ class Explained:
 
     @property
     def shared(self) -> dict[str, Any]:
-        """What iterations take from here."""
+        """Landmarks and products, for the iterations."""
         return {"landmarks": self.landmarks, "product": self.product}
 
     @classmethod

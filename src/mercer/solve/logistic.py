@@ -158,7 +158,7 @@ class Workspace:
             workers.give(kernel, X)
             return workers.exact_product()
         stored = not is_cpu(X) and matrix_bytes(X.shape[0], 1) <= room
-        if stored and kernel.kind != "gram":
+        if stored and kernel.layout.on_data:
             K = tiles.evaluate(kernel, X)
             return MatrixProduct(lambda V: K @ V, "stored", True)
         return exact_product(kernel, X, room)

@@ -58,8 +58,8 @@ MOST_ROUNDS = 30
 # Rows that predict how many support vectors there are, usual steps of the interior-point method,
 # and landmarks of solver="landmarks".
 JUDGED, USUAL_STEPS, LANDMARKS = 500, 25, 2000
-# Copies of the matrix of a working set: K, libsvm's own in single precision.
-COPIES = 1.5
+# Copies of the matrix of a working set: K, libsvm's own in single precision, and tiles.
+COPIES = 2
 
 
 @dataclass(frozen=True)
@@ -90,8 +90,7 @@ class MarginProblem:
         if self.is_stored:  # never copied
             index = self._at(rows)
         else:
-            points = pts.take(points, rows)
-            points = points[:, rows] if self.kernel.kind == "gram" else points
+            points = self.kernel.layout.subset(points, rows)
         return replace(
             self,
             points=points,
@@ -119,15 +118,7 @@ class MarginProblem:
         if self.is_stored:
             K = self.points[np.ix_(self._at(rows), self._at(rows if others is None else others))]
             return K.astype(np.float64, copy=False)
-        own = pts.take(self.points, rows)
-        if self.kernel.kind == "gram":
-            S = self.kernel.landmarks(self.points, rows if others is None else others)
-            K = self.kernel.against(S)(own)
-        else:
-            own = in_double(self.kernel, own)
-            if others is not None:
-                others = in_double(self.kernel, pts.take(self.points, others))
-            K = tiles.evaluate(self.kernel, own, others)
+        K = self.kernel.layout.values(self.kernel, self.points, rows, others)
         return np.ascontiguousarray(as_numpy(K), dtype=np.float64)
 
     def values(self, c, rows=None):
@@ -142,10 +133,7 @@ class MarginProblem:
         X = in_double(self.kernel, self.points if rows is None else pts.take(self.points, rows))
         if not len(used):
             return np.zeros(X.shape[0])
-        if self.kernel.kind == "gram":
-            S = self.kernel.landmarks(self.points, used)
-        else:
-            S = self.kernel.landmarks(in_double(self.kernel, pts.take(self.points, used)))
+        S = self.kernel.layout.landmarks(self.kernel, self.points, used)
         W = on_device_of(c[used][:, None], double_like(self.points))
         return as_numpy(tiles.multiply(self.kernel, X, S, W))[:, 0]
 
@@ -156,13 +144,13 @@ class MarginProblem:
 
         on_map : whether points are coordinates, and the kernel is their inner product
         """
-        named: dict[str, Any] = {"dual": (Dual(),), "landmarks": (OnLandmarks(),)}
-        both = (Dual(), Coordinates() if on_map else OnLandmarks())
+        named: dict[str, Any] = {"dual": (DualMachine(),), "landmarks": (OnLandmarks(),)}
+        both = (DualMachine(), Coordinates() if on_map else OnLandmarks())
         return offered(self, named.get(solver, both))
 
     def refusal(self) -> str | None:
         """Why an exact solution does not fit the memory, predicted; None where it does."""
-        return Dual().refusal(self)
+        return DualMachine().refusal(self)
 
     def solve(self, tol: float, *, on_map: bool = False, near: Any = None) -> "MarginSolution":
         """The solution, from coefficients near it or without them.
@@ -253,7 +241,7 @@ def solve_on_coordinates(problem: MarginProblem, tol: float = 1e-3) -> MarginSol
     return found
 
 
-class Dual:
+class DualMachine:
     """On kernel values of the rows near the margin."""
 
     name = "dual"
@@ -372,9 +360,11 @@ class _WorkingSet:
 
     def _sampled(self, some, growth):
         """Rows of the next sample that may become support vectors."""
-        values = self.problem.values(self.c, some)
-        if len(some) == self.n:  # of all rows: from here on only changes are added
-            self.values[some], self.known, self.size = values, self.c, self._size_of(self.c)
+        if len(some) == self.n:  # from here on only changes are added
+            self.values = self.problem.values(self.c)
+            self.known, self.size, values = self.c, self._size_of(self.c), self.values[some]
+        else:
+            values = self.problem.values(self.c, some)
         return self._near(some, self.problem.y[some] * (values + self.b), growth)
 
     def _near(self, some, margins, growth=1.0, least=LEAST_NEAR):
