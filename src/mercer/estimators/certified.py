@@ -109,13 +109,13 @@ class CertifiedClassifier(Labels, MapMethod):
         return replace(self._kept_rows(training), workers=training.workers)
 
     def __plan__(self, X: Any, y: Any, sample_weight: Any = None) -> Plan:
-        """Costs of all ways to solve for these rows; the first is taken."""
+        """Costs of every way to solve for these rows; the first is taken."""
         return clone(self).__planned__(X, y, sample_weight)
 
     def __planned__(self, X: Any, y: Any, sample_weight: Any) -> Plan:
         rows = self._rows(X, y, sample_weight)
         self.C_ = 1.0 if self.C == "auto" else float(self.C)
-        training = Training.of(rows.kernel, rows.points, memory_limit=self.memory_limit)
+        training = Training.of(rows.kernel, rows.points, memory_limit=self._room(rows))
         T = np.zeros((len(rows.codes), 1))
         return Plan.of(RidgeProblem(training, T, Given(np.ones(1))), self._ways(rows))
 

@@ -149,7 +149,7 @@ class KernelSVC(CertifiedClassifier):
 
     def _solve(self, rows: WeightedRows) -> None:
         given = self.__dict__.pop("_given", None)
-        optional = self.solver == "auto" and rows.fit is None and rows.kernel.layout.on_data
+        optional = self.solver == "auto" and rows.fit is None and not given.is_gram
         if optional and self._largest(rows).refusal():
             rows = self._by_landmarks(given)
         try:

@@ -277,7 +277,7 @@ class Explained:
 
     @property
     def shared(self) -> dict[str, Any]:
-        """Parts that iterations take from here."""
+        """Landmarks and products, for the iterations."""
         return {"landmarks": self.landmarks, "product": self.product}
 
     @classmethod

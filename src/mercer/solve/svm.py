@@ -144,13 +144,13 @@ class MarginProblem:
 
         on_map : whether points are coordinates, and the kernel is their inner product
         """
-        named: dict[str, Any] = {"dual": (Dual(),), "landmarks": (OnLandmarks(),)}
-        both = (Dual(), Coordinates() if on_map else OnLandmarks())
+        named: dict[str, Any] = {"dual": (DualMachine(),), "landmarks": (OnLandmarks(),)}
+        both = (DualMachine(), Coordinates() if on_map else OnLandmarks())
         return offered(self, named.get(solver, both))
 
     def refusal(self) -> str | None:
         """Why an exact solution does not fit the memory, predicted; None where it does."""
-        return Dual().refusal(self)
+        return DualMachine().refusal(self)
 
     def solve(self, tol: float, *, on_map: bool = False, near: Any = None) -> "MarginSolution":
         """The solution, from coefficients near it or without them.
@@ -241,7 +241,7 @@ def solve_on_coordinates(problem: MarginProblem, tol: float = 1e-3) -> MarginSol
     return found
 
 
-class Dual:
+class DualMachine:
     """On kernel values of the rows near the margin."""
 
     name = "dual"
