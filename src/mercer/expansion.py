@@ -7,14 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .engine import tiles
-from .engine.arrays import TravelsAsNumPy, as_numpy, is_array, namespace, on_device_of
-from .kernels import as_kernel
+from .engine import TravelsAsNumPy, as_numpy, is_array, namespace, on_device_of, tiles
+from .kernels import Array, Data, KernelLike, alike, as_kernel
 from .kernels import points as pts
-from .kernels.adapters import KernelLike
-from .kernels.base import alike
-from .kernels.types import Array, Data
-from .rows.held import stacked
+from .rows import stacked
 
 
 @dataclass(frozen=True, eq=False)

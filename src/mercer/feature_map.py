@@ -10,15 +10,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from .engine import tiles
-from .engine.arrays import TravelsAsNumPy, device, namespace, on_device_of, positive_part, row_norms
+from .engine import TravelsAsNumPy, device, namespace, on_device_of, positive_part, row_norms, tiles
 from .expansion import Expansion
 from .kernels import points as pts
-from .kernels.hashing import squared_lengths
-from .space import certificate
-from .space.certificate import Radii
-from .space.fourier import Fourier
-from .space.protocol import Panel, Space
+from .kernels import squared_lengths
+from .space import Fourier, Panel, Radii, Space, certificate
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,25 +11,31 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from .engine.arrays import eps_of, namespace, on_device_of, row_norms
-from .engine.memory import budget
-from .engine.tiles import panel_slices
+from .engine import budget, eps_of, namespace, on_device_of, panel_slices, row_norms
 from .feature_map import FeatureMap
-from .kernels import Precomputed
-from .kernels.parameters import rules_in
-from .rows import gather
-from .rows.held import HeldRows
-from .rows.interface import Column
-from .rows.moments import Moments, Spread
-from .rows.training import Training
-from .space.certificate import magnitudes
-from .space.choice import MapOptions, refute_by_sample, sampled_space, space_of, space_of_sample
-from .space.fourier import Fourier
-from .space.fourier_grid import Extent, fourier_space
-from .space.fourier_sums import FourierStep
-from .space.grow import certify_and_grow, default_tol, empty_factor, extended
-from .space.indefinite import check_symmetric, value_eps
-from .space.spectra import eigen_rotation, rotation_from_scatter, symmetric_rotation
+from .kernels import Precomputed, rules_in
+from .rows import Column, HeldRows, Moments, Spread, Training, gather
+from .space import (
+    Extent,
+    Fourier,
+    FourierStep,
+    MapOptions,
+    certify_and_grow,
+    check_symmetric,
+    default_tol,
+    eigen_rotation,
+    empty_factor,
+    extended,
+    fourier_space,
+    magnitudes,
+    refute_by_sample,
+    rotation_from_scatter,
+    sampled_space,
+    space_of,
+    space_of_sample,
+    symmetric_rotation,
+    value_eps,
+)
 
 # Fourier coordinates that are held although sums over them would need none.
 FEW_VALUES = 1 << 24

@@ -11,8 +11,7 @@ import typer
 
 from ..explore.compare import compare_kernels
 from ..explore.compare.baselines import BOOSTING
-from ..export.atomic import write_output
-from ..export.files import needed_trust, save
+from ..export import needed_trust, save, write_output
 from ..tables import BadInput
 from . import demo as demo_data
 from . import files, output

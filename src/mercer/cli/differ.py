@@ -7,9 +7,8 @@ import pandas as pd
 import typer
 
 from ..explore.report.difference import write_difference
-from ..kernels.expressions import parse_kernel
-from ..kernels.printing import listed
-from ..statistics.two_sample import two_sample_test
+from ..kernels import listed, parse_kernel
+from ..statistics import two_sample_test
 from ..tables import BadInput
 from . import files, output
 from .options import Json, Reading

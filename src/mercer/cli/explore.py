@@ -7,8 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..kernels import RBF
-from ..kernels.expressions import parse_kernel
+from ..kernels import RBF, parse_kernel
 from ..tables import BadInput
 from . import demo as demo_data
 from . import files, output

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..export.atomic import write_output
-from ..export.safe_text import harmless_value
+from ..export import harmless_value, write_output
 from ..tables import BadInput, TableEncoder, check_column, check_unpacked, first_line
 from . import texts
 from .options import Reading

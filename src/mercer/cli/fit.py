@@ -15,16 +15,10 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, cross_va
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ..estimators.classifier import KernelClassifier
-from ..estimators.learned_model import UNINFORMATIVE
-from ..estimators.refits import FOLDS
-from ..estimators.regressor import KernelRegressor
-from ..estimators.trees import leaf_size
-from ..export.checkpoint import Checkpoint
-from ..export.files import load, save
-from ..kernels.expressions import parse_kernel
-from ..kernels.printing import listed
-from ..learn.targets import are_class_numbers
+from ..estimators import FOLDS, UNINFORMATIVE, KernelClassifier, KernelRegressor, leaf_size
+from ..export import Checkpoint, load, save
+from ..kernels import listed, parse_kernel
+from ..learn import are_class_numbers
 from ..tables import IDENTIFIER, UNREAD, BadInput, TableEncoder
 from . import files, output
 from .options import Json, Reading

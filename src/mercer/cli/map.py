@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import typer
 
-from ..engine.arrays import evenly
-from ..estimators.kernel_map import KernelMap
+from ..engine import evenly
+from ..estimators import KernelMap
 from ..kernels import NotPSDError
-from ..space.indefinite import DISTANCES
+from ..space import DISTANCES
 from ..tables import BadInput
 from . import files, output
 from .options import TABLE, Json, Matrix, Reading, Scale, kernels_of

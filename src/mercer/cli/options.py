@@ -11,8 +11,7 @@ import pandas as pd
 import typer
 
 from ..explore.compare.comparing import named_kernels
-from ..kernels import Precomputed
-from ..kernels.expressions import parse_kernel
+from ..kernels import Precomputed, parse_kernel
 from ..tables import BadInput, TableEncoder, check_column, read_table
 
 Target = Annotated[

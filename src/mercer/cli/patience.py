@@ -8,11 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..engine.memory import budget, matrix_bytes, readable
+from ..engine import budget, matrix_bytes, readable
 from ..kernels import RBF
-from ..solve.auto import time_in_words
-from ..solve.iterative import STORED
-from ..solve.landmarks import MOST
+from ..solve import MOST, STORED, time_in_words
 from . import output
 
 # Fits that take longer than this are announced; others are not worth a line.

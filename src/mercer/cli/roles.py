@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from ..estimators.regressor import DEVIATIONS
+from ..estimators import DEVIATIONS
 from ..tables import BadInput, check_column
 
 # The share of rows, in the order of time, that are predicted from those before.

@@ -1,1 +1,83 @@
 """Arrays, tiles, products, threads and memory. The engine knows no kernel by name."""
+
+# --- the door: written by tools/doors.py
+from .arrays import (
+    TravelsAsNumPy,
+    as_host,
+    as_numpy,
+    cholesky,
+    device,
+    eigh,
+    eps_of,
+    evenly,
+    free_memory,
+    gram,
+    in_place,
+    integer_power,
+    inverse_of_factor,
+    is_array,
+    is_cpu,
+    is_matrix,
+    is_numpy,
+    is_single,
+    is_symbolic,
+    itemsize,
+    largest_power,
+    namespace,
+    on_device_of,
+    positive_part,
+    power_of_two,
+    put,
+    put_rows,
+    row_norms,
+    rows_of,
+    same_kind,
+    solve_triangular,
+    to_host,
+    to_torch,
+    transposed_product,
+)
+from .checks import (
+    check_at_least,
+    check_classes,
+    check_one_of,
+    is_count,
+    is_integer,
+    is_number,
+    require,
+)
+from .doors import door
+from .forms import Form
+from .line_search import line_search
+from .memory import (
+    MemoryLimitError,
+    budget,
+    columns_that_fit,
+    coordinates_bytes,
+    fourier_fit,
+    fourier_sums,
+    landmarks_that_fit,
+    matrix_bytes,
+    panel_values,
+    partial_fit,
+    readable,
+    rows_that_fit,
+    sparse_coordinates,
+    stored_fit,
+    streamed_fit,
+    within,
+)
+from .nufft import FINEST
+from .products import (
+    FUSED_SUMS,
+    MatrixProduct,
+    exact_product,
+    exact_shares,
+    quick_product,
+    quick_shares,
+)
+from .resources import Resources, current, using
+from .threads import blas_threads_for, n_threads, one_blas_thread, single_threaded
+from .tiles import PANEL_VALUES, cuts, panel_slices, progress_bar, row_blocks
+from .types import Array
+# --- end of the door

@@ -8,13 +8,20 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ..engine.arrays import as_host, device, is_array, is_numpy, namespace, to_host
-from ..engine.memory import within
-from ..engine.resources import Resources, using
+from ..engine import (
+    Resources,
+    as_host,
+    device,
+    is_array,
+    is_numpy,
+    namespace,
+    to_host,
+    using,
+    within,
+)
 from ..kernels import Kernel, as_kernel
 from ..kernels import points as pts
-from ..rows.lazy import lazily
-from ..rows.validate import check_kind, validated_points
+from ..rows import check_kind, lazily, validated_points
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 

@@ -14,32 +14,33 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from ..engine import tiles
-from ..engine.arrays import (
+from ..engine import (
+    Resources,
     as_numpy,
+    coordinates_bytes,
     is_array,
+    is_number,
     is_numpy,
     namespace,
     on_device_of,
     positive_part,
+    tiles,
 )
-from ..engine.checks import is_number
-from ..engine.memory import coordinates_bytes
-from ..engine.resources import Resources
 from ..expansion import RKHSFunction
-from ..kernels import Linear
+from ..kernels import Array, Data, Input, Linear
 from ..kernels import points as pts
-from ..kernels.types import Array, Data, Input
-from ..rows.training import Training
-from ..rows.workers import Workers
-from ..solve import Given, RidgeProblem
-from ..solve.auto import Plan
-from ..solve.duality import Rounding
-from ..solve.solution import own_similarities
-from ..solve.svm import MarginProblem
-from ..solve.system import double_like, in_double
-from ..space.choice import refute_by_sample
-from ..space.landmarks import Landmarks
+from ..rows import Training, Workers
+from ..solve import (
+    Given,
+    MarginProblem,
+    Plan,
+    RidgeProblem,
+    Rounding,
+    double_like,
+    in_double,
+    own_similarities,
+)
+from ..space import Landmarks, refute_by_sample
 from .base import all_or_nothing, on_fitted, to_namespace_of
 from .class_scores import Labels
 from .kernel_map import KernelMap

@@ -6,8 +6,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 
-from ..engine.arrays import as_host, as_numpy, is_array, namespace
-from ..kernels.types import Array, Data
+from ..engine import as_host, as_numpy, is_array, namespace
+from ..kernels import Array, Data
 from .base import on_fitted, score_weights
 
 

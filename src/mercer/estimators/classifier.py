@@ -15,12 +15,10 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from ..engine.arrays import as_host, as_numpy, namespace, on_device_of
-from ..engine.checks import check_classes
-from ..kernels import Kernel
-from ..kernels.types import Array, Input
-from ..learn.targets import Targets, check_weights
-from ..rows.lazy import in_turn
+from ..engine import as_host, as_numpy, check_classes, namespace, on_device_of
+from ..kernels import Array, Input, Kernel
+from ..learn import Targets, check_weights
+from ..rows import in_turn
 from ..tables import TableEncoder
 from .base import all_or_nothing, score_weights
 from .learned_model import LearnedModel

@@ -10,18 +10,11 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from ..engine.arrays import as_numpy, is_single, on_device_of
-from ..engine.checks import check_one_of, is_count, is_number, require
+from ..engine import as_numpy, check_one_of, is_count, is_number, is_single, on_device_of, require
 from ..expansion import Expansion, RKHSFunction
-from ..kernels.adapters import KernelLike
-from ..kernels.points import naming
-from ..kernels.types import Array, Data, Input
-from ..rows.interface import Column
-from ..rows.source import in_pieces, refuse_stream
-from ..rows.workers import Workers
-from ..solve import Fisher, RidgeProblem, solve_ridge
-from ..solve.discriminant import Shrinkage, residual_products
-from ..solve.solver import CannotSolve
+from ..kernels import Array, Data, Input, KernelLike, naming
+from ..rows import Column, Workers, in_pieces, refuse_stream
+from ..solve import CannotSolve, Fisher, RidgeProblem, Shrinkage, residual_products, solve_ridge
 from .base import all_or_nothing, on_fitted, to_namespace_of
 from .class_scores import ClassScores
 from .kernel_map import KernelMap, keep_fit, map_options, resources_of

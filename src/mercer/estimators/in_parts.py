@@ -8,10 +8,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from ..feature_map import FeatureMap
-from ..rows.distinct import distinct
-from ..rows.interface import Column
-from ..rows.read import labels_of
-from ..rows.training import Training
+from ..rows import Column, Training, distinct, labels_of
 
 
 def require_parts(estimator: Any):

@@ -10,23 +10,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ..engine.arrays import namespace, on_device_of
-from ..engine.memory import budget
-from ..engine.resources import Resources
+from ..engine import Resources, budget, namespace, on_device_of
 from ..expansion import RKHSFunction
 from ..feature_map import FeatureMap
 from ..fit import MapFit, SpaceStatistic, Statistic, extend_map, first_map, fit_map
-from ..kernels import as_kernel
-from ..kernels.adapters import KernelLike
-from ..kernels.points import naming
-from ..kernels.types import Array, Data, Input, RandomState
-from ..rows.gather import load_all
-from ..rows.lazy import lazily
-from ..rows.read import read
-from ..rows.source import in_pieces, refuse_stream
-from ..rows.training import Training
-from ..rows.validate import take_input_names
-from ..space.choice import MapOptions
+from ..kernels import Array, Data, Input, KernelLike, RandomState, as_kernel, naming
+from ..rows import Training, in_pieces, lazily, load_all, read, refuse_stream, take_input_names
+from ..space import MapOptions
 from .base import (
     KernelEstimator,
     all_or_nothing,

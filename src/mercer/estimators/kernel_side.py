@@ -10,13 +10,11 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
-from ..engine import tiles
-from ..engine.arrays import is_numpy
-from ..engine.memory import budget, matrix_bytes
+from ..engine import budget, is_numpy, matrix_bytes, tiles
 from ..expansion import Expansion
 from ..kernels import points as pts
-from ..rows.training import Training
-from ..solve.system import in_double
+from ..rows import Training
+from ..solve import in_double
 from .kernel_map import KernelMap
 
 MACHINES = (SVC, NuSVC, SVR, NuSVR, OneClassSVM)

@@ -18,13 +18,10 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ..engine.memory import MemoryLimitError
+from ..engine import MemoryLimitError
 from ..expansion import RKHSFunction
-from ..kernels import as_kernel
-from ..kernels.adapters import KernelLike
-from ..kernels.types import Array, Data, Input
-from ..rows.source import refuse_stream
-from ..rows.training import Training
+from ..kernels import Array, Data, Input, KernelLike, as_kernel
+from ..rows import Training, refuse_stream
 from .base import all_or_nothing, on_fitted, to_namespace_of
 from .in_parts import fit_in_parts, require_parts
 from .kernel_map import KernelMap

@@ -9,33 +9,40 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..engine import tiles
-from ..engine.arrays import (
+from ..engine import (
+    Resources,
     as_numpy,
+    budget,
+    coordinates_bytes,
     is_array,
     is_cpu,
     is_numpy,
     namespace,
     on_device_of,
+    readable,
     same_kind,
+    tiles,
 )
-from ..engine.memory import budget, coordinates_bytes, readable
-from ..engine.resources import Resources
-from ..kernels import Kernel
-from ..kernels.points import as_vectors, is_frame
-from ..learn.arguments import check_options
-from ..learn.choose_columns import choose_columns
-from ..learn.cross_fit import JUDGED_ROWS, CrossFit, DuplicateGroups, is_small, kept_from_search
-from ..learn.learn_kernel import learn_from
-from ..learn.observations import Observations, copied_rows, distinct_rows
-from ..learn.stack import linear_part, weighed
-from ..learn.targets import Targets, as_generator, check_weights
-from ..rows import gather
-from ..rows.held import rows_at
-from ..rows.read import read_whole
-from ..rows.source import in_pieces
-from ..rows.training import Training
-from ..rows.validate import check_n_columns
+from ..kernels import Kernel, as_vectors, is_frame
+from ..learn import (
+    JUDGED_ROWS,
+    CrossFit,
+    DuplicateGroups,
+    Observations,
+    Targets,
+    as_generator,
+    check_options,
+    check_weights,
+    choose_columns,
+    copied_rows,
+    distinct_rows,
+    is_small,
+    kept_from_search,
+    learn_from,
+    linear_part,
+    weighed,
+)
+from ..rows import Training, check_n_columns, gather, in_pieces, read_whole, rows_at
 from ..solve import (
     Given,
     Landmarks,

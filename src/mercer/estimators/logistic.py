@@ -5,14 +5,11 @@ from dataclasses import replace
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-from ..engine.arrays import namespace, on_device_of
+from ..engine import namespace, on_device_of
 from ..expansion import Expansion
-from ..kernels import Precomputed
-from ..kernels.adapters import KernelLike
-from ..kernels.types import Array, Data
-from ..rows.training import Training
-from ..solve.logistic import LogisticProblem, Workspace, solve_logistic
-from ..solve.system import double_like, in_double
+from ..kernels import Array, Data, KernelLike, Precomputed
+from ..rows import Training
+from ..solve import LogisticProblem, Workspace, double_like, in_double, solve_logistic
 from .base import on_fitted
 from .certified import CertifiedClassifier, WeightedRows, gram_of
 from .class_scores import ClassScores

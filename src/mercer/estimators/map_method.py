@@ -11,9 +11,8 @@ from sklearn.base import TransformerMixin, clone
 
 from ..expansion import Expansion
 from ..fit import MapFit, SpaceStatistic, Statistic
-from ..kernels.types import Array, Data, Input
-from ..rows.source import in_pieces, refuse_stream
-from ..rows.training import Training
+from ..kernels import Array, Data, Input
+from ..rows import Training, in_pieces, refuse_stream
 from .base import KernelEstimator, all_or_nothing
 from .kernel_map import KernelMap, fit_rows, read_rows
 

@@ -12,23 +12,18 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.metrics import pairwise_distances
 from sklearn.utils.validation import check_is_fitted
 
-from ..engine.arrays import (
+from ..engine import (
     as_numpy,
     eps_of,
+    is_count,
     largest_power,
     namespace,
     on_device_of,
     positive_part,
 )
-from ..engine.checks import is_count
-from ..kernels import Linear
-from ..kernels.points import naming
-from ..kernels.types import Array, Data, Input
-from ..rows.lazy import lazily
-from ..rows.read import read
-from ..rows.source import refuse_stream
-from ..rows.validate import validated_points
-from ..space.spectra import signs, spectrum
+from ..kernels import Array, Data, Input, Linear, naming
+from ..rows import lazily, read, refuse_stream, validated_points
+from ..space import signs, spectrum
 from .base import all_or_nothing
 from .score_columns import as_points, copy, inverse_root, pad_columns
 

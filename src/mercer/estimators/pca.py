@@ -13,28 +13,25 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ..engine import tiles
-from ..engine.arrays import (
+from ..engine import (
     as_numpy,
+    check_one_of,
     eigh,
     eps_of,
+    is_count,
+    is_number,
     is_single,
     namespace,
     on_device_of,
     positive_part,
+    tiles,
 )
-from ..engine.checks import check_one_of, is_count, is_number
 from ..expansion import Expansion
 from ..feature_map import LinearOnMap
 from ..fit import Statistic
-from ..kernels import NotPSDError
-from ..kernels.adapters import KernelLike
-from ..kernels.types import Array, Data, RandomState
-from ..rows.lazy import lazily
-from ..rows.moments import Extremes, Spread
-from ..space.centred import all_eigenpairs, weights_of_scores
-from ..space.krylov import leading_eigenpairs
-from ..space.spectra import signs
+from ..kernels import Array, Data, KernelLike, NotPSDError, RandomState
+from ..rows import Extremes, Spread, lazily
+from ..space import all_eigenpairs, leading_eigenpairs, signs, weights_of_scores
 from .kernel_map import KernelMap, fit_rows
 from .map_method import Projection
 from .preimages import PreimageData, has_points, on_scores, preimage, way_back, way_back_of_scores

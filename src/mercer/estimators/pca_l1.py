@@ -10,14 +10,18 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ..engine.arrays import eigh, eps_of, namespace, on_device_of, row_norms
-from ..engine.checks import check_at_least
-from ..engine.memory import MemoryLimitError
-from ..kernels.adapters import KernelLike
-from ..kernels.types import Array, Data, RandomState
-from ..rows.lazy import lazily
-from ..rows.moments import Moments
-from ..space.spectra import signs
+from ..engine import (
+    MemoryLimitError,
+    check_at_least,
+    eigh,
+    eps_of,
+    namespace,
+    on_device_of,
+    row_norms,
+)
+from ..kernels import Array, Data, KernelLike, RandomState
+from ..rows import Moments, lazily
+from ..space import signs
 from .kernel_map import KernelMap
 from .map_method import Projection
 from .preimages import PreimageData, has_points, preimage, way_back, way_back_of_scores

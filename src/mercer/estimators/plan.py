@@ -4,10 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.checks import is_integer
-from ..kernels.types import Input
-from ..solve import Given, RidgeProblem
-from ..solve.auto import Plan, plan_map, plan_ridge
+from ..engine import is_integer
+from ..kernels import Input
+from ..solve import Given, Plan, RidgeProblem, plan_map, plan_ridge
 from .certified import CertifiedClassifier
 from .kernel_map import KernelMap, map_options, read_rows, resources_of
 from .ridge import RidgeEstimator

@@ -20,16 +20,21 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ..engine import tiles
-from ..engine.arrays import TravelsAsNumPy, is_array, is_numpy, namespace, on_device_of, row_norms
-from ..engine.checks import check_one_of, is_number
+from ..engine import (
+    TravelsAsNumPy,
+    check_one_of,
+    is_array,
+    is_number,
+    is_numpy,
+    namespace,
+    on_device_of,
+    row_norms,
+    tiles,
+)
 from ..feature_map import FeatureMap
-from ..kernels import RBF, Kernel
-from ..kernels.algebra import Scaled
-from ..kernels.types import Array
+from ..kernels import RBF, Array, Kernel, Scaled
 from ..solve import solve_regularized
-from ..space import factorize
-from ..space.corrected import Corrected
+from ..space import Corrected, factorize
 from .base import kernel_of
 
 METHODS = ("ridge", "fixed-point")

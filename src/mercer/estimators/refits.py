@@ -7,8 +7,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold
 
-from ..engine.arrays import as_host
-from ..rows.held import rows_at
+from ..engine import as_host
+from ..rows import rows_at
 
 FOLDS = 5
 

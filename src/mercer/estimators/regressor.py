@@ -10,12 +10,10 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils import check_array
 
-from ..engine.arrays import as_host, as_numpy, is_array, is_numpy, namespace, on_device_of
-from ..kernels.points import naming
-from ..kernels.types import Array, Input
-from ..learn.cross_fit import limits_of
-from ..learn.targets import Targets
-from ..rows.lazy import in_turn
+from ..engine import as_host, as_numpy, is_array, is_numpy, namespace, on_device_of
+from ..kernels import Array, Input, naming
+from ..learn import Targets, limits_of
+from ..rows import in_turn
 from ..tables import read_like, read_target
 from .base import all_or_nothing, score_weights
 from .learned_model import LearnedModel

@@ -9,13 +9,11 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
-from ..engine.arrays import as_host, as_numpy, namespace, positive_part
-from ..engine.checks import check_one_of
+from ..engine import as_host, as_numpy, check_one_of, namespace, positive_part
 from ..expansion import RKHSFunction
+from ..kernels import Array, Data, Input, KernelLike
 from ..kernels import points as pts
-from ..kernels.adapters import KernelLike
-from ..kernels.types import Array, Data, Input
-from ..rows.training import Training
+from ..rows import Training
 from ..solve import (
     Given,
     LeaveOneOut,

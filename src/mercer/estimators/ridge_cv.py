@@ -5,14 +5,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..engine.arrays import as_host, on_device_of
+from ..engine import as_host, on_device_of
+from ..kernels import Array, KernelLike
 from ..kernels import points as pts
-from ..kernels.adapters import KernelLike
-from ..kernels.types import Array
-from ..rows.interface import Column
-from ..rows.training import Training
-from ..solve import LeaveOneOut
-from ..solve.primal import is_plain_fourier
+from ..rows import Column, Training
+from ..solve import LeaveOneOut, is_plain_fourier
 from .kernel_map import KernelMap
 from .ridge import RidgeEstimator
 

@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ..engine.arrays import is_array, is_numpy, namespace, on_device_of
-from ..engine.types import Array
+from ..engine import Array, is_array, is_numpy, namespace, on_device_of
 
 
 def on_host(points: Any):

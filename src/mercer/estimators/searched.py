@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from ..engine.arrays import as_numpy
+from ..engine import as_numpy
 
 # Parameters that do not change what is searched for.
 BESIDE = ("verbose", "memory_limit", "solver")

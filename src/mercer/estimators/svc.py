@@ -7,16 +7,22 @@ from typing import Literal
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-from ..engine.arrays import as_numpy, is_cpu, namespace, on_device_of
-from ..engine.checks import check_one_of
-from ..engine.memory import MemoryLimitError, budget, matrix_bytes
-from ..engine.threads import n_threads, one_blas_thread, single_threaded
+from ..engine import (
+    MemoryLimitError,
+    as_numpy,
+    budget,
+    check_one_of,
+    is_cpu,
+    matrix_bytes,
+    n_threads,
+    namespace,
+    on_device_of,
+    one_blas_thread,
+    single_threaded,
+)
 from ..expansion import Expansion
-from ..kernels import Precomputed
-from ..kernels.adapters import KernelLike
-from ..kernels.types import Array, Data
-from ..solve.svm import MarginProblem, solve_margin
-from ..solve.system import double_like
+from ..kernels import Array, Data, KernelLike, Precomputed
+from ..solve import MarginProblem, double_like, solve_margin
 from .base import on_fitted
 from .certified import CertifiedClassifier, WeightedRows, gram_of
 from .kernel_map import KernelMap

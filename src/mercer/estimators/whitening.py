@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.arrays import eps_of
-from ..rows.source import first_block
+from ..engine import eps_of
+from ..rows import first_block
 
 # Scale every column, or every direction, to the same spread.
 SCALE_COLUMNS = (

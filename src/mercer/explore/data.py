@@ -10,14 +10,10 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import type_of_target
 
-from ..engine.arrays import as_host
-from ..engine.checks import check_at_least, is_integer
-from ..kernels import Kernel
-from ..kernels.points import collected, column_names, is_frame, n_points
-from ..kernels.printing import listed
-from ..kernels.types import Data
-from ..learn.targets import are_class_numbers
-from ..rows.held import rows_at
+from ..engine import as_host, check_at_least, is_integer
+from ..kernels import Data, Kernel, collected, column_names, is_frame, listed, n_points
+from ..learn import are_class_numbers
+from ..rows import rows_at
 from ..tables import TableEncoder
 
 CLASSES, NUMBERS = "classification", "regression"

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..estimators.discriminant import KernelDiscriminant
-from ..estimators.pca import KernelPCA
+from ..estimators import KernelDiscriminant, KernelPCA
 
 TSNE, PCA, DISCRIMINANT = "t-SNE", "kernel PCA", "discriminant"
 EVERY = (TSNE, PCA, DISCRIMINANT)

@@ -1,1 +1,25 @@
 """Models leave the library: files without code, ONNX graphs."""
+
+# --- the door: written by tools/doors.py
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from ..engine import door as _door
+
+if _TYPE_CHECKING:
+    from .atomic import write_output
+    from .checkpoint import Checkpoint
+    from .files import load, needed_trust, save
+    from .onnx import register, to_onnx
+    from .safe_text import harmless_value
+
+__getattr__ = _door(
+    __name__,
+    {
+        "atomic": "write_output",
+        "checkpoint": "Checkpoint",
+        "files": "load needed_trust save",
+        "onnx": "register to_onnx",
+        "safe_text": "harmless_value",
+    },
+)
+# --- end of the door

@@ -22,7 +22,7 @@ import types
 
 import numpy as np
 
-from ..engine.arrays import as_numpy, is_array
+from ..engine import as_numpy, is_array
 from ..kernels import Kernel
 from . import registry
 from .rebuilt import MAKERS, maker_of

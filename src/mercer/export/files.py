@@ -19,8 +19,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..expansion import RKHSFunction
-from ..kernels import Kernel
-from ..kernels.points import naming
+from ..kernels import Kernel, naming
 from .atomic import write_atomically
 from .decode import Model
 from .encode import Table

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 
 # Imported for their classes, which are found by themselves.
 from .. import fit, learn, solve  # noqa: F401
-from ..engine.arrays import TravelsAsNumPy
+from ..engine import TravelsAsNumPy
 from ..estimators import preimages, trees  # noqa: F401
 from ..kernels import Kernel
 from .allowed import SKLEARN

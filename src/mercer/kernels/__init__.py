@@ -63,3 +63,33 @@ __all__: list[str] = [
     "as_kernel",
     "check_mercer",
 ]
+
+# --- the door: written by tools/doors.py
+from .adapters import GramColumns, KernelLike
+from .base import alike
+from .calls import memoize_pairs, remembering
+from .capabilities import Slopes
+from .composite import finite_values
+from .densities import TooManyModesError
+from .expressions import KERNELS, parse_kernel
+from .graphs import hops
+from .hashing import distinct_keys, numbered, squared_lengths
+from .parameters import as_numbers, rules_in
+from .paths import read_paths
+from .points import (
+    as_objects,
+    as_vectors,
+    collected,
+    column_names,
+    is_frame,
+    n_points,
+    naming,
+    refuse_masked,
+    row_weights,
+    take,
+)
+from .printing import html_rows, listed
+from .spectral import common_periods
+from .types import Array, Data, Input, RandomState
+from .validity import check_own_diagonal
+# --- end of the door

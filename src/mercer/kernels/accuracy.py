@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..engine.arrays import namespace
+from ..engine import namespace
 from .types import Array
 
 if TYPE_CHECKING:

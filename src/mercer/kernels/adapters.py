@@ -9,7 +9,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 import scipy.sparse
 
-from ..engine.arrays import (
+from ..engine import (
     TravelsAsNumPy,
     as_host,
     as_numpy,
@@ -18,8 +18,8 @@ from ..engine.arrays import (
     is_numpy,
     namespace,
     on_device_of,
+    require,
 )
-from ..engine.checks import require
 from .base import ALL, Kernel
 from .capabilities import NAMED
 from .dot_product import Linear

@@ -13,9 +13,16 @@ from types import ModuleType
 import numpy as np
 from scipy.sparse import issparse
 
-from ..engine.arrays import device, in_place, integer_power, is_symbolic, namespace
-from ..engine.checks import is_number, require
-from ..engine.forms import Form
+from ..engine import (
+    Form,
+    device,
+    in_place,
+    integer_power,
+    is_number,
+    is_symbolic,
+    namespace,
+    require,
+)
 from .accuracy import above_underflow
 from .base import ALL, Kernel
 from .capabilities import Slopes, times

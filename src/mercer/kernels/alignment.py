@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.checks import require
+from ..engine import require
 from .base import ALL
 from .parameters import as_numbers, per_column
 from .paths import read_paths

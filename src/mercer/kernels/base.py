@@ -15,9 +15,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
-from ..engine.arrays import namespace, same_kind
-from ..engine.checks import is_integer, is_number
-from ..engine.forms import Form
+from ..engine import Form, is_integer, is_number, namespace, same_kind
 from . import points as pts
 from .accuracy import Accuracy
 from .capabilities import Capabilities

@@ -4,7 +4,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..engine.arrays import as_host
+from ..engine import as_host
 from .types import Array, Tile
 
 # Kernels by the names that stand for them; every class adds its own.

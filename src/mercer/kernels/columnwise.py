@@ -4,8 +4,7 @@ from types import ModuleType
 
 import numpy as np
 
-from ..engine.arrays import in_place, is_symbolic, namespace
-from ..engine.checks import require
+from ..engine import in_place, is_symbolic, namespace, require
 from .base import ALL, Kernel
 from .densities import images_of, matern_density
 from .geometry import dense_rows, ones_for, over_columns

@@ -8,9 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from ..engine.arrays import is_symbolic, namespace
-from ..engine.checks import require
-from ..engine.forms import Form
+from ..engine import Form, is_symbolic, namespace, require
 from .accuracy import above_underflow
 from .base import ALL, Kernel
 from .capabilities import NAMED, Slopes

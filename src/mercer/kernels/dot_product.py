@@ -7,9 +7,16 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
-from ..engine.arrays import eigh, in_place, integer_power, namespace, on_device_of, row_norms
-from ..engine.checks import require
-from ..engine.forms import Form
+from ..engine import (
+    Form,
+    eigh,
+    in_place,
+    integer_power,
+    namespace,
+    on_device_of,
+    require,
+    row_norms,
+)
 from .accuracy import above_underflow
 from .base import ALL, Kernel
 from .capabilities import Slopes

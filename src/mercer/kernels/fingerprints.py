@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ..engine.arrays import is_symbolic, namespace
-from ..engine.checks import require
+from ..engine import is_symbolic, namespace, require
 from .base import ALL, Kernel
 from .geometry import inner_products, over_columns
 from .types import Array, Tile

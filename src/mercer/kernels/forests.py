@@ -7,8 +7,7 @@ import scipy.sparse
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from ..engine.arrays import is_numpy
-from ..engine.checks import require
+from ..engine import is_numpy, require
 from .base import ALL, Kernel
 from .geometry import inner_products
 from .types import Array, Tile

@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.arrays import is_numpy
-from ..engine.checks import require
+from ..engine import is_numpy, require
 from .base import ALL, Kernel
 from .types import Array, Tile
 

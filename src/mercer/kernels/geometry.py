@@ -9,8 +9,7 @@ differences: identical rows are at distance exactly zero.
 import numpy as np
 import scipy.sparse
 
-from ..engine.arrays import device, is_symbolic, namespace, put, row_norms
-from ..engine.tiles import row_blocks
+from ..engine import device, is_symbolic, namespace, put, row_blocks, row_norms
 from .points import require_same_storage
 
 # Pairs gathered at once when distances are recomputed by differences.

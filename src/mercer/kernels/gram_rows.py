@@ -8,8 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 import scipy.sparse
 
-from ..engine.arrays import is_array, namespace
-from ..engine.checks import require
+from ..engine import is_array, namespace, require
 from .points import as_gram, as_objects, as_vectors, looks_numeric, take
 from .types import Array
 

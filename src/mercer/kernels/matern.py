@@ -16,7 +16,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import kv
 
-from ..engine.arrays import in_place
+from ..engine import in_place
 
 # From this nu on, twelve terms leave an error of 4e-17 (all d, against 40 digits).
 MANY_DERIVATIVES = 20

@@ -6,8 +6,14 @@ from itertools import combinations_with_replacement
 import numpy as np
 import scipy.sparse
 
-from ..engine.arrays import free_memory, namespace, on_device_of
-from ..engine.memory import MemoryLimitError, coordinates_bytes, readable
+from ..engine import (
+    MemoryLimitError,
+    coordinates_bytes,
+    free_memory,
+    namespace,
+    on_device_of,
+    readable,
+)
 
 # Python's own bytes for one monomial while they are listed.
 BYTES_A_MONOMIAL = 300

@@ -5,8 +5,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse
 
-from ..engine.arrays import as_numpy, is_array, namespace, on_device_of
-from ..engine.checks import require
+from ..engine import as_numpy, is_array, namespace, on_device_of, require
 from .base import Kernel
 from .composite import OnImages
 from .spectral import ColumnsForm, FourierForm

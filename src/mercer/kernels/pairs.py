@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.arrays import is_array, namespace, same_kind
+from ..engine import is_array, namespace, same_kind
 from .base import Kernel
 from .parameters import rules_in
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ..engine.arrays import as_host, as_numpy, namespace, on_device_of
-from ..engine.checks import is_integer, is_number, require
+from ..engine import as_host, as_numpy, is_integer, is_number, namespace, on_device_of, require
 from .base import Kernel
 from .points import short, take
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..engine.checks import require
+from ..engine import require
 from .hashing import squared_lengths
 from .monomials import require_room
 from .parameters import FLAG, as_numbers, per_column, whole

@@ -6,8 +6,7 @@ from types import ModuleType
 
 import numpy as np
 
-from ..engine.arrays import in_place, namespace
-from ..engine.forms import Form
+from ..engine import Form, in_place, namespace
 from .geometry import dense_rows
 from .parameters import as_numbers, column_scale, per_column, weighted_columns
 from .spectral import ByColumn, FourierForm, PeriodicForm

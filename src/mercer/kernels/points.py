@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import numpy as np
 import scipy.sparse
 
-from ..engine.arrays import as_host, is_array, is_numpy, namespace, on_device_of
+from ..engine import as_host, is_array, is_numpy, namespace, on_device_of
 
 FLOATS = (np.float64, np.float32)
 FINITE = (

@@ -4,7 +4,7 @@ from html import escape
 
 import numpy as np
 
-from ..engine.arrays import as_numpy, is_array
+from ..engine import as_numpy, is_array
 
 
 def printed_in(kernel, precedence):

@@ -4,8 +4,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
-from ..engine.arrays import as_numpy, namespace, on_device_of
-from ..engine.checks import require
+from ..engine import as_numpy, namespace, on_device_of, require
 from .accuracy import above_underflow
 from .base import ALL, Kernel
 from .composite import Binary, FunctionOf, OnImages

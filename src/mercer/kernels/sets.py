@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ..engine.checks import require
+from ..engine import require
 from .base import ALL, Kernel
 from .composite import Unary
 from .hashing import rows_of_entries, scaled_rows, squared_lengths

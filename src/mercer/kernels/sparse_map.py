@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..engine.arrays import is_array, is_numpy
+from ..engine import is_array, is_numpy
 from .base import Kernel
 from .hashing import squared_lengths
 from .map_products import map_products

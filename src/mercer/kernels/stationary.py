@@ -9,9 +9,7 @@ import numpy as np
 from scipy.sparse import issparse
 from scipy.special import kv
 
-from ..engine.arrays import in_place, is_numpy, namespace
-from ..engine.checks import is_number
-from ..engine.forms import Form
+from ..engine import Form, in_place, is_number, is_numpy, namespace
 from .base import ALL, Kernel
 from .capabilities import Slopes
 from .densities import (

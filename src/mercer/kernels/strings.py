@@ -6,7 +6,7 @@ from math import comb
 
 import numpy as np
 
-from ..engine.checks import is_integer, require
+from ..engine import is_integer, require
 from .hashing import (
     MOST_COLUMNS,
     columns_of,

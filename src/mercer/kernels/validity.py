@@ -10,9 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import tiles
-from ..engine.arrays import as_numpy, eps_of
-from ..engine.checks import check_at_least
+from ..engine import as_numpy, check_at_least, eps_of, tiles
 from .adapters import as_kernel
 from .base import Kernel
 from .points import take

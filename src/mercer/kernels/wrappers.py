@@ -7,8 +7,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
-from ..engine.arrays import is_array, is_symbolic, namespace, on_device_of
-from ..engine.checks import require
+from ..engine import is_array, is_symbolic, namespace, on_device_of, require
 from .accuracy import above_underflow
 from .base import ALL, Kernel
 from .composite import OnImages, Unary, finite_values

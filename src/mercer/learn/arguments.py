@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.checks import check_at_least
+from ..engine import check_at_least
 from ..kernels import Kernel, as_kernel
 from .families import FIRST_FAMILY
 from .search import with_weights

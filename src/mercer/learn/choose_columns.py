@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..engine.arrays import as_numpy
+from ..engine import as_numpy
 from .cross_fit import CrossFit, better
 from .observations import Observations
 from .targets import Targets

@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..engine.arrays import as_numpy
-from ..kernels import Kernel
-from ..kernels.points import take
+from ..engine import as_numpy
+from ..kernels import Kernel, take
 from ..solve import solve_ridge
 from .evidence import STEPS
 from .families import FIRST_FAMILY

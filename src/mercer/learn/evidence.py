@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import minimize
 
-from ..engine.arrays import as_numpy, cholesky, inverse_of_factor, namespace, on_device_of, put
+from ..engine import as_numpy, cholesky, inverse_of_factor, namespace, on_device_of, put
 from ..kernels import Kernel
 from .gradients import slopes
 from .observations import Observations

@@ -7,9 +7,8 @@ gradients of f at all rows are (P a) z + E (a S): products of matrices.
 from collections.abc import Iterator
 from typing import Any
 
-from ..engine.arrays import namespace
-from ..kernels import Kernel
-from ..kernels.capabilities import Slopes
+from ..engine import namespace
+from ..kernels import Kernel, Slopes
 
 # Numbers of the gradients of one block of rows.
 BLOCK_VALUES = 1 << 22

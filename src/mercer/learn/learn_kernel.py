@@ -7,20 +7,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..engine import tiles
-from ..engine.arrays import (
+from ..engine import (
     as_numpy,
+    blas_threads_for,
     is_array,
+    line_search,
     namespace,
     on_device_of,
     row_norms,
     solve_triangular,
+    tiles,
+    using,
 )
-from ..engine.line_search import line_search
-from ..engine.resources import using
-from ..engine.threads import blas_threads_for
-from ..kernels import Kernel, Linear, Precomputed, Projected
-from ..kernels.points import as_vectors, column_names, take
+from ..kernels import Kernel, Linear, Precomputed, Projected, as_vectors, column_names, take
 from ..solve import RidgePath, choose_on_rows, jittered_factor
 from .arguments import check_lengths, check_options, first_kernel
 from .evidence import MANY, by_evidence

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.arrays import TravelsAsNumPy
+from ..engine import TravelsAsNumPy
 from ..kernels import Kernel, Projected
 from .families import FAMILIES, same_family
 

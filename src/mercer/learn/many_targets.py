@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..engine.arrays import on_device_of
+from ..engine import on_device_of
 from .observations import Observations
 from .targets import Targets
 

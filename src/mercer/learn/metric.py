@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.arrays import as_numpy, eigh, namespace
-from ..kernels.points import take
+from ..engine import as_numpy, eigh, namespace
+from ..kernels import take
 
 # Pairs whose median distance is the unit of length.
 PAIRS = 2000

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.arrays import as_numpy, is_array, on_device_of
-from ..kernels.points import take
-from ..rows.training import Training
+from ..engine import as_numpy, is_array, on_device_of
+from ..kernels import take
+from ..rows import Training
 from ..solve import Given, LeaveOneOut, RidgeProblem
 
 # Targets with at most so many values repeat by chance.

@@ -2,9 +2,7 @@
 
 from sklearn.base import clone
 
-from ..kernels import Kernel
-from ..kernels.algebra import Scaled, Sum
-from ..kernels.parameters import as_numbers
+from ..kernels import Kernel, Scaled, Sum, as_numbers
 
 
 def with_weights(kernel: Kernel) -> Kernel:

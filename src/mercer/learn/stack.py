@@ -8,7 +8,7 @@ none of them counts.
 import numpy as np
 from scipy.optimize import nnls
 
-from ..engine.arrays import as_numpy, on_device_of
+from ..engine import as_numpy, on_device_of
 from ..expansion import Expansion
 from ..kernels import Linear, Projected
 from ..solve import RidgeSolution, expansion_of, solve_ridge

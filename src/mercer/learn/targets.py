@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.arrays import as_host
-from ..engine.checks import check_classes
-from ..kernels.points import row_weights
+from ..engine import as_host, check_classes
+from ..kernels import row_weights
 
 TASKS = ("auto", "regression", "classification")
 # Whole numbers with more values than this are ordered and many: numbers to predict, not classes.

@@ -6,8 +6,7 @@ group before the ridge regression, as fixed effects are taken out of a linear mo
 
 import numpy as np
 
-from ..engine import tiles
-from ..engine.arrays import solve_triangular
+from ..engine import solve_triangular, tiles
 from ..kernels import Matern
 from ..solve import LeaveOneOut, jittered_factor, ridge_on_coordinates
 from .metric import column_scales, with_unit_median

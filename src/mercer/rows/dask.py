@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.memory import coordinates_bytes
-from ..engine.types import Array
+from ..engine import Array, coordinates_bytes
 from .dask_compat import empty_frame, made_up_frame
 from .dask_graphs import fuse_reads, total_on_cluster, tree
 from .tasks import Sized, client_of, opened, require_on_workers, share, share_with_all

@@ -5,9 +5,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ..engine.arrays import as_host, is_array, is_numpy, same_kind
-from ..engine.memory import MemoryLimitError, readable
-from ..kernels.points import as_objects, refuse_masked
+from ..engine import MemoryLimitError, as_host, is_array, is_numpy, readable, same_kind
+from ..kernels import as_objects, refuse_masked
 from .dask import Partitions, check_unchanged, is_dask
 from .held import stacked
 from .source import in_pieces

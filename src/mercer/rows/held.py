@@ -6,10 +6,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ..engine.arrays import namespace, rows_of
-from ..engine.memory import panel_values
-from ..engine.tiles import cuts
-from ..kernels.points import is_frame, take
+from ..engine import cuts, namespace, panel_values, rows_of
+from ..kernels import is_frame, take
 from .interface import LargestResidual, SampledRows, draw_positions, smallest, whole_column
 
 # Rows that are worked on at once.

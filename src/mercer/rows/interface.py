@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..engine.arrays import as_host
+from ..engine import as_host
 
 
 @dataclass(frozen=True)

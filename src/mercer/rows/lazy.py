@@ -9,10 +9,8 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from ..engine.arrays import namespace
-from ..engine.memory import MemoryLimitError, coordinates_bytes, readable
-from ..engine.types import Array
-from ..kernels.points import collected
+from ..engine import Array, MemoryLimitError, coordinates_bytes, namespace, readable
+from ..kernels import collected
 from .dask import Partitions, example_row, is_dask, is_dask_frame
 from .source import pieces
 from .streams import is_stream

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.arrays import (
+from ..engine import (
+    Array,
     as_numpy,
     gram,
     namespace,
@@ -17,7 +18,6 @@ from ..engine.arrays import (
     row_norms,
     transposed_product,
 )
-from ..engine.types import Array
 
 
 @dataclass

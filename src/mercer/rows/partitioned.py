@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.types import Array
-from ..kernels.points import take
+from ..engine import Array
+from ..kernels import take
 from .dask import Partitions, check_unchanged
 from .held import rows_at, stacked
 from .interface import LargestResidual, SampledRows, draw_positions, smallest

@@ -12,9 +12,7 @@ from sklearn.utils import (
 )
 from sklearn.utils.multiclass import check_classification_targets
 
-from ..engine.arrays import as_host
-from ..engine.checks import check_classes
-from ..engine.resources import Resources
+from ..engine import Resources, as_host, check_classes
 from ..kernels import Kernel
 from ..kernels import points as pts
 from .gather import gather_few, held_column, load_all

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.arrays import as_host
-from ..kernels.points import column_names
+from ..engine import as_host
+from ..kernels import column_names
 from .dask import Partitions, is_dask, is_dask_frame
 from .held import HeldRows
 from .interface import Check, Rows

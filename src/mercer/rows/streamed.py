@@ -11,11 +11,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ..engine.arrays import is_array, is_cpu, namespace, rows_of, to_torch
-from ..engine.memory import coordinates_bytes
-from ..engine.tiles import cuts
-from ..kernels.points import take
-from ..kernels.types import Array
+from ..engine import coordinates_bytes, cuts, is_array, is_cpu, namespace, rows_of, to_torch
+from ..kernels import Array, take
 from .held import CHUNK_ROWS, KeptHere, stacked
 from .interface import LargestResidual, SampledRows, smallest
 from .streams import checksum_of, paired_columns, refuse_iterator

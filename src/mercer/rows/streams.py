@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ..engine.arrays import as_host, is_array
-from ..engine.types import Array
+from ..engine import Array, as_host, is_array
 from .interface import Column
 
 

@@ -15,9 +15,8 @@ from typing import Any
 from uuid import uuid4
 from weakref import WeakSet
 
-from ..engine.threads import one_blas_thread, single_threaded
-from ..engine.tiles import panel_slices
-from ..kernels.base import Kernel
+from ..engine import one_blas_thread, panel_slices, single_threaded
+from ..kernels import Kernel
 from .held import rows_at
 
 # Clients whose workers were asked.

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.resources import Resources
+from ..engine import Resources
 from ..kernels import Kernel
 from .held import HeldRows
 from .interface import Rows

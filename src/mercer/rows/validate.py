@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.utils.validation import validate_data
 
-from ..engine.arrays import device, is_array, is_matrix, is_numpy, namespace
+from ..engine import device, is_array, is_matrix, is_numpy, namespace
 from ..kernels import Kernel
 from ..kernels import points as pts
 from .interface import Rows

@@ -8,9 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.arrays import gram, rows_of
-from ..engine.memory import MemoryLimitError, coordinates_bytes, readable
-from ..engine.products import MatrixProduct, exact_shares, quick_shares
+from ..engine import (
+    MatrixProduct,
+    MemoryLimitError,
+    coordinates_bytes,
+    exact_shares,
+    gram,
+    quick_shares,
+    readable,
+    rows_of,
+)
 from ..kernels import Kernel
 from .dask import Partitions, is_dask
 from .tasks import bytes_of, task

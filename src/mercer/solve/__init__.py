@@ -1,6 +1,6 @@
 """Ridge regression: one problem, one solution, and solvers behind one small interface."""
 
-from ..rows.workers import Workers
+from ..rows import Workers
 from .auto import SOLVERS, ridge_on_coordinates, solve_ridge
 from .discriminant import Fisher
 from .iterations import Certified, solve_iteratively
@@ -37,3 +37,17 @@ __all__ = [
     "solve_regularized",
     "solve_ridge",
 ]
+
+# --- the door: written by tools/doors.py
+from .auto import Plan, plan_map, plan_ridge, time_in_words
+from .discriminant import Shrinkage, residual_products
+from .duality import Rounding
+from .iterative import STORED
+from .landmarks import MOST
+from .logistic import LogisticProblem, Workspace, solve_logistic
+from .primal import is_plain_fourier
+from .solution import own_similarities
+from .solver import CannotSolve
+from .svm import MarginProblem, solve_margin
+from .system import double_like, in_double
+# --- end of the door

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from ..engine.arrays import cholesky
+from ..engine import cholesky
 
 # Added to K_FF, relative to its diagonal: identical rows make it singular.
 JITTER = 1e-12

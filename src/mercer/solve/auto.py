@@ -3,13 +3,18 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..engine.memory import MemoryLimitError, partial_fit, readable, stored_fit, streamed_fit
-from ..engine.resources import using
-from ..engine.tiles import PANEL_VALUES
+from ..engine import (
+    PANEL_VALUES,
+    MemoryLimitError,
+    partial_fit,
+    readable,
+    stored_fit,
+    streamed_fit,
+    using,
+)
 from ..kernels import Linear
-from ..rows.gather import SAMPLE
-from ..rows.training import Training
-from ..space.choice import MapOptions
+from ..rows import SAMPLE, Training
+from ..space import MapOptions
 from .direct import Direct
 from .fourier import Fourier
 from .iterative import Iterative

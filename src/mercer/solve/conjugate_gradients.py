@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.arrays import as_numpy, namespace, on_device_of
+from ..engine import as_numpy, namespace, on_device_of
 
 
 class ConjugateGradients:

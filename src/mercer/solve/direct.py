@@ -5,13 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import tiles
-from ..engine.arrays import eps_of, is_numpy, namespace, on_device_of
-from ..engine.memory import matrix_bytes
-from ..engine.products import exact_product
+from ..engine import eps_of, exact_product, is_numpy, matrix_bytes, namespace, on_device_of, tiles
 from ..kernels import Kernel
-from ..space.certificate import magnitudes
-from ..space.landmarks import Landmarks
+from ..space import Landmarks, magnitudes
 from .dual import Dual, DualSolution, DualSolver, Found, inverse_diagonal, with_intercept
 from .penalty import ROWS_FOR_SEARCH, choose_on_matrix
 from .problem import Given, LeaveOneOut, RidgeProblem

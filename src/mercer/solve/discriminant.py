@@ -17,21 +17,19 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.arrays import (
+from ..engine import (
     as_numpy,
     eigh,
     eps_of,
     evenly,
+    exact_product,
     namespace,
     on_device_of,
     positive_part,
 )
-from ..engine.products import exact_product
 from ..fit import OnPanels, added_up
-from ..rows.interface import Column
-from ..rows.moments import Spread
-from ..space import factorize
-from ..space.spectra import signs
+from ..rows import Column, Spread
+from ..space import factorize, signs
 from .problem import Choice, RidgeProblem
 from .system import double_like, in_double
 

@@ -8,17 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import tiles
-from ..engine.arrays import (
-    as_numpy,
-    evenly,
-    namespace,
-    on_device_of,
-    row_norms,
-    solve_triangular,
-)
+from ..engine import as_numpy, evenly, namespace, on_device_of, row_norms, solve_triangular, tiles
 from ..expansion import Expansion
-from ..kernels.points import take
+from ..kernels import take
 from .problem import RidgeProblem
 from .regularized import factor_shifted
 from .solution import LeftOut, RidgeSolution, as_fitted, left_out_of, own_similarities, per_target

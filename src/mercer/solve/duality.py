@@ -28,8 +28,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..engine.arrays import as_numpy
-from ..space.certificate import magnitudes
+from ..engine import as_numpy
+from ..space import magnitudes
 
 EPS = float(np.finfo(np.float64).eps)
 

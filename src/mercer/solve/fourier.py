@@ -16,18 +16,22 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..engine import tiles
-from ..engine.arrays import as_numpy, evenly, is_array, is_numpy, namespace, on_device_of
-from ..engine.memory import MemoryLimitError, readable
-from ..engine.nufft import FINEST
+from ..engine import (
+    FINEST,
+    MemoryLimitError,
+    as_numpy,
+    evenly,
+    is_array,
+    is_numpy,
+    namespace,
+    on_device_of,
+    readable,
+    tiles,
+)
 from ..expansion import Expansion
-from ..kernels import Kernel
-from ..kernels.points import take
-from ..kernels.types import Array
-from ..space.fourier import Fourier as FourierSpace
-from ..space.fourier_grid import Extent, fourier_space
-from ..space.fourier_plan import FourierPlan, plan_fourier
-from ..space.fourier_sums import FourierStep
+from ..kernels import Array, Kernel, take
+from ..space import Extent, FourierPlan, FourierStep, fourier_space, plan_fourier
+from ..space import Fourier as FourierSpace
 from .direct import Direct
 from .dual import FEW, DualSolution, DualSolver, Found, with_intercept
 from .fourier_map import FourierEquations

@@ -8,13 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..engine.arrays import as_numpy, eigh, on_device_of, row_norms, solve_triangular
-from ..engine.memory import matrix_bytes
-from ..engine.nufft import FINEST
+from ..engine import FINEST, as_numpy, eigh, matrix_bytes, on_device_of, row_norms, solve_triangular
 from ..fit import SpaceStatistic, fit_map
-from ..space.choice import MapOptions
-from ..space.fourier import Fourier
-from ..space.fourier_sums import FourierStep, all_pairs
+from ..space import Fourier, FourierStep, MapOptions, all_pairs
 from .problem import Choice, Given, RidgeProblem
 from .regularized import factor_shifted, solve_regularized
 from .ridge_path import best_alpha

@@ -9,8 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.arrays import as_numpy, cholesky, gram, namespace, on_device_of, solve_triangular
-from ..engine.tiles import panel_slices
+from ..engine import (
+    as_numpy,
+    cholesky,
+    gram,
+    namespace,
+    on_device_of,
+    panel_slices,
+    solve_triangular,
+)
 from .active_set import balanced
 
 MOST_STEPS = 80

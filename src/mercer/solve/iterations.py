@@ -15,17 +15,24 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..engine.arrays import as_host, evenly, namespace, on_device_of, power_of_two
-from ..engine.checks import is_integer
-from ..engine.memory import MemoryLimitError, coordinates_bytes, readable
-from ..engine.products import MatrixProduct
-from ..engine.resources import Resources, current, using
-from ..kernels import Kernel
-from ..kernels.calls import remembering
-from ..kernels.points import take
-from ..rows.workers import Workers
-from ..space.cholesky import Fit
-from ..space.indefinite import check_symmetric, value_eps
+from ..engine import (
+    MatrixProduct,
+    MemoryLimitError,
+    Resources,
+    as_host,
+    coordinates_bytes,
+    current,
+    evenly,
+    is_integer,
+    namespace,
+    on_device_of,
+    power_of_two,
+    readable,
+    using,
+)
+from ..kernels import Kernel, remembering, take
+from ..rows import Workers
+from ..space import Fit, check_symmetric, value_eps
 from .problem import Preconditioning
 from .refinement import Refinement, Step
 from .system import EPS, VECTORS, System, in_double, scattered, vectors_of

@@ -10,11 +10,20 @@ import numpy as np
 from scipy.optimize import brentq
 from sklearn.exceptions import ConvergenceWarning
 
-from ..engine import tiles
-from ..engine.arrays import as_numpy, is_array, is_numpy, namespace, on_device_of
-from ..engine.memory import MemoryLimitError, coordinates_bytes, matrix_bytes
-from ..engine.products import MatrixProduct, exact_product
-from ..engine.threads import one_blas_thread
+from ..engine import (
+    MatrixProduct,
+    MemoryLimitError,
+    as_numpy,
+    coordinates_bytes,
+    exact_product,
+    is_array,
+    is_numpy,
+    matrix_bytes,
+    namespace,
+    on_device_of,
+    one_blas_thread,
+    tiles,
+)
 from ..space import factorize
 from .direct import Direct
 from .discriminant import Shrinkage

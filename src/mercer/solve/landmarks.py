@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import tiles
-from ..engine.arrays import (
+from ..engine import (
     as_numpy,
+    coordinates_bytes,
+    matrix_bytes,
     namespace,
     on_device_of,
     positive_part,
@@ -15,13 +16,13 @@ from ..engine.arrays import (
     put_rows,
     row_norms,
     solve_triangular,
+    tiles,
 )
-from ..engine.memory import coordinates_bytes, matrix_bytes
 from ..feature_map import FeatureMap
 from ..fit import MapFit, Statistic, fold
-from ..kernels.points import take
-from ..rows.moments import Spread
-from ..space.landmarks import Landmarks as LandmarkSpace
+from ..kernels import take
+from ..rows import Spread
+from ..space import Landmarks as LandmarkSpace
 from .penalty import choose_on_rows
 from .primal import PrimalSolution, options_of, solve_on_map
 from .problem import Given, LeaveOneOut, RidgeProblem

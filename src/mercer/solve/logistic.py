@@ -24,12 +24,18 @@ import numpy as np
 from scipy.special import expit, logsumexp, softmax
 from sklearn.exceptions import ConvergenceWarning
 
-from ..engine import tiles
-from ..engine.arrays import as_numpy, is_cpu, on_device_of
-from ..engine.memory import coordinates_bytes, matrix_bytes
-from ..engine.products import MatrixProduct, exact_product
-from ..kernels.calls import remembering
-from ..rows.training import Training
+from ..engine import (
+    MatrixProduct,
+    as_numpy,
+    coordinates_bytes,
+    exact_product,
+    is_cpu,
+    matrix_bytes,
+    on_device_of,
+    tiles,
+)
+from ..kernels import remembering
+from ..rows import Training
 from ..space import factorize
 from .auto import Way, first_of, offered, solve_ridge
 from .direct import Direct

@@ -5,9 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.arrays import as_numpy, evenly, is_numpy, namespace, on_device_of
-from ..engine.line_search import line_search
-from ..engine.resources import current
+from ..engine import as_numpy, current, evenly, is_numpy, line_search, namespace, on_device_of
 from .dual import inverse_diagonal, without_mean
 from .problem import SAMPLE, Choice, LeaveOneOut, RidgeProblem
 from .regularized import STEP, factor_shifted, solve_factored

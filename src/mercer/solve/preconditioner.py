@@ -12,21 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.arrays import (
+from ..engine import (
     as_numpy,
+    columns_that_fit,
+    coordinates_bytes,
     eps_of,
     gram,
     is_cpu,
     itemsize,
+    matrix_bytes,
     namespace,
     on_device_of,
     row_norms,
     solve_triangular,
 )
-from ..engine.memory import columns_that_fit, coordinates_bytes, matrix_bytes
-from ..rows import gather
-from ..rows.held import HeldRows
-from ..rows.workers import CoordinatesOnWorkers
+from ..rows import CoordinatesOnWorkers, HeldRows, gather
 from ..space import factorize
 from .regularized import by_penalty, factor_shifted, solve_factored
 

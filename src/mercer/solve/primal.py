@@ -6,7 +6,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ..engine.arrays import (
+from ..engine import (
+    PANEL_VALUES,
+    MemoryLimitError,
+    Resources,
     as_numpy,
     eps_of,
     gram,
@@ -14,20 +17,17 @@ from ..engine.arrays import (
     itemsize,
     namespace,
     on_device_of,
+    partial_fit,
     positive_part,
     row_norms,
     solve_triangular,
+    stored_fit,
+    streamed_fit,
 )
-from ..engine.memory import MemoryLimitError, partial_fit, stored_fit, streamed_fit
-from ..engine.resources import Resources
-from ..engine.tiles import PANEL_VALUES
 from ..fit import MapFit, Statistic, fit_map
-from ..kernels.points import take
-from ..rows.gather import SAMPLE
-from ..rows.moments import ByClass, Moments, Spread
-from ..space.certificate import magnitudes
-from ..space.choice import MapOptions
-from ..space.corrected import Corrected
+from ..kernels import take
+from ..rows import SAMPLE, ByClass, Moments, Spread
+from ..space import Corrected, MapOptions, magnitudes
 from .discriminant import Shrinkage
 from .fourier_map import solve_on_fourier_map
 from .penalty import choose

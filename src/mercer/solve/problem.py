@@ -8,14 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import tiles
-from ..engine.arrays import TravelsAsNumPy, as_numpy, evenly, namespace
-from ..engine.memory import coordinates_bytes, matrix_bytes
-from ..kernels.points import take
-from ..rows.interface import Column
-from ..rows.training import Training
-from ..space import factorize
-from ..space.choice import MapOptions
+from ..engine import (
+    TravelsAsNumPy,
+    as_numpy,
+    coordinates_bytes,
+    evenly,
+    matrix_bytes,
+    namespace,
+    tiles,
+)
+from ..kernels import take
+from ..rows import Column, Training
+from ..space import MapOptions, factorize
 
 # Rows from which a problem judges its rank and its spectrum.
 SAMPLE = 400

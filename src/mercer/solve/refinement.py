@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import tiles
-from ..engine.arrays import TravelsAsNumPy, as_numpy, namespace, on_device_of
-from ..kernels.validity import NotPSDError
+from ..engine import TravelsAsNumPy, as_numpy, namespace, on_device_of, tiles
+from ..kernels import NotPSDError
 from .conjugate_gradients import ConjugateGradients
 
 # How far, and how long, quick products are trusted before the next exact residual.

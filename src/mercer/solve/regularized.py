@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.arrays import cholesky, eps_of, namespace, put, solve_triangular
-from ..kernels.points import take
+from ..engine import cholesky, eps_of, namespace, put, solve_triangular
+from ..kernels import take
 from .large_cholesky import cholesky_in_place
 from .solver import CannotSolve
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.arrays import (
+from ..engine import (
     as_numpy,
     eigh,
     eps_of,

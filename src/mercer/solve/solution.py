@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.arrays import TravelsAsNumPy, as_numpy, namespace, on_device_of, positive_part
+from ..engine import TravelsAsNumPy, as_numpy, namespace, on_device_of, positive_part
 from ..expansion import Expansion
 from ..kernels import points as pts
 from .refinement import Step

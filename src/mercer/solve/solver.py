@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-from ..engine.memory import readable
+from ..engine import readable
 from .problem import RidgeProblem
 from .solution import RidgeSolution
 

@@ -17,15 +17,17 @@ import sklearn
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
-from ..engine import tiles
-from ..engine.arrays import as_numpy, is_numpy, on_device_of
-from ..engine.memory import (
+from ..engine import (
     MemoryLimitError,
+    as_numpy,
     budget,
     columns_that_fit,
     coordinates_bytes,
+    is_numpy,
     matrix_bytes,
+    on_device_of,
     readable,
+    tiles,
 )
 from ..kernels import Precomputed
 from ..kernels import points as pts

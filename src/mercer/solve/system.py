@@ -4,21 +4,22 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import tiles
-from ..engine.arrays import (
+from ..engine import (
+    FUSED_SUMS,
     as_numpy,
+    coordinates_bytes,
     evenly,
+    exact_product,
     is_cpu,
     is_single,
     namespace,
     on_device_of,
     power_of_two,
+    quick_product,
+    tiles,
 )
-from ..engine.memory import coordinates_bytes
-from ..engine.products import FUSED_SUMS, exact_product, quick_product
-from ..kernels import Kernel
-from ..kernels.points import take
-from ..space.certificate import magnitudes
+from ..kernels import Kernel, take
+from ..space import magnitudes
 from .preconditioner import Preconditioner, chosen_rank
 
 # Vectors of length n that the iterations hold, for every target.

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import scipy.fft
 
-from ..engine.resources import current
-from ..space.fourier_sums import all_pairs
+from ..engine import current
+from ..space import all_pairs
 from .conjugate_gradients import ConjugateGradients
 from .regularized import factor_shifted, solve_factored
 

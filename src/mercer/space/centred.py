@@ -4,10 +4,8 @@ import numbers
 
 import scipy.linalg
 
-from ..engine import tiles
-from ..engine.arrays import eigh, eps_of, is_numpy, namespace
-from ..engine.types import Array
-from ..kernels.base import Kernel
+from ..engine import Array, eigh, eps_of, is_numpy, namespace, tiles
+from ..kernels import Kernel
 from .krylov import Eigenpairs
 
 

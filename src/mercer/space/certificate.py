@@ -21,7 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.arrays import (
+from ..engine import (
+    Array,
     TravelsAsNumPy,
     as_numpy,
     is_matrix,
@@ -30,9 +31,7 @@ from ..engine.arrays import (
     on_device_of,
     positive_part,
 )
-from ..engine.types import Array
-from ..kernels.base import Kernel
-from ..kernels.validity import NotPSDError
+from ..kernels import Kernel, NotPSDError
 
 SINGLE_UNIT = float(np.finfo(np.float32).eps) / 2
 SINGLE_TINY = float(np.finfo(np.float32).smallest_normal)

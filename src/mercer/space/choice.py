@@ -10,25 +10,28 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ..engine import tiles
-from ..engine.arrays import as_numpy, eps_of, itemsize, namespace, on_device_of
-from ..engine.checks import check_one_of, is_count, is_number
-from ..engine.memory import (
+from ..engine import (
+    Array,
     MemoryLimitError,
+    as_numpy,
     budget,
+    check_one_of,
     columns_that_fit,
+    eps_of,
+    is_count,
+    is_number,
+    itemsize,
     landmarks_that_fit,
     matrix_bytes,
+    namespace,
+    on_device_of,
     readable,
     streamed_fit,
+    tiles,
 )
-from ..engine.types import Array
-from ..kernels import NotPSDError
+from ..kernels import Kernel, NotPSDError, numbered
 from ..kernels import points as pts
-from ..kernels.base import Kernel
-from ..kernels.hashing import numbered
-from ..rows import gather
-from ..rows.held import HeldRows
+from ..rows import HeldRows, gather
 from .cholesky import factorize, matrix_fits
 from .corrected import Corrected
 from .grow import default_tol, sample_factor

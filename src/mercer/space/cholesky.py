@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from ..engine import tiles
-from ..engine.arrays import (
+from ..engine import (
+    Array,
     as_numpy,
+    budget,
     cholesky,
+    columns_that_fit,
     eps_of,
     evenly,
     is_cpu,
@@ -24,13 +26,10 @@ from ..engine.arrays import (
     on_device_of,
     put_rows,
     row_norms,
+    stored_fit,
+    tiles,
 )
-from ..engine.memory import budget, columns_that_fit, stored_fit
-from ..engine.types import Array
-from ..kernels.base import Kernel
-from ..kernels.calls import memoize_pairs
-from ..kernels.points import take
-from ..kernels.validity import check_own_diagonal
+from ..kernels import Kernel, check_own_diagonal, memoize_pairs, take
 from .indefinite import (
     check_diagonal,
     check_residuals,

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from ..engine import tiles
-from ..engine.types import Array
+from ..engine import Array, tiles
 from .certificate import Radii
 from .protocol import Space
 

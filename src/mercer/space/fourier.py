@@ -16,11 +16,22 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ..engine import nufft, tiles
-from ..engine.arrays import as_numpy, device, namespace, on_device_of, positive_part, rows_of
-from ..engine.memory import MemoryLimitError, budget, matrix_bytes, readable
-from ..engine.tiles import panel_slices
-from ..engine.types import Array
+from ..engine import (
+    Array,
+    MemoryLimitError,
+    as_numpy,
+    budget,
+    device,
+    matrix_bytes,
+    namespace,
+    nufft,
+    on_device_of,
+    panel_slices,
+    positive_part,
+    readable,
+    rows_of,
+    tiles,
+)
 from .certificate import Radii, magnitudes, radii_of_one
 from .protocol import Panel, Space
 

@@ -7,11 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ..engine.arrays import namespace, rows_of
-from ..engine.memory import MemoryLimitError, budget, fourier_sums, readable
-from ..kernels.base import Kernel
-from ..kernels.densities import TooManyModesError
-from ..kernels.spectral import common_periods
+from ..engine import MemoryLimitError, budget, fourier_sums, namespace, readable, rows_of
+from ..kernels import Kernel, TooManyModesError, common_periods
 from .fourier import Fourier
 
 # Relative to k(x, x), where none is asked for; and the smallest that rounding leaves room for.

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.memory import fourier_fit
-from ..kernels.densities import TooManyModesError
-from ..kernels.spectral import common_periods
+from ..engine import fourier_fit
+from ..kernels import TooManyModesError, common_periods
 from .fourier_grid import MOST_COLUMNS, SMALLEST_TOL, Extent
 
 # Tolerances of the map that are tried, the largest first; the last is as good as rounding allows.

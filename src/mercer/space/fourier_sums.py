@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import nufft
-from ..engine.arrays import as_numpy, on_device_of, rows_of
-from ..engine.types import Array
-from ..rows.moments import Moments, Spread
+from ..engine import Array, as_numpy, nufft, on_device_of, rows_of
+from ..rows import Moments, Spread
 from .fourier import ROWS, Fourier
 
 

@@ -10,15 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import tiles
-from ..engine.arrays import as_numpy, eps_of, itemsize, namespace
-from ..engine.memory import MemoryLimitError, landmarks_that_fit, readable, rows_that_fit
-from ..engine.types import Array
-from ..kernels.base import Kernel
-from ..kernels.points import take
-from ..rows import gather
-from ..rows.held import stacked
-from ..rows.interface import LargestResidual
+from ..engine import (
+    Array,
+    MemoryLimitError,
+    as_numpy,
+    eps_of,
+    itemsize,
+    landmarks_that_fit,
+    namespace,
+    readable,
+    rows_that_fit,
+    tiles,
+)
+from ..kernels import Kernel, take
+from ..rows import LargestResidual, gather, stacked
 from .cholesky import PARTIAL_TOL, self_lengths
 from .landmarks import Landmarks
 from .partial import partial_cholesky

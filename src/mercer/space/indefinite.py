@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from ..engine.arrays import as_numpy, namespace
-from ..engine.types import Array
-from ..kernels.base import Kernel
-from ..kernels.validity import NotPSDError
+from ..engine import Array, as_numpy, namespace
+from ..kernels import Kernel, NotPSDError
 
 OPTIONS = ("raise", "clip", "flip", "shift")
 ROWS = 256  # of a matrix that is looked at in blocks

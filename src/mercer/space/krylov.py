@@ -10,21 +10,26 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import tiles
-from ..engine.arrays import (
+from ..engine import (
+    Array,
+    MemoryLimitError,
     as_numpy,
+    budget,
+    coordinates_bytes,
     eps_of,
+    exact_product,
     is_cpu,
     is_numpy,
     itemsize,
     largest_power,
+    matrix_bytes,
     namespace,
     on_device_of,
+    quick_product,
+    readable,
+    tiles,
 )
-from ..engine.memory import MemoryLimitError, budget, coordinates_bytes, matrix_bytes, readable
-from ..engine.products import exact_product, quick_product
-from ..engine.types import Array
-from ..kernels.base import Kernel
+from ..kernels import Kernel
 
 # Measured on MNIST, 50 pairs (make bench, rows "pca_5000" and "pca_10000"): wider blocks make fewer
 # passes over K but larger bases; checking earlier only costs small eigenproblems.

@@ -10,20 +10,20 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from ..engine import tiles
-from ..engine.arrays import (
+from ..engine import (
+    Array,
     device,
     eps_of,
     is_numpy,
     namespace,
     on_device_of,
+    panel_slices,
     positive_part,
     row_norms,
     rows_of,
     solve_triangular,
+    tiles,
 )
-from ..engine.tiles import panel_slices
-from ..engine.types import Array
 from .certificate import Radii, landmark_rows, magnitudes, radii_of_one, refute_by_residuals
 from .protocol import Panel, Space
 

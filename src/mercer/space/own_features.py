@@ -4,10 +4,19 @@ from typing import Any
 
 import scipy.sparse
 
-from ..engine.arrays import eps_of, itemsize, namespace, positive_part, rows_of
-from ..engine.memory import MemoryLimitError, budget, coordinates_bytes, readable
-from ..engine.types import Array
-from ..kernels.composite import finite_values
+from ..engine import (
+    Array,
+    MemoryLimitError,
+    budget,
+    coordinates_bytes,
+    eps_of,
+    itemsize,
+    namespace,
+    positive_part,
+    readable,
+    rows_of,
+)
+from ..kernels import finite_values
 from .certificate import Radii, magnitudes, radii_of_one
 from .protocol import Space
 

@@ -11,20 +11,22 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from ..engine import tiles
-from ..engine.arrays import (
+from ..engine import (
+    MemoryLimitError,
     as_numpy,
+    coordinates_bytes,
     is_cpu,
     is_numpy,
     itemsize,
     namespace,
     on_device_of,
+    one_blas_thread,
+    readable,
     row_norms,
     rows_of,
+    tiles,
 )
-from ..engine.memory import MemoryLimitError, coordinates_bytes, readable
-from ..engine.threads import one_blas_thread
-from ..kernels.points import take
+from ..kernels import take
 from .pivots import rule
 
 # Pivots within this range are divided out together, by the inverse of their small factor; across a

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from ..engine.arrays import evenly
-from ..engine.types import Array
+from ..engine import Array, evenly
 
 # Greedy blocks: this many proposals, accepted while within this share of the largest residual.
 # Larger blocks save passes, a smaller share costs rank: 64 and 0.3 measured within 2 % of the

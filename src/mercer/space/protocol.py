@@ -12,9 +12,7 @@ from typing import Any
 
 import scipy.sparse
 
-from ..engine import tiles
-from ..engine.arrays import TravelsAsNumPy, namespace, row_norms, rows_of
-from ..engine.types import Array
+from ..engine import Array, TravelsAsNumPy, namespace, row_norms, rows_of, tiles
 from .certificate import Radii
 
 

@@ -10,11 +10,19 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from ..engine import tiles
-from ..engine.arrays import as_numpy, cholesky, eps_of, evenly, namespace, on_device_of, rows_of
-from ..engine.threads import blas_threads_for
-from ..engine.types import Array
-from ..kernels.points import take
+from ..engine import (
+    Array,
+    as_numpy,
+    blas_threads_for,
+    cholesky,
+    eps_of,
+    evenly,
+    namespace,
+    on_device_of,
+    rows_of,
+    tiles,
+)
+from ..kernels import take
 from .landmarks import Landmarks
 
 # Rounding in one landmark's coordinate, relative to its pivot: about 50 units of roundoff for

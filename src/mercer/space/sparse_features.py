@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.arrays import rows_of
-from ..engine.memory import (
+from ..engine import (
+    Array,
     MemoryLimitError,
     budget,
     coordinates_bytes,
     readable,
+    rows_of,
     sparse_coordinates,
 )
-from ..engine.types import Array
-from ..kernels.hashing import distinct_keys, numbered, squared_lengths
+from ..kernels import distinct_keys, numbered, squared_lengths
 from .certificate import Radii, magnitudes
 from .own_features import OwnFeatures
 

@@ -3,8 +3,7 @@
 import numpy as np
 from scipy.linalg import eigh_tridiagonal, get_lapack_funcs
 
-from ..engine.arrays import device, eigh, is_cpu, is_numpy, namespace, on_device_of, positive_part
-from ..engine.types import Array
+from ..engine import Array, device, eigh, is_cpu, is_numpy, namespace, on_device_of, positive_part
 
 
 def eigen_rotation(F: Array):

@@ -11,10 +11,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ..engine.arrays import as_numpy, is_matrix
-from ..kernels import Kernel
-from ..kernels.parameters import rules_in
-from ..kernels.points import column_names
+from ..engine import as_numpy, is_matrix
+from ..kernels import Kernel, column_names, rules_in
 from ..tables import TableEncoder
 
 # Values are pulled in to the median plus or minus so many median deviations: of normal values, one

@@ -8,17 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..engine.arrays import as_numpy
-from ..estimators.base import KernelEstimator, all_or_nothing, kernel_of
-from ..estimators.kernel_map import KernelMap
-from ..kernels import Kernel
-from ..kernels.points import is_frame, n_points
-from ..kernels.types import Input
-from ..rows.gather import gather_few
-from ..rows.held import rows_at
-from ..rows.lazy import lazily
-from ..rows.source import in_pieces, refuse_stream
-from ..rows.validate import validated_points
+from ..engine import as_numpy
+from ..estimators import KernelEstimator, KernelMap, all_or_nothing, kernel_of
+from ..kernels import Input, Kernel, is_frame, n_points
+from ..rows import gather_few, in_pieces, lazily, refuse_stream, rows_at, validated_points
 from ..tables import TableEncoder
 from .bulk import column_units
 from .permutations import RandomUnits, UnitSums, add_rows, check_permutations, unit_size

@@ -6,15 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from ..engine.arrays import as_numpy
-from ..estimators.base import kernel_of
-from ..estimators.kernel_map import KernelMap
+from ..engine import as_numpy
+from ..estimators import KernelMap, kernel_of
 from ..expansion import RKHSFunction
-from ..kernels import Kernel
-from ..kernels.points import n_points
-from ..kernels.types import Input
-from ..rows.given_rows import GivenRows
-from ..rows.held import rows_at
+from ..kernels import Input, Kernel, n_points
+from ..rows import GivenRows, rows_at
 from .samples import Samples
 from .spaces import as_map, generator, pool_size
 

@@ -7,14 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..engine.arrays import as_numpy
-from ..engine.resources import using
-from ..engine.tiles import progress_bar
-from ..estimators.base import kernel_of
-from ..estimators.kernel_map import KernelMap
+from ..engine import as_numpy, progress_bar, using
+from ..estimators import KernelMap, kernel_of
 from ..expansion import RKHSFunction
-from ..kernels import Kernel
-from ..kernels.types import Input
+from ..kernels import Input, Kernel
 from .permutations import check_permutations, judge
 from .result import SHOWN_ROWS, TestResult, check_count, require_columns
 from .samples import Samples

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse
 from scipy.special import logsumexp
 
-from ..engine.checks import is_count, is_number
+from ..engine import is_count, is_number
 
 # Units of the smaller sample: enough that more would not change the power.
 UNITS = 1024

@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.arrays import as_numpy, is_matrix
-from ..engine.checks import is_count
+from ..engine import as_numpy, is_count, is_matrix
 from ..expansion import RKHSFunction
-from ..kernels import Kernel
+from ..kernels import Kernel, html_rows, listed
 from ..kernels import points as pts
-from ..kernels.printing import html_rows, listed
 from .permutations import UnitSums, Verdict
 from .samples import Samples
 from .spaces import Spaces

@@ -4,10 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.arrays import as_numpy, evenly, is_matrix
+from ..engine import as_numpy, evenly, is_matrix
 from ..kernels import Kernel
-from ..rows.given_rows import GivenRows, joined
-from ..rows.held import rows_at
+from ..rows import GivenRows, joined, rows_at
 from ..tables import TableEncoder, declared_categories
 from .bulk import column_units
 from .kinds import Mark, changed_kinds, identifiers_of, kinds_in, marks_of, with_marks

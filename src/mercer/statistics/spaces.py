@@ -7,10 +7,9 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from ..engine.arrays import as_numpy
-from ..estimators.base import kernel_of
-from ..estimators.kernel_map import KernelMap
-from ..kernels.points import n_points
+from ..engine import as_numpy
+from ..estimators import KernelMap, kernel_of
+from ..kernels import n_points
 from .bulk import bound_to_bulk
 from .scales import checked_scales
 

@@ -6,14 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..engine.arrays import is_matrix
-from ..engine.resources import using
-from ..engine.tiles import progress_bar
-from ..estimators.base import kernel_of
-from ..estimators.kernel_map import KernelMap
-from ..kernels import Kernel
-from ..kernels.types import Input
-from ..rows.given_rows import GivenRows
+from ..engine import is_matrix, progress_bar, using
+from ..estimators import KernelMap, kernel_of
+from ..kernels import Input, Kernel
+from ..rows import GivenRows
 from .permutations import RandomUnits, UnitSums, add_rows, check_permutations, judge, unit_size
 from .result import TestResult, TwoSampleResult
 from .samples import CHUNK_VALUES, Samples

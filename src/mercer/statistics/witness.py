@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.arrays import as_numpy
+from ..engine import as_numpy
 from ..expansion import RKHSFunction
-from ..rows.given_rows import GivenRows, joined
-from ..rows.held import rows_at
+from ..rows import GivenRows, joined, rows_at
 from .samples import Samples
 
 # Rows at which a witness is evaluated to find the columns, in all.

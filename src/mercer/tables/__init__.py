@@ -49,3 +49,8 @@ def __getattr__(name):
 
         return getattr(files, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+# --- the door: written by tools/doors.py
+from .columns import Numbers, Ranks
+# --- end of the door

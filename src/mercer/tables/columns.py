@@ -17,8 +17,8 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 from sklearn.preprocessing import OneHotEncoder
 
-from ..engine.arrays import evenly
-from ..kernels.points import is_frame
+from ..engine import evenly
+from ..kernels import is_frame
 from .notes import NUMBER
 from .parse_dates import parse_date
 from .parse_numbers import NumberFormat

@@ -10,13 +10,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from ..engine.checks import check_at_least
-from ..kernels.points import collected, is_frame, naming
-from ..kernels.printing import listed
-from ..rows import gather
-from ..rows.draw import drawn_rows
-from ..rows.lazy import lazily
-from ..rows.source import refuse_stream
+from ..engine import check_at_least
+from ..kernels import collected, is_frame, listed, naming
+from ..rows import drawn_rows, gather, lazily, refuse_stream
 from .columns import (
     Categories,
     Dates,

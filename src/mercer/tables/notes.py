@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.printing import listed
+from ..kernels import listed
 
 NUMBER, BOOLEAN, CATEGORY, DATE, TEXT = "number", "boolean", "category", "date", "text"
 IDENTIFIER, CONSTANT, EMPTY, KEPT = "identifier", "constant", "empty", "kept"

@@ -15,8 +15,8 @@ import numpy as np
 from scipy.stats import f as f_distribution
 from sklearn.base import BaseEstimator
 
-from ..engine.arrays import evenly
-from ..learn.within_groups import unexplained_within
+from ..engine import evenly
+from ..learn import unexplained_within
 from .columns import as_codes, texts_of
 
 # Rows that a value needs for a mean of its own, and the share of rows that must have such a value.

@@ -16,8 +16,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
-from ...estimators.trees import leaf_size
-from ...kernels.points import is_frame
+from ...estimators import leaf_size
+from ...kernels import is_frame
 from ..data import CLASSES, select
 from .folds import ComparedRows
 from .scores import Judge, Scored

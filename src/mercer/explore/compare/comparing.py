@@ -8,10 +8,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from tqdm import tqdm
 
-from ...engine.arrays import as_numpy
-from ...engine.threads import blas_threads_for
-from ...kernels import RBF, Cosine, Kernel, Laplacian, Linear, Polynomial, as_kernel
-from ...kernels.types import Data
+from ...engine import as_numpy, blas_threads_for
+from ...kernels import RBF, Cosine, Data, Kernel, Laplacian, Linear, Polynomial, as_kernel
 from ..data import CLASSES
 from ..embeddings import available, embed
 from . import verdict

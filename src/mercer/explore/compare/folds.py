@@ -7,10 +7,8 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
-from ...engine.arrays import is_numpy
-from ...engine.checks import is_count, is_integer
-from ...kernels.points import is_frame, n_points
-from ...kernels.printing import listed
+from ...engine import is_count, is_integer, is_numpy
+from ...kernels import is_frame, listed, n_points
 from ..data import CLASSES, HOLDS, NUMBERS, Explored, place_in_class
 
 Fold = tuple[np.ndarray, np.ndarray]

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ...engine.arrays import as_numpy, evenly
-from ...estimators.kernel_map import KernelMap
+from ...engine import as_numpy, evenly
+from ...estimators import KernelMap
 from ...kernels import Kernel, NotPSDError, check_mercer
 from ..data import Explored
 from ..embeddings import eigenvalues, smaller_product

@@ -12,12 +12,8 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from ...estimators.discriminant import KernelDiscriminant
-from ...estimators.kernel_map import KernelMap
-from ...estimators.kernelized import Kernelized
-from ...estimators.pca import KernelPCA
-from ...kernels import Kernel
-from ...kernels.points import is_frame
+from ...estimators import KernelDiscriminant, Kernelized, KernelMap, KernelPCA
+from ...kernels import Kernel, is_frame
 from ..data import CLASSES, Explored, select
 from .baselines import CONSTANTS, Baseline, texts
 from .measures import REFUTED

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...kernels import Precomputed
-from ...rows.training import Training
+from ...rows import Training
 from ...solve import Fisher, Given, LeaveOneOut, RidgeProblem, RidgeSolution, solve_ridge
 from ..data import CLASSES
 from .folds import ComparedRows

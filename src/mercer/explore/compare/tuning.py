@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from ...engine.arrays import as_numpy
-from ...kernels import RBF, Kernel
-from ...kernels.parameters import as_numbers
+from ...engine import as_numpy
+from ...kernels import RBF, Kernel, as_numbers
 from ...solve import RidgeSolution
 from .folds import ComparedRows
 from .scores import ridge_on

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...engine.arrays import as_numpy
-from ...engine.threads import one_blas_thread
+from ...engine import as_numpy, one_blas_thread
 from ...kernels import Kernel
 from ..data import Explored
 from ..embeddings import PCA, TSNE

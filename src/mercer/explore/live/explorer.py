@@ -8,9 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from ...kernels import RBF, Kernel, as_kernel
-from ...kernels.adapters import KernelLike
-from ...kernels.types import Data
+from ...kernels import RBF, Data, Kernel, KernelLike, as_kernel
 from ..data import Explored
 from .session import Session
 

@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ...engine.arrays import as_numpy, evenly
-from ...engine.threads import one_blas_thread
+from ...engine import as_numpy, evenly, one_blas_thread
 from ...kernels import Kernel
 from ..compare.measures import BY_CONSTRUCTION, REFUTED
 from ..compare.verdict import findings

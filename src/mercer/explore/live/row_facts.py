@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ...engine.arrays import as_numpy
-from ...estimators.preimages import preimage
-from ...export.safe_text import harmless_value
+from ...engine import as_numpy
+from ...estimators import preimage
+from ...export import harmless_value
 from ..data import Explored
 from ..embeddings import PCA
 from ..plots.style import as_text

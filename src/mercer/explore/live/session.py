@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...kernels import Kernel, OnColumns
-from ...kernels.expressions import KERNELS, parse_kernel
+from ...kernels import KERNELS, Kernel, OnColumns, parse_kernel
 from ..data import Explored
 from . import readings
 from .animation import Animation, Update

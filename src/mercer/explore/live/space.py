@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ...engine.arrays import as_numpy, eigh, gram
-from ...estimators.kernel_map import KernelMap
+from ...engine import as_numpy, eigh, gram
+from ...estimators import KernelMap
 from ...kernels import Kernel
 from ...solve import LeaveOneOut, RidgeSolution, ridge_on_coordinates
 from ..compare.measures import longest_share, validity_of

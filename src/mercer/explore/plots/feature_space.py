@@ -7,12 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from ...engine.arrays import as_numpy
-from ...engine.checks import is_integer, is_number
-from ...estimators.kernel_map import KernelMap
-from ...kernels.adapters import KernelLike
-from ...kernels.points import naming
-from ...kernels.types import Data
+from ...engine import as_numpy, is_integer, is_number
+from ...estimators import KernelMap
+from ...kernels import Data, KernelLike, naming
 from ..embeddings import DISCRIMINANT, PCA, available, embed
 from .style import (
     MOST_IN_LEGEND,

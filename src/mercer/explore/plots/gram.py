@@ -6,13 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from ...engine import tiles
-from ...engine.arrays import as_numpy
-from ...engine.checks import is_integer
-from ...kernels import as_kernel
-from ...kernels.adapters import KernelLike
-from ...kernels.points import naming
-from ...kernels.types import Data
+from ...engine import as_numpy, is_integer, tiles
+from ...kernels import Data, KernelLike, as_kernel, naming
 from .style import (
     SEQUENTIAL,
     Display,

@@ -6,11 +6,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...engine.arrays import as_numpy, is_array
-from ...engine.checks import is_integer
-from ...estimators.kernel_map import KernelMap
-from ...kernels.points import naming
-from ...kernels.types import Data
+from ...engine import as_numpy, is_array, is_integer
+from ...estimators import KernelMap
+from ...kernels import Data, naming
 from .style import COLOURS, SEQUENTIAL, Display, fitted, numbers_of, share_of
 
 if TYPE_CHECKING:

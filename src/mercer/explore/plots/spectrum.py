@@ -6,12 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from ...engine.arrays import as_numpy
-from ...engine.checks import is_number
-from ...estimators.kernel_map import KernelMap
-from ...kernels.adapters import KernelLike
-from ...kernels.points import naming
-from ...kernels.types import Data
+from ...engine import as_numpy, is_number
+from ...estimators import KernelMap
+from ...kernels import Data, KernelLike, naming
 from ..embeddings import eigenvalues
 from .style import COLOURS, INK, Display, numbers_of, pyplot, share_of
 

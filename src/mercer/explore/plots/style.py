@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from ...engine.checks import is_number
-from ...kernels.points import naming
+from ...engine import is_number
+from ...kernels import naming
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

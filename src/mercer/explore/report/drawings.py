@@ -8,10 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ...kernels import Kernel
-from ...kernels.graphs import hops
-from ...kernels.paths import read_paths
-from ...kernels.points import is_frame
+from ...kernels import Kernel, hops, is_frame, read_paths
 from ..plots.style import COLOURS
 
 # Side of a drawing in its own units, with a margin inside.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.metrics import confusion_matrix
 
-from ...kernels.points import naming
+from ...kernels import naming
 from ..plots.style import (
     MOST_IN_LEGEND,
     as_comparison,

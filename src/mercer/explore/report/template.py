@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from ...export.atomic import write_output
+from ...export import write_output
 
 HERE = Path(__file__).parent
 

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ...kernels import Kernel
-from ...kernels.points import is_frame
+from ...kernels import Kernel, is_frame
 from ..plots.style import as_text, shortened
 from . import drawings
 

@@ -12,26 +12,26 @@ import numpy as np
 import scipy.sparse
 from sklearn.svm import SVC, NuSVC
 
-from ...engine.arrays import as_host, solve_triangular
-from ...estimators.classifier import KernelClassifier
-from ...estimators.discriminant import KernelDiscriminant
-from ...estimators.kernel_map import KernelMap
-from ...estimators.kernelized import Kernelized, linear_coef
-from ...estimators.logistic import KernelLogistic
-from ...estimators.pca import KernelPCA
-from ...estimators.pca_l1 import KernelPCAL1
-from ...estimators.regressor import KernelRegressor
-from ...estimators.ridge import RidgeEstimator
-from ...estimators.svc import KernelSVC
-from ...estimators.trees import Trees
+from ...engine import as_host, solve_triangular
+from ...estimators import (
+    KernelClassifier,
+    KernelDiscriminant,
+    Kernelized,
+    KernelLogistic,
+    KernelMap,
+    KernelPCA,
+    KernelPCAL1,
+    KernelRegressor,
+    KernelSVC,
+    RidgeEstimator,
+    Trees,
+    linear_coef,
+)
 from ...expansion import RKHSFunction
 from ...feature_map import LinearOnMap
-from ...kernels.adapters import GramColumns
-from ...space.corrected import Corrected
-from ...space.fourier import Fourier
-from ...space.landmarks import Landmarks
-from ...space.own_features import OwnFeatures
-from ...statistics.drift import DriftDetector
+from ...kernels import GramColumns
+from ...space import Corrected, Fourier, Landmarks, OwnFeatures
+from ...statistics import DriftDetector
 from .graph import FUNCTIONS
 from .kernels import diagonal_tensor, feature_tensor, value_tensor
 from .tables import encoded_tensor

@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
 
-from ...estimators.discriminant import KernelDiscriminant
+from ...estimators import KernelDiscriminant
 from .graph import OPSET, Graph, Tensor, onnx_package
 from .models import outputs
 

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from ...tables import TableEncoder
-from ...tables.columns import Numbers, Ranks
+from ...tables import Numbers, Ranks, TableEncoder
 
 
 def encoded_tensor(encoder: TableEncoder, X):
