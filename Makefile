@@ -66,6 +66,7 @@ levels: $(VENV)/.bench ## false alarms and power of tests and comparisons, by si
 	$(BIN)/python -m benchmarks.levels_of_tests levels
 	$(BIN)/python -m benchmarks.levels_of_tests errors
 	$(BIN)/python -m benchmarks.compare_level
+	$(BIN)/python -m benchmarks.honest_errors --simulations 40
 
 lint: $(VENV)/.lint ## ruff and mypy; a user's script and README's code in strict mode
 	$(BIN)/ruff check

@@ -5,6 +5,8 @@ scikit-learn's logistic regression and its discriminant with shrinkage, on the s
 held-out rows. Two numbers for each: the log loss (per row; guessing at random among c classes has
 log c), and the calibration error, the mean difference between what was promised and what came true
 over ten groups of equal size, by the probability of the most probable class.
+
+And the least that any calibration claims on coin flips: a line fitted to scores that say nothing.
 """
 
 import warnings
@@ -61,6 +63,18 @@ def measured(model, X, y):
     return float((P.argmax(axis=1) == y).mean()), float(log_loss(y, P)), calibration_error(P, y)
 
 
+def sureness_on_coins(n, sets=500):
+    """(mean, standard deviation) of how much surer than the share of the larger class a line is,
+    fitted by maximum likelihood to n random scores."""
+    rng, beyond = np.random.default_rng(0), []
+    for _ in range(sets):
+        y = rng.integers(2, size=n)
+        line = LogisticRegression(C=1e10).fit(rng.normal(size=(n, 1)), y)
+        sure = line.predict_proba(rng.normal(size=(500, 1))).max(axis=1).mean()
+        beyond.append(sure - max(y.mean(), 1 - y.mean()))
+    return np.mean(beyond), np.std(beyond)
+
+
 def main():
     print(f"{'data':14s} {'model':22s} accuracy  log loss  calibration error")
     for name, load in DATA.items():
@@ -70,6 +84,9 @@ def main():
                 warnings.simplefilter("ignore")
                 accuracy, loss, error = measured(make(), X, y)
             print(f"{name:14s} {what:22s} {accuracy:8.3f}  {loss:8.3f}  {error:8.3f}", flush=True)
+    for n in (50, 100):
+        mean, spread = sureness_on_coins(n)
+        print(f"a line on {n} coin flips: {mean:.3f} too sure, {spread:.3f} from set to set")
 
 
 if __name__ == "__main__":

@@ -152,35 +152,6 @@ sphinx_gallery_conf = {
 
 # --- the course -----------------------------------------------------------------------------------
 
-# Where the lessons have moved that once were eight.
-MOVED = {
-    "plot_1_kernels": "plot_01_kernels",
-    "plot_2_exact_map": "plot_03_exact_map",
-    "plot_3_certificate": "plot_11_floating_point",
-    "plot_4_kernel_pca": "plot_06_kernel_pca",
-    "plot_5_any_method": "plot_04_any_method",
-    "plot_6_distances": "plot_09_distances",
-    "plot_7_choosing": "plot_05_seeing_spaces",
-    "plot_8_exact_ridge": "plot_12_million_rows",
-}
-
-
-def keep_old_labels(app, env):
-    """Links of other pages by the old names lead to the new lessons."""
-    standard = env.get_domain("std")
-    for known in (standard.labels, standard.anonlabels):
-        for old, new in MOVED.items():
-            known[f"sphx_glr_auto_ideas_{old}.py"] = known[f"sphx_glr_auto_ideas_{new}.py"]
-
-
-def redirect_old_lessons(app, error):
-    if error is None and app.builder.name == "html":
-        for old, new in MOVED.items():
-            page = Path(app.outdir, "auto_ideas", f"{old}.html")
-            there = f'<meta http-equiv="refresh" content="0; url={new}.html">'
-            page.write_text(f'{there}<a href="{new}.html">This lesson has moved.</a>\n')
-
-
 def fold_solutions(app, doctree, docname):
     """A section "Solution" is folded, and opens with a click."""
     for section in list(doctree.findall(nodes.section)):
@@ -229,7 +200,5 @@ def setup(app):
     app.add_directive("slider", Slider)
     app.add_directive("kernel-atlas", KernelAtlas)
     app.connect("doctree-resolved", fold_solutions)
-    app.connect("env-updated", keep_old_labels)
-    app.connect("build-finished", redirect_old_lessons)
     app.add_html_math_renderer("mathml", (inline_math, None), (display_math, None))
     return {"parallel_read_safe": True}

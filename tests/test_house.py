@@ -14,14 +14,14 @@ SPEC.loader.exec_module(house)
 
 # Lower a limit when a change lets you; never raise one.
 LIMITS = {
-    "names across folders": 307,
-    "repeated public names": 12,
-    "repeated file names": 11,
-    "mentions of n_jobs, verbose, memory_limit": 240,
-    'questions for kind == "gram"': 57,
+    "names across folders": 304,
+    "repeated public names": 6,
+    "repeated file names": 9,
+    "mentions of n_jobs, verbose, memory_limit": 237,
+    "questions whether points are a Gram matrix": 35,
     "docstrings that begin with a clause": 0,
 }
-LEAST_ANNOTATED = 76
+LEAST_ANNOTATED = 80
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def test_the_counts_see_what_they_count(tmp_path):
         "repeated public names": 1,
         "repeated file names": 1,
         "mentions of n_jobs, verbose, memory_limit": 3,
-        'questions for kind == "gram"': 1,
+        "questions whether points are a Gram matrix": 1,
         "docstrings that begin with a clause": 1,
     }
     assert house.annotated(files) == 50

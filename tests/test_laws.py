@@ -310,7 +310,7 @@ def test_other_kernels_say_what_they_need_of_sparse_rows(kernel):
 
 @pytest.mark.parametrize("kernel", [Linear() + 1, Linear() * Linear(), Linear() ** 2], ids=repr)
 def test_feature_maps_that_would_fill_up_ask_for_dense_rows(kernel):
-    with pytest.raises(TypeError, match=r"needs dense rows; pass X.toarray\(\)"):
+    with pytest.raises(TypeError, match=r"would fill the memory: use KernelMap.* X.toarray\(\)"):
         kernel.explicit(scipy.sparse.csr_array(np.eye(3)))
 
 

@@ -61,6 +61,10 @@ FITS = {
         ".fit(X, y)",
         12_000,
     ),
+    "ridge by leave-one-out": (
+        "KernelRidgeCV(kernel=RBF(0.1), memory_limit={limit}).fit(X, y)",
+        4_000,
+    ),
     "discriminant": (
         "KernelDiscriminant(kernel=KernelMap(RBF(0.1), max_rank={rank}, memory_limit={limit}))"
         ".fit(X, y > 0)",
@@ -70,6 +74,12 @@ FITS = {
         "KernelDiscriminant(kernel=KernelMap(RBF(0.1), max_rank={rank}, memory_limit={limit}))"
         ".fit(X, y > 0)",
         45_000,
+    ),
+    "machine": ("KernelSVC(kernel=RBF(0.1), memory_limit={limit}, tol=0.1).fit(X, y > 0)", 8_000),
+    "machine on coordinates": (
+        "KernelSVC(kernel=KernelMap(RBF(0.1), max_rank={rank}, memory_limit={limit}), tol=0.1)"
+        ".fit(X, y > 0)",
+        12_000,
     ),
     "any method": (
         "Kernelized(SGDClassifier(), KernelMap(RBF(0.1), max_rank={rank}, memory_limit={limit}))"
@@ -90,7 +100,7 @@ SCRIPT = """
     import numpy as np
     from sklearn.linear_model import SGDClassifier
     from mercer import RBF, Chunks, KernelClassifier, KernelDiscriminant, Kernelized, KernelMap
-    from mercer import KernelPCA, KernelRegressor, KernelRidge
+    from mercer import KernelPCA, KernelRegressor, KernelRidge, KernelRidgeCV, KernelSVC
     from mercer.engine.memory import MemoryLimitError
 
     class Unproven(RBF):

@@ -54,11 +54,10 @@ class Expansion(TravelsAsNumPy):
 
     def column(self, j: int) -> "RKHSFunction":
         """One of the functions, as an element of the RKHS."""
-        if self.kernel.kind == "gram":
-            raise ValueError(
-                "a precomputed kernel cannot be evaluated at new points; use "
-                "landmark_weights(coef) of the map with landmark_indices_."
-            )
+        self.kernel.layout.require_data(
+            "a precomputed kernel cannot be evaluated at new points; use landmark_weights(coef) of "
+            "the map with landmark_indices_."
+        )
         return RKHSFunction(self.kernel, self.S, self.W[:, j], float(self.b[j]))
 
 
@@ -95,11 +94,10 @@ class RKHSFunction(TravelsAsNumPy):
         self, kernel: KernelLike, points: Data, coef: ArrayLike, intercept: float = 0.0
     ) -> None:
         self.kernel = as_kernel(kernel).bind(points)
-        if self.kernel.kind == "gram":
-            raise ValueError(
-                "a precomputed kernel cannot be evaluated at new points: an RKHSFunction needs a "
-                "kernel on data."
-            )
+        self.kernel.layout.require_data(
+            "a precomputed kernel cannot be evaluated at new points: an RKHSFunction needs a "
+            "kernel on data."
+        )
         self.points = self.kernel.points(points, name="points")
         reference = self.points if is_array(self.points) and self.points.dtype != object else None
         with pts.naming("coef"):

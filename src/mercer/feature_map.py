@@ -164,17 +164,13 @@ class FeatureMap(TravelsAsNumPy):
                     f"{tuple(diagonal.shape)}."
                 )
             return diagonal
-        if self.kernel.kind == "gram":
-            raise ValueError(
-                "a precomputed kernel does not know k(x, x) of the given rows: pass it as diag=."
-            )
-        return self.kernel.diagonal(points)
+        return self.kernel.layout.new_diagonal(self.kernel, points)
 
     def distances(self, X, Y=None, *, residual=True, diag=None) -> Any:
         """Distances in feature space: [EXACT] (26); of the coordinates alone without `residual`."""
         X = self.fitted(X)
         other = X if Y is None else self.fitted(Y)
-        if self.kernel.kind == "gram" or not residual:
+        if not (residual and self.kernel.layout.on_data):
             P = self.space.coordinates(X)
             Q = P if Y is None else self.space.coordinates(other)
             xp = namespace(P)

@@ -16,12 +16,12 @@ from .engine.memory import budget
 from .engine.tiles import panel_slices
 from .feature_map import FeatureMap
 from .kernels import Precomputed
-from .kernels.adapters import require_square
 from .kernels.parameters import rules_in
 from .rows import gather
 from .rows.held import HeldRows
-from .rows.interface import Check, Column, Rows
+from .rows.interface import Column
 from .rows.moments import Moments, Spread
+from .rows.training import Training
 from .space.certificate import magnitudes
 from .space.choice import MapOptions, refute_by_sample, sampled_space, space_of, space_of_sample
 from .space.fourier import Fourier
@@ -91,34 +91,27 @@ class MapFit:
 
 
 def fit_map(
-    rows: Rows,
-    kernel,
+    training: Training,
     options: MapOptions,
     sums: Statistic | SpaceStatistic | None = None,
-    *,
-    bound_check: Callable[[Any], Check] | None = None,
 ) -> MapFit:
     """Fit a map of the kernel to the rows.
 
     Parameters
     ----------
-    rows : Rows
-        Held, streamed or partitioned.
-    kernel : Kernel
-        Bound to the rows here.
+    training : Training
+        Rows that are held, streamed or partitioned, and their kernel.
     options : MapOptions
     sums : Statistic, optional
         Added up over the coordinates of all rows, in as few passes as possible.
-    bound_check : function from the bound kernel to the check of a block, optional
-        Blocks that are read again are checked against the kernel's range as well.
     """
     if options.basis == "fourier":
-        return _fit_fourier(rows, kernel, options, sums, bound_check)
+        return _fit_fourier(training, options, sums)
+    rows, kernel = training.rows, training.kernel
     if isinstance(rows, HeldRows):
         points, n = rows.points, rows.points.shape[0]
-        kernel = kernel.bind_points(points, rows.names)
-        _check_gram(kernel, points)
-        kernel.check_range(points)
+        if training.is_gram:  # here, since the partial algorithm sees a few columns only
+            check_symmetric(Precomputed(), points, value_eps(points, eps_of(points)))
         space = sampled_space(kernel, points, options)
         if space is None:
             return _fit_held(kernel, rows, options, sums)
@@ -128,23 +121,21 @@ def fit_map(
         kernel.check_range(sample.points)
         refute_by_sample(kernel, sample.points, options.memory_limit)
         space, n = space_of_sample(kernel, sample, options), sample.n
-        if bound_check is not None:
-            rows = rows.checked(bound_check(kernel))
+        rows = training.rows_of(kernel)
     return _fit_passes(rows, n, space, options, sums)
 
 
-def _fit_fourier(rows, kernel, options, sums, bound_check):
+def _fit_fourier(training, options, sums):
     """Frequencies from the box of the rows; then sums, with or without coordinates."""
+    rows, kernel = training.rows, training.kernel
     extent = rows.fold(Extent.of)
-    some = extent.first
-    if isinstance(rows, HeldRows):
-        some = rows.points
-    elif list(rules_in(kernel)):
-        some = rows.sample(gather.SAMPLE, options.rng()).points
-    kernel = kernel.bind_points(some, rows.names)
-    kernel.check_range(some)
-    if bound_check is not None:
-        rows = rows.checked(bound_check(kernel))
+    if not training.is_held:
+        some = extent.first
+        if list(rules_in(kernel)):
+            some = rows.sample(gather.SAMPLE, options.rng()).points
+        kernel = kernel.bind_points(some, rows.names)
+        kernel.check_range(some)
+        rows = training.rows_of(kernel)
     space = fourier_space(
         kernel, extent, options.box, options.tol, options.max_rank, options.memory_limit
     )
@@ -300,15 +291,6 @@ def _like(values, Phi):
     return on_device_of(values, Phi) if numeric else values
 
 
-def _check_gram(kernel, points):
-    if kernel.kind != "gram":
-        return
-    require_square(points, "at fit")
-    # Here, since the partial algorithm sees a few columns only.
-    eps = eps_of(points)
-    check_symmetric(Precomputed(), points, value_eps(points, eps))
-
-
 def _mean(F):
     if scipy.sparse.issparse(F):
         return F.mean(axis=0)
@@ -320,12 +302,10 @@ def _mean(F):
 # --- rows that come later -------------------------------------------------------------------------
 
 
-def first_map(rows: HeldRows, kernel) -> MapFit:
+def first_map(training: Training) -> MapFit:
     """A map without landmarks, to be extended: every residual is k(x, x)."""
-    kernel = kernel.bind_points(rows.points, rows.names)
-    kernel.check_range(rows.points)
-    refute_by_sample(kernel, rows.points)
-    return MapFit(FeatureMap(empty_factor(kernel, rows.points)), 0, 0.0)
+    refute_by_sample(training.kernel, training.points)
+    return MapFit(FeatureMap(empty_factor(training.kernel, training.points)), 0, 0.0)
 
 
 def extend_map(before: MapFit, points, options: MapOptions) -> MapFit:

@@ -49,9 +49,9 @@ def test_rare_values_are_not_called_unseen(countries):
     table, y = countries
     some = table.copy()
     some.loc[some.index[:3], "country"] = "islet"
-    encoder, _ = TableEncoder().fit(some)._with_means(some, y[:, None])
+    encoder, _ = TableEncoder().fit(some).with_means(some, y[:, None])
     assert encoder.unknown_values(some) == []
-    assert encoder._unseen_effects(some) == []
+    assert encoder.unseen_effects(some) == []
 
 
 def test_saved_models_widen_alike(model, countries, tmp_path):

@@ -201,7 +201,7 @@ def test_what_makes_no_sense_is_refused(data, monkeypatch):
     with pytest.raises(ValueError, match="alpha > 0"):
         KernelRidge(0.0, KERNEL, form="iterative").fit(X, y)
     dask_array = pytest.importorskip("dask.array", reason="rows that are not held in memory")
-    monkeypatch.setattr("mercer.estimators.read.held_if_few", lambda X: X)
+    monkeypatch.setattr("mercer.rows.gather.SAMPLE", 50)
     rows = dask_array.from_array(X, chunks=(100, 4))
     with pytest.raises(ValueError, match=r"needs all rows at once.*form='iterative'"):
         KernelRidge(1.0, KERNEL, form="dual").fit(rows, y)

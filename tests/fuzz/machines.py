@@ -8,6 +8,7 @@ differ by more than both bounds.
 import warnings
 
 import numpy as np
+from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer import KernelLogistic, KernelMap, KernelSVC
@@ -60,7 +61,7 @@ def _gap(kind, K, y, C, c, b):
         a = np.clip(y * c, 0, C)
         primal = c @ f / 2 + C @ np.maximum(0, 1 - margins)
     else:
-        a = C / (1 + np.exp(margins))
+        a = C * expit(-margins)
         primal = c @ f / 2 + C @ np.logaddexp(L(0), -margins)
     # The side with the larger sum is scaled down: feasible, to rounding in extended precision.
     sums = {sign: a[y == sign].sum() for sign in (1, -1)}

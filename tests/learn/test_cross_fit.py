@@ -11,7 +11,14 @@ from sklearn.model_selection import LeaveOneOut, cross_val_predict, cross_val_sc
 
 from mercer import KernelClassifier, KernelRegressor, Linear, learn_kernel
 from mercer.estimators.learned_model import LearnedModel
-from mercer.learn.cross_fit import FOLDS, Cells, CrossFit, better, is_small, kept_from_search
+from mercer.learn.cross_fit import (
+    FOLDS,
+    CrossFit,
+    DuplicateGroups,
+    better,
+    is_small,
+    kept_from_search,
+)
 from mercer.learn.observations import Observations
 from mercer.learn.targets import Targets
 
@@ -158,7 +165,7 @@ def test_each_observation_is_left_out_once(n, rng):
     X, y = rng.integers(0, 3, size=(n, 1)).astype(float), rng.integers(0, 2, size=n).astype(float)
     X[:2, 0], y[:2] = [0, 1], [0, 1]
     rows, targets = rows_of(X, y)
-    cells = Cells.of(rows, targets)
+    cells = DuplicateGroups.of(rows, targets)
     out = cells.folds(rng)
     assert len(out) == cells.n_folds() == min(n, FOLDS)
     assert_allclose(sum(out), cells.counts)

@@ -32,10 +32,10 @@ from mercer import (
     Precomputed,
 )
 from mercer.engine.threads import n_threads
-from mercer.estimators.base import new_rows
 from mercer.fit import OnPanels
 from mercer.rows import dask as engine
 from mercer.rows import dask_graphs, lazy, tasks
+from mercer.rows.validate import new_rows
 from mercer.rows.workers import Workers
 from mercer.solve import solve_iteratively
 

@@ -1,4 +1,4 @@
-"""Targets and weights that come as streams, or in pairs with the rows."""
+"""Targets and weights that come as streams, or in tuples with the rows."""
 
 import tracemalloc
 
@@ -18,7 +18,7 @@ from mercer import (
     Spectrum,
 )
 from mercer.rows.interface import Column
-from mercer.rows.streams import paired_columns, split_pairs, watched
+from mercer.rows.streams import Side, Tuples, paired_columns, sides
 
 KERNEL = RBF(0.3)
 FOURIER = KernelMap(KERNEL, basis="fourier", tol=1e-3)
@@ -33,6 +33,11 @@ RIDGES = [
 
 def cut(values, size):
     return Chunks(lambda: (values[a : a + size] for a in range(0, len(values), size)))
+
+
+def tuples(size, *columns):
+    starts = range(0, len(columns[0]), size)
+    return Chunks(lambda: (tuple(c[a : a + size] for c in columns) for a in starts))
 
 
 def in_one_buffer(values, size):
@@ -67,14 +72,18 @@ def test_streams_of_targets_give_what_arrays_give(model, targets, weighted, size
     X, y, weights = data
     y = y if targets == 1 else np.stack([y, 2 - X[:, 1]], axis=1)
     here = (weights,) if weighted else ()
-    there = (in_one_buffer(weights, 53),) if weighted else ()
+    there = (in_one_buffer(weights, 70),) if weighted else ()
     expected = model.fit(X, y, *here).predict(X)
-    # Chunks shorter and longer than those of the rows.
-    for given in (y, in_one_buffer(y, 17), in_one_buffer(y, 190)):
+    for given in (y, in_one_buffer(y, 70)):
         found = model.fit(in_one_buffer(X, 70), given, *there).predict(X)
         assert_allclose(found, expected, atol=2e-5)
-    pairs = Chunks(lambda: ((X[a : a + 90], y[a : a + 90]) for a in range(0, 400, 90)))
+    pairs = tuples(70, X, y)
     assert_allclose(model.fit(pairs, None, *there).predict(X), expected, atol=2e-5)
+    if weighted:
+        found = model.fit(tuples(90, X, y, weights)).predict(X)
+        assert_allclose(found, expected, atol=2e-5)
+        found = model.fit(pairs, None, weights).predict(X)
+        assert_allclose(found, expected, atol=2e-5)
 
 
 def test_pairs_with_labels(size, data):
@@ -97,9 +106,9 @@ def test_nothing_that_grows_with_the_rows_is_held():
     def total(source, values):
         return sum(y.sum() for _, (y,) in paired_columns(source, [Column(values, "y")]))
 
-    rows, targets = split_pairs(Chunks(pairs), None)
-    separate = Chunks(lambda: (y for _, y in pairs()))
-    for source, values in [(rows, targets), (rows, separate)]:
+    rows, separate = (Chunks(lambda i=i: (pair[i] for pair in pairs())) for i in (0, 1))
+    for given in [(Chunks(pairs), None, None), (rows, separate, None)]:
+        source, values, _ = sides(*given)
         tracemalloc.start()
         total(source, values)
         peak = tracemalloc.get_traced_memory()[1]
@@ -114,7 +123,7 @@ def test_pairs_are_read_once_per_pass():
         opened.append(1)
         return iter([(np.zeros((2, 1)), np.zeros(2))])
 
-    rows, targets = split_pairs(Chunks(pairs), None)
+    rows, targets, _ = sides(Chunks(pairs), None, None)
     opened.clear()
     list(paired_columns(rows, [Column(targets, "y"), Column(None, "sample_weight")]))
     assert len(opened) == 1
@@ -126,17 +135,32 @@ def test_refusals(kernel, monkeypatch, data):
     monkeypatch.setattr("mercer.rows.gather.SAMPLE", 120)
     model, rows = KernelRidge(0.1, kernel), cut(X, 70)
     with pytest.raises(ValueError, match="X has more rows than y, which has 399"):
-        model.fit(rows, cut(y[:-1], 60))
+        model.fit(rows, y[:-1])
     with pytest.raises(ValueError, match="X has 400 rows and y has 402"):
-        model.fit(rows, cut(np.append(y, [0, 0]), 60))
+        model.fit(rows, np.append(y, [0, 0]))
+    cut_alike = "chunk 0 of X has 70 rows and that of y has 60: cut y where X is cut, or give tuple"
+    with pytest.raises(ValueError, match=cut_alike):
+        model.fit(rows, cut(y, 60))
+    with pytest.raises(ValueError, match="chunk 6 of X has 0 rows and that of y has 2"):
+        model.fit(rows, Chunks(lambda: iter([*cut(y, 70), y[:2]])))
+    with pytest.raises(ValueError, match="chunk 5 of X has 50 rows and that of y has 0"):
+        model.fit(rows, cut(y[:350], 70))
+    with pytest.raises(ValueError, match="chunk 1 of X has 70 rows and that of sample_weight"):
+        model.fit(rows, y, Chunks(lambda: iter([y[:70], y[70:]])))
+    with pytest.raises(ValueError, match="give them once"):
+        model.fit(tuples(70, X, y, weights), None, weights)
+    with pytest.raises(TypeError, match="a chunk of X is a tuple of 2"):
+        model.fit(tuples(70, X, y), y)
+    with pytest.raises(TypeError, match="a chunk of X is a tuple of 2"):
+        KernelMap(KERNEL).fit(tuples(70, X, y))
     with pytest.raises(TypeError, match="y is an iterator that can be read only once"):
         model.fit(rows, iter(cut(y, 70)))
     with pytest.raises(TypeError, match="X is an iterator that can be read only once"):
         model.fit(pair for pair in [(X, y)])
-    with pytest.raises(ValueError, match="a chunk of X has 400 rows and its y has 399"):
+    with pytest.raises(ValueError, match="chunk 0 of X has 400 rows and that of y has 399"):
         model.fit(Chunks(lambda: iter([(X, y[:-1])])))
-    with pytest.raises(TypeError, match="tuples \\(rows, targets\\), got a tuple of 3"):
-        model.fit(Chunks(lambda: iter([(X, y, weights)])))
+    with pytest.raises(TypeError, match=r"\(X, y, sample_weight\), got a tuple of 4"):
+        model.fit(tuples(70, X, y, weights, weights))
     with pytest.raises(ValueError, match="y contains NaN"):
         model.fit(rows, cut(np.where(np.arange(400) == 300, np.nan, y), 70))
     with pytest.raises(ValueError, match="sample_weight must not be all zero"):
@@ -179,8 +203,6 @@ def test_targets_that_change_between_passes_are_noticed(name, pairs, data, monke
     other = -y if "ridge" in name else np.where(y == "low", "high", "low")
     for values in (other, np.where(np.arange(400) < 399, y, other)):  # all, or the last alone
         stream = Changing(y, values, X if pairs else None)
-        if values is not other and not pairs and "ridge" in name:
-            continue  # targets are read as a whole once, and so nothing can differ
         with pytest.raises(RuntimeError, match="y changes each time it is read"):
             METHODS[name]().fit(*((stream,) if pairs else (cut(X, 53), stream)))
         same = Changing(y, y, X if pairs else None)
@@ -188,20 +210,24 @@ def test_targets_that_change_between_passes_are_noticed(name, pairs, data, monke
 
 
 def test_what_is_cut_elsewhere_is_the_same():
-    y = np.arange(100.0)
+    X, y = np.zeros((100, 1)), np.arange(100.0)
     cuts = iter([1, 10, 10, 7, 30])
-    stream = watched(Chunks(lambda: iter(np.array_split(y, next(cuts)))), "sample_weight")
+
+    def chunks():
+        n = next(cuts)
+        return zip(np.array_split(X, n), np.array_split(y, n), np.array_split(y, n))
+
+    weights = Side(Tuples(Chunks(chunks)), 2)
     for _ in range(3):
-        assert_allclose(np.concatenate(list(stream)), y)
+        assert_allclose(np.concatenate(list(weights)), y)
     y = y + 1
-    with pytest.raises(RuntimeError, match="sample_weight changes each time"):
-        list(stream)
-    words = watched(Changing(np.array(["a", "bb"] * 60), np.array(["a", "bc"] * 60)), "y")
-    list(words)
+    with pytest.raises(RuntimeError, match="y changes each time"):
+        list(weights)
+    words = Changing(np.array(["a", "bb"] * 60), np.array(["a", "bc"] * 60), np.zeros((120, 1)))
+    targets = sides(words, None, None)[1]
+    list(targets)
     with pytest.raises(RuntimeError, match="y changes"):
-        next(iter(words))  # as soon as it is seen
-    with pytest.raises(TypeError, match="only once"):
-        watched(iter([y]), "y")
+        next(iter(targets))  # as soon as it is seen
 
 
 def test_objects_that_change_are_noticed(monkeypatch):

@@ -7,7 +7,7 @@ import scipy.sparse
 from numpy.testing import assert_allclose
 
 from mercer import RBF, Chunks, FromFunction, KernelMap, Linear, Precomputed, two_sample_test
-from mercer.statistics.permutations import Dealer, UnitSums, add_rows, judge, unit_size
+from mercer.statistics.permutations import RandomUnits, UnitSums, add_rows, judge, unit_size
 
 FEW = {"n_permutations": 99, "random_state": 0}
 
@@ -34,9 +34,9 @@ def test_permuted_sums_are_permuted_samples(rng):
     """Every permuted statistic is the statistic of samples that exchanged whole units."""
     Phi = rng.normal(size=(24, 4))
     x, y = Phi[:14], Phi[14:]
-    dealers = [Dealer(len(part), 2, rng) for part in (x, y)]
-    units = [dealer.units(len(part)) for dealer, part in zip(dealers, (x, y))]
-    sums = [np.zeros((dealer.count + 1, 4)) for dealer in dealers]
+    divisions = [RandomUnits(len(part), 2, rng) for part in (x, y)]
+    units = [division.units(len(part)) for division, part in zip(divisions, (x, y))]
+    sums = [np.zeros((division.count + 1, 4)) for division in divisions]
     for total, unit, part in zip(sums, units, (x, y)):
         add_rows(total, unit, part)
     squared = UnitSums(*sums, len(x), len(y)).permuted([slice(0, 3), slice(3, 4)], 50, rng)
@@ -57,11 +57,11 @@ def test_permuted_sums_are_permuted_samples(rng):
 
 
 def test_dealing_uses_every_row_once_and_fills_units(rng):
-    dealer = Dealer(1000, 4, rng)
-    units = np.concatenate([dealer.units(n) for n in (300, 1, 699)])
-    assert (np.bincount(units)[: dealer.count] == 4).all()
-    dealer = Dealer(10_000, 2, rng)  # more rows than units: the others stay
-    assert (np.bincount(dealer.units(10_000)) == [2] * 4096 + [10_000 - 2 * 4096]).all()
+    division = RandomUnits(1000, 4, rng)
+    units = np.concatenate([division.units(n) for n in (300, 1, 699)])
+    assert (np.bincount(units)[: division.count] == 4).all()
+    division = RandomUnits(10_000, 2, rng)  # more rows than units: the others stay
+    assert (np.bincount(division.units(10_000)) == [2] * 4096 + [10_000 - 2 * 4096]).all()
     assert [unit_size(n) for n in (2, 1024, 1025, 2049, 10**6)] == [1, 1, 2, 4, 1024]
 
 

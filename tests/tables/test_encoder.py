@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 
 from mercer import TableEncoder
 from mercer.tables.parse_dates import read_dates
-from mercer.tables.parse_numbers import Written, read_numbers
+from mercer.tables.parse_numbers import TextColumn, read_numbers
 from mercer.tables.parse_text import as_texts
 
 N = 120
@@ -248,14 +248,14 @@ def test_it_is_cloned_and_saved_within_a_pipeline(table, tmp_path):
     ],
 )
 def test_written_numbers(texts, numbers):
-    read = read_numbers(Written(as_texts(texts)))
+    read = read_numbers(TextColumn(as_texts(texts)))
     assert_allclose(read.values, numbers)
     assert read.wrong == []
 
 
 @pytest.mark.parametrize("texts", [["12 apples"], ["1,2,3"], ["", "NA"], ["-", "."], ["12-13"]])
 def test_what_is_not_a_number(texts):
-    assert read_numbers(Written(as_texts(texts))) is None
+    assert read_numbers(TextColumn(as_texts(texts))) is None
 
 
 @pytest.mark.parametrize(
@@ -275,6 +275,7 @@ def test_what_is_not_a_number(texts):
         (["1974Q1", "1975q4", "1976-Q2"], ["1974-01-01", "1975-10-01", "1976-04-01"]),
         (["Q12011", "Q4 2010", "q2-1976"], ["2011-01-01", "2010-10-01", "1976-04-01"]),
         (["Jan 2020", "March 2021"], ["2020-01-01", "2021-03-01"]),
+        (["1991 Jul", "1992-Sept"], ["1991-07-01", "1992-09-01"]),
     ],
 )
 def test_written_dates(texts, dates):
@@ -318,7 +319,7 @@ def test_ranks_of_many_values_are_interpolated(rng):
 
 def test_without_ranks_is_the_plain_encoder(table):
     ranked = TableEncoder(ranks=True).fit(table)
-    plain, expected = ranked._keeping(), TableEncoder().fit(table)
+    plain, expected = ranked.keeping(), TableEncoder().fit(table)
     assert len(ranked.rank_outputs_)
     assert_allclose(plain.transform(table), expected.transform(table))
     assert plain.columns_ == expected.columns_
@@ -360,7 +361,7 @@ def test_numbers_with_few_values_have_a_column_for_each(codes):
 @pytest.mark.parametrize("ranks", [False, True])
 @pytest.mark.parametrize("levels", [False, True])
 def test_keeping_some_columns_is_the_encoder_that_makes_only_these(codes, ranks, levels):
-    kept = TableEncoder(ranks=True, levels=True).fit(codes)._keeping(ranks=ranks, levels=levels)
+    kept = TableEncoder(ranks=True, levels=True).fit(codes).keeping(ranks=ranks, levels=levels)
     expected = TableEncoder(ranks=ranks, levels=levels).fit(codes)
     assert_allclose(kept.transform(codes), expected.transform(codes))
     assert kept.columns_ == expected.columns_

@@ -9,13 +9,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import KernelRegressor, TableEncoder, load, read_table, save
 from mercer.tables import BadInput
-from mercer.tables.parse_numbers import Written, read_numbers
+from mercer.tables.parse_numbers import TextColumn, read_numbers
 from mercer.tables.parse_text import as_texts
-from mercer.tables.reading import Reading
+from mercer.tables.reading import Notation
 
 
 def numbers(texts, **options):
-    read = read_numbers(Written(as_texts(texts)), **options)
+    read = read_numbers(TextColumn(as_texts(texts)), **options)
     return None if read is None else read.values.tolist()
 
 
@@ -172,7 +172,7 @@ def test_new_files_of_another_country_are_noted(read):
 
 @pytest.mark.parametrize("text", ["1.5", "1.50", "0.125", "12.3456", "1234.5", "3"])
 def test_numbers_that_need_no_interpretation_are_read_by_pandas_alone(read, monkeypatch, text):
-    monkeypatch.setattr("mercer.tables.typed.Written", None)
+    monkeypatch.setattr("mercer.tables.typed.TextColumn", None)
     frame, _ = read(f"a,b\n{text},x\n{text},y\n", category=["b"])
     assert frame["a"].tolist() == [float(text)] * 2
 
@@ -237,7 +237,7 @@ def test_any_name_of_a_column(read):
     ],
 )
 def test_days_are_found_where_none_is_above_twelve(dates):
-    found = Reading().columns({"day": as_texts(dates)})["day"]
+    found = Notation().columns({"day": as_texts(dates)})["day"]
     assert found.day_first
     assert found.values[0] == np.datetime64(f"2012-{dates[0][3:5]}-{dates[0][:2]}") or (
         found.values[0].astype(str)[:4] != "2012"
@@ -259,7 +259,7 @@ def test_other_columns_tell_where_the_day_stands():
         "a": as_texts(["25/12/2012", "03/02/2012", "05/06/2012"]),
         "b": as_texts(["01/02/2012", "05/06/2012", "03/02/2012"]),
     }
-    assert Reading().columns(table)["b"].values[0] == np.datetime64("2012-02-01")
+    assert Notation().columns(table)["b"].values[0] == np.datetime64("2012-02-01")
 
 
 def test_the_encoder_keeps_where_the_day_stands():
@@ -394,6 +394,66 @@ def test_a_name_that_means_total_is_not_a_total(rng):
     x[7] = 0.5
     notes = " ".join(TableEncoder().fit(pd.DataFrame({"name": names, "x": x})).notes())
     assert "sum up" not in notes
+
+
+def test_digits_of_dates_are_dates(read, rng):
+    """192607 is a month, and 20120131 a day: as numbers, December is far from January."""
+    months = [100 * year + month for year in (1999, 2000) for month in range(1, 13)]
+    frame, _ = read("month,x\n" + "".join(f"{m},{i}.5\n" for i, m in enumerate(months)))
+    encoder = TableEncoder().fit(frame)
+    assert encoder.columns_[0]["kind"] == "date"
+    assert any("'199901' is 1999-01-01" in note for note in encoder.notes())
+    whole = encoder.transform(frame)
+    gaps = frame.astype({"month": float})
+    assert_allclose(encoder.transform(gaps), whole)
+    texts = encoder.transform(frame.astype({"month": str}))
+    assert_allclose(texts, whole)
+    steps = np.diff(whole[:, list(encoder.feature_names_out_).index("month")])
+    assert steps.max() < 1.2 * steps.min()  # 31 days and 28: December is next to January
+    gaps.loc[3, "month"] = np.nan
+    assert_allclose(encoder.transform(gaps)[0], whole[0])
+    days = pd.DataFrame({"day": pd.date_range("2011-12-20", periods=40).strftime("%Y%m%d")})
+    assert TableEncoder().fit(days).columns_[0]["kind"] == "date"
+    assert TableEncoder().fit(days.astype(int)).columns_[0]["kind"] == "date"
+    said = TableEncoder(number=["day"]).fit(days.astype(int))
+    assert said.columns_[0]["kind"] == "number"
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        np.arange(200001, 200013),  # one year: may be the numbers of twelve rows
+        np.arange(200001, 200061),  # a month 13
+        np.array([20120131, 20120230] * 10) + np.arange(20) * 10000,  # the 30th of February
+        np.arange(20) * 100 + 150001,
+    ],
+)
+def test_other_numbers_stay_numbers(numbers, rng):
+    table = pd.DataFrame({"code": numbers.astype(float), "x": rng.normal(size=len(numbers))})
+    assert TableEncoder().fit(table).columns_[0]["kind"] == "number"
+
+
+def test_headers_of_several_lines(read):
+    """Kinds of columns as Orange writes them, and units."""
+    rows = "".join(f"{20 + i}\t{'mf'[i % 2]}\t{1.5 * i}\t{i % 2}\n" for i in range(30))
+    plain, _ = read("age\tsex\tdose\till\n" + rows)
+    orange, notes = read("age\tsex\tdose\till\nc\td\tc\td\n\t\t\tclass\n" + rows)
+    pd.testing.assert_frame_equal(orange, plain, check_dtype=False)
+    assert any("2 rows below the header were left out: 'c' in age" in note for note in notes)
+    units, notes = read("age\tsex\tdose\till\nyears\t\tmg\t\n" + rows)
+    pd.testing.assert_frame_equal(units, plain, check_dtype=False)
+    assert any("1 row below the header was left out: 'years' in age" in note for note in notes)
+
+
+def test_a_first_row_with_a_strange_value_is_a_row(read):
+    rows = "".join(f"{i},{2 * i},{3 * i}\n" for i in range(30))
+    frame, _ = read("a,b,c\nunknown,unknown,7\n" + rows)
+    assert len(frame) == 31
+    words = "".join(f"{i},{2 * i},w{i % 3}\n" for i in range(30))
+    frame, _ = read("a,b,c\nunknown,unknown,w1\n" + words)
+    assert len(frame) == 31
+    frame, _ = read("a,b\nunknown,x\n" + "".join(f"{i},w{i % 3}\n" for i in range(30)))
+    assert len(frame) == 31
 
 
 # --- targets --------------------------------------------------------------------------------------

@@ -49,7 +49,7 @@ def test_effects_of_levels_in_a_classifier_survive_a_file(tmp_path):
 
 def test_files_of_models_with_the_former_names_of_these_classes_load(tmp_path):
     X, y, _ = towns(600, 30, np.random.default_rng(0).normal(size=30), 1)
-    saved = Saved(TableEncoder().fit(X)._with_means(X, y[:, None])[0], tmp_path / "towns.mercer")
+    saved = Saved(TableEncoder().fit(X).with_means(X, y[:, None])[0], tmp_path / "towns.mercer")
     for name, former in (("TargetEncoding", "LevelMeans"), ("WithTargetEncoding", "WithMeans")):
         saved.named(f"mercer.{name}")["type"] = f"mercer.{former}"
     saved.write()
@@ -66,7 +66,7 @@ def test_codes_without_an_effect_and_rare_codes_add_nothing(rng):
         }
     )
     encoder = TableEncoder().fit(X)
-    made, without = encoder._with_means(X, X[["x"]].to_numpy() ** 2)
+    made, without = encoder.with_means(X, X[["x"]].to_numpy() ** 2)
     assert not without
     assert list(made.feature_names_out_) == list(encoder.feature_names_out_)
 

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from .. import __version__
+from ..tables import BadInput
 from . import check, compare, differ, explore, fit, map, output
-from .errors import BadInput
 from .options import reading
 
 app = typer.Typer(

@@ -31,7 +31,7 @@ def check(
 ):
     """Check on your data whether a similarity is a kernel; if not, show a proof."""
     kernels = kernels_of(kernel, matrix) or {"RBF()": RBF()}
-    data = files.read(
+    data = files.read_data(
         file,
         reading,
         target=target,

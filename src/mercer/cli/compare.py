@@ -13,9 +13,9 @@ from ..explore.compare import compare_kernels
 from ..explore.compare.baselines import BOOSTING
 from ..export.atomic import write_output
 from ..export.files import needed_trust, save
+from ..tables import BadInput
 from . import demo as demo_data
 from . import files, output
-from .errors import BadInput
 from .options import (
     TABLE,
     ImageShape,
@@ -111,7 +111,7 @@ def compare(
     files.check_outputs([file], [page, png, table, save_to])
     if save_to is not None and target is None:
         raise BadInput("--save needs --target: without one there is no model to save.")
-    data = files.read(
+    data = files.read_data(
         file,
         reading,
         target=target,

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from ..kernels import RBF, OnFeatures, Polynomial
-from .files import BadInput, check_npz
+from ..tables import BadInput
+from .files import check_npz
 
 CLASSES = (2, 4, 7)
 # As many as the paper takes of each digit for training, and again for testing.

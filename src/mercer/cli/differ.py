@@ -10,8 +10,8 @@ from ..explore.report.difference import write_difference
 from ..kernels.expressions import parse_kernel
 from ..kernels.printing import listed
 from ..statistics.two_sample import two_sample_test
+from ..tables import BadInput
 from . import files, output
-from .errors import BadInput
 from .options import Json, Reading
 
 EPILOG = (

@@ -9,9 +9,9 @@ import typer
 
 from ..kernels import RBF
 from ..kernels.expressions import parse_kernel
+from ..tables import BadInput
 from . import demo as demo_data
 from . import files, output
-from .errors import BadInput
 from .options import TABLE, ImageShape, MaxPoints, Reading, Scale, Target, Task
 
 EPILOG = (
@@ -59,7 +59,7 @@ def explore_(
         data: Any = files.Data(X, y, image_shape=shape)
         target = "digit"
     else:
-        data = files.read(
+        data = files.read_data(
             file,
             reading,
             target=target,

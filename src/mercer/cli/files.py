@@ -12,9 +12,8 @@ import pandas as pd
 
 from ..export.atomic import write_output
 from ..export.safe_text import harmless_value
-from ..tables import TableEncoder, check_column, check_unpacked, first_line
+from ..tables import BadInput, TableEncoder, check_column, check_unpacked, first_line
 from . import texts
-from .errors import BadInput
 from .options import Reading
 
 SCALES = ("auto", "standard", "unit", "none")
@@ -45,7 +44,7 @@ class Data:
         return pd.DataFrame(np.asarray(Z), columns=names, index=self.X.index)
 
 
-def read(
+def read_data(
     path, reading=None, *, target=None, matrix=None, scale="auto", kernels=(), image_shape=None
 ):
     """A file as Data. `matrix` is None, "gram" or "distance"."""
@@ -158,22 +157,25 @@ def _gram_of(M, matrix):
 # --- tables ---------------------------------------------------------------------------------------
 
 
-def _take_target(frame, target, notes=()):
-    if target is None:
-        return None
+def check_target(frame, target, notes=()):
+    """The column to predict, refused where nothing can be learned of it."""
     check_column(frame, target, notes)
     y = frame[target]
     if y.isna().all():
         raise BadInput(f"the target {target!r} has no values.")
     if y.dtype.kind == "M":
         raise BadInput(f"the target {target!r} holds dates: predict a number or a class instead.")
+    return y
+
+
+def _take_target(frame, target, notes=()):
+    if target is None:
+        return None
+    y = check_target(frame, target, notes)
     if pd.api.types.is_bool_dtype(y) or not pd.api.types.is_numeric_dtype(y):
-        return y.astype(object).where(y.notna(), None).map(_text).to_numpy(dtype=object)
+        texts = y.astype(object).where(y.notna(), None)
+        return texts.map(lambda v: None if v is None else str(v)).to_numpy(dtype=object)
     return y.to_numpy(dtype=float) if y.isna().any() else y.to_numpy()
-
-
-def _text(value):
-    return None if value is None else str(value)
 
 
 def _from_table(frame, reading, target, scale, kernels, image_shape, notes):

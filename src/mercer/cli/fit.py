@@ -25,9 +25,8 @@ from ..export.files import load, save
 from ..kernels.expressions import parse_kernel
 from ..kernels.printing import listed
 from ..learn.targets import are_class_numbers
-from ..tables import IDENTIFIER, UNREAD, TableEncoder, check_column
+from ..tables import IDENTIFIER, UNREAD, BadInput, TableEncoder
 from . import files, output
-from .errors import BadInput
 from .options import Json, Reading
 from .patience import Estimate, announce, signs_of_life
 from .roles import in_time, last_fifth, take_roles
@@ -235,12 +234,7 @@ def _predictions(fitted, X):
 
 
 def _split(frame, target, notes, max_rows=None):
-    check_column(frame, target, notes)
-    known = frame[target].notna()
-    if not known.any():
-        raise BadInput(f"the target {target!r} has no values.")
-    if frame[target].dtype.kind == "M":
-        raise BadInput(f"the target {target!r} holds dates: predict a number or a class instead.")
+    known = files.check_target(frame, target, notes).notna()
     if not known.all():
         n = int((~known).sum())
         notes.append(

@@ -12,8 +12,8 @@ from ..engine.arrays import evenly
 from ..estimators.kernel_map import KernelMap
 from ..kernels import NotPSDError
 from ..space.indefinite import DISTANCES
+from ..tables import BadInput
 from . import files, output
-from .errors import BadInput
 from .options import TABLE, Json, Matrix, Reading, Scale, kernels_of
 
 EPILOG = (
@@ -64,7 +64,7 @@ def map_(
         raise BadInput(
             f"--target {target} has the name of a column of coordinates; rename it in {file.name}."
         )
-    data = files.read(
+    data = files.read_data(
         file,
         reading,
         target=target,

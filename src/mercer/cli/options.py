@@ -13,8 +13,7 @@ import typer
 from ..explore.compare.comparing import named_kernels
 from ..kernels import Precomputed
 from ..kernels.expressions import parse_kernel
-from ..tables import TableEncoder, check_column, read_table
-from .errors import BadInput
+from ..tables import BadInput, TableEncoder, check_column, read_table
 
 Target = Annotated[
     str | None, typer.Option("--target", "-t", help="The column to predict: numbers or classes.")
@@ -83,11 +82,11 @@ def kernels_of(expressions, matrix):
     if not expressions:
         return {"Precomputed()": Precomputed()} if matrix else None
     parsed = {text.strip(): parse_kernel(text) for text in expressions}
-    if matrix and any(kernel.kind != "gram" for kernel in parsed.values()):
+    if matrix and any(kernel.layout.on_data for kernel in parsed.values()):
         raise BadInput(
             "--matrix needs a kernel made of Precomputed(), such as '2 * Precomputed() + 1'."
         )
-    if not matrix and any(kernel.kind == "gram" for kernel in parsed.values()):
+    if not matrix and any(not kernel.layout.on_data for kernel in parsed.values()):
         raise BadInput("Precomputed() needs --matrix gram or --matrix distance.")
     return named_kernels(parsed)
 

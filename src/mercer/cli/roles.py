@@ -8,8 +8,7 @@ import pandas as pd
 from sklearn.base import clone
 
 from ..estimators.regressor import DEVIATIONS
-from ..tables import check_column
-from .errors import BadInput
+from ..tables import BadInput, check_column
 
 # The share of rows, in the order of time, that are predicted from those before.
 LAST = 0.2
@@ -92,7 +91,7 @@ def in_time(X, encoder, y, name) -> tuple[str, np.ndarray] | None:
 
 def _times(X, encoder, name):
     """A column as seconds or numbers; None where it is neither."""
-    when = encoder._as_numbers(X, name)
+    when = encoder.as_numbers(X, name)
     if when is None:  # left out, as a number of the row is
         when = pd.to_numeric(X[name], errors="coerce").to_numpy(dtype=float)
     return when

@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 
 from ..kernels import OnColumns, Spectrum
-from ..tables import TEXT, TableEncoder
-from .errors import BadInput
+from ..tables import TEXT, BadInput, TableEncoder
 
 # Rows that are looked at to see what kind of columns a table has.
 LOOKED_AT = 1000

@@ -61,7 +61,7 @@ def exact_product(kernel: Any, X: Array, room: float = 0):
     room : bytes in which K may be stored
     """
     n, form = X.shape[0], _form(kernel, X)
-    if kernel.kind == "gram":
+    if not kernel.layout.on_data:
         return MatrixProduct(_rows_times(X), "stored", True)
     if not is_cpu(X):
         if form is not None and form.is_fusible and _is_cuda(X):
@@ -91,7 +91,7 @@ def quick_product(kernel: Any, X: Array, room: float = 0):
     that single precision evaluates well: about four times faster than an exact product.
     """
     n, form = X.shape[0], _form(kernel, X)
-    if kernel.kind == "gram" or kernel.runs_user_code:
+    if not kernel.layout.on_data or kernel.runs_user_code:
         return None
     if is_cpu(X) and not is_numpy(tiles.allocate(X, (0, 0))):
         return None

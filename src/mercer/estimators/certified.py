@@ -11,13 +11,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from ..engine import tiles
 from ..engine.arrays import (
-    as_host,
     as_numpy,
     is_array,
     is_numpy,
@@ -25,29 +22,27 @@ from ..engine.arrays import (
     on_device_of,
     positive_part,
 )
-from ..engine.checks import check_classes, is_number
-from ..engine.memory import budget
+from ..engine.checks import is_number
+from ..engine.memory import coordinates_bytes
+from ..engine.resources import Resources
 from ..expansion import RKHSFunction
 from ..kernels import Linear
 from ..kernels import points as pts
 from ..kernels.types import Array, Data, Input
-from ..rows.gather import held_column, load_all
-from ..rows.source import in_pieces
-from ..rows.streams import split_pairs
 from ..solve.duality import Rounding
 from ..solve.solution import own_similarities
 from ..solve.svm import MarginProblem
 from ..solve.system import double_like, in_double
 from ..space.choice import refute_by_sample
 from ..space.landmarks import Landmarks
-from .base import all_or_nothing, kernel_of, on_fitted, to_namespace_of, validated_points
+from .base import all_or_nothing, on_fitted, to_namespace_of
 from .class_scores import Labels
 from .kernel_map import KernelMap
 from .map_method import MapMethod, functions
 
 
 @dataclass(frozen=True)
-class Rows:
+class WeightedRows:
     """The rows of positive weight: points of a kernel, class numbers, and what C is multiplied by.
 
     `kept` are their positions among all rows. Where a map was asked for, `points` are its
@@ -65,7 +60,9 @@ class Rows:
     def part(self, kernel, points, some):
         """Some of the rows, as points of a kernel of their own."""
         codes, weights = self.codes[some], self.weights[some]
-        return Rows(kernel, points, codes, weights, self.kept[some], self.rounding.take(some))
+        return WeightedRows(
+            kernel, points, codes, weights, self.kept[some], self.rounding.take(some)
+        )
 
 
 class CertifiedClassifier(Labels, MapMethod):
@@ -85,19 +82,25 @@ class CertifiedClassifier(Labels, MapMethod):
     def fit(self, X: Input, y: Input | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Solve for all rows; `sample_weight` multiplies C, row by row."""
         self._check_parameters()
-        X, y = split_pairs(X, y)
-        if in_pieces(X):
-            X = load_all(X, budget(self.memory_limit), type(self).__name__)
-        rows = self._read(X, held_column(y, X), held_column(sample_weight, X, "sample_weight"))
+        rows = self._kept_rows(
+            self._read(
+                X,
+                y,
+                sample_weight,
+                targets="labels",
+                why=type(self).__name__,
+                resources=Resources.of(self, self.kernel),
+            )
+        )
         self.C_ = float(self.C) if self.C != "auto" else self._chosen_C(rows)
         self._solve(rows)
         self._follow(rows.points)
         return self
 
-    def _solve(self, rows: Rows) -> None:
+    def _solve(self, rows: WeightedRows) -> None:
         raise NotImplementedError
 
-    def _chosen_C(self, rows: Rows) -> float:
+    def _chosen_C(self, rows: WeightedRows) -> float:
         raise NotImplementedError
 
     def _follow(self, points):
@@ -108,13 +111,22 @@ class CertifiedClassifier(Labels, MapMethod):
             if name.endswith("_") and is_numpy(value) and value.dtype.kind in "biuf":
                 setattr(self, name, to_namespace_of(value, points))
 
+    def _room(self, rows):
+        """Bytes for solving: the limit of the estimator, else of its map, less the coordinates."""
+        limit = Resources.of(self, self.kernel).limit(rows.points)
+        return limit if rows.fit is None else max(1, limit - coordinates_bytes(*rows.points.shape))
+
     # --- reading ----------------------------------------------------------------------------------
 
-    def _read(self, X, y, sample_weight):
-        codes = self._codes(X, y)
+    def _kept_rows(self, training):
+        codes, self.classes_ = training.T, training.classes
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs at least two classes, y has "
+                f"{len(self.classes_)} class: {self.classes_.tolist()}."
+            )
         self.n_rows_, weights = len(codes), np.ones(len(codes))
-        if sample_weight is not None:
-            weights = pts.row_weights(sample_weight, len(codes))
+        weights = weights if training.weights is None else training.weights
         weights = weights * self._class_weights(codes, weights)[codes]
         kept = np.flatnonzero(weights > 0)
         left = np.unique(codes[kept])
@@ -125,24 +137,18 @@ class CertifiedClassifier(Labels, MapMethod):
                 "out, or give it a weight."
             )
         if isinstance(self.kernel, KernelMap):
-            return self._on_map(X, codes, weights, kept)
-        kernel = kernel_of(self.kernel)
-        points = validated_points(self, X, kernel, reset=True)
-        kernel = kernel.bind_points(points, pts.column_names(X))
-        kernel.check_range(points)
-        if kernel.kind == "gram":
-            kernel.landmarks(points)  # refuses a matrix that is not square
+            return self._on_map(training, weights, kept)
+        kernel, points = training.kernel, training.points
         refute_by_sample(kernel, points)
         self.kernel_ = kernel
         if len(kept) < len(codes):
-            points = pts.take(points, kept)
-            points = points[:, kept] if kernel.kind == "gram" else points
+            points = kernel.layout.subset(points, kept)
         rounding = Rounding.of(kernel, in_double(kernel, points))
-        return Rows(kernel, points, codes[kept], weights[kept], kept, rounding)
+        return WeightedRows(kernel, points, codes[kept], weights[kept], kept, rounding)
 
-    def _on_map(self, X, codes, weights, kept):
+    def _on_map(self, training, weights, kept):
         """The same problem on the coordinates of a map: their inner product is the kernel."""
-        fit = self._fit_map(X)
+        fit, codes = self._fit_map(training), training.T
         Phi = fit.coordinates()
         if Phi is None:
             raise MemoryError(
@@ -151,26 +157,7 @@ class CertifiedClassifier(Labels, MapMethod):
             )
         Phi = in_double(Linear(), pts.take(Phi, kept) if len(kept) < len(codes) else Phi)
         rounding = Rounding.of(Linear(), Phi)
-        return Rows(Linear(), Phi, codes[kept], weights[kept], kept, rounding, fit)
-
-    def _codes(self, X, y):
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None."
-            )
-        y = column_or_1d(as_host(y), warn=True)
-        check_classes(y)
-        assert_all_finite(y, input_name="y")
-        with np.errstate(invalid="ignore"):  # scikit-learn tries y as integers
-            check_classification_targets(y)
-        check_consistent_length(X, y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs at least two classes, y has "
-                f"{len(self.classes_)} class: {self.classes_.tolist()}."
-            )
-        return codes
+        return WeightedRows(Linear(), Phi, codes[kept], weights[kept], kept, rounding, fit)
 
     def _class_weights(self, codes, weights):
         """One weight per class: from a dictionary (or 1), or such that all classes weigh alike."""
@@ -213,7 +200,7 @@ class CertifiedClassifier(Labels, MapMethod):
         gaps = np.array([c.gap for c in certificates])
         norms = np.array([c.error_norm for c in certificates])
         fit, more = rows.fit, np.zeros(len(gaps))
-        if fit is not None and is_plain(fit):
+        if fit is not None and spans_kernel_space(fit):
             more, longest = missed_by_map(rows, self.kernel_, dual, C)
             if len(gaps) < len(more):
                 more = more.sum(keepdims=True)
@@ -245,7 +232,7 @@ class CertifiedClassifier(Labels, MapMethod):
 
     def _support(self, rows, used):
         """Some of the rows as the points S of an expansion."""
-        if rows.kernel.kind == "gram":  # new rows have a column for every training row
+        if not rows.kernel.layout.on_data:  # new rows have a column for every training row
             columns = on_device_of(np.zeros((1, self.n_features_in_)), rows.points)
             return self.kernel_.landmarks(columns, rows.kept[used])
         return rows.kernel.landmarks(in_double(rows.kernel, pts.take(rows.points, used)))
@@ -278,19 +265,19 @@ class CertifiedClassifier(Labels, MapMethod):
         return functions(self.decision_)
 
 
-def gram_of(rows: Rows, some) -> np.ndarray:
+def gram_of(rows: WeightedRows, some) -> np.ndarray:
     """The kernel matrix of some rows, as NumPy's."""
     problem = MarginProblem(rows.kernel, rows.points, np.empty(0), np.empty(0), rows.rounding)
     return problem.matrix(some)
 
 
-def is_plain(fit) -> bool:
+def spans_kernel_space(fit) -> bool:
     """Whether functions of a map's coordinates are functions of the kernel's own space."""
     plain = fit.map.mean is None and not fit.map.append_residual
     return plain and fit.correction is None and isinstance(fit.map.space, Landmarks)
 
 
-def missed_by_map(rows: Rows, kernel, dual, C) -> tuple[np.ndarray, float]:
+def missed_by_map(rows: WeightedRows, kernel, dual, C) -> tuple[np.ndarray, float]:
     """(what joins the gap of each dual point when K takes the place of Phi Phi', the longest row).
 
     c'(K - Phi Phi')c / 2, and the rounding of values: they are those of sums over landmarks, off by

@@ -8,8 +8,7 @@ from sklearn.metrics import accuracy_score
 
 from ..engine.arrays import as_host, as_numpy, is_array, namespace
 from ..kernels.types import Array, Data
-from .base import on_fitted
-from .targets import score_weights
+from .base import on_fitted, score_weights
 
 
 class Labels(ClassifierMixin):

@@ -22,10 +22,9 @@ from ..kernels.types import Array, Input
 from ..learn.targets import Targets, check_weights
 from ..rows.lazy import in_turn
 from ..tables import TableEncoder
-from .base import all_or_nothing
+from .base import all_or_nothing, score_weights
 from .learned_model import LearnedModel
 from .refits import check_groups, refits, told
-from .targets import score_weights
 
 # Bins of the expected calibration error.
 BINS = 15
@@ -162,8 +161,6 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
 
         Weights, groups and checkpoints are used as in :class:`mercer.KernelRegressor`.
         """
-        if y is None:
-            raise ValueError("KernelClassifier requires y to be passed, but the target y is None.")
         X, y, sample_weight = self._gathered(X, y, sample_weight)
         labels: np.ndarray = column_or_1d(as_host(y), warn=True)
         check_classes(labels)
@@ -211,7 +208,7 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         scores = np.full((len(labels), len(self.classes_)), np.nan)
         for again, rows, new in refits(self, X, labels, weights, codes, checkpoint):
             columns = np.searchsorted(self.classes_, again.classes_)
-            scores[np.ix_(new, columns)] = as_numpy(again._raw_scores(rows))
+            scores[np.ix_(new, columns)] = as_numpy(again.raw_scores(rows))
         self.validation_ = told(codes)
         # A class that a fold has not seen is as unlikely as any.
         return np.where(np.isnan(scores), np.nanmin(scores), scores)
@@ -219,8 +216,11 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:
         return softmax(scores / self.temperature_ + self.bias_, axis=1)
 
-    def _raw_scores(self, X: ArrayLike) -> Array:
-        """The fitted function of each class, before it is calibrated to probabilities."""
+    def raw_scores(self, X: ArrayLike) -> Array:
+        """The fitted function of each class, before it is calibrated to probabilities.
+
+        :meta private:
+        """
         return self._values(X)[0]
 
     @in_turn

@@ -7,30 +7,27 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from ..engine.arrays import as_host, as_numpy, is_single, on_device_of
-from ..engine.checks import check_classes, check_one_of, is_count, is_number, require
+from ..engine.arrays import as_numpy, is_single, on_device_of
+from ..engine.checks import check_one_of, is_count, is_number, require
 from ..expansion import Expansion, RKHSFunction
 from ..kernels.adapters import KernelLike
 from ..kernels.points import naming
 from ..kernels.types import Array, Data, Input
-from ..rows.gather import held_column
 from ..rows.interface import Column
 from ..rows.source import in_pieces, refuse_stream
+from ..rows.workers import Workers
 from ..solve import Fisher, RidgeProblem, solve_ridge
 from ..solve.discriminant import Shrinkage, residual_products
 from ..solve.solver import CannotSolve
 from .base import all_or_nothing, on_fitted, to_namespace_of
 from .class_scores import ClassScores
-from .columns import as_points
-from .kernel_map import KernelMap, check_options, keep_fit, map_options
+from .kernel_map import KernelMap, keep_fit, map_options, resources_of
 from .map_method import MapMethod, functions
-from .read import keep_names, read, resources_of
 from .ridge import landmarks_of
-from .targets import labels_of
+from .score_columns import as_points
 
 
 class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, TransformerMixin, MapMethod):
@@ -157,16 +154,22 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
         self._check_parameters()
         given = self.kernel if isinstance(self.kernel, KernelMap) else None
         resources, iterative = resources_of(given), self.form == "iterative"
-        gather = "form='iterative'" if iterative else None
-        found = read(self, X, y, targets=self._targets, gather=gather, resources=resources)
+        found = self._read(
+            X,
+            y,
+            targets="labels",
+            why="form='iterative'" if iterative else None,
+            resources=resources,
+            workers=Workers.of if iterative else None,
+        )
         share = None if self.shrinkage == "auto" else float(self.shrinkage)
         problem = RidgeProblem(
-            found.training,
-            found.T,
+            found,
+            self._indicators(found),
             Shrinkage(share, self._given_priors),
             intercept=True,
-            n_targets=max(found.n_targets, 1),
-            labels=found.n_targets == 0,
+            n_targets=1 if found.classes is None else len(found.classes),
+            labels=found.classes is None,
             tol=self.tol,
             max_iter=self.max_iter,
         )
@@ -174,14 +177,13 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
             problem = replace(problem, preconditioning=landmarks_of(given))
         elif not iterative:
             own = KernelMap(self.kernel) if given is None else given
-            check_options(own)
             # A discriminant is centred by definition.
             problem = replace(problem, map=replace(map_options(own, resources), center=True))
         try:
             solution = solve_ridge(problem, self.form)
         except CannotSolve as reason:
             raise (reason if iterative else self._singular(problem.training.n)) from None
-        keep_names(self, found)
+        found.keep_names(self)
         self.shrinkage_, self.temperature_ = solution.choice.share, solution.choice.temperature
         self.kernel_, self.n_iter_ = solution.kernel, 1  # a direct solve is one step
         Phi = (self._keep_iterations if iterative else self._keep_map)(problem, solution)
@@ -189,14 +191,14 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
             self.classes_ = to_namespace_of(self.classes_, self.priors_)
         return Phi
 
-    def _targets(self, X, y, sample_weight, name):
+    def _indicators(self, found):
         """Indicators of the classes; or labels, which are known once the rows have been read."""
-        require(y is not None, f"{name} requires y to be passed, but the target y is None.")
-        y = held_column(y, X, in_step=True)
-        if in_pieces(y):
-            return Column(y, "y", labels_of), None, 0, True
-        codes = self._codes(X, y)
-        return np.eye(len(self.classes_))[codes], None, len(self.classes_), True
+        if found.classes is None:
+            return found.T
+        self.classes_ = found.classes
+        self._check_classes(len(found.T))
+        T = np.eye(len(self.classes_))[found.T]
+        return T if found.is_held else Column(T, "y")
 
     def _keep_map(self, problem, solution):
         """On the coordinates of a map, from sums over the rows."""
@@ -301,19 +303,6 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
             "form='iterative' needs shrinkage > 0: without it the equations are singular. Use "
             "form='primal', or a small number.",
         )
-
-    def _codes(self, X, y):
-        """Class numbers of the rows; what makes no sense is refused before any long computation."""
-        y = column_or_1d(as_host(y), warn=True)
-        check_classes(y)
-        assert_all_finite(y, input_name="y")
-        with np.errstate(invalid="ignore"):  # scikit-learn tries y as integers
-            check_classification_targets(y)
-        if not in_pieces(X):
-            check_consistent_length(X, y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        self._check_classes(len(y))
-        return codes
 
     def _check_classes(self, n):
         """Samples, classes and parameters that go together."""

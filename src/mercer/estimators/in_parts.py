@@ -2,6 +2,7 @@
 
 import inspect
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -9,11 +10,11 @@ from sklearn.base import is_classifier
 from ..feature_map import FeatureMap
 from ..rows.distinct import distinct
 from ..rows.interface import Column
-from .base import new_rows
-from .targets import labels_of
+from ..rows.read import labels_of
+from ..rows.training import Training
 
 
-def require_parts(estimator):
+def require_parts(estimator: Any):
     """Refuse an estimator without partial_fit, before the map is fitted."""
     if not hasattr(estimator, "partial_fit"):
         raise TypeError(
@@ -23,15 +24,15 @@ def require_parts(estimator):
         )
 
 
-def fit_in_parts(estimator, kernel_map, X, y, params):
+def fit_in_parts(estimator: Any, kernel_map: Any, training: Training, params: dict[str, Any]):
     """estimator.partial_fit on the coordinates of one piece of the rows after the other."""
     takes = inspect.signature(estimator.partial_fit).parameters
     if is_classifier(estimator) and "classes" in takes:
-        params = {"classes": distinct(y, labels_of)} | params
-    columns, params = [Column(y, "y")], dict(params)
-    if np.ndim(params.get("sample_weight", 1.0)):  # one number goes along as it is
-        columns.append(Column(params.pop("sample_weight"), "sample_weight"))
-    rows = new_rows(kernel_map, X, kernel_map.kernel_)
+        params = {"classes": distinct(training.T, labels_of)} | params
+    columns = [Column(training.T, "y")]
+    if training.weights is not None:
+        columns.append(training.weights)
+    rows = training.rows_of(kernel_map.kernel_)
     return rows.chain(PartialFitStep(kernel_map.map_, params), estimator, columns)
 
 

@@ -3,6 +3,7 @@
 from dataclasses import fields, replace
 from typing import Any, Literal, Self
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
@@ -19,16 +20,17 @@ from ..kernels import as_kernel
 from ..kernels.adapters import KernelLike
 from ..kernels.points import naming
 from ..kernels.types import Array, Data, Input, RandomState
-from ..rows.gather import held_if_few, load_all
+from ..rows.gather import load_all
 from ..rows.lazy import lazily
+from ..rows.read import read
 from ..rows.source import in_pieces, refuse_stream
+from ..rows.training import Training
+from ..rows.validate import take_input_names
 from ..space.choice import MapOptions
 from .base import (
     KernelEstimator,
     all_or_nothing,
     all_or_nothing_more,
-    rows_of_input,
-    take_input_names,
     with_resources,
 )
 from .preimages import PreimageData, has_points, preimage, way_back, way_back_of_map
@@ -41,8 +43,9 @@ def _can_grow(kernel_map):
             "partial_fit keeps the coordinates it has given: it needs basis='cholesky' and "
             f"center=False, got basis={kernel_map.basis!r}, center={kernel_map.center!r}."
         )
-    if as_kernel(kernel_map.kernel).kind == "gram":
-        raise AttributeError("partial_fit needs a kernel on data; a Gram matrix does not grow.")
+    as_kernel(kernel_map.kernel).layout.require_data(
+        "partial_fit needs a kernel on data; a Gram matrix does not grow.", AttributeError
+    )
     return True
 
 
@@ -196,14 +199,14 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     @all_or_nothing
     def fit(self, X: Input, y: object = None) -> Self:
         """Find landmarks and basis on the training points."""
-        fit_rows(self, held_if_few(X))
+        fit_rows(self, read_rows(self, X))
         return self
 
     @all_or_nothing
     def fit_transform(self, X: Data, y: object = None) -> Array:
         """Fit, and return the coordinates of the training points."""
         refuse_stream(X)
-        Phi = fit_rows(self, held_if_few(X)).coordinates(sparse=True)
+        Phi = fit_rows(self, read_rows(self, X)).coordinates(sparse=True)
         return self.transform(X) if Phi is None or in_pieces(X) else Phi
 
     @available_if(_can_grow)
@@ -217,16 +220,13 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         kernel parameters are fixed at the first call. Basis "cholesky", uncentred. Rows of a stream
         or a Dask collection are gathered.
         """
-        check_options(self)
-        X = load_all(X, budget(self.memory_limit), "partial_fit")
+        _check_options(self)
         if hasattr(self, "map_"):
-            points = self._points(X)
+            points = self._points(load_all(X, budget(self.memory_limit), "partial_fit"))
             before = MapFit(self.map_, self.n_samples_seen_, self.max_residual_)
         else:
-            kernel = as_kernel(self.kernel)
-            rows, check = rows_of_input(self, X, kernel)
-            take_input_names(self, check.estimator)
-            points, before = rows.points, first_map(rows, kernel)
+            training = read_rows(self, X, why="partial_fit")
+            points, before = training.points, first_map(training)
         keep_fit(self, extend_map(before, points, _options(self)), self)
         self.__dict__.pop("preimage_ridge_", None)  # it knows the old landmarks only
         return self
@@ -303,8 +303,8 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         True
         """
         feature_map = self._checked_map()
-        if self.kernel_.kind == "gram":
-            raise TypeError("a precomputed kernel cannot be evaluated between two new points.")
+        message = "a precomputed kernel cannot be evaluated between two new points."
+        self.kernel_.layout.require_data(message, TypeError)
         X, Y = self._points(X), None if Y is None else self._points(Y)
         return feature_map.pair_residual(X, Y)
 
@@ -382,25 +382,62 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 # --- what methods and plans need of a map -------------------------------------------------------
 
 
-def fit_rows(
+def read_rows(
     kernel_map: KernelMap,
     X: Input,
-    sums: Statistic | SpaceStatistic | None = None,
+    y: Any = None,
+    sample_weight: Any = None,
+    *,
     owner: KernelEstimator | None = None,
-) -> MapFit:
-    """Fit to an array, a stream or a Dask collection, and return all that the fit found.
+    why: str | None = None,
+    resources: Resources | None = None,
+    **options: Any,
+) -> Training:
+    """The arguments of a fit on a map, read once. Messages about the rows name the `owner`.
 
-    Methods use it to get the coordinates of the training rows, or sums over them. Messages
-    about the rows name the `owner` of the map.
+    why : the reason for which all rows are needed; None: where an option of the map needs them
     """
-    check_options(kernel_map)
-    kernel, options = as_kernel(kernel_map.kernel), _options(kernel_map)
-    X = held_if_needed(X, kernel_map)
-    named = kernel_map if owner is None else owner
-    rows, check = rows_of_input(named, X, kernel, room=budget(kernel_map.memory_limit) // 6)
-    fit = fit_map(rows, kernel, options, sums, bound_check=check.of_bound)
-    keep_fit(kernel_map, fit, check.estimator)
+    _check_options(kernel_map)
+    kernel = as_kernel(kernel_map.kernel)
+    if why is None and map_options(kernel_map).needs_all_rows(kernel):
+        used = ("basis", "pivots", "indefinite")
+        why = "KernelMap with " + ", ".join(f"{n}={getattr(kernel_map, n)!r}" for n in used)
+    return read(
+        kernel_map if owner is None else owner,
+        X,
+        kernel,
+        y,
+        sample_weight,
+        needs="passes" if why is None else "all",
+        why=why or "",
+        resources=Resources.of(kernel_map) if resources is None else resources,
+        **options,
+    )
+
+
+def fit_rows(
+    kernel_map: KernelMap, training: Training, sums: Statistic | SpaceStatistic | None = None
+) -> MapFit:
+    """Fit a map to rows that were read, and return all that the fit found.
+
+    Methods use it to get the coordinates of the training rows, or sums over them.
+    """
+    fit = fit_map(training, _options(kernel_map), sums)
+    keep_fit(kernel_map, fit, training.learner)
     return fit
+
+
+def resources_of(given: KernelMap | None, memory_limit: Any = None) -> Resources:
+    """Those of a map that was given as kernel; a limit of the estimator's own comes first."""
+    if memory_limit is not None:
+        budget(memory_limit)  # refuses what makes no sense
+    if given is None:
+        return Resources(memory_limit)
+    seed = None
+    if given.random_state is not None:
+        seed = int(check_random_state(given.random_state).randint(np.iinfo(np.int32).max))
+    own = Resources(given.memory_limit, given.n_jobs, given.verbose, seed)
+    return own if memory_limit is None else replace(own, memory_limit=memory_limit)
 
 
 def keep_fit(kernel_map: KernelMap, fit: MapFit, names: KernelEstimator) -> None:
@@ -412,7 +449,7 @@ def keep_fit(kernel_map: KernelMap, fit: MapFit, names: KernelEstimator) -> None
     kernel_map.correction_, kernel_map.mean_ = fit.correction, fit.map.mean
     if fit.eigenvalues is not None:
         kernel_map.eigenvalues_ = fit.eigenvalues
-    kernel_map.landmarks_ = None if space.kernel.kind == "gram" else space.S
+    kernel_map.landmarks_ = space.S if space.kernel.layout.on_data else None
     kernel_map.landmark_indices_ = space.indices
     if space.indices is not None:
         xp = namespace(space.example)
@@ -426,11 +463,11 @@ def _(kernel_map: KernelMap) -> PreimageData:
     return way_back_of_map(kernel_map.map_, getattr(kernel_map, "n_features_in_", None))
 
 
-def check_options(kernel_map: KernelMap) -> None:
+def _check_options(kernel_map):
     """Refuse options that make no sense, before any work."""
     map_options(kernel_map).check()
-    if kernel_map.append_residual and as_kernel(kernel_map.kernel).kind == "gram":
-        raise ValueError(
+    if kernel_map.append_residual:
+        as_kernel(kernel_map.kernel).layout.require_data(
             "append_residual=True needs k(z, z) of every new point, which a precomputed kernel "
             "does not know. Fit with append_residual=False and call residual(K, diag=...)."
         )
@@ -451,14 +488,3 @@ def _options(kernel_map):
         return map_options(kernel_map)
     seed = check_random_state(kernel_map.random_state).randint(2**31 - 1)
     return replace(map_options(kernel_map), seed=seed)
-
-
-def held_if_needed(X: Input, kernel_map: KernelMap) -> Any:
-    """Rows that come in pieces are held where an option of the map needs all of them."""
-    if map_options(kernel_map).needs_all_rows(as_kernel(kernel_map.kernel)):
-        used = ("basis", "pivots", "indefinite")
-        reason = "KernelMap with " + ", ".join(f"{n}={getattr(kernel_map, n)!r}" for n in used)
-        X = load_all(X, budget(kernel_map.memory_limit), reason)
-    if as_kernel(kernel_map.kernel).kind == "gram" and in_pieces(X):
-        raise TypeError("a Gram matrix is not cut into pieces; pass it whole, as an array.")
-    return X

@@ -7,17 +7,16 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 from sklearn.base import clone
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
 from ..engine import tiles
-from ..engine.arrays import is_array, is_numpy
+from ..engine.arrays import is_numpy
 from ..engine.memory import budget, matrix_bytes
 from ..expansion import Expansion
 from ..kernels import points as pts
+from ..rows.training import Training
 from ..solve.system import in_double
-from .base import kernel_of, validated_points
 from .kernel_map import KernelMap
 
 MACHINES = (SVC, NuSVC, SVR, NuSVR, OneClassSVM)
@@ -29,32 +28,27 @@ FEW_COORDINATES = 50
 COPIES = 1.5
 
 
-def takes_kernel_values(model: Any, X: Any) -> bool:
+def takes_kernel_values(model: Any, training: Training) -> bool:
     """Whether the estimator inside is a linear SVM that may have the kernel itself."""
     inner = model.estimator
     if type(inner) not in MACHINES or inner.kernel != "linear":
         return False
-    if isinstance(model.kernel, KernelMap) or scipy.sparse.issparse(X):
+    if isinstance(model.kernel, KernelMap) or not is_numpy(training.points):
         return False
-    if is_array(X) and not is_numpy(X):
-        return False
-    kernel = kernel_of(model.kernel)
+    kernel = training.kernel
     return kernel.kind == "vectors" and kernel.is_psd is True and not kernel.runs_user_code
 
 
-def machine_of(model: Any, X: Any) -> tuple[Any, Any, Any] | None:
-    """(an unfitted machine, the bound kernel, the points); None where coordinates are cheaper."""
-    kernel = kernel_of(model.kernel)
-    points = validated_points(model, X, kernel, reset=True)
-    kernel = kernel.bind_points(points, pts.column_names(X))
-    kernel.check_range(points)
+def machine_of(model: Any, training: Training) -> Any:
+    """An unfitted machine; None where coordinates are cheaper."""
+    kernel, points = training.kernel, training.points
     named = _named(kernel)
     if named is None:
         own = kernel.explicit_dim(points.shape[1])
         few = own is not None and own <= FEW_COORDINATES
         if few or matrix_bytes(len(points), COPIES) > budget(None):
             return None
-    return clone(model.estimator).set_params(**named or {"kernel": "precomputed"}), kernel, points
+    return clone(model.estimator).set_params(**named or {"kernel": "precomputed"})
 
 
 def _named(kernel):
@@ -83,7 +77,7 @@ def on_coordinates(machine: Any, Phi: Any) -> Any:
     return linear
 
 
-def expansion_of(machine: Any, kernel: Any, points: Any) -> Expansion:
+def expansion_of_machine(machine: Any, kernel: Any, points: Any) -> Expansion:
     """Its functions as sums of kernels at the support vectors: one, or one for each pair."""
     dual, b = np.asarray(machine.dual_coef_), np.ravel(machine.intercept_)
     W = dual.T

@@ -1,6 +1,7 @@
 """Kernelized: any scikit-learn estimator in the feature space of a kernel ([NPT] III-B)."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from types import MethodType
 from typing import Any, Self
 
@@ -8,7 +9,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, clone
-from sklearn.utils import check_consistent_length, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
@@ -17,20 +18,23 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ..engine.arrays import as_host
 from ..engine.memory import MemoryLimitError
 from ..expansion import RKHSFunction
 from ..kernels import as_kernel
 from ..kernels.adapters import KernelLike
-from ..kernels.points import naming
 from ..kernels.types import Array, Data, Input
-from ..rows.gather import held_column, held_if_few
-from ..rows.source import in_pieces, refuse_stream
-from ..rows.streams import split_pairs
-from .base import all_or_nothing, on_fitted
+from ..rows.source import refuse_stream
+from ..rows.training import Training
+from .base import all_or_nothing, on_fitted, to_namespace_of
 from .in_parts import fit_in_parts, require_parts
 from .kernel_map import KernelMap
-from .kernel_side import expansion_of, inputs, machine_of, on_coordinates, takes_kernel_values
+from .kernel_side import (
+    expansion_of_machine,
+    inputs,
+    machine_of,
+    on_coordinates,
+    takes_kernel_values,
+)
 from .map_method import MapMethod, functions
 from .preimages import has_points
 from .sklearn_compat import routing_enabled, visual_block
@@ -83,20 +87,7 @@ def delegated(name: str, text: str) -> Callable[..., Any]:
     return available_if(inner_has(name))(on_fitted(method))
 
 
-def _check_weights(sample_weight):
-    """Refused here, by name: what the estimator inside says of weights names no argument."""
-    if in_pieces(sample_weight):
-        return
-    with naming("sample_weight"):
-        weights = np.asarray(as_host(sample_weight))
-        if weights.dtype.kind == "c":
-            raise TypeError("complex weights are not supported.")
-        weights = weights.astype(float)
-    if weights.size and not np.any(weights != 0):
-        raise ValueError("sample_weight must not be all zero.")
-
-
-class fit_as_inner_does:
+class weighted_as_inner:
     """`fit`, with an argument sample_weight exactly where the estimator inside takes one.
 
     Meta-estimators (AdaBoost, MultiOutputRegressor) look for it in the signature.
@@ -108,8 +99,6 @@ class fit_as_inner_does:
         # Named `fit`, so that its bound method pickles as one.
         def fit(self, X, y=None, sample_weight=None, **params):
             if sample_weight is not None:
-                sample_weight = held_column(sample_weight, X, "sample_weight")
-                _check_weights(sample_weight)
                 params["sample_weight"] = sample_weight
             return plain(self, X, y, **params)
 
@@ -209,7 +198,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
 
     # --- fitting ----------------------------------------------------------------------------------
 
-    @fit_as_inner_does
+    @weighted_as_inner
     @all_or_nothing
     def fit(self, X: Input, y: ArrayLike | None = None, **params: object) -> Self:
         """Fit the map, then the estimator on its coordinates.
@@ -217,61 +206,66 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
         Rows that come in pieces (a stream or a Dask collection of many rows) need an estimator with
         partial_fit, which learns from one piece after the other.
         """
-        X, y = split_pairs(X, y)
-        X = held_if_few(X)
-        y = held_column(y, X, in_step=True)
-        if in_pieces(X):
-            return self._fit_pieces(X, y, self._routed("fit", params))
-        inner, Phi, params = self._begin(X, y, "fit", params)
-        inner.fit(Phi, y, **params)
+        training, params = self._begin(X, y, "fit", params)
+        changes = self._map_changes(X)
+        if training.is_held:
+            inner, Phi = self._inputs(training, changes)
+            inner.fit(Phi, training.T, **params)
+            return self
+        inner = self._new_estimator()
+        require_parts(inner)
+        self._fit_map(training, **changes)
+        self.estimator_ = fit_in_parts(inner, self.kernel_map_, training, params)
         return self
 
     @available_if(inner_has("fit_predict"))
     @all_or_nothing
     def fit_predict(self, X: Data, y: ArrayLike | None = None, **params: object) -> Array:
         """Fit, and return the estimator's labels of the training points."""
-        X, y = self._at_once(X, y, "fit_predict")
-        inner, Phi, params = self._begin(X, y, "fit_predict", params)
-        return inner.fit_predict(Phi, y, **params)
+        training, params = self._begin(X, y, "fit_predict", params)
+        inner, Phi = self._inputs(training, self._map_changes(X))
+        return inner.fit_predict(Phi, training.T, **params)
 
     @all_or_nothing
     def fit_transform(self, X: Data, y: ArrayLike | None = None, **params: object) -> Array:
         """Fit, and return the estimator's transform of the training points."""
-        X, y = self._at_once(X, y, "fit_transform")
-        inner, Phi, params = self._begin(X, y, "fit_transform", params)
+        training, params = self._begin(X, y, "fit_transform", params)
+        inner, Phi = self._inputs(training, self._map_changes(X))
         if hasattr(inner, "fit_transform"):
-            return inner.fit_transform(Phi, y, **params)
-        return inner.fit(Phi, y, **params).transform(Phi)
-
-    def _at_once(self, X, y, caller):
-        """(X, y) as arrays, for an answer about all training rows at once."""
-        refuse_stream(X)
-        X = held_if_few(X)
-        if in_pieces(X):
-            raise TypeError(
-                f"{caller} needs the coordinates of all rows at once: for rows that come in pieces "
-                f"call fit(X), then {caller.removeprefix('fit_')}(X)."
-            )
-        return X, held_column(y, X)
+            return inner.fit_transform(Phi, training.T, **params)
+        return inner.fit(Phi, training.T, **params).transform(Phi)
 
     def _begin(self, X, y, caller, params):
-        """A fresh estimator, coordinates of the training points, and what is passed on to it."""
+        """The rows, and what is passed on to the estimator."""
         if not hasattr(self.estimator, "fit"):
             raise TypeError(
                 f"estimator must be a scikit-learn estimator, got {type(self.estimator).__name__} "
                 f"{self.estimator!r}: Kernelized(LogisticRegression(), kernel='rbf')."
             )
-        if y is not None:
-            check_consistent_length(X, y)
-        params = self._routed(caller, params)
+        if caller != "fit":
+            refuse_stream(X)
+        params = dict(self._routed(caller, params))
+        training = self._read(X, y, params.pop("sample_weight", None), targets="as given")
+        if caller != "fit" and not training.is_held:
+            raise TypeError(
+                f"{caller} needs the coordinates of all rows at once: for rows that come in pieces "
+                f"call fit(X), then {caller.removeprefix('fit_')}(X)."
+            )
+        if training.is_held and training.weights is not None:
+            params["sample_weight"] = to_namespace_of(training.weights, training.points)
         for name in ("machine_", "points_", "estimator_", "kernel_map_"):
             self.__dict__.pop(name, None)
-        found = machine_of(self, X) if takes_kernel_values(self, X) else None
+        return training, params
+
+    def _inputs(self, training, changes):
+        """A fresh estimator, and its input for the training points."""
+        found = machine_of(self, training) if takes_kernel_values(self, training) else None
         if found is not None:
-            self.machine_, self.kernel_, self.points_ = found
-            return self.machine_, inputs(*found), params
+            self.kernel_, self.points_ = training.kernel, training.points
+            self.machine_ = found
+            return found, inputs(found, self.kernel_, self.points_)
         inner = self._new_estimator()
-        fit = self._fit_map(X, **self._map_changes(X, params.get("sample_weight")))
+        fit = self._fit_map(training, **changes)
         Phi = fit.coordinates(sparse=True)
         if Phi is None:
             raise MemoryLimitError(
@@ -280,7 +274,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
                 "max_rank=...)."
             )
         self.estimator_ = inner
-        return inner, Phi, params
+        return inner, Phi
 
     def _asked(self, X):
         """(the fitted estimator, its input for new rows): kernel values or coordinates."""
@@ -289,31 +283,16 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
             return self.estimator_, self.kernel_map_.transform(X)
         return machine, inputs(machine, self.kernel_, self._points(X), self.points_)
 
-    def _map_changes(self, X, weights=None):
-        """A tolerance that is safe for the estimator, where the user has not given the map.
-
-        With weights, the kernel bound to the rows by them: those that count more count more for
-        gamma="scale", too.
-        """
+    def _map_changes(self, X):
+        """A tolerance that is safe for the estimator, where the user has not given the map."""
         plain = not isinstance(self.kernel, KernelMap)
-        changes: dict[str, Any] = {"tol": safe_tol(X)} if plain and whitens(self.estimator) else {}
-        if weights is not None:
-            kernel = as_kernel(self.kernel if plain else self.kernel.kernel)
-            changes["kernel"] = kernel.bind(X, weights)
-        return changes
+        return {"tol": safe_tol(X)} if plain and whitens(self.estimator) else {}
 
     def _new_estimator(self):
         inner = clone(self.estimator)
         if hasattr(inner, "set_output"):
             inner.set_output(transform="default")  # containers are made here, with X's index
         return inner
-
-    def _fit_pieces(self, X, y, params):
-        inner = self._new_estimator()
-        require_parts(inner)
-        self._fit_map(X, **self._map_changes(X))
-        self.estimator_ = fit_in_parts(inner, self.kernel_map_, X, y, params)
-        return self
 
     # --- what the estimator does ------------------------------------------------------------------
 
@@ -370,7 +349,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
         check_is_fitted(self)
         machine = vars(self).get("machine_")
         if machine is not None:
-            return functions(expansion_of(machine, self.kernel_, self.points_))
+            return functions(expansion_of_machine(machine, self.kernel_, self.points_))
         coef, intercept = linear_coef(self)
         return functions(self.kernel_map_.map_.coefficients(coef.T, intercept))
 
@@ -383,7 +362,8 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
         if machine is not None and inner is None:
             inner = machine
             if name in ON_COORDINATES:
-                fit = self._fit_map(self.points_)
+                training = replace(Training.of(self.kernel_, self.points_), learner=self)
+                fit = self._fit_map(training)
                 inner = self.estimator_ = on_coordinates(machine, fit.coordinates())
                 if name in vars(self):
                     return vars(self)[name]

@@ -22,18 +22,20 @@ from ..engine.arrays import (
 from ..engine.memory import budget, coordinates_bytes, readable
 from ..engine.resources import Resources
 from ..kernels import Kernel
-from ..kernels.points import as_vectors, is_frame, take
+from ..kernels.points import as_vectors, is_frame
 from ..learn.arguments import check_options
 from ..learn.choose_columns import choose_columns
-from ..learn.cross_fit import JUDGED_ROWS, Cells, CrossFit, is_small, kept_from_search
+from ..learn.cross_fit import JUDGED_ROWS, CrossFit, DuplicateGroups, is_small, kept_from_search
 from ..learn.learn_kernel import learn_from
 from ..learn.observations import Observations, copied_rows, distinct_rows
 from ..learn.stack import linear_part, weighed
 from ..learn.targets import Targets, as_generator, check_weights
 from ..rows import gather
-from ..rows.gather import held_column, load_all
+from ..rows.held import rows_at
+from ..rows.read import read_whole
 from ..rows.source import in_pieces
 from ..rows.training import Training
+from ..rows.validate import check_n_columns
 from ..solve import (
     Given,
     Landmarks,
@@ -120,7 +122,7 @@ class LearnedModel(BaseEstimator):
     def _gathered(self, X, y, sample_weight):
         """Rows, targets and weights of a stream or a Dask collection in memory: all are needed."""
         gathers, name = in_pieces(X), type(self).__name__
-        X = load_all(X, budget(self.memory_limit), name)
+        X, y, sample_weight = read_whole(self, X, y, sample_weight, budget(self.memory_limit))
         if gathers and X.shape[0] > gather.SAMPLE:
             size = readable(coordinates_bytes(X.shape[0], X.shape[1]))
             warnings.warn(
@@ -129,7 +131,7 @@ class LearnedModel(BaseEstimator):
                 "TableEncoder and KernelRidge, which pass over the rows where they are.",
                 stacklevel=4,
             )
-        return X, held_column(y, X), held_column(sample_weight, X, "sample_weight")
+        return X, y, sample_weight
 
     def _used(self, X, y, sample_weight):
         """(X, y, weights, which rows) without the rows of weight zero."""
@@ -145,7 +147,7 @@ class LearnedModel(BaseEstimator):
         X = X if hasattr(X, "shape") else array_of_lists(X)
         if X.shape[0] != len(y):
             raise ValueError(_inconsistent(X.shape[0], len(y)))
-        return _rows(X, used), y[used], kept, used
+        return rows_at(X, used), y[used], kept, used
 
     def _fit_targets(
         self,
@@ -233,7 +235,7 @@ class LearnedModel(BaseEstimator):
             return as_numpy(after - before)
 
         if unseen is not None:
-            self.validation_ = f"{Cells.of(rows, targets).n_folds()} folds"
+            self.validation_ = f"{DuplicateGroups.of(rows, targets).n_folds()} folds"
             errors = T - unseen[which] - change(self._function)
         else:
             errors = left_out(solution, self._function)
@@ -435,7 +437,7 @@ class LearnedModel(BaseEstimator):
         if len(chosen) == rows.X.shape[1]:
             return rows
         assert self.encoder_ is not None
-        self.encoder_ = self.encoder_._keeping(
+        self.encoder_ = self.encoder_.keeping(
             ranks=bool(np.isin(self.encoder_.rank_outputs_, chosen).any()),
             levels=bool(np.isin(self.encoder_.level_outputs_, chosen).any()),
             texts=bool(np.isin(self.encoder_.text_outputs_, chosen).any()),
@@ -475,11 +477,8 @@ class LearnedModel(BaseEstimator):
             X = as_vectors(X)
             if reset:
                 self.encoder_, self.n_features_in_ = None, X.shape[1]
-            elif X.shape[1] != self.n_features_in_:
-                raise ValueError(
-                    f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
-                    f"{self.n_features_in_} features as input."
-                )
+            else:
+                check_n_columns(self, X.shape[1])
             return namespace(X).astype(X, namespace(X).float64)
         if not reset and self.encoder_ is None:  # fitted on tensors, loaded from a file
             return as_vectors(X).astype(np.float64)
@@ -496,7 +495,7 @@ class LearnedModel(BaseEstimator):
             if self.kernel is None and X.shape[0] == targets.columns.shape[0]:
                 # The shares of all classes sum to one: the last says nothing new.
                 T = targets.columns if targets.classes is None else targets.columns[:, :-1]
-                self.encoder_, self._means_without_ = self.encoder_._with_means(
+                self.encoder_, self._means_without_ = self.encoder_.with_means(
                     X, T, targets.weights
                 )
         assert self.encoder_ is not None
@@ -542,7 +541,7 @@ class LearnedModel(BaseEstimator):
         if self.encoder_ is None:
             return []
         found = []
-        for rows, places, draws in self.encoder_._unseen_effects(X):
+        for rows, places, draws in self.encoder_.unseen_effects(X):
             others = np.repeat(Z[rows][None], len(draws), axis=0)
             others[:, :, places] = draws[:, None, :]
             flat = others.reshape(-1, Z.shape[1])
@@ -587,12 +586,6 @@ def _by_trees(X, rows, chosen, known):
         if i == 0 and error > HOPELESS * known[part == 0].mean():
             return None
     return found
-
-
-def _rows(X, rows):
-    if hasattr(X, "iloc"):
-        return X.iloc[rows]
-    return take(X, rows) if is_array(X) else X[rows]
 
 
 def _inconsistent(n_X, n_y):

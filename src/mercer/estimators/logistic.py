@@ -12,7 +12,7 @@ from ..kernels.types import Array, Data
 from ..solve.logistic import LogisticProblem, Workspace, solve_logistic
 from ..solve.system import double_like
 from .base import on_fitted
-from .certified import CertifiedClassifier, Rows, gram_of
+from .certified import CertifiedClassifier, WeightedRows, gram_of
 from .class_scores import ClassScores
 from .kernel_map import KernelMap
 
@@ -96,7 +96,7 @@ class KernelLogistic(ClassScores, CertifiedClassifier):
 
     # --- solving ----------------------------------------------------------------------------------
 
-    def _solve(self, rows: Rows) -> None:
+    def _solve(self, rows: WeightedRows) -> None:
         found = solve_logistic(self._problem(rows, self.C_), self.tol)
         q, self.n_iter_ = found.A.shape[1], found.n_iter
         factor = 1.0 if q == 1 else 2**0.5 * (q - 1)
@@ -131,7 +131,7 @@ class KernelLogistic(ClassScores, CertifiedClassifier):
 
     # --- C ----------------------------------------------------------------------------------------
 
-    def _chosen_C(self, rows: Rows) -> float:
+    def _chosen_C(self, rows: WeightedRows) -> float:
         some = np.sort(np.random.default_rng(0).permutation(len(rows.codes))[:ROWS_FOR_C])
         K = gram_of(rows, some)
         part = rows.part(Precomputed(), K, some)
@@ -182,7 +182,7 @@ class KernelLogistic(ClassScores, CertifiedClassifier):
 
     @on_fitted
     def certain(self, X: Data, *, diag: Array | None = None) -> Array:
-        """Rows whose most probable class provably is that of the exact solution."""
+        """WeightedRows whose most probable class provably is that of the exact solution."""
         values, bounds = self._functions(X), self._bounds(X, diag)
         xp = namespace(values)
         if values.shape[1] == 1:

@@ -13,8 +13,9 @@ from ..expansion import Expansion
 from ..fit import MapFit, SpaceStatistic, Statistic
 from ..kernels.types import Array, Data, Input
 from ..rows.source import in_pieces, refuse_stream
-from .base import KernelEstimator, all_or_nothing, take_input_names
-from .kernel_map import KernelMap, fit_rows
+from ..rows.training import Training
+from .base import KernelEstimator, all_or_nothing
+from .kernel_map import KernelMap, fit_rows, read_rows
 
 
 class MapMethod(KernelEstimator):
@@ -26,12 +27,19 @@ class MapMethod(KernelEstimator):
         # Methods compute with plain arrays, also where set_config asks transformers for frames.
         return own.set_output(transform="default").set_params(**changes)
 
-    def _fit_map(self, X, sums: Statistic | SpaceStatistic | None = None, **changes) -> MapFit:
+    def _read(self, X, y=None, sample_weight=None, **options) -> Training:
+        """The arguments of fit, read once."""
+        own = self.kernel if isinstance(self.kernel, KernelMap) else KernelMap(self.kernel)
+        return read_rows(own, X, y, sample_weight, owner=self, **options)
+
+    def _fit_map(
+        self, training: Training, sums: Statistic | SpaceStatistic | None = None, **changes
+    ) -> MapFit:
         """Fit a map of this method's own, kept as kernel_map_; `sums` are added up on the way."""
         kernel_map = self._new_map(**changes)
-        fit = fit_rows(kernel_map, X, sums, owner=self)
+        fit = fit_rows(kernel_map, training, sums)
         self.kernel_map_, self.kernel_ = kernel_map, kernel_map.kernel_
-        take_input_names(self, kernel_map)
+        training.keep_names(self)
         return fit
 
 
@@ -60,7 +68,7 @@ class Projection(TransformerMixin, MapMethod):
         raise NotImplementedError
 
 
-def functions(linear):
+def functions(linear: Any):
     """Functions on a map, or an Expansion, as RKHSFunctions: one, or a list of several."""
     try:
         expansion = linear

@@ -21,16 +21,16 @@ from ..engine.arrays import (
     positive_part,
 )
 from ..engine.checks import is_count
-from ..engine.memory import budget
 from ..kernels import Linear
 from ..kernels.points import naming
 from ..kernels.types import Array, Data, Input
-from ..rows.gather import load_all
 from ..rows.lazy import lazily
+from ..rows.read import read
 from ..rows.source import refuse_stream
+from ..rows.validate import validated_points
 from ..space.spectra import signs, spectrum
-from .base import all_or_nothing, validated_points
-from .columns import as_points, copy, inverse_root, pad_columns
+from .base import all_or_nothing
+from .score_columns import as_points, copy, inverse_root, pad_columns
 
 CORRECTIONS = (None, "lingoes", "cailliez")
 
@@ -145,7 +145,7 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     def _fit(self, X):
         self._check_parameters()
-        points = self._points(load_all(X, budget(None), "ClassicalMDS"), reset=True)
+        points = read(self, self._dense(X), Linear(), needs="all").points
         self.correction_constant_, self._n_features_out = 0.0, self.n_components
         # Distances are divided by _size_ first: their squares must neither vanish nor overflow.
         # _constant_ is the correction in this unit.
@@ -263,7 +263,7 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         points: the projection of the new point onto the axes of the embedding.
         """
         check_is_fitted(self)
-        points = self._points(X, reset=False)
+        points = validated_points(self, self._dense(X), Linear(), reset=False)
         if self._is_euclidean():
             Y = (_in_double(points) - self._mean_[None, :]) @ self._axes_
         else:
@@ -279,14 +279,12 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def _is_euclidean(self):
         return self.metric == "euclidean" and not self.metric_params
 
-    def _points(self, X, *, reset):
+    def _dense(self, X):
         if scipy.sparse.issparse(X):
             raise TypeError(
                 "Sparse data was passed for X, but ClassicalMDS needs dense data: pass X.toarray()."
             )
-        points = validated_points(self, X, Linear(), reset=reset)
-        Linear().check_range(points)  # squares of what overflows here would be infinite
-        return points
+        return X
 
     def _training_distances(self, points):
         if self.metric != "precomputed":

@@ -28,22 +28,17 @@ from ..expansion import Expansion
 from ..feature_map import LinearOnMap
 from ..fit import Statistic
 from ..kernels import NotPSDError
-from ..kernels import points as pts
-from ..kernels.adapters import KernelLike, require_square
+from ..kernels.adapters import KernelLike
 from ..kernels.types import Array, Data, RandomState
-from ..rows.gather import held_if_few
 from ..rows.lazy import lazily
 from ..rows.moments import Extremes, Spread
-from ..rows.source import in_pieces
-from ..space.centred import FORMS as SCORE_FORMS
-from ..space.centred import all_eigenpairs
+from ..space.centred import all_eigenpairs, weights_of_scores
 from ..space.krylov import leading_eigenpairs
 from ..space.spectra import signs
-from .base import kernel_of, new_rows, take_input_names, validated_points
-from .columns import as_points, copy, inverse_root, on_host, pad_columns, support
 from .kernel_map import KernelMap, fit_rows
 from .map_method import Projection
 from .preimages import PreimageData, has_points, on_scores, preimage, way_back, way_back_of_scores
+from .score_columns import as_points, copy, inverse_root, on_host, pad_columns, support
 
 FORMS = ("combined", "dual", "primal", "classical")
 SOLVERS = ("auto", "dense", "factor", "krylov")
@@ -79,8 +74,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
     kernel : Kernel, str, callable or KernelMap, default="rbf"
         A map gives control of rank, tolerance and landmarks.
     form : {"combined", "dual", "primal", "classical"}, default="combined"
-        How scores of new points are written: [EXACT] (25), (23), (16) or Appendix A. All are equal;
-        "primal" is ordinary PCA on the coordinates of the map (solver "factor").
+        How scores of new points are written: [EXACT] (25), (23), (16) or Appendix A. All are equal,
+        and (25) is computed; "primal" is ordinary PCA on the coordinates of the map (solver
+        "factor").
     solver : {"auto", "dense", "factor", "krylov"}, default="auto"
         "dense": all of the centred kernel matrix; "krylov": its leading eigenpairs; "factor": from
         the coordinates of a map, n r^2 operations at rank r (what a KernelMap always uses). "auto"
@@ -145,42 +141,40 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
     def _fit(self, X):
         """Scores of the training points, where they are at hand."""
         self._check_parameters()
-        X = held_if_few(X)
-        if in_pieces(X):
+        training = self._read(X)
+        if not training.is_held:
             if self.solver in ("dense", "krylov"):
                 raise ValueError(
                     f"solver={self.solver!r} needs all rows at once; for rows that come in pieces "
                     "use 'factor' or 'auto'."
                 )
-            return self._fit_factor(X, self._new_map(append_residual=False))
-        kernel = kernel_of(self.kernel)
-        points = validated_points(self, X, kernel, reset=True)
+            return self._fit_factor(training, self._new_map(append_residual=False))
+        kernel, points = training.kernel, training.points
         solver = self.solver if self.solver != "auto" else self._auto(kernel, points)
         scores = None
         if solver == "low rank":
             most = points.shape[0] // LOW_RANK
-            scores = self._fit_factor(X, self._new_map(max_rank=most), most)
+            scores = self._fit_factor(training, self._new_map(max_rank=most), most)
             if scores is None:
                 solver = "krylov" if self._few(points.shape[0]) else "dense"
         if solver == "factor":
-            scores = self._fit_factor(X, self._new_map(append_residual=False))
+            scores = self._fit_factor(training, self._new_map(append_residual=False))
         elif solver in ("dense", "krylov"):
-            kernel = kernel.bind_points(points, pts.column_names(X))
             scores = self._fit_kernel_matrix(kernel, points, solver)
-        if kernel.kind != "gram" and not isinstance(self.kernel, KernelMap):
+        if kernel.layout.on_data and not isinstance(self.kernel, KernelMap):
             self.X_fit_ = copy(points)
         return None if scores is None else as_points(scores, points)
 
-    def _fit_factor(self, X, kernel_map, most=None):
+    def _fit_factor(self, training, kernel_map, most=None):
         """PCA on the coordinates of a map: the primal form, on landmarks. [EXACT] (11), (12).
 
         None where the rank is not below `most`, or where the rows were not held.
         """
-        fit = fit_rows(kernel_map, X, Statistic(Spread.of), owner=self)
+        fit = fit_rows(kernel_map, training, Statistic(Spread.of))
         if most is not None and kernel_map.rank_ >= most:
             return None
         self.kernel_map_, self.kernel_ = kernel_map, kernel_map.kernel_
-        take_input_names(self, kernel_map)
+        training.keep_names(self)
         sums = fit.sums
         self.mean_, xp = sums.mean, namespace(sums.mean)
         total = float(xp.linalg.trace(sums.scatter))
@@ -193,7 +187,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
         if Phi is None:
             # One more look at the rows fixes the signs: the largest score is not known before.
             linear = fit.map.linear(axes, offset)
-            extremes = new_rows(kernel_map, X, self.kernel_).fold(ScoreExtremes(linear))
+            extremes = training.rows_of(self.kernel_).fold(ScoreExtremes(linear))
             sign = on_device_of(extremes.signs(), axes)
         else:
             panels = tiles.panel_slices(Phi, Phi.shape[1])
@@ -231,16 +225,13 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
 
     def _fit_kernel_matrix(self, kernel, points, solver):
         """Eigenvectors of H K H, and what the scores of new points need: phi(z) = k_z W + b."""
-        if kernel.kind == "gram":
-            require_square(points, "at fit")
-        kernel.check_range(points)
         self.kernel_, n = kernel, points.shape[0]
         diagonal = kernel.diagonal(points)
         largest = float(namespace(diagonal).max(namespace(diagonal).abs(diagonal)))
         if solver == "krylov":
             pairs = self._leading(kernel, points)
         else:
-            k = self.n_components if isinstance(self.n_components, numbers.Integral) else None
+            k = int(self.n_components) if isinstance(self.n_components, numbers.Integral) else None
             pairs = all_eigenpairs(kernel, points, k)
         xp, row_means = namespace(pairs.values), pairs.row_means
         total = float(xp.sum(diagonal) - xp.sum(row_means))  # the trace of H K H
@@ -251,7 +242,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
         U = U - xp.mean(U, axis=0)[None, :]  # rounding has put a little of 1 into them
         U = pad_columns(U * (signs(U) * support(values))[None, :], wanted)
         values = self.eigenvalues_
-        W, b = SCORE_FORMS[self.form](U * inverse_root(values)[None, :], values, row_means)
+        W, b = weights_of_scores(U * inverse_root(values)[None, :], row_means)
         self.projection_ = Expansion(kernel, kernel.landmarks(copy(points)), W, b)
         self.eigenvectors_ = U
         return U * xp.sqrt(values)[None, :]

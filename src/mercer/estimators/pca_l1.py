@@ -15,14 +15,13 @@ from ..engine.checks import check_at_least
 from ..engine.memory import MemoryLimitError
 from ..kernels.adapters import KernelLike
 from ..kernels.types import Array, Data, RandomState
-from ..rows.gather import held_if_few
 from ..rows.lazy import lazily
 from ..rows.moments import Moments
 from ..space.spectra import signs
-from .columns import as_points
 from .kernel_map import KernelMap
 from .map_method import Projection
 from .preimages import PreimageData, has_points, preimage, way_back, way_back_of_scores
+from .score_columns import as_points
 
 # Each start is a column of signs.
 MOST_STARTS = 10**6
@@ -105,8 +104,7 @@ class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, Projection):
 
     def _fit(self, X):
         self._check_parameters()
-        X = held_if_few(X)
-        fit = self._fit_map(X, append_residual=False)
+        fit = self._fit_map(self._read(X), append_residual=False)
         Y = fit.coordinates()
         if Y is None:
             raise MemoryLimitError(
@@ -192,14 +190,14 @@ def _(model: KernelPCAL1) -> PreimageData:
     return way_back_of_scores(way_back(model.kernel_map_), model.projection_, model.mean_)
 
 
-def polarity(projections):
+def polarity(projections: Array):
     """sign, with sign(0) = +1."""
     xp = namespace(projections)
     one = xp.ones_like(projections)
     return xp.where(projections < 0, -one, one)
 
 
-def most_dispersed(Y, P, max_iter):
+def most_dispersed(Y: Array, P: Array, max_iter: int):
     """The best direction over all starts P (columns of signs), its dispersions, whether it settled.
 
     All starts step together: w = Y'p / |Y'p|, p = sign(Y w). A start has settled when no sign

@@ -8,8 +8,7 @@ from ..engine.checks import is_integer
 from ..kernels.types import Input
 from ..solve import Given, RidgeProblem
 from ..solve.auto import Plan, plan_map, plan_ridge
-from .kernel_map import KernelMap, check_options, map_options
-from .read import read, resources_of
+from .kernel_map import KernelMap, map_options, read_rows, resources_of
 from .ridge import RidgeEstimator
 
 # Numbers that are drawn where only the shape of the data is given.
@@ -54,11 +53,13 @@ def plan(
         problem, solver, _ = model.__ridge_problem__(X, y, sample_weight)
         return plan_ridge(problem, solver)
     if isinstance(model, KernelMap):
-        check_options(model)
         resources = resources_of(model)
-        found = read(KernelMap(model.kernel), X, y, gather="plan", resources=resources)
+        own = KernelMap(model.kernel)  # learns the names of the columns in place of the model
+        found = read_rows(
+            model, X, y, owner=own, targets="numbers", why="plan", resources=resources
+        )
         options = map_options(model, resources)
-        return plan_map(RidgeProblem(found.training, found.T, Given(np.ones(1)), map=options))
+        return plan_map(RidgeProblem(found, found.T, Given(np.ones(1)), map=options))
     raise TypeError(f"plan takes KernelRidge, KernelRidgeCV or KernelMap, got {model!r}.")
 
 

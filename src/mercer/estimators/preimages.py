@@ -67,7 +67,7 @@ def way_back(model: Any) -> PreimageData:
     )
 
 
-def way_back_of_map(feature_map, n_features) -> PreimageData:
+def way_back_of_map(feature_map: FeatureMap, n_features: Any) -> PreimageData:
     """From the coordinates of a map, whose landmarks it keeps anyway.
 
     Exact coordinates are linear features: the regression has no kernel and hardly any penalty.
@@ -98,7 +98,7 @@ def way_back_of_map(feature_map, n_features) -> PreimageData:
     )
 
 
-def way_back_of_scores(back: PreimageData, linear, mean) -> PreimageData:
+def way_back_of_scores(back: PreimageData, linear: Any, mean: Array) -> PreimageData:
     """From scores (coordinates - mean) @ axes on the coordinates of another way back."""
     axes = linear.coef
 
@@ -189,13 +189,13 @@ def preimage(
     return _ridge(model, back, alpha)(Z)
 
 
-def has_points(model):
+def has_points(model: Any):
     """Whether there is a way back at all; for available_if, which shows the reason as a cause."""
-    if kernel_of(model.kernel).kind == "gram":
-        raise AttributeError(
-            f"{type(model).__name__} takes a precomputed kernel: the points behind it are unknown, "
-            "so there is no way back to them. Fit with the kernel itself."
-        )
+    kernel_of(model.kernel).layout.require_data(
+        f"{type(model).__name__} takes a precomputed kernel: the points behind it are unknown, so "
+        "there is no way back to them. Fit with the kernel itself.",
+        AttributeError,
+    )
     return True
 
 
@@ -240,7 +240,7 @@ def _ridge(model, back, alpha):
     return learned
 
 
-def on_scores(kernel):
+def on_scores(kernel: Kernel):
     """The model's own kernel where it compares any vectors; else RBF with gamma by the scores."""
     inner = kernel.kernel if isinstance(kernel, Scaled) else kernel
     plain = not (inner.runs_user_code or inner.non_negative_only) and len([*inner.parts()]) == 1
@@ -252,7 +252,7 @@ def on_scores(kernel):
 # --- fixed point ------------------------------------------------------------------------------
 
 
-def steepness(kernel, S):
+def steepness(kernel: Kernel, S: Array):
     """-dk/d(d^2), up to a factor, of any rows against S; refused where a kernel has none."""
     found = kernel.slope_against(S)
     if found is not None:
@@ -263,7 +263,7 @@ def steepness(kernel, S):
     )
 
 
-def fixed_point(kernel, S, weights, *, max_iter, tol):
+def fixed_point(kernel: Kernel, S: Any, weights: Array, *, max_iter: int, tol: float):
     """argmin_x |image(x) - p|^2 for p = sum_j w_j image(s_j), k(x, x) constant.
 
     The gradient of sum_j w_j k(x, s_j) is along sum_j c_j (s_j - x) with c_j = w_j (-dk/dd^2)(x,

@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GroupKFold
 
 from ..engine.arrays import as_host
-from .sklearn_compat import safe_indexing
+from ..rows.held import rows_at
 
 FOLDS = 5
 
@@ -39,8 +39,8 @@ def refits(
     for known, new in GroupKFold(n_folds).split(y, groups=groups):
         again = clone(model).set_params(**_plain(model))
         own = None if weights is None else weights[known]
-        again.fit(safe_indexing(X, known), y[known], own, checkpoint=checkpoint)
-        yield again, safe_indexing(X, new), new
+        again.fit(rows_at(X, known), y[known], own, checkpoint=checkpoint)
+        yield again, rows_at(X, new), new
 
 
 def _plain(model):

@@ -17,10 +17,9 @@ from ..learn.cross_fit import limits_of
 from ..learn.targets import Targets
 from ..rows.lazy import in_turn
 from ..tables import read_like, read_target
-from .base import all_or_nothing
+from .base import all_or_nothing, score_weights
 from .learned_model import LearnedModel
 from .refits import check_groups, refits, told
-from .targets import score_weights
 
 # Intervals of +- 1.645 standard deviations are calibrated to hold 90 % of left-out rows.
 COVERAGE, DEVIATIONS = 0.9, 1.6448536269514722
@@ -149,8 +148,6 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         `checkpoint` (``mercer.export.checkpoint.Checkpoint(folder)``, or any dict) keeps what the
         search for the kernel found: a fit of the same rows that was killed goes on from there.
         """
-        if y is None:
-            raise ValueError("KernelRegressor requires y to be passed, but the target y is None.")
         X, y, sample_weight = self._gathered(X, y, sample_weight)
         values, written = self._read_targets(X, as_host(y))
         codes = None if groups is None else check_groups(groups, len(values))

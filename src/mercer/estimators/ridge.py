@@ -15,12 +15,19 @@ from ..expansion import RKHSFunction
 from ..kernels import points as pts
 from ..kernels.adapters import KernelLike
 from ..kernels.types import Array, Data, Input
-from ..solve import Given, LeaveOneOut, Preconditioning, RidgeProblem, RidgeSolution, solve_ridge
-from .base import all_or_nothing, on_fitted, validated_points
-from .kernel_map import KernelMap, check_options, keep_fit, map_options
+from ..rows.training import Training
+from ..solve import (
+    Given,
+    LeaveOneOut,
+    Preconditioning,
+    RidgeProblem,
+    RidgeSolution,
+    Workers,
+    solve_ridge,
+)
+from .base import all_or_nothing, on_fitted, score_weights
+from .kernel_map import KernelMap, keep_fit, map_options, resources_of
 from .map_method import MapMethod, functions
-from .read import Read, keep_names, read, resources_of
-from .targets import score_weights
 
 FORMS = ("auto", "primal", "dual", "iterative", "fourier")
 SOLVER = {"dual": "direct"}
@@ -93,18 +100,23 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, MapMethod):
         if not isinstance(self.fit_intercept, (bool, np.bool_)):
             raise ValueError(f"fit_intercept must be True or False, got {self.fit_intercept!r}.")
         given = self.kernel if isinstance(self.kernel, KernelMap) else None
-        if given is not None:
-            check_options(given)
         resources = resources_of(given, self.memory_limit)
         options, preconditioning = None, Preconditioning()
         if given is not None and self.form == "iterative":
             preconditioning = landmarks_of(given)
         elif given is not None:
             options = map_options(given, resources)
-        gather = f"form='{self.form}'" if self.form in ("iterative", "fourier") else None
-        found = read(self, X, y, sample_weight, gather=gather, resources=resources)
+        found = self._read(
+            X,
+            y,
+            sample_weight,
+            targets="numbers",
+            why=f"form='{self.form}'" if self.form in ("iterative", "fourier") else None,
+            resources=resources,
+            workers=Workers.of if self.form == "iterative" else None,
+        )
         problem = RidgeProblem(
-            found.training,
+            found,
             found.T,
             self._penalty(found),
             found.weights,
@@ -118,7 +130,7 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, MapMethod):
         )
         return problem, SOLVER.get(self.form, self.form), found
 
-    def _penalty(self, found: Read) -> Given | LeaveOneOut:
+    def _penalty(self, found: Training) -> Given | LeaveOneOut:
         """Penalties that are given, or the candidates to choose from."""
         raise NotImplementedError
 
@@ -126,12 +138,12 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, MapMethod):
     def fit(self, X: Input, y: Input | None = None, sample_weight: Input | None = None) -> Self:
         """Solve for the coefficients.
 
-        For more rows than memory X is a stream of chunks, and y an array or a stream of its own;
-        or X gives pairs (rows, targets), and y is left out. sample_weight is what y can be.
+        For more rows than memory X is a stream of chunks, and y an array or a stream that is cut
+        alike; or X gives tuples (rows, targets) or (rows, targets, weights), and y is left out.
         """
         problem, solver, found = self.__ridge_problem__(X, y, sample_weight)
         solution = solve_ridge(problem, solver, name=f"form={self.form!r}")
-        keep_names(self, found)
+        found.keep_names(self)
         fit = solution.cached("fit", lambda: None)
         if fit is not None:
             self.kernel_map_ = self._new_map()
@@ -165,7 +177,7 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, MapMethod):
         for points outside of the training rows' box, and for those inside it where there are more
         than 3000 coordinates.
         """
-        points = validated_points(self, X, self.kernel_, reset=False)
+        points = self._points(X)
         if not return_std:
             values = self.prediction_(points)
             return values[:, 0] if self.single_target_ else values
@@ -186,7 +198,7 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, MapMethod):
         "fourier" take all errors to have the same sign: their bound is thousands of times the error
         that is seen.
         """
-        points = validated_points(self, X, self.kernel_, reset=False)
+        points = self._points(X)
         bounds = self.solution_.error_bound(points, diag)
         return bounds[:, 0] if self.single_target_ else bounds
 
@@ -336,7 +348,7 @@ class KernelRidge(RidgeEstimator):
         self.keep_partial = keep_partial
         self.memory_limit = memory_limit
 
-    def _penalty(self, found: Read) -> Given:
+    def _penalty(self, found: Training) -> Given:
         with pts.naming("alpha"):
             alphas = np.asarray(as_host(self.alpha), dtype=float)
         proper = np.all((alphas >= 0) & (alphas < np.inf))

@@ -10,10 +10,10 @@ from ..kernels import points as pts
 from ..kernels.adapters import KernelLike
 from ..kernels.types import Array
 from ..rows.interface import Column
+from ..rows.training import Training
 from ..solve import LeaveOneOut
 from ..solve.primal import is_plain_fourier
 from .kernel_map import KernelMap
-from .read import Read
 from .ridge import RidgeEstimator
 
 
@@ -92,13 +92,13 @@ class KernelRidgeCV(RidgeEstimator):
         self.keep_partial = keep_partial
         self.memory_limit = memory_limit
 
-    def _penalty(self, found: Read) -> LeaveOneOut:
+    def _penalty(self, found: Training) -> LeaveOneOut:
         with pts.naming("alphas"):
             alphas = np.atleast_1d(np.asarray(as_host(self.alphas), dtype=float))
         if alphas.ndim != 1 or not alphas.size or not np.all((alphas > 0) & (alphas < np.inf)):
             raise ValueError(f"alphas must be a list of positive numbers, got {self.alphas!r}.")
         plain = isinstance(self.kernel, KernelMap) and is_plain_fourier(self.kernel)
-        if not found.training.is_held and not plain:
+        if not found.is_held and not plain:
             raise TypeError(
                 "KernelRidgeCV needs the errors of all rows at once; for rows that come in pieces "
                 "use form='iterative', or choose alpha on a sample, and fit KernelRidge."

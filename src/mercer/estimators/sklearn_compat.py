@@ -6,10 +6,7 @@ diagram in notebooks) may be missing; what a fit needs may not.
 
 from typing import Any
 
-from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils.metadata_routing import _routing_enabled as routing_enabled
-from sklearn.utils.validation import _check_feature_names as check_feature_names
-from sklearn.utils.validation import _check_n_features as check_n_features
 
 try:
     from sklearn.utils._repr_html.estimator import _VisualBlock  # from 1.7 on
@@ -21,10 +18,7 @@ except ImportError:
 
 __all__ = [
     "boosted_nodes",
-    "check_feature_names",
-    "check_n_features",
     "routing_enabled",
-    "safe_indexing",
     "visual_block",
 ]
 

@@ -15,11 +15,10 @@ from ..expansion import Expansion
 from ..kernels import Precomputed
 from ..kernels.adapters import KernelLike
 from ..kernels.types import Array, Data
-from ..rows.source import count_rows
 from ..solve.svm import MarginProblem, solve_margin, solve_on_coordinates
 from ..solve.system import double_like
 from .base import on_fitted
-from .certified import CertifiedClassifier, Rows, gram_of
+from .certified import CertifiedClassifier, WeightedRows, gram_of
 from .kernel_map import KernelMap
 
 # With more than two classes, rows whose kernel matrix is stored once for all pairs.
@@ -65,7 +64,7 @@ class KernelSVC(CertifiedClassifier):
     C_ : float
     solver_ : "dual", "landmarks" or "map"
     support_ : ndarray
-        Rows with a coefficient, sorted by class.
+        WeightedRows with a coefficient, sorted by class.
     dual_coef_ : array of shape (n_classes - 1, n_support)
         Their signed coefficients, laid out as scikit-learn's SVC does.
     n_support_ : ndarray of shape (n_classes,)
@@ -124,14 +123,14 @@ class KernelSVC(CertifiedClassifier):
                 "solver='auto', which solves on the map's coordinates."
             )
 
-    def _read(self, X, y, sample_weight):
+    def _kept_rows(self, training):
         if self.solver == "landmarks":
-            return self._by_landmarks(X, y, sample_weight)
-        self._given = X, y, sample_weight
-        return super()._read(X, y, sample_weight)
+            return self._by_landmarks(training)
+        self._given = training
+        return super()._kept_rows(training)
 
-    def _by_landmarks(self, X, y, sample_weight):
-        fits = columns_that_fit(count_rows(X), budget(self.memory_limit), copies=4)
+    def _by_landmarks(self, training):
+        fits = columns_that_fit(training.n, budget(self.memory_limit), copies=4)
         given, self.kernel = (
             self.kernel,
             KernelMap(
@@ -143,20 +142,20 @@ class KernelSVC(CertifiedClassifier):
             ),
         )
         try:
-            return super()._read(X, y, sample_weight)
+            return super()._kept_rows(training)
         finally:
             self.kernel = given
 
     # --- solving ----------------------------------------------------------------------------------
 
-    def _solve(self, rows: Rows) -> None:
+    def _solve(self, rows: WeightedRows) -> None:
         given = self.__dict__.pop("_given", None)
         try:
             pairs, solutions = self._solutions(rows)
         except MemoryLimitError:
-            if self.solver != "auto" or rows.fit is not None or rows.kernel.kind == "gram":
+            if self.solver != "auto" or rows.fit is not None or given.is_gram:
                 raise
-            rows = self._by_landmarks(*given)
+            rows = self._by_landmarks(given)
             pairs, solutions = self._solutions(rows)
         self.solver_ = "dual" if rows.fit is None else "map"
         if self.solver_ == "map" and not isinstance(self.kernel, KernelMap):
@@ -165,7 +164,7 @@ class KernelSVC(CertifiedClassifier):
 
     def _solutions(self, rows):
         """All pairs of classes solved, as many at a time as there are threads."""
-        pairs = Pairs(rows, self.C_, len(self.classes_), self.memory_limit)
+        pairs = Pairs(rows, self.C_, len(self.classes_), self._room(rows))
         threads = 1 if rows.kernel.runs_user_code else min(n_threads(), len(pairs))
         if threads == 1:
             return pairs, [self._solution(pairs[j], rows) for j in range(len(pairs))]
@@ -216,7 +215,7 @@ class KernelSVC(CertifiedClassifier):
 
     # --- C ----------------------------------------------------------------------------------------
 
-    def _chosen_C(self, rows: Rows) -> float:
+    def _chosen_C(self, rows: WeightedRows) -> float:
         """The best accuracy of rows left out; the smallest such C where several are equal."""
         some = np.sort(np.random.default_rng(0).permutation(len(rows.codes))[:ROWS_FOR_C])
         codes, weights = rows.codes[some], rows.weights[some]
@@ -228,13 +227,13 @@ class KernelSVC(CertifiedClassifier):
                 "one: give C as a number."
             )
         folds = StratifiedKFold(min(FOLDS, smallest), shuffle=True, random_state=0)
-        hits = np.zeros(len(CANDIDATES))
+        hits, room = np.zeros(len(CANDIDATES)), self._room(rows)
         for train, test in folds.split(K, codes):
             part = rows.part(Precomputed(), K[np.ix_(train, train)], some[train])
             start: list = [None] * (len(self.classes_) * (len(self.classes_) - 1) // 2)
             for i, C in enumerate(CANDIDATES):
                 values = np.zeros((len(test), len(start)))
-                pairs = Pairs(part, C, len(self.classes_), self.memory_limit)
+                pairs = Pairs(part, C, len(self.classes_), room)
                 for j in range(len(pairs)):
                     p = pairs[j]
                     found = solve_margin(p, max(self.tol, 1e-2), start[j])
@@ -277,7 +276,7 @@ class KernelSVC(CertifiedClassifier):
 
     @on_fitted
     def certain(self, X: Data, *, diag: Array | None = None) -> Array:
-        """Rows whose predicted class provably is that of the exact machine.
+        """WeightedRows whose predicted class provably is that of the exact machine.
 
         Two classes: |decision value| exceeds its bound. Several: the class wins however the pairs
         vote whose sign is not certain.
@@ -297,15 +296,14 @@ class KernelSVC(CertifiedClassifier):
 class Pairs:
     """The problems of all pairs of classes, the second of which is positive."""
 
-    def __init__(self, rows, C, n_classes, memory_limit):
-        self.rows, self.C = rows, C
+    def __init__(self, rows, C, n_classes, limit):
+        self.rows, self.C, self.limit = rows, C, limit
         self.classes = list(combinations(range(n_classes), 2))
-        self.limit = budget(memory_limit)  # looked up once: the system takes its time
         self._of_class = [np.flatnonzero(rows.codes == k) for k in range(n_classes)]
         n = len(rows.codes)
         small = n <= STORED and matrix_bytes(n, 2) <= self.limit
         self.K = None
-        if n_classes > 2 and small and rows.kernel.kind != "gram":
+        if n_classes > 2 and small and rows.kernel.layout.on_data:
             self.K = gram_of(rows, np.arange(n))
 
     def __len__(self):

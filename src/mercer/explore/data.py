@@ -6,19 +6,18 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import type_of_target
 
 from ..engine.arrays import as_host
 from ..engine.checks import check_at_least, is_integer
-from ..estimators.sklearn_compat import safe_indexing
 from ..kernels import Kernel
 from ..kernels.points import collected, column_names, is_frame, n_points
 from ..kernels.printing import listed
 from ..kernels.types import Data
 from ..learn.targets import are_class_numbers
+from ..rows.held import rows_at
 from ..tables import TableEncoder
 
 CLASSES, NUMBERS = "classification", "regression"
@@ -144,11 +143,10 @@ class Explored:
     @classmethod
     def of(cls, X: Data, y: ArrayLike | None, kernel: Kernel, **options: Any) -> Self:
         """Rows for the explorer: points of one kernel, with names of their columns (see `read`)."""
-        if kernel.kind == "gram":
-            raise ValueError(
-                "the explorer changes the kernel, which a Gram matrix does not allow: pass the "
-                "data themselves, or compare_kernels(K, y, [Precomputed()]) for one still picture."
-            )
+        kernel.layout.require_data(
+            "the explorer changes the kernel, which a Gram matrix does not allow: pass the data "
+            "themselves, or compare_kernels(K, y, [Precomputed()]) for one still picture."
+        )
         data = cls.read(X, y, {"kernel": kernel}, **options)
         names, encoder = column_names(data.given[0]), data.encoder
         if encoder is not None and hasattr(encoder, "get_feature_names_out"):
@@ -226,7 +224,7 @@ class Explored:
 
 def select(X: Any, rows: np.ndarray) -> Any:
     """Rows of anything that has rows: arrays, frames, sparse matrices, lists of objects."""
-    return safe_indexing(X.tocsr() if scipy.sparse.issparse(X) else X, rows)
+    return rows_at(X, rows)
 
 
 def class_codes(y: np.ndarray) -> np.ndarray:
@@ -244,7 +242,7 @@ def place_in_class(codes: np.ndarray) -> np.ndarray:
 
 
 def _all_gram(kernels):
-    gram = {name: kernel.kind == "gram" for name, kernel in kernels.items()}
+    gram = {name: not kernel.layout.on_data for name, kernel in kernels.items()}
     if any(gram.values()) and not all(gram.values()):
         raise ValueError(
             f"{next(n for n in gram if gram[n])} takes a Gram matrix and "

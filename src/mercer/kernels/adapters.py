@@ -24,6 +24,7 @@ from .base import ALL, Kernel
 from .capabilities import NAMED
 from .dot_product import Linear
 from .from_sklearn import FromSklearn
+from .gram_rows import require_square
 from .parameters import FUNCTION
 from .points import as_vectors, take
 from .printing import printed
@@ -101,13 +102,6 @@ class Precomputed(Kernel):
         )
         xp = namespace(X)
         return np.diagonal(X).copy() if xp is np else xp.linalg.diagonal(X) + 0
-
-
-def require_square(K, where):
-    require(
-        K.shape[0] == K.shape[1],
-        f"Precomputed() needs a square Gram matrix {where}, got shape {tuple(K.shape)}.",
-    )
 
 
 class FromFunction(Kernel):

@@ -15,12 +15,13 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
-from ..engine.arrays import is_array, namespace, same_kind
+from ..engine.arrays import namespace, same_kind
 from ..engine.checks import is_integer, is_number
 from ..engine.forms import Form
 from . import points as pts
 from .accuracy import Accuracy
 from .capabilities import Capabilities
+from .gram_rows import DATA, GRAM, DataRows
 from .parametrized import Parametrized
 from .printing import frozen, printed
 from .spectral import FourierForm
@@ -63,6 +64,11 @@ class Kernel(Parametrized, Capabilities, Accuracy):
         "objects", "gram" (rows of kernel values) or "any".
         """
         return "vectors"
+
+    @property
+    def layout(self) -> DataRows:
+        """The layout of its points: those of a Gram matrix are cut by rows and columns."""
+        return GRAM if self.kind == "gram" else DATA
 
     @property
     def symmetric(self) -> bool | None:
@@ -159,8 +165,8 @@ class Kernel(Parametrized, Capabilities, Accuracy):
         if Y is None:
             kernel, X = self.bind(X), self.points(X)
         else:
-            if self.kind == "gram":
-                raise TypeError(f"{self!r} holds kernel values already: call it with one matrix.")
+            message = f"{self!r} holds kernel values already: call it with one matrix."
+            self.layout.require_data(message, TypeError)
             names = _common_names(X, Y)
             X, Y = alike(self.points(X), self.points(Y, name="Y"))
             kernel = self.bind_points(Y, names)
@@ -235,11 +241,7 @@ class Kernel(Parametrized, Capabilities, Accuracy):
 
     def points(self, X: Data, name: str = "X") -> Array:
         """User input as points that this kernel can slice and evaluate."""
-        if self.kind == "gram":
-            return pts.as_gram(X, name=name)
-        if self.kind == "objects" or (self.kind == "any" and not _looks_numeric(X)):
-            return pts.as_objects(X, name=name)
-        return pts.as_vectors(X, name=name, mixed=self.kind == "table")
+        return self.layout.points(X, self.kind, name)
 
     def landmarks(self, X: Array, indices: Array | None = None) -> Array:
         """The points (all, or those at `indices`) in the form that ``against`` takes."""
@@ -263,7 +265,7 @@ class Kernel(Parametrized, Capabilities, Accuracy):
 
     def largest_terms(self, X: Array) -> Array:
         """k(x, x), or what overflows before it does: for Gram matrices the sum of a row."""
-        return self.diagonal(X) if self.kind != "gram" else 4 * namespace(X).sum(abs(X), axis=1)
+        return self.layout.largest_terms(self, X)
 
     # --- the algebra: [KERNELS] rules 1, 3, 4, 5, 6 -----------------------------------------------
 
@@ -362,17 +364,6 @@ def _is_own(kernel):
     return type(kernel).__module__.split(".")[0] == __name__.split(".")[0]
 
 
-def _looks_numeric(X):
-    if scipy.sparse.issparse(X) or pts.is_frame(X):
-        return True
-    if is_array(X):
-        return X.ndim == 2 and getattr(X.dtype, "kind", "f") in "fiubc"
-    try:
-        return np.asarray(X).dtype.kind in "fiub" and np.ndim(X) == 2
-    except (ValueError, TypeError):
-        return False
-
-
 def _common_names(X, Y):
     """Column names of two frames, which must agree; None where Y has none."""
     left, right = pts.column_names(X), pts.column_names(Y)
@@ -389,7 +380,7 @@ def alike(X, Y, kernel=None):
     pts.require_same_storage(X, Y)
     if X.ndim != 2 or Y.ndim != 2:
         return X, Y
-    if (kernel is None or kernel.kind != "gram") and X.shape[1] != Y.shape[1]:
+    if (kernel is None or kernel.layout.on_data) and X.shape[1] != Y.shape[1]:
         raise ValueError(
             f"X has {X.shape[1]} columns and Y has {Y.shape[1]}: a kernel compares points with the "
             "same columns."

@@ -48,9 +48,9 @@ def require_dense(F):
     """Products and sums of sparse features would fill up: the user decides."""
     if scipy.sparse.issparse(F):
         raise TypeError(
-            "this feature map needs dense rows; pass X.toarray(). Products of the sparse features "
-            "of objects would fill the memory: use KernelMap(kernel), whose basis='cholesky' finds "
-            "the same space on your data."
+            "this feature map multiplies features, and products of sparse ones would fill the "
+            "memory: use KernelMap(kernel), whose basis='cholesky' finds the same space on your "
+            "data, or pass X.toarray() where rows are sparse and have few columns."
         )
     return F
 

@@ -180,6 +180,18 @@ def require_same_storage(X, S):
         )
 
 
+def looks_numeric(X):
+    """Whether X is a matrix of numbers rather than a list of objects."""
+    if scipy.sparse.issparse(X) or is_frame(X):
+        return True
+    if is_array(X):
+        return X.ndim == 2 and getattr(X.dtype, "kind", "f") in "fiubc"
+    try:
+        return np.asarray(X).dtype.kind in "fiub" and np.ndim(X) == 2
+    except (ValueError, TypeError):
+        return False
+
+
 def take(points, indices):
     """The points at these integer positions."""
     if is_numpy(points) or scipy.sparse.issparse(points):
@@ -358,20 +370,30 @@ def as_fitted_points(X, S, dtype, *, keep_wider=False):
     return X.astype(dtype) if scipy.sparse.issparse(X) else namespace(X).astype(X, dtype)
 
 
-def row_weights(values, n):
-    """Weights as float64, checked: one per row or one for all, not negative, not all zero."""
+def block_weights(values):
+    """Weights of some rows as float64: finite and not negative."""
     with naming("sample_weight"):
         weights = np.asarray(as_host(values))
         if weights.dtype.kind == "c":
             raise TypeError("complex weights are not supported.")
         weights = weights.astype(np.float64)
+    if weights.ndim > 1 or not np.all((weights >= 0) & (weights < np.inf)):
+        raise ValueError(
+            "sample_weight must hold one finite, non-negative number for each row, got "
+            f"{short(values)}."
+        )
+    if weights.size and weights.max() > 1e100:
+        raise ValueError(f"sample_weight reaches {weights.max():.3g}: divide it by a constant.")
+    return weights
+
+
+def row_weights(values, n):
+    """Weights of all rows, one per row or one for all, not all zero."""
+    weights = block_weights(values)
     weights = np.full(n, weights) if weights.ndim == 0 else weights
-    proper = weights.shape == (n,) and bool(np.all((weights >= 0) & (weights < np.inf)))
-    if not proper or not np.any(weights > 0):
+    if weights.shape != (n,) or not np.any(weights > 0):
         raise ValueError(
             f"sample_weight must hold one finite, non-negative number for each of the {n} rows, "
             f"not all zero, got {short(values)}."
         )
-    if weights.max() > 1e100:
-        raise ValueError(f"sample_weight reaches {weights.max():.3g}: divide it by a constant.")
     return weights

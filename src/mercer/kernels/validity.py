@@ -176,17 +176,18 @@ def check_mercer(
         rng = np.random.default_rng(random_state)
         indices = np.sort(rng.choice(n_given, max_points, replace=False))
     K = _both_triangles(kernel, points, indices)
-    if not kernel.is_proven and kernel.kind != "gram":
-        own = as_numpy(kernel.diagonal(take(points, indices))).astype(np.float64)
+    if not kernel.is_proven:
+        own = kernel.diagonal(kernel.layout.subset(points, indices))
+        own = as_numpy(own).astype(np.float64)
         check_own_diagonal(kernel, own, np.diagonal(K))
     return _report(kernel, points, indices, K, n_given)
 
 
 def _both_triangles(kernel, points, indices):
     """K with every pair evaluated in both orders: mirroring would hide an asymmetry."""
-    if kernel.kind == "gram":
-        K = tiles.evaluate(kernel, points)
-        return as_numpy(K)[np.ix_(indices, indices)].astype(np.float64)
+    if not kernel.layout.on_data:
+        K = tiles.evaluate(kernel, kernel.layout.subset(points, indices))
+        return as_numpy(K).astype(np.float64)
     # Two copies: a function that is taken to be symmetric asks once for pairs of the same points.
     rows, columns = take(points, indices), take(points, indices)
     return as_numpy(tiles.evaluate(kernel, rows, columns)).astype(np.float64)
@@ -212,7 +213,7 @@ def _report(kernel, points, indices, K, n_given):
     witness = value = None
     if smallest < -noise:
         witness = vectors[:, 0]
-    elif kernel.kind != "gram":
+    elif kernel.layout.on_data:
         witness = _relative_witness(kernel, points, indices, K, units * n * eps)
     if witness is not None:
         value = _direct_value(K, witness)

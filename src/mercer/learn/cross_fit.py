@@ -107,7 +107,7 @@ class CrossFit:
     def candidates(self, metrics: list[str | None], columns: np.ndarray) -> list[Candidate]:
         """Metrics on these columns, with their predictions: one search per fold finds them all."""
         some = _of_columns(self.rows, columns)
-        cells = Cells.of(some, self.targets)
+        cells = DuplicateGroups.of(some, self.targets)
         predicted = np.zeros((len(metrics), *cells.T.shape))
         for left in cells.folds(np.random.default_rng(self.seed), self.parts):
             asked = np.flatnonzero(left)
@@ -142,7 +142,7 @@ class CrossFit:
         return [*first, *[found[-1]] * (len(metrics) - len(first))]
 
     def _predicted(self, rows, cells, asked, known, learned):
-        """Cells of a fold, each left out, with a kernel learned from the rows without the fold."""
+        """Groups of a fold, each left out, with a kernel learned from the rows without the fold."""
         problem = rows.problem(learned.kernel.bind(known.X), learned.alpha)
         places, which = np.unique(cells.row[asked], return_inverse=True)
         share = None if rows.share is None else take(rows.share, places)
@@ -154,16 +154,16 @@ class CrossFit:
 
 
 @dataclass(frozen=True)
-class Cells:
+class DuplicateGroups:
     """Observations that nothing tells apart: copies of a row with the same target.
 
     A fold leaves out observations, not distinct rows: a new row may well be a copy of a known one,
     as in a table of a few categories.
 
-    row : the distinct row of each cell
+    row : the distinct row of each group
     T : its target
     counts : how many observations it holds; ones where weights do not count observations
-    of_given : the cell of each row that was given
+    of_given : the group of each row that was given
     """
 
     row: np.ndarray
@@ -172,7 +172,7 @@ class Cells:
     of_given: np.ndarray
 
     @classmethod
-    def of(cls, rows: Observations, targets: Targets) -> "Cells":
+    def of(cls, rows: Observations, targets: Targets) -> "DuplicateGroups":
         n = rows.n
         if rows.share is None or rows.row_weights is None:
             return cls(np.arange(n), as_numpy(rows.T), np.ones(n), rows.group)

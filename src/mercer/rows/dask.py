@@ -29,7 +29,7 @@ def is_dask_frame(X: Array):
     return is_dask(X) and hasattr(X, "npartitions") and hasattr(X, "map_partitions")
 
 
-def check_unchanged(seen, expected):
+def check_unchanged(seen: int, expected: int):
     """Refuse a collection whose rows are others each time it is computed."""
     if seen != expected:
         raise RuntimeError(
@@ -119,7 +119,7 @@ class Partitions:
     def _alike(self, values):
         return hasattr(values, "chunks") != self.frame
 
-    def each(self, function: Callable[..., Any], shared, *columns, blocks: Any = None):
+    def each(self, function: Callable[..., Any], shared: Any, *columns, blocks: Any = None):
         """[function(shared, block, *one of each column)] as delayed objects."""
         from dask import delayed
 

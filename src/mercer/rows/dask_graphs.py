@@ -1,6 +1,7 @@
 """Graphs of tasks: blocks stay where they are read, and sums are added where they are made."""
 
 from collections import defaultdict
+from collections.abc import Iterable
 from typing import Any
 from uuid import uuid4
 
@@ -108,7 +109,7 @@ def _added(client, futures, worker=None):
     return client.submit(add_up, futures, workers=[worker], allow_other_workers=True, pure=False)
 
 
-def add_up(parts):
+def add_up(parts: Iterable[Any]):
     total = None
     for part in map(opened, parts):
         if part is not None:

@@ -1,12 +1,15 @@
 """The different values of a column (the labels of classes), wherever it is."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from .dask import delayed_blocks, is_dask
 from .source import in_pieces, pieces
 
 
-def distinct(column, make=np.asarray) -> np.ndarray:
+def distinct(column: Any, make: Callable[[Any], Any] = np.asarray) -> np.ndarray:
     """The sorted values of a column; `make` turns a block of it into an array."""
     if is_dask(column):
         import dask

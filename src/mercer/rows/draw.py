@@ -7,6 +7,7 @@ import numpy as np
 
 from .dask import Partitions, is_dask
 from .gather import joined_blocks
+from .held import rows_at
 from .interface import smallest
 from .streams import is_stream, n_rows, refuse_iterator
 from .tasks import task
@@ -31,7 +32,7 @@ def drawn_rows(X: Any, size: int, seed: int) -> tuple[Any, int | None]:
         return X, None
     if found is None or not found.n:
         raise ValueError("Found array with 0 sample(s): there are no rows in X.")
-    return _take(found.rows, np.argsort(found.places)), found.n
+    return rows_at(found.rows, np.argsort(found.places)), found.n
 
 
 @dataclass
@@ -45,11 +46,11 @@ class _Drawn:
     size: int
 
     @classmethod
-    def of(cls, block: Any, size, seed, number):
+    def of(cls, block: Any, size: int, seed: int, number: int):
         n = n_rows(block)
         keys = np.random.default_rng((seed, number)).random(n)
         kept = smallest(keys, size)
-        return cls(_take(block, kept), keys[kept], (number << 40) + kept, n, size)
+        return cls(rows_at(block, kept), keys[kept], (number << 40) + kept, n, size)
 
     def __add__(self, other):
         if not (len(self.keys) and len(other.keys)):
@@ -57,7 +58,7 @@ class _Drawn:
             return replace(fuller, n=self.n + other.n)
         keys = np.concatenate([self.keys, other.keys])
         kept = smallest(keys, self.size)
-        rows = _take(joined_blocks([self.rows, other.rows]), kept)
+        rows = rows_at(joined_blocks([self.rows, other.rows]), kept)
         places = np.concatenate([self.places, other.places])[kept]
         return _Drawn(rows, keys[kept], places, self.n + other.n, self.size)
 
@@ -66,7 +67,3 @@ class _Drawn:
 def _drawn(shared, block, number):
     size, seed = shared
     return _Drawn.of(block, size, seed, number)
-
-
-def _take(rows, kept):
-    return rows.iloc[kept] if hasattr(rows, "iloc") else np.asarray(rows)[kept]

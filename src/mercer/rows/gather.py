@@ -11,14 +11,14 @@ from ..kernels.points import as_objects, refuse_masked
 from .dask import Partitions, check_unchanged, is_dask
 from .held import stacked
 from .source import in_pieces
-from .streams import is_stream, n_rows, refuse_iterator, watched
+from .streams import is_stream, n_rows, refuse_iterator, refuse_tuple
 
 # Rows that a fit holds in any case: the sample from which landmarks are chosen. A larger one costs
 # a longer start and saves rank.
 SAMPLE = 20_000
 
 
-def held_if_few(X: Any):
+def gather_few(X: Any):
     """A stream or Dask collection of at most SAMPLE rows as one array or frame; else X itself."""
     return _gathered(X, SAMPLE, None) if in_pieces(X) else X
 
@@ -39,15 +39,10 @@ def load_all(X: Any, limit: float, reason: str):
     return whole
 
 
-def held_column(values: Any, X: Any, name: Any = "y", *, in_step=False):
-    """Targets or weights as an array where X is held, or was streamed.
-
-    in_step : whether a stream may stay one, to be read in step with the stream X
-    """
-    if is_stream(values):
+def held_column(values: Any, X: Any, name: str = "y") -> Any:
+    """Targets or weights as an array, unless they come in pieces as X does."""
+    if is_stream(values) and not is_stream(X):
         refuse_iterator(values, name)
-        if in_step and is_stream(X):
-            return watched(values, name)
         # Copies: a stream may fill one buffer again and again.
         copies = [np.array(as_host(part)) for part in values if len(part)]
         if not copies:
@@ -69,7 +64,7 @@ def _gathered(X, most, limit):
     refuse_iterator(X)
     chunks, rows, size = [], 0, 0
     for chunk in X:
-        _refuse_pair(chunk)
+        refuse_tuple(chunk)
         count = n_rows(chunk)
         if count == 0:
             continue
@@ -89,7 +84,7 @@ def _copied(chunk):
     return chunk.clone() if hasattr(chunk, "clone") else chunk
 
 
-def joined_blocks(chunks):
+def joined_blocks(chunks: list[Any]):
     shapes = [chunk.shape for chunk in chunks if hasattr(chunk, "shape")]
     flat = [shape for shape in shapes if len(shape) == 1]
     widths = {shape[1] for shape in shapes if len(shape) == 2}
@@ -104,14 +99,6 @@ def joined_blocks(chunks):
             "have the same columns."
         )
     return stacked(*[_like_first(chunk, chunks[0]) for chunk in chunks])
-
-
-def _refuse_pair(chunk):
-    if isinstance(chunk, tuple):
-        raise TypeError(
-            f"a chunk of X is a tuple of {len(chunk)}, and a fit without targets, or with y, takes "
-            "rows alone. Pairs (rows, targets) are for methods with targets; leave y out there."
-        )
 
 
 def _like_first(chunk, first):

@@ -9,7 +9,7 @@ import scipy.sparse
 from ..engine.arrays import namespace, rows_of
 from ..engine.memory import panel_values
 from ..engine.tiles import cuts
-from ..kernels.points import take
+from ..kernels.points import is_frame, take
 from .interface import LargestResidual, SampledRows, draw_positions, smallest, whole_column
 
 # Rows that are worked on at once.
@@ -27,7 +27,7 @@ class HeldRows:
         """No block is read again."""
         return self
 
-    def sample(self, size, rng: np.random.Generator):
+    def sample(self, size: int, rng: np.random.Generator):
         n = self.points.shape[0]
         chosen = smallest(rng.random(n), size)
         return SampledRows(take(self.points, chosen), chosen, n)
@@ -72,7 +72,7 @@ class KeptHere:
     def count(self):
         return len(self.rows)
 
-    def draw(self, size, rng: np.random.Generator):
+    def draw(self, size: int, rng: np.random.Generator):
         chosen = draw_positions(self.count, size, rng)
         return take(self.points, self.rows[chosen]), self.positions[chosen]
 
@@ -88,11 +88,27 @@ class KeptHere:
         return KeptHere(self.points, self.rows[here], self.positions[here], worst)
 
 
-def sliced(arrays, a, b):
+def rows_at(rows: Any, where: Any) -> Any:
+    """Rows at these positions, or in a slice, as the kind of thing they came in."""
+    if hasattr(rows, "iloc"):
+        return rows.iloc[where]
+    part = isinstance(where, slice)
+    if isinstance(rows, (list, tuple)):
+        return list(rows[where]) if part else [rows[i] for i in where]
+    if scipy.sparse.issparse(rows):
+        return rows.tocsr()[where]
+    if is_frame(rows):
+        return rows[where] if part else rows[np.asarray(where).tolist()]
+    if part:
+        return rows[where] if rows.ndim == 1 else rows[where, :]
+    return take(rows, where)
+
+
+def sliced(arrays: list[Any], a: int, b: int):
     return [None if array is None else array[a:b] for array in arrays]
 
 
-def stacked(first, *others):
+def stacked(first: Any, *others):
     """Several sets of points, or of rows as they were given, one below the other."""
     parts = [first, *others]
     if not others:

@@ -136,7 +136,7 @@ class Spread:
             None if self.squares is None else self.squares + other.squares,
         )
 
-    def cross_about(self, point):
+    def cross_about(self, point: Any):
         """sum (phi - point) t'."""
         if self.cross is None:
             return None
@@ -149,7 +149,7 @@ class Spread:
         cross = None if self.cross is None else V.T @ self.cross
         return replace(self, mean=self.mean @ V, scatter=V.T @ self.scatter @ V, cross=cross)
 
-    def moved(self, origin):
+    def moved(self, origin: Array | None):
         """The same of Phi - origin."""
         return self if origin is None else replace(self, mean=self.mean - origin)
 
@@ -199,7 +199,7 @@ class ByClass:
     def rotated(self, V: Array):
         return ByClass(self.labels, self.spread.rotated(V))
 
-    def moved(self, origin):
+    def moved(self, origin: Array | None):
         return ByClass(self.labels, self.spread.moved(origin))
 
 
@@ -218,7 +218,7 @@ class Extremes:
     TOLERANCE = 1e-6
 
     @classmethod
-    def of(cls, values: Any, start=0):
+    def of(cls, values: Any, start: int = 0):
         values = as_numpy(values).astype(np.float64)
         top, bottom = values.max(axis=0), values.min(axis=0)
         slack = cls.TOLERANCE

@@ -12,10 +12,10 @@ import numpy as np
 from ..engine.types import Array
 from ..kernels.points import take
 from .dask import Partitions, check_unchanged
-from .held import stacked
+from .held import rows_at, stacked
 from .interface import LargestResidual, SampledRows, draw_positions, smallest
 from .streams import checksum_of
-from .tasks import rows_at, share, task
+from .tasks import share, task
 
 
 class PartitionedRows:
@@ -33,7 +33,7 @@ class PartitionedRows:
     def checked(self, check: Any):
         return PartitionedRows(None, check, self.parts, self.fingerprints)
 
-    def sample(self, size, rng: np.random.Generator):
+    def sample(self, size: int, rng: np.random.Generator):
         starts = np.concatenate([[0], self.parts.lengths.cumsum()])
         n = self.parts.n
         # Almost surely enough of them: ten standard deviations.
@@ -90,7 +90,7 @@ class KeptOnWorkers:
     def count(self):
         return int(self.counts.sum())
 
-    def draw(self, size, rng: np.random.Generator):
+    def draw(self, size: int, rng: np.random.Generator):
         chosen = draw_positions(self.count, size, rng)
         which = np.split(chosen, np.searchsorted(chosen, self.counts.cumsum()[:-1]))
         first = self.counts.cumsum() - self.counts

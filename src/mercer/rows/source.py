@@ -16,7 +16,7 @@ from .held import HeldRows
 from .interface import Check, Rows
 from .partitioned import PartitionedRows
 from .streamed import StreamedRows
-from .streams import is_stream, n_rows, refuse_iterator
+from .streams import is_stream, n_rows
 
 
 def source_of(X: Any, check: Check, room: int = 1 << 30) -> Rows:
@@ -44,13 +44,6 @@ def pieces(X: Any) -> Iterator[Any]:
     for piece in _computed(X) if is_dask(X) else X:
         if n_rows(piece):
             yield piece
-
-
-def names_of_columns(X: Any) -> list | None:
-    """Names of the columns, from no more than the first piece; None where they have none."""
-    if is_dask(X):
-        return list(X.columns) if hasattr(X, "columns") else None
-    return column_names(next(pieces(X)) if is_stream(X) else X)
 
 
 def first_block(X: Any) -> Any:
@@ -84,12 +77,6 @@ def in_memory(X: Any) -> Any:
 def count_rows(X: Any) -> int:
     """All rows of a stream, which is read for it, or of a Dask collection."""
     return Partitions(X).n if is_dask(X) else sum(map(n_rows, X))
-
-
-def check_readable(X: Any, name: str = "X", reader: str = "a fit") -> None:
-    """Refuse what can be read only once."""
-    if is_stream(X):
-        refuse_iterator(X, name, reader)
 
 
 def _computed(X):

@@ -28,7 +28,7 @@ class Chunks:
     ----------
     open_chunks : callable
         Returns a fresh iterator over 2-D arrays each time it is called; or over pairs
-        (rows, targets), for a fit that is called without y.
+        (rows, targets), or (rows, targets, weights), for a fit that is called without y.
 
     Examples
     --------
@@ -124,7 +124,7 @@ class StreamedRows:
                 "Write the rows to a file, or fix the seed of what makes them."
             )
 
-    def sample(self, size, rng: np.random.Generator):
+    def sample(self, size: int, rng: np.random.Generator):
         kept, positions, numbers, n = None, np.empty(0, dtype=int), np.empty(0), 0
         for start, points in self.chunks():
             n = start + points.shape[0]
@@ -178,7 +178,7 @@ class KeptOfStream(KeptHere):
     def count(self):
         return len(self.rows) + self.more
 
-    def draw(self, size, rng: np.random.Generator):
+    def draw(self, size: int, rng: np.random.Generator):
         here = KeptHere(self.points, self.rows, self.positions, self.worst)
         return here.draw(size, rng)
 
@@ -188,7 +188,7 @@ class KeptOfStream(KeptHere):
         return KeptHere(self.points, self.rows, self.positions, self.worst).filter(keep)
 
 
-def fingerprint_of(points: Any, before=0):
+def fingerprint_of(points: Any, before: int = 0):
     """A number that changes with the values, whatever the cuts."""
     if scipy.sparse.issparse(points):
         return checksum_of(points.data, checksum_of(points.indices, before))

@@ -1,11 +1,12 @@
-"""Columns of a stream, targets and weights, read in step with its rows.
+"""Streams of chunks of rows, and the targets and weights that are read with them.
 
-They are held as arrays, or are streams themselves, cut wherever they like; or the stream gives
-pairs (rows, targets), so that both are read at once.
+A stream gives chunks of rows, or tuples (rows, targets) or (rows, targets, weights). Targets and
+weights beside it are arrays, or streams that are cut at the same rows.
 """
 
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -40,17 +41,7 @@ class Watch:
         self.name = name
         self.seen: dict[Any, int] = {}  # checksum of the first rows, by their number
 
-    def over(self, chunks: Any, values: Callable[[Any], Any] = lambda chunk: chunk) -> Iterator:
-        """The chunks, each after a look at its values."""
-        rows = checksum = 0
-        for chunk in chunks:
-            block = values(chunk)
-            rows, checksum = rows + len(block), checksum_of(block, checksum)
-            self._compare(rows, checksum)
-            yield chunk
-        self._compare("rows", rows)
-
-    def _compare(self, what, now):
+    def compare(self, what: Any, now: int) -> None:
         if self.seen.setdefault(what, now) != now:
             raise RuntimeError(
                 f"{self.name} changes each time it is read: its values differ between two passes. "
@@ -58,22 +49,141 @@ class Watch:
             )
 
 
-class Watched:
-    """A stream that must give the same values each time."""
+class Tuples:
+    """Tuples (rows, targets) or (rows, targets, weights): the stream's own, or made of streams.
 
-    def __init__(self, stream: Any, name: str) -> None:
-        refuse_iterator(stream, name)
-        self.stream, self.watch = stream, Watch(name)
+    Targets and weights must be the same in each pass, and are cut where the rows are.
+    """
+
+    NAMES = ("X", "y", "sample_weight")
+
+    def __init__(self, stream: Any, y: Any = None, weights: Any = None) -> None:
+        self.stream, self.beside = stream, (y, weights)
+        self.watches = [Watch(name) for name in self.NAMES[1:]]
+
+    def _given(self) -> Iterator[tuple[Any, ...]]:
+        beside = [() if part is None else _filled(part) for part in self.beside]
+        for chunk, *others in zip_longest(_filled(self.stream), *beside, fillvalue=()):
+            rows, *own = _tuple(chunk)
+            if own and self.beside[0] is not None:
+                refuse_tuple(chunk)
+            own += [None] * (2 - len(own))
+            found = zip(self.beside, others, own)
+            yield rows, *(mine if given is None else other for given, other, mine in found)
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        total, sums = 0, [0, 0]
+        for j, parts in enumerate(self._given()):
+            rows, *values = parts
+            n = n_rows(rows)
+            total += n
+            for i, block in enumerate(values):
+                if block is None:
+                    continue
+                if n_rows(block) != n:
+                    name = self.NAMES[i + 1]
+                    raise ValueError(
+                        f"chunk {j} of X has {n} rows and that of {name} has {n_rows(block)}: cut "
+                        f"{name} where X is cut, or give tuples (X, y) or (X, y, sample_weight)."
+                    )
+                sums[i] = checksum_of(block, sums[i])
+                self.watches[i].compare(total, sums[i])
+            yield parts
+        for watch in self.watches:
+            watch.compare("rows", total)
+
+
+class Side:
+    """The rows (0), the targets (1) or the weights (2) of a stream of tuples."""
+
+    def __init__(self, tuples: Tuples, which: int) -> None:
+        self.tuples, self.which = tuples, which
 
     def __iter__(self) -> Iterator[Any]:
-        return self.watch.over(self.stream)
+        return (parts[self.which] for parts in self.tuples)
 
 
-def watched(values: Any, name: str) -> Any:
-    """Values of a stream under watch; anything else as it is."""
-    if not is_stream(values) or isinstance(values, (Side, Watched)):
-        return values
-    return Watched(values, name)
+def sides(X: Any, y: Any, weights: Any) -> tuple[Any, Any, Any]:
+    """(rows, targets, weights): those that come in a stream are sides of it, others as they are."""
+    if not is_stream(X):
+        return X, y, weights
+    refuse_iterator(X)
+    columns = [values if is_stream(values) else None for values in (y, weights)]
+    for name, column in zip(Tuples.NAMES[1:], columns):
+        if column is not None:
+            refuse_iterator(column, name)
+    first = next(iter(X), None) if y is None else None
+    own = first[1:] if isinstance(first, tuple) else ()
+    if len(own) == 2 and weights is not None:
+        raise ValueError("weights come in the tuples of X and as sample_weight: give them once.")
+    if not own and columns == [None, None]:
+        return X, y, weights
+    tuples = Tuples(X, *columns)
+    found = [
+        Side(tuples, i + 1) if i < len(own) or columns[i] is not None else values
+        for i, values in enumerate((y, weights))
+    ]
+    return Side(tuples, 0), found[0], found[1]
+
+
+def paired_columns(source: Any, columns: Sequence[Column]) -> Iterator[tuple[Any, list[Any]]]:
+    """Every chunk of rows that is not empty, and the blocks of the columns that belong to it."""
+    tuples = source.tuples if isinstance(source, Side) else None
+    held = {
+        i: column.make(as_host(column.values))
+        for i, column in enumerate(columns)
+        if column.values is not None and not isinstance(column.values, Side)
+    }
+    total = 0
+    for parts in ((chunk,) for chunk in source) if tuples is None else tuples:
+        n = n_rows(parts[0])
+        if not n:  # no check could tell the columns of an empty chunk
+            continue
+        start, total = total, total + n
+        blocks: list[Any] = []
+        for i, column in enumerate(columns):
+            if i in held:
+                if len(held[i]) < total:
+                    name, size = column.name, len(held[i])
+                    raise ValueError(f"X has more rows than {name}, which has {size}.")
+                blocks.append(held[i][start:total])
+            elif column.values is None:
+                blocks.append(None)
+            else:
+                blocks.append(column.make(as_host(parts[column.values.which])))
+        yield parts[0], blocks
+    for i, values in held.items():
+        if len(values) != total:
+            raise ValueError(f"X has {total} rows and {columns[i].name} has {len(values)}.")
+
+
+def n_rows(chunk: Any) -> int:
+    return chunk.shape[0] if hasattr(chunk, "shape") else len(chunk)
+
+
+def refuse_tuple(chunk: Any) -> None:
+    if isinstance(chunk, tuple):
+        raise TypeError(
+            f"a chunk of X is a tuple of {len(chunk)}, and a fit without targets, or with y, takes "
+            "rows alone. Tuples (X, y) are for methods with targets; leave y out there."
+        )
+
+
+def _filled(stream: Any) -> Iterator[Any]:
+    """The chunks that are not empty (a tuple never is)."""
+    return (chunk for chunk in stream if n_rows(chunk))
+
+
+def _tuple(chunk: Any) -> tuple[Any, ...]:
+    """(rows, ...); of a stream that has ended before others, no rows."""
+    if not isinstance(chunk, tuple):
+        return (chunk,)
+    if len(chunk) not in (0, 2, 3):
+        raise TypeError(
+            "a stream of tuples must give (X, y) or (X, y, sample_weight), got a tuple of "
+            f"{len(chunk)}."
+        )
+    return chunk or ((),)
 
 
 def checksum_of(values: Any, before: int = 0) -> int:
@@ -91,148 +201,3 @@ def checksum_of(values: Any, before: int = 0) -> int:
         elif isinstance(value, (str, bytes, int, float, np.generic)):
             before = zlib.crc32(f"{value!r}\0".encode(errors="replace"), before)
     return before
-
-
-class Side:
-    """The rows (0) or the targets (1) of a stream of pairs; targets are under watch."""
-
-    def __init__(self, pairs: Any, which: int, watch: Watch) -> None:
-        self.pairs, self.which, self.watch = pairs, which, watch
-
-    def both(self) -> Iterator[tuple[Any, Any]]:
-        return map(_pair, self.watch.over(self.pairs, lambda chunk: _pair(chunk)[1]))
-
-    def __iter__(self) -> Iterator[Any]:
-        return (pair[self.which] for pair in self.both())
-
-
-def split_pairs(X: Any, y):
-    """(rows, targets) where X is a stream of pairs and y was left out; else both as they are."""
-    if y is not None or not is_stream(X):
-        return X, watched(y, "y")
-    refuse_iterator(X)
-    first = next(iter(X), None)
-    watch = Watch("y")
-    return (Side(X, 0, watch), Side(X, 1, watch)) if isinstance(first, tuple) else (X, y)
-
-
-def paired_columns(source: Any, columns: Sequence[Column]) -> Iterator[tuple[Any, list[Any]]]:
-    """Every chunk of rows that is not empty, and the blocks of the columns that belong to it."""
-    readers = [_reader(column, source) for column in columns]
-    chunks = source.both() if isinstance(source, Side) else ((chunk, None) for chunk in source)
-    total = 0
-    for chunk in chunks:
-        rows, beside = _pair(chunk)
-        n = n_rows(rows)
-        if n:  # no check could tell the columns of an empty chunk
-            total += n
-            yield rows, [reader.read(n, beside) for reader in readers]
-    for reader in readers:
-        reader.finish(total)
-
-
-def n_rows(chunk: Any):
-    return chunk.shape[0] if hasattr(chunk, "shape") else len(chunk)
-
-
-def _pair(chunk):
-    if not (isinstance(chunk, tuple) and len(chunk) == 2):
-        raise TypeError(
-            "a stream of pairs must give tuples (rows, targets), got "
-            f"{f'a tuple of {len(chunk)}' if isinstance(chunk, tuple) else type(chunk).__name__}."
-        )
-    return chunk
-
-
-# --- readers --------------------------------------------------------------------------------------
-
-
-def _reader(column, source):
-    values = column.values
-    if values is None:
-        return _Nothing()
-    if isinstance(values, Side) and isinstance(source, Side) and values.pairs is source.pairs:
-        return _Beside(column)
-    return _Streamed(column) if is_stream(values) else _Held(column)
-
-
-def _made(column, values):
-    return column.make(as_host(values))
-
-
-class _Nothing:
-    """A column that was not given."""
-
-    def read(self, n: int, beside: Any):
-        return None
-
-    def finish(self, n: int):
-        pass
-
-
-class _Beside(_Nothing):
-    """The other side of the pair."""
-
-    def __init__(self, column):
-        self.column = column
-
-    def read(self, n: int, beside: Any):
-        block = _made(self.column, beside)
-        if len(block) != n:
-            raise ValueError(
-                f"a chunk of X has {n} rows and its {self.column.name} has {len(block)}."
-            )
-        return block
-
-
-class _Held:
-    """One array for all rows."""
-
-    def __init__(self, column):
-        self.name, self.values, self.start = column.name, _made(column, column.values), 0
-
-    def read(self, n: int, beside: Any):
-        start, self.start = self.start, self.start + n
-        if len(self.values) < self.start:
-            raise ValueError(f"X has more rows than {self.name}, which has {len(self.values)}.")
-        return self.values[start : self.start]
-
-    def finish(self, n: int):
-        if len(self.values) != n:
-            raise ValueError(f"X has {n} rows and {self.name} has {len(self.values)}.")
-
-
-class _Streamed:
-    """Chunks, cut and joined again where those of the rows end."""
-
-    def __init__(self, column):
-        refuse_iterator(column.values, column.name)
-        self.column, self.chunks, self.seen = column, iter(column.values), 0
-        self.left: Any = None  # of the last chunk
-
-    def read(self, n: int, beside: Any):
-        blocks, missing = [], n
-        while missing:
-            block = self._next() if self.left is None else self.left
-            if block is None:
-                raise ValueError(f"X has more rows than {self.column.name}, which has {self.seen}.")
-            # A copy before the next chunk is read: a stream may fill one buffer again and again.
-            blocks.append(block[:missing] if len(block) >= missing else block.copy())
-            self.left = block[missing:] if len(block) > missing else None
-            missing -= len(blocks[-1])
-        return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
-
-    def finish(self, n: int):
-        more = 0 if self.left is None else len(self.left)
-        while (block := self._next()) is not None:
-            more += len(block)
-        if more:
-            raise ValueError(f"X has {n} rows and {self.column.name} has {n + more}.")
-
-    def _next(self):
-        for chunk in self.chunks:
-            block = _made(self.column, chunk)
-            if len(block):
-                self.seen += len(block)
-                return block
-        return None

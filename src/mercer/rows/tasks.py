@@ -18,6 +18,7 @@ from weakref import WeakSet
 from ..engine.threads import one_blas_thread, single_threaded
 from ..engine.tiles import panel_slices
 from ..kernels.base import Kernel
+from .held import rows_at
 
 # Clients whose workers were asked.
 _ASKED: WeakSet = WeakSet()
@@ -156,11 +157,7 @@ def current_worker():
         return None
 
 
-def panels(block: Any, width):
+def panels(block: Any, width: int):
     """Consecutive pieces of a block that are small enough to be mapped to `width` coordinates."""
     for where in panel_slices(block, width):
         yield where, rows_at(block, where)
-
-
-def rows_at(block: Any, where):
-    return block.iloc[where] if hasattr(block, "iloc") else block[where]

@@ -140,8 +140,7 @@ class DirectSolution(DualSolution):
         S, noise = self.prediction.S, None if self.weights is None else 1 / self.weights
 
         def make():
-            if self.kernel.kind == "gram":
-                raise ValueError("the kernel matrix was not kept: fit again.")
+            self.kernel.layout.require_data("the kernel matrix was not kept: fit again.")
             return factor_shifted(tiles.evaluate(self.kernel, S), alpha, noise)
 
         return Landmarks(self.kernel, S, self.cached(alpha, make), np.arange(S.shape[0]))

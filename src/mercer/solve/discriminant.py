@@ -163,10 +163,7 @@ class Shrinkage:
             if Phi is not None:
                 likelihoods = added_up(left_out, Phi, [codes])
             else:
-                training = problem.training
-                rows = training.rows
-                if training.bound_check is not None:
-                    rows = rows.checked(training.bound_check(fit.map.kernel))
+                rows = problem.training.rows_of(fit.map.kernel)
                 column = T if problem.labels else Column(codes, "y")
                 likelihoods = rows.fold(OnPanels(fit.map, left_out), [column])
             share, temperature = most_likely(likelihoods)

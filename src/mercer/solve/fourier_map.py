@@ -146,9 +146,7 @@ def solve_on_fourier_map(problem: RidgeProblem, options: MapOptions) -> "Fourier
         )
     training, rule = problem.training, problem.alpha
     statistic = SpaceStatistic(SumsFor(rule.smallest), problem.columns)
-    fit = fit_map(
-        training.rows, training.kernel, options, statistic, bound_check=training.bound_check
-    )
+    fit = fit_map(training, options, statistic)
     sums, space = fit.sums, fit.map.space
     assert isinstance(space, Fourier)
     if not sums.n > 0:

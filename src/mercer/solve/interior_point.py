@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..engine.arrays import as_numpy, cholesky, gram, namespace, on_device_of, solve_triangular
+from ..engine.tiles import panel_slices
 from .active_set import balanced
 
 MOST_STEPS = 80
@@ -87,7 +88,9 @@ class _System:
     def __init__(self, Phi, T):
         xp = namespace(Phi)
         self.Phi, self.T = Phi, T
-        A = gram(Phi * xp.sqrt(T)[:, None])
+        root = xp.sqrt(T)[:, None]
+        # A panel at a time: Phi may be half of the memory that is allowed.
+        A = sum(gram(Phi[part] * root[part]) for part in panel_slices(Phi, Phi.shape[1]))
         eye = on_device_of(np.eye(A.shape[0]), A)
         self.C = cholesky(A + eye)
         if self.C is None:  # rounding, with weights of many magnitudes

@@ -131,8 +131,7 @@ def solve_iteratively(
         weights = np.asarray(as_host(weights), dtype=np.float64)
         rows = np.flatnonzero(weights > 0)
     if len(rows) < n:
-        points, T, weights = take(points, rows), T[rows, :], weights[rows]
-        points = points[:, rows] if kernel.kind == "gram" else points
+        points, T, weights = kernel.layout.subset(points, rows), T[rows, :], weights[rows]
     _check_symmetry(kernel, points)
     # The solution is linear in the targets, and their squares must neither vanish nor overflow.
     T = namespace(T).astype(T, namespace(T).float64, copy=False)
@@ -198,7 +197,7 @@ def _check_symmetry(kernel, points):
     if kernel.symmetric:
         return
     K = points
-    if kernel.kind != "gram":
+    if kernel.layout.on_data:
         some = take(points, evenly(points.shape[0], SAMPLE))
         K = kernel.against(kernel.landmarks(some))(some)
     check_symmetric(kernel, K, value_eps(K, EPS))

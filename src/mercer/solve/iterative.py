@@ -239,10 +239,9 @@ class IterativeSolution(DualSolution):
 
     def _ways(self, Z):
         """Further solves for few points, a certified upper value for many."""
-        if self.kernel.kind == "gram":
-            raise ValueError(
-                "form='iterative' has no standard deviations for a precomputed kernel: use 'dual'."
-            )
+        self.kernel.layout.require_data(
+            "form='iterative' has no standard deviations for a precomputed kernel: use 'dual'."
+        )
         return [(np.arange(Z.shape[0]), self._by_solves if Z.shape[0] <= FEW else None)]
 
     def _by_solves(self, Z, alpha):

@@ -116,7 +116,7 @@ class Workspace:
         self.kappa = KAPPA * max(float(diagonal.mean()), 1e-300)
         self.wide = xp.concat([self.F, self.kappa**0.5 * xp.ones_like(self.F[:, :1])], axis=1)
         room = limit - 4 * 8 * n * max(fit.factor.rank, 1) - vectors_of(X, n_functions)
-        if kernel.kind != "gram" and (
+        if kernel.layout.on_data and (
             n <= STORED or (not is_cpu(X) and matrix_bytes(n, 1) <= room)
         ):
             K = tiles.evaluate(kernel, X)

@@ -7,8 +7,9 @@ import numpy as np
 
 from ..engine.arrays import as_numpy, evenly, is_numpy, namespace, on_device_of
 from ..engine.line_search import line_search
+from ..engine.resources import current
 from .dual import inverse_diagonal, without_mean
-from .problem import Choice, LeaveOneOut, RidgeProblem
+from .problem import SAMPLE, Choice, LeaveOneOut, RidgeProblem
 from .regularized import STEP, factor_shifted, solve_factored
 from .ridge_path import RidgePath, best_alpha
 from .solution import left_out_of
@@ -16,6 +17,8 @@ from .solution import left_out_of
 # Rows whose kernel matrix is decomposed, or factored again and again, to choose alpha where all
 # are too many; and rows whose errors decide a search.
 ROWS_FOR_ALPHA, ROWS_FOR_SEARCH, JUDGED_ROWS = 3000, 4000, 1000
+# Square arrays that a decomposition holds at once, its workspace included.
+MATRICES = 5
 
 
 def choose(path: RidgePath, rule: LeaveOneOut) -> Choice:
@@ -58,7 +61,8 @@ def _is_searched(rule):
 
 
 def _most_rows(rule):
-    return ROWS_FOR_SEARCH if _is_searched(rule) else ROWS_FOR_ALPHA
+    rows = ROWS_FOR_SEARCH if _is_searched(rule) else ROWS_FOR_ALPHA
+    return min(rows, max(SAMPLE, math.isqrt(current().limit() // MATRICES // 8)))
 
 
 def search(K: Any, T: Any, weights: Any, rule: LeaveOneOut, intercept: bool) -> Choice:

@@ -91,9 +91,7 @@ class Primal(Solver):
         statistic = Statistic(of, problem.columns, movable=centred and not weighted)
         if problem.labels:  # classes are known after the pass that adds up their coordinates
             statistic = Statistic(ByClass.of, problem.columns[:1], movable=True)
-        fit = fit_map(
-            training.rows, training.kernel, options, statistic, bound_check=training.bound_check
-        )
+        fit = fit_map(training, options, statistic)
         return solve_on_map(problem, fit, self.name)
 
 

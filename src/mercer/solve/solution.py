@@ -139,10 +139,8 @@ class RidgeSolution(TravelsAsNumPy, ABC):
 
 def own_similarities(kernel: Any, points: Any, diag: Any, reference: Any) -> Any:
     """k(z, z) of each point, given as `diag` where the kernel does not know them."""
-    if diag is None and kernel.kind == "gram":
-        raise ValueError("a precomputed kernel does not know k(z, z): pass it as diag=.")
     if diag is None:
-        return kernel.diagonal(points)
+        return kernel.layout.new_diagonal(kernel, points)
     with pts.naming("diag"):
         own = on_device_of(diag, reference)
     if tuple(own.shape) != (points.shape[0],):

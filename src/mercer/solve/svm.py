@@ -43,8 +43,8 @@ MANY_NEW = 0.08
 # Rows that the active set looks at, at least: they need no matrix.
 LEAST_INSIDE = 4000
 MOST_ROUNDS = 30
-# Copies of the matrix of a working set: K, libsvm's own in single precision.
-COPIES = 1.5
+# Copies of the matrix of a working set: K, libsvm's own in single precision, and tiles.
+COPIES = 2
 
 
 @dataclass(frozen=True)
@@ -69,10 +69,9 @@ class MarginProblem:
         """The same problem on some of the rows."""
         if len(rows) == len(self.y):
             return self
-        points = pts.take(self.points, rows)
         return replace(
             self,
-            points=points[:, rows] if self.kernel.kind == "gram" else points,
+            points=self.kernel.layout.subset(self.points, rows),
             y=self.y[rows],
             C=self.C[rows],
             rounding=self.rounding.take(rows),
@@ -80,15 +79,7 @@ class MarginProblem:
 
     def matrix(self, rows, others=None):
         """Kernel values of some rows, among each other or with others, as NumPy's doubles."""
-        own = pts.take(self.points, rows)
-        if self.kernel.kind == "gram":
-            S = self.kernel.landmarks(self.points, rows if others is None else others)
-            K = self.kernel.against(S)(own)
-        else:
-            own = in_double(self.kernel, own)
-            if others is not None:
-                others = in_double(self.kernel, pts.take(self.points, others))
-            K = tiles.evaluate(self.kernel, own, others)
+        K = self.kernel.layout.values(self.kernel, self.points, rows, others)
         return np.ascontiguousarray(as_numpy(K), dtype=np.float64)
 
     def values(self, c, rows=None):
@@ -97,10 +88,7 @@ class MarginProblem:
         X = in_double(self.kernel, self.points if rows is None else pts.take(self.points, rows))
         if not len(used):
             return np.zeros(X.shape[0])
-        if self.kernel.kind == "gram":
-            S = self.kernel.landmarks(self.points, used)
-        else:
-            S = self.kernel.landmarks(in_double(self.kernel, pts.take(self.points, used)))
+        S = self.kernel.layout.landmarks(self.kernel, self.points, used)
         W = on_device_of(c[used][:, None], double_like(self.points))
         return as_numpy(tiles.multiply(self.kernel, X, S, W))[:, 0]
 
@@ -189,9 +177,11 @@ class _WorkingSet:
 
     def _sampled(self, some, growth):
         """Rows of the next sample that may become support vectors."""
-        values = self.problem.values(self.c, some)
-        if len(some) == self.n:  # of all rows: from here on only changes are added
-            self.values[some], self.known, self.size = values, self.c, self._size_of(self.c)
+        if len(some) == self.n:  # from here on only changes are added
+            self.values = self.problem.values(self.c)
+            self.known, self.size, values = self.c, self._size_of(self.c), self.values[some]
+        else:
+            values = self.problem.values(self.c, some)
         return self._near(some, self.problem.y[some] * (values + self.b), growth)
 
     def _near(self, some, margins, growth=1.0, least=LEAST_NEAR):

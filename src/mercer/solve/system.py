@@ -8,7 +8,6 @@ from ..engine import tiles
 from ..engine.arrays import (
     as_numpy,
     evenly,
-    is_array,
     is_cpu,
     is_single,
     namespace,
@@ -149,8 +148,6 @@ def quick_error(kernel: Kernel, points: Any):
     (errors of different values are independent, as a rule)."""
     n = points.shape[0]
     some = evenly(n, SAMPLE)
-    if kernel.kind == "gram":
-        return np.inf  # exact products are as quick
     sample = take(points, some)
     quick = quick_product(kernel, sample, np.inf)
     if quick is None:
@@ -168,16 +165,8 @@ def double_like(X: Any):
 
 
 def in_double(kernel: Kernel, points: Any):
-    """Points whose kernel values come in double precision. A Gram matrix, perhaps too large to be
-    copied, stays as it is: products convert a block of rows at a time."""
-    if kernel.kind == "gram":
-        return points
-    if not is_array(points):
-        return points if points.dtype == np.float64 else points.astype(np.float64)
-    if getattr(points.dtype, "kind", "f") == "O":
-        return points
-    xp = namespace(points)
-    return xp.astype(points, xp.float64, copy=False)
+    """Points whose kernel values come in double precision."""
+    return kernel.layout.in_double(points)
 
 
 def scattered(W: Any, rows: np.ndarray, n: int) -> Any:

@@ -11,7 +11,7 @@ from ..kernels.base import Kernel
 from .krylov import Eigenpairs
 
 
-def all_eigenpairs(kernel: Kernel, X: Array, k=None):
+def all_eigenpairs(kernel: Kernel, X: Array, k: int | None = None):
     """Eigenpairs of H K H by a dense solver, largest first: all, or the k leading ones."""
     K = tiles.evaluate(kernel, X)
     xp, n = namespace(K), K.shape[0]
@@ -45,30 +45,12 @@ def _check_symmetric(kernel, K, size):
         )
 
 
-# --- scores of new points, k_z W + b; columns of A: eigenvectors of H K H over sqrt(n lambda) ----
+def weights_of_scores(A: Array, row_means: Array) -> tuple[Array, Array]:
+    """(W, b) with the scores k_z W + b of a new point z; A: eigenvectors of H K H / sqrt(n lambda).
 
-
-def _combined(A, values, row_means):
-    """[EXACT] (25): k_z'(a - mean(a) 1) - n lambda mean(a), where a - mean(a) 1 = A.
-
-    The mean of a follows from the mean of K A = n lambda a: neither a centred kernel row nor the
-    unstable product K A / (n lambda) is needed.
+    [EXACT] (25), k_z'(a - mean(a) 1) - n lambda mean(a) with a - mean(a) 1 = A: the mean of a
+    follows from that of K A = n lambda a, and neither a centred kernel row nor the unstable product
+    K A / (n lambda) is needed. (23) and Appendix A are the same numbers, since columns of A are
+    centred.
     """
     return A, -(row_means @ A)
-
-
-def _dual(A, values, row_means):
-    """[EXACT] (23): (k_z - K1/n)' H a with K H a = n lambda a and H a = A."""
-    W = A - namespace(A).mean(A, axis=0)[None, :]
-    return W, -(row_means @ W)
-
-
-def _classical(A, values, row_means):
-    """[EXACT] Appendix A: A' k_c(z) with k_c(z) = k_z - 1'k_z/n - K1/n + 1'K1/n^2, term by term."""
-    xp = namespace(A)
-    sums = xp.sum(A, axis=0)
-    W = A - sums[None, :] / A.shape[0]
-    return W, -(row_means @ A) + xp.mean(row_means) * sums
-
-
-FORMS = {"combined": _combined, "dual": _dual, "classical": _classical}

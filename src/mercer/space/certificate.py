@@ -63,14 +63,14 @@ class Radii(TravelsAsNumPy):
         )
 
 
-def radii_of_one(rho2: Any, tau: Array, length, like: Array):
+def radii_of_one(rho2: Any, tau: Array, length: Any, like: Array):
     """Radii of a single point that is not a landmark, where and as `like` is."""
     rho2, tau, length = (on_device_of(np.array([v]), like) for v in (rho2, tau, length))
     no = on_device_of(np.zeros(1, bool), like, dtype=namespace(like).bool)
     return Radii(rho2, tau, length, no)
 
 
-def omega(length, xp: Any):
+def omega(length: Any, xp: Any):
     """The part of k(x, x) that underflow can hide: next to nothing, except for tiny points."""
     info = xp.finfo(length.dtype)
     tiny, eps = float(info.smallest_normal), float(info.eps)
@@ -78,7 +78,15 @@ def omega(length, xp: Any):
     return xp.where(length**2 < tiny / eps, tiny / eps * one, tiny * one)
 
 
-def bound(x: Array, z: Array, eta: Any, mean=None, *, appended=False, casts=(0.0, 0.0)):
+def bound(
+    x: Array,
+    z: Array,
+    eta: Any,
+    mean: Radii | None = None,
+    *,
+    appended: bool = False,
+    casts: tuple[float, float] = (0.0, 0.0),
+):
     """|k(x, z) - phi(x) . phi(z)| at most, for all pairs; of the centred kernel with `mean`.
 
     A centred error is a sum of four: of (x, z), (x, mean), (mean, z) and (mean, mean).
@@ -123,12 +131,12 @@ def _size(x, eta, mean):
     return size if mean is None else size + _size(mean, eta, None)
 
 
-def cast_unit(given, computed):
+def cast_unit(given: Any, computed: Any):
     """The roundoff of handing back float32 coordinates of a map that computes in float64."""
     return SINGLE_UNIT if is_single(given) and not is_single(computed) else 0.0
 
 
-def refute_by_residuals(kernel: Kernel, rho2: Array, tau: Array, length, eta: Array):
+def refute_by_residuals(kernel: Kernel, rho2: Array, tau: Array, length: Any, eta: Array):
     """Refuse a certificate to a similarity that these rows refute: k(x, x) < |phi(x)|^2."""
     xp = namespace(rho2)
     excess = -rho2 - 2 * eta * tau**2 - 1e3 * eta * length**2
@@ -149,7 +157,7 @@ def magnitudes(kernel: Any, X: Any, diagonal: Any):
     """
     xp = namespace(diagonal)
     squares = diagonal
-    if kernel.kind != "gram" and kernel.has_magnitude:
+    if kernel.layout.on_data and kernel.has_magnitude:
         with np.errstate(over="ignore"):  # an infinite bound is a bound
             terms = kernel.magnitude(X)
         squares = xp.where(terms > diagonal, terms, diagonal)

@@ -165,7 +165,7 @@ def _basis_for(kernel, points, options):
 def sampled_space(kernel: Kernel, points: Array, options: MapOptions):
     """Landmarks of a sample where the coordinates of all points would not fit; else None."""
     n = points.shape[0]
-    if n <= 2 * gather.SAMPLE or options.needs_all_rows(kernel) or kernel.kind == "gram":
+    if n <= 2 * gather.SAMPLE or options.needs_all_rows(kernel) or not kernel.layout.on_data:
         return None
     if _basis_for(kernel, points, options) == "closed":
         return None

@@ -71,7 +71,7 @@ def factorize(
     *,
     tol: Any = None,
     max_rank: Any = None,
-    pivots="greedy",
+    pivots: str = "greedy",
     rng: Any = None,
     memory_limit: Any = None,
     copies: Any = 2,

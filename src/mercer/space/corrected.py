@@ -1,14 +1,11 @@
 """Corrected: the space of a similarity that was made positive semi-definite."""
 
-from collections.abc import Iterator
 from typing import Any
 
 from ..engine import tiles
-from ..engine.arrays import rows_of
-from ..engine.tiles import panel_slices
 from ..engine.types import Array
 from .certificate import Radii
-from .protocol import Panel, Space
+from .protocol import Space
 
 
 class Corrected(Space):
@@ -31,11 +28,6 @@ class Corrected(Space):
     def coordinates(self, X: Array):
         return tiles.multiply(self.kernel, X, self.S, self.W)
 
-    def panels(self, X: Array) -> Iterator[Panel]:
-        for where in panel_slices(X, self.rank):
-            rows = rows_of(X, where.start, where.stop)
-            yield Panel(self.coordinates(rows), where)
-
     def weights(self, coef: Array):
         return self.W @ coef
 
@@ -48,7 +40,7 @@ class Corrected(Space):
     def radii_of(self, Phi: Any, diagonal: Any, rho2: Any) -> Radii:
         return self.radii(None, diagonal)
 
-    def radii_of_mean(self, second, rho2: Any) -> Radii:
+    def radii_of_mean(self, second: Array, rho2: Any) -> Radii:
         return self.radii(None, None)
 
     def roundoff(self) -> float:

@@ -230,7 +230,7 @@ class Fourier(Space):
         return np.concatenate([zero, mine.real * a[1:], -mine.imag * a[1:]], axis=1).T
 
     @staticmethod
-    def positions(frequencies: Array, m):
+    def positions(frequencies: Array, m: tuple[int, ...]):
         """Positions of frequencies in a flattened grid -m..m."""
         shape = tuple(2 * k + 1 for k in m)
         return np.ravel_multi_index(tuple((frequencies + np.array(m)).T), shape)
@@ -256,7 +256,7 @@ class Fourier(Space):
         rho2 = namespace(diagonal).zeros_like(diagonal) + self.error
         return Radii(rho2, 2 * length, length, diagonal < 0)
 
-    def radii_of_mean(self, second, rho2: Any):
+    def radii_of_mean(self, second: Array, rho2: Any):
         length = float(namespace(second).linalg.trace(second)) ** 0.5
         return radii_of_one(self.error, 2 * length, length, self.empty)
 

@@ -34,7 +34,7 @@ class Extent:
     first: Any  # the first row, which shows where rows live
 
     @classmethod
-    def of(cls, points: Any, start=0):
+    def of(cls, points: Any, start: int = 0):
         if getattr(points, "ndim", 1) != 2 or getattr(points.dtype, "kind", "f") == "O":
             raise TypeError("basis='fourier' needs points with numbers in every column.")
         values = points.toarray() if scipy.sparse.issparse(points) else points
@@ -57,7 +57,7 @@ class Extent:
 def fourier_space(
     kernel: Kernel,
     extent: Extent,
-    box,
+    box: Any,
     tol: float | None,
     max_rank: int | None,
     memory_limit: float | str | None,
@@ -120,7 +120,7 @@ def room(memory_limit: Any, d: Any):
     return budget(memory_limit) / fourier_sums(1, d)
 
 
-def checked_box(box, extent):
+def checked_box(box: Any, extent: Any):
     """(low, high) from [(low, high), ...], which must hold all rows."""
     d = len(extent.low)
     try:

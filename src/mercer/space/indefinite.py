@@ -29,7 +29,7 @@ DISTANCES = (
 
 def _remedy(kernel, diagonal, K):
     """The remedy where K is not a kernel: of distances, a method that takes distances."""
-    distances = kernel.kind == "gram" and not as_numpy(diagonal).any() and K.min() >= 0
+    distances = not kernel.layout.on_data and not as_numpy(diagonal).any() and K.min() >= 0
     return DISTANCES if distances else HINT
 
 
@@ -119,7 +119,7 @@ def check_zero_diagonal(kernel: Any, diagonal: Any, some, K: Any):
     )
 
 
-def probe(kernel: Any, K: Any, F: Any, lengths: Any, noise, eps: Any, size):
+def probe(kernel: Any, K: Any, F: Any, lengths: Any, noise: float, eps: Any, size: float):
     """Raise NotPSDError where K - F F' is more than rounding (normalised, in memory).
 
     `size` is the largest |k(x, z)|: values of a Gram matrix that were centred or summed elsewhere
@@ -136,7 +136,7 @@ def probe(kernel: Any, K: Any, F: Any, lengths: Any, noise, eps: Any, size):
     value, vector = smallest_eigenpair(K)
     witness = vector / np.where(lengths > 0, lengths, 1)
     floor = noise_floor(n, eps)
-    least = floor * size * (witness @ witness) if kernel.kind == "gram" else 0.0
+    least = floor * size * (witness @ witness) if not kernel.layout.on_data else 0.0
     if value < -floor and value < -least:
         raise NotPSDError(
             f"{kernel!r} is not positive semi-definite on this data: the smallest eigenvalue of "
@@ -181,7 +181,7 @@ def smallest_eigenpair(K: Array):
     return float(values[0]), vectors[:, 0]
 
 
-def corrected(K: Array, how):
+def corrected(K: Array, how: str):
     """Eigenvalues made non-negative: weights W with phi(z) = W' k_z, coordinates F, and a summary.
 
     clip and flip change k_z as they change K (F = K W); shift adds a constant to k(x, x) alone, so

@@ -48,7 +48,7 @@ class Eigenpairs:
 def leading_eigenpairs(
     kernel: Kernel,
     X: Array,
-    k,
+    k: int,
     *,
     center: bool = True,
     tol: float | None = 1e-7,
@@ -109,12 +109,12 @@ def _product(kernel, X, memory_limit):
 def krylov(
     product: Any,
     n: Any,
-    k,
+    k: int,
     like: Any,
     *,
     center: Any = True,
     tol: Any = 1e-7,
-    start=None,
+    start: Array | None = None,
 ):
     """Leading eigenpairs of a symmetric matrix A, centred on both sides; `product` is V -> V A.
 

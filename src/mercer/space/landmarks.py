@@ -71,7 +71,7 @@ class Landmarks(Space):
             rows = rows_of(X, where.start, where.stop)
             panel = tiles.allocate(self.C, (where.stop - where.start, r))
 
-            def fill(c, d: int, rows=rows, panel: Any = panel):
+            def fill(c, d: int, rows: Array = rows, panel: Any = panel):
                 panel[c:d, :] = tile(rows_of(rows, c, d))
 
             tiles.run_tasks(fill, tiles.row_blocks(rows, r), self.kernel, X)
@@ -117,7 +117,7 @@ class Landmarks(Space):
             tau[where] += xp.abs(self.weights(Phi[where, :].T).T) @ lengths
         return Radii(rho2, tau, length, xp.zeros(tau.shape, dtype=xp.bool, device=device(tau)))
 
-    def radii_of_mean(self, second, rho2: Array):
+    def radii_of_mean(self, second: Array, rho2: Array):
         """The certificate's radii of the mean of some rows, root mean squares over them.
 
         From sums alone, `second` = Phi'Phi / n and the mean rho^2: by Minkowski's inequality the
@@ -143,7 +143,7 @@ class Landmarks(Space):
     def rounding_lengths(self):
         """Scale of the rounding of the landmarks' kernel values."""
         lengths = self.lengths()
-        if self.kernel.kind == "gram" or self.rank == 0:
+        if self.rank == 0:
             return lengths
         return on_device_of(magnitudes(self.kernel, self.S, lengths**2), self.C)
 
@@ -156,7 +156,7 @@ class Landmarks(Space):
         """C with the landmarks scaled to k(s, s) = 1."""
         return self.C / self.lengths()[:, None]
 
-    def grown(self, S: Array, rows, indices: Array):
+    def grown(self, S: Array, rows: Array, indices: Array):
         """The factor with more landmarks: `rows` are their coordinates, last r' columns new."""
         xp, r, new = namespace(self.C), self.rank, rows.shape[0]
         C = xp.zeros((r + new, r + new), dtype=self.C.dtype, device=device(self.C))

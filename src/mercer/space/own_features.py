@@ -1,17 +1,15 @@
 """OwnFeatures: the space of a kernel that has a finite feature map of its own."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import scipy.sparse
 
 from ..engine.arrays import eps_of, itemsize, namespace, positive_part, rows_of
 from ..engine.memory import MemoryLimitError, budget, coordinates_bytes, readable
-from ..engine.tiles import panel_slices
 from ..engine.types import Array
 from ..kernels.composite import finite_values
 from .certificate import Radii, magnitudes, radii_of_one
-from .protocol import Panel, Space
+from .protocol import Space
 
 
 class OwnFeatures(Space):
@@ -47,10 +45,6 @@ class OwnFeatures(Space):
     def coordinates(self, X: Array):
         return features(self.kernel, X)
 
-    def panels(self, X: Array) -> Iterator[Panel]:
-        for where in panel_slices(X, self.rank):
-            yield Panel(features(self.kernel, rows_of(X, where.start, where.stop)), where)
-
     def radii(self, X: Any, diagonal: Any):
         length, no = magnitudes(self.kernel, X, diagonal), diagonal < 0
         return Radii(namespace(diagonal).zeros_like(diagonal), 2 * length, length, no)
@@ -60,7 +54,7 @@ class OwnFeatures(Space):
         length = xp.sqrt(positive_part(diagonal))
         return Radii(xp.zeros_like(diagonal), 2 * length, length, diagonal < 0)
 
-    def radii_of_mean(self, second, rho2: Any):
+    def radii_of_mean(self, second: Array, rho2: Any):
         length = float(namespace(second).linalg.trace(second)) ** 0.5
         return radii_of_one(0.0, 2 * length, length, self.example)
 

@@ -10,8 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import scipy.sparse
+
 from ..engine import tiles
-from ..engine.arrays import TravelsAsNumPy, namespace, row_norms
+from ..engine.arrays import TravelsAsNumPy, namespace, row_norms, rows_of
 from ..engine.types import Array
 from .certificate import Radii
 
@@ -48,9 +50,14 @@ class Space(TravelsAsNumPy, ABC):
     def dtype(self) -> Any:
         return self.example.dtype
 
-    @abstractmethod
     def panels(self, X: Array) -> Iterator[Panel]:
-        """Coordinates of all rows, panel after panel, in O(panel) memory."""
+        """Coordinates of all rows, panel after panel, in O(panel) memory; always dense.
+
+        A space defines this or `coordinates`.
+        """
+        for where in tiles.panel_slices(X, self.rank):
+            Phi = self.coordinates(rows_of(X, where.start, where.stop))
+            yield Panel(Phi.toarray() if scipy.sparse.issparse(Phi) else Phi, where)
 
     def coordinates(self, X: Array) -> Any:
         """phi(x) for every row: n x rank."""
@@ -79,7 +86,7 @@ class Space(TravelsAsNumPy, ABC):
         """The same for points whose coordinates and residuals are known already."""
 
     @abstractmethod
-    def radii_of_mean(self, second, rho2: Array) -> Radii:
+    def radii_of_mean(self, second: Array, rho2: Array) -> Radii:
         """Radii of the mean of some rows, from second = Phi'Phi / n and the mean rho^2."""
 
     @abstractmethod

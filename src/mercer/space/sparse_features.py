@@ -5,7 +5,6 @@ phi(x) . phi(z) = k(x, z) whenever x is a training point. What a new point has i
 its residual.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,12 +17,10 @@ from ..engine.memory import (
     readable,
     sparse_coordinates,
 )
-from ..engine.tiles import panel_slices
 from ..engine.types import Array
 from ..kernels.hashing import distinct_keys, numbered, squared_lengths
 from .certificate import Radii, magnitudes
 from .own_features import OwnFeatures
-from .protocol import Panel
 
 
 class SparseFeatures(OwnFeatures):
@@ -48,7 +45,7 @@ class SparseFeatures(OwnFeatures):
     def rank(self) -> int:
         return len(self.columns)
 
-    def check_memory(self, n: int, memory_limit: float | str | None, *, dense=False):
+    def check_memory(self, n: int, memory_limit: float | str | None, *, dense: bool = False):
         """Refuse coordinates that would not fit: their non-zeros, or all if they are `dense`."""
         needed = (
             coordinates_bytes(n, self.rank, 2) if dense else sparse_coordinates(self.nonzeros, 2)
@@ -65,12 +62,6 @@ class SparseFeatures(OwnFeatures):
     def coordinates(self, X: Array):
         """phi(x) for every row, as a sparse matrix."""
         return numbered(self.kernel.features(X), self.columns)
-
-    def panels(self, X: Array) -> Iterator[Panel]:
-        """Panels are dense: what reads them adds them up."""
-        for where in panel_slices(X, self.rank):
-            rows = rows_of(X, where.start, where.stop)
-            yield Panel(self.coordinates(rows).toarray(), where)
 
     def squared_norms(self, X: Array):
         return squared_lengths(self.coordinates(X))

@@ -36,7 +36,7 @@ def _in_range(scatter):
     return scatter
 
 
-def spectrum(A: Array, k):
+def spectrum(A: Array, k: int):
     """All eigenvalues of a symmetric matrix, largest first, and the vectors of the k largest.
 
     One reduction A = Q T Q' to tridiagonal form serves both, so that vectors nobody asked for cost
@@ -68,7 +68,7 @@ def symmetric_rotation(F: Array):
     return xp.astype(Vt.T @ (Q @ U).T, dtype, copy=False)
 
 
-def signs(scores: Array, tolerance=1e-6):
+def signs(scores: Array, tolerance: float = 1e-6):
     """+1 or -1 for each column, so that its first entry close to the largest |entry| is positive.
 
     The tolerance decides ties (symmetric data have entries of equal size) the same way every time.

@@ -9,24 +9,21 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..engine.arrays import as_numpy
-from ..estimators.base import (
-    KernelEstimator,
-    all_or_nothing,
-    kernel_of,
-    validated_points,
-)
+from ..estimators.base import KernelEstimator, all_or_nothing, kernel_of
 from ..estimators.kernel_map import KernelMap
 from ..kernels import Kernel
 from ..kernels.points import is_frame, n_points
 from ..kernels.types import Input
-from ..rows.gather import held_if_few
+from ..rows.gather import gather_few
+from ..rows.held import rows_at
 from ..rows.lazy import lazily
 from ..rows.source import in_pieces, refuse_stream
+from ..rows.validate import validated_points
 from ..tables import TableEncoder
 from .bulk import column_units
-from .permutations import Dealer, UnitSums, add_rows, check_permutations, unit_size
+from .permutations import RandomUnits, UnitSums, add_rows, check_permutations, unit_size
 from .result import TestResult
-from .samples import CHUNK_VALUES, Samples, taken
+from .samples import CHUNK_VALUES, Samples
 from .spaces import POOL, Spaces, generator
 from .two_sample import check_enough, check_spread, compare_sums, unit_sums
 
@@ -120,7 +117,7 @@ class DriftDetector(KernelEstimator):
         """Choose the space and add up the reference rows; `y` is not used."""
         check_permutations(self.n_permutations, self.level)
         kernel, rng = kernel_of(self.kernel), generator(self.random_state)
-        X = held_if_few(X)
+        X = gather_few(X)
         samples = Samples(kernel, encode=False, X=self._validated(X, kernel))
         (reference,) = samples.all
         if reference.n < 4:
@@ -129,7 +126,7 @@ class DriftDetector(KernelEstimator):
                 "choose the feature space, and the others are compared with batches."
             )
         aside = np.sort(rng.choice(reference.n, min(reference.n // 2, POOL), replace=False))
-        chosen = taken(reference.take(aside), rng.permutation(len(aside)))
+        chosen = rows_at(reference.take(aside), rng.permutation(len(aside)))
         encoded = samples.columns is not None and kernel.kind == "vectors"
         self.encoder_ = TableEncoder().fit(chosen) if encoded else None
         samples.encoder = self.encoder_
@@ -159,9 +156,9 @@ class DriftDetector(KernelEstimator):
         """Sums over units of 1, 2, 4, ... rows, so that there are units for batches of any size."""
         n = self.n_reference_
         largest = unit_size(n)
-        dealers = [Dealer(n, 1 << i, rng) for i in range(largest.bit_length())]
+        divisions = [RandomUnits(n, 1 << i, rng) for i in range(largest.bit_length())]
         width = spaces.parts[-1].stop
-        self.sums_ = [np.zeros((dealer.count + 1, width)) for dealer in dealers]
+        self.sums_ = [np.zeros((division.count + 1, width)) for division in divisions]
         typical, start = [], 0
         for chunk in reference.chunks(max(64, CHUNK_VALUES // width)):
             stop = start + n_points(chunk)
@@ -170,12 +167,12 @@ class DriftDetector(KernelEstimator):
             start = stop
             if not len(kept):
                 continue
-            points = samples.points(taken(chunk, kept))
+            points = samples.points(rows_at(chunk, kept))
             Phi = spaces.coordinates(points)
-            units = [dealer.units(len(Phi)) for dealer in dealers]
+            units = [division.units(len(Phi)) for division in divisions]
             for sums, unit in zip(self.sums_, units):
                 add_rows(sums, unit, Phi)
-            drawn = np.flatnonzero(units[0] < dealers[0].count)
+            drawn = np.flatnonzero(units[0] < divisions[0].count)
             typical.append(self._typicality(points, Phi[:, self._own_part(spaces)])[drawn])
         scores = np.sort(np.concatenate(typical))
         # A new row is below the j-th smallest of n with probability j / (n + 1): at most `level`.
@@ -210,7 +207,7 @@ class DriftDetector(KernelEstimator):
 
     def _samples(self, X):
         """The rows set aside and a batch."""
-        kernel, X = kernel_of(self.kernel), held_if_few(X)
+        kernel, X = kernel_of(self.kernel), gather_few(X)
         reference: Any = self.reference_
         if self.columns_ is not None:
             import pandas as pd

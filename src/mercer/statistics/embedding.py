@@ -13,7 +13,9 @@ from ..expansion import RKHSFunction
 from ..kernels import Kernel
 from ..kernels.points import n_points
 from ..kernels.types import Input
-from .samples import Sample, Samples, slice_of
+from ..rows.given_rows import GivenRows
+from ..rows.held import rows_at
+from .samples import Samples
 from .spaces import as_map, generator, pool_size
 
 # Rows whose certificates are computed together: the bound is a matrix, and its diagonal is needed.
@@ -130,7 +132,7 @@ def _fitted_map(samples: Samples, kernel: Any, random_state: Any) -> KernelMap:
     return kernel_map.set_params(center=False).set_output(transform="default").fit(pool)
 
 
-def _mean_row(sample: Sample, samples: Samples, kernel_map: KernelMap) -> np.ndarray:
+def _mean_row(sample: GivenRows, samples: Samples, kernel_map: KernelMap) -> np.ndarray:
     """The mean of the coordinates."""
     total = np.zeros(kernel_map.get_feature_names_out().shape[0])
     for chunk in sample.chunks():
@@ -138,12 +140,12 @@ def _mean_row(sample: Sample, samples: Samples, kernel_map: KernelMap) -> np.nda
     return total / sample.n
 
 
-def _mean_radius(sample: Sample, samples: Samples, kernel_map: KernelMap) -> float:
+def _mean_radius(sample: GivenRows, samples: Samples, kernel_map: KernelMap) -> float:
     """The mean of R(x), with R^2 the certificate's bound of the error at (x, x)."""
     total = 0.0
     for chunk in sample.chunks():
         points = samples.points(chunk, sample.name)
         for start in range(0, n_points(points), CERTIFIED_ROWS):
-            rows = slice_of(points, start, start + CERTIFIED_ROWS)
+            rows = rows_at(points, slice(start, start + CERTIFIED_ROWS))
             total += float(np.sqrt(np.diagonal(as_numpy(kernel_map.error_bound(rows)))).sum())
     return total / sample.n

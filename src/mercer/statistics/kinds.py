@@ -19,8 +19,8 @@ from ..tables import (
     NUMBER,
     TableEncoder,
     column_values,
-    dates_one_by_one,
-    numbers_one_by_one,
+    reads_as,
+    spelled,
 )
 
 # Numbers (or dates) and other values are told apart where each are at least this share.
@@ -38,10 +38,10 @@ class Mark(NamedTuple):
 
     def of(self, frame: Any) -> np.ndarray:
         """Yes or no for each row of a frame."""
-        texts = texts_of(frame[self.column])
+        texts = spelled(column_values(frame[self.column], ""))
         if self.what == REPEATED:
             return np.array([text in self.repeated for text in texts])
-        return _reads_as(self.what, texts)
+        return reads_as(self.what, texts)
 
 
 def with_marks(frame: Any, marks: list[Mark]) -> Any:
@@ -52,32 +52,16 @@ def with_marks(frame: Any, marks: list[Mark]) -> Any:
     return frame.assign(**new) if hasattr(frame, "assign") else frame.hstack(type(frame)(new))
 
 
-def texts_of(column: Any) -> np.ndarray:
-    """A column as texts, None where a value is missing; 3.0 and 3 are one value."""
-    values = column_values(column, "")
-    if values.dtype.kind == "O":
-        return values
-    texts = np.empty(len(values), dtype=object)
-    texts[:] = [
-        _written(v) if known else None for v, known in zip(values.tolist(), values == values)
-    ]
-    return texts
-
-
-def _written(value):
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
 def marks_of(whole: Any, changed: dict[str, tuple[str, str]]) -> list[Mark]:
     """The marks that the rows of all samples together ask for."""
     kinds, found = kinds_in(whole), []
     for column in whole.columns:
         kind = kinds.get(str(column), IDENTIFIER)
-        texts = texts_of(whole[column])
+        texts = spelled(column_values(whole[column], ""))
         texts = texts[[text is not None for text in texts]]
         if kind not in (NUMBER, DATE) and len(texts):
             for what in (NUMBER, DATE):
-                if SHARE <= _reads_as(what, texts).mean() <= 1 - SHARE:
+                if SHARE <= reads_as(what, texts).mean() <= 1 - SHARE:
                     found.append(Mark(_unused(f"{column} is a {what}", whole), column, what))
         if kind == IDENTIFIER or IDENTIFIER in changed.get(str(column), ()):
             repeated = frozenset(t for t, count in Counter(texts).items() if count > 1)
@@ -139,9 +123,3 @@ def _perhaps(column):
     values = column_values(column, "")
     few = len(values) < IDENTIFIED or values.dtype.kind in "iu"
     return few and len(set(values.tolist())) == len(values)
-
-
-def _reads_as(what, texts):
-    if what == NUMBER:
-        return ~np.isnan(numbers_one_by_one(texts))
-    return ~np.isnat(dates_one_by_one(texts))

@@ -29,11 +29,11 @@ MOST_PERMUTATIONS = 1_000_000
 SHARPNESS = 3.0
 
 
-class Dealer:
-    """Deals n rows, chunk by chunk, into `count` units of `size` rows; the others stay.
+class RandomUnits:
+    """A random division of n rows into `count` units of `size` rows; the others stay.
 
-    All ways to deal are equally likely, whatever the order of the rows, and no memory of the size
-    of n is needed: a chunk's share of every unit is hypergeometric.
+    All divisions are equally likely, whatever the order of the rows. Rows come chunk by chunk, and
+    no memory of the size of n is needed: a chunk's share of every unit is hypergeometric.
     """
 
     def __init__(self, n: int, size: int, rng: np.random.Generator):

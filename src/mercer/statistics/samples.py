@@ -1,69 +1,19 @@
-"""Samples as they come: arrays, frames, sparse rows, lists of objects, streams, Dask collections.
+"""Samples of rows as they come, and how they become points of a kernel."""
 
-A test needs three things of a sample: how many rows it has, some rows at chosen positions, and all
-rows chunk by chunk. What is held, read from a stream or computed by Dask answers all three.
-"""
-
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from ..engine.arrays import as_numpy, evenly, is_matrix, rows_of
+from ..engine.arrays import as_numpy, evenly, is_matrix
 from ..kernels import Kernel
-from ..kernels import points as pts
-from ..rows.gather import held_if_few
-from ..rows.held import stacked
-from ..rows.source import check_readable, in_pieces, names_of_columns, pieces
+from ..rows.given_rows import GivenRows, joined
+from ..rows.held import rows_at
 from ..tables import TableEncoder, declared_categories
 from .bulk import column_units
 from .kinds import Mark, changed_kinds, identifiers_of, kinds_in, marks_of, with_marks
 
 # Numbers in the coordinates of the rows that are mapped at once.
 CHUNK_VALUES = 1 << 23
-CHUNK_ROWS = 8192
-
-
-class Sample:
-    """One sample. `held` has rows in memory; otherwise chunks are read as often as asked for."""
-
-    def __init__(self, X: Any, name: str, kernel: Kernel):
-        self.name = name
-        check_readable(X, name, "a test")
-        X = held_if_few(X)  # then a test sees what it sees of an array
-        self.held = not in_pieces(X)
-        # What is wrong with rows in memory is said before any work.
-        as_given = not self.held or pts.is_frame(X)
-        self.source = X if as_given else kernel.points(X, name=name)
-        self._n: int | None = pts.n_points(self.source) if self.held else None
-
-    @property
-    def n(self) -> int:
-        """How many rows; counted once where the source does not know."""
-        if self._n is None:
-            self._n = sum(pts.n_points(chunk) for chunk in self.chunks())
-        return self._n
-
-    def chunks(self, rows: int = CHUNK_ROWS) -> Iterator[Any]:
-        """All rows in order, as they were given; at most `rows` at once where they are held."""
-        if not self.held:
-            yield from pieces(self.source)
-            return
-        for start in range(0, self.n, rows):
-            yield slice_of(self.source, start, min(start + rows, self.n))
-
-    def take(self, positions: np.ndarray) -> Any:
-        """The rows at these positions, which must increase."""
-        if self.held:
-            return taken(self.source, positions)
-        parts, start = [], 0
-        for chunk in self.chunks():
-            stop = start + pts.n_points(chunk)
-            here = positions[(positions >= start) & (positions < stop)] - start
-            if len(here):
-                parts.append(taken(chunk, here))
-            start = stop
-        return joined(parts)
 
 
 class Samples:
@@ -74,13 +24,12 @@ class Samples:
     """
 
     def __init__(self, kernel: Kernel, encode: bool = True, **named: Any):
-        if kernel.kind == "gram":
-            raise ValueError(
-                "a precomputed kernel has no values for rows in other samples: give the rows and "
-                "a kernel on them, or coordinates of your matrix (KernelMap('precomputed'))."
-            )
+        kernel.layout.require_data(
+            "a precomputed kernel has no values for rows in other samples: give the rows and a "
+            "kernel on them, or coordinates of your matrix (KernelMap('precomputed'))."
+        )
         self.kernel = kernel
-        self.all = [Sample(X, name, kernel) for name, X in named.items()]
+        self.all = [GivenRows(X, name, kernel) for name, X in named.items()]
         self.columns = _common_columns(self.all)
         self.encoder: TableEncoder | None = None
         self.units: np.ndarray | float = 1.0  # what encoded columns are divided by
@@ -111,7 +60,7 @@ class Samples:
             start += sample.n
         self._check_widths(parts)
         order = rng.permutation(len(positions))
-        rows = taken(joined(parts), order)
+        rows = rows_at(joined(parts), order)
         if self.encoded:
             held = all(sample.held for sample in self.all)
             self.encoder = self._fitted([s.source for s in self.all] if held else parts)
@@ -191,33 +140,9 @@ class Samples:
         return {str(name): [j] for j, name in enumerate(names)}
 
 
-# --- rows of any kind -----------------------------------------------------------------------------
-
-
-def slice_of(rows: Any, a: int, b: int) -> Any:
-    if pts.is_frame(rows):
-        return rows.iloc[a:b] if hasattr(rows, "iloc") else rows[a:b]
-    return rows[a:b] if getattr(rows, "ndim", 2) == 1 else rows_of(rows, a, b)
-
-
-def taken(rows: Any, positions: np.ndarray) -> Any:
-    """Rows at these positions, as the kind of thing they came in."""
-    if pts.is_frame(rows):
-        return rows.iloc[positions] if hasattr(rows, "iloc") else rows[positions.tolist()]
-    if isinstance(rows, (list, tuple)):
-        rows = pts.as_objects(rows)
-    return pts.take(rows, positions)
-
-
-def joined(parts: list[Any]) -> Any:
-    """Several sets of rows, one below the other."""
-    whole = stacked(*(pts.as_objects(p) if isinstance(p, (list, tuple)) else p for p in parts))
-    return whole.reset_index(drop=True) if len(parts) > 1 and hasattr(whole, "iloc") else whole
-
-
 def _common_columns(samples):
     """Column names of frames, which must be the same up to their order; None for other rows."""
-    names: list[Any] = [names_of_columns(sample.source) for sample in samples]
+    names: list[Any] = [sample.columns for sample in samples]
     if all(columns is None for columns in names):
         return None
     if any(columns is None for columns in names):

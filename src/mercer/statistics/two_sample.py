@@ -13,9 +13,10 @@ from ..estimators.base import kernel_of
 from ..estimators.kernel_map import KernelMap
 from ..kernels import Kernel
 from ..kernels.types import Input
-from .permutations import Dealer, UnitSums, add_rows, check_permutations, judge, unit_size
+from ..rows.given_rows import GivenRows
+from .permutations import RandomUnits, UnitSums, add_rows, check_permutations, judge, unit_size
 from .result import TestResult, TwoSampleResult
-from .samples import CHUNK_VALUES, Sample, Samples
+from .samples import CHUNK_VALUES, Samples
 from .spaces import Spaces, generator, pool_size
 
 
@@ -116,15 +117,20 @@ def compare_sums(
 
 
 def unit_sums(
-    sample: Sample, samples: Samples, spaces: Spaces, size: int, rng: np.random.Generator, bar=None
+    sample: GivenRows,
+    samples: Samples,
+    spaces: Spaces,
+    size: int,
+    rng: np.random.Generator,
+    bar=None,
 ) -> np.ndarray:
     """Sums of the coordinates of a sample over units of `size` rows; rows that stay come last."""
-    dealer = Dealer(sample.n, size, rng)
+    division = RandomUnits(sample.n, size, rng)
     width = spaces.parts[-1].stop
-    sums = np.zeros((dealer.count + 1, width))
+    sums = np.zeros((division.count + 1, width))
     for chunk in sample.chunks(max(64, CHUNK_VALUES // width)):
         Phi = spaces.coordinates(samples.points(chunk, sample.name))
-        add_rows(sums, dealer.units(len(Phi)), Phi)
+        add_rows(sums, division.units(len(Phi)), Phi)
         if bar is not None:
             bar.update(len(Phi))
     return sums
@@ -132,9 +138,9 @@ def unit_sums(
 
 def sums_of(Phi: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
     """The same where the coordinates of all rows are held."""
-    dealer = Dealer(len(Phi), size, rng)
-    sums = np.zeros((dealer.count + 1, Phi.shape[1]))
-    add_rows(sums, dealer.units(len(Phi)), Phi)
+    division = RandomUnits(len(Phi), size, rng)
+    sums = np.zeros((division.count + 1, Phi.shape[1]))
+    add_rows(sums, division.units(len(Phi)), Phi)
     return sums
 
 

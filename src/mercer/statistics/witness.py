@@ -7,7 +7,9 @@ import numpy as np
 
 from ..engine.arrays import as_numpy
 from ..expansion import RKHSFunction
-from .samples import CHUNK_ROWS, Sample, Samples, joined, taken
+from ..rows.given_rows import GivenRows, joined
+from ..rows.held import rows_at
+from .samples import Samples
 
 # Rows at which a witness is evaluated to find the columns, in all.
 MOST_EVALUATIONS = 100_000
@@ -16,18 +18,18 @@ SHUFFLES = 2
 
 
 def extreme_rows(
-    function: Any, sample: Sample, samples: Samples, k: int, *, largest: bool
+    function: Any, sample: GivenRows, samples: Samples, k: int, *, largest: bool
 ) -> tuple[Any, np.ndarray]:
     """The k rows with the largest (or smallest) values of a function, most extreme first."""
     kept, values = None, np.empty(0)
-    for chunk in sample.chunks(CHUNK_ROWS):
+    for chunk in sample.chunks():
         new = as_numpy(function(samples.points(chunk, sample.name))).astype(float)
         best = np.argsort(-new if largest else new, kind="stable")[:k]
-        rows = taken(chunk, best)
+        rows = rows_at(chunk, best)
         kept = rows if kept is None else joined([kept, rows])
         values = np.concatenate([values, new[best]])
         order = np.argsort(-values if largest else values, kind="stable")[:k]
-        kept, values = taken(kept, order), values[order]
+        kept, values = rows_at(kept, order), values[order]
     return kept, values
 
 

@@ -2,7 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from .columns import column_values, dates_one_by_one, declared_categories, numbers_one_by_one
+from .columns import (
+    column_values,
+    declared_categories,
+    reads_as,
+    spelled,
+)
 from .decisions import IDENTIFIED
 from .encoder import UNREAD, TableEncoder
 from .errors import BadInput
@@ -27,13 +32,13 @@ __all__ = [
     "check_names",
     "check_unpacked",
     "column_values",
-    "dates_one_by_one",
     "declared_categories",
     "first_line",
-    "numbers_one_by_one",
     "read_like",
     "read_table",
     "read_target",
+    "reads_as",
+    "spelled",
 ]
 
 

@@ -6,7 +6,9 @@ weighs more in a kernel only because of its kind.
 """
 
 import re
+from collections.abc import Collection, Iterable, Sequence
 from copy import copy
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
@@ -17,6 +19,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from ..engine.arrays import evenly
 from ..kernels.points import is_frame
+from .notes import NUMBER
 from .parse_dates import parse_date
 from .parse_numbers import NumberFormat
 from .parse_text import as_texts, is_missing
@@ -43,7 +46,7 @@ HASHED = HashingVectorizer(
 )
 
 
-def column_values(column, name):
+def column_values(column: Any, name: str) -> np.ndarray:
     """A column of a frame or array as a float, bool, datetime64[s] or object array.
 
     Objects are stripped texts, None where a value is missing.
@@ -82,7 +85,7 @@ def _series_values(column):
     return np.array([np.nan if is_missing(v) else float(v) for v in values])
 
 
-def declared_categories(X) -> list[str]:
+def declared_categories(X: Any) -> list[str]:
     """Columns of a frame whose dtype says that they are categories."""
     if not is_frame(X):
         return []
@@ -94,20 +97,20 @@ def declared_categories(X) -> list[str]:
     ]
 
 
-def spelled(values):
+def spelled(values: np.ndarray) -> np.ndarray:
     """A column as texts, None where a value is missing; whole numbers without a point."""
     if values.dtype.kind == "f":
         return as_texts(int(v) if v == v and v == int(v) else v for v in values.tolist())
     return values if values.dtype.kind == "O" else as_texts(values.tolist())
 
 
-def texts_of(values):
+def texts_of(values: np.ndarray, missing: str = "(missing)") -> list[str]:
     """A column as texts, with one for values that are missing."""
     texts = as_texts(values.tolist()) if values.dtype.kind != "O" else values
-    return ["(missing)" if text is None else text for text in texts]
+    return [missing if text is None else text for text in texts]
 
 
-def as_codes(values, known):
+def as_codes(values: np.ndarray, known: Collection[str]) -> np.ndarray:
     """A column with the spelling that is known: 1.0 and "1" as "01" where that is a category.
 
     Codes become numbers where pandas finds no letters among them, and 1.0 where it finds gaps.
@@ -129,7 +132,7 @@ def as_codes(values, known):
     return texts
 
 
-def as_float(values):
+def as_float(values: np.ndarray) -> np.ndarray:
     """A column of numbers, truths or dates as floats; dates in seconds."""
     if values.dtype.kind == "M":
         seconds = values.astype("int64").astype(float)
@@ -137,15 +140,24 @@ def as_float(values):
     return values.astype(float)
 
 
-def numbers_one_by_one(texts, format=None):
+def numbers_one_by_one(
+    texts: Iterable[str | None], format: dict[str, Any] | None = None
+) -> np.ndarray:
     """Texts as floats in a format, NaN where they are missing or not numbers."""
     return _one_by_one(texts, NumberFormat(**(format or {})).parse, np.nan, float)
 
 
-def dates_one_by_one(texts, day_first=False):
+def dates_one_by_one(texts: Iterable[str | None], day_first: bool = False) -> np.ndarray:
     """Texts as datetime64[s], NaT where they are missing or not dates."""
     missing = np.datetime64("NaT", "s")
     return _one_by_one(texts, lambda t: parse_date(t, day_first), missing, "datetime64[s]")
+
+
+def reads_as(kind: str, texts: Iterable[str | None]) -> np.ndarray:
+    """Which texts can be read as numbers, or as dates."""
+    if kind == NUMBER:
+        return ~np.isnan(numbers_one_by_one(texts))
+    return ~np.isnat(dates_one_by_one(texts))
 
 
 def _one_by_one(texts, parse, missing, dtype):
@@ -168,12 +180,12 @@ class Numbers(BaseEstimator):
     a shift and a scale. With `levels` a column with few values also has one of 0 and 1 for each.
     """
 
-    def __init__(self, scale="standard", ranks=False, levels=False):
+    def __init__(self, scale: str = "standard", ranks: bool = False, levels: bool = False) -> None:
         self.scale = scale
         self.ranks = ranks
         self.levels = levels
 
-    def fit(self, values, name, format=None):
+    def fit(self, values: np.ndarray, name: str, format: dict[str, Any] | None = None) -> Self:
         # New rows are read as these were written, even where they alone would not tell: "1,200".
         self.format_ = dict(format or {})
         x = as_float(values)
@@ -198,7 +210,7 @@ class Numbers(BaseEstimator):
         self.names_ = _named(name, self)
         return self
 
-    def transform(self, values):
+    def transform(self, values: np.ndarray) -> np.ndarray:
         x = self.read(values)
         missing = np.isnan(x)
         x = np.where(missing, self.median_, x)
@@ -208,7 +220,7 @@ class Numbers(BaseEstimator):
         parts += [x[:, None] == self.levels_] if self.levels_ is not None else []
         return np.column_stack(parts)
 
-    def read(self, values):
+    def read(self, values: np.ndarray) -> np.ndarray:
         """New rows as floats, each text by itself: one bad value does not spoil the others."""
         if values.dtype.kind != "O":
             return as_float(values)
@@ -217,16 +229,16 @@ class Numbers(BaseEstimator):
         return numbers_one_by_one(_without_words(values), getattr(self, "format_", former))
 
     @property
-    def n_ranks_(self):
+    def n_ranks_(self) -> int:
         """Outputs that are ranks; they come before those of single values."""
         return 0 if self.ranks_ is None else 1
 
     @property
-    def n_levels_(self):
+    def n_levels_(self) -> int:
         """Outputs for single values, the last ones."""
         return 0 if self.levels_ is None else len(self.levels_)
 
-    def _keeping(self, ranks, levels):
+    def keeping(self, ranks: bool, levels: bool) -> "Numbers":
         """The same encoder with ranks, and columns for single values, only where asked for."""
         kept = copy(self).set_params(ranks=self.ranks and ranks, levels=self.levels and levels)
         kept.ranks_ = self.ranks_ if ranks else None
@@ -242,7 +254,7 @@ def _named(name, numbers):
     return names + ([] if numbers.levels_ is None else [f"{name}={v:g}" for v in numbers.levels_])
 
 
-def further_outputs(encoders):
+def further_outputs(encoders: Iterable[Any]) -> tuple[np.ndarray, np.ndarray]:
     """(ranks, columns for single values) among the outputs: the last ones of their column."""
     ranks: list[int] = []
     levels: list[int] = []
@@ -256,7 +268,7 @@ def further_outputs(encoders):
     return np.array(ranks, dtype=int), np.array(levels, dtype=int)
 
 
-def levels_of(known):
+def levels_of(known: np.ndarray) -> np.ndarray | None:
     """The values of a column that has few and many rows for each; None elsewhere."""
     levels = np.unique(known)
     few = FEWEST_LEVELS <= len(levels) <= MOST_LEVELS
@@ -266,7 +278,7 @@ def levels_of(known):
 class Ranks(BaseEstimator):
     """The share of known values below a value (equal ones count half), mean 0 and variance 1."""
 
-    def fit(self, known):
+    def fit(self, known: np.ndarray) -> Self:
         knots, counts = np.unique(known, return_counts=True)
         shares = (np.cumsum(counts) - counts / 2) / len(known)
         if len(knots) > KNOTS:
@@ -278,7 +290,7 @@ class Ranks(BaseEstimator):
         return self
 
     @classmethod
-    def of(cls, known):
+    def of(cls, known: np.ndarray) -> Self | None:
         """Fitted ranks; None where they say what the values say."""
         if known.min() == known.max():
             return None
@@ -288,17 +300,17 @@ class Ranks(BaseEstimator):
         alike = np.corrcoef(ranks.transform(known), scaled)[0, 1] if scaled.std() > 0 else 1.0
         return None if alike > SAME else ranks
 
-    def transform(self, x):
+    def transform(self, x: np.ndarray) -> np.ndarray:
         return (np.interp(x, self.knots_, self.shares_) - self.centre_) / self.spread_
 
 
 class Categories(BaseEstimator):
     """One column of 0 and 1 per frequent value; rare and unseen values share one."""
 
-    def __init__(self, max_categories=20):
+    def __init__(self, max_categories: int = 20) -> None:
         self.max_categories = max_categories
 
-    def fit(self, values, name):
+    def fit(self, values: np.ndarray, name: str) -> Self:
         texts = np.array(texts_of(values), dtype=object)[:, None]
         # A value that fewer than one row in 500 has (at least two rows) says little about others.
         rare = max(2, len(texts) // 500)
@@ -317,14 +329,14 @@ class Categories(BaseEstimator):
         self.names_ += [f"{name}=(other)"] if self.n_pooled_ else []
         return self
 
-    def transform(self, values):
+    def transform(self, values: np.ndarray) -> np.ndarray:
         number = {category: j for j, category in enumerate(self.kept_)}
         texts = texts_of(self.read(values))
         # The column after the kept ones is that of all others, where there is one.
         columns = np.array([number.get(text, len(number)) for text in texts], dtype=int)
         return (columns[:, None] == np.arange(len(self.names_))).astype(float)
 
-    def read(self, values):
+    def read(self, values: np.ndarray) -> np.ndarray:
         """New rows with codes as they were written in `fit`."""
         return as_codes(values, set(self.categories_))
 
@@ -332,8 +344,9 @@ class Categories(BaseEstimator):
 class Dates(BaseEstimator):
     """The day as a number, and sine and cosine of the cycles that the dates cover."""
 
-    def fit(self, values, name, format=None):
+    def fit(self, values: np.ndarray, name: str, format: dict[str, Any] | None = None) -> Self:
         self.day_first_ = (format or {}).get("day_first")
+        self.digits_ = (format or {}).get("digits", False)
         x = as_float(values)
         known = x[~np.isnan(x)]
         self.day_ = Numbers().fit(x, name)
@@ -352,14 +365,16 @@ class Dates(BaseEstimator):
         self.n_missing_ = self.day_.n_missing_
         return self
 
-    def read(self, values):
-        """New rows as seconds, each text by itself, written as those of `fit`."""
+    def read(self, values: np.ndarray) -> np.ndarray:
+        """New rows as datetime64[s], each text by itself, written as those of `fit`."""
+        if values.dtype.kind in "fiu" and getattr(self, "digits_", False):
+            values = spelled(values)
         if values.dtype.kind == "O":
-            values = dates_one_by_one(values, bool(self.day_first_))
-        return as_float(values)
+            return dates_one_by_one(values, bool(self.day_first_))
+        return values
 
-    def transform(self, values):
-        x = self.read(values)
+    def transform(self, values: np.ndarray) -> np.ndarray:
+        x = as_float(self.read(values))
         parts = [self.day_.transform(x)]
         missing = np.isnan(x)
         for _, length in self.cycles_:
@@ -372,12 +387,12 @@ class Dates(BaseEstimator):
 class Texts(BaseEstimator):
     """Character n-grams, weighted by TF-IDF, in the few directions along which they vary most."""
 
-    def __init__(self, n_components=10, random_state=0):
+    def __init__(self, n_components: int = 10, random_state: Any = 0) -> None:
         self.n_components = n_components
         self.random_state = random_state
 
-    def fit(self, values, name):
-        texts = _plain_texts(values)
+    def fit(self, values: np.ndarray, name: str) -> Self:
+        texts = texts_of(values, "")
         some = evenly(len(texts), FITTED_TEXTS)
         counts = ngram_counts([texts[i] for i in some])
         self.weights_ = TfidfTransformer(sublinear_tf=True).fit(counts)
@@ -390,8 +405,8 @@ class Texts(BaseEstimator):
         self.names_ = [f"{name} (text {j + 1})" for j in range(size)]
         return self
 
-    def transform(self, values):
-        texts = _plain_texts(values)
+    def transform(self, values: np.ndarray) -> np.ndarray:
+        texts = texts_of(values, "")
         parts = [
             self.directions_.transform(self.weights_.transform(ngram_counts(texts[i : i + BLOCK])))
             for i in range(0, len(texts), BLOCK)
@@ -399,12 +414,7 @@ class Texts(BaseEstimator):
         return (np.vstack(parts) - self.mean_) / self.spread_
 
 
-def _plain_texts(values):
-    texts = as_texts(values.tolist()) if values.dtype.kind != "O" else values
-    return ["" if text is None else text for text in texts]
-
-
-def ngram_counts(texts):
+def ngram_counts(texts: Sequence[str]) -> Any:
     """Hashed character n-grams of each text, words padded by spaces: the sums over its words.
 
     The n-grams of each different word are counted once.
@@ -422,11 +432,11 @@ def ngram_counts(texts):
 class Kept(BaseEstimator):
     """As it is, for kernels on objects; where a text is missing, the empty one."""
 
-    def fit(self, values, name):
+    def fit(self, values: np.ndarray, name: str) -> Self:
         self.names_ = [name]
         return self
 
-    def transform(self, values):
+    def transform(self, values: np.ndarray) -> np.ndarray:
         column = np.empty((len(values), 1), dtype=object)
         column[:, 0] = ["" if value is None else value for value in values]
         return column

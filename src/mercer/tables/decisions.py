@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,11 +25,13 @@ from .notes import (
     total_of,
     with_further,
 )
-from .parse_dates import DateColumn
-from .parse_numbers import NumberColumn, Written
-from .reading import Reading, first_value, format_of, is_plain
+from .parse_dates import DateColumn, dates_in_digits
+from .parse_numbers import NumberColumn, TextColumn
+from .reading import Notation, first_value, format_of, is_obvious
 from .target import texts_in
 
+# A fitted encoder of one column, None where it is left out; and what is said about it.
+Decision = tuple[Any, dict[str, Any]]
 # Fewer rows than this cannot show that a column is unique per row.
 IDENTIFIED = 10
 # Texts without a space and at least so long may be sequences (DNA, proteins, SMILES).
@@ -48,7 +51,9 @@ class Decisions:
             set(names or ()) for names in (options.keep, options.ignore, options.id, options.number)
         )
 
-    def of_table(self, X, names, columns, y):
+    def of_table(
+        self, X: Any, names: Sequence[str], columns: Sequence[np.ndarray], y: Any
+    ) -> list[Decision]:
         """(fitted encoder or None, record) of every column; texts in y tell how it is written."""
         formats = getattr(X, "attrs", {}).get("formats", {})
         categories = {*declared_categories(X), *(self.options.category or ())} - self.forced
@@ -58,9 +63,9 @@ class Decisions:
             for name, values in zip(names, columns)
             if values.dtype.kind == "O" and name not in left
         }
-        reading = Reading(self.options.decimal, self.options.dayfirst, self.forced, categories)
+        reading = Notation(self.options.decimal, self.options.dayfirst, self.forced, categories)
         written = texts_in(y)
-        read = reading.columns(texts, [] if written is None else [Written(written)])
+        read = reading.columns(texts, [] if written is None else [TextColumn(written)])
         numbers = [values.astype(float) for values in columns if values.dtype.kind in "fiu"]
         numbers += [column.values for column in read.values() if isinstance(column, NumberColumn)]
         found = []
@@ -92,6 +97,12 @@ class Decisions:
             check_finite(name, values)
             if kind in "iu" and name not in self.forced and _is_row_number(name, values):
                 return left_out(name, IDENTIFIER, "unique per row")
+            days = None if name in self.forced else dates_in_digits(values)
+            if days is not None:
+                encoder, record = self._dates(name, days, format={"digits": True})
+                i = int(np.flatnonzero(~np.isnat(days))[0])
+                shown = (str(int(values[i])), str(days[i].astype("datetime64[D]")))
+                return encoder, record | {"read": shown, "open": False}
             return self.numbers(name, values, format=format)
         return self._of_texts(name, values, read)
 
@@ -115,7 +126,7 @@ class Decisions:
                 "open": read.open is not None,
             }
             shown = first_value(texts, read)
-            if record["open"] or not is_plain(*shown):
+            if record["open"] or not is_obvious(*shown):
                 record["read"] = shown
             return encoder, record
         words = float(np.mean([len(text.split()) for text in known]))
@@ -135,7 +146,14 @@ class Decisions:
         encoder = Texts(self.options.text_components, self.options.random_state).fit(texts, name)
         return encoder, record_of(name, TEXT, "character n-grams", "", encoder.names_, texts)
 
-    def numbers(self, name, values, kind=NUMBER, reason="", format=None):
+    def numbers(
+        self,
+        name: str,
+        values: np.ndarray,
+        kind: str = NUMBER,
+        reason: str = "",
+        format: dict[str, Any] | None = None,
+    ) -> Decision:
         """A column of numbers or truths."""
         x = as_float(values)
         known = x[~np.isnan(x)]
@@ -176,7 +194,7 @@ class Decisions:
         return encoder, record
 
 
-def check_finite(name, values):
+def check_finite(name: str, values: np.ndarray) -> None:
     if values.dtype.kind == "f" and np.isinf(values).any():
         raise ValueError(f"column {name!r} holds infinity: replace it or leave the row out.")
 

@@ -23,6 +23,7 @@ from .columns import (
     Kept,
     Numbers,
     Texts,
+    as_float,
     column_values,
     further_outputs,
 )
@@ -58,7 +59,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
       the median, and a column that says where they were;
     - categories become columns of 0 and 1; rare values share one, and so do values that `fit` has
       not seen;
-    - dates become a number of days and the cycles that they cover (time of day, weekday, season);
+    - dates (whole numbers such as 20240131 and 202401, too) become a number of days and the cycles
+      that they cover (time of day, weekday, season);
     - free text, and sequences such as DNA or SMILES, become a few directions of their character
       n-grams (TF-IDF);
     - identifiers (one value per row), constant and empty columns are left out.
@@ -234,15 +236,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             warnings.filterwarnings("ignore", UNREAD)  # the notes say it
             return self.transform(X)
 
-    def _keeping(self, *, ranks: bool = False, levels: bool = False, texts: bool = True) -> Self:
+    def keeping(self, *, ranks: bool = False, levels: bool = False, texts: bool = True) -> Self:
         """The same fitted encoder, with ranks and columns for single values only if asked for.
 
         With `texts=False` columns of free text are left out.
+
+        :meta private:
         """
         check_is_fitted(self)
         kept = copy(self).set_params(ranks=self.ranks and ranks, levels=self.levels and levels)
         kept.encoders_ = [
-            encoder._keeping(ranks, levels) if isinstance(encoder, Numbers) else encoder
+            encoder.keeping(ranks, levels) if isinstance(encoder, Numbers) else encoder
             for encoder in self.encoders_
         ]
         kept.columns_ = [
@@ -257,7 +261,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 kept.encoders_[j], kept.columns_[j] = left_out(name, TEXT, NO_HELP)
         return _named_outputs(kept)
 
-    def _with_means(
+    def with_means(
         self, X: ArrayLike, targets: np.ndarray, weights: np.ndarray | None = None
     ) -> tuple[Self, dict[str, np.ndarray]]:
         """The same fitted encoder, with the effect of each frequent value on the targets.
@@ -265,6 +269,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         That is for columns of categories and text with many values, where the effects are larger
         than chance. `targets` has one column of numbers per target. Also returned, by the names of
         the outputs: the effects for these rows, each without the row itself.
+
+        :meta private:
         """
         check_is_fitted(self)
         names, columns = self._columns(X, reset=False)
@@ -339,11 +345,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             )
         return notes
 
-    def _unseen_effects(self, X: ArrayLike) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    def unseen_effects(self, X: ArrayLike) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """For columns with effects of their values: where new rows have a value not seen in `fit`.
 
         Each is (rows, places of the effects among the outputs, effects of known values: any of
         these may be that of the unseen one).
+
+        :meta private:
         """
         check_is_fitted(self)
         effects = [_effects_of(encoder) for encoder in self.encoders_]
@@ -360,12 +368,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 found.append((rows, places, made.draws()))
         return found
 
-    def _as_numbers(self, X: ArrayLike, name: str) -> np.ndarray | None:
-        """One column of numbers or dates (in seconds) as it is read; None where it is neither."""
+    def as_numbers(self, X: ArrayLike, name: str) -> np.ndarray | None:
+        """One column of numbers or dates (in seconds) as it is read; None where it is neither.
+
+        :meta private:
+        """
         check_is_fitted(self)
         names, columns = self._columns(X, reset=False)
         made = self.encoders_[names.index(name)]
-        return made.read(columns[names.index(name)]) if isinstance(made, Numbers | Dates) else None
+        if not isinstance(made, Numbers | Dates):
+            return None
+        return as_float(made.read(columns[names.index(name)]))
 
     def unknown_values(self, X: ArrayLike) -> list[str]:
         """Sentences on values of new rows that the fitted encoder cannot use as they are."""
@@ -434,8 +447,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                         f"{role[name]} and {argument} both name the column {name!r}: choose one."
                     )
 
-    def _read_columns(self, X: ArrayLike) -> list[np.ndarray]:
-        """The columns of a table, as numbers, truths, dates or texts that are yet to be read."""
+    def read_columns(self, X: ArrayLike) -> list[np.ndarray]:
+        """The columns of a table, as numbers, truths, dates or texts that are yet to be read.
+
+        :meta private:
+        """
         return self._columns(X, reset=True)[1]
 
     def _columns(self, X, reset):

@@ -12,7 +12,7 @@ import re
 import sys
 import zipfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -21,11 +21,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .decisions import IDENTIFIED
 from .encoder import TableEncoder
 from .errors import BadInput
-from .parse_numbers import Written, read_numbers
+from .notes import in_rows
+from .parse_dates import DateColumn, parse_date
+from .parse_numbers import TextColumn, read_numbers
 from .parse_text import MISSING, as_texts
-from .reading import Reading
+from .reading import Notation
 from .typed import is_decimal, typed_frame
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", r"\s+": "spaces"}
@@ -58,8 +61,8 @@ def read_table(
     Separator and encoding are found where they are not given. Values such as "?" and "NA" are
     missing; "1,200", "$5" and "12%" become numbers, and dates become dates. What means different
     things in different countries ("1,234", "01/02/2012") is read by the evidence of the whole file,
-    and the notes show how. Columns are never shifted: a line that does not fit its header is an
-    error that names the line.
+    and the notes show how. Units or kinds of columns below the header are not a row. Columns are
+    never shifted: a line that does not fit its header is an error that names the line.
 
     Parameters
     ----------
@@ -127,9 +130,11 @@ def read_table(
     if 2 * sum(str(name).startswith("Unnamed: ") for name in frame.columns) > frame.shape[1]:
         notes.append("most columns have no name: is the header of the table further down?")
     frame = _renamed(frame, notes)
+    if kind not in (".parquet", ".pq", ".jsonl", ".ndjson", ".json"):
+        frame = _below_headers(frame, notes)
     for asked in (*number, *category):
         check_column(frame, asked, notes)
-    reading = Reading(decimal, dayfirst, number, category, separator)
+    reading = Notation(decimal, dayfirst, number, category, separator)
     return typed_frame(frame, reading, target, like, notes), notes
 
 
@@ -203,7 +208,7 @@ def _read_at_most(file, content, name):
     return unpacked
 
 
-def check_unpacked(unpacked, packed, name):
+def check_unpacked(unpacked: int, packed: int, name: str) -> None:
     """Refuse a small file that becomes gigabytes: it was made to fill the memory, or by mistake."""
     if unpacked > max(UNPACKED, RATIO * packed):
         raise BadInput(
@@ -310,8 +315,9 @@ def _from_text(content, sep, encoding, notes, kept):
                 "hold a separator into quotes, or give the right one with --sep."
             )
     common: dict[str, Any] = {"sep": sep, "engine": "c", "skipinitialspace": True, **options}
+    content = text.encode()  # a quarter of what StringIO takes
     frame = pd.read_csv(
-        io.StringIO(text),
+        io.BytesIO(content),
         keep_default_na=False,
         na_values=MISSING_TEXTS,
         low_memory=False,
@@ -327,7 +333,7 @@ def _from_text(content, sep, encoding, notes, kept):
     ]
     if unclear:
         texts = pd.read_csv(
-            io.StringIO(text),
+            io.BytesIO(content),
             dtype=str,
             keep_default_na=False,
             na_values=[""],
@@ -398,7 +404,12 @@ def _separator(lines):
 
 def _lines(text):
     """Lines as csv and JSON end them; str.splitlines also cuts at U+2028, form feeds and others."""
-    return (line.rstrip("\n") for line in io.StringIO(text, newline=None))
+    start = 0
+    for end in re.finditer(r"\r\n|\r|\n", text):
+        yield text[start : end.start()]
+        start = end.end()
+    if start < len(text):
+        yield text[start:]
 
 
 def _fields(lines, sep):
@@ -442,7 +453,7 @@ def _names_a_number(header, body):
 
 def _numbers(texts):
     """Texts as numbers without a unit; None where they are not."""
-    read = read_numbers(Written(as_texts(texts)))
+    read = read_numbers(TextColumn(as_texts(texts)))
     return None if read is None or read.format.unit or read.format.time else read
 
 
@@ -470,7 +481,48 @@ def _renamed(frame, notes):
     return frame.set_axis(names, axis=1)
 
 
-def check_column(frame, target, notes=()):
+def _below_headers(frame, notes):
+    """Without rows that go on the header: units, or kinds of columns as Orange writes them.
+
+    Such a row has no number and no date, texts in two columns of these at least, and no word that
+    other rows have; so may the next row.
+    """
+    texts = {
+        name: as_texts(frame[name].iloc[:LOOKED_AT])
+        for name in frame.columns
+        if frame[name].dtype.kind not in "fiubM"
+    }
+    read = Notation().columns({name: values[2:] for name, values in texts.items()})
+    others = [name for name in frame.columns if name not in texts]
+
+    def strange(i):
+        """Columns with a text that is unlike the rest; None where this is a row of values."""
+        known = {name: texts[name][i] for name in read if texts[name][i] is not None}
+        unlike = [name for name, text in known.items() if not _is_like(text, read[name])]
+        values = len(unlike) < len(known) or frame[others].iloc[i].notna().any()
+        words = (t[i] in t[2:] for n, t in texts.items() if n not in read and t[i] is not None)
+        return None if values or any(words) else unlike
+
+    first = strange(0) if len(frame) > IDENTIFIED else None
+    if first is None or len(first) < 2:
+        return frame
+    size = 2 if strange(1) is not None else 1
+    shown = " and ".join(f"{texts[name][0]!r} in {name}" for name in first[:2])
+    notes.append(
+        f"{in_rows(size)} below the header {'was' if size == 1 else 'were'} left out: {shown} are "
+        "not values"
+    )
+    return frame.iloc[size:].reset_index(drop=True)
+
+
+def _is_like(text, column):
+    """Whether a text can be read as those of a column of numbers or dates."""
+    if isinstance(column, DateColumn):
+        return parse_date(text, column.day_first) is not None
+    return column.format.parse(text) is not None
+
+
+def check_column(frame: pd.DataFrame, target: str, notes: Iterable[str] = ()) -> None:
     """Refuse a column that the table does not have, and say what may be meant."""
     if target in frame.columns:
         return
@@ -483,5 +535,5 @@ def check_column(frame, target, notes=()):
     raise BadInput(f"there is no column {target!r}; the columns are: {shown}.{hint}")
 
 
-def first_line(error):
+def first_line(error: Exception) -> str:
     return str(error).strip().split("\n")[0][:200]

@@ -1,11 +1,12 @@
 """A table as it is given: frames with names of their own, and rows in lists."""
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 
 
-def check_names(X):
+def check_names(X: Any) -> None:
     """Refuse a frame with two columns of one name: nothing could say which of them is meant."""
     names = [str(name) for name in X.columns]
     repeated = [name for name, count in Counter(names).items() if count > 1]
@@ -16,7 +17,7 @@ def check_names(X):
         )
 
 
-def array_of_lists(X):
+def array_of_lists(X: Any) -> np.ndarray:
     """Rows given as lists, or by an object that NumPy can read; others are refused by type."""
     readable = hasattr(X, "__len__") or hasattr(X, "__array__")
     if isinstance(X, (str, bytes, dict)) or not readable:

@@ -1,5 +1,8 @@
 """The treatment of each column of a table: records, and sentences about them."""
 
+from collections.abc import Iterable, Sequence
+from typing import Any
+
 import numpy as np
 
 from ..kernels.printing import listed
@@ -22,7 +25,9 @@ TOTALS = frozenset(
 )
 
 
-def record_of(name, kind, action, reason, outputs, values):
+def record_of(
+    name: str, kind: str, action: str, reason: str, outputs: Iterable[str], values: np.ndarray
+) -> dict[str, Any]:
     if values.dtype.kind == "O":
         missing = sum(v is None for v in values)
     else:
@@ -39,7 +44,7 @@ def record_of(name, kind, action, reason, outputs, values):
     }
 
 
-def sentinel_of(known):
+def sentinel_of(known: np.ndarray) -> tuple[float, int] | None:
     """(value, rows) of a number such as -999 that lies far from all others; None elsewhere."""
     for value in (known.min(), known.max()):
         rest = known[known != value]
@@ -51,7 +56,7 @@ def sentinel_of(known):
     return None
 
 
-def total_of(texts, numbers):
+def total_of(texts: Sequence[Any] | np.ndarray, numbers: Iterable[np.ndarray]) -> str | None:
     """The text of a row that seems to sum up the others, such as "Total"; None elsewhere.
 
     It is the last row, or has the largest value in most of the columns of numbers.
@@ -64,11 +69,17 @@ def total_of(texts, numbers):
     return texts[row] if row == len(texts) - 1 or np.mean(largest or [0]) > 0.5 else None
 
 
-def in_rows(n):
+def in_rows(n: int) -> str:
     return f"{n} row{'s' if n > 1 else ''}"
 
 
-def notes_on_reading(read):
+def few_columns(shown: Sequence[str]) -> str:
+    """The first four of some columns, and how many more there are."""
+    more = f" and {len(shown) - 4} more columns" if len(shown) > 4 else ""
+    return ", ".join(shown[:4]) + more
+
+
+def notes_on_reading(read: Iterable[tuple[str, str, str, str, bool]]) -> list[str]:
     """How texts were read, from (name, kind, text, value, whether others read it differently)."""
     lines = []
     for kind, what, option in ((NUMBER, "numbers", "decimal"), (DATE, "dates", "dayfirst")):
@@ -77,32 +88,29 @@ def notes_on_reading(read):
             f"{name} ({text!r} is {value})" for name, _, text, value, open in found if not open
         ]
         if clear:
-            more = f" and {len(clear) - 4} more columns" if len(clear) > 4 else ""
-            lines.append(f"text was read as {what} in {', '.join(clear[:4])}{more}")
+            lines.append(f"text was read as {what} in {few_columns(clear)}")
         unclear = [f"{text!r} in {name} as {value}" for name, _, text, value, open in found if open]
         if unclear:
-            more = f" and {len(unclear) - 4} more columns" if len(unclear) > 4 else ""
-            shown = ", ".join(unclear[:4])
             lines.append(
-                f"{what} that can be read in two ways: {shown}{more} "
+                f"{what} that can be read in two ways: {few_columns(unclear)} "
                 f"(the option {option} changes that)"
             )
     return lines
 
 
-def with_further(action, encoder):
+def with_further(action: str, encoder: Any) -> str:
     """The action on a column of numbers, and what else its encoder makes of it."""
     plain = action.split(", and ")[0] if action.endswith(AS_WELL) else action
     further = ["ranked"] * encoder.n_ranks_ + ["split by value"] * (encoder.n_levels_ > 0)
     return f"{plain}, and {' and '.join(further)}{AS_WELL}" if further else plain
 
 
-def left_out(name, kind, reason):
+def left_out(name: str, kind: str, reason: str) -> tuple[None, dict[str, Any]]:
     """(no encoder, record) of a column that is not used."""
     return None, record_of(name, kind, LEFT_OUT, reason, [], np.zeros(0))
 
 
-def notes_on(columns):
+def notes_on(columns: Sequence[dict[str, Any]]) -> list[str]:
     """The treatment of the columns, in a few sentences: one per kind of treatment."""
     groups: dict[tuple, list] = {}
     for record in columns:

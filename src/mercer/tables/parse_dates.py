@@ -8,26 +8,26 @@ import numpy as np
 
 from .parse_numbers import MOSTLY
 
-_ZONE = r"(?:\s?(Z|UTC|GMT|[-+]\d{2}:?\d{2}|[-+]\d{2}))?"
+_ZONE = r"(?:\s?(?P<zone>Z|UTC|GMT|[-+]\d{2}:?\d{2}|[-+]\d{2}))?"
 _CLOCK = (
-    rf"(?:,?[ T](\d{{1,2}}):(\d{{2}})(?::(\d{{2}}(?:\.\d+)?))?(?:\s?([AaPp])\.?[Mm]\.?)?{_ZONE})?"
+    r"(?:,?[ T](?P<hours>\d{1,2}):(?P<minutes>\d{2})(?::(?P<seconds>\d{2}(?:\.\d+)?))?"
+    rf"(?:\s?(?P<half>[AaPp])\.?[Mm]\.?)?{_ZONE})?"
 )
-_PARTS = re.compile(rf"(\d{{1,2}})([/.-])(\d{{1,2}})\2(\d{{4}}|\d{{2}}){_CLOCK}")
-_YEAR_FIRST = re.compile(rf"(\d{{4}})([-/.])(\d{{1,2}})\2(\d{{1,2}}){_CLOCK}Z?")
-_MONTH = r"([A-Za-z]{3,9})\.?"
-_DAY_AND_NAME = re.compile(rf"(\d{{1,2}})[ -]{_MONTH}[ -](\d{{4}}|\d{{2}}){_CLOCK}")
-_NAME_AND_DAY = re.compile(rf"{_MONTH}[ -](\d{{1,2}}),?[ -](\d{{4}}){_CLOCK}")
-_YEAR_AND_MONTH = re.compile(r"(\d{4})[-/](0[1-9]|1[0-2])", re.I)
-_QUARTER = re.compile(r"(?P<y>\d{4})[-/ ]?Q(?P<q>[1-4])|Q(?P<p>[1-4])[-/ ]?(?P<z>\d{4})", re.I)
-_NAME_AND_YEAR = re.compile(rf"{_MONTH}[ -](\d{{4}})")
+_YEAR, _NAME, _DAY = r"(?P<year>\d{4})", r"(?P<name>[A-Za-z]{3,9})\.?", r"(?P<day>\d{1,2})"
+_PARTS = re.compile(
+    rf"(?P<first>\d{{1,2}})(?P<mark>[/.-])(?P<second>\d{{1,2}})(?P=mark)(?P<year>\d{{4}}|\d{{2}}){_CLOCK}"
+)
 _FORMS = (
-    _YEAR_FIRST,
+    re.compile(rf"{_YEAR}(?P<mark>[-/.])(?P<month>\d{{1,2}})(?P=mark){_DAY}{_CLOCK}Z?"),
     _PARTS,
-    _DAY_AND_NAME,
-    _NAME_AND_DAY,
-    _YEAR_AND_MONTH,
-    _QUARTER,
-    _NAME_AND_YEAR,
+    re.compile(rf"{_DAY}[ -]{_NAME}[ -](?P<year>\d{{4}}|\d{{2}}){_CLOCK}"),
+    re.compile(rf"{_NAME}[ -]{_DAY},?[ -]{_YEAR}{_CLOCK}"),
+    re.compile(rf"{_YEAR}[-/](?P<month>0[1-9]|1[0-2])"),
+    re.compile(rf"{_YEAR}[-/ ]?Q(?P<quarter>[1-4])", re.I),
+    re.compile(rf"Q(?P<quarter>[1-4])[-/ ]?{_YEAR}", re.I),
+    re.compile(rf"{_NAME}[ -]{_YEAR}"),
+    re.compile(rf"{_YEAR}[ -]{_NAME}"),
+    _DIGITS := re.compile(r"(?P<year>1[89]\d\d|20\d\d)(?P<month>0[1-9]|1[0-2])(?P<day>\d\d)?"),
 )
 _MONTHS = [
     "january",
@@ -43,6 +43,8 @@ _MONTHS = [
     "november",
     "december",
 ]
+# So many different numbers such as 192607 or 20120131, in several years, are not so by chance.
+LEAST_DIGITS = 10
 
 
 @dataclass(frozen=True)
@@ -74,9 +76,10 @@ def read_dates(
     if not known or sum(map(_looks_like_a_date, known)) < MOSTLY * len(known) / 2:
         return None
     parts = [found for found in map(_PARTS.fullmatch, known) if found]
-    votes = (sum(int(f[1]) > 12 for f in parts), sum(int(f[3]) > 12 for f in parts))
+    votes = [sum(int(f[which]) > 12 for f in parts) for which in ("first", "second")]
     # 05/05/2021 is the same day either way.
-    open = [f[0] for f in parts if int(f[1]) != int(f[3])] if votes[0] == votes[1] else []
+    open = [f[0] for f in parts if int(f["first"]) != int(f["second"])]
+    open = open if votes[0] == votes[1] else []
     if day_first is None:
         day_first = votes[0] > votes[1]
         if open:
@@ -102,18 +105,44 @@ def parse_date(text: str, day_first: bool) -> np.datetime64 | None:
     return _date(text, not day_first) if value is None else value
 
 
+def are_digits_of_dates(texts: Iterable[str]) -> bool:
+    """Whether different texts are all months as 192607, or all days as 20120131."""
+    texts = set(texts)
+    alike = len(texts) >= LEAST_DIGITS and len({len(text) for text in texts}) == 1
+    return (
+        alike
+        and all(_DIGITS.fullmatch(text) and _date(text, False) is not None for text in texts)
+        and len({text[:4] for text in texts}) > 1
+    )
+
+
+def dates_in_digits(values: np.ndarray) -> np.ndarray | None:
+    """Whole numbers as datetime64[s] where their digits are those of dates; None elsewhere."""
+    known = np.unique(values[~np.isnan(values)])
+    if len(known) < LEAST_DIGITS or known[0] < 180001 or known[-1] > 20991231 or any(known % 1):
+        return None
+    if not np.isin(known // (100 if known[0] > 1e7 else 1) % 100, np.arange(1, 13)).all():
+        return None
+    texts = {value: str(int(value)) for value in known.tolist()}
+    if not are_digits_of_dates(texts.values()):
+        return None
+    missing = np.datetime64("NaT", "s")
+    days = [_date(texts[v], False) if v in texts else missing for v in values.tolist()]
+    return np.array(days, dtype="datetime64[s]")
+
+
 def _looks_like_a_date(text):
     return any(form.fullmatch(text) for form in _FORMS)
 
 
 def _by_hints(texts, parts, usual):
     """Whether the day is first where no part is above 12: by order, by steps, by the table."""
-    if all(found[2] == "." for found in parts):
+    if all(found["mark"] == "." for found in parts):
         return True
     rising = [_share_in_order([_date(t, first) for t in texts if t]) for first in (True, False)]
     if max(rising) > 0.9 and abs(rising[0] - rising[1]) > 0.05:
         return rising[0] > rising[1]
-    first, second = ({int(found[i]) for found in parts} for i in (1, 3))
+    first, second = ({int(found[i]) for found in parts} for i in ("first", "second"))
     if first == {1} != second or second == {1} != first:  # the first of each month
         return first == {1}
     if max(len(first), len(second)) >= 2 * min(len(first), len(second)):  # a season
@@ -129,34 +158,19 @@ def _share_in_order(dates):
 
 
 def _date(text, day_first):
+    found = next(filter(None, (form.fullmatch(text) for form in _FORMS)), None)
+    if found is None:
+        return None
+    part = found.groupdict()
+    if "first" in part:
+        part |= dict(zip(("day", "month") if day_first else ("month", "day"), found.group(1, 3)))
+    month = part.get("month") or 3 * int(part.get("quarter") or 0) - 2
+    if part.get("name"):
+        month = _month(part["name"])
     try:
-        found = _YEAR_FIRST.fullmatch(text)
-        if found:
-            return _moment(int(found[1]), int(found[3]), int(found[4]), *found.groups()[4:])
-        found = _PARTS.fullmatch(text)
-        if found:
-            first, second, year = int(found[1]), int(found[3]), _year(found[4])
-            day, month = (first, second) if day_first else (second, first)
-            return _moment(year, month, day, *found.groups()[4:])
-        found = _DAY_AND_NAME.fullmatch(text)
-        if found:
-            return _moment(_year(found[3]), _month(found[2]), int(found[1]), *found.groups()[3:])
-        found = _NAME_AND_DAY.fullmatch(text)
-        if found:
-            return _moment(int(found[3]), _month(found[1]), int(found[2]), *found.groups()[3:])
-        found = _YEAR_AND_MONTH.fullmatch(text)
-        if found:  # when the month begins
-            return np.datetime64(f"{found[1]}-{found[2]}-01", "s")
-        found = _QUARTER.fullmatch(text)
-        if found:
-            month = 3 * int(found["q"] or found["p"]) - 2
-            return np.datetime64(f"{found['y'] or found['z']}-{month:02d}-01", "s")
-        found = _NAME_AND_YEAR.fullmatch(text)
-        if found:
-            return np.datetime64(f"{found[2]}-{_month(found[1]):02d}-01", "s")
+        return _moment(_year(part["year"]), int(month), int(part.get("day") or 1), part)
     except ValueError:  # the 31st of February
         return None
-    return None
 
 
 def _year(text):
@@ -170,9 +184,10 @@ def _month(name):
     return next((i for i, m in enumerate(_MONTHS, 1) if m.startswith(name.lower())), 0)
 
 
-def _moment(year, month, day, hours, minutes, seconds, half, zone):
+def _moment(year, month, day, part):
     """A date and perhaps a time, in UTC where the text names a zone."""
-    h, m, s = (float(part or 0) for part in (hours, minutes, seconds))
+    h, m, s = (float(part.get(name) or 0) for name in ("hours", "minutes", "seconds"))
+    half, zone = part.get("half"), part.get("zone")
     if h > (12 if half else 24) or m > 59 or s >= 61:
         return None
     if half:

@@ -112,7 +112,7 @@ class NumberColumn:
     open: str | None
 
 
-class Written:
+class TextColumn:
     """The different texts of a column, their numbers of rows, and what they say about marks."""
 
     def __init__(self, texts: Iterable[str | None]):
@@ -195,7 +195,7 @@ UNKNOWN = TableDecimal(None, False)
 
 
 def read_numbers(
-    column: Written, decimal: str | None = None, table: TableDecimal = UNKNOWN
+    column: TextColumn, decimal: str | None = None, table: TableDecimal = UNKNOWN
 ) -> NumberColumn | None:
     """Texts as numbers; None where most are not.
 
@@ -229,7 +229,7 @@ def read_numbers(
 
 
 def read_forced(
-    column: Written, decimal: str | None, table: TableDecimal = UNKNOWN
+    column: TextColumn, decimal: str | None, table: TableDecimal = UNKNOWN
 ) -> NumberColumn:
     """A column that the user calls one of numbers: what cannot be read is missing."""
     read = read_numbers(column, decimal, table)
@@ -240,7 +240,7 @@ def read_forced(
     return _values(column, NumberFormat(decimal, column.unit()))
 
 
-def are_codes(column: Written) -> bool:
+def are_codes(column: TextColumn) -> bool:
     """Whether texts are names made of digits.
 
     These are "02139" (nearly all of one length, some with a leading zero), and whole numbers among

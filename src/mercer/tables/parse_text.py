@@ -1,5 +1,8 @@
 """Texts of a table: which of them say that there is no value."""
 
+from collections.abc import Iterable
+from typing import Any
+
 import numpy as np
 
 # Spaces, and control characters such as the end of file of old systems.
@@ -10,7 +13,7 @@ MISSING = frozenset(
 )
 
 
-def is_missing(value) -> bool:
+def is_missing(value: Any) -> bool:
     """Whether a value says that there is none: None, NaN, NaT, or a text such as "?" or "NA"."""
     if value is None:
         return True
@@ -22,7 +25,7 @@ def is_missing(value) -> bool:
         return type(value).__name__ == "NAType"
 
 
-def as_texts(values) -> np.ndarray:
+def as_texts(values: Iterable[Any]) -> np.ndarray:
     """An object array of stripped strings, None where a value is missing."""
     values = list(values)
     texts = np.empty(len(values), dtype=object)

@@ -6,21 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from .parse_dates import DateColumn, read_dates
+from .parse_dates import DateColumn, are_digits_of_dates, read_dates
 from .parse_numbers import (
     NumberColumn,
-    Written,
+    TextColumn,
     are_codes,
     decimal_of,
     read_forced,
     read_numbers,
 )
 
-Read = NumberColumn | DateColumn
+TypedColumn = NumberColumn | DateColumn
 
 
 @dataclass
-class Reading:
+class Notation:
     """How the texts of a table are read.
 
     Given by the user (None: by the evidence of the table), and found in `decide`.
@@ -39,22 +39,24 @@ class Reading:
     table_decimal: str | None = field(default=None, init=False)
     usual_day_first: bool | None = field(default=None, init=False)
 
-    def columns(self, texts: dict[str, Any], hints: Iterable[Any] = ()) -> dict[str, Read]:
+    def columns(self, texts: dict[str, Any], hints: Iterable[Any] = ()) -> dict[str, TypedColumn]:
         """The columns of `texts` (stripped, None where missing) that are numbers or dates.
 
         `hints` are columns that only tell how the numbers of this table are written.
         """
-        written = {n: Written(t) for n, t in texts.items() if n not in self.categories}
+        written = {n: TextColumn(t) for n, t in texts.items() if n not in self.categories}
         told = [column for column in [*written.values(), *hints] if column.is_numeric()]
         table = decimal_of(told, self.separator)
         self.table_decimal = self.decimal or table.mark
-        found: dict[str, Read] = {}
+        found: dict[str, TypedColumn] = {}
         dates = []
         for name, column in written.items():
             if name in self.numbers:
                 found[name] = read_forced(column, self.decimal, table)
             elif column.total and not are_codes(column):
-                read = read_numbers(column, self.decimal, table)
+                read = None
+                if not are_digits_of_dates(column.counts):
+                    read = read_numbers(column, self.decimal, table)
                 if read is not None:
                     found[name] = read
                 else:
@@ -79,11 +81,11 @@ class Reading:
         return found
 
 
-def first_value(texts: Iterable[str | None], read: Read) -> tuple[str, str]:
+def first_value(texts: Iterable[str | None], read: TypedColumn) -> tuple[str, str]:
     """(a text of a column, what it was read as): one that tells most about the reading."""
     pairs = [(t, v) for t, v in zip(texts, read.values) if t is not None and v == v]
     telling = [pair for pair in pairs if pair[0] == read.open]
-    telling = telling or [pair for pair in pairs if not is_plain(pair[0], str(pair[1]))] or pairs
+    telling = telling or [pair for pair in pairs if not is_obvious(pair[0], str(pair[1]))] or pairs
     text, value = telling[0]
     if isinstance(read, DateColumn):
         return text, str(np.datetime_as_string(value)).replace("T00:00:00", "").replace("T", " ")
@@ -91,7 +93,7 @@ def first_value(texts: Iterable[str | None], read: Read) -> tuple[str, str]:
     return text, f"{value:.10g}{seconds}"
 
 
-def is_plain(text: str, value: str) -> bool:
+def is_obvious(text: str, value: str) -> bool:
     """Whether a text was read as everybody would read it."""
     try:
         return float(text) == float(value)
@@ -99,6 +101,6 @@ def is_plain(text: str, value: str) -> bool:
         return False
 
 
-def format_of(read: Read) -> dict[str, Any]:
+def format_of(read: TypedColumn) -> dict[str, Any]:
     """How the texts of a column were read, in plain values: what a model keeps for new rows."""
     return asdict(read.format) if isinstance(read, NumberColumn) else {"day_first": read.day_first}

@@ -8,9 +8,9 @@ import numpy as np
 from sklearn.base import clone
 
 from .columns import numbers_one_by_one
-from .parse_numbers import NumberColumn, Written
+from .parse_numbers import NumberColumn, TextColumn
 from .parse_text import as_texts
-from .reading import Reading, first_value, format_of
+from .reading import Notation, first_value, format_of
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,9 @@ def read_target(encoder: Any, X: Any, y: Any) -> WrittenTarget | None:
     texts = texts_in(y)
     if texts is None:
         return None
-    columns = clone(encoder)._read_columns(X)
-    beside = [Written(values) for values in columns if values.dtype.kind == "O"]
-    read = Reading(encoder.decimal, encoder.dayfirst).columns({"y": texts}, beside).get("y")
+    columns = clone(encoder).read_columns(X)
+    beside = [TextColumn(values) for values in columns if values.dtype.kind == "O"]
+    read = Notation(encoder.decimal, encoder.dayfirst).columns({"y": texts}, beside).get("y")
     if not isinstance(read, NumberColumn):
         return None
     if read.wrong:

@@ -8,6 +8,9 @@ with fewer than LEAST_ROWS rows are pooled. A row takes part in the mean of its 
 share of 1 / (m + k): where a row is left out, its effect is the one without it.
 """
 
+from collections.abc import Callable
+from typing import Any, Self
+
 import numpy as np
 from scipy.stats import f as f_distribution
 from sklearn.base import BaseEstimator
@@ -39,7 +42,15 @@ class TargetEncoding(BaseEstimator):
     pooled_ : values that `fit` has seen in too few rows for an effect of their own
     """
 
-    def fit(self, values, name, T, others=None, weights=None, seed=0):
+    def fit(
+        self,
+        values: np.ndarray,
+        name: str,
+        T: np.ndarray,
+        others: Callable[[], np.ndarray] | None = None,
+        weights: np.ndarray | None = None,
+        seed: Any = 0,
+    ) -> Self:
         levels, place = _levels(values)
         w = _counts(weights, len(place))
         counts = np.bincount(place, w)
@@ -63,34 +74,34 @@ class TargetEncoding(BaseEstimator):
         self.means_, self.without_, self.chance_ = _shrunk_means(T, w, group, len(frequent) + 1)
         return self
 
-    def forget_rows(self):
+    def forget_rows(self) -> np.ndarray:
         """The effects without the row itself, which are not kept."""
         without = self.without_
         del self.without_
         return without
 
     @property
-    def is_significant_(self):
+    def is_significant_(self) -> bool:
         """Whether the values differ by more than chance, for enough of the rows."""
         return self.chance_ <= CHANCE
 
     @property
-    def are_words_(self):
-        return np.mean([len(level.split()) for level in self.levels_]) >= WORDS
+    def are_words_(self) -> bool:
+        return bool(np.mean([len(level.split()) for level in self.levels_]) >= WORDS)
 
-    def unseen(self, values):
+    def unseen(self, values: np.ndarray) -> np.ndarray:
         """Which rows have a value that `fit` has not seen."""
         known = {*self.levels_.tolist(), *getattr(self, "pooled_", ())}
         texts = texts_of(as_codes(values, known))
         return np.array([text not in known for text in texts], dtype=bool)
 
-    def draws(self, most=DRAWS):
+    def draws(self, most: int = DRAWS) -> np.ndarray:
         """Effects of known values, spread over their range: what an unseen value may have."""
         effects = self.means_[: len(self.levels_)]
         order = np.argsort(effects[:, 0])
         return effects[order[evenly(len(order), most)]]
 
-    def transform(self, values):
+    def transform(self, values: np.ndarray) -> np.ndarray:
         place = {level: i for i, level in enumerate(self.levels_.tolist())}
         texts = texts_of(as_codes(values, set(place)))
         return self.means_[[place.get(text, len(place)) for text in texts]]
@@ -99,15 +110,15 @@ class TargetEncoding(BaseEstimator):
 class WithTargetEncoding(BaseEstimator):
     """A column's encoding without the target, and then the target encoding of its values."""
 
-    def __init__(self, plain=None, means=None):
+    def __init__(self, plain: Any = None, means: Any = None) -> None:
         self.plain = plain
         self.means = means
 
     @property
-    def names_(self):
+    def names_(self) -> list[str]:
         return [*self.plain.names_, *self.means.names_]
 
-    def transform(self, values):
+    def transform(self, values: np.ndarray) -> np.ndarray:
         return np.hstack([self.plain.transform(values), self.means.transform(values)])
 
 

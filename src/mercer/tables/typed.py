@@ -8,11 +8,11 @@ import pandas as pd
 
 from .columns import Dates, Numbers, dates_one_by_one
 from .encoder import TableEncoder
-from .notes import DATE, NUMBER, in_rows, notes_on_reading
+from .notes import DATE, NUMBER, few_columns, in_rows, notes_on_reading
 from .parse_dates import DateColumn
-from .parse_numbers import NumberFormat, Written, are_codes, decimal_of, read_forced
+from .parse_numbers import NumberFormat, TextColumn, are_codes, decimal_of, read_forced
 from .parse_text import MISSING, as_texts
-from .reading import Reading, first_value, format_of, is_plain
+from .reading import Notation, first_value, format_of, is_obvious
 
 # Texts that programs write for a missing value: as a target too, they say that there is none.
 NEVER_LABELS = frozenset(["", "na", "n/a", "#n/a", "nan", "null", "<na>"])
@@ -50,7 +50,7 @@ class PlainNumbers:
 
 def typed_frame(
     frame: pd.DataFrame,
-    reading: Reading,
+    reading: Notation,
     target: str | None,
     like: TableEncoder | None,
     notes: list[str],
@@ -92,13 +92,12 @@ def typed_frame(
             continue
         kind = DATE if isinstance(column, DateColumn) else NUMBER
         text, value = first_value(texts[name], column)
-        if column.open or not is_plain(text, value):
+        if column.open or not is_obvious(text, value):
             shown.append((name, kind, text, value, bool(column.open)))
     notes += notes_on_reading(shown)
     strange = [f"{n} ({r.wrong[0]!r})" for n, r in read.items() if r.wrong]
     if strange:
-        few = ", ".join(strange[:4])
-        few += f" and {len(strange) - 4} more columns" if len(strange) > 4 else ""
+        few = few_columns(strange)
         notes.append(f"values unlike the rest of their column count as missing: {few}")
     changed |= {n: changed.get(n, frame[n]).astype("category") for n in reading.categories}
     typed = _replaced(frame, changed)
@@ -119,7 +118,7 @@ def _simple(column):
     if numbers.isna().ne(missing).any() or not np.issubdtype(numbers.dtype, np.number):
         return None
     known = stripped[~missing]
-    if known.str.contains(_CODE).any() and are_codes(Written(known.tolist())):
+    if known.str.contains(_CODE).any() and are_codes(TextColumn(known.tolist())):
         return None
     points = known.str.contains(".", regex=False)
     decided = bool(points.any()) and bool(known[points].str.contains(_IS_DECIMAL).any())
@@ -165,7 +164,7 @@ def _as_trained(frame, texts, plain, changed, reading, like, notes):
         if isinstance(encoder, Numbers)
     }
     dates = {r["name"] for r, made in zip(like.columns_, like.encoders_) if isinstance(made, Dates)}
-    written = {name: Written(values) for name, values in texts.items()}
+    written = {name: TextColumn(values) for name, values in texts.items()}
     for name in {*texts, *(set(plain) & set(changed))} - {*numbers}:
         changed[name] = pd.Series(as_texts(frame[name].tolist()), index=frame.index, dtype=object)
     if reading.day_first is not None:

@@ -161,8 +161,7 @@ class Session:
 
     def _changed(self, kernel: Kernel, metric: LearnedMetric | None) -> Updates:
         """Another kernel: its knobs, then frames. Refused kernels leave the last one in place."""
-        if kernel.kind == "gram":
-            raise ValueError("Precomputed() is a matrix, not a kernel on these rows.")
+        kernel.layout.require_data("Precomputed() is a matrix, not a kernel on these rows.")
         full = kernel if metric is None else metric.under(kernel)
         few = self.data.take(np.arange(min(5, len(self.data))))
         bound = self.data.bound(full)

@@ -11,7 +11,7 @@ from ...engine.arrays import as_numpy
 from ...engine.checks import is_integer
 from ...kernels import as_kernel
 from ...kernels.adapters import KernelLike
-from ...kernels.points import naming, take
+from ...kernels.points import naming
 from ...kernels.types import Data
 from .style import (
     SEQUENTIAL,
@@ -88,7 +88,7 @@ class GramDisplay(Display):
             with naming("random_state"):
                 rng = np.random.default_rng(random_state)
             rows = np.sort(rng.choice(n, max_rows, replace=False))
-            points = points[np.ix_(rows, rows)] if bound.kind == "gram" else take(points, rows)
+            points = bound.layout.subset(points, rows)
             target = None if target is None else target[rows]
             title += f" ({max_rows} of {n} rows)"
         return cls(as_numpy(tiles.evaluate(bound, points)), target, title=title)

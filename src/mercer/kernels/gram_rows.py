@@ -1,0 +1,120 @@
+"""Points as kernels keep them: rows of data, or rows of a Gram matrix.
+
+`kernel.layout` is one of the two; what differs between them is a method here.
+"""
+
+from typing import Any, NoReturn
+
+import numpy as np
+import scipy.sparse
+
+from ..engine.arrays import is_array, namespace
+from ..engine.checks import require
+from .points import as_gram, as_objects, as_vectors, looks_numeric, take
+from .types import Array
+
+
+class DataRows:
+    """Points that a kernel compares: vectors, columns of several types, or objects."""
+
+    # Whether new pairs of points can be compared, and chosen points kept.
+    on_data = True
+
+    def points(self, X: Any, kind: str, name: str) -> Array:
+        """User input as points that can be sliced and evaluated."""
+        if kind == "objects" or (kind == "any" and not looks_numeric(X)):
+            return as_objects(X, name=name)
+        return as_vectors(X, name=name, mixed=kind == "table")
+
+    def stored(self, X: Array) -> Array:
+        """Validated rows as they are kept: dense, or sparse where the kernel takes it."""
+        return X
+
+    def subset(self, points: Array, rows: np.ndarray) -> Array:
+        """Some of the training points, as training points of their own."""
+        return take(points, rows)
+
+    def landmarks(self, kernel: Any, points: Array, rows: np.ndarray) -> Any:
+        """The training points at these rows in double precision, in the form `against` takes."""
+        return kernel.landmarks(self.in_double(take(points, rows)))
+
+    def in_double(self, points: Array) -> Array:
+        """Points whose kernel values come in double precision."""
+        if not is_array(points):
+            return points if points.dtype == np.float64 else points.astype(np.float64)
+        if getattr(points.dtype, "kind", "f") == "O":
+            return points
+        xp = namespace(points)
+        return xp.astype(points, xp.float64, copy=False)
+
+    def values(self, kernel: Any, points: Array, rows: Array, others: Array | None = None) -> Array:
+        """k of the training points at some rows, with each other or with those at other rows."""
+        from ..engine import tiles
+
+        own = self.in_double(take(points, rows))
+        other = None if others is None else self.in_double(take(points, others))
+        return tiles.evaluate(kernel, own, other)
+
+    def check_training(self, points: Array) -> None:
+        """Refuse what cannot be training points."""
+
+    def new_diagonal(self, kernel: Any, points: Array) -> Array:
+        """k(z, z) of new points."""
+        return kernel.diagonal(points)
+
+    def largest_terms(self, kernel: Any, points: Array) -> Array:
+        """Numbers that overflow where k(x, x) does, or before."""
+        return kernel.diagonal(points)
+
+    def require_data(self, message: str, error: type[Exception] = ValueError) -> None:
+        """Refuse, in these words, where points are kernel values."""
+
+
+class GramRows(DataRows):
+    """Rows of kernel values k(x, training points); training points are a square matrix."""
+
+    on_data = False
+
+    def points(self, X: Any, kind: str, name: str) -> Array:
+        return as_gram(X, name=name)
+
+    def stored(self, X: Any) -> Array:
+        return X.toarray() if scipy.sparse.issparse(X) else X
+
+    def subset(self, points: Array, rows: np.ndarray) -> Array:
+        """Their rows and their columns."""
+        return take(points, rows)[:, rows]
+
+    def landmarks(self, kernel: Any, points: Array, rows: np.ndarray) -> Any:
+        return kernel.landmarks(points, rows)
+
+    def in_double(self, points: Array) -> Array:
+        """Perhaps too large to be copied: products convert a block of rows at a time."""
+        return points
+
+    def values(self, kernel: Any, points: Array, rows: Array, others: Array | None = None) -> Array:
+        S = kernel.landmarks(points, rows if others is None else others)
+        return kernel.against(S)(take(points, rows))
+
+    def check_training(self, points: Array) -> None:
+        require_square(points, "at fit")
+
+    def new_diagonal(self, kernel: Any, points: Array) -> NoReturn:
+        raise ValueError("a precomputed kernel does not know k(z, z): pass it as diag=.")
+
+    def largest_terms(self, kernel: Any, points: Array) -> Array:
+        """The sum of a row, which overflows first."""
+        return 4 * namespace(points).sum(abs(points), axis=1)
+
+    def require_data(self, message: str, error: type[Exception] = ValueError) -> None:
+        raise error(message)
+
+
+def require_square(K: Array, where: str) -> None:
+    require(
+        K.shape[0] == K.shape[1],
+        f"Precomputed() needs a square Gram matrix {where}, got shape {tuple(K.shape)}.",
+    )
+
+
+DATA, GRAM = DataRows(), GramRows()

@@ -1,0 +1,179 @@
+"""read: what a user passes to fit, validated, converted and bound to its kernel once."""
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.utils import (
+    assert_all_finite,
+    check_array,
+    check_consistent_length,
+    column_or_1d,
+)
+from sklearn.utils.multiclass import check_classification_targets
+
+from ..engine.arrays import as_host
+from ..engine.checks import check_classes
+from ..engine.resources import Resources
+from ..kernels import Kernel
+from ..kernels import points as pts
+from .gather import gather_few, held_column, load_all
+from .held import HeldRows
+from .interface import Column
+from .source import count_rows, in_pieces, source_of, target_shape
+from .streams import sides
+from .training import Training
+from .validate import PointCheck, validated_points
+
+
+def read(
+    estimator: Any,
+    X: Any,
+    kernel: Kernel,
+    y: Any = None,
+    sample_weight: Any = None,
+    *,
+    targets: Literal["numbers", "labels", "as given"] | None = None,
+    needs: Literal["all", "passes"] = "passes",
+    why: str = "",
+    resources: Resources | None = None,
+    workers: Callable[[Any], Any] | None = None,
+) -> Training:
+    """The rows of X with their targets and weights.
+
+    Parameters
+    ----------
+    estimator : learns names and number of the columns; messages name it
+    kernel : unbound
+    targets : what y holds; None for methods without targets
+    needs : "all" rows in memory, or "passes" over them
+    why : which option or method needs all rows, for messages
+    workers : a function of a Dask collection whose rows are gathered: who may help
+    """
+    resources = Resources.of(estimator) if resources is None else resources
+    name, helpers = type(estimator).__name__, None
+    if targets is not None:
+        X, y, sample_weight = sides(X, y, sample_weight)
+    X = gather_few(X)
+    if in_pieces(X) and needs == "all":
+        helpers = None if workers is None else workers(X)
+        X = load_all(X, resources.limit(), why or name)
+    held = not in_pieces(X)
+    if not held:
+        kernel.layout.require_data(
+            "a Gram matrix is not cut into pieces; pass it whole, as an array.", TypeError
+        )
+    given: dict[str, Any] = {"resources": resources, "workers": helpers}
+    weights = _weights(X, sample_weight)
+    if targets is not None:
+        y = held_column(y, X)
+        if targets != "as given":
+            _require_y(y, name)
+        given |= READERS[targets](y)
+        if held and y is not None:
+            check_consistent_length(X, given["T"])
+        elif targets == "numbers" and not isinstance(given["T"], Column):
+            given["T"] = Column(given["T"], "y")
+    if not held:
+        check = PointCheck.of(estimator, kernel, first=True)
+        rows = source_of(X, check, resources.limit() // 6)
+        weights = None if weights is None else Column(weights, "sample_weight", pts.block_weights)
+        given |= {"check": check, "learner": check.estimator}
+        return Training(kernel, rows, weights=weights, **given)
+    points, names = validated_points(estimator, X, kernel, reset=True), pts.column_names(X)
+    if weights is not None:
+        weights = pts.row_weights(weights, points.shape[0])
+    kernel.layout.check_training(points)
+    kernel = kernel.bind_points(points, names, weights)
+    kernel.check_range(points)
+    rows = HeldRows(points, names)
+    return Training(kernel, rows, learner=estimator, weights=weights, **given)
+
+
+def read_whole(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, limit: int
+) -> tuple[Any, Any, Any]:
+    """(X, y, weights) in memory, as they were given: for methods that read tables by themselves."""
+    name = type(estimator).__name__
+    X, y, sample_weight = sides(X, y, sample_weight)
+    _require_y(y, name)
+    X = load_all(X, limit, name)
+    return X, held_column(y, X), held_column(sample_weight, X, "sample_weight")
+
+
+# --- targets and weights --------------------------------------------------------------------------
+
+
+def _require_y(y, name):
+    if y is None:
+        raise ValueError(f"{name} requires y to be passed, but the target y is None.")
+
+
+def _weights(X, weights):
+    """Weights as an array, unless they come in pieces as X does."""
+    weights = held_column(weights, X, "sample_weight")
+    if weights is None or in_pieces(weights) or not in_pieces(X):
+        return weights
+    # What makes no sense is refused before the first pass.
+    weights = np.asarray(as_host(weights))
+    return pts.row_weights(weights, len(weights) if weights.ndim else count_rows(X))
+
+
+def _numbers(y: Any) -> dict[str, Any]:
+    """Targets as columns of numbers."""
+    if in_pieces(y):
+        width = next(iter(target_shape(y)), None)
+        return {"T": Column(y, "y", as_columns), "n_targets": width or 1, "single": width is None}
+    values = np.asarray(as_host(y))
+    T = as_columns(values, least=1)
+    return {"T": T, "n_targets": T.shape[1], "single": values.ndim == 1}
+
+
+def _labels(y: Any) -> dict[str, Any]:
+    """Numbers of the classes; or labels, which are known once the rows have been read."""
+    if in_pieces(y):
+        return {"T": Column(y, "y", labels_of)}
+    y = column_or_1d(as_host(y), warn=True)
+    check_classes(y)
+    assert_all_finite(y, input_name="y")
+    with np.errstate(invalid="ignore"):  # scikit-learn tries y as integers
+        check_classification_targets(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    return {"T": codes, "classes": classes}
+
+
+def _as_given(y: Any) -> dict[str, Any]:
+    return {"T": y}
+
+
+READERS: dict[str, Callable[[Any], dict[str, Any]]] = {
+    "numbers": _numbers,
+    "labels": _labels,
+    "as given": _as_given,
+}
+
+
+def as_columns(block: Any, least: int = 0) -> np.ndarray:
+    """Targets as columns of numbers, of at least so many rows."""
+    with pts.naming("y"):
+        T = check_array(
+            np.asarray(block),
+            ensure_2d=False,
+            dtype=[np.float64, np.float32],
+            input_name="y",
+            ensure_min_samples=least,
+        )
+    return T[:, None] if T.ndim == 1 else T
+
+
+def labels_of(block: Any) -> np.ndarray:
+    """One label per row, as NumPy compares them."""
+    labels = np.asarray(block)
+    labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
+    if labels.ndim != 1:
+        raise ValueError(f"y must hold one label per row, got shape {labels.shape}.")
+    check_classes(labels)
+    if labels.dtype.kind == "O" and all(isinstance(v, str) for v in labels):
+        labels = labels.astype(str)
+    assert_all_finite(labels, input_name="y")
+    return labels
