@@ -99,6 +99,16 @@ def machine_shuttle(quick):
     return X[train], y[train], X[test], 0.1, 10.0, y[test]
 
 
+@_row("SVM, 100 000 rows, 10 columns, generated, C = 10", 5.0, repeats=1)
+def machine_100000(quick):
+    """Two classes that a smooth surface separates; 1 % of the labels are wrong."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=((10_000 if quick else 100_000) + 2000, 10))
+    y = (np.sin(X[:, 0] + X[:, 1]) + X[:, 2] * X[:, 3] / 2 > 0).astype(int)
+    noisy = np.where(rng.random(len(y)) < 0.01, 1 - y, y)
+    return X[:-2000], noisy[:-2000], X[-2000:], 0.05, 10.0, y[-2000:]
+
+
 @_row("SVM, 26 classes of Letter, C = 10", 1.0, note=datasets.stand_in("*Letter*"), quick=False)
 def machine_26(quick):
     X, letters = datasets.letter_with_classes()

@@ -21,6 +21,7 @@ from mercer import (
     KernelMap,
     KernelPCA,
     KernelRidge,
+    KernelSVC,
     Linear,
     Matern,
     OnColumns,
@@ -78,9 +79,12 @@ def test_kpca_has_scores_longer_by_the_root_of_n():
 
 def test_ksvm():
     species = np.repeat([-1, 1], 50)
-    model = Kernelized(SVC(kernel="linear", C=2.0, tol=1e-6), RBF(0.2)).fit(X[50:], species)
-    values = model.decision_function(X[50::10])
-    assert_allclose(values, NUMBERS["ksvm_decision"], atol=1e-4)
+    for machine in (
+        Kernelized(SVC(kernel="linear", C=2.0, tol=1e-6), RBF(0.2)),
+        KernelSVC(2.0, RBF(0.2)),
+    ):
+        values = machine.fit(X[50:], species).decision_function(X[50::10])
+        assert_allclose(values, NUMBERS["ksvm_decision"], atol=1e-4)
 
 
 def test_ksvm_standardises_columns_by_n_minus_1():

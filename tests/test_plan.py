@@ -11,9 +11,11 @@ from mercer import (
     Chunks,
     FromFunction,
     KernelDiscriminant,
+    KernelLogistic,
     KernelMap,
     KernelRidge,
     KernelRidgeCV,
+    KernelSVC,
     Linear,
     Matern,
     Polynomial,
@@ -149,3 +151,42 @@ def test_a_penalty_that_needs_no_landmark_has_a_cost():
     found = plan(KernelRidge(1e12, RBF(0.3)), (1500, 2))
     costs = {way.name: way.seconds for way in found.ways if way.refusal is None}
     assert 0 < costs["iterative"] < 1
+
+
+# --- machines -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kernel", [RBF(0.1), RBF(20.0), Linear()], ids=repr)
+@pytest.mark.parametrize("n", [60, 1100])
+def test_logistic_regression_does_what_the_plan_said(kernel, n):
+    X, y = data(n, 3)
+    model = KernelLogistic(1.0, kernel, tol=0.1)
+    y = y > 0.5
+    planned = plan(model, X, y)
+    assert not hasattr(model, "classes_")
+    assert model.fit(X, y).solver_ == planned.choice
+
+
+@pytest.mark.parametrize("limit", [None, "6MB"])
+def test_a_machine_does_what_the_plan_said(limit):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(1500, 2)), rng.integers(2, size=1500)
+    model = KernelSVC(1.0, RBF(1.0), memory_limit=limit)
+    planned = plan(model, X, y)
+    assert planned.choice == ("dual" if limit is None else "landmarks")
+    assert model.fit(X, y).solver_ == planned.choice
+    if limit:
+        assert "kernel values of the rows near the margin" in str(planned)
+
+
+def test_coordinates_of_a_map_have_two_ways():
+    """Noise makes many support vectors: then coordinates are cheaper."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(1500, 2)), rng.integers(2, size=1500)
+    planned = plan(KernelSVC(1.0, KernelMap(Linear())), X, y)
+    assert planned.choice == "coordinates"
+
+
+def test_a_plan_of_a_machine_needs_classes():
+    with pytest.raises(ValueError, match="y must be passed"):
+        plan(KernelSVC(), (100, 2))

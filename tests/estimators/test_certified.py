@@ -28,7 +28,7 @@ from mercer import (
 )
 from mercer.engine.arrays import as_numpy
 from mercer.estimators import svc
-from mercer.estimators.logistic import left_out_values
+from mercer.rows.training import Training
 from mercer.solve import svm
 from mercer.solve.duality import Rounding
 from mercer.solve.logistic import LogisticProblem, Workspace, solve_logistic
@@ -71,6 +71,20 @@ def test_several_classes_are_those_of_svc(iris):
     pairs = clone(same).set_params(decision_function_shape="ovo").fit(X, y).decision_function(X)
     assert_allclose(-model.pair_values(X), pairs, atol=1e-4)
     assert len(model.function_) == 3
+
+
+@pytest.mark.parametrize("C", [0.5, 20.0])
+def test_a_machine_on_coordinates_is_the_kernel_machine(moons, C):
+    """[NPT] (17)-(20): the same dual variables and the same intercept."""
+    X, y = moons
+    on_values = KernelSVC(C, RBF(1.0), tol=1e-5).fit(X, y)
+    on_map = KernelSVC(C, KernelMap(RBF(1.0)), tol=1e-5).fit(X, y)
+    assert (on_values.solver_, on_map.solver_) == ("dual", "map")
+    assert_array_equal(on_values.support_, on_map.support_)
+    assert_allclose(on_map.dual_coef_, on_values.dual_coef_, atol=1e-3 * C)
+    assert_allclose(on_map.intercept_, on_values.intercept_, atol=1e-4)
+    coordinates = on_map.kernel_map_.transform(X[on_map.support_])
+    assert_allclose(on_map.coef_[0], on_map.dual_coef_[0] @ coordinates, atol=1e-6 * C)
 
 
 @pytest.mark.parametrize("class_weight", [None, {0: 5.0}, {0: 0.2, 1: 3.0}])
@@ -217,15 +231,20 @@ def test_leaving_out_in_closed_form_is_refitting():
     """To second order: log odds of each row without it against refits."""
     X, y = make_moons(60, noise=0.3, random_state=0)
     kernel, C = RBF(0.5), np.full(60, 1.0)
-    space = Workspace(kernel, X, 1)
     rounding = Rounding.of(kernel, X)
-    found = solve_logistic(LogisticProblem(kernel, X, y, 2, C, rounding), 1e-8, space)
-    got = left_out_values(found, C, y, space.F)
+
+    def problem_of(rows):
+        training = Training.of(kernel, X[rows])
+        return LogisticProblem(training, y[rows], 2, C[rows], rounding.take(rows))
+
+    everything = problem_of(np.arange(60))
+    space = Workspace(everything)
+    found = solve_logistic(everything, 1e-8, space)
+    got = space.left_out(everything, found)
     expected = []
     for i in range(60):
         others = np.delete(np.arange(60), i)
-        part = LogisticProblem(kernel, X[others], y[others], 2, C[others], rounding.take(others))
-        without = solve_logistic(part, 1e-8)
+        without = solve_logistic(problem_of(others), 1e-8)
         expected.append((kernel(X[[i]], X[others]) @ without.A + without.b)[0, 0])
     in_sample = found.values[:, 0] + found.b[0]
     error, moved = np.abs(got - expected), np.abs(in_sample - expected)
@@ -306,6 +325,22 @@ def test_arrays_stay_where_they_are(model, xp, iris):
     assert as_numpy(fitted.certain(xp.asarray(X))).all()
 
 
+def test_workers_of_a_dask_collection_compute_products(moons, monkeypatch):
+    da = pytest.importorskip("dask.array")
+    from mercer.solve import SOLVERS, Workers, logistic
+
+    monkeypatch.setattr(logistic, "COMPETING", (SOLVERS["iterative"],))
+    monkeypatch.setattr("mercer.rows.read.gather_few", lambda X: X)
+    asked, real = [], Workers.exact_product
+    monkeypatch.setattr(Workers, "exact_product", lambda self: asked.append(1) or real(self))
+    X, y = moons
+    fitted = KernelLogistic(2.0, RBF(1.0)).fit(da.from_array(X, chunks=(70, 2)), y)
+    assert asked
+    assert fitted.solver_ == "iterative"
+    same = KernelLogistic(2.0, RBF(1.0)).fit(X, y)
+    assert_allclose(fitted.decision_function(X), same.decision_function(X), atol=1e-3)
+
+
 def test_more_rows_than_samples_of_the_search(monkeypatch):
     """Nested samples and rows that join later find what all rows at once find."""
     monkeypatch.setattr(svm, "FIRST", 60)
@@ -383,6 +418,25 @@ def test_similarities_that_are_no_kernel(model, moons):
         model(kernel=FromFunction(lambda a, b: -float(a @ b))).fit(X, y)
     repaired = KernelMap(FromFunction(lambda a, b: float(np.tanh(a @ b - 1))), indefinite="clip")
     assert model(kernel=repaired).fit(X[:60], y[:60]).score(X[:60], y[:60]) > 0.7
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_rows_that_are_not_numbers(model, bad, moons):
+    X, y = moons[0].copy(), moons[1]
+    X[3, 1] = bad
+    with pytest.raises(ValueError, match=r"contains (NaN|infinity)"):
+        model(kernel=RBF(1.0)).fit(X, y)
+
+
+def test_pairs_of_classes_with_their_own_matrix_are_the_same(iris, monkeypatch):
+    """Small pairs store their kernel matrix, large ones evaluate what they need."""
+    X, y = iris
+    stored = KernelSVC(10.0, RBF(0.5)).fit(X, y)
+    monkeypatch.setattr(svc, "STORED", 0)
+    evaluated = KernelSVC(10.0, RBF(0.5)).fit(X, y)
+    assert_array_equal(stored.support_, evaluated.support_)
+    assert_allclose(stored.pair_values(X), evaluated.pair_values(X), atol=1e-4)
 
 
 def test_two_hundred_classes(rng):

@@ -6,11 +6,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.special import expit, softmax
+from sklearn.linear_model import LogisticRegression
 
-from mercer import RBF
-from mercer.solve import logistic
+from mercer import RBF, KernelMap
+from mercer.rows.training import Training
+from mercer.solve import SOLVERS, logistic
 from mercer.solve.duality import Rounding
-from mercer.solve.logistic import LogisticProblem, best_log_intercept, solve_logistic
+from mercer.solve.logistic import (
+    LogisticProblem,
+    Workspace,
+    best_log_intercept,
+    solve_logistic,
+)
 
 L = np.longdouble
 
@@ -68,7 +75,8 @@ def slow_logistic(K, codes, n_classes, C, steps=60):
 
 def problem_of(X, codes, n_classes, C, gamma=1.0):
     C = np.broadcast_to(np.asarray(C, dtype=float), codes.shape).copy()
-    return LogisticProblem(RBF(gamma), X, codes, n_classes, C, Rounding.of(RBF(gamma), X))
+    training = Training.of(RBF(gamma), X)
+    return LogisticProblem(training, codes, n_classes, C, Rounding.of(RBF(gamma), X))
 
 
 def longdouble_rbf(gamma, X, Z):
@@ -99,35 +107,63 @@ def test_the_bound_holds_at_every_point(seed, n_classes, C, tol):
     assert float(np.abs(found.b - b).max()) <= certificate.shift + 1e-9
 
 
-def test_it_is_what_logistic_regression_finds():
-    from sklearn.linear_model import LogisticRegression
-
-    from mercer import KernelMap
-
+@pytest.mark.parametrize("solver", ["direct", "primal", "iterative", "fourier"])
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_every_solver_of_ridge_finds_it(solver, n_classes):
+    """Against scikit-learn's Newton method on coordinates."""
+    if solver == "fourier":
+        pytest.importorskip("finufft")
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(150, 2))
-    for n_classes in (2, 4):
-        codes = rng.integers(n_classes, size=150)
-        found = solve_logistic(problem_of(X, codes, n_classes, 3.0), 1e-6)
-        Phi = KernelMap(RBF(1.0)).fit_transform(X)
-        same = LogisticRegression(C=3.0, tol=1e-10, solver="newton-cholesky").fit(Phi, codes)
-        E = found.values + found.b
-        P = expit(E) if n_classes == 2 else softmax(E, axis=1)
-        expected = same.predict_proba(Phi)
-        assert_allclose(P, expected[:, 1:] if n_classes == 2 else expected, atol=1e-6)
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_few_landmarks_precondition_and_change_nothing(monkeypatch, n_classes):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 3))
-    codes = (X[:, 0] > 0).astype(int) + (n_classes == 3) * (X[:, 1] > 0.5)
-    exact = solve_logistic(problem_of(X, codes, n_classes, 10.0), 1e-6)
-    monkeypatch.setattr(logistic, "FULL_RANK", 10)
-    monkeypatch.setattr(logistic, "chosen_rank", lambda *args: 40)
-    found = solve_logistic(problem_of(X, codes, n_classes, 10.0), 1e-6)
-    assert_allclose(found.values + found.b, exact.values + exact.b, atol=1e-3)
+    X = rng.normal(size=(120, 2))
+    codes = (X[:, 0] > 0).astype(int) + (n_classes == 4) * 2 * (X[:, 1] > 0.5)
+    codes = np.where(rng.random(120) < 0.1, rng.integers(n_classes, size=120), codes)
+    problem = problem_of(X, codes, n_classes, 10.0)
+    space = Workspace(problem)
+    space.solver = SOLVERS[solver]
+    found = solve_logistic(problem, 1e-6, space)
     assert found.converged
+    Phi = KernelMap(RBF(1.0)).fit_transform(X)
+    same = LogisticRegression(C=10.0, tol=1e-10, solver="newton-cholesky").fit(Phi, codes)
+    E = found.values + found.b
+    P = expit(E) if n_classes == 2 else softmax(E, axis=1)
+    expected = same.predict_proba(Phi)
+    assert_allclose(P, expected[:, 1:] if n_classes == 2 else expected, atol=1e-6)
+
+
+def test_steps_share_landmarks_and_products(monkeypatch):
+    """One factorisation, however many steps; few products for each of them."""
+    made, solved = [], []
+    real, ridge = logistic.factorize, logistic.solve_ridge
+    monkeypatch.setattr(logistic, "factorize", lambda *a, **k: made.append(1) or real(*a, **k))
+    monkeypatch.setattr(logistic, "COMPETING", (SOLVERS["iterative"],))
+
+    def watched(problem, solver):
+        solved.append(ridge(problem, solver))
+        return solved[-1]
+
+    monkeypatch.setattr(logistic, "solve_ridge", watched)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1200, 6))
+    codes = (np.sin(X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=1200) > 0).astype(int)
+    found = solve_logistic(problem_of(X, codes, 2, 10.0, 0.2))
+    assert found.converged
+    assert len(made) == 1
+    assert len(solved) == found.n_iter <= 10
+    assert max(step.steps.n_iter for step in solved) <= 15
+
+
+def test_weights_of_several_classes_are_between_one_and_two():
+    """Eigenvalues of diag(p) - p p', relative to its diagonal: zero, and from 1 to 2."""
+    rng = np.random.default_rng(0)
+    for q in (2, 3, 7, 30):
+        for concentration in (0.01, 0.1, 1.0, 10.0):
+            p = np.maximum(rng.dirichlet(np.full(q, concentration)), 1e-6)
+            p /= p.sum()
+            root = 1 / np.sqrt(p * (1 - p))
+            values = np.linalg.eigvalsh((np.diag(p) - np.outer(p, p)) * np.outer(root, root))
+            assert abs(values[0]) < 1e-9
+            assert values[1] > 1 - 1e-9
+            assert values[-1] < 2 + 1e-9
 
 
 def test_the_gap_is_primal_minus_dual(monkeypatch):

@@ -5,11 +5,12 @@ z, f* being the exact solution on the same rows, and |b - b*| for every exact in
 """
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -29,6 +30,9 @@ from ..expansion import RKHSFunction
 from ..kernels import Linear
 from ..kernels import points as pts
 from ..kernels.types import Array, Data, Input
+from ..rows.training import Training
+from ..solve import Given, RidgeProblem, Workers
+from ..solve.auto import Plan
 from ..solve.duality import Rounding
 from ..solve.solution import own_similarities
 from ..solve.svm import MarginProblem
@@ -46,7 +50,8 @@ class WeightedRows:
     """The rows of positive weight: points of a kernel, class numbers, and what C is multiplied by.
 
     `kept` are their positions among all rows. Where a map was asked for, `points` are its
-    coordinates, the kernel is their inner product, and `fit` says more.
+    coordinates, the kernel is their inner product, and `fit` says more. `workers` are those of the
+    cluster that the rows came from.
     """
 
     kernel: Any
@@ -56,6 +61,7 @@ class WeightedRows:
     kept: np.ndarray
     rounding: Rounding
     fit: Any = None
+    workers: Any = None
 
     def part(self, kernel, points, some):
         """Some of the rows, as points of a kernel of their own."""
@@ -77,25 +83,43 @@ class CertifiedClassifier(Labels, MapMethod):
     error_norms_: np.ndarray
     intercept_errors_: np.ndarray
     classes_: Any
+    C_: float
 
     @all_or_nothing
     def fit(self, X: Input, y: Input | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Solve for all rows; `sample_weight` multiplies C, row by row."""
-        self._check_parameters()
-        rows = self._kept_rows(
-            self._read(
-                X,
-                y,
-                sample_weight,
-                targets="labels",
-                why=type(self).__name__,
-                resources=Resources.of(self, self.kernel),
-            )
-        )
+        rows = self._rows(X, y, sample_weight)
         self.C_ = float(self.C) if self.C != "auto" else self._chosen_C(rows)
         self._solve(rows)
         self._follow(rows.points)
         return self
+
+    def _rows(self, X, y, sample_weight):
+        self._check_parameters()
+        training = self._read(
+            X,
+            y,
+            sample_weight,
+            targets="labels",
+            why=type(self).__name__,
+            resources=Resources.of(self, self.kernel),
+            workers=Workers.of,
+        )
+        return replace(self._kept_rows(training), workers=training.workers)
+
+    def __plan__(self, X: Any, y: Any, sample_weight: Any = None) -> Plan:
+        """Costs of every way to solve for these rows; the first is taken."""
+        return clone(self).__planned__(X, y, sample_weight)
+
+    def __planned__(self, X: Any, y: Any, sample_weight: Any) -> Plan:
+        rows = self._rows(X, y, sample_weight)
+        self.C_ = 1.0 if self.C == "auto" else float(self.C)
+        training = Training.of(rows.kernel, rows.points, memory_limit=self._room(rows))
+        T = np.zeros((len(rows.codes), 1))
+        return Plan.of(RidgeProblem(training, T, Given(np.ones(1))), self._ways(rows))
+
+    def _ways(self, rows: WeightedRows) -> list:
+        raise NotImplementedError
 
     def _solve(self, rows: WeightedRows) -> None:
         raise NotImplementedError

@@ -82,12 +82,15 @@ def expansion_of_machine(machine: Any, kernel: Any, points: Any) -> Expansion:
     dual, b = np.asarray(machine.dual_coef_), np.ravel(machine.intercept_)
     W = dual.T
     if len(b) > 1:
-        codes = np.repeat(np.arange(len(machine.n_support_)), machine.n_support_)
-        pairs = list(combinations(range(len(machine.n_support_)), 2))
-        columns = [
-            np.where(codes == i, dual[j - 1], 0.0) + np.where(codes == j, dual[i], 0.0)
-            for i, j in pairs
-        ]
-        W = np.stack(columns, axis=1)
+        W = pair_columns(dual, np.repeat(np.arange(len(machine.n_support_)), machine.n_support_))
     S = kernel.landmarks(in_double(kernel, pts.take(points, machine.support_)))
     return Expansion(kernel, S, np.ascontiguousarray(W), b)
+
+
+def pair_columns(dual: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Coefficients that libsvm lays out by class, as one column for each pair of classes."""
+    pairs = combinations(range(len(dual) + 1), 2)
+    columns = [
+        np.where(codes == i, dual[j - 1], np.where(codes == j, dual[i], 0)) for i, j in pairs
+    ]
+    return np.stack(columns, axis=1)

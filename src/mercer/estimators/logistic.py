@@ -1,16 +1,18 @@
 """KernelLogistic: logistic regression in the feature space of a kernel, with a certificate."""
 
+from dataclasses import replace
+
 import numpy as np
-from scipy.special import expit
 from sklearn.model_selection import StratifiedKFold
 
-from ..engine.arrays import as_numpy, namespace, on_device_of
+from ..engine.arrays import namespace, on_device_of
 from ..expansion import Expansion
 from ..kernels import Precomputed
 from ..kernels.adapters import KernelLike
 from ..kernels.types import Array, Data
+from ..rows.training import Training
 from ..solve.logistic import LogisticProblem, Workspace, solve_logistic
-from ..solve.system import double_like
+from ..solve.system import double_like, in_double
 from .base import on_fitted
 from .certified import CertifiedClassifier, WeightedRows, gram_of
 from .class_scores import ClassScores
@@ -26,7 +28,9 @@ class KernelLogistic(ClassScores, CertifiedClassifier):
 
     Minimises sum_k |f_k|^2 / 2 + sum_i C_i (-log p(y_i | x_i)), p by the logistic function of one f
     for two classes and by softmax for more: what LogisticRegression does, on the features of the
-    kernel. The duality gap bounds the error of every function at every point, rounding included.
+    kernel. Each step of Newton's method is a weighted ridge problem, and has every solver that
+    KernelRidge has. The duality gap bounds the error of every function at every point, rounding
+    included.
 
     Parameters
     ----------
@@ -48,6 +52,8 @@ class KernelLogistic(ClassScores, CertifiedClassifier):
     ----------
     classes_ : array of the labels
     C_ : float
+    solver_ : "dual", "primal", "iterative" or "fourier"
+        What solved the ridge problems of Newton's steps: the cheapest, as :func:`mercer.plan` says.
     dual_coef_ : array of shape (n_functions, n_samples)
         C_i (y_i - p_i): one coefficient per row and function.
     intercept_ : array of shape (n_functions,)
@@ -97,7 +103,10 @@ class KernelLogistic(ClassScores, CertifiedClassifier):
     # --- solving ----------------------------------------------------------------------------------
 
     def _solve(self, rows: WeightedRows) -> None:
-        found = solve_logistic(self._problem(rows, self.C_), self.tol)
+        problem = self._problem(rows, self.C_)
+        space = Workspace(problem)
+        found = solve_logistic(problem, self.tol, space)
+        self.solver_ = space.form
         q, self.n_iter_ = found.A.shape[1], found.n_iter
         factor = 1.0 if q == 1 else 2**0.5 * (q - 1)
         C = self.C_ * rows.weights
@@ -118,16 +127,16 @@ class KernelLogistic(ClassScores, CertifiedClassifier):
             return
         self.decision_ = Expansion(rows.kernel, self._support(rows, np.arange(len(found.A))), A, b)
 
+    def _ways(self, rows):
+        return [way for _, way in self._problem(rows, self.C_).offers()]
+
     def _problem(self, rows, C):
-        return LogisticProblem(
-            rows.kernel,
-            rows.points,
-            rows.codes,
-            len(self.classes_),
-            C * rows.weights,
-            rows.rounding,
-            self.memory_limit,
-        )
+        points = in_double(rows.kernel, rows.points)
+        training = Training.of(rows.kernel, points, memory_limit=self.memory_limit)
+        if rows.fit is None:
+            training = replace(training, workers=rows.workers)
+        n_classes = len(self.classes_)
+        return LogisticProblem(training, rows.codes, n_classes, C * rows.weights, rows.rounding)
 
     # --- C ----------------------------------------------------------------------------------------
 
@@ -141,12 +150,13 @@ class KernelLogistic(ClassScores, CertifiedClassifier):
 
     def _left_out(self, rows):
         """Log loss of rows left out one at a time, to second order."""
-        space, found = Workspace(rows.kernel, rows.points, 1, self.memory_limit), None
-        y = np.where(rows.codes == 1, 1.0, -1.0)
-        losses = []
+        y, losses = np.where(rows.codes == 1, 1.0, -1.0), []
+        space = found = None
         for C in CANDIDATES:
-            found = solve_logistic(self._problem(rows, C), 1e-4, space, found)
-            values = left_out_values(found, C * rows.weights, rows.codes, as_numpy(space.F))
+            problem = self._problem(rows, C)
+            space = space or Workspace(problem)
+            found = solve_logistic(problem, 1e-4, space, found)
+            values = space.left_out(problem, found)
             losses.append(rows.weights @ np.logaddexp(0.0, -y * values))
         return np.array(losses)
 
@@ -162,10 +172,11 @@ class KernelLogistic(ClassScores, CertifiedClassifier):
         K = rows.points
         for train, test in folds.split(K, rows.codes):
             part = rows.part(Precomputed(), K[np.ix_(train, train)], train)
-            space = Workspace(part.kernel, part.points, len(self.classes_), self.memory_limit)
-            found = None
+            space = found = None
             for i, C in enumerate(CANDIDATES):
-                found = solve_logistic(self._problem(part, C), 1e-3, space, found)
+                problem = self._problem(part, C)
+                space = space or Workspace(problem)
+                found = solve_logistic(problem, 1e-3, space, found)
                 E = K[np.ix_(test, train)] @ found.A + found.b
                 E = E - E.max(axis=1, keepdims=True)
                 own = E[np.arange(len(test)), rows.codes[test]]
@@ -189,20 +200,3 @@ class KernelLogistic(ClassScores, CertifiedClassifier):
             return xp.abs(values[:, 0]) > bounds[:, 0]
         ordered = xp.sort(values, axis=1)
         return ordered[:, -1] - ordered[:, -2] > 2 * bounds[:, 0]
-
-
-def left_out_values(found, C, codes, F):
-    """Log odds of each row without it, to second order: one Newton step back from all rows.
-
-    With weights w = C p (1 - p), leverages h = diag of [F 1] ([F 1]'W [F 1] + R)^-1 [F 1]', R being
-    the identity and 0 for the intercept, row i without itself has f_i - h_i g_i / (1 - h_i w_i),
-    g = C (y - p).
-    """
-    values = found.values[:, 0] + found.b[0]
-    P = expit(values)
-    w, g = C * P * (1 - P), C * ((codes == 1) - P)
-    wide = np.concatenate([F, np.ones((len(F), 1))], axis=1)
-    A = (wide * w[:, None]).T @ wide
-    A.flat[: -1 : len(A) + 1] += 1.0
-    h = np.einsum("ij,ij->i", wide, np.linalg.solve(A, wide.T).T)
-    return values - h * g / np.maximum(1 - h * w, 1e-12)

@@ -8,6 +8,7 @@ from ..engine.checks import is_integer
 from ..kernels.types import Input
 from ..solve import Given, RidgeProblem
 from ..solve.auto import Plan, plan_map, plan_ridge
+from .certified import CertifiedClassifier
 from .kernel_map import KernelMap, map_options, read_rows, resources_of
 from .ridge import RidgeEstimator
 
@@ -20,17 +21,17 @@ def plan(
 ) -> Plan:
     """Predict what each way to fit a model would cost, and say why others refuse.
 
-    KernelRidge and KernelRidgeCV with form="auto" take the first way of the table: there is no
-    other rule.
+    KernelRidge and KernelRidgeCV with form="auto", KernelSVC with solver="auto" and KernelLogistic
+    take the first way of the table: there is no other rule.
 
     Parameters
     ----------
-    model : KernelRidge, KernelRidgeCV or KernelMap
+    model : KernelRidge, KernelRidgeCV, KernelMap, KernelSVC or KernelLogistic
         Unfitted; its memory_limit counts.
     X : rows as `fit` takes them, or their shape
         With a shape (n, d) the rows are drawn evenly from the unit cube.
-    y, sample_weight : as in fit; y may be left out
-        The answer depends on the number of targets alone.
+    y, sample_weight : as in fit; y may be left out, except for KernelSVC and KernelLogistic
+        The answer of the others depends on the number of targets alone.
 
     Returns
     -------
@@ -48,6 +49,10 @@ def plan(
     """
     if isinstance(X, tuple):
         X = _drawn(X)
+    if isinstance(model, CertifiedClassifier):
+        if y is None:
+            raise ValueError("y must be passed: support vectors depend on the classes.")
+        return model.__plan__(X, y, sample_weight)
     y = _zeros(X) if y is None else y
     if isinstance(model, RidgeEstimator):
         problem, solver, _ = model.__ridge_problem__(X, y, sample_weight)
@@ -60,7 +65,8 @@ def plan(
         )
         options = map_options(model, resources)
         return plan_map(RidgeProblem(found, found.T, Given(np.ones(1)), map=options))
-    raise TypeError(f"plan takes KernelRidge, KernelRidgeCV or KernelMap, got {model!r}.")
+    known = "KernelRidge, KernelRidgeCV, KernelMap, KernelSVC or KernelLogistic"
+    raise TypeError(f"plan takes {known}, got {model!r}.")
 
 
 def _drawn(shape):

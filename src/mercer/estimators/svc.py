@@ -7,27 +7,26 @@ from typing import Literal
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-from ..engine.arrays import as_numpy, namespace, on_device_of
+from ..engine.arrays import as_numpy, is_cpu, namespace, on_device_of
 from ..engine.checks import check_one_of
-from ..engine.memory import MemoryLimitError, budget, columns_that_fit, matrix_bytes
+from ..engine.memory import MemoryLimitError, budget, matrix_bytes
 from ..engine.threads import n_threads, one_blas_thread, single_threaded
 from ..expansion import Expansion
 from ..kernels import Precomputed
 from ..kernels.adapters import KernelLike
 from ..kernels.types import Array, Data
-from ..solve.svm import MarginProblem, solve_margin, solve_on_coordinates
+from ..solve.svm import MarginProblem, solve_margin
 from ..solve.system import double_like
 from .base import on_fitted
 from .certified import CertifiedClassifier, WeightedRows, gram_of
 from .kernel_map import KernelMap
+from .kernel_side import pair_columns
 
 # With more than two classes, rows whose kernel matrix is stored once for all pairs.
-STORED = 4000
+STORED = 20_000
 # Candidates of C="auto", and the folds and rows that choose.
 CANDIDATES = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 FOLDS, ROWS_FOR_C = 5, 3000
-# Landmarks of solver="landmarks", memory permitting.
-LANDMARKS = 2000
 
 
 class KernelSVC(CertifiedClassifier):
@@ -52,7 +51,8 @@ class KernelSVC(CertifiedClassifier):
     solver : {"auto", "dual", "landmarks"}, default="auto"
         "dual" is exact: kernel values of the rows near the margin. "landmarks" solves on the
         coordinates of 2000 landmarks, for noisy data beyond memory: certified, not exact. "auto"
-        takes "dual", and "landmarks" where that does not fit the memory.
+        takes "dual", and "landmarks" where that does not fit the memory: :func:`mercer.plan` tells
+        beforehand. Coordinates of a KernelMap are solved by the cheaper of two ways.
     tol : float, default=1e-3
         The certified error of each function, relative to its norm.
     memory_limit : int, str or None, default=None
@@ -130,12 +130,11 @@ class KernelSVC(CertifiedClassifier):
         return super()._kept_rows(training)
 
     def _by_landmarks(self, training):
-        fits = columns_that_fit(training.n, budget(self.memory_limit), copies=4)
         given, self.kernel = (
             self.kernel,
             KernelMap(
                 self.kernel,
-                max_rank=min(LANDMARKS, fits),
+                max_rank=MarginProblem.most_landmarks(training.n, budget(self.memory_limit)),
                 pivots="random",
                 random_state=0,
                 memory_limit=self.memory_limit,
@@ -150,10 +149,13 @@ class KernelSVC(CertifiedClassifier):
 
     def _solve(self, rows: WeightedRows) -> None:
         given = self.__dict__.pop("_given", None)
+        optional = self.solver == "auto" and rows.fit is None and not given.is_gram
+        if optional and self._largest(rows).refusal():
+            rows = self._by_landmarks(given)
         try:
             pairs, solutions = self._solutions(rows)
-        except MemoryLimitError:
-            if self.solver != "auto" or rows.fit is not None or given.is_gram:
+        except MemoryLimitError:  # more support vectors than were predicted
+            if not optional or rows.fit is not None:
                 raise
             rows = self._by_landmarks(given)
             pairs, solutions = self._solutions(rows)
@@ -162,30 +164,35 @@ class KernelSVC(CertifiedClassifier):
             self.solver_ = "landmarks"
         self._keep(rows, pairs, solutions)
 
+    def _ways(self, rows):
+        """Ways to solve for the largest pair of classes, times the number of pairs."""
+        made = self._largest(rows).ways(self.solver, rows.fit is not None)
+        count = len(self.classes_) * (len(self.classes_) - 1) // 2
+        return [way.times(count) for _, way in made]
+
+    def _largest(self, rows):
+        pairs = Pairs(rows, self.C_, len(self.classes_), self._room(rows))
+        return pairs[max(range(len(pairs)), key=lambda j: len(pairs.rows_of(j)))]
+
     def _solutions(self, rows):
         """All pairs of classes solved, as many at a time as there are threads."""
-        pairs = Pairs(rows, self.C_, len(self.classes_), self._room(rows))
+        pairs = Pairs(rows, self.C_, len(self.classes_), self._room(rows), stored=True)
         threads = 1 if rows.kernel.runs_user_code else min(n_threads(), len(pairs))
+        near = pairs.starts()
+
+        def solved(j):
+            return pairs[j].solve(self.tol, on_map=rows.fit is not None, near=near[j])
+
         if threads == 1:
-            return pairs, [self._solution(pairs[j], rows) for j in range(len(pairs))]
+            return pairs, [solved(j) for j in range(len(pairs))]
 
         def alone(j):
             with single_threaded():
-                return self._solution(pairs[j], rows)
+                return solved(j)
 
         pairs.limit //= threads
         with one_blas_thread(), ThreadPoolExecutor(threads) as pool:
             return pairs, list(pool.map(alone, range(len(pairs))))
-
-    def _solution(self, problem, rows):
-        """On coordinates by the interior-point method, where the rows near the margin are too many
-        for a kernel matrix of their own."""
-        try:
-            return solve_margin(problem, self.tol)
-        except MemoryLimitError:
-            if rows.fit is None:
-                raise
-            return solve_on_coordinates(problem, self.tol)
 
     def _keep(self, rows, pairs, solutions):
         """Attributes as SVC has them, and the certificates."""
@@ -205,7 +212,7 @@ class KernelSVC(CertifiedClassifier):
         W = on_device_of(full[used], double_like(rows.points))
         self.dual_coef_ = _laid_out(sign * W, rows.codes[used], pairs.classes)
         self.intercept_ = on_device_of(sign * b, W)
-        self.n_iter_ = max(found.n_iter for found in solutions)
+        self.n_iter_ = max(pairs.n_iter, *(found.n_iter for found in solutions))
         if rows.fit is not None:
             w = rows.points.T @ on_device_of(full, rows.points)
             self.coef_ = w.T
@@ -296,15 +303,17 @@ class KernelSVC(CertifiedClassifier):
 class Pairs:
     """The problems of all pairs of classes, the second of which is positive."""
 
-    def __init__(self, rows, C, n_classes, limit):
+    def __init__(self, rows, C, n_classes, limit, stored=False):
         self.rows, self.C, self.limit = rows, C, limit
         self.classes = list(combinations(range(n_classes), 2))
         self._of_class = [np.flatnonzero(rows.codes == k) for k in range(n_classes)]
-        n = len(rows.codes)
-        small = n <= STORED and matrix_bytes(n, 2) <= self.limit
-        self.K = None
-        if n_classes > 2 and small and rows.kernel.layout.on_data:
-            self.K = gram_of(rows, np.arange(n))
+        n, host = len(rows.codes), is_cpu(rows.points)
+        small = stored and host and n <= STORED and matrix_bytes(n, 1.5) <= self.limit
+        self.K, self.n_iter = None, 0
+        if n_classes > 2 and small and rows.kernel.layout.on_data and rows.fit is None:
+            # Sorted by class, what a pair needs is close together in memory.
+            self.order = np.argsort(rows.codes, kind="stable")
+            self.K = gram_of(rows, self.order)
 
     def __len__(self):
         return len(self.classes)
@@ -314,11 +323,26 @@ class Pairs:
         return np.sort(np.concatenate([self._of_class[first], self._of_class[second]]))
 
     def __getitem__(self, j):
-        rows, mine = self.rows, self.rows_of(j)
-        y = np.where(rows.codes == self.classes[j][1], 1.0, -1.0)
-        kernel, points = (rows.kernel, rows.points) if self.K is None else (Precomputed(), self.K)
-        whole = MarginProblem(kernel, points, y, self.C * rows.weights, rows.rounding, self.limit)
-        return whole.part(mine)
+        rows, mine, limit = self.rows, self.rows_of(j), self.limit
+        y, C = np.where(rows.codes == self.classes[j][1], 1.0, -1.0), self.C * rows.weights
+        if self.K is None:
+            whole = MarginProblem(rows.kernel, rows.points, y, C, rows.rounding, limit)
+            return whole.part(mine)
+        C, y, rounding = C[self.order], y[self.order], rows.rounding.take(self.order)
+        places = np.argsort(self.order)[mine]
+        return MarginProblem(Precomputed(), self.K, y, C, rounding, limit).part(places)
+
+    def starts(self):
+        """Coefficients of all pairs by one call of libsvm, where the kernel matrix is stored."""
+        if self.K is None:
+            return [None] * len(self)
+        codes = self.rows.codes
+        C = (self.C * self.rows.weights)[self.order]
+        machine = MarginProblem.roughly(self.K, codes[self.order], C)
+        self.n_iter = int(np.max(machine.n_iter_))
+        full, support = np.zeros((len(codes), len(self))), self.order[machine.support_]
+        full[support] = -pair_columns(machine.dual_coef_, codes[support])  # the first is positive
+        return [full[self.rows_of(j), j] for j in range(len(self))]
 
 
 def votes(values, n_classes):

@@ -1,6 +1,6 @@
 """solve_ridge: the solver that is asked for, or the cheapest that does not refuse; and its Plan."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..engine.memory import MemoryLimitError, partial_fit, readable, stored_fit, streamed_fit
@@ -45,13 +45,17 @@ class Way:
     refusal: str | None = None
 
     @classmethod
-    def of(cls, solver: Solver, problem: RidgeProblem, asked: bool) -> "Way":
+    def of(cls, solver: Any, problem: Any, asked: bool) -> "Way":
         name = {"direct": "dual"}.get(solver.name, solver.name)
         refusal = solver.refusal(problem, asked=asked)
         if refusal is not None:
             return cls(name, None, None, refusal)
         cost = solver.cost(problem)
         return cls(name, cost.seconds, cost.bytes)
+
+    def times(self, count: int) -> "Way":
+        """For so many problems of this size, one after another."""
+        return self if self.seconds is None else replace(self, seconds=count * self.seconds)
 
     def __str__(self) -> str:
         if self.seconds is None or self.bytes is None:
@@ -60,12 +64,12 @@ class Way:
         return f"{self.name:10} {time:>8} of one core, {readable(self.bytes)}"
 
 
-def offered(problem: RidgeProblem) -> list[tuple[Solver, Way]]:
+def offered(problem: Any, solvers: Any = COMPETING) -> list[tuple[Any, Way]]:
     """Every solver's offer for the problem, the one that "auto" takes first.
 
     The cheapest come first, exact ones before those that are not; those that refuse are last.
     """
-    found = [(solver, Way.of(solver, problem, asked=False)) for solver in COMPETING]
+    found = [(solver, Way.of(solver, problem, asked=False)) for solver in solvers]
     return sorted(found, key=lambda offer: _rank(*offer))
 
 
@@ -115,6 +119,13 @@ def _cheapest(problem):
                 failures.append(reason)
     if failures:
         raise failures[0]
+    return first_of(offers)
+
+
+def first_of(offers: list[tuple[Any, Way]]) -> Any:
+    """The solver of the first offer; refused where all refuse."""
+    if offers[0][1].refusal is None:
+        return offers[0][0]
     reasons = "; ".join(f"{solver.name}: {way.refusal}" for solver, way in offers)
     small = any(isinstance(way.refusal, TooLarge) for _, way in offers)
     raise (MemoryLimitError if small else ValueError)(f"no solver takes this problem. {reasons}.")

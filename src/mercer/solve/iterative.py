@@ -138,13 +138,11 @@ class Iterative(DualSolver):
                     B,
                     penalties,
                     rows.weights,
-                    **again,
+                    **again | ({} if known is None else known.shared),
                     max_iter=min(problem.max_iter, QUICK_PRODUCTS) if quick else problem.max_iter,
                     keep_partial=problem.keep_partial,
                     callback=_hopeless(tol) if quick else None,
                     workers=rows.training.workers,
-                    landmarks=None if known is None else known.landmarks,
-                    product=None if known is None else known.product,
                 )
             if quick and not found.converged:
                 raise CannotSolve("the first products show that a factorisation is faster")
@@ -276,6 +274,11 @@ class Explained:
     missed: np.ndarray
     product: MatrixProduct
     seed: int
+
+    @property
+    def shared(self) -> dict[str, Any]:
+        """Landmarks and products, for the iterations."""
+        return {"landmarks": self.landmarks, "product": self.product}
 
     @classmethod
     def of(cls, problem: RidgeProblem, limit: int) -> "Explained | None":

@@ -1,82 +1,105 @@
-"""Logistic regression on kernel values: Newton's method, each step of which is a weighted ridge.
+"""Logistic regression on kernel values: Newton's method, each step of which is a ridge problem.
 
 Of two classes f is the log odds of the second; of more, each class has a function and softmax makes
-probabilities of them. At values F with probabilities P the Newton step solves, for coefficients A,
+probabilities of them. At values F of coefficients A, with probabilities P, gradient G = C (Y - P)
+and weights W = C p (1 - p), the step D of the coefficients solves
 
-    A = G - W (K A + b' - F),   G = C (Y - P),   W = C (diag(p) - p p') for each row:
+    (K + W^-1) D + b = W^-1 (G - A),   1'D = 0:
 
-ridge with weights W and targets F + W^-1 G. With W = M M' and A = M B it is (I + M'K M) B =
-M^+ G + M'F: symmetric, well conditioned, and solved by conjugate gradients. The coordinates of a
-map precondition them; a map of full rank makes it one step. The intercept costs nothing: b' is
-b + kappa 1'A, a step of the proximal point method, so that 1'A vanishes in the end.
+ridge with alpha = 1, weights W, targets W^-1 (G - A) and an intercept, so that every solver of
+ridge serves. It starts where the last step ended; an error of a tenth of D is small enough, since
+the next step mends it.
+
+Of several classes the weights of a row are the matrix H = C (diag(p) - p p'), of which each class
+has its own part on the diagonal, M = C p (1 - p). The eigenvalues of H relative to M are 0, for
+what is common to all classes, and between 1 and 2: with 1.5 M a step leaves a third of the error or
+so, and what is common is taken out.
 """
 
-from dataclasses import dataclass
+import warnings
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.special import expit, logsumexp, softmax
+from sklearn.exceptions import ConvergenceWarning
 
 from ..engine import tiles
-from ..engine.arrays import (
-    as_numpy,
-    cholesky,
-    gram,
-    is_cpu,
-    namespace,
-    on_device_of,
-    solve_triangular,
-)
-from ..engine.memory import budget, matrix_bytes
-from ..engine.products import exact_product
+from ..engine.arrays import as_numpy, is_cpu, on_device_of
+from ..engine.memory import coordinates_bytes, matrix_bytes
+from ..engine.products import MatrixProduct, exact_product
+from ..kernels.calls import remembering
+from ..rows.training import Training
 from ..space import factorize
-from .conjugate_gradients import ConjugateGradients
+from .auto import Way, first_of, offered, solve_ridge
+from .direct import Direct
 from .duality import EPS, Certificate, Rounding
-from .preconditioner import chosen_rank
+from .fourier import Fourier
+from .iterative import Iterative
+from .preconditioner import LEAST_RANK, chosen_rank
+from .primal import Primal
+from .problem import Given, Preconditioning, RidgeProblem
+from .solver import CannotSolve, Solver
 from .system import double_like, in_double, vectors_of
 
-MOST_NEWTON = 50
-MOST_PRODUCTS = 300
-# Up to so many rows the kernel matrix is one array.
-STORED = 3000
-# Up to here the preconditioner is the map itself.
-FULL_RANK = 1500
+# Solvers of a step: exact ones, to what a step needs.
+COMPETING = (Direct(), Primal(), Iterative(), Fourier(quick=True))
+MOST_NEWTON = 60
+# Steps that are usual, for a plan.
+USUAL = 8
+# The certified error of a step, relative to it.
+FORCING = 0.1
 # The smallest probability that a step counts with: its weight must not vanish.
 LEAST_PROBABILITY = 1e-12
+# Between the eigenvalues of a row's weights, relative to those on its diagonal.
+SEVERAL = 1.5
+# A step that gains less of the objective, and no certainty, is rounding.
+STALLED = 1e-9
 # Landmarks of the preconditioner on a GPU, whose products are cheap.
 DEVICE_RANK = 4000
-# What a step leaves of the residual of its equations.
-FORCING = 0.02
-# kappa, relative to the mean of k(x, x).
-KAPPA = 1e3
 
 
 @dataclass(frozen=True)
 class LogisticProblem:
     """min |f|^2 / 2 + sum_i C_i (-log p(y_i | x_i)), intercepts free.
 
-    kernel : Kernel, bound to its data
-    points : the kernel's points
+    training : Training, of rows that are held
     codes : ndarray of class numbers
     n_classes : int
     C : ndarray of positive numbers, one per row
     rounding : Rounding of the rows
     """
 
-    kernel: Any
-    points: Any
+    training: Training
     codes: np.ndarray
     n_classes: int
     C: np.ndarray
     rounding: Rounding
-    memory_limit: Any = None
 
     @property
-    def targets(self):
+    def targets(self) -> np.ndarray:
         """One column for two classes, else one for each."""
         if self.n_classes == 2:
             return (self.codes == 1).astype(float)[:, None]
         return np.eye(self.n_classes)[self.codes]
+
+    @property
+    def step(self) -> RidgeProblem:
+        """A step of Newton's method as its solvers judge it: weights are C / 4 at most."""
+        T, alpha = np.zeros((len(self.codes), 1)), 4 / float(self.C.mean())
+        problem = RidgeProblem(self.training, T, Given(np.array([alpha])), intercept=True)
+        return replace(problem, tol=FORCING, digits=FORCING)
+
+    def offers(self) -> list[tuple[Any, Way]]:
+        """Those of all solvers for the usual number of steps, the cheapest first."""
+        step, direct = self.step, Direct()
+        # Who reads a kernel of unknown validity tests it: no need to do so with every step.
+        if not self.training.kernel.is_proven and direct.refusal(step) is None:
+            made = [(direct, Way.of(direct, step, asked=True))]
+        else:
+            made = offered(step, COMPETING)
+        count = USUAL * self.targets.shape[1]
+        return [(solver, way.times(count)) for solver, way in made]
 
 
 @dataclass(frozen=True)
@@ -94,60 +117,90 @@ class LogisticSolution:
 
 
 class Workspace:
-    """Parts that do not depend on C: products with K, and coordinates that precondition them."""
+    """Parts that do not depend on C: the solver of the steps, and products with K.
 
-    def __init__(self, kernel, points, n_functions, memory_limit=None):
-        X = in_double(kernel, points)
-        n, limit = X.shape[0], budget(memory_limit, X)
+    Landmarks that precondition, and products, are the same for all steps.
+    """
+
+    def __init__(self, problem: LogisticProblem):
+        self.training = problem.training
+        kernel, X = self.training.kernel, self.training.points
         self.like = double_like(X)
-        rank = n if n <= FULL_RANK else None if is_cpu(X) else min(n, DEVICE_RANK)
-        rank = chosen_rank(n, max(1, limit - vectors_of(X, n_functions)), X, rank)
-        fit = factorize(
+        self.limit = self.training.resources.limit(X) - vectors_of(X, problem.targets.shape[1])
+        self.solver: Solver = first_of(problem.offers())
+        self.X, self.known = in_double(kernel, X), Preconditioning()
+        room = self.limit
+        if self.solver.name == "iterative" and self.training.workers is None:
+            self.known = Preconditioning(landmarks=self._landmarks())
+            n, r = self.known.landmarks.F.shape
+            room -= coordinates_bytes(n, r, copies=3)
+        self.known = replace(self.known, product=self._product(kernel, self.X, room))
+
+    def _landmarks(self):
+        """About half as many as for one problem alone, since every step has its weights."""
+        kernel, X = self.training.kernel, self.X
+        n, wanted = X.shape[0], None if is_cpu(X) else DEVICE_RANK
+        rank = chosen_rank(n, max(1, self.limit), X, wanted)
+        rank = rank if wanted else max(min(LEAST_RANK, rank), rank // 2)
+        resources = self.training.resources
+        return factorize(
             kernel,
             X,
             max_rank=rank,
-            pivots="greedy" if rank == n else "random",
-            rng=np.random.default_rng(0),
-            memory_limit=memory_limit,
+            pivots="random",
+            rng=resources.rng(),
+            memory_limit=resources.memory_limit,
         )
-        xp = namespace(self.like)
-        self.F = xp.astype(fit.F, xp.float64, copy=False)
-        diagonal = as_numpy(kernel.diagonal(X)).astype(np.float64)
-        self.kappa = KAPPA * max(float(diagonal.mean()), 1e-300)
-        self.wide = xp.concat([self.F, self.kappa**0.5 * xp.ones_like(self.F[:, :1])], axis=1)
-        room = limit - 4 * 8 * n * max(fit.factor.rank, 1) - vectors_of(X, n_functions)
-        if kernel.layout.on_data and (
-            n <= STORED or (not is_cpu(X) and matrix_bytes(n, 1) <= room)
-        ):
+
+    def _product(self, kernel, X, room):
+        workers = self.training.workers
+        if workers is not None:
+            workers.give(kernel, X)
+            return workers.exact_product()
+        stored = not is_cpu(X) and matrix_bytes(X.shape[0], 1) <= room
+        if stored and kernel.layout.on_data:
             K = tiles.evaluate(kernel, X)
-            self.product: Any = lambda V: K @ V
-        else:
-            self.product = exact_product(kernel, X, room)
+            return MatrixProduct(lambda V: K @ V, "stored", True)
+        return exact_product(kernel, X, room)
 
     def times(self, V):
         """K V of a NumPy array, where the points are."""
-        return as_numpy(self.product(on_device_of(V, self.like)))
+        return as_numpy(self.known.product(on_device_of(V, self.like)))
 
-    def preconditioner(self, weights):
-        """V -> (I + D (F F' + kappa 11') D)^-1 V with D = diag(weights)^1/2: of one column of
-        weights for each column of V."""
-        xp, wide = namespace(self.F), self.wide
-        roots = on_device_of(np.sqrt(weights), self.like)
-        eye = on_device_of(np.eye(wide.shape[1]), self.like)
-        factors = [cholesky(gram(wide * roots[:, j : j + 1]) + eye) for j in range(roots.shape[1])]
-        if any(C is None for C in factors):
-            return lambda V: V
+    def solve(self, problem: RidgeProblem):
+        """The coefficients; by iterations where the equations are singular to rounding."""
+        try:
+            found = solve_ridge(problem, self.solver)
+        except CannotSolve:
+            found = solve_ridge(problem, "iterative")
+        return as_numpy(found.dual)[:, 0]
 
-        def apply(V):
-            v = on_device_of(V, self.like)
-            seen = wide.T @ (roots * v)
-            solved = [
-                solve_triangular(C, solve_triangular(C, seen[:, j : j + 1]), transpose=True)
-                for j, C in enumerate(factors)
-            ]
-            return as_numpy(v - roots * (wide @ xp.concat(solved, axis=1)))
+    @property
+    def form(self) -> str:
+        """The solver, as forms of KernelRidge are named."""
+        return "dual" if self.solver.name == "direct" else self.solver.name
 
-        return apply
+    def left_out(self, problem: LogisticProblem, found: LogisticSolution) -> np.ndarray:
+        """Log odds of each row of two classes without it, to second order: Newton's last step is a
+        ridge problem, whose leave-one-out errors are known."""
+        E, C = found.values + found.b, problem.C[:, None]
+        P = np.clip(expit(E), LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
+        W = C * P * (1 - P)
+        T = E + C * (problem.targets - P) / W
+        return (T - solve_ridge(self.ridge(T, W[:, 0]), "direct").left_out().residuals)[:, 0]
+
+    def ridge(self, T, weights) -> RidgeProblem:
+        """Weighted ridge on the rows, with an intercept and alpha = 1."""
+        return RidgeProblem(
+            self.training,
+            T,
+            Given(np.ones(T.shape[1])),
+            weights,
+            intercept=True,
+            tol=FORCING,
+            digits=FORCING,
+            preconditioning=self.known,
+        )
 
 
 def solve_logistic(
@@ -157,10 +210,8 @@ def solve_logistic(
     start: LogisticSolution | None = None,
 ) -> LogisticSolution:
     """Solve until the certified error of the functions is at most tol times their norm."""
-    if space is None:
-        columns = problem.targets.shape[1]
-        space = Workspace(problem.kernel, problem.points, columns, problem.memory_limit)
-    return _Newton(problem, tol, space).solve(start)
+    with remembering(problem.training.kernel):
+        return _Newton(problem, tol, space or Workspace(problem)).solve(start)
 
 
 class _Newton:
@@ -177,13 +228,13 @@ class _Newton:
             A, F = start.A, start.values
             size = self._size(A)
         b = self._intercepts(F)
-        objective, found = self._objective(A, F, b), None
+        objective = self._objective(A, F, b)
+        found: Any = None
         for step in range(1, MOST_NEWTON + 1):
-            new = self._step(A, F, b)
-            image = self.space.times(new)
-            t = 1.0
+            D = self._step(A, F, b)
+            image, t = self.space.times(D), 1.0
             while True:  # a step too long is halved: F is linear in A
-                A1, F1 = A + t * (new - A), F + t * (image - F)
+                A1, F1 = A + t * D, F + t * image
                 b1 = self._intercepts(F1)
                 lower = self._objective(A1, F1, b1)
                 if lower <= objective + 1e-12 * abs(objective) or t < 1e-4:
@@ -191,20 +242,14 @@ class _Newton:
                 t /= 2
             gained = objective - lower
             A, F, b, objective = A1, F1, b1, lower
-            size = self._size(A) if t == 1.0 else size + self._size(A)
-            if gained > self._aim(A, F) or t < 1.0:
-                continue
+            size += t * self._size(D)
             certificate = self._certificate(A, F, b, size)
-            if found is None or certificate.gap < found.certificate.gap:
+            better = found is None or certificate.gap < found.certificate.gap
+            if better:
                 done = certificate.gap <= self._aim(A, F)
                 found = LogisticSolution(A, self._dual(F, b), b, F, certificate, step, done)
-            else:
+            if found.converged or (not better and gained <= STALLED * abs(objective)):
                 break
-            if found.converged:
-                break
-        if found is None:
-            certificate = self._certificate(A, F, b, size)
-            found = LogisticSolution(A, self._dual(F, b), b, F, certificate, step, False)
         return found
 
     # --- the loss ---------------------------------------------------------------------------------
@@ -254,43 +299,16 @@ class _Newton:
     # --- a step -----------------------------------------------------------------------------------
 
     def _step(self, A, F, b):
-        """The coefficients that Newton's equations ask for, roughly: the next step is as good."""
+        """Newton's step of the coefficients, roughly: the next one is as good."""
         P = np.clip(self._probabilities(F, b), LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
-        root = np.sqrt(self.C)
-        if self.binary:
-            M = root * np.sqrt(P * (1 - P))
-            weights = M**2
-
-            def out(B):
-                return M * B
-
-            back, first, guess = out, self.C * (self.T - P) / M, A / M
-        else:
-            q = np.sqrt(P / P.sum(axis=1, keepdims=True))
-            weights = self.C * q**2
-
-            def across(B):
-                """Without its part along q, which M takes to zero."""
-                return B - q * np.sum(q * B, axis=1, keepdims=True)
-
-            def out(B):
-                return root * q * across(B)
-
-            def back(V):
-                return across(root * q * V)
-
-            first, guess = root * (self.T - q**2) / q, A / (root * q)
-        inverse = precondition = self.space.preconditioner(np.maximum(weights, 1e-300))
-        if not self.binary:
-
-            def precondition(V):
-                return across(inverse(V))
-
-        def times(B):
-            V = out(B)
-            return B + back(self.space.times(V) + self.space.kappa * V.sum(axis=0))
-
-        return out(_reduced(times, first + back(F), guess, precondition, FORCING))
+        W = self.C * P * (1 - P) * (1.0 if self.binary else SEVERAL)
+        T = (self._dual(F, b) - A) / W
+        D = np.empty_like(A)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the certificate says how far
+            for j in range(A.shape[1]):
+                D[:, j] = self.space.solve(self.space.ridge(T[:, j : j + 1], W[:, j]))
+        return D if self.binary else D - D.mean(axis=1, keepdims=True)
 
     # --- the certificate --------------------------------------------------------------------------
 
@@ -347,19 +365,3 @@ def best_log_intercept(values, C, share):
             return new
         b = new
     return b
-
-
-def _reduced(times, right, x, precondition, reduction):
-    """x with |right - times(x)| reduced by this much; its columns are one vector."""
-
-    def flat(function):
-        return lambda v: function(v.reshape(x.shape)).reshape(-1, 1)
-
-    cg = ConjugateGradients(flat(times), flat(precondition), (right - times(x)).reshape(-1, 1))
-    wanted = reduction * float(np.linalg.norm(cg.r))
-    for _ in range(MOST_PRODUCTS):
-        if float(np.linalg.norm(cg.r)) <= wanted or cg.rz[0] <= 0:
-            break
-        cg.advance(*cg.product())
-        cg.turn()
-    return x + cg.x.reshape(x.shape)

@@ -92,11 +92,16 @@ class Choice(TravelsAsNumPy):
 
 @dataclass(frozen=True)
 class Preconditioning:
-    """Landmarks of the iterations: how many at most, what they may leave of k(x, x), and which."""
+    """Landmarks of the iterations: how many at most, what they may leave of k(x, x), and which.
+
+    landmarks, product : a Fit and a MatrixProduct of the same rows, where they are known
+    """
 
     rank: int | None = None
     landmark_tol: float | None = None
     pivots: str = "random"
+    landmarks: Any = None
+    product: Any = None
 
 
 @dataclass(frozen=True)

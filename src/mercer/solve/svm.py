@@ -2,7 +2,7 @@
 
 Rows that are well inside their class have coefficient zero, and need no place in the kernel matrix.
 So a sample is solved first; its function says which rows of a larger sample may be support vectors,
-and so on until all rows are there (nested samples, four times as many each time). libsvm solves
+and so on until all rows are there (nested samples, each twice as large). libsvm solves
 the small problems roughly, `active_set` the last one exactly. Rows outside that violate
 their margin join in, until the duality gap over ALL rows is small enough.
 """
@@ -18,21 +18,33 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 from ..engine import tiles
-from ..engine.arrays import as_numpy, on_device_of
-from ..engine.memory import MemoryLimitError, budget, matrix_bytes, readable
+from ..engine.arrays import as_numpy, is_numpy, on_device_of
+from ..engine.memory import (
+    MemoryLimitError,
+    budget,
+    columns_that_fit,
+    coordinates_bytes,
+    matrix_bytes,
+    readable,
+)
+from ..kernels import Precomputed
 from ..kernels import points as pts
 from .active_set import BoxDual
+from .auto import Way, offered
 from .duality import Certificate, Rounding, best_hinge_intercept, hinge_certificate
 from .interior_point import interior_point
+from .solver import OPERATION, PASS, START, VALUE, Cost, TooLarge
 from .system import double_like, in_double
 
 # Rows of the first sample at least, and how much larger each next one is.
-FIRST, STEP = 250, 4
+FIRST, STEP = 250, 2
+# Rows of a stored kernel matrix that are solved at once, and that are copied at once.
+STORED, BLOCK = 1000, 1000
 # Rows of a next sample join in where their margin is below this, ...
 NEAR = 1.1
 # ... these many at least, and at most so many times as there are support vectors now, relative to
 # the sizes of the samples.
-LEAST_NEAR, MOST_NEAR = 2000, 2.5
+LEAST_NEAR, MOST_NEAR = 1000, 2.5
 # How far libsvm solves before the next sample, and before the last, exact part.
 ROUGH, FINE = 0.03, 0.01
 # Steps of libsvm at most, and so many more for each row: where C is large and the matrix nearly
@@ -41,8 +53,11 @@ STEPS, STEPS_PER_ROW = 10_000, 300
 # New rows beyond this share of the support vectors change too much for an active set: libsvm again.
 MANY_NEW = 0.08
 # Rows that the active set looks at, at least: they need no matrix.
-LEAST_INSIDE = 4000
+LEAST_INSIDE = 2000
 MOST_ROUNDS = 30
+# Rows that predict how many support vectors there are, usual steps of the interior-point method,
+# and landmarks of solver="landmarks".
+JUDGED, USUAL_STEPS, LANDMARKS = 500, 25, 2000
 # Copies of the matrix of a working set: K, libsvm's own in single precision, and tiles.
 COPIES = 2
 
@@ -56,6 +71,7 @@ class MarginProblem:
     y : ndarray of +1.0 and -1.0
     C : ndarray of positive numbers, one per row
     rounding : Rounding of the rows
+    index : positions of the rows among the points of a stored kernel matrix; None: all of them
     """
 
     kernel: Any
@@ -64,33 +80,100 @@ class MarginProblem:
     C: np.ndarray
     rounding: Rounding
     memory_limit: Any = None
+    index: np.ndarray | None = None
 
     def part(self, rows):
         """The same problem on some of the rows."""
         if len(rows) == len(self.y):
             return self
+        points, index = self.points, None
+        if self.is_stored:  # never copied
+            index = self._at(rows)
+        else:
+            points = self.kernel.layout.subset(points, rows)
         return replace(
             self,
-            points=self.kernel.layout.subset(self.points, rows),
+            points=points,
+            index=index,
             y=self.y[rows],
             C=self.C[rows],
             rounding=self.rounding.take(rows),
         )
 
+    @property
+    def limit(self) -> int:
+        """Bytes that kernel values may take."""
+        return budget(self.memory_limit)
+
+    @property
+    def is_stored(self):
+        """Whether the points are kernel values as they are: no need to go through a kernel."""
+        return type(self.kernel) is Precomputed and is_numpy(self.points)
+
+    def _at(self, rows):
+        return rows if self.index is None else self.index[rows]
+
     def matrix(self, rows, others=None):
         """Kernel values of some rows, among each other or with others, as NumPy's doubles."""
+        if self.is_stored:
+            K = self.points[np.ix_(self._at(rows), self._at(rows if others is None else others))]
+            return K.astype(np.float64, copy=False)
         K = self.kernel.layout.values(self.kernel, self.points, rows, others)
         return np.ascontiguousarray(as_numpy(K), dtype=np.float64)
 
     def values(self, c, rows=None):
         """sum_j c_j k(x_j, x_i) for these rows i (None: all)."""
         used = np.flatnonzero(c)
+        if self.is_stored:
+            rows, total = np.arange(len(c)) if rows is None else rows, np.zeros(1)
+            for a in range(0, len(used), BLOCK):
+                some = used[a : a + BLOCK]
+                total = total + c[some] @ self.matrix(some, rows)
+            return total if len(used) else np.zeros(len(rows))
         X = in_double(self.kernel, self.points if rows is None else pts.take(self.points, rows))
         if not len(used):
             return np.zeros(X.shape[0])
         S = self.kernel.layout.landmarks(self.kernel, self.points, used)
         W = on_device_of(c[used][:, None], double_like(self.points))
         return as_numpy(tiles.multiply(self.kernel, X, S, W))[:, 0]
+
+    # --- ways to solve ----------------------------------------------------------------------------
+
+    def ways(self, solver: str = "auto", on_map: bool = False) -> list[tuple[Any, Way]]:
+        """Offers of all ways, the cheapest first: landmarks, which are not exact, come last.
+
+        on_map : whether points are coordinates, and the kernel is their inner product
+        """
+        named: dict[str, Any] = {"dual": (DualMachine(),), "landmarks": (OnLandmarks(),)}
+        both = (DualMachine(), Coordinates() if on_map else OnLandmarks())
+        return offered(self, named.get(solver, both))
+
+    def refusal(self) -> str | None:
+        """Why an exact solution does not fit the memory, predicted; None where it does."""
+        return DualMachine().refusal(self)
+
+    def solve(self, tol: float, *, on_map: bool = False, near: Any = None) -> "MarginSolution":
+        """The solution, from coefficients near it or without them.
+
+        Of coordinates by the cheaper of two ways, or by the other one where memory is short.
+        """
+        if near is not None or not on_map:
+            return solve_margin(self, tol, near=near)
+        first, second = (solver for solver, _ in self.ways(on_map=True))
+        try:
+            return first.solve(self, tol)
+        except MemoryLimitError:
+            return second.solve(self, tol)
+
+    @staticmethod
+    def roughly(K: np.ndarray, codes: np.ndarray, C: np.ndarray) -> SVC:
+        """The machine of all pairs of classes on a kernel matrix, by libsvm."""
+        return _libsvm(K, codes, C, FINE)
+
+    @staticmethod
+    def most_landmarks(n: int, limit: int) -> int:
+        """Landmarks of solver="landmarks", memory permitting."""
+        return min(n, LANDMARKS, columns_that_fit(n, limit, copies=4))
 
 
 @dataclass(frozen=True)
@@ -106,13 +189,37 @@ class MarginSolution:
 
 
 def solve_margin(
-    problem: MarginProblem, tol: float = 1e-3, start: np.ndarray | None = None
+    problem: MarginProblem,
+    tol: float = 1e-3,
+    start: np.ndarray | None = None,
+    near: np.ndarray | None = None,
 ) -> MarginSolution:
     """Solve until the certified error of the function is at most tol times its norm.
 
     `start`: rows that were support vectors of a problem nearby (another C), to begin with.
+    `near`: coefficients that are nearly those of the solution.
     """
-    return _WorkingSet(problem, tol).solve(start)
+    if near is None:
+        return _WorkingSet(problem, tol).solve(start)
+    return _WorkingSet(problem, tol).mend(near)
+
+
+def _libsvm(K: np.ndarray, y: np.ndarray, C: np.ndarray, tol: float) -> SVC:
+    """Its machine on a kernel matrix, roughly; of several classes, of all pairs."""
+    largest = float(C.max())
+    machine = SVC(
+        C=largest,
+        kernel="precomputed",
+        tol=tol,
+        cache_size=1 + 5e-6 * len(K) ** 2,
+        max_iter=STEPS + STEPS_PER_ROW * len(K),
+    )
+    with (
+        sklearn.config_context(assume_finite=True, skip_parameter_validation=True),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the exact solution comes after it
+        return machine.fit(K, y, sample_weight=C / largest)
 
 
 def solve_on_coordinates(problem: MarginProblem, tol: float = 1e-3) -> MarginSolution:
@@ -134,29 +241,105 @@ def solve_on_coordinates(problem: MarginProblem, tol: float = 1e-3) -> MarginSol
     return found
 
 
+class DualMachine:
+    """On kernel values of the rows near the margin."""
+
+    name = "dual"
+
+    def refusal(self, problem: MarginProblem, asked: bool = True) -> str | None:
+        limit = problem.limit
+        if matrix_bytes(len(problem.y), COPIES) <= limit:
+            return None
+        what = "kernel values of the rows near the margin"
+        return TooLarge.beyond(what, self.cost(problem).bytes, limit)
+
+    def cost(self, problem: MarginProblem) -> Cost:
+        n, support = len(problem.y), _predicted_support(problem)
+        m = min(n, MOST_NEAR * support)
+        # Kernel values, passes of libsvm over them, a factor of those that are free, all rows.
+        seconds = START + m**2 * (VALUE / 2 + 4 * PASS) + (support / 2) ** 3 * OPERATION
+        return Cost(seconds + 3 * n * support * VALUE, int(matrix_bytes(int(m), COPIES)))
+
+    def solve(self, problem: MarginProblem, tol: float) -> MarginSolution:
+        return solve_margin(problem, tol)
+
+
+class Coordinates:
+    """By the interior-point method, where points are coordinates."""
+
+    name = "coordinates"
+
+    def refusal(self, problem: MarginProblem, asked: bool = True) -> str | None:
+        return None
+
+    def cost(self, problem: MarginProblem) -> Cost:
+        n, r = problem.points.shape
+        seconds = USUAL_STEPS * (n * r**2 + r**3 / 3) * OPERATION
+        return Cost(START + seconds, coordinates_bytes(n, r, 2))
+
+    def solve(self, problem: MarginProblem, tol: float) -> MarginSolution:
+        return solve_on_coordinates(problem, tol)
+
+
+class OnLandmarks:
+    """On the coordinates of landmarks, which the estimator makes: certified, not exact."""
+
+    name = "landmarks"
+
+    def refusal(self, problem: MarginProblem, asked: bool = True) -> str | None:
+        return "the kernel matrix is there: all of it is used" if problem.is_stored else None
+
+    def cost(self, problem: MarginProblem) -> Cost:
+        n = len(problem.y)
+        r = problem.most_landmarks(n, problem.limit)
+        seconds = n * r * VALUE + (USUAL_STEPS + 3) * n * r**2 * OPERATION
+        return Cost(START + seconds, coordinates_bytes(n, r, 4))
+
+
+def _predicted_support(problem: MarginProblem) -> float:
+    """Support vectors of all rows: from two samples, of which one is four times the other."""
+    n = len(problem.y)
+    counts: list[int] = []
+    judged = min(JUDGED, int((problem.limit / matrix_bytes(1, COPIES)) ** 0.5))
+    if n <= judged or judged < 40:
+        return n / 2 if n <= judged else float(n)
+    for size in (judged // 4, judged):
+        sample = _WorkingSet(problem, 1e-3)
+        sample.sizes(None)
+        sample.roughly(np.sort(sample.order[:size]), ROUGH)
+        counts.append(max(int(np.count_nonzero(sample.c)), 1))
+    growth = np.clip(np.log(counts[1] / counts[0]) / np.log(4), 0.3, 1.0)
+    return float(min(n, counts[1] * (n / judged) ** growth))
+
+
 class _WorkingSet:
     def __init__(self, problem, tol):
         self.problem, self.tol = problem, tol
         self.n = len(problem.y)
         self.rounding = problem.rounding
-        self.limit = budget(problem.memory_limit)
+        self.limit = problem.limit
         self.c, self.b, self.n_iter = np.zeros(self.n), 0.0, 0
         self.stuck = False
         # Values at all rows of the coefficients `known`, and |l c| of what was added up for them.
         self.known, self.values, self.size = self.c, np.zeros(self.n), 0.0
 
     def solve(self, start):
-        sizes = self._sizes(start)
+        sizes = self.sizes(start)
         rows = np.sort(self.order[: sizes[0]])
         for before, size in pairwise(sizes):
-            self._roughly(rows, ROUGH)
+            self.roughly(rows, ROUGH)
             rows = self._sampled(self.order[:size], size / before)
-        self._roughly(rows, FINE if len(rows) == self.n else ROUGH)
+        self.roughly(rows, FINE if len(rows) == self.n else ROUGH)
         return self._exactly(rows)
+
+    def mend(self, c):
+        """From coefficients that libsvm has found for all rows."""
+        self.c = c
+        return self._exactly(np.arange(self.n))
 
     # --- nested samples ---------------------------------------------------------------------------
 
-    def _sizes(self, start):
+    def sizes(self, start):
         """Sizes of nested samples, which are beginnings of `order`: each has its share of both
         classes, and rows that are known to matter come first."""
         y, n = self.problem.y, self.n
@@ -165,7 +348,7 @@ class _WorkingSet:
             mine = order[y[order] == sign]
             rank[mine] = (np.arange(len(mine)) + 0.5) / len(mine)
             rank[mine[: FIRST // 5]] = 0.0  # some of every class, however rare
-        known = FIRST
+        known = STORED if self.problem.is_stored else FIRST
         if start is not None and len(start):
             rank[start] = 0.0
             known = max(known, len(start))
@@ -194,7 +377,7 @@ class _WorkingSet:
             some = some[np.argpartition(margins, count)[:count]]
         return np.union1d(some, support)
 
-    def _roughly(self, rows, tol):
+    def roughly(self, rows, tol):
         """libsvm on the kernel matrix of some rows; all others get coefficient zero."""
         p, m, needed = self.problem, len(rows), matrix_bytes(len(rows), COPIES)
         if needed > self.limit:
@@ -203,20 +386,7 @@ class _WorkingSet:
                 f"memory_limit allows {readable(self.limit)}. Use solver='landmarks', a smaller "
                 "C, or kernel=KernelMap(kernel, max_rank=...)."
             )
-        largest = float(p.C[rows].max())
-        machine = SVC(
-            C=largest,
-            kernel="precomputed",
-            tol=tol,
-            cache_size=1 + 5e-6 * m**2,
-            max_iter=STEPS + STEPS_PER_ROW * m,
-        )
-        with (
-            sklearn.config_context(assume_finite=True, skip_parameter_validation=True),
-            warnings.catch_warnings(),
-        ):
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the exact solution comes after it
-            machine.fit(p.matrix(rows), p.y[rows], sample_weight=p.C[rows] / largest)
+        machine = _libsvm(p.matrix(rows), p.y[rows], p.C[rows], tol)
         self.n_iter += int(np.sum(machine.n_iter_))
         c = np.zeros(self.n)
         c[rows[machine.support_]] = machine.dual_coef_[0]
@@ -243,7 +413,7 @@ class _WorkingSet:
             outside[rows] = False
             if np.count_nonzero(outside) > MANY_NEW * np.count_nonzero(self.c):
                 rows = self._near(np.arange(self.n), margins)
-                self._roughly(rows, FINE)
+                self.roughly(rows, FINE)
             else:
                 rows = self._near(np.arange(self.n), margins, least=LEAST_INSIDE)
                 self._ascend(rows, found.norm)
