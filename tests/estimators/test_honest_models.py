@@ -54,6 +54,21 @@ def test_fit_says_when_it_knows_nothing(rng):
         assert not KernelClassifier(**QUICK).fit(X, noise > 0).informative_
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_intervals_hold_where_noise_grows_with_the_level(seed):
+    """One width for all held every row of the lowest fifth, and 0.6 of the highest."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(1400, 3))
+    y = np.exp(1 + 0.6 * X[:, 0] + 0.4 * rng.normal(size=1400))
+    model = KernelRegressor(**QUICK).fit(X[:400], y[:400])
+    low, high = model.predict_interval(X[400:])
+    assert low.min() >= 0
+    inside = (low <= y[400:]) & (y[400:] <= high)
+    order = np.argsort(model.predict(X[400:]))
+    for some, error in ((order, 0.04), (order[:200], 0.08), (order[-200:], 0.08)):
+        assert abs(inside[some].mean() - 0.9) < error
+
+
 def test_predictions_are_held_where_targets_are(rng):
     X = rng.uniform(0, 2, size=(100, 1))
     y = np.maximum(X[:, 0] - 1, 0) * 3

@@ -23,8 +23,8 @@ def towns(n, n_levels, effects, seed):
 
 def test_many_frequent_levels_are_used_as_well_as_boosting_uses_them():
     effects = 1.5 * np.random.default_rng(0).normal(size=120)
-    X, y, level = towns(2500, 120, effects, 1)
-    X_new, y_new, new_level = towns(1000, 120, effects, 2)
+    X, y, level = towns(1500, 90, effects, 1)
+    X_new, y_new, new_level = towns(1000, 90, effects, 2)
     model = KernelRegressor(n_rounds=1).fit(X, y)
     boosting = HistGradientBoostingRegressor(categorical_features=["town"], random_state=0)
     boosting.fit(X.assign(town=level), y)

@@ -7,14 +7,19 @@ from typing import Annotated, Any
 import numpy as np
 import pandas as pd
 import typer
+from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from ..estimators.classifier import KernelClassifier
 from ..estimators.learned_model import UNINFORMATIVE
 from ..estimators.refits import FOLDS
-from ..estimators.regressor import DEVIATIONS, KernelRegressor
-from ..explore.compare.baselines import leaf_size
+from ..estimators.regressor import KernelRegressor
+from ..estimators.trees import leaf_size
 from ..export.checkpoint import Checkpoint
 from ..export.files import load, save
 from ..kernels.expressions import parse_kernel
@@ -33,9 +38,12 @@ EPILOG = (
 PREDICT_EPILOG = "Example:\n\n  mercer predict houses.mercer new.csv -o predictions.csv"
 # Columns named in the list of importances.
 NAMED = 8
-# Rows on which boosting is compared: a comparison, not a second model. It grows a tree per class in
-# every round, so that many classes take too long.
+# Models to compare with, and the rows on which they are: a comparison, not a second model. Boosting
+# grows a tree per class in every round, so that many classes take too long.
+BOOSTING, LINEAR = "boosting", "linear"
 COMPARED, COMPARED_CLASSES = 5000, 30
+# Errors are smaller than others, beyond chance, from so many standard errors on.
+STANDARD_ERRORS = 2.0
 # A target with more different whole numbers than this is taken for numbers without a note.
 MENTIONED = 50
 # Where columns explain the target this well, they may be the target in another form.
@@ -60,7 +68,7 @@ def fit(
         ),
     ] = None,
     compare: Annotated[
-        bool, typer.Option(help="Also fit gradient boosting, for comparison.")
+        bool, typer.Option(help="Also fit boosting and a linear model, to compare.")
     ] = True,
     group: Annotated[
         str | None,
@@ -221,14 +229,8 @@ def _predictions(fitted, X):
     if not isinstance(fitted, KernelRegressor):
         return pd.DataFrame({"prediction": np.asarray(fitted.predict(X))})
     value, std = fitted.predict(X, return_std=True)
-    return pd.DataFrame(
-        {
-            "prediction": value,
-            "std": std,
-            "low 90 %": np.clip(value - DEVIATIONS * std, *fitted.limits_[:, 0]),
-            "high 90 %": np.clip(value + DEVIATIONS * std, *fitted.limits_[:, 0]),
-        }
-    )
+    low, high = fitted.predict_interval(X)
+    return pd.DataFrame({"prediction": value, "std": std, "low 90 %": low, "high 90 %": high})
 
 
 def _split(frame, target, notes, max_rows=None):
@@ -289,6 +291,7 @@ def _facts(made, roles, y, task, compare):
         "importances": {str(X.columns[j]): float(shares[j]) for j in order},
         "kernel": made.learn_report_.history[-1].kernel,
         "exact": made.exact_,
+        "stack": made.stack_,
         "metric": made.metric_,
         "validation": made.validation_,
         "informative": made.informative_,
@@ -314,21 +317,44 @@ def _facts(made, roles, y, task, compare):
         largest = classes[np.bincount(codes, roles.weights).argmax()]
         facts["mean_only"] = float(np.average(y[rows] == largest, weights=w))
         facts["calibration_error"] = made.calibration_error_
-    if compare:
-        score, folds, why = None, 0, "rows have weights"
+    for name in (BOOSTING, LINEAR) if compare else ():
+        losses, folds, why = None, 0, "rows have weights"
         if roles.weights is None:
             Z = made.encoder_.transform(X)
-            score, folds, why = boosting(Z, y, task, rows, roles.groups)
-        facts |= {"boosting": score, "boosting_folds": folds, "boosting_left_out": why}
+            losses, folds, why = losses_of(name, Z, y, task, rows, roles.groups)
+        score = _score(losses, task)
+        facts |= {name: score, f"{name}_folds": folds, f"{name}_left_out": why}
+        if name == LINEAR and losses is not None and len(losses) == len(rows):
+            own = squares if task == "regression" else 1.0 - made.leave_one_out_hits_
+            facts["linear_is_enough"] = _no_better(own, losses)
     return facts
 
 
-def boosting(Z, y, task, judged=None, groups=None):
-    """Gradient boosting with its defaults, cross-validated on at most COMPARED rows.
+def _no_better(losses, of_other):
+    """Whether losses are not smaller than others, row by row, beyond chance."""
+    gain = of_other - losses
+    return bool(gain.mean() <= STANDARD_ERRORS * gain.std() / len(gain) ** 0.5)
 
-    Returns the score of the rows `judged` among them (None: of all), the number of folds, and why
-    there is no score. Leaves are smaller where rows are few. A class that a fold has not seen
-    counts as wrong, as it does for the model. With groups, each fold holds whole ones.
+
+def boosting(Z, y, task, judged=None, groups=None):
+    """(score, number of folds, why there is none) of gradient boosting: see `losses_of`."""
+    losses, folds, why = losses_of(BOOSTING, Z, y, task, judged, groups)
+    return _score(losses, task), folds, why
+
+
+def _score(losses, task):
+    if losses is None:
+        return None
+    return float(np.sqrt(losses.mean()) if task == "regression" else 1 - losses.mean())
+
+
+def losses_of(name, Z, y, task, judged=None, groups=None):
+    """A model with its defaults, cross-validated on at most COMPARED rows.
+
+    Returns squared errors, or which classes are wrong, of the rows `judged` among them (None: of
+    all), the number of folds, and why there are none. Leaves are smaller where rows are few. A
+    class that a fold has not seen counts as wrong, as it does for the model. With groups, each fold
+    holds whole ones.
     """
     is_judged = (
         np.ones(len(y), dtype=bool) if judged is None else np.isin(np.arange(len(y)), judged)
@@ -341,32 +367,42 @@ def boosting(Z, y, task, judged=None, groups=None):
     folds = min(5, len(y) if groups is None else len(np.unique(groups)))
     if folds < 2:
         return None, folds, "a single row" if groups is None else "a single group"
-    options: dict[str, Any] = {"random_state": 0, "min_samples_leaf": leaf_size(len(y))}
+    model = _peer(name, task, len(y))
     if task == "regression":
         splits: Any = KFold(folds, shuffle=True, random_state=0)
         splits = splits if groups is None else GroupKFold(folds)
-        trees = HistGradientBoostingRegressor(**options)
-        p = cross_val_predict(trees, Z, y, cv=splits, groups=groups)
-        return float(np.sqrt(np.mean((p - y)[here] ** 2))), folds, None
+        p = cross_val_predict(model, Z, y, cv=splits, groups=groups)
+        return (p - y)[here] ** 2, folds, None
     counts = np.unique(y, return_counts=True)[1]
     folds = min(folds, int(counts.max()))
     if folds < 2:
         return None, folds, "every row has a class of its own"
-    if len(counts) > COMPARED_CLASSES:
+    if len(counts) > COMPARED_CLASSES and name == BOOSTING:
         return None, folds, f"{len(counts)} classes, and it grows a tree for each in every round"
     splits = StratifiedKFold(folds, shuffle=True, random_state=0)
     splits = splits if groups is None else GroupKFold(folds)
     p = np.empty_like(y)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class")
-        parts = list(splits.split(Z, y, groups))
-    for known, new in parts:
-        if len(np.unique(y[known])) == 1:
-            p[new] = y[known][0]
-        else:
-            trees = HistGradientBoostingClassifier(**options).fit(Z[known], y[known])
-            p[new] = trees.predict(Z[new])
-    return float(np.mean((p == y)[here])), folds, None
+        # A linear model that has not quite converged is still one to compare with.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for known, new in splits.split(Z, y, groups):
+            if len(np.unique(y[known])) == 1:
+                p[new] = y[known][0]
+            else:
+                p[new] = clone(model).fit(Z[known], y[known]).predict(Z[new])
+    return (p != y)[here].astype(float), folds, None
+
+
+def _peer(name, task, n):
+    """Boosting, or a linear model on standardised columns."""
+    numbers = task == "regression"
+    if name == LINEAR:
+        last = RidgeCV(np.logspace(-4, 5, 19)) if numbers else LogisticRegression(max_iter=300)
+        return make_pipeline(StandardScaler(), last)
+    options: dict[str, Any] = {"random_state": 0, "min_samples_leaf": leaf_size(n)}
+    trees = HistGradientBoostingRegressor if numbers else HistGradientBoostingClassifier
+    return trees(**options)
 
 
 def _print(facts, made, code):
@@ -382,6 +418,8 @@ def _print(facts, made, code):
             f"Nothing was learned: rows left out are predicted no better than by the {constant}, "
             "beyond chance."
         )
+    elif facts.get("linear_is_enough"):
+        say("A linear model is as good: on the same rows its errors are no larger, beyond chance.")
     say(
         f"{facts['measure']} {value:.4g} on rows left out "
         f"(95 % interval {low:.4g} to {high:.4g}; {facts['validation']}"
@@ -389,11 +427,11 @@ def _print(facts, made, code):
     )
     for line in _assumptions(facts, made):
         say(f"  {line}")
-    if facts.get("boosting") is not None:
-        folds = facts["boosting_folds"]
-        say(f"  gradient boosting, {folds} folds: {facts['boosting']:.4g}")
-    elif facts.get("boosting_left_out"):
-        say(f"  gradient boosting was not fitted: {facts['boosting_left_out']}")
+    for key, words in ((BOOSTING, "gradient boosting"), (LINEAR, "linear model")):
+        if facts.get(key) is not None:
+            say(f"  {words}, {facts[f'{key}_folds']} folds: {facts[key]:.4g}")
+        elif facts.get(f"{key}_left_out"):
+            say(f"  {words} was not fitted: {facts[f'{key}_left_out']}")
     say(f"  predicting the {constant}: {facts['mean_only']:.4g}")
     if "calibration_error" in facts:
         say(f"  calibration error of the probabilities: {facts['calibration_error']:.3f}")
@@ -407,6 +445,9 @@ def _print(facts, made, code):
     if leak:
         tell, it = ("tells", "it") if len(leak) == 1 else ("tell", "they")
         say(f"{listed(leak)} {tell} the target almost exactly: will {it} be known for new rows?")
+    if len(facts["stack"]) > 1 or "learned kernel" not in facts["stack"]:
+        parts = " + ".join(f"{weight:.2f} {name}" for name, weight in facts["stack"].items())
+        say(f"Predictions are a sum: {parts}")
     say(f"Model: {Path(facts['model']).resolve()}")
     say("The same in Python:")
     for line in code:

@@ -55,6 +55,10 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         Largest number of landmarks in the search.
     n_rounds : int, default=10
         Largest number of rounds in each stage of the search.
+    stack : bool, default=True
+        Where no kernel is given: a linear model and trees join the learned kernel, with weights by
+        non-negative least squares at rows left out, where that predicts these rows better beyond
+        chance; see `stack_`. False: the learned kernel alone.
     solver : {"auto", "direct", "iterative", "landmarks"}, default="auto"
         Of the last fit, as in :class:`mercer.KernelRegressor`.
     memory_limit : int, str or None, default=None
@@ -76,6 +80,8 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
     learn_report_ : LearnedKernel
     metric_ : {"full", "diagonal", None}
         What was learned.
+    stack_ : dict
+        Weights of the learned kernel, the linear model and the trees in the predictions.
     kernel_ : Kernel
     alpha_ : float
     solver_ : str
@@ -86,6 +92,8 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         search and left out one by one.
     leave_one_out_accuracy_ : float
         At rows predicted without themselves (at most 1000 of them).
+    leave_one_out_hits_ : ndarray
+        1.0 for each of these rows whose class is right, else 0.0.
     leave_one_out_log_loss_ : float
     calibration_error_ : float
         Expected calibration error of the probabilities of those rows.
@@ -118,6 +126,7 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         metric: str | None = "full",
         max_landmarks: int = 1500,
         n_rounds: int = 10,
+        stack: bool = True,
         solver: str = "auto",
         memory_limit: int | str | None = None,
         class_weight: Mapping[Any, float] | str | None = None,
@@ -130,6 +139,7 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
             metric=metric,
             max_landmarks=max_landmarks,
             n_rounds=n_rounds,
+            stack=stack,
             solver=solver,
             memory_limit=memory_limit,
             random_state=random_state,
@@ -175,7 +185,8 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         self.temperature_, self.bias_ = calibrated(scores, truth, counts)
         P = self._probabilities(scores)
         likelihood = np.maximum(P[np.arange(len(P)), truth], 1e-300)
-        self.leave_one_out_accuracy_ = float(np.average(P.argmax(axis=1) == truth, weights=counts))
+        self.leave_one_out_hits_ = (P.argmax(axis=1) == truth).astype(float)
+        self.leave_one_out_accuracy_ = float(np.average(self.leave_one_out_hits_, weights=counts))
         self.leave_one_out_log_loss_ = float(-np.average(np.log(likelihood), weights=counts))
         self.calibration_error_ = expected_calibration_error(P, truth, weights=counts)
         one = np.eye(len(self.classes_))[truth]

@@ -16,18 +16,19 @@ from ..engine.arrays import (
     is_cpu,
     is_numpy,
     namespace,
+    on_device_of,
     same_kind,
 )
 from ..engine.memory import budget, coordinates_bytes, readable
 from ..engine.resources import Resources
-from ..kernels import Kernel, Projected
+from ..kernels import Kernel
 from ..kernels.points import as_vectors, is_frame
 from ..learn.arguments import check_options
 from ..learn.choose_columns import choose_columns
 from ..learn.cross_fit import JUDGED_ROWS, CrossFit, DuplicateGroups, is_small, kept_from_search
-from ..learn.families import FAMILIES, FIRST_FAMILY, same_family
 from ..learn.learn_kernel import learn_from
-from ..learn.observations import Observations, by_value, copied_rows, has_copies
+from ..learn.observations import Observations, copied_rows, distinct_rows
+from ..learn.stack import linear_part, weighed
 from ..learn.targets import Targets, as_generator, check_weights
 from ..rows import gather
 from ..rows.held import rows_at
@@ -45,8 +46,14 @@ from ..solve import (
     solve_ridge,
 )
 from ..tables import UNREAD, TableEncoder, array_of_lists, check_names
+from .refits import FOLDS
 from .searched import check_checkpoint, keep, key_of, recall
+from .trees import grow_trees
 
+# Parts of the stack. Trees whose squared error is so many times that of the kernel get no weight.
+KERNEL, LINEAR, TREES, HOPELESS = "learned kernel", "linear", "trees", 2.0
+# Rows from which on a linear model is tried, and trees.
+FEW_ROWS, LEAST_ROWS = 20, 50
 SOLVERS = ("auto", "direct", "iterative", "landmarks")
 # Fewer rows are left out where each error needs its neighbours.
 JUDGED_BY_NEIGHBOURS = 500
@@ -94,6 +101,7 @@ class LearnedModel(BaseEstimator):
         metric: str | None = "full",
         max_landmarks: int = 1500,
         n_rounds: int = 10,
+        stack: bool = True,
         solver: str = "auto",
         memory_limit: int | str | None = None,
         random_state: int | None = 0,
@@ -104,6 +112,7 @@ class LearnedModel(BaseEstimator):
         self.metric = metric
         self.max_landmarks = max_landmarks
         self.n_rounds = n_rounds
+        self.stack = stack
         self.solver = solver
         self.memory_limit = memory_limit
         self.random_state = random_state
@@ -197,11 +206,13 @@ class LearnedModel(BaseEstimator):
         norms = solution.error_norms
         self.error_norms_ = None if norms is None else as_numpy(norms) * targets.scale
         self._offset, self._scale = targets.offset, targets.scale
+        self.stack_ = {KERNEL: 1.0}
+        self.others_: list[Any] = []  # expansions and trees beside the kernel
+        self._shares = self.learn_report_.importances
         chosen_rows = kept if len(kept) else np.sort(rng.permutation(rows.n)[:JUDGED_ROWS])
         if solution.solver == "iterative":
             chosen_rows = chosen_rows[:: max(1, len(chosen_rows) // JUDGED_BY_NEIGHBOURS)]
         judged = rows.some(chosen_rows)
-        left = solution.left_out(chosen_rows, judged.share)
         self._keep_uncertainty(rows, solution, rng)
         variances = self.uncertainty_.judged(
             judged.X, judged.T, chosen_rows, judged.weights, judged.share
@@ -210,18 +221,91 @@ class LearnedModel(BaseEstimator):
         T = targets.columns[which]
         self.left_out_ = used[which]
         self.validation_ = "leave-one-out"
-        if unseen is not None:
-            self.validation_ = f"{DuplicateGroups.of(rows, targets).n_folds()} folds"
-            errors = T - unseen[which]
-        else:
+
+        def left_out(solution, function):
+            """Errors of given rows, each left out; effects of categories do not know them."""
+            left = solution.left_out(chosen_rows, judged.share)
             # Copies of a row share its leverage, and have targets of their own.
             own = (T - as_numpy(judged.T)[place]) / left.left[place, None]
-            errors = left.residuals[place] + own
-        if unseen_Z is not None:
-            errors = errors - self._change(Z[which][:, chosen], unseen_Z[which][:, chosen])
+            return left.residuals[place] + own - change(function)
+
+        def change(function):
+            if unseen_Z is None:
+                return 0.0
+            before, after = (function(part[which][:, chosen]) for part in (Z, unseen_Z))
+            return as_numpy(after - before)
+
+        if unseen is not None:
+            self.validation_ = f"{DuplicateGroups.of(rows, targets).n_folds()} folds"
+            errors = T - unseen[which] - change(self._function)
+        else:
+            errors = left_out(solution, self._function)
         if together:
             self.validation_ += ", copies of a row together"
+        joins = self.stack and self.kernel is None and not targets.constant
+        if joins and rows.n >= FEW_ROWS:
+            own = rows.X
+            if unseen_Z is not None:
+                own = np.empty(rows.X.shape)
+                own[rows.group] = unseen_Z[:, chosen]
+            errors = self._stacked(
+                rows, targets, own, chosen_rows, left_out, (T, errors, place, weights)
+            )
         return JudgedRows(T, errors, as_numpy(variances)[place], weights)
+
+    def _stacked(self, rows, targets, X, chosen, left_out, main):
+        """Errors of the stack, which joins the model where it is better than the kernel alone.
+
+        X : the rows as trees learn from them
+        """
+        T, errors, place, weights = main
+        models = {KERNEL: T - errors}
+        solution, linear, slopes = linear_part(rows)
+        models[LINEAR] = T - left_out(solution, linear)
+        if is_numpy(X) and rows.n >= LEAST_ROWS and X.shape[1] <= MOST_FULL:
+            known = np.bincount(place, (errors**2).sum(axis=1)) / np.bincount(place)
+            found = _by_trees(X, rows, chosen, known)
+            models |= {} if found is None else {TREES: found[place]}
+        if not all(np.isfinite(values).all() for values in models.values()):
+            return errors
+        # Copies of a row count as one row of their weight, however they are written.
+        total = np.bincount(place, weights)
+
+        def merged(values):
+            sums = [np.bincount(place, weights * column) / total for column in values.T]
+            return np.stack(sums, axis=1)
+
+        of_rows = [merged(values) for values in models.values()]
+        w, own = weighed(merged(T), of_rows, total, classes=targets.classes is not None)
+        centre = np.average(T, axis=0, weights=weights)
+        predicted = centre + sum(
+            own[place, c, None] * (values - centre) for c, values in enumerate(models.values())
+        )
+        self.stack_ = {name: float(c) for name, c in zip(models, w) if c > 0}
+        if self.stack_ == {KERNEL: 1.0}:
+            return errors
+        parts, shares = [], w[0] * self._shares
+        mean = np.average(targets.columns, axis=0, weights=targets.weights)
+        self.intercept_ = self.intercept_ * w[0] + on_device_of((1 - w.sum()) * mean, rows.X)
+        self.dual_coef_ = self.dual_coef_ * w[0]
+        if self.error_norms_ is not None:
+            self.error_norms_ = self.error_norms_ * w[0]
+        if LINEAR in self.stack_:
+            shares = shares + w[1] * slopes / (slopes.sum() or 1.0)
+            parts.append(linear @ on_device_of(w[1] * np.eye(T.shape[1]), linear.W))
+        if TREES in self.stack_:
+            trees = grow_trees(X, as_numpy(rows.T), rows.weights)
+            shares = shares + w[2] * trees.importances / (trees.importances.sum() or 1.0)
+            parts.append(trees * w[2])
+        self.others_, self._shares = parts, shares / w.sum()
+        return T - predicted
+
+    def _function(self, Z):
+        """f, on the scale of the columns that were fitted."""
+        f = self.intercept_
+        if KERNEL in self.stack_:
+            f = tiles.multiply(self.kernel_, Z, self.points_, self.dual_coef_) + f
+        return sum((part(Z) for part in self.others_), f)
 
     def _solved(self, rows, choose, rng) -> RidgeSolution:
         """Ridge with an intercept on all rows, exactly wherever that is possible."""
@@ -292,15 +376,12 @@ class LearnedModel(BaseEstimator):
         """
         if targets.constant or self.metric_ is None or rows.n < 2:
             return known
-        family = FIRST_FAMILY
-        if self.kernel is None:
-            parts = self.learn_report_.kernel.parts()
-            inner = [part.kernel for part in parts if isinstance(part, Projected)]
-            family = next(f for f in FAMILIES if any(same_family(f, found) for found in inner))
-        if known is not None and family is FIRST_FAMILY:
+        folds = CrossFit(rows, targets, self.kernel, self.n_rounds, 0)
+        family = folds.family if self.kernel is not None else self.learn_report_.family
+        if known is not None and family is folds.family:
             return known
-        folds = CrossFit(rows, targets, self.kernel, self.n_rounds, 0, family)
-        return folds.candidate(self.metric_, np.arange(rows.X.shape[1])).predicted
+        folds = replace(folds, family=family)
+        return folds.candidates([self.metric_], np.arange(rows.X.shape[1]))[0].predicted
 
     def _compare(self, losses, of_mean, weights, constant):
         """Notice, and warn, where rows left out are predicted no better than by the mean."""
@@ -330,14 +411,6 @@ class LearnedModel(BaseEstimator):
         for name, effects in without.items():
             unseen[:, names.index(name)] = effects
         return unseen
-
-    def _change(self, before, after):
-        """By how much predictions differ."""
-        f, g = (
-            as_numpy(tiles.multiply(self.kernel_, rows, self.points_, self.dual_coef_))
-            for rows in (before, after)
-        )
-        return g - f
 
     def _chosen(self, rows, targets, rng):
         """(metric, predictions of unseen rows, columns): what to learn, on which columns.
@@ -417,7 +490,9 @@ class LearnedModel(BaseEstimator):
         validate_data(self, X, reset=reset, skip_check_array=True)
         if reset:
             encoder = self._new_encoder()
-            self.encoder_ = encoder.fit(_distinct(X, targets.weights is not None), targets.written)
+            self.encoder_ = encoder.fit(
+                distinct_rows(X, targets.weights is not None), targets.written
+            )
             if self.kernel is None and X.shape[0] == targets.columns.shape[0]:
                 # The shares of all classes sum to one: the last says nothing new.
                 T = targets.columns if targets.classes is None else targets.columns[:, :-1]
@@ -457,7 +532,7 @@ class LearnedModel(BaseEstimator):
         """(f, encoded rows): f on the scale of the columns that were fitted."""
         check_is_fitted(self)
         Z = self._encoded(X)
-        return tiles.multiply(self.kernel_, Z, self.points_, self.dual_coef_) + self.intercept_, Z
+        return self._function(Z), Z
 
     def _with_unseen(self, X, Z) -> list[tuple[np.ndarray, np.ndarray]]:
         """(rows, f) where a value of a category is unseen: f for each effect that it may have.
@@ -471,15 +546,15 @@ class LearnedModel(BaseEstimator):
             others = np.repeat(Z[rows][None], len(draws), axis=0)
             others[:, :, places] = draws[:, None, :]
             flat = others.reshape(-1, Z.shape[1])
-            f = tiles.multiply(self.kernel_, flat, self.points_, self.dual_coef_) + self.intercept_
+            f = self._function(flat)
             found.append((rows, as_numpy(f).reshape(len(draws), len(rows), -1)))
         return found
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """Share of each column of the table in the learned metric; sums to one."""
+        """Share of each column of the table, in every part of the stack by its weight."""
         check_is_fitted(self)
-        shares = self.learn_report_.importances
+        shares = self._shares
         if self.encoder_ is None:
             return shares
         widths = [len(record["outputs"]) for record in self.encoder_.columns_]
@@ -494,14 +569,24 @@ class LearnedModel(BaseEstimator):
         return tags
 
 
-def _distinct(X, weighted):
-    """The distinct rows of an array of numbers: repeated rows and weights then scale alike."""
-    if not is_array(X) or X.dtype.kind not in "fiu" or 0 in X.shape:
-        return X
-    if not (weighted or has_copies(X)):
-        return X
-    order, new = by_value(X)
-    return X[order[new]]
+def _by_trees(X, rows, chosen, known):
+    """Predictions of some rows by trees that have not seen them; None where they are hopeless.
+
+    known : mean squared errors of these rows by the learned kernel
+    """
+    n, T = rows.n, as_numpy(rows.T)
+    weights = np.ones(n) if rows.weights is None else as_numpy(rows.weights)
+    folds = 1 if 4 * len(chosen) <= n else FOLDS
+    part = np.random.default_rng(0).permutation(len(chosen)) % folds
+    found = np.zeros((len(chosen), T.shape[1]))
+    for i in range(folds):
+        new = chosen[part == i]
+        others = np.setdiff1d(np.arange(n), new)
+        found[part == i] = grow_trees(X[others], T[others], weights[others])(X[new])
+        error = ((found[part == i] - T[new]) ** 2).sum(axis=1).mean()
+        if i == 0 and error > HOPELESS * known[part == 0].mean():
+            return None
+    return found
 
 
 def _inconsistent(n_X, n_y):

@@ -23,6 +23,8 @@ from .refits import check_groups, refits, told
 
 # Intervals of +- 1.645 standard deviations are calibrated to hold 90 % of left-out rows.
 COVERAGE, DEVIATIONS = 0.9, 1.6448536269514722
+# Rows with similar predictions that say how large errors are there, and numbers of such levels.
+LEVEL_ROWS, MOST_LEVELS = 50, 9
 
 
 class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
@@ -48,6 +50,10 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         Largest number of landmarks, in the search and for the uncertainty.
     n_rounds : int, default=10
         Largest number of rounds in each stage of the search.
+    stack : bool, default=True
+        Where no kernel is given: a linear model and trees join the learned kernel, with weights by
+        non-negative least squares at rows left out, where that predicts these rows better beyond
+        chance; see `stack_`. False: the learned kernel alone.
     solver : {"auto", "direct", "iterative", "landmarks"}, default="auto"
         Of the last fit. "direct" stores and factors the kernel matrix, "iterative" solves the same
         equations without storing it, "landmarks" fits a function of 4000 rows only. "auto" takes
@@ -70,6 +76,8 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         How the kernel was found: history, importances, directions.
     metric_ : {"full", "diagonal", None}
         What was learned.
+    stack_ : dict
+        Weights of the learned kernel, the linear model and the trees in the predictions.
     kernel_ : Kernel
         On the encoded table.
     alpha_ : float
@@ -94,6 +102,8 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
     copied_rows_ : int
         Rows that repeat another one, target included, where targets have many values: copies are
         left out together.
+    levels_, calibration_ : ndarrays of shape (n_targets, n_levels)
+        Factors of the standard deviations, at several levels of the (standardised) prediction.
     limits_ : ndarray of shape (2, n_targets)
         Lowest and highest prediction: zero where no target is negative, and half of the range of
         the targets beyond them where the kernel was chosen from the data.
@@ -101,7 +111,8 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
     encoder_ : TableEncoder
     target_format_ : dict or None
         How texts in y ("1,5 EUR", "1:02:33") were read; None where y holds numbers.
-    dual_coef_, points_, intercept_ : the function, f(z) = k(z, points) dual_coef + intercept
+    dual_coef_, points_, intercept_, others_ : the function, f(z) = k(z, points) dual_coef +
+        intercept + the sum of the others: linear functions and trees
 
     Examples
     --------
@@ -112,6 +123,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
     >>> bool(model.score(X[300:], y[300:]) > 0.45)
     True
     >>> value, std = model.predict(X[300:], return_std=True)
+    >>> low, high = model.predict_interval(X[300:])
     """
 
     _task = "regression"
@@ -151,10 +163,8 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         self.leave_one_out_rmse_ = float(rmse[0]) if self._flat else rmse
         self.leave_one_out_errors_ = errors * targets.scale
         ratio = np.abs(errors) / np.sqrt(left_out.variances)[:, None]
-        # The share of rows that makes the coverage hold for a new one, too.
-        share = min(1.0, np.ceil(COVERAGE * (len(ratio) + 1)) / len(ratio))
-        self.calibration_ = weighted_quantile(ratio, share, counts) / DEVIATIONS
-        self.widening_ = np.ones_like(self.calibration_)
+        self.levels_, self.calibration_ = by_level(predicted, ratio, counts)
+        self.widening_ = np.ones(errors.shape[1])
         if codes is not None:
             self._judge_by_groups(X, values, weights, used, codes[used], checkpoint)
         place = np.searchsorted(used, self.left_out_)
@@ -181,7 +191,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
 
     def _judge_by_groups(self, X, values, weights, used, codes, checkpoint):
         """Errors and intervals of rows whose group is left out."""
-        errors, std = np.empty((2, len(values), len(self.calibration_)))
+        errors, std = np.empty((2, len(values), len(self.widening_)))
         for again, rows, new in refits(self, X, values, weights, codes, checkpoint):
             found = again.predict(rows, return_std=True)
             predicted, std[new] = (np.reshape(as_numpy(a), (len(new), -1)) for a in found)
@@ -204,7 +214,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         """The value of every row; with return_std also a standard deviation.
 
         The deviation is that of a new observation, noise included: value +- 1.645 std holds 90 % of
-        the rows that were left out.
+        the rows that were left out, among those with a similar prediction too.
         """
         f, Z = self._values(X)
         xp = namespace(f)
@@ -215,7 +225,11 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         values = values[:, 0] if self._flat else values
         if not return_std:
             return values
-        spread = scale * on_device_of(self.calibration_, f)
+        own = as_numpy(f)
+        spread = [
+            np.interp(own[:, j], *at) for j, at in enumerate(zip(self.levels_, self.calibration_))
+        ]
+        spread = scale * on_device_of(np.stack(spread, axis=1), f)
         variance = (self.uncertainty_.variance(Z)[:, :1] + self.alpha_) * spread**2
         for rows, drawn in self._with_unseen(X, Z):
             # An unseen value of a category may have the effect of any known one.
@@ -223,6 +237,17 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
             variance[rows] = variance[rows] + apart
         std = xp.sqrt(variance) * on_device_of(getattr(self, "widening_", 1.0), f)
         return values, std[:, 0] if self._flat else std
+
+    @in_turn
+    def predict_interval(self, X: ArrayLike) -> tuple[Array, Array]:
+        """(low, high) of every row: 90 % intervals, within `limits_`."""
+        value, std = self.predict(X, return_std=True)
+        xp, half = namespace(value), DEVIATIONS * std
+        limits = [on_device_of(limit[0] if self._flat else limit, value) for limit in self.limits_]
+        low, high = (
+            xp.where(end > limits[0], end, limits[0]) for end in (value - half, value + half)
+        )
+        return low, xp.where(high < limits[1], high, limits[1])
 
     @property
     def scale_(self) -> np.ndarray:
@@ -259,6 +284,30 @@ def _numbers(y) -> np.ndarray:
             rows = int(bad.reshape(len(bad), -1).any(axis=1).sum())
             raise ValueError(f"{error} Leave out such rows ({rows} of {len(bad)}).") from None
         raise
+
+
+def by_level(
+    predicted: np.ndarray, ratio: np.ndarray, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """(predictions, factors there), both (targets, levels): noise often grows with the prediction.
+
+    A factor on the deviation makes intervals hold COVERAGE of the rows with predictions near its
+    level. Few rows have one level.
+    """
+    n, t = ratio.shape
+    levels = int(np.clip(n // LEVEL_ROWS, 1, MOST_LEVELS))
+    near = n if levels == 1 else max(LEVEL_ROWS, n // 10)
+    # The share of rows that makes the coverage hold for a new one, too.
+    share = min(1.0, np.ceil(COVERAGE * (near + 1)) / near)
+    at, factors = np.empty((2, t, levels))
+    for j in range(t):
+        order = np.argsort(predicted[:, j], kind="stable")
+        for i, start in enumerate(np.linspace(0, n - near, levels).astype(int)):
+            some = order[start : start + near]
+            at[j, i] = np.median(predicted[some, j])
+            found = weighted_quantile(ratio[some, j : j + 1], share, weights[some])[0]
+            factors[j, i] = found / DEVIATIONS
+    return at, factors
 
 
 def weighted_quantile(values: np.ndarray, share: float, weights: np.ndarray) -> np.ndarray:

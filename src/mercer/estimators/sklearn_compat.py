@@ -17,6 +17,7 @@ except ImportError:
         _VisualBlock = None
 
 __all__ = [
+    "boosted_nodes",
     "routing_enabled",
     "visual_block",
 ]
@@ -32,3 +33,9 @@ def visual_block(estimators: list[Any], names: list[str]) -> Any:
         raise AttributeError("this version of scikit-learn has no visual blocks")
     details = [str(estimator) for estimator in estimators]
     return _VisualBlock("serial", estimators, names=names, name_details=details)
+
+
+def boosted_nodes(model: Any) -> tuple[list[Any], float]:
+    """(nodes of each tree, baseline) of a HistGradientBoostingRegressor that is fitted."""
+    trees = [tree.nodes for (tree,) in model._predictors]
+    return trees, float(model._baseline_prediction.ravel()[0])

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 # Imported for their classes, which are found by themselves.
 from .. import fit, learn, solve  # noqa: F401
 from ..engine.arrays import TravelsAsNumPy
-from ..estimators import preimages  # noqa: F401
+from ..estimators import preimages, trees  # noqa: F401
 from ..kernels import Kernel
 from .allowed import SKLEARN
 

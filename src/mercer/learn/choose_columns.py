@@ -35,9 +35,9 @@ def choose_columns(
     targets = replace(targets, columns=as_numpy(some.T), weights=weights)
     seed = int(rng.integers(2**31))
     folds = CrossFit(some, targets, None, min(n_rounds, ROUNDS), seed, parts=PARTS)
-    best = folds.candidate(metric, candidates[0])
+    (best,) = folds.candidates([metric], candidates[0])
     for columns in candidates[1:]:
-        new = folds.candidate(metric, columns)
+        (new,) = folds.candidates([metric], columns)
         fewer = len(columns) < len(best.columns)
         if fewer or new.error < (1 - GAIN / some.n**0.5) * best.error:
             best = better(new, best)

@@ -15,8 +15,9 @@ from ..engine.arrays import as_numpy
 from ..kernels import Kernel
 from ..kernels.points import take
 from ..solve import solve_ridge
+from .evidence import STEPS
 from .families import FIRST_FAMILY
-from .learn_kernel import learn_from
+from .learn_kernel import learn_several
 from .observations import Observations, by_value
 from .targets import Targets
 
@@ -92,45 +93,57 @@ class CrossFit:
 
     def best(self, metric: str | None, column_sets: list[np.ndarray]) -> Candidate:
         """The best of: no metric, a diagonal one, a full one; and then of the sets of columns."""
+        metrics: dict[str, list[str | None]]
         metrics = {"full": [None, "diagonal", "full"], "diagonal": [None, "diagonal"]}
-        allowed = metrics.get(metric or "", [None]) if self.rows.n >= LEAST_ROWS else [None]
-        best = self.candidate(allowed[0], column_sets[0])
-        for more in allowed[1:]:
-            best = better(self.candidate(more, column_sets[0]), best)
+        none: list[str | None] = [None]
+        allowed = metrics.get(metric or "", none) if self.rows.n >= LEAST_ROWS else none
+        best, *others = self.candidates(allowed, column_sets[0])
+        for more in others:
+            best = better(more, best)
         enough = self.rows.n >= LEAST_RATIO * len(column_sets[0])
         for columns in column_sets[1:] if enough else []:
-            best = better(self.candidate(best.metric, columns), best)
+            best = better(self.candidates([best.metric], columns)[0], best)
         return best
 
-    def candidate(self, metric: str | None, columns: np.ndarray) -> Candidate:
-        """The metric on these columns, with its predictions."""
+    def candidates(self, metrics: list[str | None], columns: np.ndarray) -> list[Candidate]:
+        """Metrics on these columns, with their predictions: one search per fold finds them all."""
         some = _of_columns(self.rows, columns)
         cells = DuplicateGroups.of(some, self.targets)
-        predicted = np.zeros(cells.T.shape)
+        predicted = np.zeros((len(metrics), *cells.T.shape))
         for left in cells.folds(np.random.default_rng(self.seed), self.parts):
             asked = np.flatnonzero(left)
-            values = self._predicted(some, cells, asked, cells.without(some, left), metric)
-            predicted[asked] += (left[asked] / cells.counts[asked])[:, None] * values
-        predicted = predicted[cells.of_given]
-        if self.targets.classes is None and self.kernel is None:
-            predicted = np.clip(predicted, *limits_of(self.targets.columns))
-        losses = _losses(self.rows, predicted, self.targets)
-        return Candidate(metric, columns, predicted, losses)
+            known = cells.without(some, left)
+            share = (left[asked] / cells.counts[asked])[:, None]
+            for i, learned in enumerate(self._learned(known, metrics)):
+                predicted[i, asked] += share * self._predicted(some, cells, asked, known, learned)
+        found = []
+        for metric, values in zip(metrics, predicted):
+            values = values[cells.of_given]
+            if self.targets.classes is None and self.kernel is None:
+                values = np.clip(values, *limits_of(self.targets.columns))
+            losses = _losses(self.rows, values, self.targets)
+            found.append(Candidate(metric, columns, values, losses))
+        return found
 
-    def _predicted(self, rows, cells, asked, known, metric):
-        """Groups of a fold, each left out, with a kernel learned from the rows without the fold."""
-        learned = learn_from(
+    def _learned(self, known, metrics):
+        """One kernel per metric, from the rows without a fold."""
+        found = learn_several(
             known,
             self.targets,
             self.kernel,
-            metric=metric,
+            metric=metrics[-1],
             max_landmarks=LANDMARKS,
             n_rounds=self.n_rounds,
             rng=np.random.default_rng(self.seed),
             verbose=False,
-            quick=True,
+            quick=STEPS if self.parts == FOLDS else 0,
             family=self.family if self.kernel is None else None,
         )
+        first = found[: len(metrics) - 1]
+        return [*first, *[found[-1]] * (len(metrics) - len(first))]
+
+    def _predicted(self, rows, cells, asked, known, learned):
+        """Cells of a fold, each left out, with a kernel learned from the rows without the fold."""
         problem = rows.problem(learned.kernel.bind(known.X), learned.alpha)
         places, which = np.unique(cells.row[asked], return_inverse=True)
         share = None if rows.share is None else take(rows.share, places)

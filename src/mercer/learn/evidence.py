@@ -169,36 +169,38 @@ def by_evidence(
     *,
     full: bool,
     linear: bool = True,
-    quick: bool = False,
+    quick: int | None = None,
 ) -> list[Covariance]:
     """The covariance with one weight per column, and from there that with a full matrix.
 
     Moderate lengths and half of them on few rows, the better one and half of them again on more
     rows; random lengths while the evidence is that of noise. `rows` are in random order. A quick
-    search has more rows and starts only where the first find nothing, and no random ones.
+    search, with so many steps at last, has more starts only where the first find nothing, and no
+    random ones.
     """
     d = rows.X.shape[1]
 
     def of_first(m):
         return Evidence(kernel, rows.some(np.arange(min(m, rows.n))), plain, linear)
 
-    of_rows = of_first(QUICK if quick else FEW)
+    whole = quick is None
+    of_rows = of_first(FEW if whole else QUICK)
     best = of_rows.best(_start(d, 2 * plain), FIRST_STEPS)
-    if not (quick and of_rows.signal(best)):
+    if whole or not of_rows.signal(best):
         best = min(best, of_rows.best(_start(d, plain), FIRST_STEPS), key=_value)
     known = of_rows.signal(best)
-    if rows.n > FEW and not (quick and known):
+    if rows.n > FEW and (whole or not known):
         of_rows = of_first(MANY)
         again = [of_rows.best(_start(d, 2 * plain), FIRST_STEPS)]
         again += [of_rows.best(best, FIRST_STEPS)] if known else []
         best = min(again, key=_value)
-    for _ in range(0 if quick else STARTS - 2):
+    for _ in range(STARTS - 2 if whole else 0):
         if of_rows.signal(best):
             break
         random = plain * np.exp(rng.normal(size=d))
         best = min(best, of_rows.best(_start(d, random), FIRST_STEPS), key=_value)
-    if quick:
-        return [best]
+    if not whole:
+        return [of_first(2 * QUICK).best(best, quick) if quick and known else best]
     best = of_rows.best(best, STEPS)
     if not full:
         return [best]

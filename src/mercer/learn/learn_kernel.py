@@ -44,14 +44,8 @@ FEW_LANDMARKS = 500
 ONE_STAGE = 1000
 # A round or a family counts as better from this relative fall of the squared error on.
 GAIN = 0.01
-# While a round gains this much, its lengths are not tuned again; below, with many rows, in every
-# second round.
-LARGE_GAIN = 0.1
 # A stage with more rows and landmarks counts as better from this fall on.
 STAGE_GAIN = 0.05
-# Rounds without gain before a stage ends: where few columns matter, the first rounds gain nothing.
-# With many rows, once a round has gained, the next one that does not is the last.
-PATIENCE = 2
 # A family that loses by so many standard errors of the differences, row by row, on the first rows
 # is not tried on more of them.
 FIRST_ROWS, CLEARLY = 700, 3.0
@@ -164,7 +158,12 @@ def learn_kernel(
     )
 
 
-def learn_from(
+def learn_from(observations: Observations, *arguments: Any, **options: Any) -> LearnedKernel:
+    """`learn_kernel` on rows that have been read: the last of `learn_several`."""
+    return learn_several(observations, *arguments, **options)[-1]
+
+
+def learn_several(
     observations: Observations,
     targets: Targets,
     kernel: Kernel | str | None,
@@ -176,11 +175,12 @@ def learn_from(
     rng: np.random.Generator,
     verbose: bool,
     names: list[str] | None = None,
-    quick: bool = False,
+    quick: int | None = None,
     family: Kernel | None = None,
-) -> LearnedKernel:
-    """`learn_kernel` on rows that have been read; a quick one tries few starts of evidence.
+) -> list[LearnedKernel]:
+    """The kernel that was found; a quick search has two before it: plain, and by column.
 
+    quick : None, or steps of evidence after the first start of a quick search
     family : where no kernel is given, the only one to try
     """
     check_options(metric, n_rounds, max_landmarks, alphas)
@@ -190,7 +190,8 @@ def learn_from(
     search.names, search.quick = names, quick
     with using(verbose=verbose), tiles.progress_bar("learning the kernel") as bar:
         search.free, search.choose_family = kernel is None, kernel is None and family is None
-        return search.run(start, max_landmarks, n_rounds, bar)
+        found = search.run(start, max_landmarks, n_rounds, bar)
+    return [*map(search.learned, search.simpler), found]
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,14 +308,13 @@ class _Stage:
         if trial.error > (1 - STAGE_GAIN) * before.error:
             return False
         small = self.first(*size)
-        old, new = small.losses(small.judged(before)), self.losses(trial)[: size[0]]
+        old, new = (
+            stage.ridge_of(t)[0].losses(t.alpha)[: size[0]]
+            for stage, t in ((small, small.judged(before)), (self, trial))
+        )
         return float(new.mean()) <= (1 - STAGE_GAIN) * float(old.mean())
 
-    def losses(self, trial):
-        """Squared leave-one-out error of each row, times its weight."""
-        return self._ridge_of(trial)[0].losses(trial.alpha)
-
-    def _ridge_of(self, trial):
+    def ridge_of(self, trial):
         known = self.best[1] is not None and self.best[1][0] is trial
         return self.best[1][1] if known else self.ridge(trial)
 
@@ -341,7 +341,7 @@ class _Stage:
 
     def _function(self, trial):
         """(a, Z, S): f = k(z, S) a, and some rows."""
-        path, C, Z, S, _ = self._ridge_of(trial)
+        path, C, Z, S, _ = self.ridge_of(trial)
         w, _ = path.coefficients(trial.alpha)
         a = solve_triangular(C, w, transpose=True)
         return a, Z[: min(GRADIENT_ROWS, Z.shape[0]), :], S
@@ -359,7 +359,9 @@ class _Search:
         self.rows = replace(observations, X=self.X)
         self.history: list[Round] = []
         self.names: list[str] | None = None
-        self.quick = self.free = self.choose_family = False
+        self.quick: int | None = None
+        self.free = self.choose_family = False
+        self.simpler: list[Trial] = []
         self.plain = on_device_of(np.ones(X.shape[1]), self.X)
 
     def run(self, kernel, max_landmarks, n_rounds, bar):
@@ -368,7 +370,7 @@ class _Search:
         kernel = kernel.bind_points(applied(self.X, self.plain), None)
         if self.targets.constant:
             self._record(Trial(kernel, self.plain, alpha=1.0, error=0.0), 0, 0, bar)
-            return self._learned(Trial(kernel, self.plain, alpha=1.0, error=0.0))
+            return self.learned(Trial(kernel, self.plain, alpha=1.0, error=0.0))
         stages = self._stages(max_landmarks)
         best, last = None, (0, 0)
         evident = []
@@ -383,8 +385,13 @@ class _Search:
                 if before is None:
                     best = self._first(stage, Trial(kernel, self.plain))
                     self._record(best, rows, landmarks, bar)
-                    best = self._rounds(stage, best, n_rounds, rows, landmarks, bar)
-                    for start in self._evident(stage, kernel):
+                    starts = self._evident(stage, kernel)
+                    if self.quick is not None:
+                        first = self._with_linear(stage, best) if self.free else best
+                        self.simpler = [first, *starts[:1]]
+                    if self.quick is None or not starts:
+                        best = self._rounds(stage, best, n_rounds, rows, landmarks, bar)
+                    for start in starts:
                         trial = self._rounds(stage, start, n_rounds, rows, landmarks, bar)
                         if stage.beats(trial, best):
                             best, evident = trial, [start]
@@ -412,12 +419,12 @@ class _Search:
                 if stage.beats(trial, best):
                     best = trial
                     self._record(best, *last, bar)
-        return self._learned(best, stage)
+        return self.learned(best, stage)
 
     def _evident(self, stage, kernel):
         """Metrics with the most evidence, by rows that the stage does not have where there are."""
         if not self._learns(kernel):
-            return
+            return []
         others = np.setdiff1d(np.arange(self.rows.n), self.stage_rows)
         order = np.r_[self.rng.permutation(others), self.rng.permutation(self.stage_rows)]
         some, d = order[:MANY], len(self.scales)
@@ -432,6 +439,7 @@ class _Search:
             linear=self.free,
             quick=self.quick,
         )
+        starts = []
         for covariance in found:
             first = on_device_of(covariance.B, self.X)
             B, own = first, kernel
@@ -439,7 +447,8 @@ class _Search:
                 B = with_unit_median(first, self.X, self.rng)
                 ratio = float(np.linalg.norm(as_numpy(B)) / np.linalg.norm(covariance.B))
                 own = of_length(kernel, ratio * length_of(kernel))
-            yield stage.judged(Trial(own, B, covariance.linear))
+            starts.append(stage.judged(Trial(own, B, covariance.linear)))
+        return starts
 
     def _stages(self, max_landmarks):
         n = self.rows.n
@@ -501,24 +510,21 @@ class _Search:
         return min(seen.values(), key=lambda t: t.error)
 
     def _rounds(self, stage, best, n_rounds, rows, landmarks, bar):
-        """The metric from gradients, again and again; the best round is kept."""
-        if not self._learns(best.kernel):
-            return best
-        trial, idle, patience, tuned, many = best, 0, PATIENCE, False, rows > ONE_STAGE
-        for _ in range(n_rounds):
+        """The metric from gradients, again and again, while that gains; the best round is kept.
+
+        Lengths are tuned again where the metric alone does not gain.
+        """
+        trial = best
+        for _ in range(n_rounds if self._learns(best.kernel) else 0):
             B = damped(stage.gradients(trial, diagonal=self.metric == "diagonal"))
             B = with_unit_median(B, stage.X, self.rng)
             trial = stage.judged(replace(trial, B=B))
-            gain = 1 - trial.error / best.error
-            tuned = gain < GAIN or (gain < LARGE_GAIN and not (tuned and many))
-            if tuned:
+            if trial.error >= (1 - GAIN) * best.error:
                 trial = self._retuned(stage, trial)
             self._record(trial, rows, landmarks, bar)
             gained = trial.error < (1 - GAIN) * best.error
-            best = trial if trial.error < best.error else best
-            idle = 0 if gained else idle + 1
-            patience = 1 if gained and many else patience
-            if idle >= patience:
+            best = min(best, trial, key=lambda t: t.error)
+            if not gained:
                 break
         return best
 
@@ -572,7 +578,7 @@ class _Search:
         bar.set_postfix(leave_one_out=f"{error:.4g}")
         bar.update()
 
-    def _learned(self, best, stage=None):
+    def learned(self, best, stage=None):
         B, square = as_numpy(best.B), len(self.scales) <= MOST_SQUARE
 
         def projection(A):

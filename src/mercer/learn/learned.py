@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..engine.arrays import TravelsAsNumPy
-from ..kernels import Kernel
+from ..kernels import Kernel, Projected
+from .families import FAMILIES, same_family
 
 # Columns named in the text form.
 NAMED = 10
@@ -101,6 +102,12 @@ class LearnedKernel(TravelsAsNumPy):
         U = U * np.sign(U[np.abs(U).argmax(axis=0), np.arange(U.shape[1])])[None, :]
         lengths = lengths / lengths[0] if lengths[0] > 0 else lengths
         return cls(kernel, alpha, error, history, importances, U, lengths, names)
+
+    @property
+    def family(self) -> Kernel:
+        """Which of the families that a search tries the kernel belongs to."""
+        inner = [part.kernel for part in self.kernel.parts() if isinstance(part, Projected)]
+        return next(f for f in FAMILIES if any(same_family(f, found) for found in inner))
 
     def _named(self) -> list[tuple[str, float]]:
         order = np.argsort(-self.importances)[:NAMED]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.arrays import as_numpy, on_device_of
+from ..engine.arrays import as_numpy, is_array, on_device_of
 from ..kernels.points import take
 from ..rows.training import Training
 from ..solve import Given, LeaveOneOut, RidgeProblem
@@ -142,6 +142,16 @@ def copied_rows(X: Any, T: np.ndarray, weights: np.ndarray | None) -> int:
     distinct = int(by_value(values)[1].sum())
     pairs = int(by_value(np.column_stack([values, T]))[1].sum())
     return observations - pairs if observations - pairs > RARELY * (pairs - distinct) else 0
+
+
+def distinct_rows(X: Any, weighted: bool) -> Any:
+    """The distinct rows of an array of numbers: repeated rows and weights then scale alike."""
+    if not is_array(X) or X.dtype.kind not in "fiu" or 0 in X.shape:
+        return X
+    if not (weighted or has_copies(X)):
+        return X
+    order, new = by_value(X)
+    return X[order[new]]
 
 
 def has_copies(values: np.ndarray) -> bool:

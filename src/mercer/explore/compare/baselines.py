@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
+from ...estimators.trees import leaf_size
 from ...kernels.points import is_frame
 from ..data import CLASSES, select
 from .folds import ComparedRows
@@ -136,14 +137,6 @@ def _linear(data, transformer, part):
 def _weight(data):
     """Class weights with which ordinary models aim at the score by which they are judged."""
     return "balanced" if data.balanced else None
-
-
-def leaf_size(n: int) -> int:
-    """Rows in a leaf of boosted trees: the usual 20, or a tenth of a table with fewer than 200.
-
-    With 20, trees on 32 rows cannot split at all, and predict the mean.
-    """
-    return int(np.clip(n // 10, 2, 20))
 
 
 def _ordinary(data):

@@ -23,6 +23,7 @@ from ...estimators.pca_l1 import KernelPCAL1
 from ...estimators.regressor import KernelRegressor
 from ...estimators.ridge import RidgeEstimator
 from ...estimators.svc import KernelSVC
+from ...estimators.trees import Trees
 from ...expansion import RKHSFunction
 from ...feature_map import LinearOnMap
 from ...kernels.adapters import GramColumns
@@ -144,8 +145,37 @@ def _(model: KernelClassifier, X):
 def _learned(model, X):
     """f of a learned kernel, on the scale of the columns that were fitted."""
     Z = X if model.encoder_ is None else encoded_tensor(model.encoder_, X)
-    K = value_tensor(model.kernel_, Z.of_width(model.points_.shape[1]), fixed(model.points_))
-    return K @ as_double(model.dual_coef_) + np.atleast_1d(as_double(model.intercept_))[None, :]
+    Z = Z.of_width(model.points_.shape[1])
+    K = value_tensor(model.kernel_, Z, fixed(model.points_))
+    f = K @ as_double(model.dual_coef_) + np.atleast_1d(as_double(model.intercept_))[None, :]
+    for part in model.others_:
+        f = f + (_sum_of_leaves(part, Z) if isinstance(part, Trees) else expanded(part, Z))
+    return f
+
+
+def _sum_of_leaves(trees, X):
+    """Every row goes down all trees at once, one level per step."""
+    graph = X.graph
+    feature, threshold, left, right, values = (
+        graph.constant(part)
+        for part in (
+            trees.feature,
+            trees.threshold,
+            trees.below,
+            trees.above,
+            as_double(trees.values),
+        )
+    )
+    node = graph.op("Add", X.full((1,), 0.0).cast(np.int64), trees.roots[None, :])
+    for _ in range(trees.depth):
+        x = graph.op("GatherElements", X, graph.op("Gather", feature, node), axis=1)
+        below = graph.op("LessOrEqual", x, graph.op("Gather", threshold, node))
+        children = (graph.op("Gather", child, node) for child in (left, right))
+        node = graph.op("Where", below, *children)
+    found = graph.op(
+        "ReduceSum", graph.op("Gather", values, node, axis=0), np.array([1]), keepdims=0
+    )
+    return found.of_width(trees.values.shape[1]) + trees.b[None, :]
 
 
 @outputs.register

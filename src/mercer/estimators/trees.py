@@ -1,0 +1,150 @@
+"""Trees as plain arrays: boosting, or a forest where targets are many, for functions with steps.
+
+A row adds the values of the leaves that it falls into. That is a function in the space of the
+kernel of shared leaves (:class:`mercer.ForestKernel`), in its primal form.
+"""
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from threadpoolctl import threadpool_limits
+
+from ..engine.arrays import TravelsAsNumPy
+from .sklearn_compat import boosted_nodes
+
+# Targets up to which each has boosted trees of its own; more share the leaves of a forest.
+MOST_BOOSTED = 3
+# Trees of a forest, and the share of columns that a split chooses from.
+FOREST = {"n_estimators": 60, "max_features": 0.4, "random_state": 0}
+# Rows of a forest, at most, and rows up to which its leaves hold one row.
+FOREST_ROWS, PURE_ROWS = 5000, 1000
+# Up to so many numbers a second thread waits more than it works.
+ENTRIES_FOR_ONE_THREAD = 200_000
+# Positions in trees that are followed at the same time.
+BLOCK = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class Trees(TravelsAsNumPy):
+    """Sums of the values of leaves, plus b; evaluated by NumPy alone.
+
+    roots : the first node of each tree
+    feature, threshold, below, above : of each node; a leaf has itself as both children
+    values : (nodes, targets)
+    importances : of the columns, not scaled
+    """
+
+    roots: np.ndarray
+    feature: np.ndarray
+    threshold: np.ndarray
+    below: np.ndarray
+    above: np.ndarray
+    values: np.ndarray
+    b: np.ndarray
+    importances: np.ndarray
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Arrays of a file: children come after their node, so that every way down ends."""
+        for field in fields(self):
+            object.__setattr__(self, field.name, state[field.name])
+        n = len(self.feature)
+        own = np.arange(n)
+        down = (self.below > own) & (self.above > own) | (self.below == own) & (self.above == own)
+        width = len(self.importances)
+        ends = np.concatenate([self.roots, self.below, self.above])
+        known = {len(a) for a in (self.threshold, self.below, self.above, self.values)} == {n}
+        if not known or not down.all() or (ends.size and (ends.min() < 0 or ends.max() >= n)):
+            raise ValueError("Trees: nodes lead to nodes that are not there, or back.")
+        if n and (self.feature.min() < 0 or self.feature.max() >= width):
+            raise ValueError(f"Trees: a node asks for a column beyond the {width} that there are.")
+
+    @property
+    def depth(self) -> int:
+        """Steps from a root to the leaf farthest from it."""
+        level, depth = self.roots, 0
+        while len(inner := level[self.below[level] != level]):
+            level, depth = np.concatenate([self.below[inner], self.above[inner]]), depth + 1
+        return depth
+
+    def __call__(self, X: np.ndarray) -> np.ndarray:
+        """One column per target."""
+        found = np.tile(self.b, (X.shape[0], 1))
+        rows, depth = max(1, BLOCK // max(1, len(self.roots))), self.depth
+        for i in range(0, X.shape[0], rows):
+            x = X[i : i + rows]
+            which, node = np.arange(len(x))[:, None], np.tile(self.roots, (len(x), 1))
+            for _ in range(depth):
+                is_below = x[which, self.feature[node]] <= self.threshold[node]
+                node = np.where(is_below, self.below[node], self.above[node])
+            found[i : i + rows] += self.values[node].sum(axis=1)
+        return found
+
+    def __mul__(self, weight: float) -> "Trees":
+        parts = {field.name: getattr(self, field.name) for field in fields(self)}
+        return Trees(**parts | {"values": weight * self.values, "b": weight * self.b})
+
+
+def grow_trees(X: np.ndarray, T: np.ndarray, weights: np.ndarray | None) -> Trees:
+    """Boosted trees for each target, or a forest for all of them."""
+    threads = 1 if X.size <= ENTRIES_FOR_ONE_THREAD else None
+    with threadpool_limits(threads, user_api="openmp"):
+        made, b = (_forest if T.shape[1] > MOST_BOOSTED else _boosted)(X, T, weights)
+    starts = np.cumsum([0, *(len(tree[0]) for tree in made[:-1])])
+    feature, threshold, left, right, values, gains = (np.concatenate(parts) for parts in zip(*made))
+    own, shift = np.arange(len(feature)), np.repeat(starts, [len(tree[0]) for tree in made])
+    inner = left != right
+    left, right = (np.where(inner, child + shift, own) for child in (left, right))
+    feature = np.where(inner, feature, 0).astype(np.int32)
+    importances = np.bincount(feature[inner], gains[inner], X.shape[1])
+    kept = np.float64 if T.shape[1] <= MOST_BOOSTED else np.float32  # a forest has many values
+    return Trees(
+        starts, feature, threshold, left, right, values.astype(kept), np.asarray(b), importances
+    )
+
+
+def _boosted(X, T, weights):
+    """(nodes of every tree, baselines): each tree adds to one target."""
+    made, b = [], []
+    for j in range(T.shape[1]):
+        model = HistGradientBoostingRegressor(
+            min_samples_leaf=leaf_size(len(X)), early_stopping=False, random_state=0
+        ).fit(X, T[:, j], weights)
+        trees, first = boosted_nodes(model)
+        b.append(first)
+        for nodes in trees:
+            inner = nodes["is_leaf"] == 0
+            left, right = (np.where(inner, nodes[c], 0).astype(np.int64) for c in ("left", "right"))
+            values = np.zeros((len(nodes), T.shape[1]))
+            values[:, j] = np.where(inner, 0.0, nodes["value"])
+            gains = np.where(inner, nodes["gain"], 0.0)
+            made.append((nodes["feature_idx"], nodes["num_threshold"], left, right, values, gains))
+    return made, b
+
+
+def _forest(X, T, weights):
+    """(nodes of every tree, zeros): a leaf holds the mean targets of its rows."""
+    rows = slice(0, FOREST_ROWS)
+    leaf = 1 if len(X) <= PURE_ROWS else 5
+    weights = None if weights is None else weights[rows]
+    forest = RandomForestRegressor(min_samples_leaf=leaf, **FOREST).fit(X[rows], T[rows], weights)
+    made = []
+    for estimator in forest.estimators_:
+        tree = estimator.tree_
+        values = tree.value[:, :, 0] / len(forest.estimators_)
+        size = tree.weighted_n_node_samples * tree.impurity
+        inner = tree.children_left >= 0
+        left, right = (np.where(inner, c, 0) for c in (tree.children_left, tree.children_right))
+        gains = np.where(inner, size - size[left] - size[right], 0.0)
+        values = np.where(inner[:, None], 0.0, values)
+        made.append((tree.feature, tree.threshold, left, right, values, gains))
+    return made, np.zeros(T.shape[1])
+
+
+def leaf_size(n: int) -> int:
+    """Rows in a leaf of boosted trees: the usual 20, or a tenth of a table with fewer than 200.
+
+    With 20, trees on 32 rows cannot split at all, and predict the mean.
+    """
+    return int(np.clip(n // 10, 2, 20))

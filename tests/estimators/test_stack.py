@@ -1,0 +1,139 @@
+"""The stack: a linear model and trees join the learned kernel where they predict better."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+
+from mercer import RBF, KernelClassifier, KernelRegressor, load, save
+from mercer.estimators.trees import FOREST, Trees, grow_trees, leaf_size
+from mercer.learn.stack import weighed
+
+QUICK = {"n_rounds": 1, "metric": "diagonal"}
+
+
+def steps(rng, n):
+    """Jumps along the axes: what trees are made for."""
+    X = rng.uniform(-1, 1, size=(n, 6))
+    y = (X[:, 0] > 0.2) + 2.0 * (X[:, 1] > -0.3) * (X[:, 2] > 0.1) - (X[:, 3] > 0)
+    return X, y + 0.1 * rng.normal(size=n)
+
+
+def rmse(model, X, y):
+    return float(np.sqrt(np.mean((model.predict(X) - y) ** 2)))
+
+
+@pytest.fixture(scope="module")
+def stepped():
+    X, y = steps(np.random.default_rng(0), 900)
+    return X[:300], y[:300], X[300:], y[300:]
+
+
+@pytest.fixture(scope="module")
+def stacked(stepped):
+    return KernelRegressor(**QUICK).fit(*stepped[:2])
+
+
+def test_steps_are_within_five_per_cent_of_boosting(stepped, stacked):
+    X, y, X_new, y_new = stepped
+    alone = KernelRegressor(stack=False, **QUICK).fit(X, y)
+    boosting = HistGradientBoostingRegressor(random_state=0, min_samples_leaf=20).fit(X, y)
+    assert "trees" in stacked.stack_
+    assert alone.stack_ == {"learned kernel": 1.0}
+    assert rmse(stacked, X_new, y_new) < 1.05 * rmse(boosting, X_new, y_new)
+    assert rmse(stacked, X_new, y_new) < 0.7 * rmse(alone, X_new, y_new)  # 2.3 times boosting's
+    assert_allclose(stacked.leave_one_out_rmse_, rmse(stacked, X_new, y_new), rtol=0.15)
+    value, std = stacked.predict(X_new, return_std=True)
+    assert abs(np.mean(np.abs(value - y_new) <= 1.645 * std) - 0.9) < 0.05
+    assert set(np.argsort(-stacked.feature_importances_)[:4]) == {0, 1, 2, 3}
+    assert_allclose(stacked.feature_importances_.sum(), 1)
+
+
+def test_a_file_and_a_graph_hold_the_stack(stepped, stacked, tmp_path):
+    ort = pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnx")
+    from mercer.onnx import to_onnx
+
+    X_new = stepped[2]
+    save(stacked, tmp_path / "model.mercer")
+    again = load(tmp_path / "model.mercer")
+    assert_array_equal(again.predict(X_new), stacked.predict(X_new))
+    assert again.stack_ == stacked.stack_
+    session = ort.InferenceSession(to_onnx(stacked).SerializeToString())
+    (found,) = session.run(None, {session.get_inputs()[0].name: X_new})
+    assert_allclose(found, stacked.predict(X_new), atol=1e-12)
+
+
+def test_few_rows_of_a_linear_table(rng):
+    """A metric of 30 columns from 60 rows is noise; least squares with a penalty is not."""
+    X = rng.normal(size=(660, 30))
+    y = X @ np.linspace(1, 2, 30) + 0.3 * rng.normal(size=660)
+    model = KernelRegressor(**QUICK).fit(X[:60], y[:60])
+    alone = KernelRegressor(stack=False, **QUICK).fit(X[:60], y[:60])
+    assert rmse(model, X[60:], y[60:]) <= rmse(alone, X[60:], y[60:])
+
+
+def test_many_classes_get_a_forest(rng):
+    X = rng.uniform(-1, 1, size=(700, 6))
+    y = (X[:, :3] > [0.2, -0.3, 0.1]) @ [1, 2, 4]
+    model = KernelClassifier(**QUICK).fit(X[:150], y[:150])
+    alone = KernelClassifier(stack=False, **QUICK).fit(X[:150], y[:150])
+    assert "trees" in model.stack_
+    assert model.score(X[150:], y[150:]) > alone.score(X[150:], y[150:]) + 0.05
+    assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+
+
+def test_a_given_kernel_is_not_stacked(stepped):
+    X, y = stepped[:2]
+    assert KernelRegressor(RBF(), metric=None).fit(X, y).stack_ == {"learned kernel": 1.0}
+
+
+def test_trees_are_those_of_scikit_learn(rng):
+    X, y = steps(rng, 200)
+    T = np.column_stack([y, -2 * y])
+    weights = rng.uniform(0.5, 2, size=200)
+    trees = grow_trees(X, T, weights)
+    for j in range(2):
+        theirs = HistGradientBoostingRegressor(min_samples_leaf=leaf_size(200), random_state=0)
+        assert_allclose(trees(X)[:, j], theirs.fit(X, T[:, j], weights).predict(X), atol=1e-9)
+    many = np.eye(5)[rng.integers(5, size=200)]
+    forest = RandomForestRegressor(**FOREST).fit(X, many, weights)
+    assert_allclose(grow_trees(X, many, weights)(X), forest.predict(X), atol=1e-5)
+    assert_allclose((trees * 0.5)(X), 0.5 * trees(X))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("below", 0), ("above", -1), ("below", 10**9), ("feature", 6)]
+)
+def test_nodes_that_lead_nowhere_are_refused(rng, name, value):
+    trees = grow_trees(*(lambda X, y: (X, y[:, None]))(*steps(rng, 50)), None)
+    state = {field: getattr(trees, field).copy() for field in Trees.__dataclass_fields__}
+    inner = int(np.argmax(trees.below != np.arange(len(trees.below))))
+    state[name][inner] = value
+    with pytest.raises(ValueError, match="Trees: "):
+        Trees.__new__(Trees).__setstate__(state)
+
+
+def test_weights_of_models(rng):
+    T, ones = rng.normal(size=(400, 1)), np.ones(400)
+    good, fair, noise = (T + s * rng.normal(size=T.shape) for s in (0.3, 0.4, 20.0))
+    w, own = weighed(T, [good, fair, noise], ones)
+    assert w[0] > w[1] > 0 == w[2]
+    assert_allclose(own, np.tile(w, (400, 1)), atol=0.1)
+    assert (
+        np.mean((T - np.einsum("nc,cnt->nt", own, [good, fair, noise])) ** 2) < 0.08
+    )  # 0.09 alone
+    assert weighed(T, [good, noise], ones)[0].tolist() == [1, 0]
+    # Weights that were chosen on the rows that judge them would say that noise explains something.
+    many = [rng.normal(size=T.shape) for _ in range(10)]
+    w, own = weighed(T, many, ones)
+    assert np.mean((T - np.einsum("nc,cnt->nt", own, many)) ** 2) > 0.98 * T.var()
+
+
+def test_whole_weights_count_rows_of_the_stack(rng):
+    X, y = steps(rng, 60)
+    weights = rng.integers(1, 4, size=60)
+    weighted = KernelRegressor(**QUICK).fit(X, y, sample_weight=weights)
+    repeated = KernelRegressor(**QUICK).fit(np.repeat(X, weights, 0), np.repeat(y, weights))
+    assert weighted.stack_ == pytest.approx(repeated.stack_)
+    assert_allclose(weighted.predict(X), repeated.predict(X), atol=1e-6)
