@@ -15,9 +15,9 @@ SPEC.loader.exec_module(house)
 # Lower a limit when a change lets you; never raise one.
 LIMITS = {
     "names across folders": 304,
-    "repeated public names": 6,
-    "repeated file names": 9,
-    "mentions of n_jobs, verbose, memory_limit": 237,
+    "repeated public names": 4,
+    "repeated file names": 8,
+    "mentions of n_jobs, verbose, memory_limit": 233,
     "questions whether points are a Gram matrix": 35,
     "docstrings that begin with a clause": 0,
 }

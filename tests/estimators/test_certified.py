@@ -327,8 +327,11 @@ def test_arrays_stay_where_they_are(model, xp, iris):
 
 def test_workers_of_a_dask_collection_compute_products(moons, monkeypatch):
     da = pytest.importorskip("dask.array")
-    from mercer.solve import SOLVERS, Workers, logistic
+    from mercer.rows import gather
+    from mercer.rows.workers import Workers
+    from mercer.solve import SOLVERS, logistic
 
+    monkeypatch.setattr(gather, "SAMPLE", 50)  # else so few rows are simply gathered
     monkeypatch.setattr(logistic, "COMPETING", (SOLVERS["iterative"],))
     monkeypatch.setattr("mercer.rows.read.gather_few", lambda X: X)
     asked, real = [], Workers.exact_product

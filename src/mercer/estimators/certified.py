@@ -31,7 +31,8 @@ from ..kernels import Linear
 from ..kernels import points as pts
 from ..kernels.types import Array, Data, Input
 from ..rows.training import Training
-from ..solve import Given, RidgeProblem, Workers
+from ..rows.workers import Workers
+from ..solve import Given, RidgeProblem
 from ..solve.auto import Plan
 from ..solve.duality import Rounding
 from ..solve.solution import own_similarities

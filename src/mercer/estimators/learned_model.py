@@ -206,7 +206,8 @@ class LearnedModel(BaseEstimator):
         norms = solution.error_norms
         self.error_norms_ = None if norms is None else as_numpy(norms) * targets.scale
         self._offset, self._scale = targets.offset, targets.scale
-        self.stack_, self.others_ = {KERNEL: 1.0}, []
+        self.stack_ = {KERNEL: 1.0}
+        self.others_: list[Any] = []  # expansions and trees beside the kernel
         self._shares = self.learn_report_.importances
         chosen_rows = kept if len(kept) else np.sort(rng.permutation(rows.n)[:JUDGED_ROWS])
         if solution.solver == "iterative":

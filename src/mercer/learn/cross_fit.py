@@ -95,7 +95,8 @@ class CrossFit:
         """The best of: no metric, a diagonal one, a full one; and then of the sets of columns."""
         metrics: dict[str, list[str | None]]
         metrics = {"full": [None, "diagonal", "full"], "diagonal": [None, "diagonal"]}
-        allowed = metrics.get(metric or "", [None]) if self.rows.n >= LEAST_ROWS else [None]
+        none: list[str | None] = [None]
+        allowed = metrics.get(metric or "", none) if self.rows.n >= LEAST_ROWS else none
         best, *others = self.candidates(allowed, column_sets[0])
         for more in others:
             best = better(more, best)

@@ -50,7 +50,8 @@ def interior_point(Phi: Any, y: np.ndarray, C: np.ndarray, aim: float) -> tuple[
             break
         system = _System(Phi, 1 / (z / u + s / v))
         ones = system.solve(xp.ones_like(y))
-
+        if not float(xp.sum(ones)) > 0:  # to rounding, a constant is in the space: b is anything
+            break
         now = (u, v, z, s, dual, total)
         dc, db, dz, ds = _direction(system, ones, now, 0.0, 0.0, 0.0)
         t = _room(xp, (u, dc), (v, -dc), (z, dz), (s, ds))
