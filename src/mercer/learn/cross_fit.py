@@ -142,7 +142,7 @@ class CrossFit:
         return [*first, *[found[-1]] * (len(metrics) - len(first))]
 
     def _predicted(self, rows, cells, asked, known, learned):
-        """Cells of a fold, each left out, with a kernel learned from the rows without the fold."""
+        """Groups of a fold, each left out, with a kernel learned from the rows without the fold."""
         problem = rows.problem(learned.kernel.bind(known.X), learned.alpha)
         places, which = np.unique(cells.row[asked], return_inverse=True)
         share = None if rows.share is None else take(rows.share, places)
