@@ -129,7 +129,7 @@ class KernelLogistic(ClassScores, CertifiedClassifier):
 
     def _problem(self, rows, C):
         points = in_double(rows.kernel, rows.points)
-        training = Training.of(rows.kernel, points, memory_limit=self.memory_limit)
+        training = Training.of(rows.kernel, points, memory_limit=self._room(rows))
         if rows.fit is None:
             training = replace(training, workers=rows.workers)
         n_classes = len(self.classes_)
