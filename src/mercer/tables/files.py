@@ -492,6 +492,10 @@ def _below_headers(frame, notes):
         for name in frame.columns
         if frame[name].dtype.kind not in "fiubM"
     }
+    # Without a word above digits, in two columns, nothing needs to be read for this.
+    words = [name for name, t in texts.items() if len(t) > 2 and t[0] and not _has_digits(t[0])]
+    if len(frame) <= IDENTIFIED or sum(any(map(_has_digits, texts[n][2:5])) for n in words) < 2:
+        return frame
     read = Notation().columns({name: values[2:] for name, values in texts.items()})
     others = [name for name in frame.columns if name not in texts]
 
@@ -503,7 +507,7 @@ def _below_headers(frame, notes):
         words = (t[i] in t[2:] for n, t in texts.items() if n not in read and t[i] is not None)
         return None if values or any(words) else unlike
 
-    first = strange(0) if len(frame) > IDENTIFIED else None
+    first = strange(0)
     if first is None or len(first) < 2:
         return frame
     size = 2 if strange(1) is not None else 1
@@ -513,6 +517,10 @@ def _below_headers(frame, notes):
         "not values"
     )
     return frame.iloc[size:].reset_index(drop=True)
+
+
+def _has_digits(text):
+    return text is not None and any(map(str.isdigit, text))
 
 
 def _is_like(text, column):
