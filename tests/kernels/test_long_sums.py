@@ -184,3 +184,8 @@ def test_parameters_are_set_at_any_depth():
     assert kernel.right == RBF(8.0)
     with pytest.raises(ValueError, match="Invalid parameter 'width' for estimator RBF"):
         kernel.set_params(**{"left__" * (MANY - 1) + "width": 1.0})
+
+
+def test_too_many_terms_are_refused_in_words():
+    with pytest.raises(ValueError, match="too deep for Python: use fewer terms"):
+        reduce(add, scales(1000))

@@ -29,7 +29,7 @@ from .kernel_map import KernelMap
 from .kernel_side import pair_columns
 
 # With more than two classes, rows whose kernel matrix is stored once for all pairs.
-STORED = 20_000
+STORED = 4000
 # Candidates of C="auto", and the folds and rows that choose.
 CANDIDATES = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 FOLDS, ROWS_FOR_C = 5, 3000
@@ -319,6 +319,7 @@ class Pairs:
         if n_classes > 2 and small and rows.kernel.layout.on_data and rows.fit is None:
             # Sorted by class, what a pair needs is close together in memory.
             self.order = np.argsort(rows.codes, kind="stable")
+            self._place = np.argsort(self.order)
             self.K = gram_of(rows, self.order)
 
     def __len__(self):
@@ -335,8 +336,7 @@ class Pairs:
             whole = MarginProblem(rows.kernel, rows.points, y, C, rows.rounding, limit)
             return whole.part(mine)
         C, y, rounding = C[self.order], y[self.order], rows.rounding.take(self.order)
-        places = np.argsort(self.order)[mine]
-        return MarginProblem(Precomputed(), self.K, y, C, rounding, limit).part(places)
+        return MarginProblem(Precomputed(), self.K, y, C, rounding, limit).part(self._place[mine])
 
     def starts(self):
         """Coefficients of all pairs by one call of libsvm, where the kernel matrix is stored."""

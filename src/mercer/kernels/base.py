@@ -404,7 +404,13 @@ def _node(name, operands, *parameters):
     """Build a node of the algebra on copies of its operands (k * k + k must not share leaves)."""
     from . import algebra  # which is built on this file
 
-    made = getattr(algebra, name)(*(operand.copied() for operand in operands), *parameters)
+    try:
+        made = getattr(algebra, name)(*(operand.copied() for operand in operands), *parameters)
+    except RecursionError:
+        raise ValueError(
+            "an expression of so many kernels within each other is too deep for Python: use fewer "
+            "terms, or one FromFeatures of their features side by side."
+        ) from None
     made.check_parameters()
     return made
 

@@ -370,17 +370,21 @@ def as_fitted_points(X, S, dtype, *, keep_wider=False):
     return X.astype(dtype) if scipy.sparse.issparse(X) else namespace(X).astype(X, dtype)
 
 
-def block_weights(values):
-    """Weights of some rows as float64: finite and not negative."""
+def block_weights(values, n=None):
+    """Weights of some rows as float64: finite and not negative; of all n rows where n is given."""
     with naming("sample_weight"):
         weights = np.asarray(as_host(values))
         if weights.dtype.kind == "c":
             raise TypeError("complex weights are not supported.")
         weights = weights.astype(np.float64)
-    if weights.ndim > 1 or not np.all((weights >= 0) & (weights < np.inf)):
+    if n is not None:
+        weights = np.full(n, weights) if weights.ndim == 0 else weights
+    proper = weights.ndim == 1 and bool(np.all((weights >= 0) & (weights < np.inf)))
+    if not proper or (n is not None and (len(weights) != n or not np.any(weights > 0))):
+        rows = "row" if n is None else f"of the {n} rows, not all zero"
         raise ValueError(
-            "sample_weight must hold one finite, non-negative number for each row, got "
-            f"{short(values)}."
+            "sample_weight must hold one finite, non-negative number for each "
+            f"{rows}, got {short(values)}."
         )
     if weights.size and weights.max() > 1e100:
         raise ValueError(f"sample_weight reaches {weights.max():.3g}: divide it by a constant.")
@@ -389,11 +393,4 @@ def block_weights(values):
 
 def row_weights(values, n):
     """Weights of all rows, one per row or one for all, not all zero."""
-    weights = block_weights(values)
-    weights = np.full(n, weights) if weights.ndim == 0 else weights
-    if weights.shape != (n,) or not np.any(weights > 0):
-        raise ValueError(
-            f"sample_weight must hold one finite, non-negative number for each of the {n} rows, "
-            f"not all zero, got {short(values)}."
-        )
-    return weights
+    return block_weights(values, n)

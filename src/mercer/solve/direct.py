@@ -54,8 +54,10 @@ class Direct(DualSolver):
         choice = path = None
         if not isinstance(rows.alpha, Given):
             choice, path = choose_on_matrix(K, T, w, rows)
+        if kernel.is_proven:
+            path = None  # several matrices of the size of K are free for the factor
         alphas, factors = rows.alphas(choice), {}
-        if path is None or kernel.is_proven:
+        if path is None:
             solved, alphas, factors = _solved(rows, K, T, w, alphas)
         else:  # a similarity whose negative eigenvalues the path has set to zero
             (W, b), ones = path.duals(alphas[0]), None
@@ -70,7 +72,7 @@ class Direct(DualSolver):
         solution = solved.solution(
             DirectSolution, problem, S, alphas, self.name, choice=choice, factors=known
         )
-        if path is not None and not kernel.is_proven:
+        if path is not None:
             solution.cached("misses", lambda: path.misses(alphas[0]))
         for alpha, C in factors.items() if known is None else ():
             solution.cached(alpha, lambda C=C: C)
