@@ -333,7 +333,6 @@ def test_workers_of_a_dask_collection_compute_products(moons, monkeypatch):
 
     monkeypatch.setattr(gather, "SAMPLE", 50)  # else so few rows are simply gathered
     monkeypatch.setattr(logistic, "COMPETING", (SOLVERS["iterative"],))
-    monkeypatch.setattr("mercer.rows.read.gather_few", lambda X: X)
     asked, real = [], Workers.exact_product
     monkeypatch.setattr(Workers, "exact_product", lambda self: asked.append(1) or real(self))
     X, y = moons
