@@ -50,7 +50,7 @@ def test_a_shifted_wave_is_near_where_points_are_not():
     [
         ([[1.0, 2.0], [3.0, np.nan]], r"X\[1\] has NaN or infinity at point \[1\]"),
         ([[1.0, 2.0], [[3.0, 1.0]]], r"X\[1\] has 2 channels, X\[0\] has 1"),
-        ([[1.0, 2.0], []], r"X\[1\] has shape \(0, 1\)"),
+        ([[1.0, 2.0], []], r"X\[1\] has shape \(0,\)"),
     ],
 )
 def test_a_bad_path_is_named_by_its_position(X, message):

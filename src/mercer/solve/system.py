@@ -132,10 +132,12 @@ class ResidualRounding:
 
 
 def function_norms(b: Any, T: Any, residual: Any, alphas: np.ndarray) -> np.ndarray:
-    """|f| = sqrt(b' D K D b), where D K D b = t - alpha b - s."""
-    image = T - b * on_device_of(alphas, b)[None, :] - residual
-    squares = as_numpy(namespace(b).sum(b * image, axis=0)).astype(np.float64)
-    return np.sqrt(np.maximum(squares, 0.0))
+    """|f| = sqrt(b' D K D b), where D K D b = t - alpha b - s; scaled first, as norms are."""
+    xp, image = namespace(b), T - b * on_device_of(alphas, b)[None, :] - residual
+    sizes = [power_of_two(xp.max(xp.abs(V), axis=0)) for V in (b, image)]
+    left, right = (V / on_device_of(s, V)[None, :] for V, s in zip((b, image), sizes))
+    squares = as_numpy(xp.sum(left * right, axis=0)).astype(np.float64)
+    return np.sqrt(np.maximum(squares, 0.0)) * np.sqrt(sizes[0]) * np.sqrt(sizes[1])
 
 
 def vectors_of(X: Any, n_targets: int):

@@ -189,6 +189,8 @@ class KernelComparison:
         self._check_target()
         spaces = {space.name: space for space in self.spaces}
         baselines = {baseline.name: baseline for baseline in self.baselines}
+        if not isinstance(name, str):
+            raise TypeError(f"name must be the name of a model that was compared, got {name!r}.")
         if name in spaces:
             found, n = spaces[name], len(self.classes)
             return kernel_model(
