@@ -152,6 +152,7 @@ sphinx_gallery_conf = {
 
 # --- the course -----------------------------------------------------------------------------------
 
+
 def fold_solutions(app, doctree, docname):
     """A section "Solution" is folded, and opens with a click."""
     for section in list(doctree.findall(nodes.section)):
