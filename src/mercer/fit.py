@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from .engine import budget, eps_of, namespace, on_device_of, panel_slices, row_norms
+from .engine import budget, eps_of, namespace, on_device_of, row_norms, tiles
 from .feature_map import FeatureMap
 from .kernels import Precomputed, rules_in
 from .rows import Column, HeldRows, Moments, Spread, Training, gather
@@ -209,7 +209,7 @@ def _fit_held(kernel, rows, options, sums, known=None):
 def added_up(of, Phi, values):
     """A statistic of held coordinates, panel after panel: it may take several arrays of a panel."""
     total = None
-    for where in panel_slices(Phi, Phi.shape[1]):
+    for where in tiles.panel_slices(Phi, Phi.shape[1]):
         part = of(Phi[where, :], *[None if v is None else _like(v[where], Phi) for v in values])
         total = part if total is None else total + part
     return total

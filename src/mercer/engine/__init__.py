@@ -78,6 +78,5 @@ from .products import (
 )
 from .resources import Resources, current, using
 from .threads import blas_threads_for, n_threads, one_blas_thread, single_threaded
-from .tiles import PANEL_VALUES, cuts, panel_slices, progress_bar, row_blocks
 from .types import Array
 # --- end of the door

@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..engine import as_numpy, check_one_of, is_count, is_number, is_single, on_device_of, require
 from ..expansion import Expansion, RKHSFunction
-from ..kernels import Array, Data, Input, KernelLike, naming
+from ..kernels import Array, Data, Input, KernelLike
+from ..kernels import points as pts
 from ..rows import Column, Workers, in_pieces, refuse_stream
 from ..solve import CannotSolve, Fisher, RidgeProblem, Shrinkage, residual_products, solve_ridge
 from .base import all_or_nothing, on_fitted, to_namespace_of
@@ -315,7 +316,7 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
             f"n_components must be None or from 1 to classes - 1 = {C - 1}, got {k!r}.",
         )
         if self.priors is not None:
-            with naming("priors"):
+            with pts.naming("priors"):
                 priors = np.asarray(self.priors, dtype=float)
             proper = priors.shape == (C,) and np.all(priors > 0) and abs(priors.sum() - 1) <= 1e-6
             require(

@@ -14,8 +14,9 @@ from ..engine import Resources, budget, namespace, on_device_of
 from ..expansion import RKHSFunction
 from ..feature_map import FeatureMap
 from ..fit import MapFit, SpaceStatistic, Statistic, extend_map, first_map, fit_map
-from ..kernels import Array, Data, Input, KernelLike, RandomState, as_kernel, naming
-from ..rows import Training, in_pieces, lazily, load_all, read, refuse_stream, take_input_names
+from ..kernels import Array, Data, Input, KernelLike, RandomState, as_kernel
+from ..kernels import points as pts
+from ..rows import Training, gather, in_pieces, lazily, read, refuse_stream, take_input_names
 from ..space import MapOptions
 from .base import (
     KernelEstimator,
@@ -212,7 +213,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         """
         _check_options(self)
         if hasattr(self, "map_"):
-            points = self._points(load_all(X, budget(self.memory_limit), "partial_fit"))
+            points = self._points(gather.load_all(X, budget(self.memory_limit), "partial_fit"))
             before = MapFit(self.map_, self.n_samples_seen_, self.max_residual_)
         else:
             training = read_rows(self, X, why="partial_fit")
@@ -353,7 +354,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
     def _checked_coefficients(self, coef, dimensions=(1,)):
         check_is_fitted(self)
-        with naming("coef"):
+        with pts.naming("coef"):
             coef = on_device_of(coef, self.map_.space.example)
         if coef.ndim not in dimensions or coef.shape[0] != self.map_.width:
             raise ValueError(

@@ -23,7 +23,8 @@ from ..engine import (
     same_kind,
     tiles,
 )
-from ..kernels import Kernel, as_vectors, is_frame
+from ..kernels import Kernel
+from ..kernels import points as pts
 from ..learn import (
     JUDGED_ROWS,
     CrossFit,
@@ -482,17 +483,17 @@ class LearnedModel(BaseEstimator):
         if not reset:
             self._check_same_kind(X)
         if is_array(X) and not is_numpy(X):
-            X = as_vectors(X)
+            X = pts.as_vectors(X)
             if reset:
                 self.encoder_, self.n_features_in_ = None, X.shape[1]
             else:
                 check_n_columns(self, X.shape[1])
             return namespace(X).astype(X, namespace(X).float64)
         if not reset and self.encoder_ is None:  # fitted on tensors, loaded from a file
-            return as_vectors(X).astype(np.float64)
+            return pts.as_vectors(X).astype(np.float64)
         if is_array(X) and X.ndim != 2:
-            X = as_vectors(X)  # says how to reshape
-        if is_frame(X):
+            X = pts.as_vectors(X)  # says how to reshape
+        if pts.is_frame(X):
             check_names(X)
         validate_data(self, X, reset=reset, skip_check_array=True)
         if reset:

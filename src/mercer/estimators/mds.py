@@ -21,7 +21,8 @@ from ..engine import (
     on_device_of,
     positive_part,
 )
-from ..kernels import Array, Data, Input, Linear, naming
+from ..kernels import Array, Data, Input, Linear
+from ..kernels import points as pts
 from ..rows import lazily, read, refuse_stream, validated_points
 from ..space import signs, spectrum
 from .base import all_or_nothing
@@ -305,7 +306,7 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def _pairwise(self, X, Y):
         # Metrics are NumPy's and Python's: computed on the host, back to where X is.
         A, B = as_numpy(X), None if Y is None else as_numpy(Y)
-        with naming("metric"):
+        with pts.naming("metric"):
             D = pairwise_distances(A, B, metric=self.metric, **(self.metric_params or {}))
         D = on_device_of(np.asarray(D, dtype=np.float64), X, dtype=namespace(X).float64)
         _check_distances(D)

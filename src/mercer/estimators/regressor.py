@@ -11,7 +11,8 @@ from sklearn.metrics import r2_score
 from sklearn.utils import check_array
 
 from ..engine import as_host, as_numpy, is_array, is_numpy, namespace, on_device_of
-from ..kernels import Array, Input, naming
+from ..kernels import Array, Input
+from ..kernels import points as pts
 from ..learn import Targets, limits_of
 from ..rows import in_turn
 from ..tables import read_like, read_target
@@ -272,7 +273,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
 def _numbers(y) -> np.ndarray:
     """The targets as floats; what is wrong with them is told with the remedy."""
     try:
-        with naming("y"):
+        with pts.naming("y"):
             return check_array(y, ensure_2d=False, dtype=float, input_name="y")
     except ValueError as error:
         if "could not convert" in str(error):

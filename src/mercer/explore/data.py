@@ -11,7 +11,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import type_of_target
 
 from ..engine import as_host, check_at_least, is_integer
-from ..kernels import Data, Kernel, collected, column_names, is_frame, listed, n_points
+from ..kernels import Data, Kernel, listed
+from ..kernels import points as pts
 from ..learn import are_class_numbers
 from ..rows import rows_at
 from ..tables import TableEncoder
@@ -84,7 +85,7 @@ class Explored:
 
         There is a note on every row that is left out.
         """
-        given, y = collected(X), collected(y)
+        given, y = pts.collected(X), pts.collected(y)
         if target_name is None:
             target_name = getattr(y, "name", None)
         if target_name is not None and not isinstance(target_name, (str, int)):
@@ -95,7 +96,7 @@ class Explored:
             )
         X = as_host(given)  # pictures and folds are made on the CPU
         X = np.asarray(X) if isinstance(X, np.matrix) else X  # it has an arithmetic of its own
-        n = n_points(X)
+        n = pts.n_points(X)
         check_at_least("max_points", max_points, 10)
         if n < 4:
             raise ValueError(
@@ -144,7 +145,7 @@ class Explored:
             "themselves, or compare_kernels(K, y, [Precomputed()]) for one still picture."
         )
         data = cls.read(X, y, {"kernel": kernel}, **options)
-        names, encoder = column_names(data.given[0]), data.encoder
+        names, encoder = pts.column_names(data.given[0]), data.encoder
         if encoder is not None and hasattr(encoder, "get_feature_names_out"):
             names = encoder.get_feature_names_out()
         points = kernel.points(data.X)
@@ -155,9 +156,9 @@ class Explored:
     def show(self, X: Any, samples: Any, image_shape: tuple[int, int] | None) -> None:
         """Choose what the page shows: rows of X, unless something better is given."""
         if samples is not None:
-            if n_points(samples) != n_points(X):
+            if pts.n_points(samples) != pts.n_points(X):
                 raise ValueError(
-                    f"samples has {n_points(samples)} entries for {n_points(X)} rows of X."
+                    f"samples has {pts.n_points(samples)} entries for {pts.n_points(X)} rows of X."
                 )
             self.shown = select(samples, self.rows)
         elif not self.gram:
@@ -168,7 +169,7 @@ class Explored:
         if len(sides) != 2 or not all(is_integer(side) and side > 0 for side in sides):
             raise ValueError(f"image_shape must be (height, width) or None, got {image_shape!r}.")
         height, width = map(int, sides)
-        pixels = np.asarray(self.shown.to_numpy() if is_frame(self.shown) else self.shown)
+        pixels = np.asarray(self.shown.to_numpy() if pts.is_frame(self.shown) else self.shown)
         if pixels[0].size != height * width:
             raise ValueError(
                 f"image_shape {tuple(image_shape)} needs {height * width} values per row, "
@@ -186,7 +187,7 @@ class Explored:
         if not hasattr(encoder, "fit_transform") or isinstance(encoder, type):
             raise TypeError(f"encoder must be 'auto', None or a transformer, got {encoder!r}.")
         Z = encoder.fit_transform(self.X)
-        self.X, self.encoder = Z if is_frame(Z) else np.asarray(Z, dtype=float), encoder
+        self.X, self.encoder = Z if pts.is_frame(Z) else np.asarray(Z, dtype=float), encoder
         if hasattr(encoder, "notes"):
             self.notes.extend(encoder.notes())
 
@@ -248,7 +249,7 @@ def _all_gram(kernels):
 
 
 def _needs_encoding(X):
-    if not is_frame(X):
+    if not pts.is_frame(X):
         return False
     values = X.to_numpy()
     return values.dtype.kind not in "fiub" or not np.isfinite(values.astype(float)).all()

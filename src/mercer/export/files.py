@@ -19,7 +19,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..expansion import RKHSFunction
-from ..kernels import Kernel, naming
+from ..kernels import Kernel
+from ..kernels import points as pts
 from .atomic import write_atomically
 from .decode import Model
 from .encode import Table
@@ -71,7 +72,7 @@ def save(
     >>> bool(np.all(load(path).transform(np.eye(3)) == kernel_map.transform(np.eye(3))))
     True
     """
-    with naming("path"):
+    with pts.naming("path"):
         where = os.fspath(path)
     if isinstance(model, type) or not isinstance(model, (BaseEstimator, Kernel, RKHSFunction)):
         raise TypeError(
@@ -134,7 +135,7 @@ def load(
         ...
     mercer.export.files.ModelFileError: ... is not a file of mercer.save (not a zip archive)...
     """
-    with naming("path"):
+    with pts.naming("path"):
         name = os.fsdecode(path)
     known = _names_of(trusted)
     with open(name, "rb") as file:  # a missing file is the operating system's error

@@ -76,18 +76,6 @@ from .graphs import hops
 from .hashing import distinct_keys, numbered, squared_lengths
 from .parameters import as_numbers, rules_in
 from .paths import read_paths
-from .points import (
-    as_objects,
-    as_vectors,
-    collected,
-    column_names,
-    is_frame,
-    n_points,
-    naming,
-    refuse_masked,
-    row_weights,
-    take,
-)
 from .printing import html_rows, listed
 from .spectral import common_periods
 from .types import Array, Data, Input, RandomState

@@ -9,7 +9,7 @@ differences: identical rows are at distance exactly zero.
 import numpy as np
 import scipy.sparse
 
-from ..engine import device, is_symbolic, namespace, put, row_blocks, row_norms
+from ..engine import device, is_symbolic, namespace, put, row_norms, tiles
 from .points import require_same_storage
 
 # Pairs gathered at once when distances are recomputed by differences.
@@ -54,7 +54,7 @@ class EuclideanFrame:
         # [2 x, -1, -|x|^2] against [s, |s|^2, 1]: the whole formula in one matrix product.
         width = self._in_products(S[:1, :]).shape[1]
         self.right = xp.empty((S.shape[0], width + 2), dtype=xp.float64, device=device(S))
-        for a, b in row_blocks(S, S.shape[1]):  # a block at a time, in cache
+        for a, b in tiles.row_blocks(S, S.shape[1]):  # a block at a time, in cache
             s, norms = self._centred(S[a:b, :])
             self.right[a:b, :width] = self._in_products(s)
             self.right[a:b, width] = norms

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..engine import as_numpy
-from ..kernels import Kernel, take
+from ..kernels import Kernel
+from ..kernels import points as pts
 from ..solve import solve_ridge
 from .evidence import STEPS
 from .families import FIRST_FAMILY
@@ -145,7 +146,7 @@ class CrossFit:
         """Groups of a fold, each left out, with a kernel learned from the rows without the fold."""
         problem = rows.problem(learned.kernel.bind(known.X), learned.alpha)
         places, which = np.unique(cells.row[asked], return_inverse=True)
-        share = None if rows.share is None else take(rows.share, places)
+        share = None if rows.share is None else pts.take(rows.share, places)
         left = solve_ridge(problem, "direct").left_out(places, share)
         T = cells.T[asked]
         # Copies of a row share its leverage, and have targets of their own.
@@ -206,7 +207,7 @@ class DuplicateGroups:
         if rows.share is None:
             return rows.some(kept)
         stay = (self.counts - left)[kept]
-        return Observations.of(take(rows.X, self.row[kept]), self.T[kept], stay)
+        return Observations.of(pts.take(rows.X, self.row[kept]), self.T[kept], stay)
 
 
 def _losses(rows, predicted, targets):
@@ -244,4 +245,4 @@ def better(new: Candidate, best: Candidate) -> Candidate:
 
 
 def _of_columns(rows, columns):
-    return replace(rows, X=take(rows.X.T, columns).T)
+    return replace(rows, X=pts.take(rows.X.T, columns).T)

@@ -19,7 +19,8 @@ from ..engine import (
     tiles,
     using,
 )
-from ..kernels import Kernel, Linear, Precomputed, Projected, as_vectors, column_names, take
+from ..kernels import Kernel, Linear, Precomputed, Projected
+from ..kernels import points as pts
 from ..solve import RidgePath, choose_on_rows, jittered_factor
 from .arguments import check_lengths, check_options, first_kernel
 from .evidence import MANY, by_evidence
@@ -130,8 +131,8 @@ def learn_kernel(
     >>> int(learned.importances.argmax())
     1
     """
-    names = column_names(X)
-    points = as_vectors(X)
+    names = pts.column_names(X)
+    points = pts.as_vectors(X)
     if not is_array(points):
         points = points.toarray()  # sparse rows: the metric is dense anyway
     weights = check_weights(sample_weight, points.shape[0])
@@ -141,7 +142,7 @@ def learn_kernel(
     points = xp.astype(points, xp.float64)
     if weights is not None:
         used = np.flatnonzero(weights > 0)
-        points, weights = take(points, used), weights[used]
+        points, weights = pts.take(points, used), weights[used]
         targets = Targets.of(host(y)[used], task, weights)
     return learn_from(
         Observations.of(points, targets.columns, weights),
@@ -231,11 +232,11 @@ class _Stage:
     def ridge(self, trial):
         """(path, C, Z, S, missed) of the trial's kernel on this stage's rows."""
         Z = self.projected(trial.B)
-        S = take(Z, self.landmarks)
+        S = pts.take(Z, self.landmarks)
         K = tiles.evaluate(trial.kernel, Z, S)
         if trial.linear:
-            K = K + trial.linear * (self.X @ take(self.X, self.landmarks).T)
-        C = jittered_factor(take(K, self.landmarks))
+            K = K + trial.linear * (self.X @ pts.take(self.X, self.landmarks).T)
+        C = jittered_factor(pts.take(K, self.landmarks))
         rows, xp = self.rows, namespace(K)
         F = solve_triangular(C, K.T).T
         left = trial.kernel.diagonal(Z) - row_norms(F, xp)
@@ -288,9 +289,9 @@ class _Stage:
         """Squared leave-one-out errors of some of the first n rows, without landmarks."""
         if (trial, n) not in self.known:
             some = np.arange(min(self.rows.n, n))
-            K = tiles.evaluate(trial.kernel, take(self.projected(trial.B), some))
+            K = tiles.evaluate(trial.kernel, pts.take(self.projected(trial.B), some))
             if trial.linear:
-                X = take(self.X, some)
+                X = pts.take(self.X, some)
                 K = K + trial.linear * (X @ X.T)
             problem = self.rows.some(some).problem(Precomputed(), trial.alpha, points=K)
             losses = choose_on_rows(problem).losses
@@ -331,7 +332,7 @@ class _Stage:
         """Mean squared slope of the function along each column of X, its linear part included."""
         a, Z, S = self._function(trial)
         xp = namespace(Z)
-        straight = trial.linear * (a.T @ take(self.X, self.landmarks))
+        straight = trial.linear * (a.T @ pts.take(self.X, self.landmarks))
         total = 0.0
         for _, g in gradients_at(trial.kernel, Z, S, a):
             g = (g @ trial.B.T if trial.B.ndim == 2 else g * trial.B) + straight[None, :, :]

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..engine import as_numpy, eigh, namespace
-from ..kernels import take
+from ..kernels import points as pts
 
 # Pairs whose median distance is the unit of length.
 PAIRS = 2000
@@ -46,7 +46,7 @@ def with_unit_median(B: Any, X: Any, rng: np.random.Generator) -> Any:
     i = rng.integers(n, size=PAIRS)
     j = (i + rng.integers(1, max(n, 2), size=PAIRS)) % n
     xp = namespace(X)
-    difference = applied(take(X, i) - take(X, j), B)
+    difference = applied(pts.take(X, i) - pts.take(X, j), B)
     distances = np.sqrt(as_numpy(xp.sum(difference * difference, axis=1)))
     distances = distances[distances > 0]
     return B / float(np.median(distances)) if len(distances) else B

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..engine import as_numpy, is_array, on_device_of
-from ..kernels import take
+from ..kernels import points as pts
 from ..rows import Training
 from ..solve import Given, LeaveOneOut, RidgeProblem
 
@@ -75,7 +75,7 @@ class Observations:
         shift = _sums(group, w[:, None] * beyond) / total[:, None]
         spread = _sums(group, w[:, None] * (beyond - shift[group]) ** 2).sum(axis=1) / unit
         return cls(
-            take(X, order[new]),
+            pts.take(X, order[new]),
             on_device_of(first + shift, X),
             on_device_of(total / unit, X),
             on_device_of(1 / total, X) if counted and not together else None,
@@ -92,7 +92,7 @@ class Observations:
         """Some of the distinct rows; `group` has no meaning there and is empty."""
 
         def of(part):
-            return None if part is None else take(part, rows)
+            return None if part is None else pts.take(part, rows)
 
         return Observations(
             of(self.X),

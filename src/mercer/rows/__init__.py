@@ -3,7 +3,6 @@
 # --- the door: written by tools/doors.py
 from .distinct import distinct
 from .draw import drawn_rows
-from .gather import SAMPLE, gather_few, load_all
 from .given_rows import GivenRows, joined
 from .held import HeldRows, rows_at, stacked
 from .interface import Column, LargestResidual

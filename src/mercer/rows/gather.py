@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse
 
 from ..engine import MemoryLimitError, as_host, is_array, is_numpy, readable, same_kind
-from ..kernels import as_objects, refuse_masked
+from ..kernels import points as pts
 from .dask import Partitions, check_unchanged, is_dask
 from .held import stacked
 from .source import in_pieces
@@ -116,12 +116,12 @@ def _like_first(chunk, first):
             f"{type(chunk).__name__}: give all of one kind, on one device."
         )
     elif hasattr(first, "iloc"):
-        refuse_masked(chunk)
+        pts.refuse_masked(chunk)
         return type(first)(np.asarray(chunk), columns=first.columns)
     elif is_array(chunk):  # a masked one is refused by name later
         return chunk
     elif is_numpy(first) and first.ndim == 1:
-        return as_objects(chunk)
+        return pts.as_objects(chunk)
     elif hasattr(chunk, "columns") or is_numpy(first):
         return np.asarray(chunk)
     return chunk

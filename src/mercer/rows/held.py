@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ..engine import cuts, namespace, panel_values, rows_of
-from ..kernels import is_frame, take
+from ..engine import namespace, panel_values, rows_of, tiles
+from ..kernels import points as pts
 from .interface import LargestResidual, SampledRows, draw_positions, smallest, whole_column
 
 # Rows that are worked on at once.
@@ -28,12 +28,12 @@ class HeldRows:
     def sample(self, size: int, rng: np.random.Generator):
         n = self.points.shape[0]
         chosen = smallest(rng.random(n), size)
-        return SampledRows(take(self.points, chosen), chosen, n)
+        return SampledRows(pts.take(self.points, chosen), chosen, n)
 
     def fold(self, step: Any, columns: Any = ()):
         n, total = self.points.shape[0], None
         arrays = self.held_columns(columns, n)
-        for a, b in cuts(n, CHUNK_ROWS):
+        for a, b in tiles.cuts(n, CHUNK_ROWS):
             part = step(rows_of(self.points, a, b), *sliced(arrays, a, b), start=a)
             total = part if total is None else total + part
         return total
@@ -41,13 +41,13 @@ class HeldRows:
     def chain(self, step: Any, state: Any, columns: Any = ()):
         n = self.points.shape[0]
         arrays = self.held_columns(columns, n)
-        for a, b in cuts(n, CHUNK_ROWS):
+        for a, b in tiles.cuts(n, CHUNK_ROWS):
             state = step(state, rows_of(self.points, a, b), *sliced(arrays, a, b))
         return state
 
     def filter(self, keep: Any):
         kept, worst = [], LargestResidual()
-        for a, b in cuts(self.points.shape[0], CHUNK_ROWS):
+        for a, b in tiles.cuts(self.points.shape[0], CHUNK_ROWS):
             mask, others = keep(rows_of(self.points, a, b))
             kept.append(a + np.flatnonzero(mask))
             worst = worst + others
@@ -72,14 +72,14 @@ class KeptHere:
 
     def draw(self, size: int, rng: np.random.Generator):
         chosen = draw_positions(self.count, size, rng)
-        return take(self.points, self.rows[chosen]), self.positions[chosen]
+        return pts.take(self.points, self.rows[chosen]), self.positions[chosen]
 
     def filter(self, keep: Any):
         left, worst = [], LargestResidual()
         wide = getattr(self.points, "ndim", 1) == 2
         size = panel_values(CHUNK_VALUES) // (self.points.shape[1] if wide else 1)
-        for a, b in cuts(self.count, min(CHUNK_ROWS, max(256, size))):  # these are copies
-            mask, others = keep(take(self.points, self.rows[a:b]))
+        for a, b in tiles.cuts(self.count, min(CHUNK_ROWS, max(256, size))):  # these are copies
+            mask, others = keep(pts.take(self.points, self.rows[a:b]))
             left.append(a + np.flatnonzero(mask))
             worst = worst + others
         here = np.concatenate(left) if left else np.empty(0, dtype=int)
@@ -95,11 +95,11 @@ def rows_at(rows: Any, where: Any) -> Any:
         return list(rows[where]) if part else [rows[i] for i in where]
     if scipy.sparse.issparse(rows):
         return rows.tocsr()[where]
-    if is_frame(rows):
+    if pts.is_frame(rows):
         return rows[where] if part else rows[np.asarray(where).tolist()]
     if part:
         return rows[where] if rows.ndim == 1 else rows[where, :]
-    return take(rows, where)
+    return pts.take(rows, where)
 
 
 def sliced(arrays: list[Any], a: int, b: int):

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from ..engine import Array, MemoryLimitError, coordinates_bytes, namespace, readable
-from ..kernels import collected
+from ..kernels import points as pts
 from .dask import Partitions, example_row, is_dask, is_dask_frame
 from .source import pieces
 from .streams import is_stream
@@ -27,7 +27,7 @@ def lazily(method: _Method) -> _Method:
 
     @wraps(method)
     def wrapped(self, X: Array, *args, **kwargs):
-        X = collected(X)
+        X = pts.collected(X)
         if not is_dask(X):
             return method(self, X, *args, **kwargs)
         return apply(self, method.__name__, X, args, kwargs)
@@ -44,7 +44,7 @@ def in_turn(method: _Method) -> _Method:
 
     @wraps(method)
     def wrapped(self, X: Array, *args, **kwargs):
-        X = collected(X)
+        X = pts.collected(X)
         if not is_stream(X):
             return whole_or_lazy(self, X, *args, **kwargs)
         answers = [method(self, chunk, *args, **kwargs) for chunk in pieces(X)]

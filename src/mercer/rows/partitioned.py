@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..engine import Array
-from ..kernels import take
+from ..kernels import points as pts
 from .dask import Partitions, check_unchanged
 from .held import rows_at, stacked
 from .interface import LargestResidual, SampledRows, draw_positions, smallest
@@ -46,7 +46,7 @@ class PartitionedRows:
         points = stacked(*[points for points, _, _ in found])
         positions, numbers = (np.concatenate([part[i] for part in found]) for i in (1, 2))
         best = smallest(numbers, size)
-        return SampledRows(take(points, best), positions[best], n)
+        return SampledRows(pts.take(points, best), positions[best], n)
 
     def fold(self, step: Any, columns: Any = ()):
         shared, blocks = self._shared(step, columns)
@@ -122,7 +122,7 @@ class UnexplainedRows:
         mask, worst = keep(points)
         kept = np.flatnonzero(mask)
         return cls(
-            points.shape[0], take(points, kept) if len(kept) else None, positions[kept], worst
+            points.shape[0], pts.take(points, kept) if len(kept) else None, positions[kept], worst
         )
 
 
@@ -204,7 +204,7 @@ def _summary(kept):
 
 @task
 def _pick(kept, which):
-    return take(kept.points, which), kept.positions[which]
+    return pts.take(kept.points, which), kept.positions[which]
 
 
 def _compare(block, fingerprint):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..engine import as_host
-from ..kernels import column_names
+from ..kernels import points as pts
 from .dask import Partitions, is_dask, is_dask_frame
 from .held import HeldRows
 from .interface import Check, Rows
@@ -31,7 +31,7 @@ def source_of(X: Any, check: Check, room: int = 1 << 30) -> Rows:
         return PartitionedRows(X, check, parts)
     if is_stream(X):
         return StreamedRows(X, check, room=room)
-    return HeldRows(check(X), column_names(X))
+    return HeldRows(check(X), pts.column_names(X))
 
 
 def in_pieces(X: Any) -> bool:

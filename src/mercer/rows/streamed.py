@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ..engine import coordinates_bytes, cuts, is_array, is_cpu, namespace, rows_of, to_torch
-from ..kernels import Array, take
+from ..engine import coordinates_bytes, is_array, is_cpu, namespace, rows_of, tiles, to_torch
+from ..kernels import Array
+from ..kernels import points as pts
 from .held import CHUNK_ROWS, KeptHere, stacked
 from .interface import LargestResidual, SampledRows, smallest
 from .streams import checksum_of, paired_columns, refuse_iterator
@@ -64,7 +65,7 @@ class Chunks:
         >>> X = np.random.default_rng(0).normal(size=(5000, 2))
         >>> KernelMap(RBF(0.1)).fit(Chunks.on_device(X, "cuda"))  # doctest: +SKIP
         """
-        blocks = cuts(X.shape[0], rows)
+        blocks = tiles.cuts(X.shape[0], rows)
         return cls(lambda: (to_torch(rows_of(X, a, b), device) for a, b in blocks))
 
 
@@ -130,8 +131,8 @@ class StreamedRows:
             best = smallest(numbers, size)
             # A copy, always: the stream may fill one buffer again and again.
             old, new = best[best < _count(kept)], best[best >= _count(kept)] - _count(kept)
-            picked = take(points, new)
-            kept = picked if kept is None else stacked(take(kept, old), picked)
+            picked = pts.take(points, new)
+            kept = picked if kept is None else stacked(pts.take(kept, old), picked)
             positions, numbers = positions[best], numbers[best]
         return SampledRows(kept, positions, n)
 
@@ -156,7 +157,7 @@ class StreamedRows:
             most = self.room // max(1, bytes_of_row(points))
             where = where[: max(0, most - _count(kept))]
             if len(where):
-                picked = take(points, where)
+                picked = pts.take(points, where)
                 kept = picked if kept is None else stacked(kept, picked)
                 positions.append(start + where)
         rows = np.arange(_count(kept))

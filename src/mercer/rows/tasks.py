@@ -15,7 +15,7 @@ from typing import Any
 from uuid import uuid4
 from weakref import WeakSet
 
-from ..engine import one_blas_thread, panel_slices, single_threaded
+from ..engine import one_blas_thread, single_threaded, tiles
 from ..kernels import Kernel
 from .held import rows_at
 
@@ -158,5 +158,5 @@ def current_worker():
 
 def panels(block: Any, width: int):
     """Consecutive pieces of a block that are small enough to be mapped to `width` coordinates."""
-    for where in panel_slices(block, width):
+    for where in tiles.panel_slices(block, width):
         yield where, rows_at(block, where)

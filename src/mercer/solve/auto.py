@@ -3,17 +3,9 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..engine import (
-    PANEL_VALUES,
-    MemoryLimitError,
-    partial_fit,
-    readable,
-    stored_fit,
-    streamed_fit,
-    using,
-)
+from ..engine import MemoryLimitError, partial_fit, readable, stored_fit, streamed_fit, tiles, using
 from ..kernels import Linear
-from ..rows import SAMPLE, Training
+from ..rows import Training, gather
 from ..space import MapOptions
 from .direct import Direct
 from .fourier import Fourier
@@ -196,7 +188,7 @@ def plan_map(problem: RidgeProblem) -> Plan:
     n, options = problem.n, problem.map
     most = n if options is None or options.max_rank is None else options.max_rank
     r = min(problem.rank, most)
-    column, passes = n * VALUE, streamed_fit(r, SAMPLE, PANEL_VALUES)
+    column, passes = n * VALUE, streamed_fit(r, gather.SAMPLE, tiles.PANEL_VALUES)
     costs = {
         "stored": Cost(n / 2 * column + n**3 / 3 * OPERATION, int(stored_fit(n))),
         "partial": Cost(r * column + 2 * n * r**2 * OPERATION, int(partial_fit(n, r))),

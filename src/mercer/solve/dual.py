@@ -10,7 +10,7 @@ import numpy as np
 
 from ..engine import as_numpy, evenly, namespace, on_device_of, row_norms, solve_triangular, tiles
 from ..expansion import Expansion
-from ..kernels import take
+from ..kernels import points as pts
 from .problem import RidgeProblem
 from .regularized import factor_shifted
 from .solution import LeftOut, RidgeSolution, as_fitted, left_out_of, own_similarities, per_target
@@ -125,7 +125,7 @@ def with_intercept(T: Any, alphas: np.ndarray, intercept: bool, equations: Calla
         of_b = both / least
         of_f = both + of_b * (found.norms[t:][which] + e_u)
     of_f, of_b = (on_device_of(np.where(np.isnan(e), np.inf, e), v) for e in (of_f, of_b))
-    return Dual(v - take(u.T, which).T * b[None, :], b, of_f, of_b, u)
+    return Dual(v - pts.take(u.T, which).T * b[None, :], b, of_f, of_b, u)
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +157,7 @@ class DualSolution(RidgeSolution):
             explained = np.empty(Z.shape[0])
             for where, exact in ways:
                 if len(where):
-                    explained[where] = as_numpy((exact or self._by_some)(take(Z, where), alpha))
+                    explained[where] = as_numpy((exact or self._by_some)(pts.take(Z, where), alpha))
             return own - on_device_of(explained, own) + self._of_mean(Z, alpha)
 
         return per_target(self.alphas, of)
@@ -181,7 +181,7 @@ class DualSolution(RidgeSolution):
         m, block = min(n, NEIGHBOURS), max(1, HELD_VALUES // n)
         for start in range(0, len(rows), block):
             some = rows[start : start + block]
-            near = np.abs(as_numpy(tiles.evaluate(kernel, take(X, some), X)))
+            near = np.abs(as_numpy(tiles.evaluate(kernel, pts.take(X, some), X)))
             near /= np.maximum(lengths, np.finfo(float).tiny)
             near[np.arange(len(some)), some] = np.inf  # the row itself comes first
             nearest = np.argpartition(-near, m - 1, axis=1)[:, :m] if m < n else None
@@ -218,7 +218,7 @@ class DualSolution(RidgeSolution):
         """At most k_z' A^-1 k_z: some of the rows know less than all of them."""
         S = self.prediction.S
         some = evenly(S.shape[0], WITNESSES)
-        witnesses = take(S, some)
+        witnesses = pts.take(S, some)
         K = tiles.evaluate(self.kernel, witnesses)
         C = factor_shifted(K, alpha, on_device_of(self._noise(some), K))
         half = solve_triangular(C, tiles.evaluate(self.kernel, Z, witnesses).T)
@@ -245,7 +245,7 @@ def inverse_diagonal(C: Any, rows: np.ndarray) -> np.ndarray:
 def _one_inverse(kernel, X, noise, these, j):
     # Last in the order, the row's entry of the inverse is that of the factor alone.
     order = np.concatenate([these[these != j], [j]])
-    K = tiles.evaluate(kernel, take(X, order))
+    K = tiles.evaluate(kernel, pts.take(X, order))
     C = factor_shifted(K, 1.0, on_device_of(noise[order], K))
     if C is None:  # singular to rounding: what is known without any neighbour
         return 1 / (float(K[-1, -1]) + noise[j])

@@ -29,7 +29,8 @@ from ..engine import (
     tiles,
 )
 from ..expansion import Expansion
-from ..kernels import Array, Kernel, take
+from ..kernels import Array, Kernel
+from ..kernels import points as pts
 from ..space import Extent, FourierPlan, FourierStep, fourier_space, plan_fourier
 from ..space import Fourier as FourierSpace
 from .direct import Direct
@@ -250,7 +251,7 @@ class DualSystem:
         self.bounds = left / (2 * np.sqrt(alphas))
         self.norms = np.sqrt(np.sum(images**2, axis=0))
         some, W = evenly(points.shape[0], CHECKED), on_device_of(self.coef, double_like(points))
-        K_a = as_numpy(tiles.multiply(kernel, take(points, some), kernel.landmarks(points), W))
+        K_a = as_numpy(tiles.multiply(kernel, pts.take(points, some), kernel.landmarks(points), W))
         worst = np.abs(T[some] - K_a - alphas * self.coef[some] / self.weights[some, None])
         self.residuals = worst.max(axis=0) / np.where(scales > 0, scales, 1.0)
 
@@ -294,7 +295,7 @@ class FourierExpansion(Expansion):
             return self._transformed(X)
         values = np.empty((X.shape[0], self.W.shape[1]))
         for part, evaluate in ((inside, self._transformed), (~inside, self.plain)):
-            values[part] = as_numpy(evaluate(take(X, np.flatnonzero(part))))
+            values[part] = as_numpy(evaluate(pts.take(X, np.flatnonzero(part))))
         return on_device_of(values, self.W)
 
     def plain(self, X: Array) -> Array:

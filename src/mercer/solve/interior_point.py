@@ -9,15 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import (
-    as_numpy,
-    cholesky,
-    gram,
-    namespace,
-    on_device_of,
-    panel_slices,
-    solve_triangular,
-)
+from ..engine import as_numpy, cholesky, gram, namespace, on_device_of, solve_triangular, tiles
 from .active_set import balanced
 
 MOST_STEPS = 80
@@ -98,7 +90,7 @@ class _System:
         self.Phi, self.T = Phi, T
         root = xp.sqrt(T)[:, None]
         # A panel at a time: Phi may be half of the memory that is allowed.
-        A = sum(gram(Phi[part] * root[part]) for part in panel_slices(Phi, Phi.shape[1]))
+        A = sum(gram(Phi[part] * root[part]) for part in tiles.panel_slices(Phi, Phi.shape[1]))
         eye = on_device_of(np.eye(A.shape[0]), A)
         self.C = cholesky(A + eye)
         if self.C is None:  # rounding, with weights of many magnitudes

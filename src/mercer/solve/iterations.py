@@ -30,7 +30,8 @@ from ..engine import (
     readable,
     using,
 )
-from ..kernels import Kernel, remembering, take
+from ..kernels import Kernel, remembering
+from ..kernels import points as pts
 from ..rows import Workers
 from ..space import Fit, check_symmetric, value_eps
 from .problem import Preconditioning
@@ -205,7 +206,7 @@ def _check_symmetry(kernel, points):
         return
     K = points
     if kernel.layout.on_data:
-        some = take(points, evenly(points.shape[0], SAMPLE))
+        some = pts.take(points, evenly(points.shape[0], SAMPLE))
         K = kernel.against(kernel.landmarks(some))(some)
     check_symmetric(kernel, K, value_eps(K, EPS))
 

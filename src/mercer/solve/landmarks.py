@@ -20,7 +20,7 @@ from ..engine import (
 )
 from ..feature_map import FeatureMap
 from ..fit import MapFit, Statistic, fold
-from ..kernels import take
+from ..kernels import points as pts
 from ..rows import Spread
 from ..space import Landmarks as LandmarkSpace
 from .penalty import choose_on_rows
@@ -73,7 +73,7 @@ class Landmarks(Solver):
         if indices is None:
             m = landmarks_within(problem.n, problem.limit)
             indices = training.resources.rng().permutation(problem.n)[:m]
-        S = take(training.points, indices)
+        S = pts.take(training.points, indices)
         C = jittered_factor(tiles.evaluate(training.kernel, S))
         feature_map = FeatureMap(LandmarkSpace(training.kernel, S, C, indices))
         statistic = Statistic(Spread.of, problem.columns)
@@ -123,7 +123,7 @@ class LandmarkSolution(PrimalSolution):
         second, mean = self.second[:m, :m] + 0.0, self.mean[:m] + 0.0
         cross = (self.second @ self.coef + alpha * self.coef)[:m, :]
         w = solve_factored(jittered_factor(second, alpha), cross)
-        S = take(space.S, np.arange(m))
+        S = pts.take(space.S, np.arange(m))
         smaller = LandmarkSpace(space.kernel, S, space.C[:m, :m] + 0.0, space.indices[:m])
         b = self.prediction.b + self.mean @ self.coef - mean @ w
         prediction = FeatureMap(smaller).linear(w, b)
@@ -134,9 +134,9 @@ class LandmarkSolution(PrimalSolution):
         if problem is None:
             raise ValueError("leave-one-out needs the training rows, which were not kept.")
         some = np.arange(problem.training.n) if rows is None else np.asarray(rows)
-        weights = None if problem.weights is None else take(problem.weights, some)
-        T = take(problem.T, some)
-        return self.judged(take(problem.training.points, some), T, some, weights, share)
+        weights = None if problem.weights is None else pts.take(problem.weights, some)
+        T = pts.take(problem.T, some)
+        return self.judged(pts.take(problem.training.points, some), T, some, weights, share)
 
     def judged(
         self, points: Any, T: Any, which: np.ndarray, weights: Any = None, share: Any = None
@@ -155,7 +155,7 @@ class LandmarkSolution(PrimalSolution):
         answers = xp.concat([unseen[:, None], open_part[:, None], F @ self.coef + offset], axis=1)
         places, landmarks = self._landmarks_among(which, share)
         if len(places):
-            others = self._without(L, landmarks, take(answers, places), take(F, places))
+            others = self._without(L, landmarks, pts.take(answers, places), pts.take(F, places))
             answers = put_rows(answers, places, others)
         unseen, open_part, fitted = answers[:, 0], answers[:, 1], answers[:, 2:]
         leverage = open_part + 1 / self.total
@@ -192,8 +192,8 @@ class LandmarkSolution(PrimalSolution):
         across, along = xp.sum(A * B, axis=0), row_norms(A.T, xp)
         open_part = positive_part(answers[:, 1] - across**2 / along)
         fitted = answers[:, 2:] - (across / along)[:, None] * (U.T @ self.coef)
-        added = row_norms(take(C, landmarks), xp)
-        added = added - self.kernel.diagonal(take(self.space.S, landmarks))
+        added = row_norms(pts.take(C, landmarks), xp)
+        added = added - self.kernel.diagonal(pts.take(self.space.S, landmarks))
         missed = positive_part(1 / squares - added)
         return xp.concat([missed[:, None], open_part[:, None], fitted], axis=1)
 

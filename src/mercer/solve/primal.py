@@ -7,7 +7,6 @@ import numpy as np
 import scipy.sparse
 
 from ..engine import (
-    PANEL_VALUES,
     MemoryLimitError,
     Resources,
     as_numpy,
@@ -23,10 +22,11 @@ from ..engine import (
     solve_triangular,
     stored_fit,
     streamed_fit,
+    tiles,
 )
 from ..fit import MapFit, Statistic, fit_map
-from ..kernels import take
-from ..rows import SAMPLE, ByClass, Moments, Spread
+from ..kernels import points as pts
+from ..rows import ByClass, Moments, Spread, gather
 from ..space import Corrected, MapOptions, magnitudes
 from .discriminant import Shrinkage
 from .fourier_map import solve_on_fourier_map
@@ -53,8 +53,8 @@ class Primal(Solver):
         if problem.map is not None or not held or asked or not problem.kernel.is_proven:
             return None
         needed = self.cost(problem).bytes
-        if problem.n > 2 * SAMPLE:  # passes over rows need no more than the factor
-            needed = min(needed, int(streamed_fit(problem.rank, SAMPLE, PANEL_VALUES)))
+        if problem.n > 2 * gather.SAMPLE:  # passes over rows need no more than the factor
+            needed = min(needed, int(streamed_fit(problem.rank, gather.SAMPLE, tiles.PANEL_VALUES)))
         too_large = TooLarge.beyond("coordinates of all rows", needed, problem.limit)
         tiny = 0 < alpha.smallest < 1e-6 * problem.trace and problem.dimension == problem.n
         if too_large is None and tiny:
@@ -327,7 +327,7 @@ class PrimalSolution(RidgeSolution):
         if self.dual is None or points is None:
             raise ValueError("leave-one-out needs the training rows, which were not kept.")
         some = np.arange(points.shape[0]) if rows is None else np.asarray(rows)
-        Phi = self._rows(take(points, some))
+        Phi = self._rows(pts.take(points, some))
         weights = np.ones(len(some)) if self.weights is None else as_numpy(self.weights)[some]
         own = as_numpy(row_norms(Phi, namespace(Phi)))
 

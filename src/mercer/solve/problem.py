@@ -17,7 +17,7 @@ from ..engine import (
     namespace,
     tiles,
 )
-from ..kernels import take
+from ..kernels import points as pts
 from ..rows import Column, Training
 from ..space import MapOptions, factorize
 
@@ -70,7 +70,7 @@ class LeaveOneOut:
         """For some of the rows."""
 
         def of(part: Any):
-            return None if part is None else take(part, rows)
+            return None if part is None else pts.take(part, rows)
 
         parts = (of(part) for part in (self.share, self.spread, self.importance))
         return LeaveOneOut(self.candidates, self.relative, self.near, *parts)
@@ -200,8 +200,8 @@ class RidgeProblem:
         return replace(
             self,
             training=self.training.some(rows),
-            T=take(self.T, rows),
-            weights=None if self.weights is None else take(self.weights, rows),
+            T=pts.take(self.T, rows),
+            weights=None if self.weights is None else pts.take(self.weights, rows),
             alpha=alpha.some(rows) if isinstance(alpha, LeaveOneOut) else alpha,
         )
 
@@ -239,7 +239,7 @@ class RidgeProblem:
 
     @cached_property
     def _sample(self) -> Any:
-        return take(self.training.points, evenly(self.n, SAMPLE))
+        return pts.take(self.training.points, evenly(self.n, SAMPLE))
 
     @cached_property
     def trace(self) -> float:
@@ -274,7 +274,7 @@ class RidgeProblem:
 
     def _rank_of(self, m):
         some = evenly(self._sample.shape[0], m)
-        sample = take(self._sample, some)
+        sample = pts.take(self._sample, some)
         if self.training.is_gram:
             sample = sample[:, evenly(self.n, SAMPLE)[some]]
         return int(factorize(self.kernel, sample).factor.rank)

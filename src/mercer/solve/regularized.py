@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..engine import cholesky, eps_of, namespace, put, solve_triangular
-from ..kernels import take
+from ..kernels import points as pts
 from .large_cholesky import cholesky_in_place
 from .solver import CannotSolve
 
@@ -24,7 +24,7 @@ def by_penalty(alphas: np.ndarray, B: Any, solve: Callable[[float, Any], tuple])
         mine = np.flatnonzero(alphas == alpha)
         if len(mine) == B.shape[1]:
             return solve(alpha, B)
-        parts = solve(alpha, take(B.T, mine).T)
+        parts = solve(alpha, pts.take(B.T, mine).T)
         columns |= {int(j): [part[..., i] for part in parts] for i, j in enumerate(mine)}
     ordered = zip(*(columns[j] for j in range(B.shape[1])))
     return tuple(namespace(B).stack(list(part), axis=-1) for part in ordered)

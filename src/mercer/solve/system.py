@@ -18,7 +18,8 @@ from ..engine import (
     quick_product,
     tiles,
 )
-from ..kernels import Kernel, take
+from ..kernels import Kernel
+from ..kernels import points as pts
 from ..space import magnitudes
 from .preconditioner import Preconditioner, chosen_rank
 
@@ -151,7 +152,7 @@ def quick_error(kernel: Kernel, points: Any):
     (errors of different values are independent, as a rule)."""
     n = points.shape[0]
     some = evenly(n, SAMPLE)
-    sample = take(points, some)
+    sample = pts.take(points, some)
     quick = quick_product(kernel, sample, np.inf)
     if quick is None:
         return np.inf

@@ -29,7 +29,8 @@ from ..engine import (
     stored_fit,
     tiles,
 )
-from ..kernels import Kernel, check_own_diagonal, memoize_pairs, take
+from ..kernels import Kernel, check_own_diagonal, memoize_pairs
+from ..kernels import points as pts
 from .indefinite import (
     check_diagonal,
     check_residuals,
@@ -224,7 +225,7 @@ def _stored(kernel, X, diagonal, tol, eps):
     del A, K
     F = _scaled(F, lengths)
     F = F if is_numpy(diagonal) else on_device_of(F, diagonal)
-    C = take(F, piv[:rank])
+    C = pts.take(F, piv[:rank])
     factor = Landmarks(kernel, kernel.landmarks(X, piv[:rank]), C, piv[:rank], eps)
     return Fit(factor, F, _absolute(residuals, lengths))
 
@@ -260,4 +261,4 @@ def _lower(A):
 def _sample(kernel, X):
     """Kernel values of a few points, and which."""
     some = evenly(X.shape[0], SAMPLED_ROWS)
-    return some, as_numpy(kernel.against(kernel.landmarks(X, some))(take(X, some)))
+    return some, as_numpy(kernel.against(kernel.landmarks(X, some))(pts.take(X, some)))

@@ -26,7 +26,6 @@ from ..engine import (
     namespace,
     nufft,
     on_device_of,
-    panel_slices,
     positive_part,
     readable,
     rows_of,
@@ -180,7 +179,7 @@ class Fourier(Space):
     def panels(self, X: Array) -> Iterator[Panel]:
         amplitudes, h = self.amplitudes, len(self.frequencies)
         turns = 2 * math.pi * self.frequencies.T
-        for where in panel_slices(X, self.rank):
+        for where in tiles.panel_slices(X, self.rank):
             t = as_numpy(self.phases(rows_of(X, where.start, where.stop)))
             Phi = np.empty((t.shape[0], self.rank))
             Phi[:, 0] = amplitudes[0]

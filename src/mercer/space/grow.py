@@ -22,7 +22,8 @@ from ..engine import (
     rows_that_fit,
     tiles,
 )
-from ..kernels import Kernel, take
+from ..kernels import Kernel
+from ..kernels import points as pts
 from ..rows import LargestResidual, gather, stacked
 from .cholesky import PARTIAL_TOL, self_lengths
 from .landmarks import Landmarks
@@ -149,10 +150,10 @@ def grown(factor: Any, X: Array, positions: Array, tol: float | None, max_rank: 
         return larger, worst
     lengths = larger.lengths()
     order, C = pivoted(normalised_matrix(larger.kernel, larger.S, larger.S, lengths))
-    lengths = take(lengths, order)
+    lengths = pts.take(lengths, order)
     reordered = Landmarks(
         larger.kernel,
-        take(larger.S, order),
+        pts.take(larger.S, order),
         C * lengths[:, None],
         larger.indices[order],
         larger.eps,
@@ -204,7 +205,7 @@ def _with_landmarks(factor, X, positions, tol, max_rank, capacity):
     )
     if len(chosen) == 0:
         return factor, worst
-    rows = take(part.F, chosen) * take(lengths, chosen)[:, None]
+    rows = pts.take(part.F, chosen) * pts.take(lengths, chosen)[:, None]
     S = stacked(factor.S, kernel.landmarks(X, chosen))
     return factor.grown(S, rows, positions[chosen]), worst
 

@@ -17,7 +17,6 @@ from ..engine import (
     is_numpy,
     namespace,
     on_device_of,
-    panel_slices,
     positive_part,
     row_norms,
     rows_of,
@@ -67,7 +66,7 @@ class Landmarks(Space):
             yield Panel(tiles.allocate(self.C, (n, 0)), slice(0, n))
             return
         tile = self.kernel.against(self.S)
-        for where in panel_slices(X, r):
+        for where in tiles.panel_slices(X, r):
             rows = rows_of(X, where.start, where.stop)
             panel = tiles.allocate(self.C, (where.stop - where.start, r))
 
@@ -113,7 +112,7 @@ class Landmarks(Space):
         xp, lengths = namespace(self.C), self.rounding_lengths()
         length = on_device_of(xp.sqrt(positive_part(diagonal)), self.C)
         tau = length + 0
-        for where in panel_slices(Phi, self.rank):
+        for where in tiles.panel_slices(Phi, self.rank):
             tau[where] += xp.abs(self.weights(Phi[where, :].T).T) @ lengths
         return Radii(rho2, tau, length, xp.zeros(tau.shape, dtype=xp.bool, device=device(tau)))
 

@@ -26,7 +26,7 @@ from ..engine import (
     rows_of,
     tiles,
 )
-from ..kernels import take
+from ..kernels import points as pts
 from .pivots import rule
 
 # Pivots within this range are divided out together, by the inverse of their small factor; across a
@@ -102,7 +102,7 @@ def partial_cholesky(
                 proposed = _one_of(proposed, left, pivots)
             if len(proposed) == 0:
                 break
-            P = take(F[:, :r], proposed)
+            P = pts.take(F[:, :r], proposed)
             G = _residual_gram(kernel, X, P, proposed, inverse_lengths)
             accepted, L = choose.accept(G, floor, room - r)
             # The proposals' residuals were computed anew: what rounding left stays known.
@@ -112,7 +112,7 @@ def partial_cholesky(
             chosen = proposed[accepted]
             if r + len(chosen) > F.shape[1]:
                 F = _widened(F, r, min(room, 2 * (r + len(chosen))))
-            known = take(P, accepted)
+            known = pts.take(P, accepted)
             _append(kernel, X, F, known, chosen, L, inverse_lengths, residuals)
             residuals[chosen] = 0.0
             taken.extend(chosen.tolist())
@@ -162,8 +162,8 @@ def _columns(like, n, room):
 def _residual_gram(kernel, X, P, proposed, inverse_lengths):
     """The proposals' kernel matrix minus P P' of their coordinates P, on the host."""
     points = kernel.landmarks(X, proposed)
-    G = kernel.against(points)(take(X, proposed))
-    s = take(inverse_lengths, proposed)
+    G = kernel.against(points)(pts.take(X, proposed))
+    s = pts.take(inverse_lengths, proposed)
     G, s, P = (np.asarray(as_numpy(v), dtype=np.float64) for v in (G, s, P))
     return G * np.outer(s, s) - P @ P.T
 
@@ -194,7 +194,7 @@ def _append(kernel, X, F, known, chosen, L, inverse_lengths, residuals):
     # Transposed, b x rows: BLAS is a third faster with few rows on the left than with few columns
     # on the right.
     known = inverse @ known
-    scales = inverse * take(inverse_lengths, chosen)[None, :]
+    scales = inverse * pts.take(inverse_lengths, chosen)[None, :]
     of_one_length = bool(xp.all(inverse_lengths == 1))
 
     def work(a, c):

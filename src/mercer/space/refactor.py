@@ -22,7 +22,7 @@ from ..engine import (
     rows_of,
     tiles,
 )
-from ..kernels import take
+from ..kernels import points as pts
 from .landmarks import Landmarks
 
 # Rounding in one landmark's coordinate, relative to its pivot: about 50 units of roundoff for
@@ -48,15 +48,15 @@ def refactorized(kernel: Any, X: Any, part: Any, lengths: Any, eps: Any = None):
 
 def _refactorized(kernel, X, part, lengths, eps):
     xp, indices = namespace(lengths), part.indices
-    S, l = kernel.landmarks(X, indices), take(lengths, indices)
-    K = normalised_matrix(kernel, S, take(X, indices), l)
+    S, l = kernel.landmarks(X, indices), pts.take(lengths, indices)
+    K = normalised_matrix(kernel, S, pts.take(X, indices), l)
     C = cholesky(K)
     if C is None and part.ordered:
         # Singular to rounding: the factor that chose the pivots is what there is.
-        C = xp.tril(take(part.F, indices) / l[:, None])
+        C = xp.tril(pts.take(part.F, indices) / l[:, None])
     if C is None or not (part.ordered or is_stable(C)):
         order, C = pivoted(K)
-        indices, l = indices[order], take(l, order)
+        indices, l = indices[order], pts.take(l, order)
         return Landmarks(kernel, kernel.landmarks(X, indices), C * l[:, None], indices, eps), 0.0
     factor = Landmarks(kernel, S, C * l[:, None], indices, eps)
     if part.ordered:
@@ -74,9 +74,9 @@ def _disagreement(F, indices, lengths, C, K):
     pivots = as_numpy(xp.linalg.diagonal(C))
     small = np.argsort(pivots, kind="stable")[:LOOKED_AT]
     some = np.union1d(small, evenly(len(pivots), 4 * LOOKED_AT))
-    found = take(F, indices[some]) / take(lengths, some)[:, None]
+    found = pts.take(F, indices[some]) / pts.take(lengths, some)[:, None]
     columns = on_device_of(some, C, dtype=xp.int64)
-    difference = take(C, small) @ found.T - xp.take(take(K, small), columns, axis=1)
+    difference = pts.take(C, small) @ found.T - xp.take(pts.take(K, small), columns, axis=1)
     return float(xp.max(xp.abs(difference)))
 
 

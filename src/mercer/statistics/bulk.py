@@ -12,7 +12,8 @@ import numpy as np
 import scipy.sparse
 
 from ..engine import as_numpy, is_matrix
-from ..kernels import Kernel, column_names, rules_in
+from ..kernels import Kernel, rules_in
+from ..kernels import points as pts
 from ..tables import TableEncoder
 
 # Values are pulled in to the median plus or minus so many median deviations: of normal values, one
@@ -28,7 +29,7 @@ def bound_to_bulk(kernel: Kernel, pool: Any) -> Kernel:
         return kernel.bind(pool)
     # A user's function, and kernels on histograms, must be given values such as they are made for.
     centre = not (kernel.runs_user_code or kernel.non_negative_only)
-    return kernel.bind_points(pulled_in(kernel.points(pool), centre), column_names(pool))
+    return kernel.bind_points(pulled_in(kernel.points(pool), centre), pts.column_names(pool))
 
 
 def pulled_in(points: Any, centre: bool = False) -> Any:

@@ -10,8 +10,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..engine import as_numpy
 from ..estimators import KernelEstimator, KernelMap, all_or_nothing, kernel_of
-from ..kernels import Input, Kernel, is_frame, n_points
-from ..rows import gather_few, in_pieces, lazily, refuse_stream, rows_at, validated_points
+from ..kernels import Input, Kernel
+from ..kernels import points as pts
+from ..rows import gather, in_pieces, lazily, refuse_stream, rows_at, validated_points
 from ..tables import TableEncoder
 from .bulk import column_units
 from .permutations import RandomUnits, UnitSums, add_rows, check_permutations, unit_size
@@ -110,7 +111,7 @@ class DriftDetector(KernelEstimator):
         """Choose the space and add up the reference rows; `y` is not used."""
         check_permutations(self.n_permutations, self.level)
         kernel, rng = kernel_of(self.kernel), generator(self.random_state)
-        X = gather_few(X)
+        X = gather.gather_few(X)
         samples = Samples(kernel, encode=False, X=self._validated(X, kernel))
         (reference,) = samples.all
         if reference.n < 4:
@@ -131,7 +132,7 @@ class DriftDetector(KernelEstimator):
         spaces, Phi = Spaces.fit(points, reference.n, self.kernel, self.scales, rng)
         self.maps_, self.scales_ = spaces.maps, spaces.scales
         self.center_ = Phi[:, self._own_part(spaces)].mean(axis=0)
-        self.reference_ = chosen.to_numpy(dtype=object) if is_frame(chosen) else points
+        self.reference_ = chosen.to_numpy(dtype=object) if pts.is_frame(chosen) else points
         self.columns_ = samples.columns
         self.n_reference_ = reference.n - len(aside)
         self._add_up(reference, samples, spaces, aside, rng)
@@ -139,7 +140,7 @@ class DriftDetector(KernelEstimator):
 
     def _validated(self, X, kernel):
         """Rows in memory with scikit-learn's checks; streams and collections as they are."""
-        if is_frame(X) and not in_pieces(X):
+        if pts.is_frame(X) and not in_pieces(X):
             validate_data(self, X, skip_check_array=True, reset=True)
         elif not in_pieces(X):
             return validated_points(self, X, kernel, reset=True)
@@ -154,7 +155,7 @@ class DriftDetector(KernelEstimator):
         self.sums_ = [np.zeros((division.count + 1, width)) for division in divisions]
         typical, start = [], 0
         for chunk in reference.chunks(max(64, CHUNK_VALUES // width)):
-            stop = start + n_points(chunk)
+            stop = start + pts.n_points(chunk)
             there = aside[(aside >= start) & (aside < stop)] - start
             kept = np.setdiff1d(np.arange(stop - start), there)
             start = stop
@@ -200,13 +201,13 @@ class DriftDetector(KernelEstimator):
 
     def _samples(self, X):
         """The rows set aside and a batch."""
-        kernel, X = kernel_of(self.kernel), gather_few(X)
+        kernel, X = kernel_of(self.kernel), gather.gather_few(X)
         reference: Any = self.reference_
         if self.columns_ is not None:
             import pandas as pd
 
             reference = pd.DataFrame(reference, columns=self.columns_).infer_objects()
-        X = X if in_pieces(X) or is_frame(X) else self._points(X)
+        X = X if in_pieces(X) or pts.is_frame(X) else self._points(X)
         samples = Samples(kernel, encode=False, X=reference, Y=X)
         samples.encoder, samples.units = self.encoder_, self.units_
         return samples
@@ -254,7 +255,7 @@ class DriftDetector(KernelEstimator):
         if self.encoder_ is not None:
             validate_data(self, X, skip_check_array=True, reset=False)
             return self.encoder_.transform(X) / self.units_
-        if is_frame(X) and self.columns_ is None:
+        if pts.is_frame(X) and self.columns_ is None:
             X = X.to_numpy()
         return validated_points(self, X, self.maps_[0].kernel_, reset=False)
 

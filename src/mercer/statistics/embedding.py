@@ -9,7 +9,8 @@ from sklearn.base import clone
 from ..engine import as_numpy
 from ..estimators import KernelMap, kernel_of
 from ..expansion import RKHSFunction
-from ..kernels import Input, Kernel, n_points
+from ..kernels import Input, Kernel
+from ..kernels import points as pts
 from ..rows import GivenRows, rows_at
 from .samples import Samples
 from .spaces import as_map, generator, pool_size
@@ -141,7 +142,7 @@ def _mean_radius(sample: GivenRows, samples: Samples, kernel_map: KernelMap) -> 
     total = 0.0
     for chunk in sample.chunks():
         points = samples.points(chunk, sample.name)
-        for start in range(0, n_points(points), CERTIFIED_ROWS):
+        for start in range(0, pts.n_points(points), CERTIFIED_ROWS):
             rows = rows_at(points, slice(start, start + CERTIFIED_ROWS))
             total += float(np.sqrt(np.diagonal(as_numpy(kernel_map.error_bound(rows)))).sum())
     return total / sample.n

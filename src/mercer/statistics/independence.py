@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..engine import as_numpy, progress_bar, using
+from ..engine import as_numpy, tiles, using
 from ..estimators import KernelMap, kernel_of
 from ..expansion import RKHSFunction
 from ..kernels import Input, Kernel
@@ -144,7 +144,7 @@ def _permuted(Phi, Psi, n_permutations, rng, verbose):
     n = len(Phi[0])
     Phi = [A - A.mean(axis=0) for A in Phi]
     squared = np.empty((n_permutations + 1, len(Phi)))
-    with using(verbose=verbose), progress_bar("permutations", n_permutations + 1) as bar:
+    with using(verbose=verbose), tiles.progress_bar("permutations", n_permutations + 1) as bar:
         for b in range(n_permutations + 1):
             order = rng.permutation(n) if b else slice(None)
             for l, (A, B) in enumerate(zip(Phi, Psi)):

@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 
 from ..engine import as_numpy
 from ..estimators import KernelMap, kernel_of
-from ..kernels import n_points
+from ..kernels import points as pts
 from .bulk import bound_to_bulk
 from .scales import checked_scales
 
@@ -57,7 +57,7 @@ class Spaces:
         bound = bound_to_bulk(kernel_of(kernel), pool)
         chosen = checked_scales(scales, bound)
         rank = int(np.clip((WORK / (n_rows * len(chosen))) ** 0.5, LEAST_RANK, MOST_RANK))
-        template = as_map(kernel) or usual_map(rank, n_points(pool))
+        template = as_map(kernel) or usual_map(rank, pts.n_points(pool))
         maps, coordinates = [], []
         for s in chosen:
             own = clone(template).set_output(transform="default")

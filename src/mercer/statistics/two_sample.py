@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..engine import is_matrix, progress_bar, using
+from ..engine import is_matrix, tiles, using
 from ..estimators import KernelMap, kernel_of
 from ..kernels import Input, Kernel
 from ..rows import GivenRows
@@ -91,7 +91,7 @@ def two_sample_test(
         Phi = Phi[np.argsort(positions)]
         x, y = (sums_of(part, size, rng) for part in (Phi[:n_x], Phi[n_x:]))
     else:
-        with using(verbose=verbose), progress_bar("rows", samples.n) as bar:
+        with using(verbose=verbose), tiles.progress_bar("rows", samples.n) as bar:
             x, y = (unit_sums(s, samples, spaces, size, rng, bar) for s in samples.all)
     return compare_sums(UnitSums(x, y, n_x, n_y), spaces, samples, n_permutations, level, rng)
 

@@ -18,7 +18,7 @@ from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 from sklearn.preprocessing import OneHotEncoder
 
 from ..engine import evenly
-from ..kernels import is_frame
+from ..kernels import points as pts
 from .notes import NUMBER
 from .parse_dates import parse_date
 from .parse_numbers import NumberFormat
@@ -87,7 +87,7 @@ def _series_values(column):
 
 def declared_categories(X: Any) -> list[str]:
     """Columns of a frame whose dtype says that they are categories."""
-    if not is_frame(X):
+    if not pts.is_frame(X):
         return []
     kinds = [str(dtype).lower() for dtype in X.dtypes]
     return [

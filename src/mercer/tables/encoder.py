@@ -11,7 +11,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from ..engine import check_at_least
-from ..kernels import collected, is_frame, listed, naming
+from ..kernels import listed
+from ..kernels import points as pts
 from ..rows import drawn_rows, gather, lazily, refuse_stream
 from .columns import (
     Categories,
@@ -175,7 +176,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         or a Dask collection with many rows a sample decides, drawn in one pass.
         """
         self._check_parameters()
-        X = collected(X)
+        X = pts.collected(X)
         X, n = drawn_rows(X, gather.SAMPLE, self.random_state)
         self.sampled_from_ = n if n is not None and n > gather.SAMPLE else None
         names, columns = self._columns(X, reset=True)
@@ -451,7 +452,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self._columns(X, reset=True)[1]
 
     def _columns(self, X, reset):
-        if is_frame(X):
+        if pts.is_frame(X):
             check_names(X)
             validate_data(self, X, reset=reset, skip_check_array=True)
             names = [str(name) for name in X.columns]
@@ -465,7 +466,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return names, [column_values(column, name) for column, name in zip(by_place, names)]
         if not hasattr(X, "shape"):
             X = array_of_lists(X)
-        with naming("X"):
+        with pts.naming("X"):
             X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
         if X.dtype.kind in "fiubc":
             X = check_array(X, ensure_all_finite="allow-nan", dtype=None)

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from ...estimators import leaf_size
-from ...kernels import is_frame
+from ...kernels import points as pts
 from ..data import CLASSES, select
 from .folds import ComparedRows
 from .scores import Judge, Scored
@@ -72,13 +72,13 @@ def ordinary_models(data: ComparedRows) -> list[Baseline]:
 def numeric_columns(data: ComparedRows) -> np.ndarray | None:
     """The sample as a matrix for ordinary models; None for objects, Gram matrices and the like."""
     X = data.X
-    if data.gram or not (is_frame(X) or scipy.sparse.issparse(X) or isinstance(X, np.ndarray)):
+    if data.gram or not (pts.is_frame(X) or scipy.sparse.issparse(X) or isinstance(X, np.ndarray)):
         return None
     if scipy.sparse.issparse(X):
         if X.shape[0] * X.shape[1] > MOST_ENTRIES:
             return None
         X = X.toarray()
-    X = X.to_numpy() if is_frame(X) else X
+    X = X.to_numpy() if pts.is_frame(X) else X
     if X.ndim != 2 or X.dtype.kind not in "fiub":
         return None
     X = X.astype(float)
@@ -87,9 +87,9 @@ def numeric_columns(data: ComparedRows) -> np.ndarray | None:
 
 def texts(X: Any) -> list[str] | None:
     """The sample as a list of texts; None where it is anything else."""
-    if is_frame(X) and X.shape[1] == 1:
+    if pts.is_frame(X) and X.shape[1] == 1:
         X = X.to_numpy()[:, 0]
-    if is_frame(X) or not isinstance(X, (list, np.ndarray)):
+    if pts.is_frame(X) or not isinstance(X, (list, np.ndarray)):
         return None
     return list(X) if all(isinstance(text, str) for text in X) else None
 
@@ -99,7 +99,7 @@ def texts_and_numbers(X: Any) -> tuple[list[str], list[str]] | None:
 
     Other columns, such as graphs, are left out.
     """
-    if not is_frame(X) or not all(isinstance(name, str) for name in X.columns):
+    if not pts.is_frame(X) or not all(isinstance(name, str) for name in X.columns):
         return None
     words, values = [], []
     for name in X.columns:

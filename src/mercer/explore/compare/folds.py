@@ -8,7 +8,8 @@ import scipy.sparse
 from numpy.typing import ArrayLike
 
 from ...engine import is_count, is_integer, is_numpy
-from ...kernels import is_frame, listed, n_points
+from ...kernels import listed
+from ...kernels import points as pts
 from ..data import CLASSES, HOLDS, NUMBERS, Explored, place_in_class
 
 Fold = tuple[np.ndarray, np.ndarray]
@@ -95,7 +96,7 @@ class ComparedRows(Explored):
         if train_size is not None:
             raise ValueError("groups and train_size do not go together: leave one of them out.")
         groups = groups.to_numpy() if hasattr(groups, "to_numpy") else np.asarray(groups)
-        n = n_points(self.given[0])
+        n = pts.n_points(self.given[0])
         if groups.shape != (n,):
             raise ValueError(
                 f"groups must hold one label for each of the {n} rows, got shape {groups.shape}."
@@ -218,7 +219,7 @@ def _distances(data, a, b):
     if data.gram:
         own = np.diagonal(data.X)
         return own[a] + own[b] - 2 * data.X[a, b]
-    X = data.X.to_numpy() if is_frame(data.X) else data.X
+    X = data.X.to_numpy() if pts.is_frame(data.X) else data.X
     if scipy.sparse.issparse(X) or not is_numpy(X) or X.ndim != 2 or X.dtype.kind not in "fiub":
         return None
     X = X.astype(float)

@@ -13,7 +13,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from ...estimators import KernelDiscriminant, Kernelized, KernelMap, KernelPCA
-from ...kernels import Kernel, is_frame
+from ...kernels import Kernel
+from ...kernels import points as pts
 from ..data import CLASSES, Explored, select
 from .baselines import CONSTANTS, Baseline, texts
 from .measures import REFUTED
@@ -60,7 +61,7 @@ def baseline_model(baseline: Baseline, data: Explored) -> BaseEstimator:
         steps.insert(0, clone(data.encoder))
     elif scipy.sparse.issparse(X):
         steps.insert(0, FunctionTransformer(_to_dense, accept_sparse=True))
-    elif is_frame(X) and texts(X) is not None:
+    elif pts.is_frame(X) and texts(X) is not None:
         steps[0] = make_column_transformer((steps[0], str(X.columns[0])))
     return make_pipeline(*steps) if len(steps) > 1 else steps[0]
 

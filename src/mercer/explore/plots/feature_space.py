@@ -9,7 +9,8 @@ from sklearn.base import BaseEstimator
 
 from ...engine import as_numpy, is_integer, is_number
 from ...estimators import KernelMap
-from ...kernels import Data, KernelLike, naming
+from ...kernels import Data, KernelLike
+from ...kernels import points as pts
 from ..embeddings import DISCRIMINANT, PCA, available, embed
 from .style import (
     MOST_IN_LEGEND,
@@ -205,7 +206,7 @@ class FeatureSpaceDisplay(Display):
         """Thumbnails; each next one belongs to the point farthest from those already shown."""
         from matplotlib.offsetbox import AnnotationBbox, OffsetImage
 
-        with naming("images"):
+        with pts.naming("images"):
             images = np.asarray(images)
             if images.ndim < 3 or images.dtype.kind not in "biuf":
                 raise ValueError(f"images must have shape (n, height, width), got {images.shape}.")

@@ -7,7 +7,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from ...engine import as_numpy, is_integer, tiles
-from ...kernels import Data, KernelLike, as_kernel, naming
+from ...kernels import Data, KernelLike, as_kernel
+from ...kernels import points as pts
 from .style import (
     SEQUENTIAL,
     Display,
@@ -80,7 +81,7 @@ class GramDisplay(Display):
             raise ValueError(f"max_rows must be a positive integer, got {max_rows!r}.")
         max_rows = int(max_rows)
         if n > max_rows:
-            with naming("random_state"):
+            with pts.naming("random_state"):
                 rng = np.random.default_rng(random_state)
             rows = np.sort(rng.choice(n, max_rows, replace=False))
             points = bound.layout.subset(points, rows)
@@ -122,7 +123,7 @@ class GramDisplay(Display):
         signed = K.min() < 0
         largest = np.abs(K).max()
         limits = {"vmin": -largest, "vmax": largest} if signed else {"vmin": 0}
-        with naming("cmap"):
+        with pts.naming("cmap"):
             self.image_ = ax.imshow(
                 K[np.ix_(order, order)],
                 cmap="PuOr_r" if signed else cmap,

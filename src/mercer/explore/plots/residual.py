@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike
 
 from ...engine import as_numpy, is_array, is_integer
 from ...estimators import KernelMap
-from ...kernels import Data, naming
+from ...kernels import Data
+from ...kernels import points as pts
 from .style import COLOURS, SEQUENTIAL, Display, fitted, numbers_of, share_of
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ class ResidualDisplay(Display):
         landmarks = None if self.landmarks is None else numbers_of(self.landmarks, "landmarks", 2)
         if any(A is not None and len(A) and A.shape[1] != 2 for A in (points, landmarks)):
             raise ValueError("points and landmarks must have two columns.")
-        with naming("cmap"):
+        with pts.naming("cmap"):
             self.image_ = ax.contourf(xs, ys, residual, levels=np.linspace(0, 1, 21), cmap=cmap)
         if len(points):
             self._scatter(points, s=10, color="white", edgecolors="#333333", linewidths=0.4)

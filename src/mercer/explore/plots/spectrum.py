@@ -8,7 +8,8 @@ from sklearn.base import BaseEstimator
 
 from ...engine import as_numpy, is_number
 from ...estimators import KernelMap
-from ...kernels import Data, KernelLike, naming
+from ...kernels import Data, KernelLike
+from ...kernels import points as pts
 from ..embeddings import eigenvalues
 from .style import COLOURS, INK, Display, numbers_of, pyplot, share_of
 
@@ -99,7 +100,7 @@ class SpectrumDisplay(Display):
         colour: str | tuple[float, ...] = COLOURS[0],
     ) -> Self:
         """Draw shares as bars and their sum as a line; `mark` names a share to point out."""
-        with naming("colour"):
+        with pts.naming("colour"):
             shade = pyplot().matplotlib.colors.to_rgba(colour)
         wanted = share_of(mark, "mark") if mark is not None and mark is not False else None
         ax = self._begin(ax, (6.0, 3.6))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from ...engine import is_number
-from ...kernels import naming
+from ...kernels import points as pts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,7 +80,7 @@ def pyplot() -> Any:
 
 def numbers_of(values: Any, name: str, ndim: int, *, empty: bool = False) -> np.ndarray:
     """An argument as a finite array of floats of so many dimensions."""
-    with naming(name):
+    with pts.naming(name):
         values = np.asarray(values, dtype=float)
         if values.ndim != ndim or not (values.size or empty) or not np.isfinite(values).all():
             raise ValueError(

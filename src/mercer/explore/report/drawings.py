@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ...kernels import Kernel, hops, is_frame, read_paths
+from ...kernels import Kernel, hops, read_paths
+from ...kernels import points as pts
 from ..plots.style import COLOURS
 
 # Side of a drawing in its own units, with a margin inside.
@@ -24,7 +25,7 @@ def of_objects(kernel: Any, X: Any) -> tuple[list[str], list[str]] | None:
     part, column = _part(kernel)
     if part is None:
         return None
-    if is_frame(X):
+    if pts.is_frame(X):
         if column is None and X.shape[1] > 1:
             return None
         if isinstance(column, str):

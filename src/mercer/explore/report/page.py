@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.metrics import confusion_matrix
 
-from ...kernels import naming
+from ...kernels import points as pts
 from ..plots.style import (
     MOST_IN_LEGEND,
     as_comparison,
@@ -34,7 +34,7 @@ def write_report(
     """The page as a file (its path is returned), or as text where no path is given."""
     as_comparison(comparison)
     if path is not None:
-        with naming("path"):
+        with pts.naming("path"):
             path = Path(os.fspath(path))
     html = page(comparison, title)
     return html if path is None else write_page(html, path)

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ...kernels import Kernel, is_frame
+from ...kernels import Kernel
+from ...kernels import points as pts
 from ..plots.style import as_text, shortened
 from . import drawings
 
@@ -28,7 +29,7 @@ def described(data: Any, kernel: Kernel | None = None) -> tuple[list[str] | None
     drawn = None if kernel is None else drawings.of_objects(kernel, shown)
     if drawn is not None:
         images, texts = drawn
-        several = is_frame(shown) and shown.shape[1] > 1
+        several = pts.is_frame(shown) and shown.shape[1] > 1
         return images, _values(*columns) if several and columns is not None else texts
     if data.image_shape is not None:
         return thumbnails(_pixels(shown, data.image_shape)), [""] * n
@@ -43,7 +44,7 @@ def described(data: Any, kernel: Kernel | None = None) -> tuple[list[str] | None
 
 def named_columns(shown: Any) -> tuple[list[str], np.ndarray] | None:
     """(names, table) of a frame or a matrix; None for anything else."""
-    if is_frame(shown):
+    if pts.is_frame(shown):
         return [str(name) for name in shown.columns], shown.to_numpy()
     if isinstance(shown, np.ndarray) and shown.ndim == 2:
         return [f"x{i}" for i in range(shown.shape[1])], shown
@@ -94,7 +95,7 @@ def _data_uri(image):
 
 
 def _pixels(shown, shape):
-    values = shown.to_numpy() if is_frame(shown) else shown
+    values = shown.to_numpy() if pts.is_frame(shown) else shown
     values = values.toarray() if scipy.sparse.issparse(values) else np.asarray(values)
     return values.reshape(len(values), *shape)
 
