@@ -39,7 +39,7 @@ from mercer import (
     Spectrum,
     save,
 )
-from mercer.export.files import needed_trust
+from mercer.export.model_files import needed_trust
 from mercer.tables.columns import Texts
 
 rng = np.random.default_rng(0)

@@ -16,8 +16,8 @@ pytest.importorskip("typer", reason="typer is not installed: mercer[cli]")
 pytest.importorskip("bokeh", reason="bokeh is not installed: mercer[report]")
 
 from mercer import RBF, Laplacian, Linear, Polynomial, Sigmoid, compare_kernels
-from mercer.cli import files, main
-from mercer.cli.files import BadInput
+from mercer.cli import file_data, main
+from mercer.cli.file_data import BadInput
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 
@@ -116,7 +116,7 @@ def test_formats_give_the_same_answer(run, frame, tmp_path, name):
         frame.to_parquet(tmp_path / name)
     else:
         frame.to_csv(tmp_path / name, index=False, sep="\t" if name.endswith("tsv") else ",")
-    data = files.read_data(tmp_path / name, target="species", scale="none")
+    data = file_data.read_data(tmp_path / name, target="species", scale="none")
     assert_allclose(data.numbers().to_numpy(), frame.iloc[:, :4].to_numpy())
     assert list(data.y) == list(frame["species"])
 
@@ -125,7 +125,7 @@ def test_npz_with_images(run, tmp_path):
     rng = np.random.default_rng(0)
     images = rng.integers(0, 256, (60, 5, 4)).astype(np.uint8)
     np.savez(tmp_path / "i.npz", x_train=images, y_train=np.arange(60) % 2)
-    data = files.read_data(tmp_path / "i.npz")
+    data = file_data.read_data(tmp_path / "i.npz")
     assert data.X.shape == (60, 20)
     assert data.X.max() <= 1
     assert data.image_shape == (5, 4)
@@ -149,7 +149,7 @@ def test_distances(run, tmp_path):
     D = np.linalg.norm(P[:, None] - P[None], axis=2)
     cities = [f"city {i}" for i in range(20)]
     pd.DataFrame(D, columns=cities, index=cities).to_csv(tmp_path / "d.csv")
-    data = files.read_data(tmp_path / "d.csv", matrix="distance")
+    data = file_data.read_data(tmp_path / "d.csv", matrix="distance")
     centred = P - P.mean(axis=0)
     assert_allclose(data.X, centred @ centred.T, atol=1e-12)
     assert data.shown == cities
@@ -173,7 +173,7 @@ def test_missing_values_text_and_constants_are_told(frame, tmp_path):
     frame["flag"] = frame["b"] > 3
     frame["empty"] = np.nan
     frame.to_csv(tmp_path / "messy.csv", index=False)
-    data = files.read_data(tmp_path / "messy.csv", target="species", scale="none")
+    data = file_data.read_data(tmp_path / "messy.csv", target="species", scale="none")
     X = data.numbers()
     assert list(X.columns) == ["a", "b", "c", "d", "colour=blue", "colour=red", "flag"]
     assert X["a"][1] == frame["a"].median()
@@ -227,10 +227,10 @@ def test_a_wrong_target_is_answered_with_the_nearest(run, table):
 
 def test_scaling(frame, tmp_path):
     frame.to_csv(tmp_path / "f.csv", index=False)
-    standard = files.read_data(tmp_path / "f.csv", target="species").numbers()
+    standard = file_data.read_data(tmp_path / "f.csv", target="species").numbers()
     assert_allclose(standard.mean(), 0, atol=1e-12)
     assert_allclose(standard.std(ddof=0), 1)
-    unit = files.read_data(tmp_path / "f.csv", target="species", scale="unit").numbers()
+    unit = file_data.read_data(tmp_path / "f.csv", target="species", scale="unit").numbers()
     assert_allclose([unit.min().min(), unit.max().max()], [0, 1])
 
 
@@ -269,7 +269,7 @@ def test_map_writes_coordinates_of_the_kernel(run, table, tmp_path):
     assert code == 0
     facts = json.loads(out)
     found = pd.read_parquet(tmp_path / "c.parquet")
-    X = files.read_data(tmp_path / table, target="species").numbers()
+    X = file_data.read_data(tmp_path / table, target="species").numbers()
     Phi = found.filter(regex="^phi").to_numpy()
     assert Phi.shape == (150, facts["rank"])
     K = RBF(0.1)(X)
@@ -280,7 +280,7 @@ def test_map_writes_coordinates_of_the_kernel(run, table, tmp_path):
 @pytest.mark.parametrize("name", ["phi0", "phi12", "residual"])
 def test_map_refuses_a_target_named_like_a_coordinate(run, frame, tmp_path, name, monkeypatch):
     frame.rename(columns={"species": name}).to_csv(tmp_path / "named.csv", index=False)
-    monkeypatch.setattr(files, "read_data", None)  # before any work
+    monkeypatch.setattr(file_data, "read_data", None)  # before any work
     code, _, err = run("map", "named.csv", "-t", name, "-k", "RBF(0.1)", "-o", "c.csv")
     assert code != 0
     assert "rename it in named.csv" in err
@@ -307,7 +307,7 @@ def test_map_of_low_rank_reports_what_it_leaves(run, table, tmp_path):
     assert code == 0
     assert "5 coordinates" in out
     found = pd.read_csv(tmp_path / "c.csv")
-    X = files.read_data(tmp_path / table, target="species").numbers()
+    X = file_data.read_data(tmp_path / table, target="species").numbers()
     Phi = found.filter(regex="^phi").to_numpy()
     rho2 = np.diagonal(RBF(0.1)(X)) - (Phi**2).sum(axis=1)
     assert_allclose(found["residual"], rho2, atol=1e-10)
@@ -323,7 +323,7 @@ def test_exported_texts_are_harmless_in_a_spreadsheet(run, table, tmp_path):
 
 @pytest.mark.parametrize("cell", ["=1+1", "+1", "-1", "@SUM(1)", "\t=1", " =1", "\r\n=1"])
 def test_formulas_get_an_apostrophe(cell):
-    frame = files.harmless(pd.DataFrame({cell: [cell, "fine"], "n": [-1.5, 2.0]}))
+    frame = file_data.harmless(pd.DataFrame({cell: [cell, "fine"], "n": [-1.5, 2.0]}))
     assert frame.iloc[0, 0] == "'" + cell.replace("\r\n", "\n")
     assert frame.columns[0] == frame.iloc[0, 0]
     assert frame.iloc[1, 0] == "fine"

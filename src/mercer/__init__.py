@@ -62,7 +62,7 @@ if _TYPE_CHECKING:
     from .explore import explore
     from .explore.compare import KernelComparison, compare_kernels
     from .explore.plots import FeatureSpaceDisplay, GramDisplay, ResidualDisplay, SpectrumDisplay
-    from .export.files import ModelFileError, load, save
+    from .export.model_files import ModelFileError, load, save
     from .export.onnx import to_onnx
     from .kernels import MercerReport
     from .learn import LearnedKernel, learn_kernel
@@ -96,9 +96,9 @@ _WHERE = {
     "read_table": "tables",
     "compare_kernels": "explore.compare",
     "to_onnx": "export.onnx",
-    "ModelFileError": "export.files",
-    "load": "export.files",
-    "save": "export.files",
+    "ModelFileError": "export.model_files",
+    "load": "export.model_files",
+    "save": "export.model_files",
     "FeatureSpaceDisplay": "explore.plots",
     "GramDisplay": "explore.plots",
     "ResidualDisplay": "explore.plots",

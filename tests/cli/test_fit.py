@@ -12,7 +12,7 @@ pytest.importorskip("typer", reason="the command is an extra")
 from mercer import load
 from mercer.cli import patience
 from mercer.cli.app import app, run
-from mercer.cli.fit import boosting
+from mercer.cli.fit_predict import boosting
 from mercer.cli.patience import Rates
 from mercer.tables import BadInput
 

@@ -23,7 +23,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from mercer import RBF, KernelRidge, load, save
-from mercer.cli import files, options
+from mercer.cli import file_data, options
 from mercer.export import atomic
 
 pytestmark = pytest.mark.usefixtures("few_trees")
@@ -89,7 +89,7 @@ def test_devices_and_pipes_are_written_to_not_replaced(tmp_path):
     pipe = tmp_path / "pipe.csv"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    files.write(pd.DataFrame({"a": [1]}), pipe)
+    file_data.write(pd.DataFrame({"a": [1]}), pipe)
     assert os.read(reader, 100) == b"a\n1\n"
     os.close(reader)
 

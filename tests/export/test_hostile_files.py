@@ -25,7 +25,7 @@ from crafted_files import (
 )
 from mercer import RBF, Kernel, KernelMap, ModelFileError, Spectrum, load, save
 from mercer.export import allowed, decode, rebuilt, registry
-from mercer.export.files import needed_trust
+from mercer.export.model_files import needed_trust
 
 
 @pytest.fixture

@@ -48,7 +48,7 @@ from mercer import (
 )
 from mercer.engine.arrays import TravelsAsNumPy
 from mercer.export import registry
-from mercer.export.files import FORMAT, HEADER
+from mercer.export.model_files import FORMAT, HEADER
 
 FUNCTIONS = [
     f"every_kernel.{name}"
@@ -214,19 +214,6 @@ def test_files_use_public_names(X, path):
     names = {o["type"] for o in objects if "type" in o}
     assert {"mercer.KernelPCA", "sklearn.pipeline.Pipeline"} <= names
     assert all(n.count(".") == 1 for n in names if n.startswith("mercer."))
-
-
-def test_a_renamed_class_still_loads(path, monkeypatch):
-    save(RBF(0.5), path)
-    with zipfile.ZipFile(path) as archive:
-        content = {name: archive.read(name) for name in archive.namelist()}
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, data in content.items():
-            archive.writestr(name, data.replace(b"mercer.RBF", b"mercer.Gauss"))
-    with pytest.raises(TypeError, match=r"mercer\.Gauss"):
-        load(path)
-    monkeypatch.setitem(registry.RENAMED, "mercer.Gauss", "mercer.RBF")
-    assert load(path) == RBF(0.5)
 
 
 def test_every_class_has_a_name_of_its_own():

@@ -121,7 +121,7 @@ from mercer import (
     save,
 )
 from mercer.export.allowed import SKLEARN
-from mercer.export.files import needed_trust
+from mercer.export.model_files import needed_trust
 from mercer.export.registry import public_name
 
 # scikit-learn announces new defaults; which of them is of no interest here.

@@ -211,7 +211,7 @@ FORMULAS = [
 def test_tables_hold_no_formulas(tmp_path):
     pd = pytest.importorskip("pandas")
     pytest.importorskip("typer", reason="typer is not installed: mercer[cli]")
-    from mercer.cli.files import write
+    from mercer.cli.file_data import write
 
     frame = pd.DataFrame({name: [name, -1.5] for name in FORMULAS})
     frame["number"] = [-2.5, 3.0]

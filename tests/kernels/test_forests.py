@@ -27,7 +27,7 @@ from mercer import (
     load,
     save,
 )
-from mercer.export.files import needed_trust
+from mercer.export.model_files import needed_trust
 
 FORESTS = [
     ExtraTreesRegressor(7, max_depth=3, random_state=0),

@@ -8,7 +8,7 @@ import typer
 
 from .. import __version__
 from ..tables import BadInput
-from . import check, compare, differ, explore, fit, map, output
+from . import check, compare, differ, explore, fit_predict, map, output
 from .options import reading
 
 app = typer.Typer(
@@ -60,8 +60,8 @@ def _common(
 
 
 # In the order in which --help lists them: what a new user needs comes first.
-app.command(epilog=fit.EPILOG)(reading(fit.fit))
-app.command(epilog=fit.PREDICT_EPILOG)(reading(fit.predict, kinds=False))
+app.command(epilog=fit_predict.EPILOG)(reading(fit_predict.fit))
+app.command(epilog=fit_predict.PREDICT_EPILOG)(reading(fit_predict.predict, kinds=False))
 app.command(epilog=compare.EPILOG)(reading(compare.compare))
 app.command(epilog=explore.EPILOG, name="explore")(reading(explore.explore_))
 app.command(epilog=differ.EPILOG)(reading(differ.differ))

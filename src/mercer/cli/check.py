@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from ..kernels import RBF, check_mercer
-from . import files, output
+from . import file_data, output
 from .options import TABLE, Json, Kernels, Matrix, MaxPoints, Reading, Scale, kernels_of
 
 EPILOG = (
@@ -31,7 +31,7 @@ def check(
 ):
     """Check on your data whether a similarity is a kernel; if not, show a proof."""
     kernels = kernels_of(kernel, matrix) or {"RBF()": RBF()}
-    data = files.read_data(
+    data = file_data.read_data(
         file,
         reading,
         target=target,

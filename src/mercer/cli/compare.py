@@ -14,7 +14,7 @@ from ..explore.compare.baselines import BOOSTING
 from ..export import needed_trust, save, write_output
 from ..tables import BadInput
 from . import demo as demo_data
-from . import files, output
+from . import file_data, output
 from .options import (
     TABLE,
     ImageShape,
@@ -107,17 +107,17 @@ def compare(
 ):
     """Compare kernels on your data: a ranked table, a verdict, a page and a model to use."""
     kernels = kernels_of(kernel, matrix)
-    files.check_outputs([file], [page, png, table, save_to])
+    file_data.check_outputs([file], [page, png, table, save_to])
     if save_to is not None and target is None:
         raise BadInput("--save needs --target: without one there is no model to save.")
-    data = files.read_data(
+    data = file_data.read_data(
         file,
         reading,
         target=target,
         matrix=matrix,
         scale=scale,
         kernels=list((kernels or {}).values()),
-        image_shape=files.shape_of(image_shape),
+        image_shape=file_data.shape_of(image_shape),
     )
     if not json:
         output.notes(data.notes)
@@ -161,7 +161,7 @@ def _write(comparison, page, png, table, title):
         matplotlib.pyplot.close(display.figure_)
         written["picture"] = str(png)
     if table is not None:
-        files.write(comparison.table.reset_index(), table)
+        file_data.write(comparison.table.reset_index(), table)
         written["table"] = str(table)
     return written
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..kernels import RBF, OnFeatures, Polynomial
 from ..tables import BadInput
-from .files import check_npz
+from .file_data import check_npz
 
 CLASSES = (2, 4, 7)
 # As many as the paper takes of each digit for training, and again for testing.

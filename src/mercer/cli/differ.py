@@ -10,7 +10,7 @@ from ..explore.report.difference import write_difference
 from ..kernels import listed, parse_kernel
 from ..statistics import two_sample_test
 from ..tables import BadInput
-from . import files, output
+from . import file_data, output
 from .options import Json, Reading
 
 EPILOG = (
@@ -43,7 +43,7 @@ def differ(
 ):
     """Test whether two tables differ, and show the columns and rows in which they do."""
     page = None if no_page else page
-    files.check_outputs([old, new], [page])
+    file_data.check_outputs([old, new], [page])
     frames, notes = _read(old, new, reading)
     with output.progress(json) as callback:
         callback(0, 1, "comparing")

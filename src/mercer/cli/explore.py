@@ -10,7 +10,7 @@ import typer
 from ..kernels import RBF, parse_kernel
 from ..tables import BadInput
 from . import demo as demo_data
-from . import files, output
+from . import file_data, output
 from .options import TABLE, ImageShape, MaxPoints, Reading, Scale, Target, Task
 
 EPILOG = (
@@ -55,16 +55,16 @@ def explore_(
     chosen = parse_kernel(kernel) if kernel.strip() != "RBF()" else RBF("scale")
     if demo:
         X, y, shape = demo_data.all_digits()
-        data: Any = files.Data(X, y, image_shape=shape)
+        data: Any = file_data.FileData(X, y, image_shape=shape)
         target = "digit"
     else:
-        data = files.read_data(
+        data = file_data.read_data(
             file,
             reading,
             target=target,
             scale=scale,
             kernels=[chosen],
-            image_shape=files.shape_of(image_shape),
+            image_shape=file_data.shape_of(image_shape),
         )
     output.notes(data.notes)
     explorer = start(

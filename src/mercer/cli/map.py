@@ -13,7 +13,7 @@ from ..estimators import KernelMap
 from ..kernels import NotPSDError
 from ..space import DISTANCES
 from ..tables import BadInput
-from . import files, output
+from . import file_data, output
 from .options import TABLE, Json, Matrix, Reading, Scale, kernels_of
 
 EPILOG = (
@@ -59,12 +59,12 @@ def map_(
         [kernel] if matrix is None else [kernel] if kernel != "RBF()" else None, matrix
     )
     (name, chosen), *_ = kernels.items()
-    files.check_outputs([file], [out])
+    file_data.check_outputs([file], [out])
     if target is not None and re.fullmatch(r"phi\d+|residual", target):
         raise BadInput(
             f"--target {target} has the name of a column of coordinates; rename it in {file.name}."
         )
-    data = files.read_data(
+    data = file_data.read_data(
         file,
         reading,
         target=target,
@@ -87,7 +87,7 @@ def map_(
     frame["residual"] = residual
     if data.y is not None:
         frame.insert(0, target or "target", data.y)
-    files.write(frame, out)
+    file_data.write(frame, out)
     facts = {
         "kernel": repr(kernel_map.kernel_),
         "rows": len(frame),

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from ..estimators import DEVIATIONS
 from ..tables import BadInput, check_column
 
 # The share of rows, in the order of time, that are predicted from those before.
@@ -119,7 +118,7 @@ def last_fifth(model, roles, y, name, when) -> dict[str, Any]:
     rows, found = roles.X.iloc[new], {"column": name, "rows": len(new)}
     if hasattr(model, "classes_"):
         return found | {"accuracy": float(np.mean(again.predict(rows) == y[new]))}
-    value, std = again.predict(rows, return_std=True)
-    errors = y[new] - value
-    inside = float(np.mean(np.abs(errors) <= DEVIATIONS * std))
-    return found | {"RMSE": float(np.sqrt(np.mean(errors**2))), "inside_90": inside}
+    low, high = again.predict_interval(rows)
+    inside = float(np.mean((low <= y[new]) & (y[new] <= high)))
+    error = float(np.sqrt(np.mean((y[new] - again.predict(rows)) ** 2)))
+    return found | {"RMSE": error, "inside_90": inside}

@@ -7,7 +7,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from .files import ModelFileError, load, save
+from .model_files import ModelFileError, load, save
 
 ENDING = ".part"
 

@@ -15,18 +15,12 @@ from sklearn.base import BaseEstimator
 # Imported for their classes, which are found by themselves.
 from .. import fit, learn, solve  # noqa: F401
 from ..engine import TravelsAsNumPy
-from ..estimators import preimages, trees  # noqa: F401
+from ..estimators import Trees, preimage  # noqa: F401
 from ..kernels import Kernel
 from .allowed import SKLEARN
 
 # What files may hold of this library, besides arrays: every class below these.
 ROOTS = (Kernel, BaseEstimator, TravelsAsNumPy)
-
-# Public names that classes had in earlier versions: {"mercer.OldName": "mercer.NewName"}.
-RENAMED: dict[str, str] = {
-    "mercer.LevelMeans": "mercer.TargetEncoding",
-    "mercer.WithMeans": "mercer.WithTargetEncoding",
-}
 
 # Native modules that name themselves without their package (scikit-learn before 1.7).
 UNPACKAGED = {"_loss": "sklearn._loss._loss"}
@@ -83,7 +77,6 @@ def own_classes():
 
 def listed_class(name):
     """The class that a file means by this name, or None where it is not listed here."""
-    name = RENAMED.get(name, name)
     if name in SKLEARN:
         return find(name)
     if not name.startswith("mercer."):

@@ -7,9 +7,8 @@ import numpy as np
 from ..engine import as_numpy, evenly, is_matrix
 from ..kernels import Kernel
 from ..rows import GivenRows, joined, rows_at
-from ..tables import TableEncoder, declared_categories
+from ..tables import SampleEncoder, TableEncoder
 from .bulk import column_units
-from .kinds import Mark, changed_kinds, identifiers_of, kinds_in, marks_of, with_marks
 
 # Numbers in the coordinates of the rows that are mapped at once.
 CHUNK_VALUES = 1 << 23
@@ -32,10 +31,9 @@ class Samples:
         self.columns = _common_columns(self.all)
         self.encoder: TableEncoder | None = None
         self.units: np.ndarray | float = 1.0  # what encoded columns are divided by
-        self.kept: list[Any] | None = None  # columns that the encoder takes; None for all
-        self.marks: list[Mark] = []
-        self.identifiers: list[str] = []
+        self.identifiers: list[str] = []  # these three as in SampleEncoder
         self.changed: dict[str, tuple[str, str]] = {}
+        self.marked: dict[str, str] = {}
         self.encoded = encode and self.columns is not None and kernel.kind == "vectors"
 
     @property
@@ -63,7 +61,7 @@ class Samples:
         if self.encoded:
             held = all(sample.held for sample in self.all)
             self.encoder = self._fitted([s.source for s in self.all] if held else parts)
-            points = self._encoded(self.encoder, rows)
+            points = self.encoder.transform(rows)
             self.units = column_units(points, self.encoder)
             for name, places in self.column_groups(points.shape[1]).items():
                 if name in self.changed:  # it must not be lost among many columns
@@ -72,27 +70,12 @@ class Samples:
         return rows, positions[order]
 
     def _fitted(self, frames):
-        """An encoder, and what marks columns that changed, fitted to rows of all samples."""
+        """An encoder, fitted to rows of all samples."""
         frames = [self._readable(frame, "X") for frame in frames]
-        kinds = [kinds_in(frame) for frame in frames]
-        self.identifiers = identifiers_of(frames, kinds)
-        self.changed = changed_kinds(kinds, self.identifiers)
-        whole = joined(frames)
-        self.marks = marks_of(whole, self.changed) if len(frames) > 1 else []
-        names = [*self.columns, *(mark.name for mark in self.marks)]
-        self.kept = [name for name in names if str(name) not in self.identifiers]
-        if not self.kept:
-            raise ValueError("every column has one value per row: nothing to compare.")
-        declared = {
-            c for frame in frames for c in declared_categories(frame)
-        }  # joined frames forget
-        categories = sorted(declared & {str(name) for name in self.kept})
-        return TableEncoder(category=categories).fit(with_marks(whole, self.marks)[self.kept])
-
-    def _encoded(self, encoder, rows):
-        """Rows of a frame as numbers."""
-        rows = rows if self.kept is None else with_marks(rows, self.marks)[self.kept]
-        return encoder.transform(rows)
+        encoder = SampleEncoder.of(frames, joined(frames))
+        self.identifiers, self.changed = encoder.identifiers, encoder.changed
+        self.marked = encoder.marked
+        return encoder
 
     def some_points(self, which: int, most: int) -> Any:
         """At most so many rows of one sample, evenly spaced, as points."""
@@ -113,7 +96,7 @@ class Samples:
     def points(self, rows: Any, name: str = "X") -> Any:
         """Rows as points of the kernel; what is wrong with them is said under this name."""
         rows = self._readable(rows, name)
-        return rows if self.encoder is None else self._encoded(self.encoder, rows) / self.units
+        return rows if self.encoder is None else self.encoder.transform(rows) / self.units
 
     def _readable(self, rows, name):
         """Checked points, or a frame with its columns in the order of X's."""
@@ -124,14 +107,13 @@ class Samples:
     def column_groups(self, n_columns: int) -> dict[str, list[int]]:
         """Which columns of the points belong to which column of the input."""
         if self.encoder is not None:
-            marked = {mark.name: str(mark.column) for mark in self.marks}
             place = 0
             groups: dict[str, list[int]] = {}
             for record in self.encoder.columns_:
                 places = range(place, place + len(record["outputs"]))
                 if places:
                     name = str(record["name"])
-                    groups.setdefault(marked.get(name, name), []).extend(places)
+                    groups.setdefault(self.marked.get(name, name), []).extend(places)
                 place = places.stop
             return groups
         letter = self.all[0].name.lower()

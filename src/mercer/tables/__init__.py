@@ -2,43 +2,31 @@
 
 from typing import TYPE_CHECKING
 
-from .columns import (
-    column_values,
-    declared_categories,
-    reads_as,
-    spelled,
-)
-from .decisions import IDENTIFIED
 from .encoder import UNREAD, TableEncoder
 from .errors import BadInput
 from .given import array_of_lists, check_names
-from .notes import DATE, IDENTIFIER, NUMBER, TEXT
+from .notes import IDENTIFIER, TEXT
+from .sample_encoder import SampleEncoder
 from .target import read_like, read_target
 
 if TYPE_CHECKING:
     from .files import check_column, check_unpacked, first_line, read_table
 
 __all__ = [
-    "DATE",
-    "IDENTIFIED",
     "IDENTIFIER",
-    "NUMBER",
     "TEXT",
     "UNREAD",
     "BadInput",
+    "SampleEncoder",
     "TableEncoder",
     "array_of_lists",
     "check_column",
     "check_names",
     "check_unpacked",
-    "column_values",
-    "declared_categories",
     "first_line",
     "read_like",
     "read_table",
     "read_target",
-    "reads_as",
-    "spelled",
 ]
 
 

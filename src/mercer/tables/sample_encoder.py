@@ -1,4 +1,4 @@
-"""Kinds of columns in each sample: identifiers, and columns that became another kind of thing.
+"""SampleEncoder: a table encoder for several samples that are compared.
 
 A column that numbers or names the rows of every sample says nothing: together such columns repeat,
 would look like numbers, and would differ for no good reason. A column that does so in one sample
@@ -12,23 +12,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..tables import (
-    DATE,
-    IDENTIFIED,
-    IDENTIFIER,
-    NUMBER,
-    TableEncoder,
-    column_values,
-    reads_as,
-    spelled,
-)
+from .columns import column_values, declared_categories, reads_as, spelled
+from .decisions import IDENTIFIED
+from .encoder import TableEncoder
+from .notes import DATE, IDENTIFIER, NUMBER
 
 # Numbers (or dates) and other values are told apart where each are at least this share.
 SHARE = 0.05
 REPEATED = "repeated"
 
 
-class Mark(NamedTuple):
+class _Mark(NamedTuple):
     """Which rows have a value of a certain kind in one column."""
 
     name: str  # of the column that says so
@@ -44,7 +38,46 @@ class Mark(NamedTuple):
         return reads_as(self.what, texts)
 
 
-def with_marks(frame: Any, marks: list[Mark]) -> Any:
+class SampleEncoder(TableEncoder):
+    """A TableEncoder fitted to several samples together, which sees columns that changed.
+
+    Attributes
+    ----------
+    identifiers : columns that name the rows of every sample, which are left out
+    changed : {column: its kinds} of those that are another kind of thing in the second sample
+    marked : {name of an added column: the column that it is about}
+    """
+
+    identifiers: list[str]
+    changed: dict[str, tuple[str, str]]
+    marked: dict[str, str]
+    marks: list[_Mark]
+    kept: list[Any]
+
+    @classmethod
+    def of(cls, frames: list[Any], whole: Any) -> "SampleEncoder":
+        """Fitted to the rows of all frames; `whole` are these one below the other."""
+        kinds = [_kinds_in(frame) for frame in frames]
+        identifiers = _identifiers_of(frames, kinds)
+        changed = _changed_kinds(kinds, identifiers)
+        marks = _marks_of(whole, changed) if len(frames) > 1 else []
+        names = [*whole.columns, *(mark.name for mark in marks)]
+        kept = [name for name in names if str(name) not in identifiers]
+        if not kept:
+            raise ValueError("every column has one value per row: nothing to compare.")
+        # Frames that are joined forget what was declared.
+        declared = {name for frame in frames for name in declared_categories(frame)}
+        made = cls(category=sorted(declared & {str(name) for name in kept}))
+        made.identifiers, made.changed, made.marks, made.kept = identifiers, changed, marks, kept
+        made.marked = {mark.name: str(mark.column) for mark in marks}
+        return made.fit(_with_marks(whole, marks)[kept])
+
+    def transform(self, X: Any) -> Any:
+        """Rows of a sample as numbers."""
+        return super().transform(_with_marks(X, self.marks)[self.kept])
+
+
+def _with_marks(frame: Any, marks: list[_Mark]) -> Any:
     """The frame and one more column for each mark."""
     if not marks:
         return frame
@@ -52,9 +85,9 @@ def with_marks(frame: Any, marks: list[Mark]) -> Any:
     return frame.assign(**new) if hasattr(frame, "assign") else frame.hstack(type(frame)(new))
 
 
-def marks_of(whole: Any, changed: dict[str, tuple[str, str]]) -> list[Mark]:
+def _marks_of(whole: Any, changed: dict[str, tuple[str, str]]) -> list[_Mark]:
     """The marks that the rows of all samples together ask for."""
-    kinds, found = kinds_in(whole), []
+    kinds, found = _kinds_in(whole), []
     for column in whole.columns:
         kind = kinds.get(str(column), IDENTIFIER)
         texts = spelled(column_values(whole[column], ""))
@@ -62,12 +95,12 @@ def marks_of(whole: Any, changed: dict[str, tuple[str, str]]) -> list[Mark]:
         if kind not in (NUMBER, DATE) and len(texts):
             for what in (NUMBER, DATE):
                 if SHARE <= reads_as(what, texts).mean() <= 1 - SHARE:
-                    found.append(Mark(_unused(f"{column} is a {what}", whole), column, what))
+                    found.append(_Mark(_unused(f"{column} is a {what}", whole), column, what))
         if kind == IDENTIFIER or IDENTIFIER in changed.get(str(column), ()):
             repeated = frozenset(t for t, count in Counter(texts).items() if count > 1)
             if repeated:
                 name = _unused(f"{column} is repeated", whole)
-                found.append(Mark(name, column, REPEATED, repeated))
+                found.append(_Mark(name, column, REPEATED, repeated))
     return found
 
 
@@ -77,7 +110,7 @@ def _unused(name, frame):
     return name
 
 
-def kinds_in(frame: Any) -> dict[str, str]:
+def _kinds_in(frame: Any) -> dict[str, str]:
     """The kind of each column of one sample; none where nothing tells its rows apart."""
     try:
         return {record["name"]: record["kind"] for record in TableEncoder().fit(frame).columns_}
@@ -85,7 +118,7 @@ def kinds_in(frame: Any) -> dict[str, str]:
         return {}
 
 
-def identifiers_of(frames: list[Any], kinds: list[dict[str, str]]) -> list[str]:
+def _identifiers_of(frames: list[Any], kinds: list[dict[str, str]]) -> list[str]:
     """Columns that number or name the rows in one sample, and in the others too or perhaps."""
     names = [str(name) for name in frames[0].columns]
     return sorted(
@@ -99,7 +132,7 @@ def identifiers_of(frames: list[Any], kinds: list[dict[str, str]]) -> list[str]:
     )
 
 
-def changed_kinds(
+def _changed_kinds(
     kinds: list[dict[str, str]], identifiers: list[str]
 ) -> dict[str, tuple[str, str]]:
     """Columns that are an identifier in one of two samples, or numbers, dates or words in one and

@@ -19,7 +19,7 @@ SCALES = ("auto", "standard", "unit", "none")
 
 
 @dataclass
-class Data:
+class FileData:
     """Rows for a kernel, their target, and what was done on the way."""
 
     X: Any
@@ -46,7 +46,7 @@ class Data:
 def read_data(
     path, reading=None, *, target=None, matrix=None, scale="auto", kernels=(), image_shape=None
 ):
-    """A file as Data. `matrix` is None, "gram" or "distance"."""
+    """A file as FileData. `matrix` is None, "gram" or "distance"."""
     reading = reading or Reading()
     if scale not in SCALES:
         raise BadInput(f"--scale must be one of {', '.join(SCALES)}, got {scale!r}.")
@@ -104,7 +104,7 @@ def _from_npz(path, target, matrix, image_shape):
         raise BadInput(f"the target has shape {y.shape} for {data.shape[0]} rows.")
     if matrix is not None:
         K, note = _gram_of(np.asarray(data, dtype=float), matrix)
-        return Data(K, y, gram=True, notes=[note] if note else [])
+        return FileData(K, y, gram=True, notes=[note] if note else [])
     notes = []
     if data.ndim == 3 and image_shape is None:
         image_shape = data.shape[1:]
@@ -114,7 +114,7 @@ def _from_npz(path, target, matrix, image_shape):
     data = data.reshape(len(data), -1).astype(float)
     if not np.isfinite(data).all():
         raise BadInput(f"the array in {path.name} holds NaN or infinity.")
-    return Data(data, y, image_shape=image_shape, notes=notes)
+    return FileData(data, y, image_shape=image_shape, notes=notes)
 
 
 def _from_matrix(frame, target, matrix):
@@ -131,7 +131,7 @@ def _from_matrix(frame, target, matrix):
         )
     K, note = _gram_of(numbers.to_numpy(dtype=float), matrix)
     shown = [str(v) for v in (labels.iloc[:, 0] if labels.shape[1] else numbers.columns)]
-    return Data(K, y, gram=True, shown=shown, notes=[note] if note else [])
+    return FileData(K, y, gram=True, shown=shown, notes=[note] if note else [])
 
 
 def _gram_of(M, matrix):
@@ -185,16 +185,16 @@ def _from_table(frame, reading, target, scale, kernels, image_shape, notes):
     if image_shape:
         # Pixels are comparable as they are; columns of other kinds are not pixels.
         pixels = reading.without_names(table).select_dtypes("number").astype(float)
-        return Data(pixels, y, image_shape=image_shape, notes=notes)
+        return FileData(pixels, y, image_shape=image_shape, notes=notes)
     column = texts.the_column(reading.without_names(table), kernels, notes)
     if column is not None:
         X = texts.filled(table[[column]])
-        return Data(X, y, shown=X, notes=notes, kernels=texts.usual_kernels())
+        return FileData(X, y, shown=X, notes=notes, kernels=texts.usual_kernels())
     encoder = TableEncoder(scale=_scale(scale, kernels, notes), **reading.roles)
     if any(kernel.kind == "table" for kernel in kernels):
         # These kernels ask for columns by name, and for columns of texts as they are.
         encoder.set_params(keep=texts.kept(table, kernels))
-    return Data(table, y, shown=table, notes=notes, encoder=encoder)
+    return FileData(table, y, shown=table, notes=notes, encoder=encoder)
 
 
 def _scale(scale, kernels, notes):

@@ -20,7 +20,7 @@ from ..export import Checkpoint, load, save
 from ..kernels import listed, parse_kernel
 from ..learn import are_class_numbers
 from ..tables import IDENTIFIER, UNREAD, BadInput, TableEncoder
-from . import files, output
+from . import file_data, output
 from .options import Json, Reading
 from .patience import Estimate, announce, signs_of_life
 from .roles import in_time, last_fifth, take_roles
@@ -88,7 +88,7 @@ def fit(
     reading: Reading,
 ):
     """Learn a model from a table with nothing to tune, estimate its error, and save it."""
-    files.check_outputs([file], [model])
+    file_data.check_outputs([file], [model])
     frame, notes = reading.frame(file, target)
     X, y = _split(frame, target, notes, max_rows)
     task = _task(y, task, notes)
@@ -151,7 +151,7 @@ def predict(
     reading: Reading,
 ):
     """Predict new rows with a saved model, with uncertainty or probabilities."""
-    files.check_outputs([model, file], [out])
+    file_data.check_outputs([model, file], [out])
     if not model.is_file():
         raise BadInput(f"the file {str(model)!r} does not exist.")
     fitted = load(model, trusted=trusted or [])
@@ -183,7 +183,7 @@ def predict(
         result = _predictions(fitted, frame[wanted])
     for name in reversed([name for name in names if name not in result]):
         result.insert(0, name, frame[name])
-    notes += files.write(result, out)
+    notes += file_data.write(result, out)
     facts = {"rows": len(result), "columns": list(result.columns), "file": str(out)}
     if json:
         output.as_json(facts | {"notes": notes})
@@ -228,7 +228,7 @@ def _predictions(fitted, X):
 
 
 def _split(frame, target, notes, max_rows=None):
-    known = files.check_target(frame, target, notes).notna()
+    known = file_data.check_target(frame, target, notes).notna()
     if not known.all():
         n = int((~known).sum())
         notes.append(
