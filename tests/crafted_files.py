@@ -34,11 +34,13 @@ from mercer import (
     FromFunction,
     Kernelized,
     KernelMap,
+    KernelRegressor,
     KernelRidge,
     Linear,
     Spectrum,
     save,
 )
+from mercer.estimators.trees import Trees
 from mercer.export.model_files import needed_trust
 from mercer.tables.columns import Texts
 
@@ -296,6 +298,32 @@ def texts():
     return Texts(2).fit(np.array(WORDS * 10, dtype=object), "text")
 
 
+def model_with_trees(n=81):
+    """One tree: every other node is a leaf."""
+    own = np.arange(n)
+    inner = (own % 2 == 0) & (own < n - 1)
+    below, above = np.where(inner, own + 1, own), np.where(inner, own + 2, own)
+    numbers = (np.zeros(n, int), np.zeros(n), below, above, np.ones((n, 1)))
+    model = KernelRegressor()
+    model.others_ = [Trees(np.array([0]), *numbers, np.zeros(1), np.ones(3))]
+    return model
+
+
+def nodes(change):
+    def changed(saved, loot):
+        attributes = saved.named("mercer.Trees")["attributes"]
+        for name, array in change(np.arange(81)).items():
+            saved.set_array(attributes[name], array)
+
+    return changed
+
+
+def shared_nodes(own):
+    """Two ways from each node to the next: 2**80 ways down."""
+    following = np.minimum(own + 1, 80)
+    return {"below": following, "above": following}
+
+
 COMMAND = ("touch LOOT",)
 
 # What it is: (a model, how it is changed, what load must say).
@@ -437,6 +465,20 @@ CRAFTED = {
         lambda s, l: None,
         "LinearDiscriminantAnalysis",
     ),
+}
+
+# Trees that would be followed without end, or out of their arrays.
+CRAFTED |= {
+    "shared nodes": (model_with_trees, nodes(shared_nodes), "of another one"),
+    "nodes in a circle": (
+        model_with_trees,
+        nodes(lambda own: {"below": (own + 1) % 81, "above": (own + 1) % 81}),
+        "leads back",
+    ),
+    "far nodes": (model_with_trees, nodes(lambda own: {"below": own + 2**40}), "not there"),
+    "far roots": (model_with_trees, nodes(lambda own: {"roots": own[:1] - 2**40}), "not there"),
+    "repeated roots": (model_with_trees, nodes(lambda own: {"roots": 0 * own}), "of another one"),
+    "far columns": (model_with_trees, nodes(lambda own: {"feature": own}), "column beyond"),
 }
 
 # Refused by the carriers too (SciPy's and NumPy's own checks), whatever mercer checks.

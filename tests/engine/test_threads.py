@@ -13,6 +13,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from mercer.engine.threads import (
+    MOST_THREADS,
     _blas_threads,
     _limit,
     n_threads,
@@ -100,6 +101,7 @@ def test_number_of_threads():
     assert n_threads(1) == 1
     assert n_threads(3) == 3
     assert n_threads(-1) == joblib.cpu_count()
+    assert n_threads(10**6) == max(MOST_THREADS, joblib.cpu_count())
     with one_blas_thread():
         assert n_threads() == 2  # what BLAS had before
     with threadpool_limits(1, user_api="blas"):

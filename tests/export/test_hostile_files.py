@@ -24,6 +24,7 @@ from crafted_files import (
     writes_a_file,
 )
 from mercer import RBF, Kernel, KernelMap, ModelFileError, Spectrum, load, save
+from mercer.estimators.trees import Trees
 from mercer.export import allowed, decode, rebuilt, registry
 from mercer.export.model_files import needed_trust
 
@@ -61,6 +62,7 @@ def gullible(monkeypatch):
     monkeypatch.setattr(registry, "bad_attribute", lambda cls, names, trusted: None)
     monkeypatch.setattr(rebuilt, "expect", lambda condition, message: None)
     monkeypatch.setattr(rebuilt, "_check_indices", lambda matrix: None)
+    monkeypatch.setattr(Trees, "check_nodes", lambda self: None)
     for kernel in (Kernel, *registry._subclasses(Kernel)):
         monkeypatch.setattr(kernel, "check_parameters", lambda self: None)
 

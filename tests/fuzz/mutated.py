@@ -38,16 +38,23 @@ from mercer import (
     RBF,
     ClassicalMDS,
     DriftDetector,
+    KernelClassifier,
     KernelDiscriminant,
     Kernelized,
+    KernelLogistic,
     KernelMap,
     KernelPCA,
+    KernelPCAL1,
+    KernelRegressor,
     KernelRidge,
+    KernelRidgeCV,
+    KernelSVC,
     Linear,
     ModelFileError,
     OnColumns,
     Polynomial,
     SetOf,
+    ShortestPaths,
     Signature,
     Spectrum,
     TableEncoder,
@@ -97,6 +104,7 @@ def models():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(24, 3))
     y = rng.integers(0, 3, 24)
+    steps = rng.normal(size=(100, 3))
     sparse = scipy.sparse.csr_array(np.round(X))
     text = ["a cat", "the dog ran", "a dog on a mat", "cat and dog"] * 6
     graphs = [([(0, 1), (1, 2), (2, i % 3)], ["a", "b", "c"]) for i in range(24)]
@@ -126,6 +134,15 @@ def models():
         (make_pipeline(KernelMap(max_rank=5), GaussianMixture(2)).fit(X), X),
         (MultinomialNB().fit(np.abs(X), y), np.abs(X)),
         (DriftDetector(n_permutations=20).fit(X), X),
+        (KernelSVC().fit(X, y), X),
+        (KernelLogistic().fit(X, y), X),
+        (KernelRidgeCV().fit(X, y), X),
+        (KernelPCAL1(2).fit(X), X),
+        (KernelMap(RBF(0.5), basis="fourier").fit(X[:, :2]), X[:, :2]),
+        (KernelRidge(0.1, RBF(0.5), form="fourier").fit(X[:, :1], y), X[:, :1]),
+        (KernelMap(ShortestPaths()).fit(graphs), graphs),
+        (KernelClassifier().fit(X, y), X),
+        (KernelRegressor().fit(steps, (steps > 0) @ [1.0, 2.0, 0.0]), steps),
     ]
     try:
         import pandas as pd
@@ -133,9 +150,11 @@ def models():
         return given
     frame = pd.DataFrame({"a": X[:, 0], "b": np.array(list("xyz"))[y], "c": text})
     frame["d"] = pd.date_range("2020-01-01", periods=24)
+    levels = pd.DataFrame({"a": steps[:, 0], "b": [f"town {i % 35}" for i in range(100)]})
     return [
         *given,
         (make_pipeline(TableEncoder(), KernelRidge()).fit(frame, y), frame),
+        (KernelRegressor().fit(levels, steps[:, 0]), levels),
         (DriftDetector(n_permutations=20).fit(frame), frame),
     ]
 

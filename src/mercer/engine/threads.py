@@ -159,6 +159,10 @@ def single_threaded():
         _here.single = before
 
 
+# More than there are processors gain nothing, and a file may ask for any number.
+MOST_THREADS = 64
+
+
 def n_threads(n_jobs: int | None = None):
     """Threads for tiles: what BLAS would use, or n_jobs by joblib's rules.
 
@@ -168,6 +172,6 @@ def n_threads(n_jobs: int | None = None):
     if getattr(_here, "single", False):
         return 1
     if n_jobs is not None:
-        return joblib.effective_n_jobs(n_jobs)
+        return min(joblib.effective_n_jobs(n_jobs), max(MOST_THREADS, joblib.cpu_count()))
     with _limit.lock:
         return _limit.threads_before()

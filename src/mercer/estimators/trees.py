@@ -46,17 +46,27 @@ class Trees(TravelsAsNumPy):
     importances: np.ndarray
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Arrays of a file: children come after their node, so that every way down ends."""
         for field in fields(self):
             object.__setattr__(self, field.name, state[field.name])
-        n = len(self.feature)
+        self.check_nodes()
+
+    def check_nodes(self) -> None:
+        """Refuse arrays of a file in which a way down does not end, or is one of too many.
+
+        Every node has one parent at most, and comes after it.
+        """
+        n, width = len(self.feature), len(self.importances)
         own = np.arange(n)
-        down = (self.below > own) & (self.above > own) | (self.below == own) & (self.above == own)
-        width = len(self.importances)
-        ends = np.concatenate([self.roots, self.below, self.above])
+        inner = (self.below != own) | (self.above != own)
+        children = np.concatenate([self.below[inner], self.above[inner]])
         known = {len(a) for a in (self.threshold, self.below, self.above, self.values)} == {n}
-        if not known or not down.all() or (ends.size and (ends.min() < 0 or ends.max() >= n)):
-            raise ValueError("Trees: nodes lead to nodes that are not there, or back.")
+        ends = np.concatenate([self.roots, children])
+        if not known or (ends.size and (ends.min() < 0 or ends.max() >= n)):
+            raise ValueError("Trees: a node leads to nodes that are not there.")
+        down = (self.below > own) & (self.above > own)
+        # A shared child would double the nodes to follow on every level.
+        if not down[inner].all() or np.bincount(ends, minlength=n).max(initial=0) > 1:
+            raise ValueError("Trees: a node leads back, or to a node of another one.")
         if n and (self.feature.min() < 0 or self.feature.max() >= width):
             raise ValueError(f"Trees: a node asks for a column beyond the {width} that there are.")
 
