@@ -289,6 +289,41 @@ def test_a_small_parquet_or_npz_that_unpacks_to_much_is_refused(run, tmp_path):
         assert "unpack" in err
 
 
+def shared_text(path, rows):
+    """A sheet of cells that all show the same long text, which stands in the file once."""
+    spreadsheet = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    kind = "application/vnd.openxmlformats-officedocument.spreadsheetml.sharedStrings+xml"
+    buffer = io.BytesIO()
+    pd.DataFrame({"a": ["?"] * rows, "b": np.arange(rows)}).to_excel(buffer, index=False)
+    with zipfile.ZipFile(buffer) as plain, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
+        for name in plain.namelist():
+            text = plain.read(name).decode()
+            text = text.replace(f'<dimension ref="A1:B{rows + 1}" />', '<dimension ref="A1:B1" />')
+            text = text.replace('t="inlineStr"><is><t>?</t></is>', 't="s"><v>0</v>')
+            part = f'<Override PartName="/xl/shared.xml" ContentType="{kind}"/></Types>'
+            made.writestr(name, text.replace("</Types>", part))
+        text = f"<si><t>{'x' * 10_000}</t></si>"
+        made.writestr("xl/shared.xml", f'<sst xmlns="{spreadsheet}">{text}</sst>')
+
+
+@pytest.mark.usefixtures("small_limit")
+def test_a_long_text_in_every_row_is_stored_once_and_refused(run, tmp_path):
+    """By the reader's own size check, before the texts of all rows are made."""
+    pd.DataFrame({"a": ["x" * 10_000] * 3000, "b": 1.0}).to_parquet(tmp_path / "t.parquet")
+    shared_text(tmp_path / "t.xlsx", 3000)
+    for name in ("t.parquet", "t.xlsx"):
+        code, _, err = run("check", name)
+        assert (code, "unpacks to 30" in err) == (2, True), err
+    shared_text(tmp_path / "few.xlsx", 3)
+    assert options.read_table(tmp_path / "few.xlsx")[0]["a"].str.len().tolist() == [10_000] * 3
+
+
+def test_lists_in_a_parquet_file_are_refused_as_those_of_json(run, tmp_path):
+    pd.DataFrame({"a": [[1, 2]] * 30, "b": 1.0}).to_parquet(tmp_path / "t.parquet")
+    code, _, err = run("check", "t.parquet")
+    assert (code, "column 'a' holds objects" in err) == (2, True)
+
+
 @pytest.mark.usefixtures("small_limit")
 def test_standard_input_is_limited_too(run, monkeypatch):
     content = gzip.compress(b"a,b\n" + b"0,0\n" * 500_000)

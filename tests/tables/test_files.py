@@ -27,6 +27,16 @@ def test_the_separator_is_found(read, sep):
     assert frame.to_dict("list") == {"a": [1, 2], "b": ["x", "y"]}
 
 
+@pytest.mark.parametrize("sep", [",", ";", "\t"])
+def test_long_lines_and_long_texts(read, sep):
+    """csv's own limit is 131 072 characters for what stands between two separators."""
+    wide = "\n".join(sep.join(f"{name}{j}" for j in range(20_000)) for name in ("column ", 1, 2))
+    assert read(wide)[0].shape == (2, 20_000)
+    long = "a word " * 30_000
+    frame, _ = read(f"text{sep}y\n{long}{sep}1\n{long}{sep}2\n")
+    assert frame["text"].str.len().tolist() == [len(long.strip())] * 2
+
+
 def test_continental_numbers_with_semicolons(read):
     frame, notes = read("a;b\n1,5;2\n2,25;3\n")
     assert frame["a"].tolist() == [1.5, 2.25]

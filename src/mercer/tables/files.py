@@ -231,11 +231,29 @@ def _kind_of(content):
 
 def _from_parquet(content, name):
     with suppress(ImportError):  # another reader of pandas's, or its message
-        from pyarrow.parquet import read_metadata
-
-        about = read_metadata(io.BytesIO(content))
-        check_unpacked(8 * about.num_rows * about.num_columns, len(content), name)
+        _check_parquet(content, name)
     return pd.read_parquet(io.BytesIO(content))
+
+
+def _check_parquet(content, name):
+    """Refuse what would not fit, and columns of lists."""
+    from pyarrow import compute, parquet, types
+
+    file = parquet.ParquetFile(io.BytesIO(content))
+    about, schema = file.metadata, file.schema_arrow
+    for field in schema:
+        if types.is_nested(field.type):
+            raise _nested(field.name)
+    stored = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
+    check_unpacked(max(stored, 8 * about.num_rows * about.num_columns), len(content), name)
+    # A text that is repeated stands in the file once, and in a column once per row.
+    texts = [f.name for f in schema if types.is_string(f.type) or types.is_large_string(f.type)]
+    distinct = parquet.read_table(io.BytesIO(content), columns=texts, read_dictionary=texts)
+    written = 0
+    for chunk in (c for column in distinct.columns for c in column.chunks):
+        sizes = compute.binary_length(chunk.dictionary)
+        written += compute.sum(compute.take(sizes, chunk.indices)).as_py() or 0
+    check_unpacked(stored + written, len(content), name)
 
 
 def _from_sheets(content, name, notes):
@@ -243,6 +261,8 @@ def _from_sheets(content, name, notes):
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             size = sum(entry.file_size for entry in archive.infolist())
         check_unpacked(size, len(content), name)
+        with suppress(ImportError):  # said below
+            check_unpacked(_size_of_texts(content, size), len(content), name)
     try:
         sheets = pd.read_excel(
             io.BytesIO(content), sheet_name=None, keep_default_na=False, na_values=[""]
@@ -260,6 +280,21 @@ def _from_sheets(content, name, notes):
     return frame
 
 
+def _size_of_texts(content, size):
+    """Characters of all cells, or fewer than matter: a text of several cells is stored once."""
+    import openpyxl
+
+    book = openpyxl.load_workbook(io.BytesIO(content), read_only=True)
+    shared = [getattr(sheet, "_shared_strings", [""]) for sheet in book.worksheets]
+    longest = max((len(text) for texts in shared for text in texts), default=0)
+    if longest * size / len("<c><v>0</v></c>") <= UNPACKED:
+        return 0
+    for sheet in book.worksheets:
+        sheet.reset_dimensions()  # which the file may state too small
+    rows = (row for sheet in book.worksheets for row in sheet.iter_rows(values_only=True))
+    return sum(len(value) for row in rows for value in row if isinstance(value, str))
+
+
 def _from_json(content, encoding, kind):
     text = _decoded(content, encoding, [])
     if kind == ".json" and text.lstrip().startswith("["):
@@ -268,8 +303,12 @@ def _from_json(content, encoding, kind):
         frame = pd.DataFrame([json.loads(line) for line in _lines(text) if line.strip()])
     nested = [c for c in frame.columns if frame[c].map(lambda v: isinstance(v, (dict, list))).any()]
     if nested:
-        raise BadInput(f"column {nested[0]!r} holds objects, not values: flatten the file first.")
+        raise _nested(nested[0])
     return frame
+
+
+def _nested(name):
+    return BadInput(f"column {name!r} holds objects, not values: flatten the file first.")
 
 
 def _from_text(content, sep, encoding, notes, kept):
@@ -416,7 +455,11 @@ def _fields(lines, sep):
     lines = [line for line in lines if line.strip()]
     if sep == r"\s+":
         return [[f.strip('"') for f in _SPACED.findall(line)] for line in lines]
-    rows = list(csv.reader(lines, delimiter=sep, skipinitialspace=True))
+    usual = csv.field_size_limit(2**31 - 1)  # a text may be long, and so is a line without this sep
+    try:
+        rows = list(csv.reader(lines, delimiter=sep, skipinitialspace=True))
+    finally:
+        csv.field_size_limit(usual)
     return [[field.strip() for field in row] for row in rows]
 
 
@@ -462,23 +505,24 @@ def _numbers(texts):
 
 def _renamed(frame, notes):
     """Names that are texts, not empty and different from each other."""
-    names: list[str] = []
-    repeated = []
     given = [str(name).strip() for name in frame.columns]
+    names: dict[str, None] = {}
+    before, repeated = set(), []
     for place, name in enumerate(given, 1):
         # pandas writes "Unnamed: 3" for an empty name, and "a.1" for the second "a".
         name = f"column_{place}" if name.startswith("Unnamed: ") or not name else name
         base, _, number = name.rpartition(".")
-        if number.isdigit() and base in given[: place - 1]:
+        if number.isdigit() and base in before:
             repeated.append(base)
+        before.add(given[place - 1])
         while name in names:
             repeated.append(name)
-            name = f"{name}.{names.count(name) + 1}"
-        names.append(name)
+            name = f"{name}.2"
+        names[name] = None
     if repeated:
         shown = ", ".join(dict.fromkeys(repeated))
         notes.append(f"columns with the same name got a number: {shown}")
-    return frame.set_axis(names, axis=1)
+    return frame.set_axis(list(names), axis=1)
 
 
 def _below_headers(frame, notes):
