@@ -283,12 +283,19 @@ def _from_sheets(content, name, notes):
 def _size_of_texts(content, size):
     """Characters of all cells, or fewer than matter: a text of several cells is stored once."""
     import openpyxl
+    from openpyxl.packaging.manifest import Manifest
+    from openpyxl.reader.strings import read_string_table
+    from openpyxl.xml.constants import ARC_CONTENT_TYPES, SHARED_STRINGS
+    from openpyxl.xml.functions import fromstring
 
-    book = openpyxl.load_workbook(io.BytesIO(content), read_only=True)
-    shared = [getattr(sheet, "_shared_strings", [""]) for sheet in book.worksheets]
-    longest = max((len(text) for texts in shared for text in texts), default=0)
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        parts = Manifest.from_tree(fromstring(archive.read(ARC_CONTENT_TYPES)))
+        shared = parts.find(SHARED_STRINGS)
+        texts = read_string_table(archive.open(shared.PartName[1:])) if shared else []
+    longest = max(map(len, texts), default=0)
     if longest * size / len("<c><v>0</v></c>") <= UNPACKED:
         return 0
+    book = openpyxl.load_workbook(io.BytesIO(content), read_only=True)
     for sheet in book.worksheets:
         sheet.reset_dimensions()  # which the file may state too small
     rows = (row for sheet in book.worksheets for row in sheet.iter_rows(values_only=True))
