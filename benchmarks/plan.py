@@ -33,7 +33,7 @@ def problems(quick):
 
 def _made(kernel, n, d, alpha):
     def make():
-        from mercer.rows.training import Training
+        from mercer.rows import Training
         from mercer.solve import Given, LeaveOneOut, RidgeProblem
 
         rng = np.random.default_rng(0)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from .engine import budget, eps_of, namespace, on_device_of, row_norms, tiles
+from .engine import current, eps_of, namespace, on_device_of, row_norms, tiles, using
 from .feature_map import FeatureMap
 from .kernels import Precomputed, rules_in
 from .rows import Column, HeldRows, Moments, Spread, Training, gather
@@ -111,8 +111,13 @@ def fit_map(
     sums : Statistic, optional
         Added up over the coordinates of all rows, in as few passes as possible.
     """
-    if options.basis == "fourier":
-        return _fit_fourier(training, options, sums)
+    with using(training.resources):
+        fit = _fit_fourier if options.basis == "fourier" else _fit_landmarks
+        return fit(training, options, sums)
+
+
+def _fit_landmarks(training, options, sums):
+    """Landmarks of all rows, or of a sample where they are too many; or own features."""
     rows, kernel = training.rows, training.kernel
     if isinstance(rows, HeldRows):
         points, n = rows.points, rows.points.shape[0]
@@ -125,7 +130,7 @@ def fit_map(
         sample = rows.sample(gather.SAMPLE, options.rng())
         kernel = kernel.bind_points(sample.points, rows.names)
         kernel.check_range(sample.points)
-        refute_by_sample(kernel, sample.points, options.memory_limit)
+        refute_by_sample(kernel, sample.points)
         space, n = space_of_sample(kernel, sample, options), sample.n
         rows = training.rows_of(kernel)
     return _fit_passes(rows, n, space, options, sums)
@@ -142,14 +147,12 @@ def _fit_fourier(training, options, sums):
         kernel = kernel.bind_points(some, rows.names)
         kernel.check_range(some)
         rows = training.rows_of(kernel)
-    space = fourier_space(
-        kernel, extent, options.box, options.tol, options.max_rank, options.memory_limit
-    )
+    space = fourier_space(kernel, extent, options.box, options.tol, options.max_rank)
     if isinstance(sums, SpaceStatistic):
         total = _transformed(rows, sums.step(space, extent.n), sums.columns)
         return MapFit(FeatureMap(space), extent.n, space.error, sums=total)
     values = extent.n * space.rank
-    limit = budget(options.memory_limit) // (8 * options.copies)
+    limit = current().limit() // (8 * options.copies)
     # Sums come from transforms, unless there are so few coordinates that all may as well be held.
     if isinstance(rows, HeldRows) and values <= (limit if sums is None else min(limit, FEW_VALUES)):
         return _fit_held(kernel, rows, options, sums, space)
@@ -227,7 +230,7 @@ def _fit_passes(rows, n, space, options, sums):
             rows,
             tol=default_tol(space.example, options.tol),
             max_rank=options.max_rank,
-            limit=budget(options.memory_limit, space.example),
+            limit=current().limit(space.example),
             rng=options.rng(),
         )
         space, largest = certified.space, certified.worst.absolute
@@ -237,12 +240,12 @@ def _fit_passes(rows, n, space, options, sums):
     fitted = replace(plain, append_residual=options.append_residual)
     if options.needs_sums:
         statistic = sums if fused else Statistic(Spread.of)
-        total = fold(rows, plain, statistic, options, residuals=True)
+        total = fold(rows, plain, statistic, residuals=True)
         rotation, eigenvalues, mean, mean_radii = _basis_from(space, total.spread, options)
         fitted = replace(fitted, rotation=rotation, mean=mean, mean_radii=mean_radii)
         total = total.rotated(rotation).moved(mean)
     if sums is not None and not (fused and options.needs_sums):
-        total = fold(rows, fitted, sums, options)
+        total = fold(rows, fitted, sums)
     return MapFit(fitted, n, largest, eigenvalues, sums=total if sums is not None else None)
 
 
@@ -258,12 +261,12 @@ def _basis_from(space, spread, options):
     return rotation, eigenvalues, mean, mean_radii
 
 
-def fold(rows, feature_map, statistic, options, *, residuals=False):
+def fold(rows, feature_map, statistic, *, residuals=False):
     """The statistic of the map's coordinates, added up over all rows."""
     space = feature_map.space
     plain = feature_map.rotation is None and feature_map.mean is None
     if isinstance(space, Fourier) and plain and statistic.of in (Spread.of, Moments.of):
-        space.check_matrix(options.memory_limit)
+        space.check_matrix()
         total = _transformed(rows, FourierStep(space), statistic.columns)
         return total.spread(space) if statistic.of == Spread.of else total.moments(space)
     step = OnPanels(feature_map, statistic.of, residuals)
@@ -325,7 +328,7 @@ def extend_map(before: MapFit, points, options: MapOptions) -> MapFit:
         before.n + np.arange(points.shape[0]),
         default_tol(space.example, options.tol),
         options.max_rank,
-        budget(options.memory_limit, space.example),
+        current().limit(space.example),
     )
     wider = FeatureMap(space, append_residual=options.append_residual)
     return MapFit(wider, before.n + points.shape[0], max(before.max_residual, worst[1]))

@@ -28,7 +28,7 @@ from mercer import (
 )
 from mercer.engine.arrays import as_numpy
 from mercer.estimators import svc
-from mercer.rows.training import Training
+from mercer.rows import Training
 from mercer.solve import svm
 from mercer.solve.duality import Rounding
 from mercer.solve.logistic import LogisticProblem, Workspace, solve_logistic

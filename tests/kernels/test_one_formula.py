@@ -27,7 +27,7 @@ from mercer import (
     two_sample_test,
 )
 from mercer.explore.compare.tuning import tunable_widths
-from mercer.kernels.sparse_map import ObjectKernel
+from mercer.kernels.feature_kernels import ObjectKernel
 from mercer.kernels.stationary import Stationary
 from mercer.learn.search import tunable
 

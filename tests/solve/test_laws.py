@@ -16,7 +16,7 @@ from mercer import (
     Matern,
     Polynomial,
 )
-from mercer.rows.training import Training
+from mercer.rows import Training
 from mercer.solve import SOLVERS, Given, LeaveOneOut, RidgeProblem, solve_ridge
 
 N = 60

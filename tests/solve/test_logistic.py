@@ -9,7 +9,7 @@ from scipy.special import expit, softmax
 from sklearn.linear_model import LogisticRegression
 
 from mercer import RBF, KernelMap
-from mercer.rows.training import Training
+from mercer.rows import Training
 from mercer.solve import SOLVERS, logistic
 from mercer.solve.duality import Rounding
 from mercer.solve.logistic import (

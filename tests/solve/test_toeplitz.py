@@ -19,7 +19,7 @@ def problem(request):
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(80, d))
     T = np.column_stack([np.sin(4 * X[:, 0]), rng.normal(size=80)])
-    space = fourier_space(kernel, Extent.of(X), None, tol, None, None)
+    space = fourier_space(kernel, Extent.of(X), tol=tol)
     sums = FourierStep(space)(X, T)
     A, B = sums.second(space), sums.cross_of(space)
     return NormalEquations(space, sums.generator), A, B
@@ -81,7 +81,7 @@ def test_the_heaviest_coordinates_are_solved_exactly(problem):
 
 def test_fewer_products_with_more_written_out(monkeypatch):
     X = np.random.default_rng(0).uniform(size=(2000, 1))
-    space = fourier_space(Matern(1.5, 0.1), Extent.of(X), None, 1e-4, None, None)
+    space = fourier_space(Matern(1.5, 0.1), Extent.of(X), tol=1e-4)
     sums = FourierStep(space)(X, np.sin(9 * X))
     steps = []
     for size in (1, 101):

@@ -26,7 +26,7 @@ CASES = [
 
 def space_and_rows(kernel, d, tol=1e-4, n=60):
     X = np.random.default_rng(0).uniform(-3, -2, size=(n, d))
-    return fourier_space(kernel.bind(X), Extent.of(X), None, tol, None, None), X
+    return fourier_space(kernel.bind(X), Extent.of(X), tol=tol), X
 
 
 @pytest.mark.parametrize(("kernel", "d"), CASES, ids=[f"{k!r}, {d}" for k, d in CASES])

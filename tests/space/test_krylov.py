@@ -10,7 +10,7 @@ from sklearn.datasets import load_iris
 from fuzz import eigenproblems
 from fuzz.search import search
 from mercer import RBF, KernelPCA, Linear, Polynomial
-from mercer.engine.memory import MemoryLimitError
+from mercer.engine import MemoryLimitError, using
 from mercer.space.krylov import krylov, leading_eigenpairs
 
 
@@ -41,13 +41,14 @@ def test_equals_a_dense_solver(center, k, X, there):
 def test_tiles_in_place_of_a_stored_matrix(rng, there):
     X = rng.normal(size=(900, 6))
     stored = there(leading_eigenpairs)(RBF(0.2), X, 3)
-    evaluated = there(leading_eigenpairs)(RBF(0.2), X, 3, memory_limit=8 * 900 * 900 - 1)
+    with using(memory_limit=8 * 900 * 900 - 1):
+        evaluated = there(leading_eigenpairs)(RBF(0.2), X, 3)
     assert_allclose(stored.values, evaluated.values, rtol=1e-12)
 
 
 def test_a_basis_that_does_not_fit_is_refused_before_any_work(X):
-    with pytest.raises(MemoryLimitError, match="max_rank"):
-        leading_eigenpairs(RBF(0.2), X, 3, memory_limit="100kB")
+    with using(memory_limit="100kB"), pytest.raises(MemoryLimitError, match="max_rank"):
+        leading_eigenpairs(RBF(0.2), X, 3)
 
 
 def test_more_pairs_than_the_rank(X, there):

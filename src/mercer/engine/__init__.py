@@ -54,18 +54,13 @@ from .memory import (
     budget,
     columns_that_fit,
     coordinates_bytes,
-    fourier_fit,
-    fourier_sums,
     landmarks_that_fit,
     matrix_bytes,
-    panel_values,
     partial_fit,
     readable,
     rows_that_fit,
-    sparse_coordinates,
     stored_fit,
     streamed_fit,
-    within,
 )
 from .nufft import FINEST
 from .products import (

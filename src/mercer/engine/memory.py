@@ -6,8 +6,6 @@ rows, r columns (coordinates, or columns of data) and numbers of `size` bytes, a
 
 import math
 import re
-from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any
 
 from .arrays import free_memory, is_cpu
@@ -45,31 +43,12 @@ def budget(memory_limit: float | str | None, X: Array | None = None):
 
 # --- what a pass may take -------------------------------------------------------------------------
 
-# Of the limit, what one panel of coordinates may take: a pass holds about four arrays of its size.
-PANEL_SHARE = 1 / 24
 # Of the limit, what landmarks and coordinates of a sample may take beside panels and tiles.
 LANDMARK_SHARE = 0.75
 # Square matrices of the size of the factor that choosing, growing and reordering landmarks holds.
 FACTOR_COPIES = 5
 # A pass takes so much in any case: smaller limits would be kept by refusing everything.
 LEAST_LIMIT = 16_000_000
-_limit: ContextVar[int | None] = ContextVar("limit", default=None)
-
-
-@contextmanager
-def within(limit: Any):
-    """Panels are cut so that passes in this block stay within so many bytes; None: as before."""
-    token = _limit.set(_limit.get() if limit is None else limit)
-    try:
-        yield
-    finally:
-        _limit.reset(token)
-
-
-def panel_values(usual: int, size: int = 8) -> int:
-    """Values in a panel: the usual number, or fewer where memory is limited."""
-    limit = _limit.get()
-    return usual if limit is None else min(usual, int(PANEL_SHARE * limit) // size)
 
 
 # --- what is needed -------------------------------------------------------------------------------
@@ -83,11 +62,6 @@ def matrix_bytes(n: int, copies: float = 1, size: int = 8):
 def coordinates_bytes(n: int, r: int, copies: float = 1, size: int = 8):
     """Arrays with r numbers per row."""
     return copies * n * r * size
-
-
-def sparse_coordinates(nonzeros: int, copies: float = 1):
-    """Sparse rows: a number and an index for each value that is not zero."""
-    return copies * nonzeros * 16
 
 
 def stored_fit(
@@ -113,17 +87,6 @@ def streamed_fit(r: int, sample: Any, panel: Any, size: int = 8):
         + coordinates_bytes(sample, r, size=size)
         + 4 * panel * size
     )
-
-
-def fourier_sums(frequencies: Any, d: int):
-    """Sums over rows in Fourier coordinates of d columns: products of frequencies reach twice as
-    far in each column, and transforms work on grids of twice that length."""
-    return 16 * 2 ** max(d, 1) * (2 + 2 ** max(d, 1)) * frequencies
-
-
-def fourier_fit(n: int, d: int, frequencies: Any, targets: int = 1):
-    """Ridge by Fourier coordinates: sums, phases, and a few vectors for every target."""
-    return fourier_sums(frequencies, d) + coordinates_bytes(n, 2 * d + 8 * targets)
 
 
 # --- what fits ------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .arrays import device, free_memory, is_array, is_cpu, is_numpy, namespace, rows_of
-from .memory import panel_values, rows_that_fit
+from .memory import rows_that_fit
 from .resources import current, using
 from .threads import one_blas_thread
 from .types import Array
@@ -28,6 +28,8 @@ LEAST_ROWS = 192
 MOST_ROWS = 1024
 # Values in one panel of kernel values that is solved at once: large enough for BLAS's threads.
 PANEL_VALUES = 1 << 22
+# Of a limit of memory, what one panel may take: a pass holds about four arrays of its size.
+PANEL_SHARE = 1 / 24
 # On a device: large products, a small share of its free memory.
 DEVICE_TILE_SHARE = 0.05
 
@@ -109,6 +111,14 @@ def _as_dtype(t, like):
 def cuts(n: int, size: int) -> list[tuple[int, int]]:
     """(start, stop) pairs that cut n into stretches of `size`, the last one shorter."""
     return [(a, min(a + size, n)) for a in range(0, n, size)]
+
+
+def panel_values(usual: int = PANEL_VALUES) -> int:
+    """Values in a panel: the usual number, or fewer where memory is limited."""
+    resources = current()
+    if resources.memory_limit is None:
+        return usual
+    return min(usual, int(PANEL_SHARE * resources.limit()) // 8)
 
 
 def panel_slices(X: Array, width: int) -> list[slice]:

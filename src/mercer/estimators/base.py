@@ -17,7 +17,6 @@ from ..engine import (
     namespace,
     to_host,
     using,
-    within,
 )
 from ..kernels import Kernel, as_kernel
 from ..kernels import points as pts
@@ -49,9 +48,7 @@ def _on_a_copy(fit: Method, keeps: Callable[[str], bool]) -> Method:
         _refuse_masked(args, kwargs)
         work = object.__new__(type(self))
         work.__dict__ = {name: value for name, value in vars(self).items() if keeps(name)}
-        resources = _resources_of(self)
-        limit = None if resources.memory_limit is None else resources.limit()
-        with using(resources), within(limit):
+        with using(_resources_of(self)):
             answer = fit(work, *args, **kwargs)
         self.__dict__ = vars(work)
         return self if answer is work else answer

@@ -465,12 +465,10 @@ def _check_options(kernel_map):
 
 
 def map_options(kernel_map: KernelMap, resources: Resources | None = None) -> MapOptions:
-    """Options for a fit of the map, with these resources or its own."""
+    """Options for a fit of the map, with the seed of these resources."""
     names = [f.name for f in fields(MapOptions) if f.name != "seed"]
-    options = {name: getattr(kernel_map, name) for name in names}
-    if resources is None:
-        return MapOptions(**options)
-    return MapOptions(**options | {"memory_limit": resources.memory_limit}, seed=resources.seed)
+    seed = None if resources is None else resources.seed
+    return MapOptions(**{name: getattr(kernel_map, name) for name in names}, seed=seed)
 
 
 def _options(kernel_map):

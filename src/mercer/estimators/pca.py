@@ -31,7 +31,7 @@ from ..feature_map import LinearOnMap
 from ..fit import Statistic
 from ..kernels import Array, Data, KernelLike, NotPSDError, RandomState
 from ..rows import Extremes, Spread, lazily
-from ..space import all_eigenpairs, leading_eigenpairs, signs, weights_of_scores
+from ..space import all_eigenpairs, leading_eigenpairs, signs
 from .kernel_map import KernelMap, fit_rows
 from .map_method import Projection
 from .preimages import PreimageData, has_points, on_scores, preimage, way_back, way_back_of_scores
@@ -239,8 +239,11 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
         U = U - xp.mean(U, axis=0)[None, :]  # rounding has put a little of 1 into them
         U = pad_columns(U * (signs(U) * support(values))[None, :], wanted)
         values = self.eigenvalues_
-        W, b = weights_of_scores(U * inverse_root(values)[None, :], row_means)
-        self.projection_ = Expansion(kernel, kernel.landmarks(copy(points)), W, b)
+        # [EXACT] (25), k_z'(a - mean(a) 1) - n lambda mean(a) with a - mean(a) 1 = W: the mean of a
+        # follows from that of K W = n lambda a, and neither a centred kernel row nor the unstable
+        # product K W / (n lambda) is needed. (23) and Appendix A are the same numbers.
+        W = U * inverse_root(values)[None, :]
+        self.projection_ = Expansion(kernel, kernel.landmarks(copy(points)), W, -(row_means @ W))
         self.eigenvectors_ = U
         return U * xp.sqrt(values)[None, :]
 

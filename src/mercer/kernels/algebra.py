@@ -23,9 +23,8 @@ from ..engine import (
     namespace,
     require,
 )
-from .accuracy import above_underflow
 from .base import ALL, Kernel
-from .capabilities import Slopes, times
+from .capabilities import Slopes, above_underflow, times
 from .composite import Binary, FunctionOf
 from .hashing import MOST_COLUMNS, row_products, side_by_side
 from .monomials import (

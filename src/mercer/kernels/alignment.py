@@ -6,9 +6,9 @@ import numpy as np
 
 from ..engine import require
 from .base import ALL
+from .feature_kernels import ObjectKernel
 from .parameters import as_numbers, per_column
 from .paths import read_paths
-from .sparse_map import ObjectKernel
 from .types import Array, PerColumn, Tile
 
 

@@ -17,8 +17,7 @@ from numpy.typing import ArrayLike
 
 from ..engine import Form, is_integer, is_number, namespace, same_kind
 from . import points as pts
-from .accuracy import Accuracy
-from .capabilities import Capabilities
+from .capabilities import Accuracy, Capabilities
 from .gram_rows import DATA, GRAM, DataRows
 from .parametrized import Parametrized
 from .printing import frozen, printed

@@ -9,9 +9,8 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from ..engine import Form, is_symbolic, namespace, require
-from .accuracy import above_underflow
 from .base import ALL, Kernel
-from .capabilities import NAMED, Slopes
+from .capabilities import NAMED, Slopes, above_underflow
 from .monomials import require_dense
 from .points import short
 from .printing import printed, printed_in
@@ -291,6 +290,11 @@ class OnImages(Unary):
         return self.kernel.is_psd
 
     landmarks = Kernel.landmarks
+
+    def bind_points(self, X: Array, names: list[str] | None, weights: Array | None = None) -> Self:
+        self.check_parameters()
+        bound = self.kernel.bind_points(self.image(X), None, weights)
+        return self.with_parameters(kernel=bound)
 
     def against(self, S: Array) -> Tile:
         inner = self.kernel.against(self.kernel.landmarks(self.image(S)))

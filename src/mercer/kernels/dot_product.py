@@ -17,9 +17,8 @@ from ..engine import (
     require,
     row_norms,
 )
-from .accuracy import above_underflow
 from .base import ALL, Kernel
-from .capabilities import Slopes
+from .capabilities import Slopes, above_underflow
 from .geometry import inner_products
 from .hashing import row_numbers, squared_lengths
 from .monomials import require_dense, symmetric_power, symmetric_power_dim

@@ -9,19 +9,11 @@ import difflib
 import operator
 import warnings
 
-from .. import kernels as _kernels
-from . import Kernel, as_kernel
+from . import KERNELS, Kernel, as_kernel
 from .composite import Unary
 
 __all__ = ["KernelExpressionError", "parse_kernel"]
 
-# Kernels that plain text can describe, by the names of their classes.
-KERNELS: dict[str, type[Kernel]] = {
-    name: value
-    for name, value in ((name, getattr(_kernels, name)) for name in _kernels.__all__)
-    if isinstance(value, type) and issubclass(value, Kernel)
-    if value is not Kernel and value.in_expressions
-}
 METHODS = ("exp", "polynomial")
 LONGEST = 2000  # characters: Python's own parser ends the process where texts nest too deeply
 OPERATORS = {

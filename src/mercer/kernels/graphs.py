@@ -4,10 +4,10 @@ import numpy as np
 import scipy.sparse
 import scipy.sparse.csgraph
 
+from .feature_kernels import FeatureKernel
 from .graph_forms import Graphs, read_graphs
 from .hashing import MOST_COLUMNS, columns_of, counted, mixed
 from .parameters import domain, whole
-from .sparse_map import FeatureKernel
 from .types import Array
 
 # More rounds than the longest path of any sensible graph.

@@ -3,11 +3,11 @@
 import numpy as np
 
 from ..engine import require
+from .feature_kernels import FeatureKernel
 from .hashing import squared_lengths
 from .monomials import require_room
 from .parameters import FLAG, as_numbers, per_column, whole
 from .points import as_rows, read_each
-from .sparse_map import FeatureKernel
 from .types import Array, PerColumn
 
 # Values in the work space of one block of paths.

@@ -5,8 +5,8 @@ import scipy.sparse
 from numpy.typing import ArrayLike
 
 from ..engine import as_numpy, namespace, on_device_of, require
-from .accuracy import above_underflow
 from .base import ALL, Kernel
+from .capabilities import above_underflow
 from .composite import Binary, FunctionOf, OnImages
 from .parameters import as_numbers
 from .types import Array, Tile
@@ -64,12 +64,6 @@ class Projected(OnImages):
             f"one column, or one weight per column of the data, got shape {A.shape}.",
         )
         require(bool(np.isfinite(A).all()), "Projected(kernel, A): A contains NaN or infinity.")
-
-    def bind_points(
-        self, X: Array, names: list[str] | None, weights: Array | None = None
-    ) -> "Projected":
-        self.check_parameters()
-        return Projected(self.kernel.bind_points(self.image(X), None, weights), self.A)
 
     def image(self, X: Array, centre: Array | None = None) -> Array:
         """The points x A, or (x - centre) A, that the kernel sees, in double precision."""

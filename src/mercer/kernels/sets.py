@@ -9,10 +9,9 @@ import scipy.sparse
 from ..engine import require
 from .base import ALL, Kernel
 from .composite import Unary
+from .feature_kernels import ObjectKernel, map_products
 from .hashing import rows_of_entries, scaled_rows, squared_lengths
-from .map_products import map_products
 from .points import as_rows, read_each
-from .sparse_map import ObjectKernel
 from .types import Array, Tile
 
 # Longest dense map of the inner kernel that is averaged instead of the kernel's values.

@@ -7,6 +7,7 @@ from math import comb
 import numpy as np
 
 from ..engine import is_integer, require
+from .feature_kernels import FeatureKernel
 from .hashing import (
     MOST_COLUMNS,
     columns_of,
@@ -18,7 +19,6 @@ from .hashing import (
 )
 from .parameters import FLAG, whole
 from .points import read_each
-from .sparse_map import FeatureKernel
 from .types import Array
 
 CODE_POINTS = 0x110000

@@ -1,15 +1,15 @@
 """Kernels on changed points: rules 2 and 7 of [KERNELS]."""
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
 from ..engine import is_array, is_symbolic, namespace, on_device_of, require
-from .accuracy import above_underflow
 from .base import ALL, Kernel
+from .capabilities import above_underflow
 from .composite import OnImages, Unary, finite_values
 from .hashing import scaled_rows
 from .parameters import FUNCTION
@@ -54,11 +54,6 @@ class OnFeatures(OnImages):
     def __init__(self, kernel: Kernel | str, g: Callable[[Any], Any]) -> None:
         self.kernel = kernel
         self.g = g
-
-    def bind_points(self, X: Array, names: list[str] | None, weights: Array | None = None) -> Self:
-        self.check_parameters()
-        bound = self.kernel.bind_points(self.image(X), None, weights)
-        return self.with_parameters(kernel=bound)
 
     def image(self, X: Array) -> Array:
         """g(X), checked: one image for each point."""

@@ -1,16 +1,14 @@
 """Rows: where they come from (arrays, streams, Dask collections), and sums over them."""
 
 # --- the door: written by tools/doors.py
-from .distinct import distinct
 from .draw import drawn_rows
 from .given_rows import GivenRows, joined
 from .held import HeldRows, rows_at, stacked
 from .interface import Column, LargestResidual
 from .lazy import in_turn, lazily
 from .moments import ByClass, Extremes, Moments, Spread
-from .read import labels_of, read, read_whole
-from .source import first_block, in_pieces, refuse_stream
-from .training import Training
+from .read import Training, labels_of, read, read_whole
+from .source import distinct, first_block, in_pieces, refuse_stream
 from .validate import check_kind, check_n_columns, take_input_names, validated_points
 from .workers import CoordinatesOnWorkers, Workers
 # --- end of the door

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ..engine import namespace, panel_values, rows_of, tiles
+from ..engine import namespace, rows_of, tiles
 from ..kernels import points as pts
 from .interface import LargestResidual, SampledRows, draw_positions, smallest, whole_column
 
@@ -77,7 +77,7 @@ class KeptHere:
     def filter(self, keep: Any):
         left, worst = [], LargestResidual()
         wide = getattr(self.points, "ndim", 1) == 2
-        size = panel_values(CHUNK_VALUES) // (self.points.shape[1] if wide else 1)
+        size = tiles.panel_values(CHUNK_VALUES) // (self.points.shape[1] if wide else 1)
         for a, b in tiles.cuts(self.count, min(CHUNK_ROWS, max(256, size))):  # these are copies
             mask, others = keep(pts.take(self.points, self.rows[a:b]))
             left.append(a + np.flatnonzero(mask))

@@ -4,14 +4,14 @@ Nobody outside this folder asks which of the three it is. Others ask for `Rows`,
 come in pieces, and for one piece after the other.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from ..engine import as_host
 from ..kernels import points as pts
-from .dask import Partitions, is_dask, is_dask_frame
+from .dask import Partitions, delayed_blocks, is_dask, is_dask_frame
 from .held import HeldRows
 from .interface import Check, Rows
 from .partitioned import PartitionedRows
@@ -85,3 +85,21 @@ def _computed(X):
     count = X.npartitions if is_dask_frame(X) else X.numblocks[0]
     for i in range(count):
         yield blocks[i].compute()
+
+
+def distinct(column: Any, make: Callable[[Any], Any] = np.asarray) -> np.ndarray:
+    """The sorted values of a column; `make` turns a block of it into an array."""
+    if is_dask(column):
+        import dask
+
+        task = dask.delayed(_values, pure=False)
+        found = dask.compute(*[task(block, make) for block in delayed_blocks(column)])
+    else:
+        found = [
+            _values(block, make) for block in (pieces(column) if in_pieces(column) else [column])
+        ]
+    return np.unique(np.concatenate([values for values in found if len(values)]))
+
+
+def _values(block, make):
+    return np.unique(make(block)) if len(block) else np.empty(0)

@@ -27,6 +27,7 @@ from ..engine import (
     on_device_of,
     readable,
     tiles,
+    using,
 )
 from ..expansion import Expansion
 from ..kernels import Array, Kernel
@@ -169,7 +170,8 @@ class Fourier(DualSolver):
         max_iter = min(problem.max_iter, MOST_PRODUCTS) if self.quick else problem.max_iter
         aim, wanted, patience = plan.aim, plan.aim, max(4 * plan.seconds, 1.0)
         for refinements in range(1 + REFINEMENTS):
-            space = fourier_space(kernel, extent, None, plan.tol, None, plan.bytes * 2)
+            with using(memory_limit=plan.bytes * 2):
+                space = fourier_space(kernel, extent, tol=plan.tol)
             found = DualSystem(space, points, alphas, weights, max_iter)
             found.solve_checked(kernel, T, aim)
             worst = float(found.residuals.max())

@@ -24,7 +24,7 @@ from ..kernels import points as pts
 from ..rows import Spread
 from ..space import Landmarks as LandmarkSpace
 from .penalty import choose_on_rows
-from .primal import PrimalSolution, options_of, solve_on_map
+from .primal import PrimalSolution, solve_on_map
 from .problem import Given, LeaveOneOut, RidgeProblem
 from .regularized import factor_shifted, solve_factored
 from .solution import LeftOut
@@ -77,7 +77,7 @@ class Landmarks(Solver):
         C = jittered_factor(tiles.evaluate(training.kernel, S))
         feature_map = FeatureMap(LandmarkSpace(training.kernel, S, C, indices))
         statistic = Statistic(Spread.of, problem.columns)
-        sums = fold(training.rows, feature_map, statistic, options_of(training.resources))
+        sums = fold(training.rows, feature_map, statistic)
         fit = MapFit(feature_map, problem.n, 0.0, sums=sums)
         found = solve_on_map(problem, fit, self.name, LandmarkSolution)
         solution = replace(found, error_norms=None)

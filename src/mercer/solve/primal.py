@@ -8,7 +8,6 @@ import scipy.sparse
 
 from ..engine import (
     MemoryLimitError,
-    Resources,
     as_numpy,
     eps_of,
     gram,
@@ -82,7 +81,7 @@ class Primal(Solver):
         return Cost(seconds, int(partial_fit(n, r)))
 
     def solve(self, problem: RidgeProblem) -> RidgeSolution:
-        options = problem.map or options_of(problem.training.resources)
+        options = problem.map or MapOptions(seed=problem.training.resources.seed)
         if is_plain_fourier(options):
             return solve_on_fourier_map(problem, options)
         training, weighted = problem.training, problem.weights is not None
@@ -143,11 +142,6 @@ def solve_on_map(problem: RidgeProblem, fit: MapFit, name: str, kind: Any = None
     for alpha, C in factors.items():
         solution.cached(alpha, lambda C=C: C)
     return solution
-
-
-def options_of(resources: Resources) -> MapOptions:
-    """A map as KernelMap makes it, with these resources."""
-    return MapOptions(memory_limit=resources.memory_limit, seed=resources.seed)
 
 
 def is_plain_fourier(options: MapOptions | None) -> bool:

@@ -6,19 +6,24 @@ from .landmarks import Landmarks
 __all__ = ["Landmarks", "factorize"]
 
 # --- the door: written by tools/doors.py
-from .centred import all_eigenpairs, weights_of_scores
 from .certificate import Radii, magnitudes
 from .choice import MapOptions, refute_by_sample, sampled_space, space_of, space_of_sample
 from .cholesky import Fit
 from .corrected import Corrected
 from .fourier import Fourier
-from .fourier_grid import Extent, fourier_space
-from .fourier_plan import FourierPlan, plan_fourier
+from .fourier_grid import Extent, FourierPlan, fourier_space, plan_fourier
 from .fourier_sums import FourierStep, all_pairs
 from .grow import certify_and_grow, default_tol, empty_factor, extended
 from .indefinite import DISTANCES, check_symmetric, value_eps
 from .krylov import leading_eigenpairs
 from .own_features import OwnFeatures
 from .protocol import Panel, Space
-from .spectra import eigen_rotation, rotation_from_scatter, signs, spectrum, symmetric_rotation
+from .spectra import (
+    all_eigenpairs,
+    eigen_rotation,
+    rotation_from_scatter,
+    signs,
+    spectrum,
+    symmetric_rotation,
+)
 # --- end of the door

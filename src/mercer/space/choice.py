@@ -14,9 +14,9 @@ from ..engine import (
     Array,
     MemoryLimitError,
     as_numpy,
-    budget,
     check_one_of,
     columns_that_fit,
+    current,
     eps_of,
     is_count,
     is_number,
@@ -36,8 +36,7 @@ from .cholesky import factorize, matrix_fits
 from .corrected import Corrected
 from .grow import default_tol, sample_factor
 from .indefinite import OPTIONS, corrected, symmetrised, value_eps
-from .own_features import OwnFeatures
-from .sparse_features import SparseFeatures
+from .own_features import OwnFeatures, SparseFeatures
 
 BASES = ("cholesky", "eigen", "symmetric", "closed", "fourier", "auto")
 PIVOTS = ("greedy", "random", "uniform")
@@ -60,7 +59,6 @@ class MapOptions:
     append_residual: bool = False
     indefinite: str = "raise"
     seed: int | None = None  # None: a fixed one, where the choice does not matter
-    memory_limit: Any = None
     box: Any = None  # of Fourier coordinates; None: that of the rows, and a margin
 
     def check(self) -> None:
@@ -113,7 +111,7 @@ def space_of(kernel: Kernel, points: Array, options: MapOptions):
             max_rank=options.max_rank,
             pivots=options.pivots,
             rng=options.rng(),
-            memory_limit=options.memory_limit,
+            memory_limit=current().memory_limit,
             copies=options.copies,
         )
     except NotPSDError:
@@ -127,16 +125,16 @@ def _own_space(kernel, points, options):
     """The kernel's own features, and the coordinates of the training points in them."""
     own, n = OwnFeatures(kernel, points), points.shape[0]
     if not scipy.sparse.issparse(own.example):
-        own.check_memory(n, options.memory_limit)
+        own.check_memory(n)
         return own, own.coordinates(points)
     F = kernel.features(points)
     sparse = SparseFeatures(kernel, points, F)
-    sparse.check_memory(n, options.memory_limit, dense=options.needs_sums)
+    sparse.check_memory(n, dense=options.needs_sums)
     return sparse, numbered(F, sparse.columns)
 
 
 def _corrected_space(kernel, points, options):
-    n, limit = points.shape[0], budget(options.memory_limit, points)
+    n, limit = points.shape[0], current().limit(points)
     needed = matrix_bytes(n, copies=6)
     if needed > limit:
         raise MemoryLimitError(
@@ -172,22 +170,22 @@ def sampled_space(kernel: Kernel, points: Array, options: MapOptions):
         return None
     if _basis_for(kernel, points, options) == "closed":
         return None
-    like, limit = tiles.allocate(points, (1, 1)), budget(options.memory_limit, points)
+    like, limit = tiles.allocate(points, (1, 1)), current().limit(points)
     most = columns_that_fit(n, limit, itemsize(like), options.copies)
     whole = matrix_fits(kernel, like, n, limit, options.copies)
     if whole or min(n, options.max_rank or n) <= most:
         return None
     sample = HeldRows(points).sample(gather.SAMPLE, options.rng())
-    refute_by_sample(kernel, sample.points, options.memory_limit)
+    refute_by_sample(kernel, sample.points)
     space = space_of_sample(kernel, sample, options)
     # All rows have a somewhat larger rank than the sample.
     return None if 1.5 * space.rank <= most else space
 
 
-def refute_by_sample(kernel: Kernel, points: Array, memory_limit: float | str | None = None):
+def refute_by_sample(kernel: Kernel, points: Array):
     """A kernel of unknown validity is refuted here, if a sample can refute it."""
     if not kernel.is_proven:
-        most = min(TESTED, points.shape[0], _matrix_rows(budget(memory_limit, points)))
+        most = min(TESTED, points.shape[0], _matrix_rows(current().limit(points)))
         factorize(kernel, pts.take(points, np.arange(most)))
 
 
@@ -206,7 +204,7 @@ def space_of_sample(kernel: Kernel, sample: Any, options: MapOptions):
         sample.positions,
         tol=default_tol(sample.points, options.tol),
         max_rank=options.max_rank,
-        limit=budget(options.memory_limit, sample.points),
+        limit=current().limit(sample.points),
     )
 
 
@@ -217,7 +215,7 @@ def _sample_that_fits(kernel, sample, options):
     parts tell how the rank grows with the rows.
     """
     points, n = sample.points, sample.points.shape[0]
-    limit, size = budget(options.memory_limit, points), itemsize(tiles.allocate(points, (1, 1)))
+    limit, size = current().limit(points), itemsize(tiles.allocate(points, (1, 1)))
     most = n if options.max_rank is None else min(n, options.max_rank)
     probed = [min(m, _matrix_rows(limit) * m // PROBED[-1]) for m in PROBED]
     if most <= landmarks_that_fit(n, limit, size) or n <= probed[-1]:

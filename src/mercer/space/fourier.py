@@ -20,19 +20,18 @@ from ..engine import (
     Array,
     MemoryLimitError,
     as_numpy,
-    budget,
+    current,
     device,
     matrix_bytes,
     namespace,
     nufft,
     on_device_of,
-    positive_part,
     readable,
     rows_of,
     tiles,
 )
-from .certificate import Radii, magnitudes, radii_of_one
-from .protocol import Panel, Space
+from .certificate import Radii
+from .protocol import ClosedSpace, Panel
 
 # Transforms are this much more accurate than the map.
 FINER = 1e-3
@@ -40,7 +39,7 @@ FINER = 1e-3
 ROWS = 1 << 22
 
 
-class Fourier(Space):
+class Fourier(ClosedSpace):
     """Cosines and sines on a grid of frequencies.
 
     Parameters
@@ -55,8 +54,6 @@ class Fourier(Space):
     error : |k(x, z) - phi(x) . phi(z)| at most, for any two points of the box
     corners : two rows of all columns between which the training rows lie
     """
-
-    is_closed = True
 
     def __init__(
         self, kernel, columns, low, high, periods, frequencies, weights, error, corners, like=None
@@ -81,9 +78,9 @@ class Fourier(Space):
     def example(self) -> Any:
         return self.empty
 
-    def check_matrix(self, memory_limit: float | str | None):
+    def check_matrix(self):
         """Refuse before sums of all pairs of coordinates are written out."""
-        needed, limit = matrix_bytes(self.rank, copies=4), budget(memory_limit)
+        needed, limit = matrix_bytes(self.rank, copies=4), current().limit()
         if needed > limit:
             raise MemoryLimitError(
                 f"the map has {self.rank} Fourier coordinates, and all pairs of them need "
@@ -245,30 +242,11 @@ class Fourier(Space):
         shape = tuple(2 * k + 1 for k in m)
         return np.ravel_multi_index(tuple((frequencies + np.array(m)).T), shape)
 
-    def weights(self, coef: Array):
-        raise ValueError(
-            f"the Fourier coordinates of {self.kernel!r} have no landmarks to write a function on: "
-            "use basis='cholesky', where every linear function is a sum of kernels."
-        )
-
     # --- the certificate --------------------------------------------------------------------------
 
-    def radii(self, X: Any, diagonal: Any):
-        self.phases(X)
-        return self._radii(diagonal, magnitudes(self.kernel, X, diagonal))
-
-    def radii_of(self, Phi: Array, diagonal: Array, rho2: Array) -> Radii:
-        xp = namespace(diagonal)
-        return self._radii(diagonal, xp.sqrt(positive_part(diagonal)))
-
-    def _radii(self, diagonal, length):
-        """The error is the same for every pair: R(x) R(z) with R^2 = error."""
-        rho2 = namespace(diagonal).zeros_like(diagonal) + self.error
-        return Radii(rho2, 2 * length, length, diagonal < 0)
-
-    def radii_of_mean(self, second: Array, rho2: Any):
-        length = float(namespace(second).linalg.trace(second)) ** 0.5
-        return radii_of_one(self.error, 2 * length, length, self.empty)
+    def radii(self, X: Any, diagonal: Any) -> Radii:
+        self.phases(X)  # which refuses rows outside
+        return super().radii(X, diagonal)
 
     def roundoff(self):
         """Angles lose as many units as there are turns: on average over the weights."""

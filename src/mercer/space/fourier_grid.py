@@ -1,4 +1,4 @@
-"""Which frequencies: the Fourier space of a kernel on a box, to a tolerance."""
+"""Which frequencies: the Fourier space of a kernel on a box, and what a ridge in it costs."""
 
 import math
 from dataclasses import dataclass
@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ..engine import MemoryLimitError, budget, fourier_sums, namespace, readable, rows_of
+from ..engine import (
+    MemoryLimitError,
+    coordinates_bytes,
+    current,
+    namespace,
+    readable,
+    rows_of,
+)
 from ..kernels import Kernel, TooManyModesError, common_periods
 from .fourier import Fourier
 
@@ -19,6 +26,21 @@ MARGIN = 0.05
 MOST_COLUMNS = 3
 # What an error message tries: tolerances, and factors of the length scale.
 LOOSER, LONGER = 10.0 ** np.arange(-1, -13, -1), 2.0 ** np.arange(20, 0, -1)
+
+# Tolerances of the map that are tried, the largest first; the last is as good as rounding allows.
+TOLERANCES = (*10.0 ** -np.arange(4.0, 13.0, 0.5), SMALLEST_TOL)
+# The residual is a multiple of its estimate, where rows crowd.
+SAFETY = 0.1
+# The estimate takes coefficients to be as large as they can be; less may do, by this factor.
+HOPE = 1e3
+# Seconds on one core of a common machine: one point in a transform of 14 digits (and, for each
+# point of the grid that it is spread to, the second), one frequency in a fast Fourier transform of
+# all products, one operation of linear algebra.
+POINT, SPREAD, FREQUENCY, OPERATION = 6e-8, 7e-10, 2.5e-8, 5e-11
+# Points along a column that a point is spread to, and the products that iterations take.
+WIDTH, PRODUCTS = 15, 50
+# Coordinates whose equations are solved directly, or which precondition the iterations.
+WRITTEN_OUT = 2000
 
 
 @dataclass(frozen=True)
@@ -54,10 +76,9 @@ class Extent:
 def fourier_space(
     kernel: Kernel,
     extent: Extent,
-    box: Any,
-    tol: float | None,
-    max_rank: int | None,
-    memory_limit: float | str | None,
+    box: Any = None,
+    tol: float | None = None,
+    max_rank: int | None = None,
 ) -> Fourier:
     """The space of a bound kernel on the box of the rows (with a margin), or on the given one."""
     form = kernel.fourier_form()
@@ -78,17 +99,17 @@ def fourier_space(
         periods = common_periods(form, width, tol)
         m = form.modes(periods, tol)
     except TooManyModesError as why:
-        raise ValueError(_too_many(kernel, form, width, tol, max_rank, memory_limit, why)) from None
+        raise ValueError(_too_many(kernel, form, width, tol, max_rank, why)) from None
     active = np.flatnonzero(m) if m.any() else np.zeros(1, dtype=int)
     if len(active) > MOST_COLUMNS:
         raise ValueError(
             f"basis='fourier' is for kernels of one to {MOST_COLUMNS} columns; {kernel!r} looks at "
             f"{len(active)}. Choose columns with OnColumns, or use basis='cholesky'."
         )
-    most = room(memory_limit, len(active))
+    most = room(len(active))
     if math.prod(2.0 * m + 1) > most:
         reason = f"about {math.prod(2.0 * m + 1):.2g} frequencies"
-        error = _too_many(kernel, form, width, tol, max_rank, memory_limit, reason)
+        error = _too_many(kernel, form, width, tol, max_rank, reason)
         raise MemoryLimitError(error)
     series = form.series(periods, width, tol)
     kept, error = _pruned(series, tol * form.size)
@@ -96,7 +117,7 @@ def fourier_space(
     rank = 2 * len(weights) - 1
     if max_rank is not None and rank > max_rank:
         reason = f"{rank} coordinates"
-        raise ValueError(_too_many(kernel, form, width, tol, max_rank, memory_limit, reason))
+        raise ValueError(_too_many(kernel, form, width, tol, max_rank, reason))
     endless = form.reach(width, tol)[active] == 0
     return Fourier(
         kernel,
@@ -112,9 +133,15 @@ def fourier_space(
     )
 
 
-def room(memory_limit: Any, d: Any):
+def room(d: int) -> float:
     """Frequencies that fit the memory."""
-    return budget(memory_limit) / fourier_sums(1, d)
+    return current().limit() / _sums_bytes(1, d)
+
+
+def _sums_bytes(frequencies, d):
+    """Sums over rows in Fourier coordinates of d columns: products of frequencies reach twice as
+    far in each column, and transforms work on grids of twice that length."""
+    return 16 * 2 ** max(d, 1) * (2 + 2 ** max(d, 1)) * frequencies
 
 
 def checked_box(box: Any, extent: Any):
@@ -169,9 +196,9 @@ def _halves(weights, active):
     return chosen, np.concatenate([[weights[centre]], values])
 
 
-def _too_many(kernel, form, width, tol, max_rank, memory_limit, reason):
+def _too_many(kernel, form, width, tol, max_rank, reason):
     """The refusal, with what would fit: a larger tolerance, or a longer length scale."""
-    most = room(memory_limit, int(np.sum(width > 0))) if max_rank is None else max_rank
+    most = room(int(np.sum(width > 0))) if max_rank is None else max_rank
     advice = []
     # From cheap to dear, as long as it fits.
     looser = _last(lambda t: _count(form, width, t), [t for t in LOOSER if t > tol], most)
@@ -182,7 +209,7 @@ def _too_many(kernel, form, width, tol, max_rank, memory_limit, reason):
     if longer is not None:
         advice.append(f"length scales {longer:.0f} times as long")
     hint = f"{' or '.join(advice)} would fit" if advice else "use a smoother kernel"
-    allowed = f"memory_limit={readable(budget(memory_limit))} has room for about {most:.1e}"
+    allowed = f"memory_limit={readable(current().limit())} has room for about {most:.1e}"
     if max_rank is not None:
         allowed = f"max_rank={max_rank}"
     return (
@@ -207,3 +234,71 @@ def _count(form, width, tol):
         return math.prod(2.0 * form.modes(periods, tol) + 1)
     except TooManyModesError:
         return math.inf
+
+
+# --- what a ridge in these coordinates costs ------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class FourierPlan:
+    """A tolerance of the map, and what a fit with it takes.
+
+    tol : of the map, relative to k(x, x)
+    aim : the residual that this should give, relative to the targets
+    frequencies : in all columns together
+    bytes, seconds : predicted; seconds of one core
+    """
+
+    tol: float
+    aim: float
+    frequencies: float
+    bytes: int
+    seconds: float
+
+
+def plan_fourier(
+    kernel: Any, extent: Extent, n: Any, n_targets, alpha, aim, most_seconds=math.inf
+) -> FourierPlan | None:
+    """The largest tolerance with which residuals should be `aim` times the targets.
+
+    The error of a kernel value is tol / sqrt(frequencies) at most pairs of points, times k(x, x),
+    and n of them add up with coefficients of t / alpha at most, of any sign. None where the kernel
+    has no Fourier series in one to three columns, or not one that is so accurate in so little time.
+    """
+    form = kernel.fourier_form()
+    if form is None or not alpha > 0 or not form.size > 0:
+        return None
+    low, high = extent.with_margin()
+    wanted = SAFETY * aim * alpha / (math.sqrt(n) * form.size)
+    found = None
+    for tol in TOLERANCES:
+        try:
+            m = form.modes(common_periods(form, high - low, tol), tol)
+        except (TooManyModesError, ValueError):  # or periods that have no common multiple
+            break
+        d, frequencies = max(1, int(np.count_nonzero(m))), math.prod(2.0 * m + 1)
+        if d > MOST_COLUMNS or _seconds(n, d, frequencies, n_targets) > most_seconds:
+            return None
+        found = float(tol), frequencies, d
+        if tol <= wanted * math.sqrt(frequencies):
+            break
+    if found is None or found[0] > HOPE * wanted * math.sqrt(found[1]):
+        return None
+    tol, frequencies, d = found
+    return FourierPlan(
+        tol,
+        aim,
+        frequencies,
+        int(_sums_bytes(frequencies, d) + coordinates_bytes(n, 2 * d + 8 * n_targets)),
+        _seconds(n, d, frequencies, n_targets),
+    )
+
+
+def _seconds(n, d, frequencies, n_targets):
+    """Three transforms for every target and one for the rows; then the equations."""
+    transforms = (1 + 2 * n_targets) * n * (POINT + SPREAD * WIDTH**d)
+    written = min(frequencies, WRITTEN_OUT)
+    equations = OPERATION * written**3 + 1e-8 * written**2
+    if frequencies > WRITTEN_OUT:
+        equations += PRODUCTS * n_targets * FREQUENCY * 2**d * frequencies
+    return transforms + equations

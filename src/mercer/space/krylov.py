@@ -14,8 +14,8 @@ from ..engine import (
     Array,
     MemoryLimitError,
     as_numpy,
-    budget,
     coordinates_bytes,
+    current,
     eps_of,
     exact_product,
     is_cpu,
@@ -58,7 +58,6 @@ def leading_eigenpairs(
     center: bool = True,
     tol: float | None = 1e-7,
     random_state: Any = None,
-    memory_limit: float | str | None = None,
 ):
     """The k largest eigenvalues of H K H (of K with center=False) and their vectors.
 
@@ -68,7 +67,7 @@ def leading_eigenpairs(
         Largest residual norm, relative to the largest eigenvalue. An eigenvalue's error is of the
         order of its residual squared over the gap.
     """
-    product = _product(kernel, X, memory_limit)
+    product = _product(kernel, X)
     n, like = X.shape[0], tiles.allocate(X, (1, 1))
     k = min(k, n)
     # One product serves two: row means of K, and a start that has seen K once.
@@ -85,10 +84,10 @@ def _start(n, k, like, random_state, last=None):
     return on_device_of(rows if last is None else np.vstack([rows, np.full((1, n), last)]), like)
 
 
-def _product(kernel, X, memory_limit):
+def _product(kernel, X):
     """V -> V K for rows V, with K stored or evaluated."""
     n, size = X.shape[0], itemsize(tiles.allocate(X, (1, 1)))
-    limit = budget(memory_limit, X)
+    limit = current().limit(X)
     if matrix_bytes(n, size=size) <= limit:
         K = tiles.evaluate(kernel, X)
         return lambda V: V @ K  # a few rows on the left: BLAS then reads K once, K V' takes 1.5 x

@@ -1,30 +1,33 @@
-"""OwnFeatures: the space of a kernel that has a finite feature map of its own."""
+"""OwnFeatures and SparseFeatures: spaces of kernels that have a feature map of their own.
+
+Of a sparse map, wider than any array, the columns that occur in the training data are numbered and
+kept; they span the training images, so phi(x) . phi(z) = k(x, z) whenever x is a training point.
+What a new point has in other columns is its residual.
+"""
 
 from typing import Any
 
+import numpy as np
 import scipy.sparse
 
 from ..engine import (
     Array,
     MemoryLimitError,
-    budget,
     coordinates_bytes,
+    current,
     eps_of,
     itemsize,
-    namespace,
-    positive_part,
     readable,
     rows_of,
 )
-from ..kernels import finite_values
-from .certificate import Radii, magnitudes, radii_of_one
-from .protocol import Space
+from ..kernels import distinct_keys, finite_values, numbered, squared_lengths
+from .certificate import Radii, magnitudes
+from .protocol import ClosedSpace
 
 
-class OwnFeatures(Space):
+class OwnFeatures(ClosedSpace):
     """The kernel's own feature map: no landmarks, no training data."""
 
-    is_closed = True
     may_share = True
 
     def __init__(self, kernel, X):
@@ -40,10 +43,10 @@ class OwnFeatures(Space):
     def example(self) -> Any:
         return self.first
 
-    def check_memory(self, n: int, memory_limit: float | str | None):
+    def check_memory(self, n: int) -> None:
         """Refuse before all coordinates are computed."""
         needed = coordinates_bytes(n, self.rank, 2, itemsize(self.example))
-        limit = budget(memory_limit, self.example)
+        limit = current().limit(self.example)
         if needed > limit:
             raise MemoryLimitError(
                 f"the closed map of {self.kernel!r} has {self.rank} dimensions: {n} points need "
@@ -54,30 +57,63 @@ class OwnFeatures(Space):
     def coordinates(self, X: Array):
         return features(self.kernel, X)
 
-    def radii(self, X: Any, diagonal: Any):
-        length, no = magnitudes(self.kernel, X, diagonal), diagonal < 0
-        return Radii(namespace(diagonal).zeros_like(diagonal), 2 * length, length, no)
-
-    def radii_of(self, Phi: Array, diagonal: Array, rho2: Array) -> Radii:
-        xp = namespace(diagonal)
-        length = xp.sqrt(positive_part(diagonal))
-        return Radii(xp.zeros_like(diagonal), 2 * length, length, diagonal < 0)
-
-    def radii_of_mean(self, second: Array, rho2: Any):
-        length = float(namespace(second).linalg.trace(second)) ** 0.5
-        return radii_of_one(0.0, 2 * length, length, self.example)
-
     def roundoff(self):
         return 0.5 * eps_of(self.example) * (self.rank**0.5 + self.kernel.rounding(self.point))
-
-    def weights(self, coef: Array):
-        raise ValueError(
-            f"the closed map of {self.kernel!r} has no landmarks to write a function on: use "
-            "basis='cholesky', where every linear function is a sum of kernels."
-        )
 
 
 def features(kernel: Any, X: Any):
     """The kernel's own coordinates; sparse rows are filled first, since few of theirs stay zero."""
     X = X.toarray() if scipy.sparse.issparse(X) else X
     return finite_values(kernel, kernel.features, X)
+
+
+class SparseFeatures(OwnFeatures):
+    """The kernel's own sparse coordinates, in the columns that the training data have.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Bound to its data.
+    X : training points
+    F : their features, a sparse matrix
+    """
+
+    def __init__(self, kernel, X, F):
+        self.kernel = kernel
+        self.point = rows_of(X, 0, 1)
+        self.columns = distinct_keys(F.indices)
+        self.first = np.zeros((1, 1))  # its dtype is that of the coordinates
+        self.nonzeros = F.nnz
+
+    @property
+    def rank(self) -> int:
+        return len(self.columns)
+
+    def check_memory(self, n: int, *, dense: bool = False) -> None:
+        """Refuse coordinates that would not fit: their non-zeros, or all if they are `dense`."""
+        # Sparse rows: a number and an index for each value that is not zero.
+        needed = coordinates_bytes(n, self.rank, 2) if dense else 2 * 16 * self.nonzeros
+        limit = current().limit()
+        if needed > limit:
+            filled = "centring fills the sparse coordinates: " if dense else ""
+            raise MemoryLimitError(
+                f"{filled}the closed map of {self.kernel!r} needs {readable(needed)} for {n} "
+                f"points in {self.rank} dimensions, memory_limit allows {readable(limit)}. Use "
+                "basis='cholesky' with max_rank, or a larger memory_limit."
+            )
+
+    def coordinates(self, X: Array):
+        """phi(x) for every row, as a sparse matrix."""
+        return numbered(self.kernel.features(X), self.columns)
+
+    def squared_norms(self, X: Array):
+        return squared_lengths(self.coordinates(X))
+
+    def radii(self, X: Any, diagonal: Any) -> Radii:
+        squares = magnitudes(self.kernel, X, diagonal) ** 2
+        return self.radii_of(None, squares, diagonal - self.squared_norms(X))
+
+    def radii_of(self, Phi: Any, diagonal: Any, rho2: Any) -> Radii:
+        rho2 = np.maximum(rho2, 0.0)
+        length = np.sqrt(diagonal)
+        return Radii(rho2, 2 * length, length, diagonal < 0)

@@ -12,8 +12,8 @@ from typing import Any
 
 import scipy.sparse
 
-from ..engine import Array, TravelsAsNumPy, namespace, row_norms, rows_of, tiles
-from .certificate import Radii
+from ..engine import Array, TravelsAsNumPy, namespace, positive_part, row_norms, rows_of, tiles
+from .certificate import Radii, magnitudes, radii_of_one
 
 
 @dataclass(frozen=True)
@@ -90,3 +90,30 @@ class Space(TravelsAsNumPy, ABC):
     @abstractmethod
     def roundoff(self) -> float:
         """eta: the relative error of one inner product of coordinates."""
+
+
+class ClosedSpace(Space):
+    """Coordinates by a formula: their error is at most `error`, the same for every pair."""
+
+    is_closed = True
+
+    def weights(self, coef: Array) -> Any:
+        raise ValueError(
+            f"this map of {self.kernel!r} is a formula, without landmarks to write a function on: "
+            "use basis='cholesky', where every linear function is a sum of kernels."
+        )
+
+    def radii(self, X: Any, diagonal: Any) -> Radii:
+        return self._radii(diagonal, magnitudes(self.kernel, X, diagonal))
+
+    def radii_of(self, Phi: Array, diagonal: Array, rho2: Array) -> Radii:
+        return self._radii(diagonal, namespace(diagonal).sqrt(positive_part(diagonal)))
+
+    def _radii(self, diagonal, length):
+        """R(x) R(z) with R^2 = error."""
+        rho2 = namespace(diagonal).zeros_like(diagonal) + self.error
+        return Radii(rho2, 2 * length, length, diagonal < 0)
+
+    def radii_of_mean(self, second: Array, rho2: Any) -> Radii:
+        length = float(namespace(second).linalg.trace(second)) ** 0.5
+        return radii_of_one(self.error, 2 * length, length, self.example)

@@ -1,9 +1,25 @@
-"""Other bases of the same space: rotations of the Cholesky coordinates."""
+"""Eigenpairs by dense solvers, and other bases of the same space: rotations of the coordinates."""
+
+import numbers
 
 import numpy as np
+import scipy.linalg
 from scipy.linalg import eigh_tridiagonal, get_lapack_funcs
 
-from ..engine import Array, device, eigh, is_cpu, is_numpy, namespace, on_device_of, positive_part
+from ..engine import (
+    Array,
+    device,
+    eigh,
+    eps_of,
+    is_cpu,
+    is_numpy,
+    namespace,
+    on_device_of,
+    positive_part,
+    tiles,
+)
+from ..kernels import Kernel
+from .krylov import Eigenpairs
 
 
 def eigen_rotation(F: Array):
@@ -84,3 +100,37 @@ def signs(scores: Array, tolerance: float = 1e-6):
         picked = xp.stack([scores[int(first[j]), j] for j in range(scores.shape[1])])
     one = on_device_of(np.ones(scores.shape[1]), scores)
     return xp.where(picked < 0, -one, one)
+
+
+def all_eigenpairs(kernel: Kernel, X: Array, k: int | None = None):
+    """Eigenpairs of H K H by a dense solver, largest first: all, or the k leading ones."""
+    K = tiles.evaluate(kernel, X)
+    xp, n = namespace(K), K.shape[0]
+    # Rounding is relative to the kernel's values; centring leaves less of these than of that.
+    size = 0.0 if kernel.symmetric else float(xp.max(xp.abs(K)))
+    row_means = xp.mean(K, axis=1)
+    K -= xp.mean(K, axis=0)[None, :]
+    K -= xp.mean(K, axis=1)[:, None]
+    _check_symmetric(kernel, K, size)
+    if isinstance(k, numbers.Integral) and k < n / 2 and is_numpy(K):
+        values, U = scipy.linalg.eigh(K, subset_by_index=(n - k, n - 1), check_finite=False)
+        values, U = values[::-1], U[:, ::-1]
+    else:
+        values, U = eigh(K)
+    return Eigenpairs(values, U, None, row_means)
+
+
+def _check_symmetric(kernel, K, size):
+    """Centring hides some asymmetry (of rows plus columns); what is left must be rounding.
+
+    `size` is the largest |k(x, z)| before centring.
+    """
+    if kernel.symmetric:
+        return
+    xp = namespace(K)
+    worst = float(xp.max(xp.abs(K - K.T)))
+    if worst > 1e4 * eps_of(K) * size:
+        raise ValueError(
+            f"{kernel!r} is not symmetric: centred k(x, z) and k(z, x) differ by {worst:.3g} "
+            f"(the largest value is {size:.3g}). Use (K + K.T) / 2 if that is what you mean."
+        )

@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import Signature, Spectrum
 from mercer.engine import tiles
-from mercer.kernels import hashing, map_products
-from mercer.kernels.map_products import DenseProducts, Remembered, SparseProducts
+from mercer.kernels import feature_kernels, hashing
+from mercer.kernels.feature_kernels import DenseProducts, Remembered, SparseProducts
 
 WIDTHS = [1200, hashing.MOST_COLUMNS]
 # Columns of the test's maps: a few that most rows have, some that several have, many that one has.
@@ -37,7 +37,7 @@ def sample(rng, n, width, values=(1, 2, 3, 4)):
 def test_merged_columns_frequent_and_rare_make_one_product(rng, width, values):
     X, features, dense = sample(rng, 300, width, values)
     S, others, K = X[:200], X[200:], dense @ dense.T
-    tile = map_products.map_products(features, S)
+    tile = feature_kernels.map_products(features, S)
     # Quarters are multiplied without error too, in double precision.
     assert 5 < tile.n_often < tile.n_columns - 5
     assert tile.n_columns <= np.unique(dense[:200], axis=1).shape[1]
@@ -54,7 +54,7 @@ def test_equal_columns_have_one_number(rng):
     X, features, _ = sample(rng, 90, WIDTHS[0])
     F = features(X)
     G = F.toarray()
-    merged, chosen = map_products.equal_columns(F, F.indices, F.shape[1])
+    merged, chosen = feature_kernels.equal_columns(F, F.indices, F.shape[1])
     assert_array_equal(G[:, chosen[merged]], G)
     assert len(chosen) == np.unique(G, axis=1).shape[1]
 
@@ -95,7 +95,7 @@ def test_counts_too_large_for_single_precision_are_multiplied_in_double(rng, wid
 def test_an_older_scikit_learn_multiplies_through_a_sparse_product(rng, monkeypatch):
     X, features, dense = sample(rng, 200, WIDTHS[1])
     monkeypatch.delattr(sklearn.utils.sparsefuncs, "sparse_matmul_to_dense", raising=False)
-    assert_array_equal(map_products.map_products(features, X[:150])(X), dense @ dense[:150].T)
+    assert_array_equal(feature_kernels.map_products(features, X[:150])(X), dense @ dense[:150].T)
 
 
 def test_values_that_are_not_counts(rng):
@@ -116,7 +116,7 @@ def test_a_kernel_matrix_of_counts_is_exact(rng):
 
 
 def test_dense_maps_of_two_widths_are_refused(rng):
-    tile = map_products.map_products(Signature(2).features, _paths(rng, 3, channels=2))
+    tile = feature_kernels.map_products(Signature(2).features, _paths(rng, 3, channels=2))
     assert isinstance(tile, DenseProducts)
     with pytest.raises(ValueError, match="two widths"):
         tile(_paths(rng, 2, channels=3))
