@@ -6,6 +6,8 @@ certified where it is, and landmarks are added from those that are not yet expla
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -211,11 +213,11 @@ def _fit_held(kernel, rows, options, sums, known=None):
 
 def added_up(of, Phi, values):
     """A statistic of held coordinates, panel after panel: it may take several arrays of a panel."""
-    total = None
-    for where in tiles.panel_slices(Phi, Phi.shape[1]):
-        part = of(Phi[where, :], *[None if v is None else _like(v[where], Phi) for v in values])
-        total = part if total is None else total + part
-    return total
+    parts = (
+        of(Phi[where, :], *[None if v is None else _like(v[where], Phi) for v in values])
+        for where in tiles.panel_slices(Phi, Phi.shape[1])
+    )
+    return reduce(add, parts)
 
 
 # --- rows that are passed over --------------------------------------------------------------------
@@ -282,16 +284,16 @@ class OnPanels:
     residuals: bool = False  # whether the statistic also takes rho^2
 
     def __call__(self, points, *values, start=0):
-        total = None
         own = self.map.kernel.diagonal(self.map.fitted(points)) if self.residuals else None
-        for panel in self.map.panels(points):
+
+        def part(panel):
             Phi, given = panel.coordinates, {}
             if own is not None:
                 given["rho2"] = own[panel.where] - row_norms(Phi, namespace(Phi))
             mine = [None if v is None else _like(v[panel.where], Phi) for v in values]
-            part = self.of(Phi, *mine, **given)
-            total = part if total is None else total + part
-        return total
+            return self.of(Phi, *mine, **given)
+
+        return reduce(add, map(part, self.map.panels(points)))
 
 
 def _like(values, Phi):

@@ -34,4 +34,3 @@ def test_predictions_are_the_sizes_of_arrays():
     assert memory.stored_fit(5, copies=8) == 8 * K.nbytes
     assert memory.partial_fit(5, 3, size=4) == 2 * F.nbytes + 3 * 9 * 4
     assert memory.streamed_fit(3, 20, 100, 4) == 4 * (5 * 9 + 20 * 3 + 400)
-    assert memory.sparse_coordinates(10, 2) == 320

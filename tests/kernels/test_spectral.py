@@ -24,7 +24,6 @@ from mercer.kernels.densities import (
     rational_density,
     rational_images,
 )
-from mercer.kernels.spectral import common_periods
 
 CASES = [
     (RBF(20.0), 1),
@@ -66,7 +65,7 @@ def test_the_series_is_the_kernel_up_to_its_bound(kernel, d, tol):
     extent = rng.uniform(0.5, 1.5, size=d)
     form = kernel.bind(np.zeros((1, d))).fourier_form()
     try:
-        periods = common_periods(form, extent, tol)
+        periods = form.periods(extent, tol)
         if np.prod(2.0 * form.modes(periods, tol) + 1) > 2e5:
             pytest.skip("a rough kernel with too many frequencies for the oracle")
     except TooManyModesError:
@@ -132,6 +131,6 @@ def test_what_has_no_series():
     assert Projected(RBF(1.0), [[1.0]]).fourier_form() is None
     form = (Periodic(1.0, 1.0) + Periodic(1.0, np.sqrt(2))).fourier_form()
     with pytest.raises(ValueError, match="no small common multiple"):
-        common_periods(form, np.ones(1), 1e-6)
+        form.periods(np.ones(1), 1e-6)
     with pytest.raises(TooManyModesError, match="decays so slowly"):
-        common_periods(RationalQuadratic(0.4).fourier_form(), np.ones(1), 1e-6)
+        RationalQuadratic(0.4).fourier_form().periods(np.ones(1), 1e-6)

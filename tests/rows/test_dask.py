@@ -35,7 +35,8 @@ from mercer.engine.threads import n_threads
 from mercer.fit import OnPanels
 from mercer.rows import dask as engine
 from mercer.rows import dask_graphs, lazy, tasks
-from mercer.rows.validate import new_rows
+from mercer.rows.source import source_of
+from mercer.rows.validate import PointCheck
 from mercer.rows.workers import Workers
 from mercer.solve import solve_iteratively
 
@@ -573,7 +574,7 @@ def test_a_huge_partition_is_mapped_in_panels(options, X, monkeypatch):
     kernel_map = KernelMap(Polynomial(2), **options).fit(D)
 
     def summed(statistic):
-        rows = new_rows(kernel_map, D, kernel_map.kernel_)
+        rows = source_of(D, PointCheck.of(kernel_map, kernel_map.kernel_, bound=True))
         return rows.fold(OnPanels(kernel_map.map_, statistic))
 
     rows = summed(lambda Phi: [len(Phi)])

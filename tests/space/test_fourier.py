@@ -108,7 +108,7 @@ def test_more_columns_and_other_bases():
     with pytest.raises(ValueError, match="box belongs to basis='fourier'"):
         KernelMap(RBF(1.0), box=[(0, 1)] * 4).fit(X)
     plain = KernelMap(RBF(1.0), basis="fourier").fit(X[:, :1])
-    with pytest.raises(ValueError, match="have no landmarks"):
+    with pytest.raises(ValueError, match="has no landmarks"):
         plain.function(np.ones(plain.rank_))
 
 

@@ -113,7 +113,7 @@ def cuts(n: int, size: int) -> list[tuple[int, int]]:
     return [(a, min(a + size, n)) for a in range(0, n, size)]
 
 
-def panel_values(usual: int = PANEL_VALUES) -> int:
+def panel_values(usual: int) -> int:
     """Values in a panel: the usual number, or fewer where memory is limited."""
     resources = current()
     if resources.memory_limit is None:

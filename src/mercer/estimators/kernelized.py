@@ -54,7 +54,7 @@ ROUTED = (
 ON_COORDINATES = ("estimator_", "kernel_map_", "coef_", "support_vectors_", "shape_fit_")
 
 
-def inner_has(name):
+def _inner_has(name):
     """Whether the estimator inside has the method: fitted where there is one, else as given."""
 
     def check(self):
@@ -64,15 +64,15 @@ def inner_has(name):
     return check
 
 
-def inner_fit_transforms(self):
+def _inner_fit_transforms(self):
     return hasattr(self.estimator, "fit_transform") or hasattr(self.estimator, "transform")
 
 
-def leads_back(self):
-    return inner_has("inverse_transform")(self) and has_points(self)
+def _leads_back(self):
+    return _inner_has("inverse_transform")(self) and has_points(self)
 
 
-def delegated(name: str, text: str) -> Callable[..., Any]:
+def _delegated(name: str, text: str) -> Callable[..., Any]:
     """A method that maps its points and asks the estimator inside; there only if that has it."""
 
     def method(self, X: Data, *args: object, **params: object) -> Array:
@@ -81,10 +81,10 @@ def delegated(name: str, text: str) -> Callable[..., Any]:
 
     method.__name__, method.__doc__ = name, text
     method.__qualname__ = f"Kernelized.{name}"
-    return available_if(inner_has(name))(on_fitted(method))
+    return available_if(_inner_has(name))(on_fitted(method))
 
 
-class weighted_as_inner:
+class _weighted_as_inner:
     """`fit`, with an argument sample_weight exactly where the estimator inside takes one.
 
     Meta-estimators (AdaBoost, MultiOutputRegressor) look for it in the signature.
@@ -195,7 +195,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
 
     # --- fitting ----------------------------------------------------------------------------------
 
-    @weighted_as_inner
+    @_weighted_as_inner
     @all_or_nothing
     def fit(self, X: Input, y: ArrayLike | None = None, **params: object) -> Self:
         """Fit the map, then the estimator on its coordinates.
@@ -215,7 +215,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
         self.estimator_ = fit_in_parts(inner, self.kernel_map_, training, params)
         return self
 
-    @available_if(inner_has("fit_predict"))
+    @available_if(_inner_has("fit_predict"))
     @all_or_nothing
     def fit_predict(self, X: Data, y: ArrayLike | None = None, **params: object) -> Array:
         """Fit, and return the estimator's labels of the training points."""
@@ -293,14 +293,14 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
 
     # --- what the estimator does ------------------------------------------------------------------
 
-    predict = delegated("predict", "The estimator's prediction for every row.")
-    predict_proba = delegated("predict_proba", "Probabilities of the classes for every row.")
-    predict_log_proba = delegated("predict_log_proba", "Their logarithms.")
-    decision_function = delegated("decision_function", "The estimator's decision values.")
-    score_samples = delegated("score_samples", "The estimator's score of every row.")
-    kneighbors = delegated("kneighbors", "Nearest training points, by distance in feature space.")
+    predict = _delegated("predict", "The estimator's prediction for every row.")
+    predict_proba = _delegated("predict_proba", "Probabilities of the classes for every row.")
+    predict_log_proba = _delegated("predict_log_proba", "Their logarithms.")
+    decision_function = _delegated("decision_function", "The estimator's decision values.")
+    score_samples = _delegated("score_samples", "The estimator's score of every row.")
+    kneighbors = _delegated("kneighbors", "Nearest training points, by distance in feature space.")
 
-    @available_if(inner_has("score"))
+    @available_if(_inner_has("score"))
     @on_fitted
     def score(self, X: Data, y: ArrayLike | None = None, **params: object) -> float:
         """The estimator's own score."""
@@ -312,13 +312,13 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
         """The estimator's transform of the coordinates of every row."""
         return self.estimator_.transform(self.kernel_map_.transform(X))
 
-    @available_if(leads_back)
+    @available_if(_leads_back)
     def inverse_transform(self, Z: ArrayLike) -> Array:
         """Back to coordinates by the estimator, and to inputs by the map's pre-images."""
         check_is_fitted(self)
         return self.kernel_map_.inverse_transform(self.estimator_.inverse_transform(Z))
 
-    @available_if(inner_has("get_feature_names_out"))
+    @available_if(_inner_has("get_feature_names_out"))
     def get_feature_names_out(self, input_features: object = None) -> Array:
         """Names of the columns that transform returns: the estimator's."""
         check_is_fitted(self)
@@ -409,10 +409,10 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
 
 # scikit-learn has wrapped these for set_output by now; here they are hidden where the estimator
 # inside is not a transformer.
-Kernelized.transform = available_if(inner_has("transform"))(  # type: ignore[method-assign]
+Kernelized.transform = available_if(_inner_has("transform"))(  # type: ignore[method-assign]
     Kernelized.transform
 )
-Kernelized.fit_transform = available_if(inner_fit_transforms)(  # type: ignore[method-assign]
+Kernelized.fit_transform = available_if(_inner_fit_transforms)(  # type: ignore[method-assign]
     Kernelized.fit_transform
 )
 

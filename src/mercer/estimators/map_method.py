@@ -7,14 +7,19 @@ from a stream, or on a cluster.
 
 from typing import Any, Self
 
+from numpy.typing import ArrayLike
 from sklearn.base import TransformerMixin, clone
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from ..expansion import Expansion
 from ..fit import MapFit, SpaceStatistic, Statistic
 from ..kernels import Array, Data, Input
-from ..rows import Training, in_pieces, refuse_stream
+from ..rows import Training, in_pieces, lazily, refuse_stream
 from .base import KernelEstimator, all_or_nothing
 from .kernel_map import KernelMap, fit_rows, read_rows
+from .preimages import has_points, preimage
+from .score_columns import as_points
 
 
 class MapMethod(KernelEstimator):
@@ -45,6 +50,8 @@ class MapMethod(KernelEstimator):
 class Projection(TransformerMixin, MapMethod):
     """A method that gives every row its scores, and learns from rows alone."""
 
+    projection_: Any  # an Expansion or a LinearOnMap: from points to scores
+
     @all_or_nothing
     def fit(self, X: Input, y: object = None) -> Self:
         """Find the directions on the training points."""
@@ -62,9 +69,22 @@ class Projection(TransformerMixin, MapMethod):
         """Scores of the training points, or None where they are not at hand."""
         raise NotImplementedError
 
+    @lazily
     def transform(self, X: Data) -> Array:
-        """Scores of every row."""
-        raise NotImplementedError
+        """Scores of every row; each row on its own."""
+        check_is_fitted(self)
+        points = self._points(X)
+        return as_points(self.projection_(points), points)
+
+    @available_if(has_points)
+    def inverse_transform(self, X: ArrayLike) -> Array:
+        """Points with these scores, about: a ridge regression learned at its first use.
+
+        For KernelPCA as in scikit-learn: kernel ridge from scores to points with the same kernel
+        and alpha = 1; the exact inverse where the kernel is linear. ``mercer.preimage`` has other
+        methods.
+        """
+        return preimage(self, X)
 
 
 def functions(linear: Any):

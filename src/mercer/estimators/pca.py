@@ -6,12 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from ..engine import (
     as_numpy,
@@ -29,12 +26,12 @@ from ..engine import (
 from ..expansion import Expansion
 from ..feature_map import LinearOnMap
 from ..fit import Statistic
-from ..kernels import Array, Data, KernelLike, NotPSDError, RandomState
-from ..rows import Extremes, Spread, lazily
+from ..kernels import KernelLike, NotPSDError, RandomState
+from ..rows import Extremes, Spread
 from ..space import all_eigenpairs, leading_eigenpairs, signs
 from .kernel_map import KernelMap, fit_rows
 from .map_method import Projection
-from .preimages import PreimageData, has_points, on_scores, preimage, way_back, way_back_of_scores
+from .preimages import PreimageData, on_scores, way_back, way_back_of_scores
 from .score_columns import as_points, copy, inverse_root, on_host, pad_columns, support
 
 FORMS = ("combined", "dual", "primal", "classical")
@@ -130,8 +127,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
         self.form = form
         self.solver = solver
         self.random_state = random_state
-
-    projection_: Any  # Expansion or LinearOnMap
 
     # --- fitting --------------------------------------------------------------------------------
 
@@ -330,24 +325,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
         self.explained_variance_ratio_ = values / total if total > 0 else values
         self._n_features_out = self.n_components_ = wanted
         return wanted
-
-    # --- scores and back -----------------------------------------------------------------
-
-    @lazily
-    def transform(self, X: Data) -> Array:
-        """Scores of every row; each row on its own."""
-        check_is_fitted(self)
-        points = self._points(X)
-        return as_points(self.projection_(points), points)
-
-    @available_if(has_points)
-    def inverse_transform(self, X: ArrayLike) -> Array:
-        """Points with these scores, about: a ridge regression learned at its first use.
-
-        As in scikit-learn, kernel ridge from scores to points with the same kernel and alpha = 1;
-        the exact inverse where the kernel is linear. ``mercer.preimage`` has other methods.
-        """
-        return preimage(self, X)
 
     # --- checks --------------------------------------------------------------------------
 

@@ -3,12 +3,9 @@
 import warnings
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from ..engine import (
     MemoryLimitError,
@@ -19,12 +16,12 @@ from ..engine import (
     on_device_of,
     row_norms,
 )
-from ..kernels import Array, Data, KernelLike, RandomState
-from ..rows import Moments, lazily
+from ..kernels import Array, KernelLike, RandomState
+from ..rows import Moments
 from ..space import signs
 from .kernel_map import KernelMap
 from .map_method import Projection
-from .preimages import PreimageData, has_points, preimage, way_back, way_back_of_scores
+from .preimages import PreimageData, way_back, way_back_of_scores
 from .score_columns import as_points
 
 # Each start is a column of signs.
@@ -168,19 +165,7 @@ class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, Projection):
         largest = int(xp.argmax(row_norms(Y, xp)))
         fixed = xp.concat([principal, Y[largest, :][:, None]], axis=1)
         flips = 2.0 * random.randint(2, size=(Y.shape[0], self.n_init)) - 1
-        return xp.concat([polarity(Y @ fixed), on_device_of(flips, Y)], axis=1)
-
-    @lazily
-    def transform(self, X: Data) -> Array:
-        """Scores of every row; each row on its own."""
-        check_is_fitted(self)
-        points = self._points(X)
-        return as_points(self.projection_(points), points)
-
-    @available_if(has_points)
-    def inverse_transform(self, X: ArrayLike) -> Array:
-        """Points with these scores, about: see :func:`mercer.preimage`."""
-        return preimage(self, X)
+        return xp.concat([_polarity(Y @ fixed), on_device_of(flips, Y)], axis=1)
 
     def _check_parameters(self):
         for name, least in (("n_components", 1), ("n_init", 0), ("max_iter", 1)):
@@ -194,7 +179,7 @@ def _(model: KernelPCAL1) -> PreimageData:
     return way_back_of_scores(way_back(model.kernel_map_), model.projection_, model.mean_)
 
 
-def polarity(projections: Array):
+def _polarity(projections: Array):
     """sign, with sign(0) = +1."""
     xp = namespace(projections)
     one = xp.ones_like(projections)
@@ -220,7 +205,7 @@ def most_dispersed(Y: Array, P: Array, max_iter: int):
         W = S / xp.where(norms > 0, norms, xp.ones_like(norms))[None, :]
         projections = Y @ W
         history.append(xp.sum(xp.abs(projections), axis=0))
-        flipped = polarity(projections)
+        flipped = _polarity(projections)
         moving = xp.any(flipped != P, axis=0)
         orthogonal = (xp.abs(projections) <= tiny * lengths[:, None]) & nonzero[:, None]
         stuck = xp.any(orthogonal, axis=0) & ~moving

@@ -190,7 +190,7 @@ def preimage(
     if back.kernel.is_linear:
         return back.weights(Z) @ back.landmarks  # exact, up to what the kernel does not see
     if method == "fixed-point":
-        return fixed_point(back.kernel, back.landmarks, back.weights(Z), max_iter=max_iter, tol=tol)
+        return _fixed_point(back.kernel, back.landmarks, back.weights(Z), max_iter, tol)
     return _ridge(model, back, alpha)(Z)
 
 
@@ -268,7 +268,7 @@ def steepness(kernel: Kernel, S: Array):
     )
 
 
-def fixed_point(kernel: Kernel, S: Any, weights: Array, *, max_iter: int, tol: float):
+def _fixed_point(kernel, S, weights, max_iter, tol):
     """argmin_x |image(x) - p|^2 for p = sum_j w_j image(s_j), k(x, x) constant.
 
     The gradient of sum_j w_j k(x, s_j) is along sum_j c_j (s_j - x) with c_j = w_j (-dk/dd^2)(x,

@@ -31,7 +31,7 @@ KERNELS: dict[str, type[Kernel]] = {
 # --- the door: written by tools/doors.py
 from .adapters import GramColumns, KernelLike
 from .base import alike
-from .calls import memoize_pairs, remembering
+from .calls import remembering
 from .capabilities import Slopes
 from .composite import finite_values
 from .densities import TooManyModesError
@@ -41,7 +41,6 @@ from .hashing import distinct_keys, numbered, squared_lengths
 from .parameters import as_numbers, rules_in
 from .paths import read_paths
 from .printing import html_rows, listed
-from .spectral import common_periods
 from .types import Array, Data, Input, RandomState
 from .validity import check_own_diagonal
 # --- end of the door

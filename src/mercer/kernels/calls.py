@@ -8,7 +8,6 @@ values.
 import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -69,14 +68,3 @@ def remembering(kernel: Kernel) -> Iterator[None]:
     finally:
         for leaf in leaves:
             vars(leaf).pop("known", None)
-
-
-def memoize_pairs(work: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate work(kernel, ...): while it runs, functions inside the kernel remember values."""
-
-    @wraps(work)
-    def wrapped(kernel: Kernel, *args: Any, **kwargs: Any) -> Any:
-        with remembering(kernel):
-            return work(kernel, *args, **kwargs)
-
-    return wrapped

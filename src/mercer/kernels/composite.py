@@ -34,7 +34,7 @@ def finite_values(kernel, compute, *arguments):
     return values
 
 
-def checked_if_needed(kernel: Kernel, compute: Callable[..., Any]) -> Callable[..., Any]:
+def _checked_if_needed(kernel: Kernel, compute: Callable[..., Any]) -> Callable[..., Any]:
     """`compute` as it is, or refused where it overflows: `check_range` asks no user's function."""
     if not kernel.runs_user_code:
         return compute
@@ -167,11 +167,11 @@ class Binary(Composite):
                 t = self.in_place(t, other(rows, columns))
             return t
 
-        return checked_if_needed(self, tile)
+        return _checked_if_needed(self, tile)
 
     def diagonal(self, X: Array) -> Array:
         terms = self.terms
-        diagonal = checked_if_needed(self, lambda: self._of_terms(t.diagonal(X) for t in terms))
+        diagonal = _checked_if_needed(self, lambda: self._of_terms(t.diagonal(X) for t in terms))
         return diagonal()
 
     def magnitude(self, X: Array) -> Array:
@@ -241,10 +241,10 @@ class FunctionOf(Unary):
 
     def against(self, S: Array) -> Tile:
         inner = self.kernel.against(S)
-        return checked_if_needed(self, lambda rows, columns=ALL: self._of(inner(rows, columns)))
+        return _checked_if_needed(self, lambda rows, columns=ALL: self._of(inner(rows, columns)))
 
     def diagonal(self, X: Array) -> Array:
-        return checked_if_needed(self, self._of)(self.kernel.diagonal(X))
+        return _checked_if_needed(self, self._of)(self.kernel.diagonal(X))
 
     def magnitude(self, X: Array) -> Array:
         return above_underflow(self._of(self.kernel.magnitude(X)))

@@ -181,11 +181,11 @@ class SparseProducts:
         dense, sparse = self.rows(rows)
         a, b, _ = columns.indices(self.n)
         if b - a <= len(rows):
-            product = dense_product(self.right[1][a:b], sparse.T.tocsr())
-            return plus_product(product.T, dense, self.right[0][a:b])
+            product = _dense_product(self.right[1][a:b], sparse.T.tocsr())
+            return _plus_product(product.T, dense, self.right[0][a:b])
         # The longer side is transposed: its columns are then added up in longer runs.
-        product = dense_product(sparse, self._transposed(a, b))
-        return plus_product(product.T, self.right[0][a:b], dense).T
+        product = _dense_product(sparse, self._transposed(a, b))
+        return _plus_product(product.T, self.right[0][a:b], dense).T
 
     def _transposed(self, a, b):
         """The sparse columns of points a to b, kept until others are asked for."""
@@ -226,7 +226,7 @@ def equal_columns(F: Any, places: np.ndarray, width: int) -> tuple[np.ndarray, n
     return merged, chosen
 
 
-def plus_product(C: np.ndarray, A: np.ndarray, B: np.ndarray) -> np.ndarray:
+def _plus_product(C: np.ndarray, A: np.ndarray, B: np.ndarray) -> np.ndarray:
     """C + A B', written over C where C is in the order of Fortran."""
     if not A.size or not B.size:
         return C
@@ -234,7 +234,7 @@ def plus_product(C: np.ndarray, A: np.ndarray, B: np.ndarray) -> np.ndarray:
     return gemm(1.0, A.T, B.T, beta=1.0, c=C, trans_a=True, overwrite_c=True)
 
 
-def dense_product(A: Any, B: Any) -> np.ndarray:
+def _dense_product(A: Any, B: Any) -> np.ndarray:
     """A @ B of two sparse matrices as a dense one, without a sparse product in between."""
     try:
         from sklearn.utils.sparsefuncs import sparse_matmul_to_dense

@@ -33,14 +33,14 @@ def symmetric_power(F, p):
     if p == 0:
         return xp.ones_like(F[:, :1])
     require_room(F, symmetric_power_dim(d, p), BYTES_A_MONOMIAL)
-    monomials, weights = monomial_table(d, p)
+    monomials, weights = _monomial_table(d, p)
     result = on_device_of(weights, F)[None, :] * xp.ones_like(F[:, :1])
     for q in range(p):
         result *= xp.take(F, on_device_of(monomials[:, q], F, dtype=xp.int64), axis=1)
     return result
 
 
-def monomial_table(d, p):
+def _monomial_table(d, p):
     """Which p of d columns each monomial multiplies, and the root of its multinomial weight."""
     monomials = np.array(list(combinations_with_replacement(range(d), p)))
     weights = [

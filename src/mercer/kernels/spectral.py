@@ -68,6 +68,11 @@ class FourierForm(ABC):
     def series(self, periods: np.ndarray, extent: np.ndarray, tol: float) -> Series:
         """Weights on that grid, and a bound of their error."""
 
+    def periods(self, extent: np.ndarray, tol: float) -> np.ndarray:
+        """One per column, long enough for the images and a multiple of the kernel's own ones."""
+        reach, own = self.reach(extent, tol), self.exact_periods(len(extent))
+        return np.array([_multiple(listed, float(r)) for listed, r in zip(own, reach)])
+
     def __add__(self, other: "FourierForm") -> "FourierForm":
         return SumForm((*_summands(self), *_summands(other)))
 
@@ -270,7 +275,7 @@ class SumForm(FourierForm):
     def series(self, periods, extent, tol):
         parts = [term.series(periods, extent, tol) for term in self.terms]
         shape = np.max([part.weights.shape for part in parts], axis=0)
-        total = sum(centred_in(part.weights, shape) for part in parts)
+        total = sum(_centred_in(part.weights, shape) for part in parts)
         return Series(total, sum(part.error for part in parts))
 
 
@@ -319,14 +324,7 @@ class ProductForm(FourierForm):
         return Series(mirrored(_orthant(np.maximum(weights, 0.0))), error + lost)
 
 
-# --- periods, and the series of a kernel on a box -------------------------------------------------
-
-
-def common_periods(form: FourierForm, extent: np.ndarray, tol: float) -> np.ndarray:
-    """One period per column, long enough for the images and a multiple of the kernel's own ones."""
-    reach, own = form.reach(extent, tol), form.exact_periods(len(extent))
-    periods = [_multiple(listed, float(r)) for listed, r in zip(own, reach)]
-    return np.array(periods)
+# --- periods --------------------------------------------------------------------------------------
 
 
 def _multiple(listed, reach):
@@ -379,7 +377,7 @@ def _orthant(weights):
     return weights[tuple(slice(n // 2, None) for n in weights.shape)]
 
 
-def centred_in(weights, shape):
+def _centred_in(weights, shape):
     """The same weights on a larger grid."""
     larger = np.zeros(shape)
     larger[tuple(slice((n - k) // 2, (n + k) // 2) for n, k in zip(shape, weights.shape))] = weights

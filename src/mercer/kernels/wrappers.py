@@ -72,7 +72,7 @@ class OnFeatures(OnImages):
         return finite_values(self, self.kernel.diagonal, self.image(X))
 
     def explicit_dim(self, n_features: int | None) -> int | None:
-        width = width_of(self.g, n_features)
+        width = _width_of(self.g, n_features)
         return None if width is None else self.kernel.explicit_dim(width)
 
 
@@ -262,7 +262,7 @@ def as_given(X):
     return list(X) if is_array(X) and X.ndim == 1 else X
 
 
-def width_of(g, n_features):
+def _width_of(g, n_features):
     """How many columns g makes of n_features, found by asking it; None where it cannot say."""
     if n_features is None:
         return None

@@ -76,7 +76,7 @@ def _needs(node):
 def tree(tasks: Any):
     from dask import delayed
 
-    add = delayed(add_up, pure=False, traverse=False)
+    add = delayed(_add_up, pure=False, traverse=False)
     while len(tasks) > 1:
         tasks = [add(tasks[i : i + FAN_IN]) for i in range(0, len(tasks), FAN_IN)]
     return tasks[0]
@@ -104,12 +104,12 @@ def total_on_cluster(client: Any, tasks: Any):
 
 def _added(client, futures, worker=None):
     if worker is None:
-        return client.submit(add_up, futures, pure=False)
+        return client.submit(_add_up, futures, pure=False)
     # A preference: the sum is made elsewhere when this worker is lost.
-    return client.submit(add_up, futures, workers=[worker], allow_other_workers=True, pure=False)
+    return client.submit(_add_up, futures, workers=[worker], allow_other_workers=True, pure=False)
 
 
-def add_up(parts: Iterable[Any]):
+def _add_up(parts: Iterable[Any]):
     total = None
     for part in map(opened, parts):
         if part is not None:

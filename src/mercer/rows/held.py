@@ -1,6 +1,8 @@
 """HeldRows: rows of an array in memory."""
 
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -31,12 +33,13 @@ class HeldRows:
         return SampledRows(pts.take(self.points, chosen), chosen, n)
 
     def fold(self, step: Any, columns: Any = ()):
-        n, total = self.points.shape[0], None
+        n = self.points.shape[0]
         arrays = self.held_columns(columns, n)
-        for a, b in tiles.cuts(n, CHUNK_ROWS):
-            part = step(rows_of(self.points, a, b), *sliced(arrays, a, b), start=a)
-            total = part if total is None else total + part
-        return total
+        blocks = tiles.cuts(n, CHUNK_ROWS)
+        parts = (
+            step(rows_of(self.points, a, b), *sliced(arrays, a, b), start=a) for a, b in blocks
+        )
+        return reduce(add, parts)
 
     def chain(self, step: Any, state: Any, columns: Any = ()):
         n = self.points.shape[0]

@@ -132,7 +132,7 @@ class UnexplainedRows:
 @task
 def _smallest(shared, block, start):
     check, rng, below = shared
-    fingerprint = fingerprint_of_block(block)
+    fingerprint = _fingerprint_of_block(block)
     if block.shape[0] == 0:
         return None, fingerprint
     own = deepcopy(rng)
@@ -166,12 +166,12 @@ def _unpacked(row, made, fingerprint):
     arrays = []
     for column, (name, make) in zip(values, made):
         array = None if column is None else make(column)
-        check_cut(block, array, name)
+        _check_cut(block, array, name)
         arrays.append(array)
     return block, arrays
 
 
-def check_cut(block: Any, values: Any, name: str):
+def _check_cut(block: Any, values: Any, name: str):
     """Refuse values of the rows that are cut elsewhere than the rows are."""
     if values is not None and len(values) != block.shape[0]:
         raise ValueError(
@@ -208,14 +208,14 @@ def _pick(kept, which):
 
 
 def _compare(block, fingerprint):
-    if fingerprint is not None and fingerprint_of_block(block) != fingerprint:
+    if fingerprint is not None and _fingerprint_of_block(block) != fingerprint:
         raise RuntimeError(
             "X changes each time it is computed: the values of a partition differ between two "
             "passes. Write it to files, or X.persist() it."
         )
 
 
-def fingerprint_of_block(block: Any):
+def _fingerprint_of_block(block: Any):
     """A number that changes with the values of an array or a frame."""
     if hasattr(block, "iloc"):
         from pandas.util import hash_pandas_object

@@ -186,9 +186,9 @@ def _numbers(y: Any) -> dict[str, Any]:
     """Targets as columns of numbers."""
     if in_pieces(y):
         width = next(iter(target_shape(y)), None)
-        return {"T": Column(y, "y", as_columns), "n_targets": width or 1, "single": width is None}
+        return {"T": Column(y, "y", _as_columns), "n_targets": width or 1, "single": width is None}
     values = np.asarray(as_host(y))
-    T = as_columns(values, least=1)
+    T = _as_columns(values, least=1)
     return {"T": T, "n_targets": T.shape[1], "single": values.ndim == 1}
 
 
@@ -216,7 +216,7 @@ READERS: dict[str, Callable[[Any], dict[str, Any]]] = {
 }
 
 
-def as_columns(block: Any, least: int = 0) -> np.ndarray:
+def _as_columns(block: Any, least: int = 0) -> np.ndarray:
     """Targets as columns of numbers, of at least so many rows."""
     with pts.naming("y"):
         T = check_array(

@@ -6,6 +6,8 @@ it is iterated: a class with __iter__, or Chunks around a function that opens th
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -105,7 +107,7 @@ class StreamedRows:
         start, fingerprint = 0, 0
         for chunk, blocks in paired_columns(self.source, columns):
             points = self.check(chunk)
-            fingerprint = fingerprint_of(points, fingerprint)
+            fingerprint = _fingerprint_of(points, fingerprint)
             yield start, points, blocks
             start += points.shape[0]
         if start == 0:
@@ -137,11 +139,10 @@ class StreamedRows:
         return SampledRows(kept, positions, n)
 
     def fold(self, step: Any, columns: Any = ()):
-        total = None
-        for start, points, blocks in self._with(columns):
-            part = step(points, *blocks, start=start)
-            total = part if total is None else total + part
-        return total
+        return reduce(
+            add,
+            (step(points, *blocks, start=start) for start, points, blocks in self._with(columns)),
+        )
 
     def chain(self, step: Any, state: Any, columns: Any = ()):
         for _, points, blocks in self._with(columns):
@@ -154,7 +155,7 @@ class StreamedRows:
             mask, others = keep(points)
             worst, where = worst + others, np.flatnonzero(mask)
             count += len(where)
-            most = self.room // max(1, bytes_of_row(points))
+            most = self.room // max(1, _bytes_of_row(points))
             where = where[: max(0, most - _count(kept))]
             if len(where):
                 picked = pts.take(points, where)
@@ -186,7 +187,7 @@ class KeptOfStream(KeptHere):
         return KeptHere(self.points, self.rows, self.positions, self.worst).filter(keep)
 
 
-def fingerprint_of(points: Any, before: int = 0):
+def _fingerprint_of(points: Any, before: int = 0):
     """A number that changes with the values, whatever the cuts."""
     if scipy.sparse.issparse(points):
         return checksum_of(points.data, checksum_of(points.indices, before))
@@ -195,7 +196,7 @@ def fingerprint_of(points: Any, before: int = 0):
     return checksum_of(points, before)
 
 
-def bytes_of_row(points: Any):
+def _bytes_of_row(points: Any):
     """About; an object counts as a kilobyte."""
     if scipy.sparse.issparse(points):
         return (12 * points.nnz) // points.shape[0] + 8

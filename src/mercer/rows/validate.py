@@ -11,8 +11,7 @@ from sklearn.utils.validation import validate_data
 from ..engine import device, is_array, is_matrix, is_numpy, namespace
 from ..kernels import Kernel
 from ..kernels import points as pts
-from .interface import Rows
-from .source import in_memory, source_of
+from .source import in_memory
 
 # What a fit learns about its input.
 INPUT_NAMES = ("n_features_in_", "feature_names_in_", "array_kind_")
@@ -127,11 +126,6 @@ class PointCheck:
         return validated_points(
             self.estimator, block, self.kernel, reset=reset, in_range=self.bound
         )
-
-
-def new_rows(estimator: Any, X: Any, kernel: Kernel) -> Rows:
-    """The rows of X for a fitted estimator and a bound kernel."""
-    return source_of(X, PointCheck.of(estimator, kernel, bound=True))
 
 
 def take_input_names(estimator: Any, fitted: Any) -> None:

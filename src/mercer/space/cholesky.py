@@ -29,7 +29,7 @@ from ..engine import (
     stored_fit,
     tiles,
 )
-from ..kernels import Kernel, check_own_diagonal, memoize_pairs
+from ..kernels import Kernel, check_own_diagonal, remembering
 from ..kernels import points as pts
 from .indefinite import (
     check_diagonal,
@@ -64,7 +64,6 @@ class Fit:
     residuals: np.ndarray
 
 
-@memoize_pairs
 def factorize(
     kernel: Any,
     X: Any,
@@ -80,6 +79,11 @@ def factorize(
 
     `copies` is how many arrays of that shape the caller will hold at once.
     """
+    with remembering(kernel):
+        return _factorized(kernel, X, tol, max_rank, pivots, rng, memory_limit, copies)
+
+
+def _factorized(kernel, X, tol, max_rank, pivots, rng, memory_limit, copies):
     n, diagonal = X.shape[0], kernel.diagonal(X)
     unsure = not kernel.is_proven
     eps = eps_of(diagonal)

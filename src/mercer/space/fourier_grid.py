@@ -15,7 +15,7 @@ from ..engine import (
     readable,
     rows_of,
 )
-from ..kernels import Kernel, TooManyModesError, common_periods
+from ..kernels import Kernel, TooManyModesError
 from .fourier import Fourier
 
 # Relative to k(x, x), where none is asked for; and the smallest that rounding leaves room for.
@@ -93,10 +93,10 @@ def fourier_space(
         raise ValueError(
             f"basis='fourier' is certified to tol={SMALLEST_TOL:g} at best, got tol={tol:g}."
         )
-    low, high = extent.with_margin() if box is None else checked_box(box, extent)
+    low, high = extent.with_margin() if box is None else _checked_box(box, extent)
     width = high - low
     try:
-        periods = common_periods(form, width, tol)
+        periods = form.periods(width, tol)
         m = form.modes(periods, tol)
     except TooManyModesError as why:
         raise ValueError(_too_many(kernel, form, width, tol, max_rank, why)) from None
@@ -144,7 +144,7 @@ def _sums_bytes(frequencies, d):
     return 16 * 2 ** max(d, 1) * (2 + 2 ** max(d, 1)) * frequencies
 
 
-def checked_box(box: Any, extent: Any):
+def _checked_box(box: Any, extent: Any):
     """(low, high) from [(low, high), ...], which must hold all rows."""
     d = len(extent.low)
     try:
@@ -230,7 +230,7 @@ def _last(count, values, most):
 
 def _count(form, width, tol):
     try:
-        periods = common_periods(form, width, tol)
+        periods = form.periods(width, tol)
         return math.prod(2.0 * form.modes(periods, tol) + 1)
     except TooManyModesError:
         return math.inf
@@ -273,7 +273,7 @@ def plan_fourier(
     found = None
     for tol in TOLERANCES:
         try:
-            m = form.modes(common_periods(form, high - low, tol), tol)
+            m = form.modes(form.periods(high - low, tol), tol)
         except (TooManyModesError, ValueError):  # or periods that have no common multiple
             break
         d, frequencies = max(1, int(np.count_nonzero(m))), math.prod(2.0 * m + 1)

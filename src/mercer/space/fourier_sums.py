@@ -5,11 +5,13 @@ follow from g_k = sum_i w_i exp(-2 pi i k . t_i) for k = -2m..2m, one nonuniform
 """
 
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
 
-from ..engine import Array, as_numpy, nufft, on_device_of, rows_of
+from ..engine import Array, as_numpy, nufft, on_device_of, rows_of, tiles
 from ..rows import Moments, Spread
 from .fourier import ROWS, Fourier
 
@@ -81,13 +83,11 @@ class FourierStep:
     eps: float | None = None  # accuracy of the transforms; None: the space's own
 
     def __call__(self, points, T=None, weights=None, start=0):
-        total = None
-        for a in range(0, points.shape[0], ROWS):
-            part = slice(a, a + ROWS)
-            mine = (None if v is None else as_numpy(v)[part] for v in (T, weights))
-            one = self._of(rows_of(points, a, min(a + ROWS, points.shape[0])), *mine)
-            total = one if total is None else total + one
-        return total
+        def part(a, b):
+            mine = (None if v is None else as_numpy(v)[a:b] for v in (T, weights))
+            return self._of(rows_of(points, a, b), *mine)
+
+        return reduce(add, (part(a, b) for a, b in tiles.cuts(points.shape[0], ROWS)))
 
     def _of(self, points, T, weights):
         m, t = self.space.reach, self.space.phases(points)

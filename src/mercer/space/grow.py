@@ -53,7 +53,7 @@ class Unexplained:
     max_rank: int | None = None
 
     def __call__(self, points):
-        rho2, share = relative_residuals(self.space, points)
+        rho2, share = _relative_residuals(self.space, points)
         full = self.max_rank is not None and self.space.rank >= self.max_rank
         above = np.zeros(len(share), dtype=bool) if full else share > self.tol
         return above, LargestResidual(*(float(v[~above].max(initial=0.0)) for v in (share, rho2)))
@@ -131,7 +131,7 @@ def _too_many(rank, count, tol, limit):
     )
 
 
-def relative_residuals(factor: Any, X: Array):
+def _relative_residuals(factor: Any, X: Array):
     """rho^2 and rho^2 / k(x, x) for every row, on the host."""
     diagonal = as_numpy(factor.kernel.diagonal(X)).astype(np.float64)
     norms = as_numpy(factor.squared_norms(X)).astype(np.float64)
@@ -158,7 +158,7 @@ def grown(factor: Any, X: Array, positions: Array, tol: float | None, max_rank: 
         larger.indices[order],
         larger.eps,
     )
-    rho2, share = relative_residuals(reordered, X)
+    rho2, share = _relative_residuals(reordered, X)
     return reordered, (float(share.max()), float(rho2.max()))
 
 

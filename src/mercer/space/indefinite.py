@@ -49,7 +49,7 @@ def _blocks(K):
     return (as_numpy(K[a : min(a + ROWS, n), :]) for a in range(0, n, ROWS))
 
 
-def noise_floor(n: int, eps: float):
+def _noise_floor(n: int, eps: float):
     """How negative an eigenvalue of n valid kernel values (of size 1) may be computed."""
     return 8 * (n + 32) * eps
 
@@ -91,7 +91,7 @@ def check_diagonal(kernel: Kernel, diagonal: Array, eps: float):
         return
     xp = namespace(diagonal)
     smallest, largest = float(xp.min(diagonal)), float(xp.max(diagonal))
-    if smallest < -noise_floor(diagonal.shape[0], eps) * max(largest, 0.0):
+    if smallest < -_noise_floor(diagonal.shape[0], eps) * max(largest, 0.0):
         i = int(xp.argmin(diagonal))
         raise NotPSDError(
             f"{kernel!r} is not positive semi-definite on this data: k(x, x) = {smallest:.4g} for "
@@ -131,9 +131,9 @@ def probe(kernel: Any, K: Any, F: Any, lengths: Any, noise: float, eps: Any, siz
     # A valid remainder has a diagonal of at most the noise, so |remainder g| <= n noise.
     if gap <= n**0.5 * noise:
         return
-    value, vector = smallest_eigenpair(K)
+    value, vector = _smallest_eigenpair(K)
     witness = vector / np.where(lengths > 0, lengths, 1)
-    floor = noise_floor(n, eps)
+    floor = _noise_floor(n, eps)
     least = floor * size * (witness @ witness) if not kernel.layout.on_data else 0.0
     if value < -floor and value < -least:
         raise NotPSDError(
@@ -152,7 +152,7 @@ def check_residuals(kernel: Kernel, part: Any, diagonal: Array, eps: float):
     n, worst = len(d), int(part.residuals.argmin())
     value = float(part.residuals[worst])
     small = value >= -1e3 * max(1, part.F.shape[1]) ** 0.5 * eps
-    if small or value * max(d[worst], eps * d.max()) >= -noise_floor(n, eps) * d.max():
+    if small or value * max(d[worst], eps * d.max()) >= -_noise_floor(n, eps) * d.max():
         return
     raise NotPSDError(
         f"{kernel!r} is not positive semi-definite on this data: point {worst} has a relative "
@@ -174,7 +174,7 @@ def _residual_witness(part, worst, d):
     return a / np.linalg.norm(a)
 
 
-def smallest_eigenpair(K: Array):
+def _smallest_eigenpair(K: Array):
     values, vectors = scipy.linalg.eigh(K, subset_by_index=[0, 0])
     return float(values[0]), vectors[:, 0]
 

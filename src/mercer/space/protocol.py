@@ -99,8 +99,8 @@ class ClosedSpace(Space):
 
     def weights(self, coef: Array) -> Any:
         raise ValueError(
-            f"this map of {self.kernel!r} is a formula, without landmarks to write a function on: "
-            "use basis='cholesky', where every linear function is a sum of kernels."
+            f"this map of {self.kernel!r} is a formula and has no landmarks to write a function "
+            "on: use basis='cholesky', where every linear function is a sum of kernels."
         )
 
     def radii(self, X: Any, diagonal: Any) -> Radii:

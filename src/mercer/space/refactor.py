@@ -24,6 +24,7 @@ from ..engine import (
 )
 from ..kernels import points as pts
 from .landmarks import Landmarks
+from .pivots import largest_first
 
 # Rounding in one landmark's coordinate, relative to its pivot: about 50 units of roundoff for
 # greedy pivots at full rank. Above this limit the order is changed.
@@ -119,8 +120,6 @@ def is_stable(C: Array):
 
 def pivoted(K: Array):
     """(order, C): the rows of K that are not rounding, largest residual first, and their factor."""
-    A = as_numpy(K).astype(np.float64)
-    eps = eps_of(K)
-    tol = max(NOISE, len(A) ** 0.5) * eps
-    A, piv, rank, _ = scipy.linalg.lapack.dpstrf(A, tol=tol, lower=1)
-    return piv[:rank] - 1, on_device_of(np.tril(A[:rank, :rank]), K)
+    tol = max(NOISE, len(K) ** 0.5) * eps_of(K)
+    order, C = largest_first(as_numpy(K).astype(np.float64), tol, len(K))
+    return order, on_device_of(C, K)
