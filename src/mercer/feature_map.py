@@ -63,7 +63,7 @@ class FeatureMap(TravelsAsNumPy):
         # A kernel's own features may be its input itself.
         return self.finished(Phi, self._residuals_of(Phi, points), X, shared=self.space.may_share)
 
-    def panels(self, X) -> Iterator[Panel]:
+    def panels(self, X: Any) -> Iterator[Panel]:
         """The same, panel after panel."""
         points = self.fitted(X)
         own = self.kernel.diagonal(points) if self.append_residual else None
@@ -73,7 +73,7 @@ class FeatureMap(TravelsAsNumPy):
                 rho2 = own[panel.where] - row_norms(Phi, namespace(Phi))
             yield Panel(self.finished(Phi, rho2, X, shared=self.space.may_share), panel.where)
 
-    def finished(self, Phi, rho2, points, shared=False) -> Any:
+    def finished(self, Phi: Any, rho2: Any, points: Any, shared: bool = False) -> Any:
         """Coordinates of the space, rotated, centred, with the residual, in the points' dtype.
 
         `shared`: Phi belongs to somebody else, and the caller may write into what it gets.
@@ -103,7 +103,7 @@ class FeatureMap(TravelsAsNumPy):
         rho = np.sqrt(np.maximum(rho2, 0.0))[:, None]
         return scipy.sparse.hstack([Phi, scipy.sparse.csr_array(rho)], format="csr")
 
-    def fitted(self, X) -> Any:
+    def fitted(self, X: Any) -> Any:
         """Rows in the precision of the fit, or their own higher one: a lower one means nothing."""
         return pts.as_fitted_points(X, self.space.S, self.space.dtype, keep_wider=True)
 
@@ -116,13 +116,13 @@ class FeatureMap(TravelsAsNumPy):
 
     # --- what the map knows of its own error ------------------------------------------------------
 
-    def residual(self, X, diag=None) -> Any:
+    def residual(self, X: Any, diag: Any = None) -> Any:
         """rho^2(x) = k(x, x) - |phi(x)|^2 for every row."""
         points = self.fitted(X)
         rho2 = self.diagonal(points, diag) - self.space.squared_norms(points)
         return positive_part(rho2)
 
-    def bound(self, X, Y=None, *, diag=None, diag_Y=None) -> Any:
+    def bound(self, X: Any, Y: Any = None, *, diag: Any = None, diag_Y: Any = None) -> Any:
         """A bound of |k(x, y) - phi(x) . phi(y)| for every pair (space/certificate.py)."""
         left, left_cast = self._radii(X, diag)
         right, right_cast = (left, left_cast) if Y is None else self._radii(Y, diag_Y)
@@ -135,7 +135,7 @@ class FeatureMap(TravelsAsNumPy):
             casts=(left_cast, right_cast),
         )
 
-    def pair_residual(self, X, Y=None) -> Any:
+    def pair_residual(self, X: Any, Y: Any = None) -> Any:
         """k(x, y) - phi(x) . phi(y) for every pair, of the space, evaluated."""
         X, other = self.fitted(X), None if Y is None else self.fitted(Y)
         K = tiles.evaluate(self.kernel, X, other)
@@ -149,7 +149,7 @@ class FeatureMap(TravelsAsNumPy):
         radii = self.space.radii(points, self.diagonal(points, diag))
         return radii, certificate.cast_unit(X, self.space.example)
 
-    def diagonal(self, points, diag=None) -> Any:
+    def diagonal(self, points: Any, diag: Any = None) -> Any:
         """k(x, x), given or evaluated."""
         if diag is not None:
             with pts.naming("diag"):
@@ -162,7 +162,7 @@ class FeatureMap(TravelsAsNumPy):
             return diagonal
         return self.kernel.layout.new_diagonal(self.kernel, points)
 
-    def distances(self, X, Y=None, *, residual=True, diag=None) -> Any:
+    def distances(self, X: Any, Y: Any = None, *, residual: bool = True, diag: Any = None) -> Any:
         """Distances in feature space: [EXACT] (26); of the coordinates alone without `residual`."""
         X = self.fitted(X)
         other = X if Y is None else self.fitted(Y)
@@ -191,7 +191,7 @@ class FeatureMap(TravelsAsNumPy):
 
     # --- linear functions of the coordinates ------------------------------------------------------
 
-    def expand(self, coef, b=0.0) -> Expansion:
+    def expand(self, coef: Any, b: Any = 0.0) -> Expansion:
         """The functions z -> phi(z) coef + b as sums over landmarks: [NPT] Lemma 6, backwards."""
         linear = self.coefficients(coef, b)
         coef, b = linear.coef, linear.b
@@ -203,13 +203,13 @@ class FeatureMap(TravelsAsNumPy):
         coef, b = self.in_space(coef, b)
         return Expansion(self.kernel, self.space.S, self.space.weights(coef), b)
 
-    def in_space(self, coef, b) -> tuple[Any, Any]:
+    def in_space(self, coef: Any, b: Any) -> tuple[Any, Any]:
         """The same functions on the coordinates of the space, before rotation and mean."""
         if self.mean is not None:
             b = b - self.mean @ coef
         return coef if self.rotation is None else self.rotation @ coef, b
 
-    def linear(self, coef, b=0.0) -> "LinearOnMap":
+    def linear(self, coef: Any, b: Any = 0.0) -> "LinearOnMap":
         """The functions z -> phi(z) coef + b, evaluated by the cheaper of the two ways."""
         linear = self.coefficients(coef, b)
         # With many columns the coordinates themselves are cheaper, and more accurate.
@@ -218,7 +218,7 @@ class FeatureMap(TravelsAsNumPy):
             return replace(linear, expansion=self.expand(linear.coef, linear.b))
         return linear
 
-    def coefficients(self, coef, b=0.0) -> "LinearOnMap":
+    def coefficients(self, coef: Any, b: Any = 0.0) -> "LinearOnMap":
         """coef and b as checked arrays where the map is."""
         with pts.naming("coef"):
             coef = on_device_of(coef, self.space.example)
@@ -239,7 +239,7 @@ class FeatureMap(TravelsAsNumPy):
         zeros = xp.zeros((coef.shape[1],), dtype=coef.dtype, device=device(coef))
         return LinearOnMap(self, coef, intercept + zeros)
 
-    def combination(self, Z) -> Any:
+    def combination(self, Z: Any) -> Any:
         """Weights w over the landmarks, one row per row of Z: sum_j w_j image(s_j) has these
         coordinates."""
         raw = Z if self.mean is None else Z + self.mean[None, :]
@@ -269,7 +269,7 @@ class LinearOnMap(TravelsAsNumPy):
     def kernel(self) -> Any:
         return self.map.kernel
 
-    def with_coefficients(self, coef, b) -> "LinearOnMap":
+    def with_coefficients(self, coef: Any, b: Any) -> "LinearOnMap":
         """Other functions on the same coordinates."""
         return self.map.linear(coef, b)
 

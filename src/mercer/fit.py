@@ -16,12 +16,13 @@ import scipy.sparse
 from .engine import current, eps_of, namespace, on_device_of, row_norms, tiles, using
 from .feature_map import FeatureMap
 from .kernels import Precomputed, rules_in
-from .rows import Column, HeldRows, Moments, Spread, Training, gather
+from .rows import Column, HeldRows, Moments, Rows, Spread, Training, gather
 from .space import (
     Extent,
     Fourier,
     FourierStep,
     MapOptions,
+    Panel,
     certify_and_grow,
     check_symmetric,
     default_tol,
@@ -211,7 +212,7 @@ def _fit_held(kernel, rows, options, sums, known=None):
     return replace(fit, sums=added_up(sums.of, Phi, values))
 
 
-def added_up(of, Phi, values):
+def added_up(of: Callable[..., Any], Phi: Any, values: Sequence[Any]):
     """A statistic of held coordinates, panel after panel: it may take several arrays of a panel."""
     parts = (
         of(Phi[where, :], *[None if v is None else _like(v[where], Phi) for v in values])
@@ -263,7 +264,7 @@ def _basis_from(space, spread, options):
     return rotation, eigenvalues, mean, mean_radii
 
 
-def fold(rows, feature_map, statistic, *, residuals=False):
+def fold(rows: Rows, feature_map: FeatureMap, statistic: Statistic, *, residuals: bool = False):
     """The statistic of the map's coordinates, added up over all rows."""
     space = feature_map.space
     plain = feature_map.rotation is None and feature_map.mean is None
@@ -286,7 +287,7 @@ class OnPanels:
     def __call__(self, points, *values, start=0):
         own = self.map.kernel.diagonal(self.map.fitted(points)) if self.residuals else None
 
-        def part(panel):
+        def part(panel: Panel):
             Phi, given = panel.coordinates, {}
             if own is not None:
                 given["rho2"] = own[panel.where] - row_norms(Phi, namespace(Phi))
@@ -319,7 +320,7 @@ def first_map(training: Training) -> MapFit:
     return MapFit(FeatureMap(empty_factor(training.kernel, training.points)), 0, 0.0)
 
 
-def extend_map(before: MapFit, points, options: MapOptions) -> MapFit:
+def extend_map(before: MapFit, points: Any, options: MapOptions) -> MapFit:
     """A map whose landmarks also explain these points; old coordinates keep their values."""
     space = before.map.space
     space.kernel.check_range(points)

@@ -17,7 +17,7 @@ if _TYPE_CHECKING:
     from .pca_l1 import KernelPCAL1
     from .preimages import preimage
     from .refits import FOLDS
-    from .regressor import DEVIATIONS, KernelRegressor
+    from .regressor import KernelRegressor
     from .ridge import RidgeEstimator
     from .svc import KernelSVC
     from .trees import Trees, leaf_size
@@ -36,7 +36,7 @@ __getattr__ = _door(
         "pca_l1": "KernelPCAL1",
         "preimages": "preimage",
         "refits": "FOLDS",
-        "regressor": "DEVIATIONS KernelRegressor",
+        "regressor": "KernelRegressor",
         "ridge": "RidgeEstimator",
         "svc": "KernelSVC",
         "trees": "Trees leaf_size",

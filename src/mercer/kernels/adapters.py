@@ -81,7 +81,7 @@ class Precomputed(Kernel):
         return GramColumns(X.shape[1], np.asarray(indices))
 
     def against(self, S: Any) -> Tile:
-        def tile(rows, columns=ALL):
+        def tile(rows: Any, columns: slice = ALL):
             require(
                 rows.shape[1] == S.n,
                 f"Precomputed() expects kernel values against the {S.n} training points, got "
@@ -193,7 +193,7 @@ class FromFunction(Kernel):
             return bool(np.abs(there - back).max() <= 1e-12 * np.abs(there).max())
 
     def against(self, S: Array) -> Tile:
-        def tile(rows, columns=ALL):
+        def tile(rows: Any, columns: slice = ALL):
             return self.values(rows, S[columns])
 
         return tile

@@ -9,6 +9,7 @@ import operator
 from collections.abc import Sequence
 from functools import reduce
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
@@ -78,7 +79,7 @@ class Constant(Kernel):
     def against(self, S: Array) -> Tile:
         n = S.shape[0]
 
-        def tile(rows, columns=ALL):
+        def tile(rows: Any, columns: slice = ALL):
             return _full(rows, (rows.shape[0], len(range(*columns.indices(n)))), self.c)
 
         return tile

@@ -372,7 +372,7 @@ def _common_names(X, Y):
     return right
 
 
-def alike(X, Y, kernel=None):
+def alike(X: Any, Y: Any, kernel: Kernel | None = None):
     """X and Y in one dtype, after checking that one can be compared with the other."""
     pts.require_same_storage(X, Y)
     if X.ndim != 2 or Y.ndim != 2:

@@ -1,6 +1,7 @@
 """Kernels that sum over columns: nearness by absolute differences, and between histograms."""
 
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -37,7 +38,7 @@ class Columnwise(Kernel):
         S = self.checked(S)
         gamma = per_column_or_number(S, self.gamma)
 
-        def tile(rows, columns=ALL):
+        def tile(rows: Any, columns: slice = ALL):
             rows, xp = self.checked(rows), namespace(rows)
             t = over_columns(lambda x, s: self.term(x, s, xp), rows, S[columns, :], gamma)
             return self.formula(t, namespace(t))

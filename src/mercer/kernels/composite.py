@@ -18,7 +18,7 @@ from .spectral import FourierForm
 from .types import Array, Tile
 
 
-def finite_values(kernel, compute, *arguments):
+def finite_values(kernel: object, compute: Callable[..., Any], *arguments):
     """Kernel values as `compute` gives them, refused where they overflowed."""
     with np.errstate(over="ignore", invalid="ignore"):  # the error says more
         values = compute(*arguments)
@@ -138,7 +138,7 @@ class Binary(Composite):
     def fold(self, of_term: Callable[[Kernel], Any], combine: Callable[[Any, Any], Any]) -> Any:
         """Combine the terms, two at a time, in the order of the nodes."""
 
-        def folded(node):
+        def folded(node: Any):
             if type(node) is not type(self):
                 return of_term(node)
             return combine(folded(node.left), folded(node.right))
@@ -161,7 +161,7 @@ class Binary(Composite):
     def against(self, S: Array) -> Tile:
         first, *others = [term.against(S) for term in self.terms]
 
-        def tile(rows, columns=ALL):
+        def tile(rows: Any, columns: slice = ALL):
             t = first(rows, columns)
             for other in others:
                 t = self.in_place(t, other(rows, columns))

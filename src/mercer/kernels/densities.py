@@ -1,6 +1,7 @@
 """Spectral densities of stationary kernels, and bounds of their images outside of a box."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from scipy.special import gammaln, kve, poch
@@ -13,27 +14,27 @@ class TooManyModesError(ValueError):
     """The series would need more frequencies than there is room for."""
 
 
-def gaussian_density(squared, d):
+def gaussian_density(squared: np.ndarray, d: int):
     """Spectral density of exp(-r^2)."""
     return math.pi ** (d / 2) * np.exp(-(math.pi**2) * squared)
 
 
-def matern_density(nu):
+def matern_density(nu: float):
     """Spectral density of the Matern kernel with length scale 1."""
     if nu == math.inf:
         return lambda squared, d: (2 * math.pi) ** (d / 2) * np.exp(-2 * math.pi**2 * squared)
 
-    def density(squared, d):
+    def density(squared: np.ndarray, d: int):
         factor = (2 * math.pi / nu) ** (d / 2) * poch(nu, d / 2)
         return factor * np.exp(-(nu + d / 2) * np.log1p(2 * math.pi**2 * squared / nu))
 
     return density
 
 
-def rational_density(a):
+def rational_density(a: float):
     """Spectral density of (1 + r^2 / (2a))^-a: a mixture of Gaussians, solved by K_p."""
 
-    def density(squared, d):
+    def density(squared: np.ndarray, d: int):
         p = a - d / 2
         if p <= 0:
             raise TooManyModesError(
@@ -55,7 +56,7 @@ def _shells(value, first, step, d):
     return (2.0 * s + 1) ** d - (2.0 * s - 1) ** d, value(first + (s - 1) * step)
 
 
-def images_of(value, rate=math.inf):
+def images_of(value: Callable[[np.ndarray], np.ndarray], rate: float = math.inf):
     """The bound of RadialForm for k that falls by a constant factor per step, or faster.
 
     value : distances -> k, decreasing
@@ -63,7 +64,7 @@ def images_of(value, rate=math.inf):
         factor from one shell to the next is largest at the first of them
     """
 
-    def images(first, step, d):
+    def images(first: float, step: float, d: int):
         if not (first > 0 and step > 0):
             return math.inf
         counts, k = _shells(value, first, step, d)
@@ -76,10 +77,10 @@ def images_of(value, rate=math.inf):
     return images
 
 
-def rational_images(a):
+def rational_images(a: float):
     """The same for (1 + r^2 / (2a))^-a <= (r^2 / (2a))^-a, whose shells add like a power."""
 
-    def images(first, step, d):
+    def images(first: float, step: float, d: int):
         if not (first > 0 and step > 0) or 2 * a <= d:
             return math.inf
         counts, k = _shells(lambda r: (1 + r**2 / (2 * a)) ** -a, first, step, d)

@@ -62,7 +62,7 @@ class DotProduct(Kernel):
     def against(self, S: Array) -> Tile:
         S = self.right(S)
 
-        def tile(rows, columns=ALL):
+        def tile(rows: Any, columns: slice = ALL):
             t = inner_products(self.left(rows), S[columns, :].T)
             return self.formula(t, namespace(t))
 

@@ -8,6 +8,8 @@ import ast
 import difflib
 import operator
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 from . import KERNELS, Kernel, as_kernel
 from .composite import Unary
@@ -88,7 +90,7 @@ class _Reader:
     def __init__(self, text):
         self.text = text
 
-    def refuse(self, problem, node):
+    def refuse(self, problem: str, node: Any):
         # Python counts columns in bytes of UTF-8; people count characters.
         encoded = self.text.encode()
         start = len(encoded[: node.col_offset].decode(errors="ignore"))
@@ -97,7 +99,7 @@ class _Reader:
 
     # --- kernels ----------------------------------------------------------------------------------
 
-    def kernel(self, node):
+    def kernel(self, node: Any):
         value = self.value(node)
         if isinstance(value, Kernel):
             return value
@@ -107,14 +109,14 @@ class _Reader:
             self.refuse("a number is not a kernel; Constant(c) is one", node)
         self.refuse("expected a kernel, such as RBF(0.1)", node)
 
-    def named(self, name, node):
+    def named(self, name: str, node: Any):
         """A bare name in scikit-learn's manner: "rbf"."""
         try:
             return as_kernel(name)
         except ValueError as error:
             self.refuse(str(error).rstrip("."), node)
 
-    def call(self, node):
+    def call(self, node: Any):
         if isinstance(node.func, ast.Attribute):
             return self.method(node)
         if not isinstance(node.func, ast.Name):
@@ -129,7 +131,7 @@ class _Reader:
             arguments[0] = self.kernel(node.args[0])
         return self.built(KERNELS[name], node, arguments, named)
 
-    def slice(self, node):
+    def slice(self, node: Any):
         """Columns from start to stop: slice(0, 3)."""
         bounds, named = self.arguments(node)
         whole = all(b is None or type(b) is int for b in bounds)
@@ -137,7 +139,7 @@ class _Reader:
             self.refuse("slice takes one to three whole numbers, as in slice(0, 3)", node)
         return slice(*bounds)
 
-    def method(self, node):
+    def method(self, node: Any):
         name = node.func.attr
         if name not in METHODS:
             self.refuse(f"unknown method {name!r}; known are .exp() and .polynomial([...])", node)
@@ -145,7 +147,7 @@ class _Reader:
         arguments, named = self.arguments(node)
         return self.built(getattr(kernel, name), node, arguments, named)
 
-    def arguments(self, node):
+    def arguments(self, node: Any):
         for argument in [*node.args, *node.keywords]:
             if isinstance(argument, ast.Starred) or getattr(argument, "arg", "") is None:
                 self.refuse("* and ** have no meaning in arguments here", argument)
@@ -154,7 +156,9 @@ class _Reader:
             {keyword.arg: self.value(keyword.value) for keyword in node.keywords},
         )
 
-    def built(self, make, node, arguments, named):
+    def built(
+        self, make: Callable[..., Kernel], node: Any, arguments: list[Any], named: dict[str, Any]
+    ):
         """The kernel, with its own complaints pointing at the call."""
         try:
             kernel = make(*arguments, **named)
@@ -166,7 +170,7 @@ class _Reader:
 
     # --- values -----------------------------------------------------------------------------------
 
-    def value(self, node):
+    def value(self, node: Any):
         """A kernel, a number, a text or a list of these."""
         if isinstance(node, ast.Call):
             return self.call(node)
@@ -186,7 +190,7 @@ class _Reader:
             return self.named(node.id, node)
         self.refuse("this has no meaning in a kernel expression", node)
 
-    def signed(self, node):
+    def signed(self, node: Any):
         value = self.value(node.operand)
         if isinstance(value, Kernel):
             self.refuse("-k is not a kernel: scales must be non-negative", node)
@@ -194,7 +198,7 @@ class _Reader:
             self.refuse("a sign belongs to a number", node)
         return -value if isinstance(node.op, ast.USub) else value
 
-    def operation(self, node):
+    def operation(self, node: Any):
         left, right = self.value(node.left), self.value(node.right)
         numbers = _is_number(left) and _is_number(right)
         if not numbers and not isinstance(left, Kernel) and not isinstance(right, Kernel):

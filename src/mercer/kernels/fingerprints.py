@@ -102,7 +102,7 @@ def _sizes(X):
 def _dense_common(S):
     binary = _is_binary(S)
 
-    def common(rows, columns):
+    def common(rows: Any, columns: slice):
         if binary and not is_symbolic(rows) and _is_binary(rows):  # then min(x, z) = x z
             return rows @ S[columns, :].T
         return over_columns(namespace(rows).minimum, rows, S[columns, :])
@@ -116,16 +116,16 @@ def _sparse_common(S):
     if levels is not None:
         right = _unary(S, levels)
 
-        def common(rows, columns):
+        def common(rows: Any, columns: slice):
             # Levels beyond those of S are reached by no point of S.
             return inner_products(_unary(rows, levels), right[columns].T)
 
-        def for_counts(rows, columns):
+        def for_counts(rows: Any, columns: slice):
             return (common if _levels(rows) is not None else by_columns)(rows, columns)
 
     dense = None
 
-    def by_columns(rows, columns):
+    def by_columns(rows: Any, columns: slice):
         nonlocal dense
         if dense is None:
             dense = S.toarray()

@@ -66,7 +66,7 @@ class FromSklearn(Kernel):
         return all(np.all(np.asarray(v) >= 0) for v in values)
 
     def against(self, S: Array) -> Tile:
-        def tile(rows, columns=ALL):
+        def tile(rows: Any, columns: slice = ALL):
             return np.asarray(self.kernel(_numpy_only(rows, self), S[columns])).astype(S.dtype)
 
         return tile

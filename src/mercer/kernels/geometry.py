@@ -6,6 +6,9 @@ in double precision whatever the dtype, and the distances that still cancel are 
 differences: identical rows are at distance exactly zero.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import scipy.sparse
 
@@ -18,7 +21,7 @@ GATHERED_VALUES = 1 << 20
 WIDE = 64
 
 
-def inner_products(rows, S_transposed):
+def inner_products(rows: Any, S_transposed: Any):
     """<x, s> for every row x and column s, dense."""
     product = rows @ S_transposed
     return product.toarray() if scipy.sparse.issparse(product) else product
@@ -78,7 +81,7 @@ class EuclideanFrame:
         """The columns that products need: where all points agree, all are zero about the centre."""
         return x if self.differing is None else self.xp.take(x, self.differing, axis=1)
 
-    def minus_squared_distances(self, rows, columns):
+    def minus_squared_distances(self, rows: Any, columns: slice):
         """-|x - s|^2 for every row and the chosen columns, as exp(-d^2) needs it."""
         if is_symbolic(rows):
             return self._symbolic_distances(rows, self.points[columns, :])
@@ -182,13 +185,13 @@ def _scaled_sparse(X, scale):
     return (X @ scipy.sparse.diags_array(np.asarray(scale))).tocsr()
 
 
-def over_columns(term, rows, S, weights=1.0):
+def over_columns(term: Callable[[Any, Any], Any], rows: Any, S: Any, weights: Any = 1.0):
     """sum_c w_c term(x_c, s_c): for distances that no matrix product gives. O(tile) memory."""
     each_its_own = np.ndim(weights) > 0
     if is_symbolic(rows):
         return rows.over_columns(S, lambda x, s: term(x, s) * weights)
 
-    def column(c):
+    def column(c: int):
         value = term(rows[:, c][:, None], S[:, c][None, :])
         if each_its_own:
             value *= float(weights[c])
@@ -202,7 +205,7 @@ def over_columns(term, rows, S, weights=1.0):
     return total
 
 
-def dense_rows(X, kernel):
+def dense_rows(X: Any, kernel: object):
     if scipy.sparse.issparse(X):
         raise TypeError(
             f"{type(kernel).__name__} compares points column by column and needs dense rows; pass "
@@ -212,7 +215,7 @@ def dense_rows(X, kernel):
     return X
 
 
-def ones_for(X):
+def ones_for(X: Any):
     if scipy.sparse.issparse(X):
         return np.ones(X.shape[0], dtype=X.dtype)
     return namespace(X).ones_like(X[:, 0])

@@ -1,5 +1,7 @@
 """Kernels between graphs: counts of refined node labels, and of shortest paths."""
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse
 import scipy.sparse.csgraph
@@ -185,7 +187,7 @@ class ShortestPaths(GraphKernel):
         return counted(columns_of(np.concatenate(keys)), np.cumsum(sizes), MOST_COLUMNS)
 
 
-def hops(arcs):
+def hops(arcs: Any):
     """Edges on the shortest way between every two nodes; infinite where there is none."""
     if not arcs.shape[0]:
         return np.zeros((0, 0))

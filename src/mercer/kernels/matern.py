@@ -12,6 +12,7 @@ large terms cancel by algebra:
 import math
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from scipy.special import kv
@@ -25,7 +26,7 @@ TERMS = 12
 LOSSY_SERIES = 5.0
 
 
-def matern_of_small_nu(nu, d):
+def matern_of_small_nu(nu: float, d: np.ndarray):
     """k for distances (in length scales).
 
     Between t = 0.5 and 2 by K_nu(t) = int exp(-t cosh u) cosh(nu u) du: the trapezoidal rule
@@ -51,7 +52,7 @@ def matern_of_small_nu(nu, d):
     return np.minimum(value, 1.0)
 
 
-def units_of_small_nu(nu):
+def units_of_small_nu(nu: float):
     """Units of roundoff in these values: twice the most that was found against 40 digits."""
     return 50.0 + 6.0 * nu
 
@@ -64,7 +65,7 @@ def _bessel_integral(nu, t):
     return step * total
 
 
-def matern_of_large_nu(nu, d2, xp):
+def matern_of_large_nu(nu: float, d2: Any, xp: Any):
     """k for squared distances (in length scales) that may be overwritten."""
     if nu == math.inf:
         d2 *= -0.5

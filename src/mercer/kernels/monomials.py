@@ -2,6 +2,7 @@
 
 import math
 from itertools import combinations_with_replacement
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -23,7 +24,7 @@ MOST_MONOMIALS = 5_000_000
 LARGEST_DIMENSION = 2**63 - 1
 
 
-def symmetric_power(F, p):
+def symmetric_power(F: Any, p: int):
     """Features of (F F')^p: each monomial of degree p once, by its multinomial weight.
 
     For F = (x, 1) and p = 2 on the plane: x1^2, sqrt2 x1 x2, sqrt2 x1, x2^2, sqrt2 x2, 1.
@@ -50,7 +51,7 @@ def _monomial_table(d, p):
     return monomials, np.array(weights)
 
 
-def require_dense(F):
+def require_dense(F: Any):
     """Products and sums of sparse features would fill up: the user decides."""
     if scipy.sparse.issparse(F):
         raise TypeError(
@@ -61,7 +62,7 @@ def require_dense(F):
     return F
 
 
-def require_room(F, dimension, extra=0):
+def require_room(F: Any, dimension: int, extra: int = 0):
     """Refuse a feature map that would not fit in memory, before any of it is computed."""
     needed = coordinates_bytes(F.shape[0], dimension, copies=2) + dimension * extra
     free = free_memory(F)
@@ -78,7 +79,7 @@ def require_room(F, dimension, extra=0):
         )
 
 
-def symmetric_power_dim(d, p):
+def symmetric_power_dim(d: int, p: int):
     """(d + p - 1 choose p), or LARGEST_DIMENSION where it is larger."""
     if p == 0 or d <= 1:
         return 1 if p == 0 else d

@@ -1,7 +1,7 @@
 """Parameters that are one number or one per column, and those that the data decide."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -20,7 +20,9 @@ SAMPLED_PAIRS = 1000
 # --- domains: what a kernel declares of its parameters --------------------------------------------
 
 
-def domain(accepts, what, why="", error=ValueError):
+def domain(
+    accepts: Callable[[Any], bool], what: str, why: str = "", error: type[Exception] = ValueError
+):
     """A check(kernel's name, parameter's name, value) for `domains` of a kernel."""
 
     def check(kernel: str, name: str, value: Any) -> None:
@@ -30,7 +32,7 @@ def domain(accepts, what, why="", error=ValueError):
     return check
 
 
-def whole(least, most=math.inf, why=""):
+def whole(least: int, most: float = math.inf, why: str = ""):
     what = f"an integer >= {least}" if most == math.inf else f"an integer from {least} to {most}"
     return domain(lambda value: is_integer(value) and least <= value <= most, what, why)
 
@@ -46,7 +48,7 @@ FLAG = domain(lambda value: isinstance(value, (bool, np.bool_)), "True or False"
 FUNCTION = domain(callable, "a function", error=TypeError)
 
 
-def per_column(*rules, positive=True):
+def per_column(*rules, positive: bool = True):
     """One finite positive number, one per column, or one of the named rules."""
     return partial(_check_per_column, rules=rules, positive=positive)
 
@@ -78,12 +80,12 @@ def is_one_number(*values):
     return all(isinstance(value, str) or as_numbers(value).ndim == 0 for value in values)
 
 
-def as_numbers(value):
+def as_numbers(value: Any):
     """A parameter of any kind (number, list, array of any backend) as float64 of NumPy."""
     return np.asarray(as_host(value), dtype=float)
 
 
-def weighted_columns(X, weights):
+def weighted_columns(X: Any, weights: Any):
     """X with each column multiplied by its weight (or all by one)."""
     weights = as_numbers(weights)
     if weights.ndim == 0:
@@ -94,7 +96,7 @@ def weighted_columns(X, weights):
     return X * on_device_of(weights, X)
 
 
-def column_scale(X, weights):
+def column_scale(X: Any, weights: Any):
     """Weights as a float, or as a float64 vector where X lives, checked against X's columns."""
     if as_numbers(weights).ndim == 0:
         return float(weights)
@@ -104,7 +106,7 @@ def column_scale(X, weights):
     return on_device_of(weights, X, dtype=namespace(X).float64)
 
 
-def per_column_or_number(X, weights):
+def per_column_or_number(X: Any, weights: Any):
     """Weights as a plain number, or as one Python-readable number for each column of X."""
     return float(weights) if as_numbers(weights).ndim == 0 else _weights_for(X, weights)
 
@@ -119,7 +121,7 @@ def _weights_for(X, weights):
     return np.broadcast_to(weights, (X.shape[1],))
 
 
-def gamma_from_data(rule, X, weights=None, *, absolute=False):
+def gamma_from_data(rule: str, X: Any, weights: Any = None, *, absolute: bool = False):
     """The number behind gamma="scale" or "median"; 1.0 where the data have no spread.
 
     "scale" is 1 / (d * variance of all entries), as in scikit-learn's SVC; "median" is

@@ -64,7 +64,7 @@ class Periodic(Stationary):
         period = column_scale(S, self.period) * xp.ones_like(xp.astype(first, xp.float64))
         weight = 1 / as_numbers(self.length_scale) / math.sqrt(2)
 
-        def place(X):
+        def place(X: Array):
             """Between -p / 2 and p / 2, and exact, as the angle of a large x would not be. In
             double precision: a rounded period would shift every later turn."""
             xp = namespace(X)
@@ -76,14 +76,14 @@ class Periodic(Stationary):
         # Seen from p / 2 where the first point is closer to it: points near it stay near it.
         opposite = xp.abs(place(first)) > period / 4
 
-        def seen(X):
+        def seen(X: Array):
             turn, xp = place(X), namespace(X)
             there = turn + xp.where(turn < 0, period / 2, -period / 2)
             return xp.where(opposite, there, turn)
 
         start = seen(first)
 
-        def embed(X):
+        def embed(X: Array):
             angle, xp = (seen(X) - start) * (2 * math.pi / period), namespace(X)
             half = xp.sin(angle / 2)
             circles = [weighted_columns(c, weight) for c in (xp.sin(angle), 2 * half * half)]

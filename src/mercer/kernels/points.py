@@ -6,7 +6,9 @@ objects) a 1-D object array. Every refusal names the value and the remedy.
 
 import numbers
 import re
+from collections.abc import Callable, Iterable
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -21,30 +23,30 @@ FINITE = (
 )
 
 
-def is_frame(X):
+def is_frame(X: Any):
     return hasattr(X, "columns") and hasattr(X, "to_numpy")
 
 
-def collected(X):
+def collected(X: Any):
     """The frame that a polars LazyFrame stands for; anything else as it is."""
     return X.collect() if hasattr(X, "collect_schema") and hasattr(X, "collect") else X
 
 
-def column_names(X):
+def column_names(X: Any):
     """Column names of a frame as a list, None for anything else."""
     if hasattr(X, "collect_schema"):  # polars: of what is not collected yet, too
         return list(X.collect_schema().names())
     return list(X.columns) if is_frame(X) else None
 
 
-def n_points(X):
+def n_points(X: Any):
     shape = getattr(X, "shape", None)
     if shape == () or (shape is None and not hasattr(X, "__len__")):
         raise TypeError(f"X must hold several points, got {short(X)}.")
     return len(X) if shape is None else shape[0]
 
 
-def as_vectors(X, *, name="X", mixed=False):
+def as_vectors(X: Any, *, name: str = "X", mixed: bool = False):
     """A dense float array (kept in its namespace) or a CSR matrix, finite and non-empty.
 
     With `mixed`, columns that are not numbers are let through, in a 2-D array of objects.
@@ -84,13 +86,13 @@ def as_vectors(X, *, name="X", mixed=False):
     return X
 
 
-def refuse_masked(X, name="X"):
+def refuse_masked(X: Any, name: str = "X"):
     """A masked array still holds what it hides, and everything but its own methods would use it."""
     if isinstance(X, np.ma.MaskedArray):
         raise TypeError(f"{name} is a masked array; fill it first: {name}.filled(value).")
 
 
-def refuse_dates(X, name="X"):
+def refuse_dates(X: Any, name: str = "X"):
     """Dates turn into nanoseconds (or days) since 1970 where numbers are asked for."""
     if is_frame(X):
         kinds = zip(X.columns, X.dtypes, strict=True)
@@ -119,7 +121,7 @@ def _is_date(dtype):
     return kind in ("m", "M") or str(dtype).startswith(("Date", "Duration", "Time"))
 
 
-def as_objects(X, *, name="X"):
+def as_objects(X: Any, *, name: str = "X"):
     """A 1-D object array of Python objects; numeric 2-D arrays stay arrays (rows are objects)."""
     if scipy.sparse.issparse(X) or is_frame(X) or (is_array(X) and X.ndim == 2):
         return as_vectors(X, name=name, mixed=True)
@@ -137,7 +139,7 @@ def as_objects(X, *, name="X"):
     return objects
 
 
-def read_each(X, read, separator=" "):
+def read_each(X: Iterable[Any], read: Callable[[Any], Any], separator: str = " "):
     """read(x) for each object of a sample; its errors say which one it was."""
     found = []
     for i, x in enumerate(X):
@@ -150,7 +152,7 @@ def read_each(X, read, separator=" "):
     return found
 
 
-def as_rows(x, what):
+def as_rows(x: object, what: str):
     """An object as an array of finite numbers, one row per point; a flat list is one column."""
     try:
         x = np.asarray(as_host(x), dtype=np.float64)
@@ -165,13 +167,13 @@ def as_rows(x, what):
     return x
 
 
-def as_gram(X, *, name="X"):
+def as_gram(X: Any, *, name: str = "X"):
     """A 2-D array of kernel values, finite."""
     X = as_vectors(X, name=name)
     return X.toarray() if scipy.sparse.issparse(X) else X
 
 
-def require_same_storage(X, S):
+def require_same_storage(X: Any, S: Any):
     """Rows of both kinds have no common inner product here: one of them must change."""
     if scipy.sparse.issparse(X) != scipy.sparse.issparse(S):
         raise TypeError(
@@ -180,7 +182,7 @@ def require_same_storage(X, S):
         )
 
 
-def looks_numeric(X):
+def looks_numeric(X: Any):
     """Whether X is a matrix of numbers rather than a list of objects."""
     if scipy.sparse.issparse(X) or is_frame(X):
         return True
@@ -192,7 +194,7 @@ def looks_numeric(X):
         return False
 
 
-def take(points, indices):
+def take(points: Any, indices: Any):
     """The points at these integer positions."""
     if is_numpy(points) or scipy.sparse.issparse(points):
         return points[indices]
@@ -225,7 +227,7 @@ def _not_numbers(columns, name):
 
 
 @contextmanager
-def naming_columns(X, name="X"):
+def naming_columns(X: Any, name: str = "X"):
     """Name the columns of a frame that could not be turned into numbers."""
     try:
         yield
@@ -335,7 +337,7 @@ def explaining_gaps():
 
 
 @contextmanager
-def naming(argument):
+def naming(argument: str):
     """Errors of a conversion ("could not convert string to float") say what was converted."""
     try:
         yield
@@ -346,12 +348,12 @@ def naming(argument):
         raise kind(f"{argument}: {error}") from error
 
 
-def short(x):
+def short(x: object):
     text = repr(x)
     return text if len(text) <= 40 else text[:37] + "..."
 
 
-def as_fitted_points(X, S, dtype, *, keep_wider=False):
+def as_fitted_points(X: Any, S: Any, dtype: Any, *, keep_wider: bool = False):
     """New rows in the precision of the fit, and sparse or dense as its points S are.
 
     With `keep_wider`, double precision stays (in NumPy): rounded to single precision, rows far from
@@ -370,7 +372,7 @@ def as_fitted_points(X, S, dtype, *, keep_wider=False):
     return X.astype(dtype) if scipy.sparse.issparse(X) else namespace(X).astype(X, dtype)
 
 
-def block_weights(values, n=None):
+def block_weights(values: Any, n: int | None = None):
     """Weights of some rows as float64: finite and not negative; of all n rows where n is given."""
     with naming("sample_weight"):
         weights = np.asarray(as_host(values))
@@ -391,6 +393,6 @@ def block_weights(values, n=None):
     return weights
 
 
-def row_weights(values, n):
+def row_weights(values: Any, n: int):
     """Weights of all rows, one per row or one for all, not all zero."""
     return block_weights(values, n)

@@ -1,19 +1,21 @@
 """Parameters as text, and as something to compare by; names and facts as text."""
 
+from collections.abc import Iterable, Sequence
 from html import escape
+from typing import Any
 
 import numpy as np
 
 from ..engine import as_numpy, is_array
 
 
-def printed_in(kernel, precedence):
+def printed_in(kernel: object, precedence: int):
     """An operand as text, in parentheses where it binds less strongly than its place."""
     binds = getattr(kernel, "precedence", precedence) >= precedence
     return repr(kernel) if binds else f"({kernel!r})"
 
 
-def printed(value):
+def printed(value: Any):
     """A parameter as the text that gives it back; large arrays are abbreviated."""
     if isinstance(value, np.generic):
         value = value.item()
@@ -25,7 +27,7 @@ def printed(value):
     return repr(value)
 
 
-def frozen(value):
+def frozen(value: Any):
     """A hashable stand-in, equal for equal parameters (a list equals the array of its values)."""
     if isinstance(value, np.generic):
         return value.item()
@@ -42,13 +44,13 @@ def frozen(value):
     return value
 
 
-def listed(names, most=6):
+def listed(names: Sequence[str], most: int = 6):
     """The first names, and how many more there are."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 
 
-def html_rows(facts):
+def html_rows(facts: Iterable[tuple[str, str]]):
     """(name, text) pairs as rows of an HTML table."""
     left = "style='text-align:left'"
     return "".join(

@@ -89,13 +89,13 @@ class ConstantForm(FourierForm):
 
     size: float
 
-    def reach(self, extent, tol):
+    def reach(self, extent: np.ndarray, tol: float):
         return np.zeros(len(extent))
 
-    def modes(self, periods, tol):
+    def modes(self, periods: np.ndarray, tol: float):
         return np.zeros(len(periods), dtype=int)
 
-    def series(self, periods, extent, tol):
+    def series(self, periods: np.ndarray, extent: np.ndarray, tol: float):
         return Series(np.full((1,) * len(periods), self.size), 0.0)
 
 
@@ -113,17 +113,17 @@ class RadialForm(FourierForm):
     images: Callable[[float, float, int], float]
     size: float = 1.0
 
-    def reach(self, extent, tol):
+    def reach(self, extent: np.ndarray, tol: float):
         d = len(extent)
         target = ALIASING * tol
         free = _smallest(lambda r: self.images(r, r, d) <= target)
         return extent + free / self._scales(d)
 
-    def modes(self, periods, tol):
+    def modes(self, periods: np.ndarray, tol: float):
         d, target = len(periods), OUTSIDE * tol / len(periods)
         return np.array([self._needed(u, target) for u in self._scales(d) * periods])
 
-    def series(self, periods, extent, tol):
+    def series(self, periods: np.ndarray, extent: np.ndarray, tol: float):
         d, scales = len(periods), self._scales(len(periods))
         unit = scales * periods
         m, step = self.modes(periods, tol), float(unit.min())
@@ -137,7 +137,7 @@ class RadialForm(FourierForm):
     def _needed(self, period, target):
         """The fewest frequencies in one column, where the kernel has the density of one column."""
 
-        def weights(most):
+        def weights(most: int):
             return self.density((np.arange(most + 1) / period) ** 2, 1) / period
 
         return _fewest(weights, 1 + self.images(period, period, 1), target)
@@ -154,16 +154,16 @@ class PeriodicForm(FourierForm):
     period: float
     size: float = 1.0
 
-    def reach(self, extent, tol):
+    def reach(self, extent: np.ndarray, tol: float):
         return np.zeros(1)
 
-    def exact_periods(self, d):
+    def exact_periods(self, d: int):
         return [[self.period]]
 
-    def modes(self, periods, tol):
+    def modes(self, periods: np.ndarray, tol: float):
         return np.array([self._turns(periods) * self._needed(OUTSIDE * tol)])
 
-    def series(self, periods, extent, tol):
+    def series(self, periods: np.ndarray, extent: np.ndarray, tol: float):
         turns, n = self._turns(periods), self._needed(OUTSIDE * tol)
         weights = np.zeros(turns * n + 1)
         weights[::turns] = ive(np.arange(n + 1), self.z)
@@ -200,19 +200,19 @@ class ColumnsForm(FourierForm):
     def size(self):  # type: ignore[override]
         return self.form.size
 
-    def reach(self, extent, tol):
+    def reach(self, extent: np.ndarray, tol: float):
         return self._spread(self.form.reach(extent[self._own], tol), len(extent))
 
-    def exact_periods(self, d):
+    def exact_periods(self, d: int):
         found: list[list[float]] = [[] for _ in range(d)]
         for column, periods in zip(self.columns, self.form.exact_periods(len(self.columns))):
             found[column] = periods
         return found
 
-    def modes(self, periods, tol):
+    def modes(self, periods: np.ndarray, tol: float):
         return self._spread(self.form.modes(periods[self._own], tol), len(periods))
 
-    def series(self, periods, extent, tol):
+    def series(self, periods: np.ndarray, extent: np.ndarray, tol: float):
         inner = self.form.series(periods[self._own], extent[self._own], tol)
         order = np.argsort(self.columns)
         shape = np.ones(len(periods), dtype=int)
@@ -236,16 +236,16 @@ class ByColumn(FourierForm):
     of_column: Callable[[int, int], FourierForm]
     size: float = 1.0
 
-    def reach(self, extent, tol):
+    def reach(self, extent: np.ndarray, tol: float):
         return self._expanded(len(extent)).reach(extent, tol)
 
-    def exact_periods(self, d):
+    def exact_periods(self, d: int):
         return self._expanded(d).exact_periods(d)
 
-    def modes(self, periods, tol):
+    def modes(self, periods: np.ndarray, tol: float):
         return self._expanded(len(periods)).modes(periods, tol)
 
-    def series(self, periods, extent, tol):
+    def series(self, periods: np.ndarray, extent: np.ndarray, tol: float):
         return self._expanded(len(periods)).series(periods, extent, tol)
 
     def _expanded(self, d) -> FourierForm:
@@ -263,16 +263,16 @@ class SumForm(FourierForm):
     def size(self):  # type: ignore[override]
         return sum(term.size for term in self.terms)
 
-    def reach(self, extent, tol):
+    def reach(self, extent: np.ndarray, tol: float):
         return reduce(np.maximum, (term.reach(extent, tol) for term in self.terms))
 
-    def exact_periods(self, d):
+    def exact_periods(self, d: int):
         return _of_all(self.terms, d)
 
-    def modes(self, periods, tol):
+    def modes(self, periods: np.ndarray, tol: float):
         return reduce(np.maximum, (term.modes(periods, tol) for term in self.terms))
 
-    def series(self, periods, extent, tol):
+    def series(self, periods: np.ndarray, extent: np.ndarray, tol: float):
         parts = [term.series(periods, extent, tol) for term in self.terms]
         shape = np.max([part.weights.shape for part in parts], axis=0)
         total = sum(_centred_in(part.weights, shape) for part in parts)
@@ -294,14 +294,14 @@ class ProductForm(FourierForm):
     def size(self):  # type: ignore[override]
         return self.left.size * self.right.size
 
-    def reach(self, extent, tol):
+    def reach(self, extent: np.ndarray, tol: float):
         tol = self._share(tol)
         return np.maximum(self.left.reach(extent, tol), self.right.reach(extent, tol))
 
-    def exact_periods(self, d):
+    def exact_periods(self, d: int):
         return _of_all((self.left, self.right), d)
 
-    def modes(self, periods, tol):
+    def modes(self, periods: np.ndarray, tol: float):
         tol = self._share(tol)
         return self.left.modes(periods, tol) + self.right.modes(periods, tol)
 
@@ -310,7 +310,7 @@ class ProductForm(FourierForm):
         constant = any(isinstance(part, ConstantForm) for part in (self.left, self.right))
         return tol if constant else tol / 2.1
 
-    def series(self, periods, extent, tol):
+    def series(self, periods: np.ndarray, extent: np.ndarray, tol: float):
         tol = self._share(tol)
         a, b = (part.series(periods, extent, tol) for part in (self.left, self.right))
         error = self.left.size * b.error + self.right.size * a.error + a.error * b.error
@@ -365,7 +365,7 @@ def _smallest(works):
 # --- arrays whose centre is the frequency zero ----------------------------------------------------
 
 
-def mirrored(orthant):
+def mirrored(orthant: np.ndarray):
     """w at j = -m..m from w at j = 0..m."""
     for axis, length in enumerate(orthant.shape):
         both = np.abs(np.arange(1 - length, length))

@@ -84,7 +84,7 @@ class Stationary(Kernel):
         S = embed(S)
         frame = EuclideanFrame(S, column_scale(S, self.scale()), self.cancels)
 
-        def tile(rows, columns=ALL):
+        def tile(rows: Any, columns: slice = ALL):
             t = frame.minus_squared_distances(embed(rows), columns)
             xp = namespace(t)
             values = function(t, xp)

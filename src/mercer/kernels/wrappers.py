@@ -88,7 +88,7 @@ class Weighted(Unary):
     def against(self, S: Array) -> Tile:
         inner, right = self.kernel.against(S), self.factors(S)[None, :]
 
-        def tile(rows, columns=ALL):
+        def tile(rows: Any, columns: slice = ALL):
             t = inner(rows, columns)
             t *= self.factors(rows)[:, None] * right[:, columns]  # as one: symmetric to the bit
             return t
@@ -257,7 +257,7 @@ class Normalized(Weighted):
         return 2 * self.kernel.rounding(S)
 
 
-def as_given(X):
+def as_given(X: Any):
     """Points as a user's function expects them: a list of objects, or rows of an array."""
     return list(X) if is_array(X) and X.ndim == 1 else X
 

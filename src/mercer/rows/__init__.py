@@ -4,7 +4,7 @@
 from .draw import drawn_rows
 from .given_rows import GivenRows, joined
 from .held import HeldRows, rows_at, stacked
-from .interface import Column, LargestResidual
+from .interface import Column, LargestResidual, Rows
 from .lazy import in_turn, lazily
 from .moments import ByClass, Extremes, Moments, Spread
 from .read import Training, labels_of, read, read_whole

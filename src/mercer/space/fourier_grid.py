@@ -257,7 +257,13 @@ class FourierPlan:
 
 
 def plan_fourier(
-    kernel: Any, extent: Extent, n: Any, n_targets, alpha, aim, most_seconds=math.inf
+    kernel: Any,
+    extent: Extent,
+    n: Any,
+    n_targets: int,
+    alpha: float,
+    aim: float,
+    most_seconds: float = math.inf,
 ) -> FourierPlan | None:
     """The largest tolerance with which residuals should be `aim` times the targets.
 

@@ -83,7 +83,7 @@ class FourierStep:
     eps: float | None = None  # accuracy of the transforms; None: the space's own
 
     def __call__(self, points, T=None, weights=None, start=0):
-        def part(a, b):
+        def part(a: int, b: int):
             mine = (None if v is None else as_numpy(v)[a:b] for v in (T, weights))
             return self._of(rows_of(points, a, b), *mine)
 
@@ -110,7 +110,7 @@ class FourierStep:
         return FourierSums(t.shape[0], n, F[0], cross, target, squares)
 
 
-def all_pairs(frequencies: Array, amplitudes, generator) -> np.ndarray:
+def all_pairs(frequencies: Array, amplitudes: np.ndarray, generator: np.ndarray) -> np.ndarray:
     """Phi'W Phi in the coordinates of zero and of these frequencies, from g_k, k = -2m..2m.
 
     `amplitudes` are those of zero and of the frequencies.

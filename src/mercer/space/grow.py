@@ -24,7 +24,7 @@ from ..engine import (
 )
 from ..kernels import Kernel
 from ..kernels import points as pts
-from ..rows import LargestResidual, gather, stacked
+from ..rows import LargestResidual, Rows, gather, stacked
 from .cholesky import PARTIAL_TOL, self_lengths
 from .landmarks import Landmarks
 from .partial import partial_cholesky
@@ -87,7 +87,7 @@ def sample_factor(
 
 def certify_and_grow(
     space: Any,
-    rows,
+    rows: Rows,
     *,
     tol: Any,
     max_rank: Any,

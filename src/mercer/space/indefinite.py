@@ -101,7 +101,7 @@ def check_diagonal(kernel: Kernel, diagonal: Array, eps: float):
         )
 
 
-def check_zero_diagonal(kernel: Any, diagonal: Any, some, K: Any):
+def check_zero_diagonal(kernel: Any, diagonal: Any, some: np.ndarray, K: Any):
     """Refute a kernel whose every k(x, x) is zero by one other value: e_i - e_j or e_i + e_j."""
     xp = namespace(diagonal)
     if float(xp.max(diagonal)) > 0 or not K.any():

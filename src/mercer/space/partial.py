@@ -55,12 +55,12 @@ def partial_cholesky(
     *,
     tol: Any,
     max_rank: Any,
-    pivots="greedy",
+    pivots: str = "greedy",
     rng: Any = None,
-    start=None,
-    initial=None,
+    start: Any = None,
+    initial: Any = None,
     capacity: Any = None,
-    sampled=False,
+    sampled: bool = False,
 ):
     """Choose landmarks among X until every relative residual is at most tol.
 

@@ -5,6 +5,7 @@ residual matrix G decides which proposals are accepted. All rules work on plain 
 block is small, wherever the data live.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -104,7 +105,7 @@ def rule(name: str, rng: Any):
     return Random(rng) if name == "random" else Uniform(rng)
 
 
-def largest_first(G: Any, threshold, most: Any):
+def largest_first(G: Any, threshold: float, most: Any):
     """Cholesky on G, the largest residual first while it is above the threshold.
 
     Returns (order, L) with L lower triangular, L L' = G[order, order].
@@ -116,7 +117,7 @@ def largest_first(G: Any, threshold, most: Any):
     return order[:rank] - 1, np.tril(A[:rank, :rank])
 
 
-def in_order(G: Any, keeps, most: Any):
+def in_order(G: Any, keeps: Callable[[np.ndarray, int], bool], most: Any):
     """The pivots that `keeps(residuals, i)` accepts when they are asked one after the other."""
     residual = G.diagonal().copy()
     L = np.zeros_like(G)
