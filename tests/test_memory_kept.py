@@ -81,6 +81,15 @@ FITS = {
         ".fit(X, y > 0)",
         12_000,
     ),
+    "machine whose C is chosen": (
+        "KernelSVC('auto', kernel=RBF(0.1), memory_limit={limit}, tol=0.1).fit(X, y > 0)",
+        3_000,
+    ),
+    "PCA by absolute values": (
+        "KernelPCAL1(2, KernelMap(RBF(0.1), max_rank={rank} // 2, memory_limit={limit}), n_init=1,"
+        " max_iter=20).fit(X)",
+        9_000,
+    ),
     "any method": (
         "Kernelized(SGDClassifier(), KernelMap(RBF(0.1), max_rank={rank}, memory_limit={limit}))"
         ".fit(Chunks(lambda: iter(np.array_split(X, 9))), y > 0)",
@@ -100,7 +109,8 @@ SCRIPT = """
     import numpy as np
     from sklearn.linear_model import SGDClassifier
     from mercer import RBF, Chunks, KernelClassifier, KernelDiscriminant, Kernelized, KernelMap
-    from mercer import KernelPCA, KernelRegressor, KernelRidge, KernelRidgeCV, KernelSVC
+    from mercer import KernelPCA, KernelPCAL1, KernelRegressor, KernelRidge, KernelRidgeCV
+    from mercer import KernelSVC
     from mercer.engine.memory import MemoryLimitError
 
     class Unproven(RBF):

@@ -7,7 +7,15 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
-from mercer import RBF, KernelMap, KernelPCA, KernelPCAL1, Linear, Polynomial
+from mercer import (
+    RBF,
+    KernelMap,
+    KernelPCA,
+    KernelPCAL1,
+    Linear,
+    MemoryLimitError,
+    Polynomial,
+)
 from mercer.engine.arrays import as_numpy
 from mercer.estimators.pca_l1 import most_dispersed
 
@@ -211,3 +219,10 @@ def test_a_seed_repeats_and_linear_scores_invert(X, there):
 def test_bad_parameters_are_named(parameters, message, X):
     with pytest.raises(ValueError, match=message):
         KernelPCAL1(**parameters).fit(X)
+
+
+def test_memory_is_refused_before_it_is_taken():
+    X = np.random.default_rng(0).normal(size=(20_000, 2))
+    few = KernelMap(RBF(0.1), max_rank=30, memory_limit="20MB")
+    with pytest.raises(MemoryLimitError, match=r"needs 3\d.* MB; memory_limit allows 20 MB"):
+        KernelPCAL1(1, few).fit(X)

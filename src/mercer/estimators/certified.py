@@ -21,6 +21,7 @@ from ..engine import (
     is_array,
     is_number,
     is_numpy,
+    matrix_bytes,
     namespace,
     on_device_of,
     positive_part,
@@ -141,6 +142,12 @@ class CertifiedClassifier(Labels, MapMethod):
         """Bytes for solving: the limit of the estimator, else of its map, less the coordinates."""
         limit = Resources.of(self, self.kernel).limit(rows.points)
         return limit if rows.fit is None else max(1, limit - coordinates_bytes(*rows.points.shape))
+
+    def _sample_for_C(self, rows, most):
+        """Rows that choose C, whose kernel matrix and parts of it fit the memory."""
+        fit = int((self._room(rows) / matrix_bytes(1, copies=4)) ** 0.5)
+        drawn = np.random.default_rng(0).permutation(len(rows.codes))
+        return np.sort(drawn[: min(most, fit)])
 
     # --- reading ----------------------------------------------------------------------------------
 

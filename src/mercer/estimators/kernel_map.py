@@ -90,7 +90,8 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     random_state : int, RandomState or None, default=None
         For pivots "random" and "uniform".
     memory_limit : int, str or None, default=None
-        Bytes ("2GB") that a fit may take; None: 60 % of what is free.
+        Bytes ("2GB") that a fit may take; None: 60 % of what is free. Coordinates that are returned
+        (rows x rank numbers) come on top.
     verbose : bool, default=False
         Show progress.
     box : list of (low, high) per column, or None, default=None

@@ -138,7 +138,7 @@ class KernelLogistic(ClassScores, CertifiedClassifier):
     # --- C ----------------------------------------------------------------------------------------
 
     def _chosen_C(self, rows: WeightedRows) -> float:
-        some = np.sort(np.random.default_rng(0).permutation(len(rows.codes))[:ROWS_FOR_C])
+        some = self._sample_for_C(rows, ROWS_FOR_C)
         K = gram_of(rows, some)
         part = rows.part(Precomputed(), K, some)
         losses = self._left_out(part) if len(self.classes_) == 2 else self._folds(part)

@@ -230,7 +230,7 @@ class KernelSVC(CertifiedClassifier):
 
     def _chosen_C(self, rows: WeightedRows) -> float:
         """The best accuracy of rows left out; the smallest such C where several are equal."""
-        some = np.sort(np.random.default_rng(0).permutation(len(rows.codes))[:ROWS_FOR_C])
+        some = self._sample_for_C(rows, ROWS_FOR_C)
         codes, weights = rows.codes[some], rows.weights[some]
         K = gram_of(rows, some)
         smallest = int(np.bincount(codes, minlength=len(self.classes_)).min())
