@@ -31,8 +31,9 @@ rows = {
 }
 
 # %%
-# The pre-image by fixed-point iteration is a weighted mean of training digits. So it always looks
-# like a digit, but sometimes like the wrong one, if the noise has hidden the right one.
+# The pre-image by fixed-point iteration is a combination of training digits whose weights add up to
+# one (a few are negative). So it looks like a digit, but sometimes like the wrong one, if the noise
+# has hidden the right one.
 
 fig, axes = plt.subplots(4, 10, figsize=(9, 3.8))
 for line, (name, images) in zip(axes, rows.items()):
