@@ -132,8 +132,8 @@ print(f"from PCA's axis {sums[0]:.3f} to {sums[-1]:.3f}; the best of several sta
 #   matrix; in (A.10) the double sum has the opposite sign inside its bracket, and the last term
 #   lacks a factor :math:`N`.
 # - [SLIDES]: the third entry of :math:`\alpha_3` is +0.486; :math:`K \alpha` means
-#   :math:`K^C \alpha`; Question 1: one of the six features is constant, so there are five components,
-#   which is still more than two columns.
+#   :math:`K^C \alpha`; Question 1: one of the six features is constant, so there are
+#   five components, which is still more than two columns.
 # - [NPT] (15) and the line above it need :math:`\Lambda^{-1/2}`.
 # - [MDS] Algorithm 8 (b): the indices start at :math:`k(y_1, y_1)`; (e) lacks the centring and
 #   :math:`1 / \sqrt\lambda`; in (2) the covariance is :math:`\frac1N \Phi^T \Phi`.
