@@ -137,8 +137,8 @@ class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, Projection):
         if needed > limit:
             raise MemoryLimitError(
                 f"KernelPCAL1 on {n} rows of {r} coordinates needs {readable(needed)}; "
-                f"memory_limit allows {readable(limit)}. Limit the rank with kernel=KernelMap(kernel, "
-                "max_rank=...), or fit on a sample."
+                f"memory_limit allows {readable(limit)}. Limit the rank with "
+                "kernel=KernelMap(kernel, max_rank=...), or fit on a sample."
             )
 
     def _directions(self, Y):
