@@ -61,6 +61,17 @@ FITS = {
         ".fit(X, y)",
         12_000,
     ),
+    "ridge of any form": ("KernelRidge(1.0, RBF(0.1), memory_limit={limit}).fit(X, y)", 12_000),
+    "leave-one-out on coordinates": (
+        "KernelRidgeCV(kernel=KernelMap(RBF(0.1), max_rank={rank}, memory_limit={limit}))"
+        ".fit(X, y)",
+        6_000,
+    ),
+    "leave-one-out on too many coordinates": (
+        "KernelRidgeCV(kernel=KernelMap(RBF(0.1), max_rank={rank}, memory_limit={limit}))"
+        ".fit(X, y)",
+        20_000,
+    ),
     "ridge by leave-one-out": (
         "KernelRidgeCV(kernel=RBF(0.1), memory_limit={limit}).fit(X, y)",
         4_000,

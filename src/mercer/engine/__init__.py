@@ -50,6 +50,7 @@ from .doors import door
 from .forms import Form
 from .line_search import line_search
 from .memory import (
+    LANDMARK_SHARE,
     MemoryLimitError,
     budget,
     columns_that_fit,

@@ -467,7 +467,7 @@ def _check_options(kernel_map):
 
 def map_options(kernel_map: KernelMap, resources: Resources | None = None) -> MapOptions:
     """Options for a fit of the map, with the seed of these resources."""
-    names = [f.name for f in fields(MapOptions) if f.name != "seed"]
+    names = [f.name for f in fields(MapOptions) if f.name not in ("seed", "held")]
     seed = None if resources is None else resources.seed
     return MapOptions(**{name: getattr(kernel_map, name) for name in names}, seed=seed)
 

@@ -21,7 +21,7 @@ from ..engine import (
 )
 from ..kernels import Kernel, Linear, Precomputed, Projected
 from ..kernels import points as pts
-from ..solve import RidgePath, choose_on_rows, jittered_factor
+from ..solve import LeaveOneOut, jittered_factor, ridge_on_coordinates, solve_ridge
 from .arguments import check_lengths, check_options, first_kernel
 from .evidence import MANY, by_evidence
 from .families import FAMILIES, length_of, of_length, same_family
@@ -230,7 +230,7 @@ class _Stage:
         return self.Z
 
     def ridge(self, trial):
-        """(path, C, Z, S, missed) of the trial's kernel on this stage's rows."""
+        """(solution, C, Z, S, missed) of the trial's kernel on this stage's rows."""
         Z = self.projected(trial.B)
         S = pts.take(Z, self.landmarks)
         K = tiles.evaluate(trial.kernel, Z, S)
@@ -243,12 +243,13 @@ class _Stage:
         if trial.linear:
             left = left + trial.linear * row_norms(self.X, xp)
         missed = max(float(xp.mean(left if rows.weights is None else left * rows.weights)), 0.0)
-        known = {"share": rows.share, "spread": rows.spread}
-        return RidgePath.of_coordinates(F, rows.T, rows.weights, **known), C, Z, S, missed
+        rule = LeaveOneOut(self.alphas, share=rows.share, spread=rows.spread)
+        return ridge_on_coordinates(F, rows.T, rule, rows.weights), C, Z, S, missed
 
     def judged(self, trial):
         ridge = self.ridge(trial)
-        alpha, error = ridge[0].best(self.alphas)
+        choice = ridge[0].choice
+        alpha, error = choice.alpha, choice.error
         trial = replace(trial, alpha=alpha, error=error, missed=ridge[-1] / alpha)
         if error < self.best[0]:
             self.best = (error, (trial, ridge))
@@ -294,7 +295,7 @@ class _Stage:
                 X = pts.take(self.X, some)
                 K = K + trial.linear * (X @ X.T)
             problem = self.rows.some(some).problem(Precomputed(), trial.alpha, points=K)
-            losses = choose_on_rows(problem).losses
+            losses = solve_ridge(problem, "direct").choice.losses
             assert losses is not None  # a search tells them
             self.known[trial, n] = losses
         return self.known[trial, n]
@@ -309,10 +310,18 @@ class _Stage:
             return False
         small = self.first(*size)
         old, new = (
-            stage.ridge_of(t)[0].losses(t.alpha)[: size[0]]
+            stage.losses(t)[: size[0]]
             for stage, t in ((small, small.judged(before)), (self, trial))
         )
         return float(new.mean()) <= (1 - STAGE_GAIN) * float(old.mean())
+
+    def losses(self, trial):
+        """Squared leave-one-out errors of the rows, with few landmarks."""
+        rows = self.rows
+        found = self.ridge_of(trial)[0].left_out(share=rows.share)
+        losses = (found.residuals**2).sum(axis=1)
+        losses = losses if rows.weights is None else as_numpy(rows.weights) * losses
+        return losses if rows.spread is None else losses + as_numpy(rows.spread) / found.left**2
 
     def ridge_of(self, trial):
         known = self.best[1] is not None and self.best[1][0] is trial
@@ -341,9 +350,8 @@ class _Stage:
 
     def _function(self, trial):
         """(a, Z, S): f = k(z, S) a, and some rows."""
-        path, C, Z, S, _ = self.ridge_of(trial)
-        w, _ = path.coefficients(trial.alpha)
-        a = solve_triangular(C, w, transpose=True)
+        solution, C, Z, S, _ = self.ridge_of(trial)
+        a = solve_triangular(C, solution.coef, transpose=True)
         return a, Z[: min(GRADIENT_ROWS, Z.shape[0]), :], S
 
 

@@ -99,10 +99,10 @@ def solve_ridge(
         return chosen.solve(problem)
 
 
-def ridge_on_coordinates(F: Any, T: Any, alpha: Any) -> RidgeSolution:
+def ridge_on_coordinates(F: Any, T: Any, alpha: Any, weights: Any = None) -> RidgeSolution:
     """Ridge with an intercept on coordinates that are at hand: the kernel is linear in them."""
     training, options = Training.of(Linear(), F), MapOptions(basis="closed")
-    problem = RidgeProblem(training, T, alpha, intercept=True, map=options)
+    problem = RidgeProblem(training, T, alpha, weights, intercept=True, map=options)
     return solve_ridge(problem, "primal")
 
 

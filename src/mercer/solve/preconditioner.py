@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..engine import (
+    LANDMARK_SHARE,
     as_numpy,
     columns_that_fit,
     coordinates_bytes,
@@ -42,6 +43,7 @@ NOISE = 1e-13
 def chosen_rank(n: int, limit: int, X: Any, rank: int | None = None, workers: Any = None):
     """The rank asked for, or one that pays: more would cost more than it saves. Memory permitting,
     since with fewer landmarks the iterations take longer and end at the same solution."""
+    limit = int(LANDMARK_SHARE * limit)
     fits = columns_that_fit(n, limit if rank is not None else _beside_matrix(n, limit))
     if workers is not None:  # a sample of the rows here, all rows there
         share = 1 if rank is not None else 2

@@ -1,6 +1,6 @@
 """Primal: ridge on the coordinates of a map, r x r equations ([KERNELS] (3))."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -78,10 +78,11 @@ class Primal(Solver):
         seconds += n * r * VALUE + (factor + n * r**2 + r**3 / 3) * OPERATION
         if isinstance(problem.alpha, LeaveOneOut):
             seconds += r**3 * EIGEN + 2 * n * r**2 * OPERATION
-        return Cost(seconds, int(partial_fit(n, r)))
+        return Cost(seconds, int(partial_fit(n, r, 2 + _held(problem))))
 
     def solve(self, problem: RidgeProblem) -> RidgeSolution:
         options = problem.map or MapOptions(seed=problem.training.resources.seed)
+        options = replace(options, held=_held(problem))
         if is_plain_fourier(options):
             return solve_on_fourier_map(problem, options)
         training, weighted = problem.training, problem.weights is not None
@@ -142,6 +143,13 @@ def solve_on_map(problem: RidgeProblem, fit: MapFit, name: str, kind: Any = None
     for alpha, C in factors.items():
         solution.cached(alpha, lambda C=C: C)
     return solution
+
+
+def _held(problem):
+    """Arrays of coordinates that leave-one-out holds: turned, squared, and what it was made of."""
+    if not isinstance(problem.alpha, LeaveOneOut):
+        return 0
+    return 3 + problem.intercept + (problem.weights is not None)
 
 
 def is_plain_fourier(options: MapOptions | None) -> bool:

@@ -93,6 +93,11 @@ class Choice(TravelsAsNumPy):
     share: float | None = None
     temperature: float = 1.0
 
+    @property
+    def error(self) -> float:
+        """The mean squared error of the penalty that was chosen."""
+        return float(self.errors[np.flatnonzero(self.alphas == self.alpha)[0]])
+
 
 @dataclass(frozen=True)
 class Preconditioning:
@@ -156,9 +161,9 @@ class RidgeProblem:
         """Rows; 0 where they have not been counted."""
         return self.training.n or 0
 
-    @property
+    @cached_property
     def limit(self) -> int:
-        """Bytes that a solver may take."""
+        """Bytes that a solver may take: asked for once, since free memory changes."""
         return self.training.resources.limit(self.training.points)
 
     @property
@@ -238,10 +243,6 @@ class RidgeProblem:
         return n if own is None else min(n, own)
 
     @cached_property
-    def _sample(self) -> Any:
-        return pts.take(self.training.points, evenly(self.n, SAMPLE))
-
-    @cached_property
     def trace(self) -> float:
         """Trace of the kernel matrix."""
         own = self.kernel.diagonal(self.training.points)
@@ -254,13 +255,13 @@ class RidgeProblem:
         The rank of a smooth kernel grows ever more slowly: with every doubling of the rows its
         growth falls by half of what it fell by within the sample.
         """
-        n, m = self.n, self._sample.shape[0]
+        n, m = self.n, min(self.n, SAMPLE)
         if self.dimension < m:
             return self.dimension
-        known = self._rank_of(m)
+        known = self._sample_factor.shape[1]
         if known == m or m == n:
             return n if known == m else known
-        half, quarter = (max(self._rank_of(m // part), 1) for part in (2, 4))
+        half, quarter = (max(self._factor_of(m // part).shape[1], 1) for part in (2, 4))
         growth, before = math.log2(max(known, 2) / half), math.log2(max(half, 2) / quarter)
         doublings, fall = math.log2(n / m), max(before - growth, 0.0) / 2
         for k in range(math.ceil(doublings)):
@@ -272,15 +273,22 @@ class RidgeProblem:
     def has_full_rank(self) -> bool:
         return self.rank == self.n
 
-    def _rank_of(self, m):
-        some = evenly(self._sample.shape[0], m)
-        sample = pts.take(self._sample, some)
-        if self.training.is_gram:
-            sample = sample[:, evenly(self.n, SAMPLE)[some]]
-        return int(factorize(self.kernel, sample).factor.rank)
+    @cached_property
+    def _sample_factor(self) -> np.ndarray:
+        return self._factor_of(min(self.n, SAMPLE))
+
+    def _factor_of(self, m):
+        """F with F F' = K, for so many rows of the sample."""
+        some = evenly(self.n, SAMPLE)
+        some = some[evenly(len(some), m)]
+        sample = pts.take(self.training.points, some)
+        sample = sample[:, some] if self.training.is_gram else sample
+        return as_numpy(factorize(self.kernel, sample).F).astype(np.float64)
 
     @cached_property
     def spectrum(self) -> np.ndarray:
         """Eigenvalues of a sample's kernel matrix, largest first, in the unit of all rows."""
-        K = as_numpy(tiles.evaluate(self.kernel, self._sample)).astype(np.float64)
-        return np.maximum(np.linalg.eigvalsh(K)[::-1], 0.0) * (self.n / len(K))
+        F = self._sample_factor
+        values = np.zeros(len(F))
+        values[: F.shape[1]] = np.maximum(np.linalg.eigvalsh(F.T @ F)[::-1], 0.0)
+        return values * (self.n / len(F))

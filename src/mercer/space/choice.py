@@ -60,6 +60,7 @@ class MapOptions:
     indefinite: str = "raise"
     seed: int | None = None  # None: a fixed one, where the choice does not matter
     box: Any = None  # of Fourier coordinates; None: that of the rows, and a margin
+    held: int = 0  # further arrays of coordinates that the method holds
 
     def check(self) -> None:
         """Refuse options that make no sense, before any work."""
@@ -86,7 +87,8 @@ class MapOptions:
     def copies(self) -> int:
         """Arrays of coordinates that a fit holds at once: the factor's, centred ones and the
         result's; to rotate them takes rotated ones, and the work space of LAPACK."""
-        return {"eigen": 8, "symmetric": 12}.get(self.basis, 3 if self.center else 2)
+        fitted = {"eigen": 8, "symmetric": 12}.get(self.basis, 3 if self.center else 2)
+        return fitted + self.held
 
     @property
     def needs_sums(self) -> bool:
