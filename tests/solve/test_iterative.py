@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer import RBF, FromFunction, Linear, Matern, Polynomial, Precomputed
 from mercer.engine import memory
-from mercer.engine.memory import MemoryLimitError
+from mercer.engine.memory import LANDMARK_SHARE, MemoryLimitError
 from mercer.engine.resources import Resources
 from mercer.kernels.validity import NotPSDError
 from mercer.solve import solve_iteratively
@@ -21,7 +21,7 @@ from mercer.solve.preconditioner import chosen_rank
 N = 300
 SMOOTH_AND_ROUGH = [RBF(0.1), Matern(0.5, 2.0), Matern(1.5, 2.0), Matern(2.5, 2.0)]
 # Too little for a kernel matrix of 300 points, enough for a preconditioner of rank 100.
-TIGHT = 8 * N * (2 * 100 + 60)
+TIGHT = int(8 * N * (2 * 100 + 60) / LANDMARK_SHARE)
 
 
 @pytest.fixture
@@ -322,10 +322,10 @@ def test_landmarks_leave_room_for_a_matrix_that_fits(X):
     n, stored = 1000, memory.matrix_bytes(1000, size=4)
 
     def needed(limit):
-        return memory.partial_fit(n, chosen_rank(n, limit, X))
+        return memory.partial_fit(n, chosen_rank(n, int(limit / LANDMARK_SHARE), X))
 
     assert chosen_rank(n, 10 * stored, X) == int(10 * n**0.5)  # more would not pay
-    assert 0.9 * stored / 2 < needed(int(1.5 * stored)) <= stored / 2  # K takes the rest
+    assert 0.9 * stored / 2 < needed(1.5 * stored) <= stored / 2  # K takes the rest
     assert 0.9 * stored < needed(stored) <= stored  # K would leave nothing
     assert chosen_rank(n, stored, X, rank=20) == 20
 
