@@ -122,7 +122,7 @@ class RidgeSolution(TravelsAsNumPy, ABC):
 
     def error_bound(self, points: Any, diag: Any = None) -> Any:
         """|f(z) - f*(z)| at most, for the exact solution f*: one row per point."""
-        if self.error_norms is None:
+        if self.error_norms is None or np.min(self.alphas) <= 0:
             raise ValueError(
                 "no bound is known here: alpha is 0, terms of the kernel cancel on rows that were "
                 "passed over and not held, or the map is not that of the kernel (append_residual, "
