@@ -3,9 +3,18 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..engine import MemoryLimitError, partial_fit, readable, stored_fit, streamed_fit, tiles, using
+from ..engine import (
+    MemoryLimitError,
+    current,
+    partial_fit,
+    readable,
+    stored_fit,
+    streamed_fit,
+    tiles,
+    using,
+)
 from ..kernels import Linear
-from ..rows import Training, gather
+from ..rows import HeldRows, Training, gather
 from ..space import MapOptions
 from .direct import Direct
 from .fourier import Fourier
@@ -101,7 +110,7 @@ def solve_ridge(
 
 def ridge_on_coordinates(F: Any, T: Any, alpha: Any, weights: Any = None) -> RidgeSolution:
     """Ridge with an intercept on coordinates that are at hand: the kernel is linear in them."""
-    training, options = Training.of(Linear(), F), MapOptions(basis="closed")
+    training, options = Training(Linear(), HeldRows(F), current()), MapOptions(basis="closed")
     problem = RidgeProblem(training, T, alpha, weights, intercept=True, map=options)
     return solve_ridge(problem, "primal")
 
