@@ -45,7 +45,7 @@ def dual(kernel, alpha, X, t, Z):
 
 def blocked(kernel, alpha, X, t, Z):
     from mercer.engine import tiles
-    from mercer.solve.large_cholesky import cholesky_in_place
+    from mercer.solve.regularized import cholesky_in_place
 
     K = tiles.evaluate(kernel, X)
     K[np.diag_indices(len(K))] += alpha

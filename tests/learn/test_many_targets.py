@@ -10,7 +10,7 @@ from mercer.learn.many_targets import MOST_COLUMNS, in_few_columns
 from mercer.learn.metric import applied, congruent
 from mercer.learn.observations import Observations
 from mercer.learn.targets import Targets
-from mercer.solve import RidgePath
+from mercer.solve.ridge_path import RidgePath
 
 
 def test_combined_targets_have_the_leave_one_out_errors_of_all_of_them(rng):

@@ -6,7 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import RBF, learn_kernel
 from mercer.learn.observations import Observations
-from mercer.solve import Landmarks, RidgePath, solve_ridge
+from mercer.solve import Landmarks, solve_ridge
+from mercer.solve.ridge_path import RidgePath
 
 KERNEL = RBF(0.3)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer.solve.large_cholesky import cholesky_in_place
+from mercer.solve.regularized import cholesky_in_place
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

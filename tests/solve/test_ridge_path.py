@@ -5,7 +5,6 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer import RBF, Laplacian
-from mercer.learn.observations import Observations
 from mercer.solve.ridge_path import RidgePath, best_alpha
 from oracles import ridge_without_each_row
 
@@ -20,20 +19,8 @@ def test_all_penalties_at_once_are_refits(rng, weighted, alpha):
     errors = ridge_without_each_row(F, T, alpha, weights)
     assert_allclose(path.residuals(alpha)[0], errors, rtol=1e-8, atol=1e-10)
     losses = (errors**2).sum(axis=1)
-    scale = 1.0 if weights is None else weights
-    assert_allclose(path.losses(alpha), scale * losses, rtol=1e-8)
     total = np.average(losses, weights=weights)
     assert_allclose(path.errors(np.array([1.0, alpha]))[1], total, rtol=1e-8)
-
-
-def test_losses_with_copies_have_the_error_as_their_mean(rng):
-    X = np.repeat(rng.normal(size=(20, 3)), rng.integers(1, 4, size=20), axis=0)
-    rows = Observations.of(X, rng.normal(size=(len(X), 2)))
-    path = RidgePath.of_coordinates(
-        rows.X + 0.0, rows.T, rows.weights, share=rows.share, spread=rows.spread
-    )
-    assert rows.spread is not None
-    assert_allclose(path.losses(0.1).mean(), path.errors(np.array([0.1]))[0], rtol=1e-12)
 
 
 def test_many_targets_are_taken_in_parts(rng, monkeypatch):

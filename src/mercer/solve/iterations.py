@@ -148,11 +148,10 @@ def solve_iteratively(
     X = in_double(kernel, points)
     resources = current() if resources is None else resources
     _check_memory(X, T.shape[1], resources.limit(X))
-    choice = Preconditioning(rank, landmark_tol, pivots)
+    choice = Preconditioning(rank, landmark_tol, pivots, landmarks, product)
     # Products need the pairs that landmarks were chosen from. A memory does not travel to workers.
     with using(resources), remembering(kernel) if workers is None else nullcontext():
-        equations = (kernel, X, points, T, alphas, weights)
-        system = System(*equations, choice, resources, workers, landmarks, product)
+        system = System(kernel, X, points, T, alphas, weights, choice, workers)
         run = Refinement(system, tol, max_iter, keep_partial, callback, sizes)
         b = run.solve()
     coef = b if system.roots is None else b * system.roots[:, None]

@@ -17,6 +17,7 @@ from ..engine import (
     as_numpy,
     columns_that_fit,
     coordinates_bytes,
+    current,
     eps_of,
     gram,
     is_cpu,
@@ -95,25 +96,22 @@ class Preconditioner:
     length : the root of the sum of k(x, x), weighted
     choice : Preconditioning; without a tolerance landmarks leave little beside alpha
     workers : where the rows of F are: landmarks then come from a sample of the points; or None
-    landmarks : what `factorize` found for these points before, or None
     """
 
-    def __init__(
-        self, kernel, X, alphas, roots, length, rank, choice, resources, workers, landmarks
-    ):
+    def __init__(self, kernel, X, alphas, roots, length, rank, choice, workers):
         smallest, tol = float(np.min(alphas)), choice.landmark_tol
         if tol is None:
             enough = SHARE_OF_ALPHA * smallest / length**2 if length > 0 else 1.0
             tol = min(0.5, enough) if enough > NOISE else None
-        rng = resources.rng()
-        fit = landmarks or factorize(
+        rng = current().rng()
+        fit = choice.landmarks or factorize(
             kernel,
             X if workers is None else HeldRows(X).sample(gather.SAMPLE, rng).points,
             tol=tol,
             max_rank=rank,
             pivots=choice.pivots,
             rng=rng,
-            memory_limit=resources.limit(X),
+            memory_limit=current().limit(X),
         )
         self.rank = fit.factor.rank
         self.F: Any = (

@@ -49,7 +49,6 @@ class RidgePath:
     Q : n x r coordinates with Q'Q = diag(values), the rows times the roots of their weights
     values : r numbers, largest first
     T : n x t targets
-    V : the directions, Q = (F - mean) V for the coordinates F; None for a kernel matrix
     root : n x 1 roots of the weights; None without weights
     mean, offset : of the rows and of the targets, where they are taken off
     in_mean : n numbers m, if weighted means are taken off the rows and their targets; or None
@@ -64,7 +63,6 @@ class RidgePath:
         values: Any,
         T: Any,
         *,
-        V: Any = None,
         root: Any = None,
         mean: Any = None,
         offset: Any = None,
@@ -75,7 +73,7 @@ class RidgePath:
     ):
         xp = namespace(Q)
         self.n = Q.shape[0]
-        self.Q, self.values, self.V, self.offsets = Q, values, V, offsets
+        self.Q, self.values, self.offsets = Q, values, offsets
         self.root, self.mean, self.offset, self.in_mean = root, mean, offset, in_mean
         T = T if offset is None else T - offset[None, :]
         self.T = T if root is None else T * root
@@ -119,7 +117,7 @@ class RidgePath:
         F = F - known["mean"][None, :] if intercept else F
         F = F if weights is None else F * known["root"]
         values, V = eigh(gram(F) if second is None else second)
-        return cls(F @ V, positive_part(values), T, V=V, **known)
+        return cls(F @ V, positive_part(values), T, **known)
 
     @classmethod
     def of_matrix(
@@ -151,15 +149,11 @@ class RidgePath:
         total = self.n if self.root is None else float((self.root**2).sum())
         return as_numpy(namespace(losses).sum(losses, axis=0)) / total
 
-    def best(self, alphas: np.ndarray | None = None) -> tuple[float, float]:
-        """(alpha, error) with the smallest error: of those given, or of all above rounding.
+    def best(self) -> tuple[float, float]:
+        """(alpha, error) with the smallest error of all penalties above rounding.
 
-        Without a list the grid grows until its best value is not at an end, and is refined there.
+        The grid grows until its best value is not at an end, and is refined there.
         """
-        if alphas is not None:
-            errors = self.errors(alphas)
-            found = best_alpha(alphas, errors)
-            return float(alphas[found]), float(errors[found])
         smallest = max(100 * eps_of(self.values) * float(self.values[0]), 1e-10 * self.scale)
         least, unit = np.log10(max(smallest, 1e-300)), np.log10(max(self.scale, 1e-300))
         tried: dict[float, float] = {}
@@ -180,10 +174,6 @@ class RidgePath:
             best = at([best - step, best + step])
         return float(10.0**best), tried[best]
 
-    def losses(self, alpha: float) -> Any:
-        """Squared error of each row, times its weight, summed over targets."""
-        return self._losses(on_device_of([alpha], self.Q))[:, 0]
-
     # --- one penalty ------------------------------------------------------------------------------
 
     def residuals(self, alpha: float) -> tuple[Any, Any]:
@@ -192,11 +182,6 @@ class RidgePath:
         left = self._left(alphas)
         errors = self._errors(alphas, left, 0, self.T.shape[1])[:, :, 0]
         return errors if self.root is None else errors / self.root, left[:, 0]
-
-    def coefficients(self, alpha: float) -> tuple[Any, Any]:
-        """(w, b) with f = F w + b on the coordinates."""
-        w = self.V @ (self.projected / (self.values + alpha)[:, None])
-        return w, self._constant(w)
 
     def duals(self, alpha: float) -> tuple[Any, Any]:
         """(a, b) with f(z) = sum_i a_i k(x_i, z) + b: a = W (t - f) / alpha."""

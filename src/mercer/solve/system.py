@@ -8,6 +8,7 @@ from ..engine import (
     FUSED_SUMS,
     as_numpy,
     coordinates_bytes,
+    current,
     evenly,
     exact_product,
     is_cpu,
@@ -35,21 +36,8 @@ EPS = float(np.finfo(np.float64).eps)
 class System:
     """A = D K D + alpha I with its products, its preconditioner, and what rounding does to it."""
 
-    def __init__(
-        self,
-        kernel,
-        X,
-        points,
-        T,
-        alphas,
-        weights,
-        preconditioning,
-        resources,
-        workers=None,
-        landmarks=None,
-        product=None,
-    ):
-        n, limit = X.shape[0], resources.limit(X)
+    def __init__(self, kernel, X, points, T, alphas, weights, preconditioning, workers=None):
+        n, limit = X.shape[0], current().limit(X)
         if workers is not None:
             workers.give(kernel, X)
         like = double_like(X)
@@ -64,18 +52,14 @@ class System:
         self.rounding = ResidualRounding(kernel, X, lengths)
         vectors = vectors_of(X, T.shape[1])
         rank = chosen_rank(n, max(1, limit - vectors), X, preconditioning.rank, workers)
-        where = (preconditioning, resources, workers, landmarks)
         self.preconditioner = Preconditioner(
-            kernel, X, alphas, self.roots, self.rounding.length, rank, *where
+            kernel, X, alphas, self.roots, self.rounding.length, rank, preconditioning, workers
         )
         room = limit - 2 * self.preconditioner.F.bytes - vectors
-        if product is not None:
-            self.exact = product
-        elif workers is None:
-            self.exact = exact_product(kernel, X, room)
-        else:
-            self.exact = workers.exact_product()
-        self.quick = None
+        self.exact, self.quick = preconditioning.product, None
+        if self.exact is None:
+            here = workers is None
+            self.exact = exact_product(kernel, X, room) if here else workers.exact_product()
         largest = 1.0 if weights is None else float(np.max(weights))
         self.disturbance = largest / float(np.min(alphas)) * quick_error(kernel, points)
         # Stored in double precision, K gives exact products at the price of quick ones.
