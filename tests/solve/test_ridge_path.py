@@ -101,6 +101,5 @@ def test_a_kernel_matrix_is_its_coordinates(rng, weighted, intercept):
     coordinates = RidgePath.of_coordinates(F + 0.0, T, weights, intercept=intercept)
     assert_allclose(matrix.errors(alphas), coordinates.errors(alphas), rtol=1e-6)
     a, b = matrix.duals(0.1)
-    w, c = coordinates.coefficients(0.1)
-    assert_allclose(K @ a + b, F @ w + c, rtol=1e-6, atol=1e-8)
+    assert_allclose(K @ a + b, T - coordinates.misses(0.1), rtol=1e-6, atol=1e-8)
     assert_allclose(matrix.misses(0.1), T - K @ a - b, rtol=1e-6, atol=1e-8)

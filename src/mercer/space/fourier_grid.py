@@ -1,7 +1,9 @@
 """Which frequencies: the Fourier space of a kernel on a box, and what a ridge in it costs."""
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -263,34 +265,41 @@ def plan_fourier(
     n_targets: int,
     alpha: float,
     aim: float,
-    most_seconds: float = math.inf,
 ) -> FourierPlan | None:
     """The largest tolerance with which residuals should be `aim` times the targets.
 
     The error of a kernel value is tol / sqrt(frequencies) at most pairs of points, times k(x, x),
     and n of them add up with coefficients of t / alpha at most, of any sign. None where the kernel
-    has no Fourier series in one to three columns, or not one that is so accurate in so little time.
+    has no Fourier series in one to three columns, or not one that is so accurate.
     """
     form = kernel.fourier_form()
     if form is None or not alpha > 0 or not form.size > 0:
         return None
     low, high = extent.with_margin()
     wanted = SAFETY * aim * alpha / (math.sqrt(n) * form.size)
-    found = None
-    for tol in TOLERANCES:
+
+    @cache
+    def grid(i: int):
+        """(frequencies, columns) for a tolerance; None where there are too many."""
         try:
-            m = form.modes(form.periods(high - low, tol), tol)
+            m = form.modes(form.periods(high - low, TOLERANCES[i]), TOLERANCES[i])
         except (TooManyModesError, ValueError):  # or periods that have no common multiple
-            break
-        d, frequencies = max(1, int(np.count_nonzero(m))), math.prod(2.0 * m + 1)
-        if d > MOST_COLUMNS or _seconds(n, d, frequencies, n_targets) > most_seconds:
             return None
-        found = float(tol), frequencies, d
-        if tol <= wanted * math.sqrt(frequencies):
-            break
-    if found is None or found[0] > HOPE * wanted * math.sqrt(found[1]):
+        return math.prod(2.0 * m + 1), max(1, int(np.count_nonzero(m)))
+
+    def is_enough(i: int):
+        found = grid(i)
+        return found is None or TOLERANCES[i] <= wanted * math.sqrt(found[0])
+
+    i = bisect_left(range(len(TOLERANCES)), True, key=is_enough)
+    if i == len(TOLERANCES) or grid(i) is None:
+        i -= 1  # less may do
+    found = None if i < 0 else grid(i)
+    if found is None:
         return None
-    tol, frequencies, d = found
+    (frequencies, d), tol = found, float(TOLERANCES[i])
+    if d > MOST_COLUMNS or tol > HOPE * wanted * math.sqrt(frequencies):
+        return None
     return FourierPlan(
         tol,
         aim,
