@@ -295,18 +295,15 @@ def _facts(made, roles, y, task, compare):
     w = np.ones(len(rows)) if roles.weights is None else roles.weights[rows]
     if task == "regression":
         squares = np.asarray(made.leave_one_out_errors_)[:, 0] ** 2
-        mean = np.average(squares, weights=w)
-        half = 1.96 * np.sqrt(np.sum((w * (squares - mean)) ** 2)) / w.sum()
-        interval = [float(np.sqrt(max(mean + s * half, 0))) for s in (-1, 1)]
+        interval = [float(end) for end in made.error_interval_]
         facts |= {"measure": "RMSE", "error": made.leave_one_out_rmse_, "interval": interval}
         # Of the same rows as the error: an outlier counts for both, or for none.
         centre = np.average(y, weights=roles.weights)
         facts["mean_only"] = float(np.sqrt(np.average((y[rows] - centre) ** 2, weights=w)))
     else:
         share = made.leave_one_out_accuracy_
-        half = 1.96 * (max(share * (1 - share), 1 / len(rows)) / len(rows)) ** 0.5
         facts |= {"measure": "accuracy", "accuracy": share, "error": 1 - share}
-        facts["interval"] = [max(0.0, share - half), min(1.0, share + half)]
+        facts["interval"] = [float(1 - end) for end in made.error_interval_[::-1]]
         classes, codes = np.unique(y, return_inverse=True)
         largest = classes[np.bincount(codes, roles.weights).argmax()]
         facts["mean_only"] = float(np.average(y[rows] == largest, weights=w))

@@ -21,6 +21,7 @@ from ..learn import Targets, check_weights
 from ..rows import in_turn
 from ..tables import TableEncoder
 from .base import all_or_nothing, score_weights
+from .error_interval import share_interval
 from .learned_model import LearnedModel
 from .refits import check_groups, refits, told
 
@@ -54,9 +55,9 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
     n_rounds : int, default=10
         Largest number of rounds in each stage of the search.
     stack : bool, default=True
-        Where no kernel is given: a linear model and trees join the learned kernel, with weights by
-        non-negative least squares at rows left out, where that predicts these rows better beyond
-        chance; see `stack_`. False: the learned kernel alone.
+        Where no kernel is given: a linear model and trees (boosted for numbers, a forest for
+        classes) join the learned kernel, with weights by non-negative least squares at rows that
+        none of them has seen; see `stack_`. False: the learned kernel alone.
     solver : {"auto", "direct", "iterative", "landmarks"}, default="auto"
         Of the last fit, as in :class:`mercer.KernelRegressor`.
     memory_limit : int, str or None, default=None
@@ -90,6 +91,9 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         search and left out one by one.
     leave_one_out_accuracy_ : float
         At rows predicted without themselves (at most 1000 of them).
+    error_interval_ : ndarray of shape (2,)
+        Where the share of wrong classes in a new sample of as many rows lies, with a probability of
+        95 %.
     leave_one_out_hits_ : ndarray
         1.0 for each of these rows whose class is right, else 0.0.
     leave_one_out_log_loss_ : float
@@ -185,6 +189,7 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         likelihood = np.maximum(P[np.arange(len(P)), truth], 1e-300)
         self.leave_one_out_hits_ = (P.argmax(axis=1) == truth).astype(float)
         self.leave_one_out_accuracy_ = float(np.average(self.leave_one_out_hits_, weights=counts))
+        self.error_interval_ = share_interval(1.0 - self.leave_one_out_hits_, counts)
         self.leave_one_out_log_loss_ = float(-np.average(np.log(likelihood), weights=counts))
         self.calibration_error_ = expected_calibration_error(P, truth, weights=counts)
         one = np.eye(len(self.classes_))[truth]

@@ -56,7 +56,7 @@ from ..solve import (
 from ..tables import UNREAD, TableEncoder, array_of_lists, check_names
 from .refits import FOLDS
 from .searched import check_checkpoint, keep, key_of, recall
-from .trees import grow_trees
+from .trees import MOST_BOOSTED, grow_trees
 
 # Parts of the stack. Trees whose squared error is so many times that of the kernel get no weight.
 KERNEL, LINEAR, TREES, HOPELESS = "learned kernel", "linear", "trees", 2.0
@@ -252,27 +252,28 @@ class LearnedModel(BaseEstimator):
             self.validation_ += ", copies of a row together"
         joins = self.stack and self.kernel is None and not targets.constant
         if joins and rows.n >= FEW_ROWS:
-            own = rows.X
+            unseen_X = rows.X
             if unseen_Z is not None:
-                own = np.empty(rows.X.shape)
-                own[rows.group] = unseen_Z[:, chosen]
+                unseen_X = np.empty(rows.X.shape)
+                unseen_X[rows.group] = unseen_Z[:, chosen]
             errors = self._stacked(
-                rows, targets, own, chosen_rows, left_out, (T, errors, place, weights)
+                rows, targets, unseen_X, chosen_rows, left_out, (T, errors, place, weights)
             )
         return JudgedRows(T, errors, as_numpy(variances)[place], weights)
 
-    def _stacked(self, rows, targets, X, chosen, left_out, main):
-        """Errors of the stack, which joins the model where it is better than the kernel alone.
+    def _stacked(self, rows, targets, unseen_X, chosen, left_out, main):
+        """Errors of the stack: kernel, linear model and trees with the weights of other rows.
 
-        X : the rows as trees learn from them
+        unseen_X : the rows with effects of categories that do not know their own targets
         """
         T, errors, place, weights = main
+        X, forest = rows.X, targets.classes is not None or T.shape[1] > MOST_BOOSTED
         models = {KERNEL: T - errors}
         solution, linear, slopes = linear_part(rows)
         models[LINEAR] = T - left_out(solution, linear)
         if is_numpy(X) and rows.n >= LEAST_ROWS and X.shape[1] <= MOST_FULL:
             known = np.bincount(place, (errors**2).sum(axis=1)) / np.bincount(place)
-            found = _by_trees(X, rows, chosen, known)
+            found = _by_trees(rows, unseen_X, chosen, known, forest)
             models |= {} if found is None else {TREES: found[place]}
         if not all(np.isfinite(values).all() for values in models.values()):
             return errors
@@ -284,14 +285,14 @@ class LearnedModel(BaseEstimator):
             return np.stack(sums, axis=1)
 
         of_rows = [merged(values) for values in models.values()]
-        w, own = weighed(merged(T), of_rows, total, classes=targets.classes is not None)
+        w, own = weighed(merged(T), of_rows, total)
         centre = np.average(T, axis=0, weights=weights)
         predicted = centre + sum(
             own[place, c, None] * (values - centre) for c, values in enumerate(models.values())
         )
-        self.stack_ = {name: float(c) for name, c in zip(models, w) if c > 0}
-        if self.stack_ == {KERNEL: 1.0}:
+        if not w.any():  # nothing is known of these rows, and `fit` says so
             return errors
+        self.stack_ = {name: float(c) for name, c in zip(models, w) if c > 0}
         parts, shares = [], w[0] * self._shares
         mean = np.average(targets.columns, axis=0, weights=targets.weights)
         self.intercept_ = self.intercept_ * w[0] + on_device_of((1 - w.sum()) * mean, rows.X)
@@ -302,7 +303,7 @@ class LearnedModel(BaseEstimator):
             shares = shares + w[1] * slopes / (slopes.sum() or 1.0)
             parts.append(linear @ on_device_of(w[1] * np.eye(T.shape[1]), linear.W))
         if TREES in self.stack_:
-            trees = grow_trees(X, as_numpy(rows.T), rows.weights)
+            trees = grow_trees(X, as_numpy(rows.T), rows.weights, forest=forest)
             shares = shares + w[2] * trees.importances / (trees.importances.sum() or 1.0)
             parts.append(trees * w[2])
         self.others_, self._shares = parts, shares / w.sum()
@@ -577,12 +578,15 @@ class LearnedModel(BaseEstimator):
         return tags
 
 
-def _by_trees(X, rows, chosen, known):
+def _by_trees(rows, unseen_X, chosen, known, forest):
     """Predictions of some rows by trees that have not seen them; None where they are hopeless.
+
+    Trees grow on effects that all rows of a category share. Those without a row's own target are
+    for the rows that are asked alone: among the rows of a category they tell the target.
 
     known : mean squared errors of these rows by the learned kernel
     """
-    n, T = rows.n, as_numpy(rows.T)
+    n, T, X = rows.n, as_numpy(rows.T), rows.X
     weights = np.ones(n) if rows.weights is None else as_numpy(rows.weights)
     folds = 1 if 4 * len(chosen) <= n else FOLDS
     part = np.random.default_rng(0).permutation(len(chosen)) % folds
@@ -590,7 +594,8 @@ def _by_trees(X, rows, chosen, known):
     for i in range(folds):
         new = chosen[part == i]
         others = np.setdiff1d(np.arange(n), new)
-        found[part == i] = grow_trees(X[others], T[others], weights[others])(X[new])
+        grown = grow_trees(X[others], T[others], weights[others], forest=forest)
+        found[part == i] = grown(unseen_X[new])
         error = ((found[part == i] - T[new]) ** 2).sum(axis=1).mean()
         if i == 0 and error > HOPELESS * known[part == 0].mean():
             return None

@@ -17,6 +17,7 @@ from ..learn import Targets, limits_of
 from ..rows import in_turn
 from ..tables import read_like, read_target
 from .base import all_or_nothing, score_weights
+from .error_interval import rmse_interval
 from .learned_model import LearnedModel
 from .refits import check_groups, refits, told
 
@@ -50,9 +51,9 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
     n_rounds : int, default=10
         Largest number of rounds in each stage of the search.
     stack : bool, default=True
-        Where no kernel is given: a linear model and trees join the learned kernel, with weights by
-        non-negative least squares at rows left out, where that predicts these rows better beyond
-        chance; see `stack_`. False: the learned kernel alone.
+        Where no kernel is given: a linear model and trees (boosted for numbers, a forest for
+        classes) join the learned kernel, with weights by non-negative least squares at rows that
+        none of them has seen; see `stack_`. False: the learned kernel alone.
     solver : {"auto", "direct", "iterative", "landmarks"}, default="auto"
         Of the last fit. "direct" stores and factors the kernel matrix, "iterative" solves the same
         equations without storing it, "landmarks" fits a function of 4000 rows only. "auto" takes
@@ -95,6 +96,8 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
     leave_one_out_rmse_ : float or ndarray
         Root mean squared error of rows predicted without themselves (at most 1000 of them), in
         units of y; with `groups`, without all rows of their group.
+    error_interval_ : ndarray of shape (2,) or (2, n_targets)
+        Where the error of a new sample of as many rows lies, with a probability of 95 %.
     informative_ : bool
         Whether these rows are predicted better than by the mean, beyond chance; `fit` warns where
         they are not.
@@ -169,6 +172,8 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         place = np.searchsorted(used, self.left_out_)
         losses = ((self.leave_one_out_errors_ / targets.scale) ** 2).sum(axis=1)
         counts = np.ones(len(place)) if weights is None else weights[place]
+        interval = rmse_interval(self.leave_one_out_errors_**2, counts)
+        self.error_interval_ = interval[:, 0] if self._flat else interval
         of_mean = (targets.columns[place] ** 2).sum(axis=1)
         self._compare(losses, of_mean, counts, targets.constant)
         return self

@@ -1,4 +1,4 @@
-"""Trees as plain arrays: boosting, or a forest where targets are many, for functions with steps.
+"""Trees as plain arrays: boosting, or a forest for classes and many targets.
 
 A row adds the values of the leaves that it falls into. That is a function in the space of the
 kernel of shared leaves (:class:`mercer.ForestKernel`), in its primal form.
@@ -16,10 +16,10 @@ from .sklearn_compat import boosted_nodes
 
 # Targets up to which each has boosted trees of its own; more share the leaves of a forest.
 MOST_BOOSTED = 3
-# Trees of a forest, and the share of columns that a split chooses from.
-FOREST = {"n_estimators": 60, "max_features": 0.4, "random_state": 0}
-# Rows of a forest, at most, and rows up to which its leaves hold one row.
-FOREST_ROWS, PURE_ROWS = 5000, 1000
+# Trees of a forest, the share of columns that a split chooses from, and rows of a leaf.
+FOREST = {"n_estimators": 60, "max_features": 0.4, "min_samples_leaf": 3, "random_state": 0}
+# Rows of a forest, at most.
+FOREST_ROWS = 5000
 # Up to so many numbers a second thread waits more than it works.
 ENTRIES_FOR_ONE_THREAD = 200_000
 # Positions in trees that are followed at the same time.
@@ -96,11 +96,11 @@ class Trees(TravelsAsNumPy):
         return Trees(**parts | {"values": weight * self.values, "b": weight * self.b})
 
 
-def grow_trees(X: np.ndarray, T: np.ndarray, weights: np.ndarray | None) -> Trees:
+def grow_trees(X: np.ndarray, T: np.ndarray, weights: np.ndarray | None, *, forest: bool) -> Trees:
     """Boosted trees for each target, or a forest for all of them."""
     threads = 1 if X.size <= ENTRIES_FOR_ONE_THREAD else None
     with threadpool_limits(threads, user_api="openmp"):
-        made, b = (_forest if T.shape[1] > MOST_BOOSTED else _boosted)(X, T, weights)
+        made, b = (_forest if forest else _boosted)(X, T, weights)
     starts = np.cumsum([0, *(len(tree[0]) for tree in made[:-1])])
     feature, threshold, left, right, values, gains = (np.concatenate(parts) for parts in zip(*made))
     own, shift = np.arange(len(feature)), np.repeat(starts, [len(tree[0]) for tree in made])
@@ -108,7 +108,7 @@ def grow_trees(X: np.ndarray, T: np.ndarray, weights: np.ndarray | None) -> Tree
     left, right = (np.where(inner, child + shift, own) for child in (left, right))
     feature = np.where(inner, feature, 0).astype(np.int32)
     importances = np.bincount(feature[inner], gains[inner], X.shape[1])
-    kept = np.float64 if T.shape[1] <= MOST_BOOSTED else np.float32  # a forest has many values
+    kept = np.float32 if forest else np.float64  # a forest has many values
     return Trees(
         starts, feature, threshold, left, right, values.astype(kept), np.asarray(b), importances
     )
@@ -136,9 +136,8 @@ def _boosted(X, T, weights):
 def _forest(X, T, weights):
     """(nodes of every tree, zeros): a leaf holds the mean targets of its rows."""
     rows = slice(0, FOREST_ROWS)
-    leaf = 1 if len(X) <= PURE_ROWS else 5
     weights = None if weights is None else weights[rows]
-    forest = RandomForestRegressor(min_samples_leaf=leaf, **FOREST).fit(X[rows], T[rows], weights)
+    forest = RandomForestRegressor(**FOREST).fit(X[rows], T[rows], weights)
     made = []
     for estimator in forest.estimators_:
         tree = estimator.tree_

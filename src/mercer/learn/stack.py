@@ -19,38 +19,23 @@ from .observations import Observations
 LEAST = 0.05
 # Parts of the rows: the weights of the others predict each, so that errors are not flattered.
 PARTS = 5
-# A stack must lower the mean loss of the first model by so many standard errors.
-STANDARD_ERRORS = 1.0
 
 
 def weighed(
-    T: np.ndarray, predicted: list[np.ndarray], weights: np.ndarray, *, classes: bool = False
+    T: np.ndarray, predicted: list[np.ndarray], weights: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """(one weight per model, for each row the weights from other rows).
 
-    The model is mean + sum_c w_c (f_c - mean). The first one is taken alone unless the others lower
-    its squared error by more than chance would have it (and, for classes, are not wrong more
-    often).
+    The model is mean + sum_c w_c (f_c - mean).
     """
     mean = np.average(T, axis=0, weights=weights)
     P = np.stack(predicted) - mean
-    w = _non_negative(T - mean, P, weights)
-    alone = np.eye(len(P))[0]
     part = np.random.default_rng(0).permutation(len(T)) % PARTS
     own = np.empty((len(T), len(P)))
-    for i in range(PARTS if w[1:].any() else 0):
+    for i in range(PARTS):
         known = part != i
         own[~known] = _non_negative(T[known] - mean, P[:, known], weights[known])
-    stacked = mean + np.einsum("nc,cnt->nt", own, P) if w[1:].any() else predicted[0]
-    losses, of_stack = (((T - values) ** 2).sum(axis=1) for values in (predicted[0], stacked))
-    gain = weights * (losses - of_stack)
-    better = gain.mean() > STANDARD_ERRORS * gain.std() / len(gain) ** 0.5
-    if classes:
-        wrong, of_stack = (
-            values.argmax(axis=1) != T.argmax(axis=1) for values in (predicted[0], stacked)
-        )
-        better = better and weights @ of_stack <= weights @ wrong
-    return (w, own) if better else (alone, np.tile(alone, (len(T), 1)))
+    return _non_negative(T - mean, P, weights), own
 
 
 def linear_part(rows: Observations) -> tuple[RidgeSolution, Expansion, np.ndarray]:
