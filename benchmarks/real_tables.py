@@ -214,8 +214,8 @@ def summary(found):
         yield (
             f"{len(own)} tables with {kind}: median ratio to the best of five peers "
             f"{np.median(own):.3f}, 90 % quantile {np.quantile(own, 0.9):.2f}, worst "
-            f"{own.max():.2f}, ahead of all on {int((own < 1).sum())}; to LightGBM {np.median(light):.3f}, "
-            f"ahead on {int((light < 1).sum())}"
+            f"{own.max():.2f}, ahead of all on {int((own < 1).sum())}; to LightGBM "
+            f"{np.median(light):.3f}, ahead on {int((light < 1).sum())}"
         )
         yield from _held(found, names)
     cpu = {
