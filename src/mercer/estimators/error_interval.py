@@ -1,4 +1,4 @@
-"""Where the error of a new sample lies: 95 % intervals, from the losses of rows left out.
+"""Intervals of the error of a new sample: 95 %, from the losses of rows left out.
 
 The sample is one of as many rows as were left out. Its error varies as much as the printed one
 does, so that variances are doubled: who tests a model on rows of his own meets both.
