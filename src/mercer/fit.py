@@ -130,7 +130,7 @@ def _fit_landmarks(training, options, sums):
         if space is None:
             return _fit_held(kernel, rows, options, sums)
     else:
-        sample = rows.sample(gather.SAMPLE, options.rng())
+        sample = rows.sample(gather.SAMPLE, current().rng())
         kernel = kernel.bind_points(sample.points, rows.names)
         kernel.check_range(sample.points)
         refute_by_sample(kernel, sample.points)
@@ -146,7 +146,7 @@ def _fit_fourier(training, options, sums):
     if not training.is_held:
         some = extent.first
         if list(rules_in(kernel)):
-            some = rows.sample(gather.SAMPLE, options.rng()).points
+            some = rows.sample(gather.SAMPLE, current().rng()).points
         kernel = kernel.bind_points(some, rows.names)
         kernel.check_range(some)
         rows = training.rows_of(kernel)
@@ -234,7 +234,7 @@ def _fit_passes(rows, n, space, options, sums):
             tol=default_tol(space.example, options.tol),
             max_rank=options.max_rank,
             limit=current().limit(space.example),
-            rng=options.rng(),
+            rng=current().rng(),
         )
         space, largest = certified.space, certified.worst.absolute
     plain = FeatureMap(space)

@@ -14,7 +14,7 @@ from sklearn.base import clone
 import mercer
 from mercer import RBF, Constant, KernelMap, Linear, Precomputed, load, save
 from mercer.kernels import Product, Sum
-from mercer.kernels.base import Kernel
+from mercer.kernels.kernel import Kernel
 
 X = np.random.default_rng(0).normal(size=(4, 2))
 MANY = 200

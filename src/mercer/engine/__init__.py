@@ -2,6 +2,7 @@
 
 # --- the door: written by tools/doors.py
 from .arrays import (
+    Array,
     TravelsAsNumPy,
     as_host,
     as_numpy,
@@ -74,5 +75,4 @@ from .products import (
 )
 from .resources import Resources, current, using
 from .threads import blas_threads_for, n_threads, one_blas_thread, single_threaded
-from .types import Array
 # --- end of the door

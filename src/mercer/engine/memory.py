@@ -8,8 +8,7 @@ import math
 import re
 from typing import Any
 
-from .arrays import free_memory, is_cpu
-from .types import Array
+from .arrays import Array, free_memory, is_cpu
 
 UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from . import tiles
-from .arrays import is_cpu, is_matrix, is_numpy, namespace, rows_of
+from .arrays import Array, is_cpu, is_matrix, is_numpy, namespace, rows_of
 from .memory import coordinates_bytes, matrix_bytes
 from .resources import current
 from .shares import (
@@ -25,7 +25,6 @@ from .shares import (
     SingleValues,
     StoredValues,
 )
-from .types import Array
 
 # Sums that are added up apart, and then together: as many tasks for threads. Their number follows
 # from sizes alone, so that the result does not depend on the number of threads.

@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import as_numpy, rows_of
+from .arrays import Array, as_numpy, rows_of
 from .forms import Form
 from .tiles import cuts
-from .types import Array
 
 # Rows and columns of a tile of which both halves are used: it stays in cache with what its
 # formula writes. Double precision, single precision.

@@ -14,11 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import device, free_memory, is_array, is_cpu, is_numpy, namespace, rows_of
+from .arrays import Array, device, free_memory, is_array, is_cpu, is_numpy, namespace, rows_of
 from .memory import rows_that_fit
 from .resources import current, using
 from .threads import one_blas_thread
-from .types import Array
 
 # Values in one tile: smaller tiles pay Python's overhead, larger ones leave the cache. Measured on
 # 2 cores, RBF 4000 x 4000 x 50, float64 / float32: 192 rows by 1300 columns 43 / 34 ms, 256 by 1000

@@ -172,7 +172,7 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
         elif not iterative:
             own = KernelMap(self.kernel) if given is None else given
             # A discriminant is centred by definition.
-            problem = replace(problem, map=replace(map_options(own, resources), center=True))
+            problem = replace(problem, map=replace(map_options(own), center=True))
         try:
             solution = solve_ridge(problem, self.form)
         except CannotSolve as reason:

@@ -3,7 +3,6 @@
 from dataclasses import fields, replace
 from typing import Any, Literal, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
@@ -219,7 +218,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         else:
             training = read_rows(self, X, why="partial_fit")
             points, before = training.points, first_map(training)
-        keep_fit(self, extend_map(before, points, _options(self)), self)
+        keep_fit(self, extend_map(before, points, map_options(self)), self)
         self.__dict__.pop("preimage_ridge_", None)  # it knows the old landmarks only
         return self
 
@@ -402,7 +401,7 @@ def read_rows(
         sample_weight,
         needs="passes" if why is None else "all",
         why=why or "",
-        resources=Resources.of(kernel_map) if resources is None else resources,
+        resources=resources_of(kernel_map) if resources is None else resources,
         **options,
     )
 
@@ -414,7 +413,7 @@ def fit_rows(
 
     Methods use it to get the coordinates of the training rows, or sums over them.
     """
-    fit = fit_map(training, _options(kernel_map), sums)
+    fit = fit_map(training, map_options(kernel_map), sums)
     keep_fit(kernel_map, fit, training.learner)
     return fit
 
@@ -426,8 +425,8 @@ def resources_of(given: KernelMap | None, memory_limit: Any = None) -> Resources
     if given is None:
         return Resources(memory_limit)
     seed = None
-    if given.random_state is not None:
-        seed = int(check_random_state(given.random_state).randint(np.iinfo(np.int32).max))
+    if given.random_state is not None or given.pivots != "greedy":  # then it is a random choice
+        seed = int(check_random_state(given.random_state).randint(2**31 - 1))
     own = Resources(given.memory_limit, given.n_jobs, given.verbose, seed)
     return own if memory_limit is None else replace(own, memory_limit=memory_limit)
 
@@ -465,16 +464,7 @@ def _check_options(kernel_map):
         )
 
 
-def map_options(kernel_map: KernelMap, resources: Resources | None = None) -> MapOptions:
-    """Options for a fit of the map, with the seed of these resources."""
-    names = [f.name for f in fields(MapOptions) if f.name not in ("seed", "held")]
-    seed = None if resources is None else resources.seed
-    return MapOptions(**{name: getattr(kernel_map, name) for name in names}, seed=seed)
-
-
-def _options(kernel_map):
-    """With a seed, drawn where the landmarks are a random choice."""
-    if kernel_map.random_state is None and kernel_map.pivots == "greedy":
-        return map_options(kernel_map)
-    seed = check_random_state(kernel_map.random_state).randint(2**31 - 1)
-    return replace(map_options(kernel_map), seed=seed)
+def map_options(kernel_map: KernelMap) -> MapOptions:
+    """Options for a fit of the map."""
+    names = [f.name for f in fields(MapOptions) if f.name != "held"]
+    return MapOptions(**{name: getattr(kernel_map, name) for name in names})

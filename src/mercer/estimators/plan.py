@@ -62,7 +62,7 @@ def plan(
         found = read_rows(
             model, X, y, owner=own, targets="numbers", why="plan", resources=resources
         )
-        options = map_options(model, resources)
+        options = map_options(model)
         return plan_map(RidgeProblem(found, found.T, Given(np.ones(1)), map=options))
     known = "KernelRidge, KernelRidgeCV, KernelMap, KernelSVC or KernelLogistic"
     raise TypeError(f"plan takes {known}, got {model!r}.")

@@ -103,7 +103,7 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, MapMethod):
         if given is not None and self.form == "iterative":
             preconditioning = landmarks_of(given)
         elif given is not None:
-            options = map_options(given, resources)
+            options = map_options(given)
         found = self._read(
             X,
             y,

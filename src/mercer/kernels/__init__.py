@@ -3,13 +3,13 @@
 from .adapters import FromFeatures, FromFunction, Precomputed, as_kernel
 from .algebra import Constant, Exp, PolynomialOf, Power, Product, Scaled, Sum
 from .alignment import GlobalAlignment
-from .base import Kernel
 from .columnwise import Chi2, Intersection, Laplacian
 from .dot_product import Cosine, Linear, Polynomial, QuadraticForm, Sigmoid
 from .fingerprints import Tanimoto
 from .forests import ForestKernel
 from .from_sklearn import FromSklearn
 from .graphs import ShortestPaths, WeisfeilerLehman
+from .kernel import Kernel
 from .on_columns import OnColumns
 from .paths import Signature
 from .periodic import Periodic
@@ -30,7 +30,6 @@ KERNELS: dict[str, type[Kernel]] = {
 
 # --- the door: written by tools/doors.py
 from .adapters import GramColumns, KernelLike
-from .base import alike
 from .calls import remembering
 from .capabilities import Slopes
 from .composite import finite_values
@@ -38,6 +37,7 @@ from .densities import TooManyModesError
 from .expressions import parse_kernel
 from .graphs import hops
 from .hashing import distinct_keys, numbered, squared_lengths
+from .kernel import alike
 from .parameters import as_numbers, rules_in
 from .paths import read_paths
 from .printing import html_rows, listed

@@ -20,11 +20,11 @@ from ..engine import (
     on_device_of,
     require,
 )
-from .base import ALL, Kernel
 from .capabilities import NAMED
 from .dot_product import Linear
 from .from_sklearn import FromSklearn
 from .gram_rows import require_square
+from .kernel import ALL, Kernel
 from .parameters import FUNCTION
 from .points import as_vectors, take
 from .printing import printed

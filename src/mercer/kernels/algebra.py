@@ -24,10 +24,10 @@ from ..engine import (
     namespace,
     require,
 )
-from .base import ALL, Kernel
 from .capabilities import Slopes, above_underflow, times
 from .composite import Binary, FunctionOf
 from .hashing import MOST_COLUMNS, row_products, side_by_side
+from .kernel import ALL, Kernel
 from .monomials import (
     BYTES_A_MONOMIAL,
     LARGEST_DIMENSION,

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from ..engine import require
-from .base import ALL
 from .feature_kernels import ObjectKernel
+from .kernel import ALL
 from .parameters import as_numbers, per_column
 from .paths import read_paths
 from .types import Array, PerColumn, Tile

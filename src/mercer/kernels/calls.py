@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .base import Kernel
+from .kernel import Kernel
 
 # Values remembered at most: about 20 MB.
 MOST_VALUES = 1 << 17

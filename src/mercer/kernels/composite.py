@@ -9,8 +9,8 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from ..engine import Form, is_symbolic, namespace, require
-from .base import ALL, Kernel
 from .capabilities import NAMED, Slopes, above_underflow
+from .kernel import ALL, Kernel
 from .monomials import require_dense
 from .points import short
 from .printing import printed, printed_in

@@ -17,10 +17,10 @@ from ..engine import (
     require,
     row_norms,
 )
-from .base import ALL, Kernel
 from .capabilities import Slopes, above_underflow
 from .geometry import inner_products
 from .hashing import row_numbers, squared_lengths
+from .kernel import ALL, Kernel
 from .monomials import require_dense, symmetric_power, symmetric_power_dim
 from .parameters import FINITE, as_numbers, is_one_number, per_column, weighted_columns, whole
 from .types import Array, PerColumn, Tile

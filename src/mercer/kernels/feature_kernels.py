@@ -9,7 +9,6 @@ import scipy.linalg.blas
 import scipy.sparse
 
 from ..engine import is_array, is_numpy
-from .base import ALL, Kernel
 from .hashing import (
     FEW_COLUMNS,
     columns_of,
@@ -19,6 +18,7 @@ from .hashing import (
     row_numbers,
     squared_lengths,
 )
+from .kernel import ALL, Kernel
 from .types import Array, Data, Tile
 
 # Columns that more than one point in so many has are multiplied as a dense matrix: single precision

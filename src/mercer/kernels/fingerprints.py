@@ -6,8 +6,8 @@ import numpy as np
 import scipy.sparse
 
 from ..engine import is_symbolic, namespace, require
-from .base import ALL, Kernel
 from .geometry import inner_products, over_columns
+from .kernel import ALL, Kernel
 from .types import Array, Tile
 
 # Sparse counts up to this one are compared by sparse products, one column per level.

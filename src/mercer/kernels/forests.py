@@ -8,8 +8,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from ..engine import is_numpy, require
-from .base import ALL, Kernel
 from .geometry import inner_products
+from .kernel import ALL, Kernel
 from .types import Array, Tile
 
 

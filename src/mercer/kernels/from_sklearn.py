@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..engine import is_numpy, require
-from .base import ALL, Kernel
+from .kernel import ALL, Kernel
 from .types import Array, Tile
 
 GP_KERNELS = "sklearn.gaussian_process.kernels"

@@ -6,8 +6,8 @@ import numpy as np
 import scipy.sparse
 
 from ..engine import as_numpy, is_array, namespace, on_device_of, require
-from .base import Kernel
 from .composite import OnImages
+from .kernel import Kernel
 from .spectral import ColumnsForm, FourierForm
 from .types import Array, Columns
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..engine import is_array, namespace, same_kind
-from .base import Kernel
+from .kernel import Kernel
 from .parameters import rules_in
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 
 from ..engine import as_host, as_numpy, is_integer, is_number, namespace, on_device_of, require
-from .base import Kernel
+from .kernel import Kernel
 from .points import short, take
 
 RULES = ("scale", "median")

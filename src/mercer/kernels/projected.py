@@ -5,9 +5,9 @@ import scipy.sparse
 from numpy.typing import ArrayLike
 
 from ..engine import as_numpy, namespace, on_device_of, require
-from .base import ALL, Kernel
 from .capabilities import above_underflow
 from .composite import Binary, FunctionOf, OnImages
+from .kernel import ALL, Kernel
 from .parameters import as_numbers
 from .types import Array, Tile
 from .wrappers import Normalized

@@ -7,10 +7,10 @@ import numpy as np
 import scipy.sparse
 
 from ..engine import require
-from .base import ALL, Kernel
 from .composite import Unary
 from .feature_kernels import ObjectKernel, map_products
 from .hashing import rows_of_entries, scaled_rows, squared_lengths
+from .kernel import ALL, Kernel
 from .points import as_rows, read_each
 from .types import Array, Tile
 

@@ -10,7 +10,6 @@ from scipy.sparse import issparse
 from scipy.special import kv
 
 from ..engine import Form, in_place, is_number, is_numpy, namespace
-from .base import ALL, Kernel
 from .capabilities import Slopes
 from .densities import (
     gaussian_density,
@@ -20,6 +19,7 @@ from .densities import (
     rational_images,
 )
 from .geometry import EuclideanFrame, ones_for
+from .kernel import ALL, Kernel
 from .matern import MANY_DERIVATIVES, matern_of_large_nu, matern_of_small_nu, units_of_small_nu
 from .parameters import POSITIVE, RULES, as_numbers, column_scale, domain, is_one_number, per_column
 from .spectral import FourierForm, RadialForm

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..engine import as_numpy, check_at_least, eps_of, tiles
 from .adapters import as_kernel
-from .base import Kernel
+from .kernel import Kernel
 from .points import take
 from .printing import html_rows
 from .types import Data

@@ -8,10 +8,10 @@ import scipy.sparse
 from numpy.typing import ArrayLike
 
 from ..engine import is_array, is_symbolic, namespace, on_device_of, require
-from .base import ALL, Kernel
 from .capabilities import above_underflow
 from .composite import OnImages, Unary, finite_values
 from .hashing import scaled_rows
+from .kernel import ALL, Kernel
 from .parameters import FUNCTION
 from .printing import printed
 from .types import Array, Tile

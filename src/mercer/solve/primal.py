@@ -81,8 +81,7 @@ class Primal(Solver):
         return Cost(seconds, int(partial_fit(n, r, 2 + _held(problem))))
 
     def solve(self, problem: RidgeProblem) -> RidgeSolution:
-        options = problem.map or MapOptions(seed=problem.training.resources.seed)
-        options = replace(options, held=_held(problem))
+        options = replace(problem.map or MapOptions(), held=_held(problem))
         if is_plain_fourier(options):
             return solve_on_fourier_map(problem, options)
         training, weighted = problem.training, problem.weights is not None

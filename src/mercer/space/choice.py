@@ -58,7 +58,6 @@ class MapOptions:
     center: bool = False
     append_residual: bool = False
     indefinite: str = "raise"
-    seed: int | None = None  # None: a fixed one, where the choice does not matter
     box: Any = None  # of Fourier coordinates; None: that of the rows, and a margin
     held: int = 0  # further arrays of coordinates that the method holds
 
@@ -79,9 +78,6 @@ class MapOptions:
                 f"box belongs to basis='fourier', got basis={self.basis!r}: leave it out, other "
                 "maps hold everywhere."
             )
-
-    def rng(self) -> np.random.Generator:
-        return np.random.default_rng(0 if self.seed is None else self.seed)
 
     @property
     def copies(self) -> int:
@@ -112,7 +108,7 @@ def space_of(kernel: Kernel, points: Array, options: MapOptions):
             tol=options.tol,
             max_rank=options.max_rank,
             pivots=options.pivots,
-            rng=options.rng(),
+            rng=current().rng(),
             memory_limit=current().memory_limit,
             copies=options.copies,
         )
@@ -177,7 +173,7 @@ def sampled_space(kernel: Kernel, points: Array, options: MapOptions):
     whole = matrix_fits(kernel, like, n, limit, options.copies)
     if whole or min(n, options.max_rank or n) <= most:
         return None
-    sample = HeldRows(points).sample(gather.SAMPLE, options.rng())
+    sample = HeldRows(points).sample(gather.SAMPLE, current().rng())
     refute_by_sample(kernel, sample.points)
     space = space_of_sample(kernel, sample, options)
     # All rows have a somewhat larger rank than the sample.
@@ -222,7 +218,7 @@ def _sample_that_fits(kernel, sample, options):
     probed = [min(m, _matrix_rows(limit) * m // PROBED[-1]) for m in PROBED]
     if most <= landmarks_that_fit(n, limit, size) or n <= probed[-1]:
         return sample
-    tol, order = default_tol(points, options.tol), options.rng().permutation(n)
+    tol, order = default_tol(points, options.tol), current().rng().permutation(n)
     ranks = [factorize(kernel, pts.take(points, order[:m]), tol=tol).factor.rank for m in probed]
     few, many = (max(rank, 1) for rank in ranks)
     growth = np.log(many / few) / np.log(probed[1] / probed[0])
