@@ -4,6 +4,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.engine import arrays
 from mercer.engine.arrays import as_numpy
+from mercer.kernels.monomials import integer_power
 
 rng = np.random.default_rng(0)
 
@@ -11,7 +12,7 @@ rng = np.random.default_rng(0)
 @pytest.mark.parametrize("p", range(12))
 def test_integer_power(xp, p):
     x = rng.normal(size=(4, 3))
-    assert_allclose(as_numpy(arrays.integer_power(xp.asarray(x.copy()), p)), x**p, rtol=1e-13)
+    assert_allclose(as_numpy(integer_power(xp.asarray(x.copy()), p)), x**p, rtol=1e-13)
 
 
 def test_on_device_of_copies_what_must_not_be_written(xp):

@@ -27,7 +27,7 @@ from mercer import (
     preimage,
 )
 from mercer.engine.arrays import as_numpy
-from mercer.estimators.preimages import steepness, way_back
+from mercer.estimators.preimages import preimage_data, steepness
 
 
 @pytest.fixture(scope="module")
@@ -199,7 +199,7 @@ def test_it_is_the_minimum_of_the_distance(X, Z):
     """|image(x) - p|^2 by a general optimiser from the same start."""
     model = KernelPCA(3, RBF(0.2)).fit(X)
     scores = model.transform(Z)
-    W, kernel = way_back(model).weights(scores), model.kernel_
+    W, kernel = preimage_data(model).weights(scores), model.kernel_
     found = preimage(model, scores, "fixed-point", max_iter=5000, tol=1e-12)
     for w, x in zip(W, found):
 

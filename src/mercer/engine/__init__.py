@@ -14,7 +14,6 @@ from .arrays import (
     free_memory,
     gram,
     in_place,
-    integer_power,
     inverse_of_factor,
     is_array,
     is_cpu,

@@ -212,24 +212,6 @@ def put_rows(target: Array, indices: Array, values: Array):
     return namespace(target).asarray(rows, device=device(target))
 
 
-def integer_power(x: Array, exponent: int):
-    """x ** exponent by repeated squaring, over x: ten times faster than a general power."""
-    if exponent == 0:
-        return x * 0 + 1
-    result = None
-    while exponent:
-        if exponent & 1:
-            if result is None:
-                # The last factor needs no copy: x is not squared again.
-                result = x if exponent == 1 else x + 0
-            else:
-                result *= x
-        exponent >>= 1
-        if exponent:
-            x *= x
-    return result
-
-
 def row_norms(x: Any, xp: Any):
     """Squared Euclidean norms of the rows."""
     if xp is np:

@@ -23,7 +23,7 @@ from .base import (
     all_or_nothing_more,
     with_resources,
 )
-from .preimages import PreimageData, has_points, preimage, way_back, way_back_of_map
+from .preimages import PreimageData, has_points, preimage, preimage_data, preimage_data_of_map
 
 
 def _can_grow(kernel_map):
@@ -448,10 +448,10 @@ def keep_fit(kernel_map: KernelMap, fit: MapFit, names: KernelEstimator) -> None
         kernel_map.landmark_indices_ = indices
 
 
-@way_back.register
+@preimage_data.register
 def _(kernel_map: KernelMap) -> PreimageData:
     check_is_fitted(kernel_map)
-    return way_back_of_map(kernel_map.map_, getattr(kernel_map, "n_features_in_", None))
+    return preimage_data_of_map(kernel_map.map_, getattr(kernel_map, "n_features_in_", None))
 
 
 def _check_options(kernel_map):

@@ -31,7 +31,7 @@ from ..rows import Extremes, Spread
 from ..space import all_eigenpairs, leading_eigenpairs, signs
 from .kernel_map import KernelMap, fit_rows
 from .map_method import Projection
-from .preimages import PreimageData, on_scores, way_back, way_back_of_scores
+from .preimages import PreimageData, on_scores, preimage_data, preimage_data_of_scores
 from .score_columns import as_points, copy, inverse_root, on_host, pad_columns, support
 
 FORMS = ("combined", "dual", "primal", "classical")
@@ -356,10 +356,12 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
             )
 
 
-@way_back.register
+@preimage_data.register
 def _(model: KernelPCA) -> PreimageData:
     if hasattr(model, "kernel_map_"):
-        back = way_back_of_scores(way_back(model.kernel_map_), model.projection_, model.mean_)
+        back = preimage_data_of_scores(
+            preimage_data(model.kernel_map_), model.projection_, model.mean_
+        )
     else:
         W = model.projection_.W
         back = PreimageData(

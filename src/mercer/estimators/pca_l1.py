@@ -24,7 +24,7 @@ from ..rows import Moments
 from ..space import signs
 from .kernel_map import KernelMap
 from .map_method import Projection
-from .preimages import PreimageData, way_back, way_back_of_scores
+from .preimages import PreimageData, preimage_data, preimage_data_of_scores
 from .score_columns import as_points
 
 # Each start is a column of signs.
@@ -191,9 +191,9 @@ class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, Projection):
             raise ValueError(f"n_init must be at most {MOST_STARTS}, got {self.n_init!r}.")
 
 
-@way_back.register
+@preimage_data.register
 def _(model: KernelPCAL1) -> PreimageData:
-    return way_back_of_scores(way_back(model.kernel_map_), model.projection_, model.mean_)
+    return preimage_data_of_scores(preimage_data(model.kernel_map_), model.projection_, model.mean_)
 
 
 def _polarity(projections: Array):

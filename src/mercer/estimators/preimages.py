@@ -5,8 +5,8 @@ the sum that it is; a ridge regression from coordinates to points, learned once 
 Schoelkopf 2004); or, for kernels of the distance, the point whose image is nearest, by the fixed
 point iteration of Mika et al. 1999.
 
-A class takes part by registering with ``way_back``: points with their coordinates, and how a point
-of feature space is a sum over landmarks.
+A class takes part by registering with ``preimage_data``: points with their coordinates, and how a
+point of feature space is a sum over landmarks.
 """
 
 from collections.abc import Callable
@@ -65,14 +65,14 @@ class PreimageData:
 
 
 @singledispatch
-def way_back(model: Any) -> PreimageData:
+def preimage_data(model: Any) -> PreimageData:
     """Points, their coordinates and sums over landmarks of a fitted model."""
     raise TypeError(
         f"model must be a fitted KernelMap, KernelPCA or KernelPCAL1, got {type(model).__name__}."
     )
 
 
-def way_back_of_map(feature_map: FeatureMap, n_features: Any) -> PreimageData:
+def preimage_data_of_map(feature_map: FeatureMap, n_features: Any) -> PreimageData:
     """From the coordinates of a map, whose landmarks it keeps anyway.
 
     Exact coordinates are linear features: the regression has no kernel and hardly any penalty.
@@ -103,7 +103,7 @@ def way_back_of_map(feature_map: FeatureMap, n_features: Any) -> PreimageData:
     )
 
 
-def way_back_of_scores(back: PreimageData, linear: Any, mean: Array) -> PreimageData:
+def preimage_data_of_scores(back: PreimageData, linear: Any, mean: Array) -> PreimageData:
     """From scores (coordinates - mean) @ axes on the coordinates of another way back."""
     axes = linear.coef
 
@@ -174,8 +174,8 @@ def preimage(
     >>> preimage(kernel_map, Z, "fixed-point").round(2)
     array([[ 0.3, -0.4]])
     """
-    if way_back.dispatch(type(model)) is way_back.dispatch(object):
-        way_back(model)  # refuses
+    if preimage_data.dispatch(type(model)) is preimage_data.dispatch(object):
+        preimage_data(model)  # refuses
     check_is_fitted(model)
     check_one_of("method", method, METHODS)
     if alpha is not None and not (is_number(alpha) and 0 < alpha < np.inf):
@@ -184,7 +184,7 @@ def preimage(
         has_points(model)
     except AttributeError as reason:
         raise ValueError(reason) from None
-    back = way_back(model)
+    back = preimage_data(model)
     _require_numbers(model, back.points)
     Z = _coordinates(model, back, Z)
     if back.kernel.is_linear:

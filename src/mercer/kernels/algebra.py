@@ -18,7 +18,6 @@ from ..engine import (
     Form,
     device,
     in_place,
-    integer_power,
     is_number,
     is_symbolic,
     namespace,
@@ -31,6 +30,7 @@ from .kernel import ALL, Kernel
 from .monomials import (
     BYTES_A_MONOMIAL,
     LARGEST_DIMENSION,
+    integer_power,
     require_dense,
     require_room,
     symmetric_power,

@@ -11,7 +11,6 @@ from ..engine import (
     Form,
     eigh,
     in_place,
-    integer_power,
     namespace,
     on_device_of,
     require,
@@ -21,7 +20,7 @@ from .capabilities import Slopes, above_underflow
 from .geometry import inner_products
 from .hashing import row_numbers, squared_lengths
 from .kernel import ALL, Kernel
-from .monomials import require_dense, symmetric_power, symmetric_power_dim
+from .monomials import integer_power, require_dense, symmetric_power, symmetric_power_dim
 from .parameters import FINITE, as_numbers, is_one_number, per_column, weighted_columns, whole
 from .types import Array, PerColumn, Tile
 

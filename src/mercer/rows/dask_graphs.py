@@ -6,7 +6,7 @@ from typing import Any
 from uuid import uuid4
 
 from .dask_compat import graph_nodes
-from .tasks import is_future, opened, parcel
+from .tasks import is_future, opened, sized
 
 # Sums that are added in one task.
 FAN_IN = 8
@@ -114,4 +114,4 @@ def _add_up(parts: Iterable[Any]):
     for part in map(opened, parts):
         if part is not None:
             total = part if total is None else total + part
-    return parcel(total)
+    return sized(total)

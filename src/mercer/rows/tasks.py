@@ -69,7 +69,7 @@ def share(thing: Any, client: Any = None):
     """
     import dask
 
-    node = dask.delayed(parcel(thing), traverse=False, name=f"mercer-shared-{uuid4().hex}")
+    node = dask.delayed(sized(thing), traverse=False, name=f"mercer-shared-{uuid4().hex}")
     if client is None:
         return node
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
@@ -95,9 +95,9 @@ def task(function: Callable[..., Any]):
     def wrapped(*args, **kwargs):
         given, named = map(opened, args), {k: opened(v) for k, v in kwargs.items()}
         if _alone():
-            return parcel(function(*given, **named))
+            return sized(function(*given, **named))
         with single_threaded(), one_blas_thread():
-            return parcel(function(*given, **named))
+            return sized(function(*given, **named))
 
     return wrapped
 
@@ -113,7 +113,7 @@ class Sized:
         return self.size
 
 
-def parcel(thing: Any):
+def sized(thing: Any):
     """Arrays and frames tell their size already."""
     return thing if thing is None or hasattr(thing, "shape") else Sized(thing)
 
