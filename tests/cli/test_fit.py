@@ -147,6 +147,17 @@ def test_boosting_is_not_compared_on_very_many_classes(rng):
     assert why.startswith("40 classes")
 
 
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_boosting_of_very_many_columns_has_those_that_tell_most(rng, task):
+    Z = rng.normal(size=(80, 700))
+    Z[:, 5] = 1.0
+    y = Z[:, 640] if task == "regression" else np.where(Z[:, 640] > 0, "a", "b")
+    score, folds, why = boosting(Z, y, task)
+    assert folds == 5
+    assert why is None
+    assert score < 0.8 * Z[:, 640].std() if task == "regression" else score > 0.9
+
+
 def test_boosting_says_how_many_folds_the_rows_allowed(rng):
     Z = rng.normal(size=(40, 2))
     assert boosting(Z, rng.normal(size=40), "regression")[1] == 5

@@ -8,7 +8,8 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from mercer import TableEncoder
+from mercer import KernelRegressor, TableEncoder
+from mercer.tables import columns, reading
 from mercer.tables.parse_dates import read_dates
 from mercer.tables.parse_numbers import TextColumn, read_numbers
 from mercer.tables.parse_text import as_texts
@@ -266,7 +267,7 @@ def test_what_is_not_a_number(texts):
         (["12/24/2024", "01/02/2024"], ["2024-12-24", "2024-01-02"]),
         (["01.02.24", "?"], ["2024-02-01", "NaT"]),
         (["2024-03-30T23:00:00+01:00"], ["2024-03-30T22:00"]),
-        (["2024-03-31 03:30:00.25 +0200", "2024-03-30Z"], ["2024-03-31T01:30", "2024-03-30"]),
+        (["2024-03-31 03:30:00.25 +0200", "2024-03-30Z"], ["2024-03-31T01:30:00.25", "2024-03-30"]),
         (["3/14/2024 5:30 PM", "3/14/2024, 12:15:00 am"], ["2024-03-14T17:30", "2024-03-14T00:15"]),
         (["5-Jan-21", "14 February 2022 08:00"], ["2021-01-05", "2022-02-14T08:00"]),
         (["Sept 5, 2021", "May 6 2021"], ["2021-09-05", "2021-05-06"]),
@@ -276,17 +277,37 @@ def test_what_is_not_a_number(texts):
         (["Q12011", "Q4 2010", "q2-1976"], ["2011-01-01", "2010-10-01", "1976-04-01"]),
         (["Jan 2020", "March 2021"], ["2020-01-01", "2021-03-01"]),
         (["1991 Jul", "1992-Sept"], ["1991-07-01", "1992-09-01"]),
+        (["Jan-80", "Feb-80", "Jan'05"], ["1980-01-01", "1980-02-01", "2005-01-01"]),
+        (["Q1-92", "Q4 01"], ["1992-01-01", "2001-10-01"]),
     ],
 )
 def test_written_dates(texts, dates):
     read = read_dates(as_texts(texts))
-    np.testing.assert_array_equal(read.values, np.array(dates, dtype="datetime64[s]"))
+    np.testing.assert_array_equal(read.values, np.array(dates, dtype="datetime64[us]"))
     assert read.wrong == []
 
 
 def test_impossible_dates_are_not_dates():
     assert read_dates(as_texts(["2023-02-30", "31/31/2020"])) is None
+    assert read_dates(as_texts(["Jan-01", "Jan-02", "Jan-03", "Feb-01"])) is None  # perhaps days
     assert read_dates(as_texts(["5 Janvier 2020", "30 Feb 2020", "2020-01-01 13:00 PM"])) is None
+
+
+@pytest.mark.parametrize("name", ["ID#", "Row Id.", "Trans. No."])
+def test_names_of_rows_may_end_with_a_mark(name, rng):
+    table = pd.DataFrame({name: rng.permutation(40) * 7 + 100, "x": rng.normal(size=40)})
+    assert TableEncoder().fit(table).columns_[0]["kind"] == "identifier"
+
+
+def test_words_that_end_as_id_does_are_no_names(rng):
+    table = pd.DataFrame({"paid": rng.permutation(40) * 7 + 100, "x": rng.normal(size=40)})
+    assert TableEncoder().fit(table).columns_[0]["kind"] == "number"
+
+
+@pytest.mark.parametrize("name", ["Quarter", "period"])
+def test_counted_quarters_are_time(name, rng):
+    table = pd.DataFrame({name: np.arange(1, 25), "x": rng.normal(size=24)})
+    assert TableEncoder().fit(table).columns_[0]["kind"] == "number"
 
 
 # --- ranks ----------------------------------------------------------------------------------------
@@ -444,3 +465,44 @@ def test_few_sentences_that_all_differ_are_texts(rng):
         texts = [" ".join(rng.permutation(words)) for _ in range(n)]
         encoder = TableEncoder().fit(pd.DataFrame({"review": texts, "a": rng.normal(size=n)}))
         assert encoder.columns_[0]["kind"] == "text"
+
+
+def test_many_numbers_at_once_are_those_of_each_column(table):
+    numbers = table[["age"]].assign(
+        gap=np.where(np.arange(N) < 3, np.nan, table["age"]), whole=np.arange(N) ** 2 % 17
+    )
+    encoder = TableEncoder().fit(numbers)
+    columns = [numbers[name].to_numpy() for name in numbers]
+    slow = [made.transform(values) for made, values in zip(encoder.encoders_, columns)]
+    assert_array_equal(encoder.transform(numbers), np.hstack(slow))
+
+
+@pytest.mark.parametrize("model", [KernelRegressor, TableEncoder])
+def test_a_fit_reads_each_text_once(table, model, monkeypatch):
+    """Reading a column of texts, and parsing what its texts stand for, happen once per fit."""
+    read, parsed = [], []
+    count_columns(monkeypatch, columns, "as_texts", read)
+    count_columns(monkeypatch, reading, "TextColumn", parsed)
+    monkeypatch.setattr(columns, "_one_by_one", None)  # no text is parsed again
+    texts = ["code", "price", "town", "when", "review"]
+    X, y = table[["age", *texts]], np.arange(N) / 7
+    model().fit_transform(X) if model is TableEncoder else model().fit(X, y)
+    assert len(read) == len(parsed) == len(texts)
+
+
+def count_columns(monkeypatch, module, name, calls):
+    original = getattr(module, name)
+
+    def counted(values):
+        calls.append(name)
+        return original(values)
+
+    monkeypatch.setattr(module, name, counted)
+
+
+def test_parts_of_seconds_count():
+    written = [f"2024-01-01 00:00:00.{i:02d}" for i in range(50)]
+    given = pd.DataFrame({"when": pd.to_datetime(written)})
+    for table in (given, pd.DataFrame({"when": written})):
+        when = TableEncoder(scale="none").fit(table).as_numbers(table, "when")
+        assert_allclose(np.diff(when), 0.01, atol=1e-6)

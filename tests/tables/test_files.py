@@ -220,3 +220,16 @@ def test_a_header_further_down_is_asked_about(tmp_path):
     rows = [["Deaths of 2016", None, None], ["name", "age", "kind"], ["Bowie", 69, "music"]]
     pd.DataFrame(rows).to_excel(tmp_path / "t.xlsx", header=False, index=False)
     assert any("further down" in note for note in read_table(tmp_path / "t.xlsx")[1])
+
+
+def test_one_column_of_texts_with_spaces_is_one_column(read):
+    frame, _ = read("Day\n" + "".join(f"{i + 1} Nov 2003\n" for i in range(12)))
+    assert frame["Day"].dt.day.tolist() == list(range(1, 13))
+
+
+def test_lines_of_many_columns_are_read(read):
+    width = 30_000  # a line is longer than a field of Python's csv module may be
+    header = ",".join(f"gene_{j}" for j in range(width))
+    frame, _ = read(f"{header};\n" + f"{','.join(['0.25'] * width)};\n" * 3)
+    assert frame.shape == (3, width)
+    assert frame.columns[-2] == f"gene_{width - 2}"

@@ -1,5 +1,6 @@
 """`mercer fit` and `mercer predict`: from a file to a saved model, and from there to answers."""
 
+import math
 import warnings
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,6 +11,7 @@ import typer
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_selection import SelectKBest, f_classif, f_regression
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
@@ -35,7 +37,7 @@ NAMED = 8
 # Models to compare with, and the rows on which they are: a comparison, not a second model. Boosting
 # grows a tree per class in every round, so that many classes take too long.
 BOOSTING, LINEAR = "boosting", "linear"
-COMPARED, COMPARED_CLASSES = 5000, 30
+COMPARED, COMPARED_CLASSES, COMPARED_COLUMNS = 5000, 30, 500
 # Errors are smaller than others, beyond chance, from so many standard errors on.
 STANDARD_ERRORS = 2.0
 # A target with more different whole numbers than this is taken for numbers without a note.
@@ -290,6 +292,7 @@ def _facts(made, roles, y, task, compare):
         "validation": made.validation_,
         "informative": made.informative_,
         "rows_left_out": len(made.left_out_),
+        "outputs": len(made.encoder_.feature_names_out_),
     }
     rows = made.left_out_
     w = np.ones(len(rows)) if roles.weights is None else roles.weights[rows]
@@ -308,10 +311,10 @@ def _facts(made, roles, y, task, compare):
         largest = classes[np.bincount(codes, roles.weights).argmax()]
         facts["mean_only"] = float(np.average(y[rows] == largest, weights=w))
         facts["calibration_error"] = made.calibration_error_
+    Z = made.encoder_.transform(X) if compare and roles.weights is None else None
     for name in (BOOSTING, LINEAR) if compare else ():
         losses, folds, why = None, 0, "rows have weights"
-        if roles.weights is None:
-            Z = made.encoder_.transform(X)
+        if Z is not None:
             losses, folds, why = losses_of(name, Z, y, task, rows, roles.groups)
         score = _score(losses, task)
         facts |= {name: score, f"{name}_folds": folds, f"{name}_left_out": why}
@@ -358,7 +361,7 @@ def losses_of(name, Z, y, task, judged=None, groups=None):
     folds = min(5, len(y) if groups is None else len(np.unique(groups)))
     if folds < 2:
         return None, folds, "a single row" if groups is None else "a single group"
-    model = _peer(name, task, len(y))
+    model = _peer(name, task, *Z.shape)
     if task == "regression":
         splits: Any = KFold(folds, shuffle=True, random_state=0)
         splits = splits if groups is None else GroupKFold(folds)
@@ -385,15 +388,26 @@ def losses_of(name, Z, y, task, judged=None, groups=None):
     return (p != y)[here].astype(float), folds, None
 
 
-def _peer(name, task, n):
-    """Boosting, or a linear model on standardised columns."""
+def _peer(name, task, n, d):
+    """Boosting, or a linear model on standardised columns.
+
+    Boosting of more than COMPARED_COLUMNS columns has those that tell most in the rows of its fold.
+    """
     numbers = task == "regression"
     if name == LINEAR:
         last = RidgeCV(np.logspace(-4, 5, 19)) if numbers else LogisticRegression(max_iter=300)
         return make_pipeline(StandardScaler(), last)
     options: dict[str, Any] = {"random_state": 0, "min_samples_leaf": leaf_size(n)}
     trees = HistGradientBoostingRegressor if numbers else HistGradientBoostingClassifier
-    return trees(**options)
+    if d <= COMPARED_COLUMNS:
+        return trees(**options)
+
+    def score(Z, y):
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")  # columns that are constant in a fold tell nothing
+            return (f_regression if numbers else f_classif)(Z, y)
+
+    return make_pipeline(SelectKBest(score, k=COMPARED_COLUMNS), trees(**options))
 
 
 def _print(facts, made, code):
@@ -420,7 +434,9 @@ def _print(facts, made, code):
         say(f"  {line}")
     for key, words in ((BOOSTING, "gradient boosting"), (LINEAR, "linear model")):
         if facts.get(key) is not None:
-            say(f"  {words}, {facts[f'{key}_folds']} folds: {facts[key]:.4g}")
+            most = COMPARED_COLUMNS if key == BOOSTING else math.inf
+            some = f", the {most} columns that tell most" if facts["outputs"] > most else ""
+            say(f"  {words}, {facts[f'{key}_folds']} folds{some}: {facts[key]:.4g}")
         elif facts.get(f"{key}_left_out"):
             say(f"  {words} was not fitted: {facts[f'{key}_left_out']}")
     say(f"  predicting the {constant}: {facts['mean_only']:.4g}")

@@ -74,6 +74,8 @@ STANDARD_ERRORS, UNINFORMATIVE = 2.0, "rows left out are predicted no better tha
 TOL, DIGITS, MAX_ITER, PATIENCE = 1e-3, 1e-5, 300, {"cpu": 2e3, "device": 1e6}
 # Ranks are tried up to so many columns of values: the metric is a matrix with a row for each.
 MOST_RANKED = 100
+# Tables with more columns than this have more than MOST_RANKED columns of values, as a rule.
+MANY_COLUMNS = 5 * MOST_RANKED
 # Most columns for single values of numbers, for the same reason.
 MOST_LEVELS = 64
 # With more columns than this a full metric becomes a diagonal one: it has the square of the number.
@@ -498,11 +500,12 @@ class LearnedModel(BaseEstimator):
             check_names(X)
         validate_data(self, X, reset=reset, skip_check_array=True)
         if reset:
-            encoder = self._new_encoder()
-            self.encoder_ = encoder.fit(
-                distinct_rows(X, targets.weights is not None), targets.written
-            )
-            if self.kernel is None and X.shape[0] == targets.columns.shape[0]:
+            encoder = self._new_encoder(X.shape[1])
+            n, distinct = X.shape[0], distinct_rows(X, targets.weights is not None)
+            table = encoder.read_columns(X)  # once: fit, effects and rows share it
+            self.encoder_ = encoder.fit(table if distinct is X else distinct, targets.written)
+            X = table
+            if self.kernel is None and n == targets.columns.shape[0]:
                 # The shares of all classes sum to one: the last says nothing new.
                 T = targets.columns if targets.classes is None else targets.columns[:, :-1]
                 self.encoder_, self._means_without_ = self.encoder_.with_means(
@@ -514,20 +517,22 @@ class LearnedModel(BaseEstimator):
                 warnings.filterwarnings("ignore", UNREAD)
             return self.encoder_.transform(X)
 
-    def _new_encoder(self) -> TableEncoder:
+    def _new_encoder(self, width: int = 0) -> TableEncoder:
         """The encoder that was given, unfitted, with ranks and columns for values to choose from.
 
-        A kernel that was given may be made for the columns as they are.
+        A kernel that was given may be made for the columns as they are; with very many columns
+        there is nothing to choose.
         """
+        further = self.kernel is None and width <= MANY_COLUMNS
         if self.encoder is None:
-            return TableEncoder(ranks=self.kernel is None, levels=self.kernel is None)
+            return TableEncoder(ranks=further, levels=further)
         if not isinstance(self.encoder, TableEncoder) or self.encoder.keep is not None:
             raise ValueError(
                 f"encoder must be a TableEncoder that makes numbers of all columns (keep=None), "
                 f"or None; got {self.encoder!r}."
             )
         encoder = clone(self.encoder)
-        return encoder.set_params(ranks=True, levels=True) if self.kernel is None else encoder
+        return encoder.set_params(ranks=further, levels=further) if self.kernel is None else encoder
 
     def _check_same_kind(self, X):
         rows = X if is_array(X) else np.empty(0)

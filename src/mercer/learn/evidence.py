@@ -75,7 +75,8 @@ class Evidence:
         T = rows.T - xp.mean(rows.T, axis=0)
         size = float(xp.mean(T * T)) ** 0.5
         self.kernel, self.plain, self.X, self.T = kernel, plain, rows.X, T / (size or 1.0)
-        self.linear, self.centred = linear, rows.X - xp.mean(rows.X, axis=0)
+        centred = rows.X - xp.mean(rows.X, axis=0)
+        self.linear, self.inner = linear, centred @ centred.T / rows.X.shape[1]
         self.shifts = xp.ones_like(T[:, 0]) if rows.weights is None else 1 / rows.weights
         self.n, self.d = rows.X.shape
 
@@ -133,7 +134,7 @@ class Evidence:
         Z = X * on_device[None, :] if B.ndim == 1 else X @ on_device
         k, p, e = slopes(self.kernel, Z, Z)
         C = s * k
-        C += (l / self.d) * (self.centred @ self.centred.T)
+        C += l * self.inner
         C += c
         diagonal = np.arange(self.n)
         C = cholesky(put(C, diagonal, diagonal, xp.linalg.diagonal(C) + v * self.shifts))
@@ -147,7 +148,7 @@ class Evidence:
         of_scales = 0.5 * np.array(
             [
                 s * float(xp.sum(Q * k)),
-                l / self.d * float(xp.sum((Q @ self.centred) * self.centred)),
+                l * float(xp.sum(Q * self.inner)),
                 c * float(xp.sum(Q)),
                 v * float(xp.sum(xp.linalg.diagonal(Q) * self.shifts)),
             ]

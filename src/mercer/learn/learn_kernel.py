@@ -28,7 +28,14 @@ from .families import FAMILIES, length_of, of_length, same_family
 from .gradients import average_outer_product, gradients_at, has_gradient
 from .learned import LearnedKernel, Round
 from .many_targets import in_few_columns
-from .metric import applied, column_scales, congruent, damped, with_unit_median
+from .metric import (
+    applied,
+    column_scales,
+    congruent,
+    damped,
+    most_correlated,
+    with_unit_median,
+)
 from .observations import Observations
 from .search import scaled, tunable
 from .targets import Targets, as_generator, check_weights, host
@@ -62,6 +69,9 @@ GRADIENT_ROWS = 4000
 # The first lengths of evidence are sqrt(d) for scaled columns: the median distance over this.
 PLAIN = 2**0.5
 ROWS_PER_NUMBER = 10
+# Where there are more columns than rows, evidence weighs so many of them: those that, or whose
+# squares, correlate most with the targets. The plain kernel and linear models know all columns.
+MOST_EVIDENT = 1000
 # Columns up to which a diagonal metric is written as a matrix.
 MOST_SQUARE = 100
 
@@ -217,34 +227,47 @@ class Trial:
 class _Stage:
     """Some rows, fewer landmarks, and the ridge regressions on them."""
 
-    def __init__(self, rows, landmarks, alphas):
+    def __init__(self, rows, landmarks, alphas, isotropic=False):
         self.rows, self.X, self.alphas = rows, rows.X, alphas
-        self.landmarks = landmarks
-        self.B, self.Z = None, None
+        self.landmarks, self.isotropic = landmarks, isotropic
+        self.rotated_X = self._rotated(self.X)
+        self.B: Any = None
+        self.Z: Any = None
+        self.rotated_Z: Any = None
         self.best: tuple[float, Any] = (math.inf, None)  # of the present metric
         self.known: dict[tuple[Trial, int], np.ndarray] = {}
 
     def projected(self, B):
         if self.B is not B:
             self.B, self.Z, self.best = B, applied(self.X, B), (math.inf, None)
+            self.rotated_Z = self._rotated(self.Z)
         return self.Z
 
+    def _rotated(self, Z):
+        """Z in as many coordinates as it has rows, where there are more columns than rows.
+
+        Distances and inner products, all that an isotropic kernel asks for, stay the same.
+        """
+        if not self.isotropic or Z.shape[1] <= Z.shape[0]:
+            return Z
+        return namespace(Z).linalg.qr(Z.T).R.T
+
     def ridge(self, trial):
-        """(solution, C, Z, S, missed) of the trial's kernel on this stage's rows."""
-        Z = self.projected(trial.B)
-        S = pts.take(Z, self.landmarks)
-        K = tiles.evaluate(trial.kernel, Z, S)
+        """(solution, C, missed) of the trial's kernel on this stage's rows."""
+        self.projected(trial.B)
+        Z, X = self.rotated_Z, self.rotated_X
+        K = tiles.evaluate(trial.kernel, Z, pts.take(Z, self.landmarks))
         if trial.linear:
-            K = K + trial.linear * (self.X @ pts.take(self.X, self.landmarks).T)
+            K = K + trial.linear * (X @ pts.take(X, self.landmarks).T)
         C = jittered_factor(pts.take(K, self.landmarks))
         rows, xp = self.rows, namespace(K)
         F = solve_triangular(C, K.T).T
         left = trial.kernel.diagonal(Z) - row_norms(F, xp)
         if trial.linear:
-            left = left + trial.linear * row_norms(self.X, xp)
+            left = left + trial.linear * row_norms(X, xp)
         missed = max(float(xp.mean(left if rows.weights is None else left * rows.weights)), 0.0)
         rule = LeaveOneOut(self.alphas, share=rows.share, spread=rows.spread)
-        return ridge_on_coordinates(F, rows.T, rule, rows.weights), C, Z, S, missed
+        return ridge_on_coordinates(F, rows.T, rule, rows.weights), C, missed
 
     def judged(self, trial):
         ridge = self.ridge(trial)
@@ -269,7 +292,8 @@ class _Stage:
 
     def first(self, rows, landmarks):
         landmarks = min(landmarks, len(self.landmarks))
-        return _Stage(self.rows.some(np.arange(rows)), np.arange(landmarks), self.alphas)
+        rows = self.rows.some(np.arange(rows))
+        return _Stage(rows, np.arange(landmarks), self.alphas, self.isotropic)
 
     def beats(self, new, old):
         """Whether a trial is better by exact errors where landmarks are few, on more and more rows.
@@ -350,9 +374,10 @@ class _Stage:
 
     def _function(self, trial):
         """(a, Z, S): f = k(z, S) a, and some rows."""
-        solution, C, Z, S, _ = self.ridge_of(trial)
+        solution, C, _ = self.ridge_of(trial)
         a = solve_triangular(C, solution.coef, transpose=True)
-        return a, Z[: min(GRADIENT_ROWS, Z.shape[0]), :], S
+        Z = self.projected(trial.B)
+        return a, Z[: min(GRADIENT_ROWS, Z.shape[0]), :], pts.take(Z, self.landmarks)
 
 
 class _Search:
@@ -435,13 +460,17 @@ class _Search:
             return []
         others = np.setdiff1d(np.arange(self.rows.n), self.stage_rows)
         order = np.r_[self.rng.permutation(others), self.rng.permutation(self.stage_rows)]
-        some, d = order[:MANY], len(self.scales)
+        some, d = self.rows.some(order[:MANY]), len(self.scales)
+        columns = np.arange(d)
+        if d > max(some.n, MOST_EVIDENT) and self.free:
+            columns = most_correlated(some, MOST_EVIDENT)
+            some = replace(some, X=pts.take(some.X.T, columns).T)
         # Judged by the rows that it was learned from, a matrix needs many for each of its numbers.
-        full = len(others) >= MANY or len(some) >= ROWS_PER_NUMBER * d * (d + 1) / 2
+        full = len(others) >= MANY or some.n >= ROWS_PER_NUMBER * d * (d + 1) / 2
         found = by_evidence(
             kernel,
-            self.rows.some(some),
-            PLAIN * float(self.plain[0]),
+            some,
+            PLAIN * float(self.plain[0]) * (d / len(columns)) ** 0.5,
             self.rng,
             full=full and self.metric == "full" and d <= MOST_SQUARE,
             linear=self.free,
@@ -449,13 +478,17 @@ class _Search:
         )
         starts = []
         for covariance in found:
-            first = on_device_of(covariance.B, self.X)
+            weights, linear = covariance.B, covariance.linear * len(columns) / d
+            if len(columns) < d:
+                weights = np.zeros(d)
+                weights[columns] = covariance.B
+            first = on_device_of(weights, self.X)
             B, own = first, kernel
             if self.free:  # a family: lengths are in units of the median distance
                 B = with_unit_median(first, self.X, self.rng)
                 ratio = float(np.linalg.norm(as_numpy(B)) / np.linalg.norm(covariance.B))
                 own = of_length(kernel, ratio * length_of(kernel))
-            starts.append(stage.judged(Trial(own, B, covariance.linear)))
+            starts.append(stage.judged(Trial(own, B, linear)))
         return starts
 
     def _stages(self, max_landmarks):
@@ -468,7 +501,7 @@ class _Search:
     def _stage(self, rows, landmarks):
         chosen = self.stage_rows = self.rng.permutation(self.rows.n)[:rows]
         # The rows are in random order already: the first ones serve as landmarks.
-        return _Stage(self.rows.some(chosen), np.arange(landmarks), self.alphas)
+        return _Stage(self.rows.some(chosen), np.arange(landmarks), self.alphas, self.free)
 
     def _first(self, stage, trial):
         """The plain kernel. Where rounds follow that tune its lengths again, few rows will do."""

@@ -6,9 +6,12 @@ import numpy as np
 
 from ..engine import as_numpy, eigh, namespace
 from ..kernels import points as pts
+from .observations import Observations
 
 # Pairs whose median distance is the unit of length.
 PAIRS = 2000
+# Rows up to which all of their products are computed for it, where there are more columns.
+FEW_ROWS = 300
 # Directions shorter than this share of the longest are left out.
 SHORTEST = 1e-5
 
@@ -46,10 +49,39 @@ def with_unit_median(B: Any, X: Any, rng: np.random.Generator) -> Any:
     i = rng.integers(n, size=PAIRS)
     j = (i + rng.integers(1, max(n, 2), size=PAIRS)) % n
     xp = namespace(X)
-    difference = applied(pts.take(X, i) - pts.take(X, j), B)
-    distances = np.sqrt(as_numpy(xp.sum(difference * difference, axis=1)))
+    if n <= FEW_ROWS < X.shape[1]:
+        # Products of all rows are fewer numbers than differences of the pairs.
+        Z = applied(X, B)
+        K = as_numpy(Z @ Z.T)
+        sizes = np.diagonal(K)[i] + np.diagonal(K)[j]
+        squares = sizes - 2 * K[i, j]
+        distances = np.sqrt(np.where(squares > 1e-12 * sizes, squares, 0.0))
+    else:
+        difference = applied(pts.take(X, i) - pts.take(X, j), B)
+        distances = np.sqrt(as_numpy(xp.sum(difference * difference, axis=1)))
     distances = distances[distances > 0]
     return B / float(np.median(distances)) if len(distances) else B
+
+
+def most_correlated(rows: Observations, size: int) -> np.ndarray:
+    """So many columns, in their order: those that, or whose squares, correlate most with a target.
+
+    Squares are those of distances to the mean: a column may matter most at both of its ends.
+    """
+    xp = namespace(rows.X)
+    w = xp.ones_like(rows.T[:, 0]) if rows.weights is None else rows.weights
+
+    def centred(A):
+        return A - (w @ A) / xp.sum(w)
+
+    T, X = centred(rows.T), centred(rows.X)
+    strongest = np.zeros(X.shape[1])
+    for A in (X, centred(X * X)):
+        products = as_numpy((T * w[:, None]).T @ A) ** 2
+        sizes = np.outer(as_numpy(w @ (T * T)), as_numpy(w @ (A * A)))
+        found = products / np.where(sizes > 0, sizes, np.inf)
+        strongest = np.maximum(strongest, found.max(axis=0))
+    return np.sort(np.argsort(-strongest, kind="stable")[:size])
 
 
 def damped(G: Any) -> Any:

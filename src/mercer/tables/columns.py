@@ -47,7 +47,7 @@ HASHED = HashingVectorizer(
 
 
 def column_values(column: Any, name: str) -> np.ndarray:
-    """A column of a frame or array as a float, bool, datetime64[s] or object array.
+    """A column of a frame or array as a float, bool, datetime64[us] or object array.
 
     Objects are stripped texts, None where a value is missing.
     """
@@ -63,10 +63,28 @@ def column_values(column: Any, name: str) -> np.ndarray:
     if values.dtype.kind in "fiub":
         return values
     if values.dtype.kind == "M":
-        return values.astype("datetime64[s]")
+        return values.astype("datetime64[us]")
     if values.dtype.kind == "m":
-        return values.astype("timedelta64[s]").astype(float)
+        return values.astype("timedelta64[us]").astype(float) / 1e6
     return as_texts(values.tolist())
+
+
+def frame_columns(X: Any) -> list[np.ndarray]:
+    """The columns of a pandas or polars frame, each as `column_values` makes it, by position."""
+    names = [str(name) for name in X.columns]
+    if not hasattr(X, "iloc"):
+        return [column_values(X[:, j], name) for j, name in enumerate(names)]
+    found: list[Any] = [None] * len(names)
+    plain: dict[Any, list[int]] = {}
+    for j, dtype in enumerate(X.dtypes):
+        if isinstance(dtype, np.dtype) and dtype.kind in "fiub":
+            plain.setdefault(dtype, []).append(j)
+        else:
+            found[j] = column_values(X.iloc[:, j], names[j])
+    for places in plain.values():  # all columns of a type at once: a table may have thousands
+        for j, values in zip(places, X.iloc[:, places].to_numpy().T):
+            found[j] = values
+    return found
 
 
 def _series_values(column):
@@ -135,7 +153,7 @@ def as_codes(values: np.ndarray, known: Collection[str]) -> np.ndarray:
 def as_float(values: np.ndarray) -> np.ndarray:
     """A column of numbers, truths or dates as floats; dates in seconds."""
     if values.dtype.kind == "M":
-        seconds = values.astype("int64").astype(float)
+        seconds = values.astype("datetime64[us]").astype("int64") / 1e6
         return np.where(np.isnat(values), np.nan, seconds)
     return values.astype(float)
 
@@ -148,9 +166,9 @@ def numbers_one_by_one(
 
 
 def dates_one_by_one(texts: Iterable[str | None], day_first: bool = False) -> np.ndarray:
-    """Texts as datetime64[s], NaT where they are missing or not dates."""
-    missing = np.datetime64("NaT", "s")
-    return _one_by_one(texts, lambda t: parse_date(t, day_first), missing, "datetime64[s]")
+    """Texts as datetime64[us], NaT where they are missing or not dates."""
+    missing = np.datetime64("NaT", "us")
+    return _one_by_one(texts, lambda t: parse_date(t, day_first), missing, "datetime64[us]")
 
 
 def reads_as(kind: str, texts: Iterable[str | None]) -> np.ndarray:
@@ -219,6 +237,16 @@ class Numbers(BaseEstimator):
         parts += [self.ranks_.transform(x)] if self.ranks_ is not None else []
         parts += [x[:, None] == self.levels_] if self.levels_ is not None else []
         return np.column_stack(parts)
+
+    @staticmethod
+    def transform_all(encoders: "Sequence[Numbers]", columns: Sequence[np.ndarray]) -> np.ndarray:
+        """`transform` of many encoders with one output each."""
+        X = np.array([as_float(values) for values in columns]).T
+        median, centre, spread = (
+            np.array([getattr(made, name) for made in encoders])
+            for name in ("median_", "centre_", "spread_")
+        )
+        return (np.where(np.isnan(X), median, X) - centre) / spread
 
     def read(self, values: np.ndarray) -> np.ndarray:
         """New rows as floats, each text by itself: one bad value does not spoil the others."""
@@ -366,7 +394,7 @@ class Dates(BaseEstimator):
         return self
 
     def read(self, values: np.ndarray) -> np.ndarray:
-        """New rows as datetime64[s], each text by itself, written as those of `fit`."""
+        """New rows as datetime64[us], each text by itself, written as those of `fit`."""
         if values.dtype.kind in "fiu" and getattr(self, "digits_", False):
             values = spelled(values)
         if values.dtype.kind == "O":

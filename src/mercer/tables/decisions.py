@@ -2,12 +2,12 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from .columns import Categories, Dates, Kept, Numbers, Texts, as_float, declared_categories, spelled
+from .columns import Categories, Dates, Kept, Numbers, Texts, as_float, spelled
+from .given import ReadTable
 from .notes import (
     BOOLEAN,
     CATEGORY,
@@ -37,8 +37,11 @@ IDENTIFIED = 10
 # Texts without a space and at least so long may be sequences (DNA, proteins, SMILES).
 SEQUENCE = 15
 _SMILES = re.compile(r"(?!.*//)[A-Za-z0-9@+\-\[\]()=#$%/\\.:]+")
-_ID_NAME = re.compile(r"(^|[_\s.-])(id|ids|uuid|guid|key|index|idx|no|nr|number)$|Id$|ID$", re.I)
-_TIME_NAME = re.compile(r"day|time|year|month|week|hour|date|step|age|^t$", re.I)
+# "id" as a word of its own, or after another one as in customerId: "paid" and "humid" are none.
+_ID_NAME = re.compile(
+    r"(?:(?i:(?:^|[_\s.-])(?:id|ids|uuid|guid|key|index|idx|no|nr|number))|Id|ID)[#.]?$"
+)
+_TIME_NAME = re.compile(r"day|time|year|quarter|month|week|hour|date|period|step|age|^t$", re.I)
 _ROW_NAME = re.compile(r"unnamed|^index$|^column_?1$|^row", re.I)
 
 
@@ -51,12 +54,13 @@ class Decisions:
             set(names or ()) for names in (options.keep, options.ignore, options.id, options.number)
         )
 
-    def of_table(
-        self, X: Any, names: Sequence[str], columns: Sequence[np.ndarray], y: Any
-    ) -> list[Decision]:
-        """(fitted encoder or None, record) of every column; texts in y tell how it is written."""
-        formats = getattr(X, "attrs", {}).get("formats", {})
-        categories = {*declared_categories(X), *(self.options.category or ())} - self.forced
+    def of_table(self, table: ReadTable, y: Any) -> list[Decision]:
+        """(fitted encoder or None, record) of every column; texts in y tell how it is written.
+
+        Texts of the table that stand for numbers or dates are replaced by these.
+        """
+        names, columns = table.names, table.columns
+        categories = {*table.categories, *(self.options.category or ())} - self.forced
         left = self.kept | self.ignored | self.ids
         texts = {
             name: values
@@ -73,10 +77,16 @@ class Decisions:
             if name in categories and name not in left:
                 encoder, record = self._categories(name, spelled(values))
             else:
-                encoder, record = self._decide(name, values, read.get(name), formats.get(name))
+                encoder, record = self._decide(
+                    name, values, read.get(name), table.formats.get(name)
+                )
             if values.dtype.kind == "O":
                 record["total"] = total_of(values, numbers)
             found.append((encoder, record))
+        table.columns = [
+            read[name].values if isinstance(encoder, Numbers | Dates) and name in read else values
+            for name, values, (encoder, _) in zip(names, columns, found)
+        ]
         return found
 
     def _decide(self, name, values, read=None, format=None):

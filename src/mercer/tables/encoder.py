@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from ..engine import check_at_least
 from ..kernels import listed
 from ..kernels import points as pts
-from ..rows import drawn_rows, gather, lazily, refuse_stream
+from ..rows import drawn_rows, gather, in_pieces, lazily, refuse_stream
 from .columns import (
     Categories,
     Dates,
@@ -22,10 +22,12 @@ from .columns import (
     Texts,
     as_float,
     column_values,
+    declared_categories,
+    frame_columns,
     further_outputs,
 )
 from .decisions import Decisions, check_finite
-from .given import array_of_lists, check_names
+from .given import ReadTable, array_of_lists, check_names
 from .notes import (
     CATEGORY,
     EFFECT,
@@ -169,7 +171,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.ignore = ignore
         self.id = id
 
-    def fit(self, X: ArrayLike, y: object = None) -> Self:
+    def fit(self, X: ArrayLike | ReadTable, y: object = None) -> Self:
         """Decide what becomes of each column.
 
         `y` is not used, except that texts in it tell how this table writes its numbers. Of a stream
@@ -179,10 +181,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         X = pts.collected(X)
         X, n = drawn_rows(X, gather.SAMPLE, self.random_state)
         self.sampled_from_ = n if n is not None and n > gather.SAMPLE else None
-        names, columns = self._columns(X, reset=True)
+        table = self._read(X, reset=True)
+        names, columns = table.names, table.columns
         self._check_named(names)
         decisions = Decisions(self)
-        found = decisions.of_table(X, names, columns, y)
+        found = decisions.of_table(table, y)
         if not any(encoder for encoder, _ in found):
             # Better a row number than nothing: a single column may be all that there is.
             found = [
@@ -210,28 +213,43 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         refuse_stream(X)
         check_is_fitted(self)
-        names, columns = self._columns(X, reset=False)
-        parts, unread = [], []
-        for name, values, encoder in zip(names, columns, self.encoders_):
+        return self._encoded(self._read(X, reset=False))
+
+    def _encoded(self, table):
+        parts: dict[int, Any] = {}
+        unread: list[str] = []
+        numbers: list[tuple[int, Numbers, np.ndarray]] = []
+        triples = zip(table.names, table.columns, self.encoders_)
+        for j, (name, values, encoder) in enumerate(triples):
             if encoder is None:
                 continue
             check_finite(name, values)
             if isinstance(encoder, Numbers | Dates) and values.dtype.kind == "O":
                 texts, values = values, encoder.read(values)
                 unread += _shown(name, _unread(texts, values))
-            parts.append(encoder.transform(values))
+            if isinstance(encoder, Numbers) and len(encoder.names_) == 1:
+                numbers.append((j, encoder, values))
+                parts[j] = None  # in its place, below
+            else:
+                parts[j] = encoder.transform(values)
         if unread:
-            warnings.warn(f"{UNREAD}: {', '.join(unread[:4])}.", UserWarning, stacklevel=2)
+            warnings.warn(f"{UNREAD}: {', '.join(unread[:4])}.", UserWarning, stacklevel=3)
+        if numbers:
+            places, encoders, columns = zip(*numbers)
+            parts |= zip(places, Numbers.transform_all(encoders, columns).T[:, :, None])
         if self.keep is not None:
-            return self._frame(parts, getattr(X, "index", None))
-        return np.hstack(parts).astype(float, copy=False)
+            return self._frame(parts.values(), table.index)
+        return np.hstack(list(parts.values())).astype(float, copy=False)
 
     def fit_transform(self, X: ArrayLike, y: object = None) -> "np.ndarray | pd.DataFrame":
         """Decide what becomes of each column, and turn these rows into floats."""
-        self.fit(X, y)
+        self._check_parameters()
+        X = pts.collected(X)
+        table: Any = X if in_pieces(X) else self.read_columns(X)  # once for both
+        self.fit(table, y)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", UNREAD)  # the notes say it
-            return self.transform(X)
+            return self.transform(X) if table is X else self._encoded(table)
 
     def keeping(self, *, ranks: bool = False, levels: bool = False, texts: bool = True) -> Self:
         """The same fitted encoder, with ranks and columns for single values only if asked for.
@@ -270,7 +288,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         :meta private:
         """
         check_is_fitted(self)
-        names, columns = self._columns(X, reset=False)
+        table = self._read(X, reset=False)
+        names, columns = table.names, table.columns
         made = copy(self)
         made.encoders_, made.columns_ = list(self.encoders_), list(self.columns_)
         without: dict[str, np.ndarray] = {}
@@ -354,7 +373,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         effects = [_effects_of(encoder) for encoder in self.encoders_]
         if not any(effects):
             return []
-        _, columns = self._columns(X, reset=False)
+        columns = self._read(X, reset=False).columns
         outputs, found = list(self.feature_names_out_), []
         for made, values in zip(effects, columns):
             if made is None:
@@ -371,19 +390,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         :meta private:
         """
         check_is_fitted(self)
-        names, columns = self._columns(X, reset=False)
-        made = self.encoders_[names.index(name)]
+        j = [record["name"] for record in self.columns_].index(name)
+        made = self.encoders_[j]
         if not isinstance(made, Numbers | Dates):
             return None
-        return as_float(made.read(columns[names.index(name)]))
+        return as_float(made.read(self._read(X, reset=False).columns[j]))
 
     def unknown_values(self, X: ArrayLike) -> list[str]:
         """Sentences on values of new rows that the fitted encoder cannot use as they are."""
         check_is_fitted(self)
-        names, columns = self._columns(X, reset=False)
+        table = self._read(X, reset=False)
         unread: list[str] = []
         unseen: list[str] = []
-        for name, values, made in zip(names, columns, self.encoders_):
+        for name, values, made in zip(table.names, table.columns, self.encoders_):
             effects = _effects_of(made)
             made = made.plain if isinstance(made, WithTargetEncoding) else made
             if effects is not None:
@@ -444,14 +463,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                         f"{role[name]} and {argument} both name the column {name!r}: choose one."
                     )
 
-    def read_columns(self, X: ArrayLike) -> list[np.ndarray]:
+    def read_columns(self, X: ArrayLike) -> ReadTable:
         """The columns of a table, as numbers, truths, dates or texts that are yet to be read.
 
         :meta private:
         """
-        return self._columns(X, reset=True)[1]
+        return self._read(X, reset=True)
 
-    def _columns(self, X, reset):
+    def _read(self, X, reset):
+        if isinstance(X, ReadTable):
+            return X
         if pts.is_frame(X):
             check_names(X)
             validate_data(self, X, reset=reset, skip_check_array=True)
@@ -461,9 +482,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                     f"Found array with {len(X)} sample(s) and {len(names)} feature(s) "
                     f"(shape=({len(X)}, {len(names)})) while a minimum of 1 is required."
                 )
-            # By position: two columns may have the same name.
-            by_place = (X.iloc[:, j] if hasattr(X, "iloc") else X[:, j] for j in range(len(names)))
-            return names, [column_values(column, name) for column, name in zip(by_place, names)]
+            formats = getattr(X, "attrs", {}).get("formats", {})
+            index = getattr(X, "index", None)
+            return ReadTable(names, frame_columns(X), formats, declared_categories(X), index)
         if not hasattr(X, "shape"):
             X = array_of_lists(X)
         with pts.naming("X"):
@@ -471,7 +492,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if X.dtype.kind in "fiubc":
             X = check_array(X, ensure_all_finite="allow-nan", dtype=None)
         names = [f"x{j}" for j in range(X.shape[1])]
-        return names, [column_values(column, name) for column, name in zip(X.T, names)]
+        return ReadTable(names, [column_values(column, name) for column, name in zip(X.T, names)])
 
 
 def _effects_of(encoder):

@@ -374,8 +374,8 @@ def _from_text(content, sep, encoding, notes, kept):
     codes = re.search(rf'(?:^|["\s{between}])0\d', text, re.M) is not None
     unclear = [
         j
-        for j, name in enumerate(frame.columns)
-        if name in kept or _needs_text(frame.iloc[:, j], codes)
+        for j, (name, column) in enumerate(frame.items())
+        if name in kept or _needs_text(column, codes)
     ]
     if unclear:
         texts = pd.read_csv(
@@ -437,11 +437,16 @@ def _separator(lines):
     """The character that cuts most lines into the same number of parts, more than one."""
     best = None
     for sep in SEPARATORS:
+        if len(sep) == 1 and not any(sep in line for line in lines):
+            continue
         sizes = [len(row) for row in _fields(lines, sep)]
         size, often = Counter(sizes).most_common(1)[0]
         agree = often / len(sizes) + (0.5 if sizes[0] == size else 0.0)
         # Spaces stand inside of values, too: they separate where nothing else fits header and rows.
-        if size < 2 or (sep == r"\s+" and best is not None and (agree < 1.5 or best[0] >= 1.25)):
+        spaces = sep == r"\s+"
+        if size < 2 or (spaces and best is not None and (agree < 1.5 or best[0] >= 1.25)):
+            continue
+        if spaces and sizes[0] == 1 and size > 2:  # one column, of texts such as "1 Nov 2003"
             continue
         if best is None or (agree, size) > best[:2]:
             best = (agree, size, sep)

@@ -1,9 +1,28 @@
 """A table as it is given: frames with names of their own, and rows in lists."""
 
 from collections import Counter
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+
+
+@dataclass
+class ReadTable:
+    """A table whose columns have been read: numbers, truths, dates, or texts.
+
+    A TableEncoder accepts it in place of the table, so that no column is read twice; `fit` replaces
+    texts by the numbers or dates that they stand for.
+
+    formats : how a file wrote the texts of a column
+    categories : columns that are declared to be such
+    """
+
+    names: list[str]
+    columns: list[np.ndarray]
+    formats: dict[str, Any] = field(default_factory=dict)
+    categories: list[str] = field(default_factory=list)
+    index: Any = None
 
 
 def check_names(X: Any) -> None:

@@ -25,6 +25,8 @@ _FORMS = (
     re.compile(rf"{_YEAR}[-/](?P<month>0[1-9]|1[0-2])"),
     re.compile(rf"{_YEAR}[-/ ]?Q(?P<quarter>[1-4])", re.I),
     re.compile(rf"Q(?P<quarter>[1-4])[-/ ]?{_YEAR}", re.I),
+    re.compile(r"Q(?P<quarter>[1-4])[-/ ](?P<year>\d{2})", re.I),
+    _SHORT_MONTH := re.compile(rf"{_NAME}[-'](?P<year>\d{{2}})"),
     re.compile(rf"{_NAME}[ -]{_YEAR}"),
     re.compile(rf"{_YEAR}[ -]{_NAME}"),
     _DIGITS := re.compile(r"(?P<year>1[89]\d\d|20\d\d)(?P<month>0[1-9]|1[0-2])(?P<day>\d\d)?"),
@@ -51,7 +53,7 @@ LEAST_DIGITS = 10
 class DateColumn:
     """A column of texts that are dates.
 
-    values : datetime64[s], NaT where a value is missing or is not a date
+    values : datetime64[us], NaT where a value is missing or is not a date
     day_first : whether 05/02/2021 is in February
     wrong : the texts that are not dates
     open : a text that other countries read differently, where no text of the column tells
@@ -75,6 +77,8 @@ def read_dates(
     known = sorted({text for text in texts if text is not None})
     if not known or sum(map(_looks_like_a_date, known)) < MOSTLY * len(known) / 2:
         return None
+    if _are_days_of_months(known):
+        return None
     parts = [found for found in map(_PARTS.fullmatch, known) if found]
     votes = [sum(int(f[which]) > 12 for f in parts) for which in ("first", "second")]
     # 05/05/2021 is the same day either way.
@@ -87,7 +91,7 @@ def read_dates(
     else:
         open = []
     read = {text: _date(text, day_first) for text in known}
-    missing = np.datetime64("NaT", "s")
+    missing = np.datetime64("NaT", "us")
     values = [missing if t is None or read[t] is None else read[t] for t in texts]
     wrong = [text for text in known if read[text] is None]
     bad = sum(text is not None and read[text] is None for text in texts)
@@ -95,7 +99,7 @@ def read_dates(
     if total - bad < MOSTLY * total:
         return None
     return DateColumn(
-        np.array(values, dtype="datetime64[s]"), day_first, wrong, next(iter(open), None)
+        np.array(values, dtype="datetime64[us]"), day_first, wrong, next(iter(open), None)
     )
 
 
@@ -117,7 +121,7 @@ def are_digits_of_dates(texts: Iterable[str]) -> bool:
 
 
 def dates_in_digits(values: np.ndarray) -> np.ndarray | None:
-    """Whole numbers as datetime64[s] where their digits are those of dates; None elsewhere."""
+    """Whole numbers as datetime64[us] where their digits are those of dates; None elsewhere."""
     known = np.unique(values[~np.isnan(values)])
     if len(known) < LEAST_DIGITS or known[0] < 180001 or known[-1] > 20991231 or any(known % 1):
         return None
@@ -126,13 +130,20 @@ def dates_in_digits(values: np.ndarray) -> np.ndarray | None:
     texts = {value: str(int(value)) for value in known.tolist()}
     if not are_digits_of_dates(texts.values()):
         return None
-    missing = np.datetime64("NaT", "s")
+    missing = np.datetime64("NaT", "us")
     days = [_date(texts[v], False) if v in texts else missing for v in values.tolist()]
-    return np.array(days, dtype="datetime64[s]")
+    return np.array(days, dtype="datetime64[us]")
 
 
 def _looks_like_a_date(text):
     return any(form.fullmatch(text) for form in _FORMS)
+
+
+def _are_days_of_months(texts):
+    """Whether texts such as "Jan-05" may be days: more of them than months, and none above 31."""
+    found = [match for match in map(_SHORT_MONTH.fullmatch, texts) if match]
+    days = {int(match["year"]) for match in found}
+    return bool(days) and max(days) <= 31 and len(days) > len({match["name"] for match in found})
 
 
 def _by_hints(texts, parts, usual):
@@ -152,8 +163,8 @@ def _by_hints(texts, parts, usual):
 
 def _share_in_order(dates):
     """Share of steps that do not go back, or that do not go forward."""
-    steps = np.diff(np.array([d for d in dates if d is not None], dtype="datetime64[s]"))
-    zero = np.timedelta64(0, "s")
+    steps = np.diff(np.array([d for d in dates if d is not None], dtype="datetime64[us]"))
+    zero = np.timedelta64(0, "us")
     return max(np.mean(steps >= zero), np.mean(steps <= zero)) if len(steps) >= 5 else 0.0
 
 
@@ -192,8 +203,8 @@ def _moment(year, month, day, part):
         return None
     if half:
         h = h % 12 + (12 if half in "pP" else 0)
-    date = np.datetime64(f"{year:04d}-{month:02d}-{day:02d}", "s")
-    return date + np.timedelta64(int(h * 3600 + m * 60 + s) - _ahead(zone), "s")
+    date = np.datetime64(f"{year:04d}-{month:02d}-{day:02d}", "us")
+    return date + np.timedelta64(round(1e6 * (h * 3600 + m * 60 + s - _ahead(zone))), "us")
 
 
 def _ahead(zone):

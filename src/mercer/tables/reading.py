@@ -88,7 +88,9 @@ def first_value(texts: Iterable[str | None], read: TypedColumn) -> tuple[str, st
     telling = telling or [pair for pair in pairs if not is_obvious(pair[0], str(pair[1]))] or pairs
     text, value = telling[0]
     if isinstance(read, DateColumn):
-        return text, str(np.datetime_as_string(value)).replace("T00:00:00", "").replace("T", " ")
+        day, clock = str(np.datetime_as_string(value, unit="us")).split("T")
+        clock = clock.rstrip("0").rstrip(".") if not clock.endswith(".000000") else clock[:8]
+        return text, day if clock == "00:00:00" else f"{day} {clock}"
     seconds = " seconds" if read.format.time else ""
     return text, f"{value:.10g}{seconds}"
 

@@ -39,7 +39,7 @@ def read_target(encoder: Any, X: Any, y: Any) -> WrittenTarget | None:
     texts = texts_in(y)
     if texts is None:
         return None
-    columns = clone(encoder).read_columns(X)
+    columns = clone(encoder).read_columns(X).columns
     beside = [TextColumn(values) for values in columns if values.dtype.kind == "O"]
     read = Notation(encoder.decimal, encoder.dayfirst).columns({"y": texts}, beside).get("y")
     if not isinstance(read, NumberColumn):

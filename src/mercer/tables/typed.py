@@ -170,7 +170,7 @@ def _as_trained(frame, texts, plain, changed, reading, like, notes):
     if reading.day_first is not None:
         for name in {*texts} & dates:
             days = dates_one_by_one(texts[name], reading.day_first)
-            known = pd.Series(days, index=frame.index).dt.strftime("%Y-%m-%d %H:%M:%S")
+            known = pd.Series(days, index=frame.index).dt.strftime("%Y-%m-%d %H:%M:%S.%f")
             # Texts that are no dates stay: the encoder says what is wrong.
             changed[name] = known.where(known.notna(), changed[name])
     told = [column for column in [*written.values(), *plain.values()] if column.is_numeric()]
