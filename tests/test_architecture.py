@@ -34,7 +34,7 @@ FILES = sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.p
 BACKENDS = {"torch", "cupy", "cupyx", "array_api_compat", "jax"}
 KNOW_BACKENDS = {"engine/arrays.py", "engine/fused.py"}
 # The only files that may use private names: of scikit-learn, and of Dask.
-KNOW_PRIVATE_NAMES = {"estimators/sklearn_compat.py", "rows/dask_compat.py"}
+KNOW_PRIVATE_NAMES = {"engine/sklearn_compat.py", "rows/dask_compat.py"}
 
 
 def part_of(path):

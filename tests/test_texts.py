@@ -124,7 +124,7 @@ def test_diagrams_of_all_others_hold_the_expression():
 
 
 def test_without_visual_blocks_the_diagram_is_scikit_learns_own(monkeypatch):
-    monkeypatch.setattr("mercer.estimators.sklearn_compat._VisualBlock", None)
+    monkeypatch.setattr("mercer.engine.sklearn_compat._VisualBlock", None)
     assert "LogisticRegression" in estimator_html_repr(Kernelized(LogisticRegression()))
 
 
@@ -165,4 +165,4 @@ def test_private_names_of_scikit_learn_stand_in_one_file():
                 parts = [*node.module.split("."), *(alias.name for alias in node.names)]
                 if any(part.startswith("_") for part in parts):
                     found.add(path.relative_to(ROOT).as_posix())
-    assert found == {"estimators/sklearn_compat.py"}
+    assert found == {"engine/sklearn_compat.py"}

@@ -1,13 +1,17 @@
 """Support vector machines: the certificate holds against a slow oracle in extended precision."""
 
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from sklearn.svm import SVC
 
 from mercer import RBF, Laplacian, Linear, Polynomial, Precomputed
 from mercer.engine.memory import MemoryLimitError
+from mercer.engine.sklearn_compat import libsvm
 from mercer.solve.active_set import BoxDual, Free, balanced
 from mercer.solve.duality import Rounding, best_hinge_intercept, hinge_certificate, hinge_range
 from mercer.solve.svm import MarginProblem, solve_margin, solve_on_coordinates
@@ -196,6 +200,22 @@ def test_a_gram_matrix(rng):
     found = solve_margin(problem_of(Precomputed(), K, y, 1.0))
     same = solve_margin(problem_of(RBF(1.0), X, y, 1.0))
     assert_allclose(found.c, same.c, atol=1e-7)
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_libsvm_without_the_checks_of_svc(rng, monkeypatch, capfd, moved):
+    """Called directly, or through SVC where a version of scikit-learn has moved it: one answer."""
+    X, y = two_classes(rng, 80)
+    K, C = RBF(1.0)(X), rng.uniform(0.5, 2, size=80)
+    exact = SVC(C=2.0, kernel="precomputed", tol=1e-6).fit(K, y, sample_weight=C / 2)
+    if moved:
+        monkeypatch.setitem(sys.modules, "sklearn.svm._libsvm", None)
+    support, coefficients, b, steps = libsvm(K, y, C, 1e-6, 100_000)
+    assert_allclose(
+        K[:, support] @ coefficients + b, exact.decision_function(K), atol=1e-5, rtol=1e-5
+    )
+    assert steps > 0
+    assert capfd.readouterr().out == ""
 
 
 def test_too_little_memory_is_said(rng):

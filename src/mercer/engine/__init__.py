@@ -73,5 +73,6 @@ from .products import (
     quick_shares,
 )
 from .resources import Resources, current, using
+from .sklearn_compat import boosted_nodes, libsvm, routing_enabled, visual_block
 from .threads import blas_threads_for, n_threads, one_blas_thread, single_threaded
 # --- end of the door

@@ -18,7 +18,7 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ..engine import MemoryLimitError
+from ..engine import MemoryLimitError, routing_enabled, visual_block
 from ..expansion import RKHSFunction
 from ..kernels import Array, Data, Input, KernelLike, as_kernel
 from ..rows import Training, refuse_stream
@@ -34,7 +34,6 @@ from .kernel_side import (
 )
 from .map_method import MapMethod, functions
 from .preimages import has_points
-from .sklearn_compat import routing_enabled, visual_block
 from .whitening import safe_tol, whitens
 
 # Methods that scikit-learn routes metadata to (sample_weight and the like).

@@ -26,7 +26,6 @@ from ..solve import MarginProblem, double_like, solve_margin
 from .base import on_fitted
 from .certified import CertifiedClassifier, WeightedRows, gram_of
 from .kernel_map import KernelMap
-from .kernel_side import pair_columns
 
 # With more than two classes, rows whose kernel matrix is stored once for all pairs.
 STORED = 4000
@@ -184,10 +183,9 @@ class KernelSVC(CertifiedClassifier):
         """All pairs of classes solved, as many at a time as there are threads."""
         pairs = Pairs(rows, self.C_, len(self.classes_), self._room(rows), stored=True)
         threads = 1 if rows.kernel.runs_user_code else min(n_threads(), len(pairs))
-        near = pairs.starts()
 
         def solved(j):
-            return pairs[j].solve(self.tol, on_map=rows.fit is not None, near=near[j])
+            return pairs[j].solve(self.tol, on_map=rows.fit is not None)
 
         if threads == 1:
             return pairs, [solved(j) for j in range(len(pairs))]
@@ -205,7 +203,7 @@ class KernelSVC(CertifiedClassifier):
         full = np.zeros((len(rows.codes), len(pairs)))
         for j, found in enumerate(solutions):
             full[pairs.rows_of(j), j] = found.c
-        used = np.flatnonzero(np.any(full != 0, axis=1))
+        used = np.flatnonzero(full.any(axis=1))
         used = used[np.argsort(rows.codes[used], kind="stable")]
         sign = -1.0 if len(pairs) > 1 else 1.0  # libsvm's first class is the positive one
         b = np.array([found.b for found in solutions])
@@ -218,7 +216,7 @@ class KernelSVC(CertifiedClassifier):
         W = on_device_of(full[used], double_like(rows.points))
         self.dual_coef_ = _laid_out(sign * W, rows.codes[used], pairs.classes)
         self.intercept_ = on_device_of(sign * b, W)
-        self.n_iter_ = max(pairs.n_iter, *(found.n_iter for found in solutions))
+        self.n_iter_ = max(found.n_iter for found in solutions)
         if rows.fit is not None:
             w = rows.points.T @ on_device_of(full, rows.points)
             self.coef_ = w.T
@@ -315,7 +313,7 @@ class Pairs:
         self._of_class = [np.flatnonzero(rows.codes == k) for k in range(n_classes)]
         n, host = len(rows.codes), is_cpu(rows.points)
         small = stored and host and n <= STORED and matrix_bytes(n, 1.5) <= self.limit
-        self.K, self.n_iter = None, 0
+        self.K = None
         if n_classes > 2 and small and rows.kernel.layout.on_data and rows.fit is None:
             # Sorted by class, what a pair needs is close together in memory.
             self.order = np.argsort(rows.codes, kind="stable")
@@ -337,18 +335,6 @@ class Pairs:
             return whole.part(mine)
         C, y, rounding = C[self.order], y[self.order], rows.rounding.take(self.order)
         return MarginProblem(Precomputed(), self.K, y, C, rounding, limit).part(self._place[mine])
-
-    def starts(self):
-        """Coefficients of all pairs by one call of libsvm, where the kernel matrix is stored."""
-        if self.K is None:
-            return [None] * len(self)
-        codes = self.rows.codes
-        C = (self.C * self.rows.weights)[self.order]
-        machine = MarginProblem.roughly(self.K, codes[self.order], C)
-        self.n_iter = int(np.max(machine.n_iter_))
-        full, support = np.zeros((len(codes), len(self))), self.order[machine.support_]
-        full[support] = -pair_columns(machine.dual_coef_, codes[support])  # the first is positive
-        return [full[self.rows_of(j), j] for j in range(len(self))]
 
 
 def votes(values, n_classes):

@@ -11,8 +11,7 @@ import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from threadpoolctl import threadpool_limits
 
-from ..engine import TravelsAsNumPy
-from .sklearn_compat import boosted_nodes
+from ..engine import TravelsAsNumPy, boosted_nodes
 
 # Targets up to which each has boosted trees of its own; more share the leaves of a forest.
 MOST_BOOSTED = 3

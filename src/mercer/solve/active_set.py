@@ -49,8 +49,7 @@ class Free:
         if C is None:
             return None
         inverse, _ = scipy.linalg.lapack.dpotri(C, lower=1)
-        lower = np.tril(inverse)
-        return cls(rows, lower + np.tril(lower, -1).T)
+        return cls(rows, np.where(np.tri(len(rows), dtype=bool), inverse, inverse.T))
 
     def with_more(self, problem, more):
         """One block of bordering; None where the matrix becomes singular."""
@@ -75,7 +74,7 @@ class Free:
         """The inverse of a submatrix, from the Schur complement; `gone` are positions in rows."""
         if not len(gone):
             return self
-        kept = np.setdiff1d(np.arange(len(self.rows)), gone)
+        kept = np.delete(np.arange(len(self.rows)), gone)
         H = self.inverse
         cross = H[np.ix_(kept, gone)]
         left = H[np.ix_(kept, kept)] - cross @ _solved(H[np.ix_(gone, gone)], cross.T)
@@ -134,7 +133,9 @@ class BoxDual:
         """Coefficients at a bound that would rather leave it: the worst of them."""
         rises = (self.c <= self.low) & (left > 1e-14)
         falls = (self.c >= self.high) & (left < -1e-14)
-        wrong = np.setdiff1d(np.flatnonzero(rises | falls), self.free.rows)
+        is_wrong = rises | falls
+        is_wrong[self.free.rows] = False
+        wrong = np.flatnonzero(is_wrong)
         most = max(1, int(share * (50 + len(self.free.rows) // 2)))
         if len(wrong) > most:
             wrong = wrong[np.argsort(-np.abs(left[wrong]), kind="stable")[:most]]

@@ -7,15 +7,11 @@ the small problems roughly, `active_set` the last one exactly. Rows outside that
 their margin join in, until the duality gap over ALL rows is small enough.
 """
 
-import warnings
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import sklearn
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.svm import SVC
 
 from ..engine import (
     MemoryLimitError,
@@ -24,6 +20,7 @@ from ..engine import (
     columns_that_fit,
     coordinates_bytes,
     is_numpy,
+    libsvm,
     matrix_bytes,
     on_device_of,
     readable,
@@ -56,6 +53,8 @@ STEPS, STEPS_PER_ROW = 10_000, 300
 MANY_NEW = 0.08
 # Rows that the active set looks at, at least: they need no matrix.
 LEAST_INSIDE = 2000
+# Rows near the margin whose kernel matrix is held for the active set.
+HELD = 2500
 MOST_ROUNDS = 30
 # Rows that predict how many support vectors there are, usual steps of the interior-point method,
 # and landmarks of solver="landmarks".
@@ -154,23 +153,15 @@ class MarginProblem:
         """Why an exact solution does not fit the memory, predicted; None where it does."""
         return DualMachine().refusal(self)
 
-    def solve(self, tol: float, *, on_map: bool = False, near: Any = None) -> "MarginSolution":
-        """The solution, from coefficients near it or without them.
-
-        Of coordinates by the cheaper of two ways, or by the other one where memory is short.
-        """
-        if near is not None or not on_map:
-            return solve_margin(self, tol, near=near)
+    def solve(self, tol: float, *, on_map: bool = False) -> "MarginSolution":
+        """The solution; of coordinates by the cheaper way, or the other where memory is short."""
+        if not on_map:
+            return solve_margin(self, tol)
         first, second = (solver for solver, _ in self.ways(on_map=True))
         try:
             return first.solve(self, tol)
         except MemoryLimitError:
             return second.solve(self, tol)
-
-    @staticmethod
-    def roughly(K: np.ndarray, codes: np.ndarray, C: np.ndarray) -> SVC:
-        """The machine of all pairs of classes on a kernel matrix, by libsvm."""
-        return _libsvm(K, codes, C, FINE)
 
     @staticmethod
     def most_landmarks(n: int, limit: int) -> int:
@@ -194,34 +185,12 @@ def solve_margin(
     problem: MarginProblem,
     tol: float = 1e-3,
     start: np.ndarray | None = None,
-    near: np.ndarray | None = None,
 ) -> MarginSolution:
     """Solve until the certified error of the function is at most tol times its norm.
 
     `start`: rows that were support vectors of a problem nearby (another C), to begin with.
-    `near`: coefficients that are nearly those of the solution.
     """
-    if near is None:
-        return _WorkingSet(problem, tol).solve(start)
-    return _WorkingSet(problem, tol).mend(near)
-
-
-def _libsvm(K: np.ndarray, y: np.ndarray, C: np.ndarray, tol: float) -> SVC:
-    """Its machine on a kernel matrix, roughly; of several classes, of all pairs."""
-    largest = float(C.max())
-    machine = SVC(
-        C=largest,
-        kernel="precomputed",
-        tol=tol,
-        cache_size=1 + 5e-6 * len(K) ** 2,
-        max_iter=STEPS + STEPS_PER_ROW * len(K),
-    )
-    with (
-        sklearn.config_context(assume_finite=True, skip_parameter_validation=True),
-        warnings.catch_warnings(),
-    ):
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the exact solution comes after it
-        return machine.fit(K, y, sample_weight=C / largest)
+    return _WorkingSet(problem, tol).solve(start)
 
 
 def solve_on_coordinates(problem: MarginProblem, tol: float = 1e-3) -> MarginSolution:
@@ -334,11 +303,6 @@ class _WorkingSet:
         self.roughly(rows, FINE if len(rows) == self.n else ROUGH)
         return self._exactly(rows)
 
-    def mend(self, c):
-        """From coefficients that libsvm has found for all rows."""
-        self.c = c
-        return self._exactly(np.arange(self.n))
-
     # --- nested samples ---------------------------------------------------------------------------
 
     def sizes(self, start):
@@ -371,13 +335,15 @@ class _WorkingSet:
 
     def _near(self, some, margins, growth=1.0, least=LEAST_NEAR):
         """The support vectors, and those of some rows that are near the margin or beyond it."""
-        support = np.flatnonzero(self.c)
+        chosen = self.c != 0
+        support = np.count_nonzero(chosen)
         least = min(least, max(FIRST, self.n // 8))
-        most = max(least, int(MOST_NEAR * len(support) * growth))
+        most = max(least, int(MOST_NEAR * support * growth))
         count = min(max(np.count_nonzero(margins < NEAR), least), most)
         if count < len(some):
             some = some[np.argpartition(margins, count)[:count]]
-        return np.union1d(some, support)
+        chosen[some] = True
+        return np.flatnonzero(chosen)
 
     def roughly(self, rows, tol):
         """libsvm on the kernel matrix of some rows; all others get coefficient zero."""
@@ -388,11 +354,11 @@ class _WorkingSet:
                 f"memory_limit allows {readable(self.limit)}. Use solver='landmarks', a smaller "
                 "C, or kernel=KernelMap(kernel, max_rank=...)."
             )
-        machine = _libsvm(p.matrix(rows), p.y[rows], p.C[rows], tol)
-        self.n_iter += int(np.sum(machine.n_iter_))
-        c = np.zeros(self.n)
-        c[rows[machine.support_]] = machine.dual_coef_[0]
-        self.c, self.b = c, float(machine.intercept_[0])
+        found = libsvm(p.matrix(rows), p.y[rows], p.C[rows], tol, STEPS + STEPS_PER_ROW * m)
+        support, coefficients, self.b, steps = found
+        self.n_iter += steps
+        self.c = np.zeros(self.n)
+        self.c[rows[support]] = coefficients
 
     # --- the exact solution -----------------------------------------------------------------------
 
@@ -435,7 +401,10 @@ class _WorkingSet:
 
     def _ascend(self, rows, norm):
         """The exact solution of the rows near the margin, from the coefficients at hand."""
-        dual = BoxDual(self.problem.part(rows), self.c[rows], self.b, self.values[rows])
+        part = self.problem.part(rows)
+        if len(rows) <= HELD and not part.is_stored:  # steps would evaluate most of it anyway
+            part = replace(part, kernel=Precomputed(), points=part.matrix(np.arange(len(rows))))
+        dual = BoxDual(part, self.c[rows], self.b, self.values[rows])
         dual.solve(0.05 * self.rounding.aim(self.tol, norm))
         c = np.zeros(self.n)
         c[rows] = dual.c

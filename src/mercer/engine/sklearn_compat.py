@@ -4,8 +4,10 @@ No other file imports a private name of scikit-learn. What only serves the look 
 diagram in notebooks) may be missing; what a fit needs may not.
 """
 
+import warnings
 from typing import Any
 
+import numpy as np
 from sklearn.utils.metadata_routing import _routing_enabled as routing_enabled
 
 try:
@@ -18,6 +20,7 @@ except ImportError:
 
 __all__ = [
     "boosted_nodes",
+    "libsvm",
     "routing_enabled",
     "visual_block",
 ]
@@ -39,3 +42,29 @@ def boosted_nodes(model: Any) -> tuple[list[Any], float]:
     """(nodes of each tree, baseline) of a HistGradientBoostingRegressor that is fitted."""
     trees = [tree.nodes for (tree,) in model._predictors]
     return trees, float(model._baseline_prediction.ravel()[0])
+
+
+def libsvm(
+    K: np.ndarray, y: np.ndarray, C: np.ndarray, tol: float, most_steps: int
+) -> tuple[np.ndarray, np.ndarray, float, int]:
+    """(support vectors, their signed coefficients, intercept, steps) of the machine of two classes,
+    y = -1 and 1, on a kernel matrix: without the checks of SVC, which cost more than few rows do.
+    """
+    largest = float(C.max())
+    options = {"C": largest, "kernel": "precomputed", "tol": tol, "max_iter": most_steps}
+    # All of the matrix is held, and most of these rows are support vectors: nothing to shrink.
+    options |= {"cache_size": 1 + 5e-6 * len(K) ** 2, "shrinking": False}
+    try:
+        from sklearn.svm._libsvm import fit, set_verbosity_wrap
+
+        set_verbosity_wrap(0)
+        support, _, _, dual, b, *_, steps = fit(K, y, sample_weight=C / largest, **options)
+        return support, -dual[0], -float(b[0]), int(np.sum(steps))  # its first class is positive
+    except (ImportError, TypeError, ValueError):  # moved, or called otherwise
+        from sklearn.svm import SVC
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what it has not ended is solved after it
+            machine = SVC(**options).fit(K, y, sample_weight=C / largest)
+        steps = int(np.sum(machine.n_iter_))
+        return machine.support_, machine.dual_coef_[0], float(machine.intercept_[0]), steps
