@@ -12,8 +12,8 @@ import scipy.sparse
 
 from .engine import TravelsAsNumPy, device, namespace, on_device_of, positive_part, row_norms, tiles
 from .expansion import Expansion
+from .kernels import hashing
 from .kernels import points as pts
-from .kernels import squared_lengths
 from .space import Fourier, Panel, Radii, Space, certificate
 
 
@@ -111,7 +111,7 @@ class FeatureMap(TravelsAsNumPy):
         if not self.append_residual:
             return None
         if scipy.sparse.issparse(Phi):
-            return self.kernel.diagonal(points) - squared_lengths(Phi)
+            return self.kernel.diagonal(points) - hashing.squared_lengths(Phi)
         return self.kernel.diagonal(points) - row_norms(Phi, namespace(Phi))
 
     # --- what the map knows of its own error ------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from .engine import current, eps_of, namespace, on_device_of, row_norms, tiles, using
+from .engine import current, namespace, on_device_of, row_norms, tiles, using
 from .feature_map import FeatureMap
 from .kernels import Precomputed, rules_in
 from .rows import Column, HeldRows, Moments, Rows, Spread, Training, gather
@@ -37,7 +37,6 @@ from .space import (
     space_of,
     space_of_sample,
     symmetric_rotation,
-    value_eps,
 )
 
 # Fourier coordinates that are held although sums over them would need none.
@@ -125,7 +124,7 @@ def _fit_landmarks(training, options, sums):
     if isinstance(rows, HeldRows):
         points, n = rows.points, rows.points.shape[0]
         if training.is_gram:  # here, since the partial algorithm sees a few columns only
-            check_symmetric(Precomputed(), points, value_eps(points, eps_of(points)))
+            check_symmetric(Precomputed(), points)
         space = sampled_space(kernel, points, options)
         if space is None:
             return _fit_held(kernel, rows, options, sums)

@@ -16,7 +16,7 @@ from mercer import (
     RationalQuadratic,
     learn_kernel,
 )
-from mercer.learn.gradients import average_outer_product, has_gradient, slopes
+from mercer.learn.gradients import average_outer_product
 from mercer.learn.observations import Observations
 
 KERNELS = [
@@ -40,7 +40,7 @@ KERNELS = [
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 def test_slopes_are_differences(kernel, rng):
     Z, S, h = rng.normal(size=(4, 3)), rng.normal(size=(5, 3)), 1e-5
-    value, p, e = slopes(kernel, Z, S)
+    value, p, e = kernel.slopes(Z, S)
     assert_allclose(value, kernel(Z, S), rtol=1e-12)
     zero = np.zeros((4, 5))
     p, e = (zero if part is None else part for part in (p, e))
@@ -65,9 +65,9 @@ def test_the_average_outer_product_is_the_mean_over_rows(rng, monkeypatch):
 
 
 def test_what_has_no_gradient_says_so(rng):
-    assert has_gradient(RBF() + Linear())
+    assert (RBF() + Linear()).has_slope
     for kernel in (Laplacian(), RBF([1.0, 2.0]), Matern(0.8), RBF() + Laplacian()):
-        assert not has_gradient(kernel)
+        assert not kernel.has_slope
 
 
 def test_columns_of_the_linear_part_count_among_importances(rng):

@@ -59,7 +59,6 @@ from .memory import (
     matrix_bytes,
     partial_fit,
     readable,
-    rows_that_fit,
     stored_fit,
     streamed_fit,
 )

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from ..feature_map import FeatureMap
-from ..rows import Column, Training, distinct, labels_of
+from ..rows import Column, Training
 
 
 def require_parts(estimator: Any):
@@ -25,7 +25,7 @@ def fit_in_parts(estimator: Any, kernel_map: Any, training: Training, params: di
     """estimator.partial_fit on the coordinates of one piece of the rows after the other."""
     takes = inspect.signature(estimator.partial_fit).parameters
     if is_classifier(estimator) and "classes" in takes:
-        params = {"classes": distinct(training.T, labels_of)} | params
+        params = {"classes": training.labels()} | params
     columns = [Column(training.T, "y")]
     if training.weights is not None:
         columns.append(training.weights)

@@ -31,12 +31,10 @@ KERNELS: dict[str, type[Kernel]] = {
 # --- the door: written by tools/doors.py
 from .adapters import GramColumns, KernelLike
 from .calls import remembering
-from .capabilities import Slopes
 from .composite import finite_values
 from .densities import TooManyModesError
 from .expressions import parse_kernel
 from .graphs import hops
-from .hashing import distinct_keys, numbered, squared_lengths
 from .kernel import alike
 from .parameters import as_numbers, rules_in
 from .paths import read_paths

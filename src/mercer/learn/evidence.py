@@ -16,7 +16,6 @@ from scipy.optimize import minimize
 
 from ..engine import as_numpy, cholesky, inverse_of_factor, namespace, on_device_of, put
 from ..kernels import Kernel
-from .gradients import slopes
 from .observations import Observations
 
 # Prior deviations: of the logarithms of lengths around the start, and of s, l, c, v around 1.
@@ -132,7 +131,7 @@ class Evidence:
         xp, X, t = namespace(self.X), self.X, self.T.shape[1]
         on_device = on_device_of(B, X)
         Z = X * on_device[None, :] if B.ndim == 1 else X @ on_device
-        k, p, e = slopes(self.kernel, Z, Z)
+        k, p, e = self.kernel.slopes(Z, Z)
         C = s * k
         C += l * self.inner
         C += c

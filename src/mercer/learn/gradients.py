@@ -8,20 +8,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..engine import namespace
-from ..kernels import Kernel, Slopes
+from ..kernels import Kernel
 
 # Numbers of the gradients of one block of rows.
 BLOCK_VALUES = 1 << 22
-
-
-def has_gradient(kernel: Kernel) -> bool:
-    """Whether `slopes` knows the kernel and all of its parts."""
-    return kernel.has_slope
-
-
-def slopes(kernel: Kernel, Z: Any, S: Any) -> Slopes:
-    """k(Z, S) with its derivative. `kernel` is bound."""
-    return kernel.slopes(Z, S)
 
 
 def average_outer_product(
@@ -49,7 +39,7 @@ def gradients_at(kernel: Kernel, Z: Any, S: Any, a: Any) -> Iterator[tuple[slice
     for i in range(0, Z.shape[0], rows):
         some = slice(i, min(i + rows, Z.shape[0]))
         z = Z[some, :]
-        _, p, e = slopes(kernel, z, S)
+        _, p, e = kernel.slopes(z, S)
         g = xp.zeros((z.shape[0], t, width), dtype=Z.dtype, device=Z.device)
         if p is not None:
             g = g + (p @ a)[:, :, None] * z[:, None, :]

@@ -25,7 +25,7 @@ from ..solve import LeaveOneOut, jittered_factor, ridge_on_coordinates, solve_ri
 from .arguments import check_lengths, check_options, first_kernel
 from .evidence import MANY, by_evidence
 from .families import FAMILIES, length_of, of_length, same_family
-from .gradients import average_outer_product, gradients_at, has_gradient
+from .gradients import average_outer_product, gradients_at
 from .learned import LearnedKernel, Round
 from .many_targets import in_few_columns
 from .metric import (
@@ -511,7 +511,7 @@ class _Search:
         return stage.judged(self._tuned(small, trial, math.log(2)))
 
     def _learns(self, kernel):
-        return self.metric is not None and has_gradient(kernel)
+        return self.metric is not None and kernel.has_slope
 
     def _tuned(self, stage, trial, step):
         """Every length, and every weight of a summand, by a bracketed search."""
@@ -630,11 +630,7 @@ class _Search:
             kernel = kernel + best.linear * Projected(Linear(), projection(self.scales))
         error = math.sqrt(best.error / self.targets.variance)
         shares = None
-        if (
-            stage is not None
-            and (best.B is self.plain or best.linear)
-            and has_gradient(best.kernel)
-        ):
+        if stage is not None and (best.B is self.plain or best.linear) and best.kernel.has_slope:
             # All columns weigh the same in this metric, or some only in the linear part.
             shares = as_numpy(stage.slopes(best))
         return LearnedKernel.of_metric(

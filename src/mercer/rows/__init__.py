@@ -7,8 +7,8 @@ from .held import HeldRows, rows_at, stacked
 from .interface import Column, LargestResidual, Rows
 from .lazy import in_turn, lazily
 from .moments import ByClass, Extremes, Moments, Spread
-from .read import Training, labels_of, read, read_whole
-from .source import distinct, first_block, in_pieces, refuse_stream
+from .read import Training, read, read_whole
+from .source import first_block, in_pieces, refuse_stream
 from .validate import check_kind, check_n_columns, take_input_names, validated_points
 from .workers import CoordinatesOnWorkers, Workers
 # --- end of the door

@@ -19,7 +19,7 @@ from ..kernels import points as pts
 from .gather import gather_few, held_column, load_all
 from .held import HeldRows
 from .interface import Column, Rows
-from .source import count_rows, in_pieces, source_of, target_shape
+from .source import count_rows, distinct, in_pieces, source_of, target_shape
 from .streams import sides
 from .validate import PointCheck, take_input_names, validated_points
 
@@ -79,6 +79,10 @@ class Training:
     def some(self, rows: np.ndarray) -> "Training":
         """Some of the held rows; of a Gram matrix, their rows and columns."""
         return replace(self, rows=HeldRows(self.kernel.layout.subset(self.points, rows)))
+
+    def labels(self) -> np.ndarray:
+        """The sorted labels of rows that pass by; they are read for it."""
+        return distinct(self.T, _labels_of)
 
     def rows_of(self, kernel: Kernel) -> Rows:
         """The rows, whose blocks are checked against the range of the bound kernel as well."""
@@ -195,7 +199,7 @@ def _numbers(y: Any) -> dict[str, Any]:
 def _labels(y: Any) -> dict[str, Any]:
     """Numbers of the classes; or labels, which are known once the rows have been read."""
     if in_pieces(y):
-        return {"T": Column(y, "y", labels_of)}
+        return {"T": Column(y, "y", _labels_of)}
     y = column_or_1d(as_host(y), warn=True)
     check_classes(y)
     assert_all_finite(y, input_name="y")
@@ -229,7 +233,7 @@ def _as_columns(block: Any, least: int = 0) -> np.ndarray:
     return T[:, None] if T.ndim == 1 else T
 
 
-def labels_of(block: Any) -> np.ndarray:
+def _labels_of(block: Any) -> np.ndarray:
     """One label per row, as NumPy compares them."""
     labels = np.asarray(block)
     labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels

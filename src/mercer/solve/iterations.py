@@ -33,10 +33,10 @@ from ..engine import (
 from ..kernels import Kernel, remembering
 from ..kernels import points as pts
 from ..rows import Workers
-from ..space import Fit, check_symmetric, value_eps
+from ..space import Fit, check_symmetric
 from .problem import Preconditioning
 from .refinement import Refinement, Step
-from .system import EPS, VECTORS, System, in_double, scattered, vectors_of
+from .system import VECTORS, System, in_double, scattered, vectors_of
 
 # Points on which a user's function is tested for symmetry.
 SAMPLE = 64
@@ -207,7 +207,7 @@ def _check_symmetry(kernel, points):
     if kernel.layout.on_data:
         some = pts.take(points, evenly(points.shape[0], SAMPLE))
         K = kernel.against(kernel.landmarks(some))(some)
-    check_symmetric(kernel, K, value_eps(K, EPS))
+    check_symmetric(kernel, K)
 
 
 def _check(alphas, tol, max_iter, rank):

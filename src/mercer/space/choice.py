@@ -29,7 +29,7 @@ from ..engine import (
     streamed_fit,
     tiles,
 )
-from ..kernels import Kernel, NotPSDError, numbered
+from ..kernels import Kernel, NotPSDError, hashing
 from ..kernels import points as pts
 from ..rows import HeldRows, gather
 from .cholesky import factorize, matrix_fits
@@ -128,7 +128,7 @@ def _own_space(kernel, points, options):
     F = kernel.features(points)
     sparse = SparseFeatures(kernel, points, F)
     sparse.check_memory(n, dense=options.needs_sums)
-    return sparse, numbered(F, sparse.columns)
+    return sparse, hashing.numbered(F, sparse.columns)
 
 
 def _corrected_space(kernel, points, options):

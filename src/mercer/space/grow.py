@@ -14,12 +14,12 @@ from ..engine import (
     Array,
     MemoryLimitError,
     as_numpy,
+    coordinates_bytes,
     eps_of,
     itemsize,
     landmarks_that_fit,
     namespace,
     readable,
-    rows_that_fit,
     tiles,
 )
 from ..kernels import Kernel
@@ -106,7 +106,8 @@ def certify_and_grow(
         if space.rank >= most:
             raise MemoryLimitError(_too_many(space.rank, kept.count, tol, limit))
         # A sixth of the memory is for coordinates of the drawn rows: the fewer, the more landmarks.
-        drawn = min(gather.SAMPLE, max(FEWEST, rows_that_fit(2 * space.rank, limit, 18, size)))
+        per_row = coordinates_bytes(18, 2 * max(space.rank, 1), size=size)
+        drawn = min(gather.SAMPLE, max(FEWEST, int(limit / per_row)))
         points, positions = kept.draw(drawn, rng)
         room = max(space.rank + 1, landmarks_that_fit(drawn, limit, size, GROWING))
         stop = min(most, room) if max_rank is None else min(most, room, max_rank)

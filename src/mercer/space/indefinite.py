@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from ..engine import Array, as_numpy, namespace
+from ..engine import Array, as_numpy, eps_of, namespace
 from ..kernels import Kernel, NotPSDError
 
 OPTIONS = ("raise", "clip", "flip", "shift")
@@ -54,8 +54,9 @@ def _noise_floor(n: int, eps: float):
     return 8 * (n + 32) * eps
 
 
-def check_symmetric(kernel: Kernel, K: Array, eps: float):
+def check_symmetric(kernel: Kernel, K: Array, eps: float | None = None) -> bool:
     """Refuse an asymmetry beyond rounding, and say how much and where. Whether there is any."""
+    eps = value_eps(K, eps_of(K)) if eps is None else eps
     xp, n = namespace(K), K.shape[0]
     worst, where, size = 0.0, (0, 0), 0.0
     for a in range(0, n, ROWS):

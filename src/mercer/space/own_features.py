@@ -20,7 +20,7 @@ from ..engine import (
     readable,
     rows_of,
 )
-from ..kernels import distinct_keys, finite_values, numbered, squared_lengths
+from ..kernels import finite_values, hashing
 from .certificate import Radii, magnitudes
 from .protocol import ClosedSpace
 
@@ -81,7 +81,7 @@ class SparseFeatures(OwnFeatures):
     def __init__(self, kernel, X, F):
         self.kernel = kernel
         self.point = rows_of(X, 0, 1)
-        self.columns = distinct_keys(F.indices)
+        self.columns = hashing.distinct_keys(F.indices)
         self.first = np.zeros((1, 1))  # its dtype is that of the coordinates
         self.nonzeros = F.nnz
 
@@ -104,10 +104,10 @@ class SparseFeatures(OwnFeatures):
 
     def coordinates(self, X: Array):
         """phi(x) for every row, as a sparse matrix."""
-        return numbered(self.kernel.features(X), self.columns)
+        return hashing.numbered(self.kernel.features(X), self.columns)
 
     def squared_norms(self, X: Array):
-        return squared_lengths(self.coordinates(X))
+        return hashing.squared_lengths(self.coordinates(X))
 
     def radii(self, X: Any, diagonal: Any) -> Radii:
         squares = magnitudes(self.kernel, X, diagonal) ** 2
