@@ -14,14 +14,14 @@ SPEC.loader.exec_module(house)
 
 # Lower a limit when a change lets you; never raise one.
 LIMITS = {
-    "names across folders": 302,
-    "repeated public names": 4,
-    "repeated file names": 8,
-    "mentions of n_jobs, verbose, memory_limit": 229,
+    "names across folders": 265,
+    "repeated public names": 3,
+    "repeated file names": 4,
+    "mentions of n_jobs, verbose, memory_limit": 200,
     "questions whether points are a Gram matrix": 35,
     "docstrings that begin with a clause": 0,
 }
-LEAST_ANNOTATED = 83
+LEAST_ANNOTATED = 90
 
 
 @pytest.fixture(scope="module")
