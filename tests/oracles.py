@@ -254,7 +254,14 @@ def global_alignment(k, x, z):
     return total(x, z) / mp.sqrt(total(x, x) * total(z, z))
 
 
+def forest(k, x, z):
+    """The share of trees that put both rows into the same leaf."""
+    leaves = [np.ravel(k.estimator.apply(np.atleast_2d(row))) for row in (x, z)]
+    return mp.mpf(int(np.sum(leaves[0] == leaves[1]))) / len(leaves[0])
+
+
 FORMULAS = {
+    kernels.ForestKernel: forest,
     kernels.Spectrum: spectrum,
     kernels.WeisfeilerLehman: lambda k, x, z: shared(refined_labels(k, x), refined_labels(k, z)),
     kernels.ShortestPaths: lambda k, x, z: shared(path_lengths(x), path_lengths(z)),

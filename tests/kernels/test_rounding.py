@@ -7,7 +7,9 @@ and at both ends of the range of numbers. A kernel may refuse points, in words.
 
 import numpy as np
 import pytest
+from sklearn.ensemble import RandomForestRegressor
 
+import mercer
 import oracles
 from every_kernel import (
     EVERY_KERNEL,
@@ -28,6 +30,9 @@ from mercer import (
     RBF,
     Constant,
     Cosine,
+    ForestKernel,
+    GlobalAlignment,
+    Kernel,
     KernelMap,
     Laplacian,
     Linear,
@@ -37,6 +42,7 @@ from mercer import (
     OnFeatures,
     Periodic,
     Polynomial,
+    Precomputed,
     Projected,
     QuadraticForm,
     Rescaled,
@@ -47,6 +53,7 @@ from mercer.space.certificate import magnitudes, omega
 
 RANK_ONE = [[1.0], [2.0], [-1.0], [0.5]]
 CANCELLING = [[1.0, 1.0], [1.0, -1.0], [-1.0, 1e-9], [-1.0, 1e-9]]
+CANCELLING_4 = np.hstack([CANCELLING, [[1.0, 0.0], [2.0, 1.0], [-3.0, 0.0], [0.0, -1.0]]])
 # Positive definite, with eigenvalues from 1 to 1e-12.
 ILL = np.linalg.qr(np.random.default_rng(5).normal(size=(4, 4)))[0] * 10.0 ** -np.arange(0, 8, 2)
 ILL = ((ILL @ ILL.T) + (ILL @ ILL.T).T) / 2
@@ -72,6 +79,11 @@ HARD_VECTORS = [
     Projected(Cosine(), CANCELLING),
     Projected(Normalized(Polynomial(2)) + RBF(0.1), CANCELLING),
     Projected(2.0 * RBF(0.3) * Linear() + Constant(3.0), CANCELLING),
+    Projected(Projected(RBF(0.1), PROJECTION), CANCELLING_4),
+    Projected(Projected(Matern(0.5) + Linear(), CANCELLING), CANCELLING_4),
+    Projected(Projected(Cosine(), CANCELLING), [1.0, 2.0, 3.0, 4.0]),
+    Projected(OnColumns(Matern(2.5), [0, 2]) * Linear(), CANCELLING_4),
+    Projected(OnColumns(RBF(0.3), [3]), [1.0, 2.0, 3.0, 4.0]),
     Periodic(6e-5, 1.0),
     Periodic(1e-3, [1.0, 0.1, 7.0, 1e4]),
     *(Matern(nu) for nu in (0.05, 0.3, 0.99, 1.01, 1.9, 3.3, 17.0, 40.0)),
@@ -101,6 +113,9 @@ SCENES = {
     "close, offset 1e6": lambda X, rng: 1e6 + 1e-6 * X,
     "opposite": lambda X, rng: np.concatenate([X[:3], -X[:3] * (1 + 1e-9 * X[1:4])]),
     "orthogonal": orthogonal,
+    "a pair among far points": lambda X, rng: np.concatenate(
+        [100 * X[:1], 100 * X[:1] + X[1:2], 1e4 * X[2:5], -1e4 * X[2:5]]
+    ),
     "one point": lambda X, rng: X[:1] + 1e4,
     "tiny": lambda X, rng: 1e-80 * X,
     "from 1 to tiny": lambda X, rng: X * 10.0 ** (-25.0 * np.arange(len(X)))[:, None],
@@ -207,6 +222,16 @@ def test_objects(kernel):
     check(kernel, points_for(kernel, n=7))
 
 
+@pytest.mark.parametrize("scene", [name for name in SCENES if name != "huge"])
+@pytest.mark.parametrize("compose", [lambda k: k, lambda k: (k + RBF(0.5)) ** 2, Normalized])
+def test_forests(compose, scene):
+    """Trees are learned from the points; beyond single precision scikit-learn refuses them."""
+    rng = np.random.default_rng(1)
+    X = SCENES[scene](rng.normal(size=(7, N_COLUMNS)), rng)
+    forest = RandomForestRegressor(7, random_state=0).fit(X, np.arange(len(X)))
+    check(compose(ForestKernel(forest)), X)
+
+
 def test_the_law_can_fail(monkeypatch):
     """A kernel that states too little is found out."""
     monkeypatch.setattr(Linear, "rounding", lambda self, S: 1e-3)
@@ -216,4 +241,9 @@ def test_the_law_can_fail(monkeypatch):
 
 def test_no_kernel_is_left_out():
     here = VECTOR_KERNELS + HISTOGRAM_KERNELS + SET_KERNELS + PATH_KERNELS
-    assert set(EVERY_KERNEL) <= {*here, *STRING_KERNELS, *GRAPH_KERNELS, *GRAM_KERNELS}
+    here += STRING_KERNELS + GRAPH_KERNELS
+    assert set(EVERY_KERNEL) <= {*here, *GRAM_KERNELS}
+    public = [getattr(mercer, name) for name in mercer.__all__]
+    classes = {c for c in public if isinstance(c, type) and issubclass(c, Kernel)}
+    tried = {type(part) for kernel in here + HARD_VECTORS for part in kernel.parts()}
+    assert classes - tried - {GlobalAlignment} == {Kernel, Precomputed, ForestKernel}

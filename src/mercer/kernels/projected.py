@@ -8,6 +8,7 @@ from ..engine import as_numpy, namespace, on_device_of, require
 from .capabilities import above_underflow
 from .composite import Binary, FunctionOf, OnImages
 from .kernel import ALL, Kernel
+from .on_columns import OnColumns
 from .parameters import as_numbers
 from .types import Array, Tile
 from .wrappers import Normalized
@@ -89,7 +90,18 @@ class Projected(OnImages):
         kernel = self.kernel
         if isinstance(kernel, (Binary, FunctionOf, Normalized)):
             return kernel.with_operands(lambda part: Projected(part, self.A).parts_projected())
+        if isinstance(kernel, OnColumns):  # columns of x A are x times columns of A
+            A = as_numbers(self.A)
+            A = A if A.ndim == 2 else np.diag(A)
+            chosen = A[:, kernel.positions(A.shape[1])]
+            return Projected(kernel.kernel, chosen).parts_projected()
+        if isinstance(kernel, Projected) and not isinstance(kernel, ProjectedPart):
+            return Projected(kernel.parts_projected(), self.A).parts_projected()
         return ProjectedPart(kernel, self.A)
+
+    def moved(self, by: np.ndarray) -> float | None:
+        A = np.abs(as_numbers(self.A))
+        return self.kernel.moved(by * A if A.ndim == 1 else by @ A)
 
     def against(self, S: Array) -> Tile:
         inner = self.parts_projected().against(S)
@@ -127,7 +139,7 @@ class ProjectedPart(Projected):
 
     @property
     def by_differences(self) -> bool:
-        return self.kernel.moved(np.zeros(as_numbers(self.A).shape[-1])) is not None
+        return self.moved(np.zeros(as_numbers(self.A).shape[0])) is not None
 
     def centre(self, S: Array) -> Array | None:
         """A shift to take off all points: x A would cancel where columns are far from zero."""
@@ -153,6 +165,9 @@ class ProjectedPart(Projected):
         if self.by_differences:
             return self.kernel.magnitude(self.image(X))
         return self.kernel.magnitude_of_sums(self.image(X), self.absolute_terms(X))
+
+    def magnitude_of_sums(self, X: Array, terms: Array) -> Array:
+        return self.kernel.magnitude_of_sums(self.image(X), self.absolute_terms(terms))
 
     def rounding(self, S: Array) -> float:
         """A coordinate of the image is off by (1 + sqrt(columns)) units of its terms."""

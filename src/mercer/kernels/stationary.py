@@ -113,9 +113,12 @@ class Stationary(Kernel):
         S = self.embedding(S)(S)
         r2 = EuclideanFrame(S, column_scale(S, self.scale()), 0.0).radius_squared
         reach = 1 + S.shape[1] ** 0.5
-        if r2 == 0:
-            return 4 + reach / 2
-        return 4 + reach / 2 + 2 * reach * r2 * self.steepest(self.cancels * r2)
+        return 4 + reach / 2 + (reach * self.cancelled(r2) if r2 > 0 else 0.0)
+
+    def cancelled(self, r2: float) -> float:
+        """The largest (|x|^2 + |z|^2) |k'(d^2)| of points with squared lengths up to r2 whose d^2
+        is not recomputed by differences."""
+        return 2 * r2 * self.steepest(self.cancels * r2)
 
     def moved(self, by: np.ndarray) -> float | None:
         """|dk / dd| is at most sqrt(2 / e) for RBF, of which the others are mixtures."""
@@ -314,6 +317,17 @@ class Matern(Stationary):
             return 0.5 if nu == math.inf else nu / (2 * (nu - 1))
         t = math.sqrt(2 * nu * d2)
         return nu * 2 ** (1 - nu) / math.gamma(nu) * t ** (nu - 1) * float(kv(nu - 1, t))
+
+    def cancelled(self, r2: float) -> float:
+        """Below nu = 3/2 the slope falls with d, and d^2 is recomputed below a share of |x|^2: not
+        the longest x is the worst. With |z| <= |x| + d it is 3 |x|^2 + 2 d^2 at most, where the
+        second part is one (|d^2 k'(d^2)| < 1/2). |x|^2 k' rises up to t = 2, at most, and falls.
+        """
+        if self.nu >= 1.5:
+            return super().cancelled(r2)
+        at_most = 4.0 / (2 * float(self.nu) * self.cancels)
+        lengths = np.linspace(0.0, min(r2, at_most), 101)[1:]
+        return 1 + 3.1 * max(s2 * self.steepest(self.cancels * s2) for s2 in lengths.tolist())
 
     def scale(self) -> Array | float:
         return 1 / as_numbers(self.length_scale)
