@@ -205,7 +205,7 @@ def test_warnings_are_printed_without_control_characters(run, tmp_path, monkeypa
             warnings.warn(f"the column {ESCAPES}", stacklevel=1)
         raise ValueError(f"and the column {ESCAPES}")
 
-    monkeypatch.setattr(check.files, "read_data", warned)
+    monkeypatch.setattr(check.file_data, "read_data", warned)
     _, out, err = run("check", "d.csv")
     assert controls(out) == controls(err) == []
     assert err.count("owned") == 2

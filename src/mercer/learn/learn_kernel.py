@@ -94,11 +94,11 @@ def learn_kernel(
 
     First the marginal likelihood (evidence) of up to 1200 rows finds one weight per column, from
     several starts, and a full metric from there (MATH.md section 13); where there are more columns
-    than rows, for the 1000 columns that correlate most with y, by value or by square. Then ridge regression is
-    fitted with the best kernel so far, the average outer product of its gradients becomes the next
-    metric, and so on while the leave-one-out error falls. Lengths, weights of summands and the
-    penalty are chosen by the same error in every round (MATH.md section 9). The first round is the
-    plain kernel, so that learning never makes the error larger.
+    than rows, for the 1000 columns that correlate most with y, by value or by square. Then ridge
+    regression is fitted with the best kernel so far, the average outer product of its gradients
+    becomes the next metric, and so on while the leave-one-out error falls. Lengths, weights of
+    summands and the penalty are chosen by the same error in every round (MATH.md section 9). The
+    first round is the plain kernel, so that learning never makes the error larger.
 
     Parameters
     ----------
