@@ -27,11 +27,21 @@ def machine(rng, found, kernel, X, Z, value):
     rank = int(rng.integers(1, n + 1)) if rng.random() < 0.4 else None
     given = KernelMap(kernel, max_rank=rank) if rank else kernel
     tol = float(rng.choice([0.3, 1e-3]))
+    # A third class: the machine of the first two must be that of their rows alone.
+    labels, mine = y.copy(), np.ones(n, dtype=bool)
+    if kind is KernelSVC and n > 2 and rng.random() < 0.3:
+        mine[2:] = rng.random(n - 2) < 0.7
+        mine[-1] = False
+        labels[~mine] = 2.0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model = kind(C, given, tol=tol).fit(X, y, weights)
+        model = kind(C, given, tol=tol).fit(X, labels, weights)
+        X, y, weights = X[mine], y[mine], weights[mine]
         second = kind(C, kernel, tol=1e-6).fit(X, y, weights)
-    c = np.zeros(n, dtype=L)
+    values, bounds, b = model.decision_function(Z), model.error_bound(Z), model.intercept_[0]
+    if not mine.all():  # libsvm's first class is the positive one
+        values, bounds, b = model.pair_values(Z)[:, 0], bounds[:, 0], -b
+    c = np.zeros(len(X), dtype=L)
     if kind is KernelSVC:
         c[second.support_] = second.dual_coef_[0]
     else:
@@ -39,17 +49,16 @@ def machine(rng, found, kernel, X, Z, value):
     K = value(kernel, X, X)
     gap = _gap(kind, K, y.astype(L), C * weights.astype(L), c, L(float(second.intercept_[0])))
     lengths = np.sqrt(np.maximum(np.array([value(kernel, z[None], z[None])[0, 0] for z in Z]), 0))
-    difference = (
-        model.decision_function(Z) - L(float(model.intercept_[0])) - value(kernel, Z, X) @ c
-    )
+    difference = values - L(float(b)) - value(kernel, Z, X) @ c
     bound = lengths * (L(float(model.error_norms_[0])) + np.sqrt(2 * max(gap, L(0))))
     found.pairs += len(Z)
-    values = np.abs(model.decision_function(Z))
-    found.useless += int((model.error_bound(Z) >= values).sum())
+    found.useless += int((bounds >= np.abs(values)).sum())
     wrong = np.abs(difference) > bound
     if wrong.any():
         worst = float((np.abs(difference) / np.maximum(bound, L(1e-300))).max())
-        return f"{worst:.3g} x bound: {kind.__name__}(C={C:.3g}, {given!r}, tol={tol})"
+        classes = len(np.unique(labels))
+        called = f"{kind.__name__}(C={C:.3g}, {given!r}, tol={tol}), {classes} classes"
+        return f"{worst:.3g} x bound: {called}"
     return ""
 
 
