@@ -151,6 +151,16 @@ def test_other_folders_import_from_the_door(path):
     assert not [*past_doors(path)], "run tools/doors.py --write"
 
 
+@pytest.mark.parametrize(
+    "path", [p for p in FILES if part_of(p) in ("explore", "cli")], ids=name_of
+)
+def test_the_outermost_folders_import_public_names_as_users_do(path):
+    """From the package itself: what they import from a folder is what they know of its inside."""
+    places = [name.split(".") for name in imports(path)]
+    inside = {place[-1] for place in places if len(place) > 2 and place[1] in WITH_DOORS}
+    assert not inside & set(mercer.__all__)
+
+
 def is_private(name):
     return name.startswith("_") and not name.startswith("__")
 

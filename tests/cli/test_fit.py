@@ -12,7 +12,7 @@ pytest.importorskip("typer", reason="the command is an extra")
 from mercer import load
 from mercer.cli import patience
 from mercer.cli.app import app, run
-from mercer.cli.fit_predict import boosting
+from mercer.cli.fit_predict import BOOSTING, Peer
 from mercer.cli.patience import Rates
 from mercer.tables import BadInput
 
@@ -138,6 +138,12 @@ def test_a_column_that_is_the_target_is_asked_about(houses, capsys):
     frame.assign(copy=frame["price"]).to_csv(houses / "leak.csv", index=False)
     call("fit", houses / "leak.csv", "-t", "price", "-o", houses / "m.mercer", "--no-compare")
     assert "copy tells the target almost exactly" in " ".join(capsys.readouterr().out.split())
+
+
+def boosting(Z, y, task):
+    """(score, folds, why there is none)."""
+    peer = Peer.of(BOOSTING, Z, y, task)
+    return peer.score(task), peer.folds, peer.why
 
 
 def test_boosting_is_not_compared_on_very_many_classes(rng):

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from ..kernels import RBF, check_mercer
+from .. import RBF, check_mercer
 from . import file_data, output
 from .options import TABLE, Json, Kernels, Matrix, MaxPoints, Reading, Scale, kernels_of
 

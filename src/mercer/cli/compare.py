@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from ..explore.compare import compare_kernels
+from .. import compare_kernels, save
 from ..explore.compare.baselines import BOOSTING
-from ..export import needed_trust, save, write_output
+from ..export import needed_trust, write_output
 from ..tables import BadInput
 from . import demo as demo_data
 from . import file_data, output

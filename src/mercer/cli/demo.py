@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels import RBF, OnFeatures, Polynomial
+from .. import RBF, OnFeatures, Polynomial
 from ..tables import BadInput
 from .file_data import check_npz
 

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
+from .. import parse_kernel, two_sample_test
 from ..explore.report.difference import write_difference
-from ..kernels import listed, parse_kernel
-from ..statistics import two_sample_test
+from ..kernels import listed
 from ..tables import BadInput
 from . import file_data, output
 from .options import Json, Reading

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..kernels import RBF, parse_kernel
+from .. import RBF, parse_kernel
 from ..tables import BadInput
 from . import demo as demo_data
 from . import file_data, output
@@ -48,7 +48,7 @@ def explore_(
     reading: Reading,
 ):
     """Open a page where sliders change the kernel and you see its feature space."""
-    from ..explore.live import explore as start
+    from ..explore import explore as start
 
     if demo == (file is not None):
         raise BadInput("name one file, or use --demo: mercer explore data.csv --target column.")

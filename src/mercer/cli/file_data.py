@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .. import TableEncoder
 from ..export import harmless_value, write_output
-from ..tables import BadInput, TableEncoder, check_column, check_unpacked, first_line
+from ..tables import BadInput, check_column, check_unpacked, first_line
 from . import texts
 from .options import Reading
 

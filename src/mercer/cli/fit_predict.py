@@ -3,25 +3,24 @@
 import math
 import warnings
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import typer
 from sklearn.base import clone
-from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectKBest, f_classif, f_regression
-from sklearn.linear_model import LogisticRegression, RidgeCV
-from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, cross_val_predict
+from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
-from ..estimators import FOLDS, UNINFORMATIVE, KernelClassifier, KernelRegressor, leaf_size
-from ..export import Checkpoint, load, save
-from ..kernels import listed, parse_kernel
+from .. import KernelClassifier, KernelRegressor, TableEncoder, load, parse_kernel, save
+from ..estimators import FOLDS, UNINFORMATIVE
+from ..explore.compare.baselines import models_of_numbers
+from ..export import Checkpoint
+from ..kernels import listed
 from ..learn import are_class_numbers
-from ..tables import IDENTIFIER, UNREAD, BadInput, TableEncoder
+from ..tables import IDENTIFIER, UNREAD, BadInput
 from . import file_data, output
 from .options import Json, Reading
 from .patience import Estimate, announce, signs_of_life
@@ -313,14 +312,13 @@ def _facts(made, roles, y, task, compare):
         facts["calibration_error"] = made.calibration_error_
     Z = made.encoder_.transform(X) if compare and roles.weights is None else None
     for name in (BOOSTING, LINEAR) if compare else ():
-        losses, folds, why = None, 0, "rows have weights"
+        peer = Peer(why="rows have weights")
         if Z is not None:
-            losses, folds, why = losses_of(name, Z, y, task, rows, roles.groups)
-        score = _score(losses, task)
-        facts |= {name: score, f"{name}_folds": folds, f"{name}_left_out": why}
-        if name == LINEAR and losses is not None and len(losses) == len(rows):
+            peer = Peer.of(name, Z, y, task, rows, roles.groups)
+        facts |= {name: peer.score(task), f"{name}_folds": peer.folds, f"{name}_left_out": peer.why}
+        if name == LINEAR and peer.losses is not None and len(peer.losses) == len(rows):
             own = squares if task == "regression" else 1.0 - made.leave_one_out_hits_
-            facts["linear_is_enough"] = _no_better(own, losses)
+            facts["linear_is_enough"] = _no_better(own, peer.losses)
     return facts
 
 
@@ -330,84 +328,81 @@ def _no_better(losses, of_other):
     return bool(gain.mean() <= STANDARD_ERRORS * gain.std() / len(gain) ** 0.5)
 
 
-def boosting(Z, y, task, judged=None, groups=None):
-    """(score, number of folds, why there is none) of gradient boosting: see `losses_of`."""
-    losses, folds, why = losses_of(BOOSTING, Z, y, task, judged, groups)
-    return _score(losses, task), folds, why
+class Peer(NamedTuple):
+    """An ordinary model on rows that it has not seen: squared errors, or which classes are wrong.
 
-
-def _score(losses, task):
-    if losses is None:
-        return None
-    return float(np.sqrt(losses.mean()) if task == "regression" else 1 - losses.mean())
-
-
-def losses_of(name, Z, y, task, judged=None, groups=None):
-    """A model with its defaults, cross-validated on at most COMPARED rows.
-
-    Returns squared errors, or which classes are wrong, of the rows `judged` among them (None: of
-    all), the number of folds, and why there are none. Leaves are smaller where rows are few. A
-    class that a fold has not seen counts as wrong, as it does for the model. With groups, each fold
-    holds whole ones.
+    `why` says why there are none.
     """
-    is_judged = (
-        np.ones(len(y), dtype=bool) if judged is None else np.isin(np.arange(len(y)), judged)
-    )
-    order = np.random.default_rng(0).permutation(len(y))
-    order = order[np.argsort(~is_judged[order], kind="stable")]  # judged rows first
-    some = np.sort(order[:COMPARED])
-    Z, y, here = Z[some], y[some], is_judged[some]
-    groups = None if groups is None else groups[some]
-    folds = min(5, len(y) if groups is None else len(np.unique(groups)))
-    if folds < 2:
-        return None, folds, "a single row" if groups is None else "a single group"
-    model = _peer(name, task, *Z.shape)
-    if task == "regression":
-        splits: Any = KFold(folds, shuffle=True, random_state=0)
+
+    losses: np.ndarray | None = None
+    folds: int = 0
+    why: str | None = None
+
+    def score(self, task: str) -> float | None:
+        if self.losses is None:
+            return None
+        mean = self.losses.mean()
+        return float(np.sqrt(mean) if task == "regression" else 1 - mean)
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        Z: np.ndarray,
+        y: np.ndarray,
+        task: str,
+        judged: np.ndarray | None = None,
+        groups: np.ndarray | None = None,
+    ) -> "Peer":
+        """Cross-validated on at most COMPARED rows, those of `judged` first, which count alone.
+
+        A class that a fold has not seen counts as wrong, as it does for the model. With groups,
+        each fold holds whole ones.
+        """
+        is_judged = np.isin(np.arange(len(y)), np.arange(len(y)) if judged is None else judged)
+        order = np.random.default_rng(0).permutation(len(y))
+        some = np.sort(order[np.argsort(~is_judged[order], kind="stable")][:COMPARED])
+        Z, y, groups = Z[some], y[some], None if groups is None else groups[some]
+        folds = min(5, len(y) if groups is None else len(np.unique(groups)))
+        if folds < 2:
+            return cls(None, folds, "a single row" if groups is None else "a single group")
+        splits: Any = KFold
+        if task == "classification":
+            splits, sizes = StratifiedKFold, np.unique(y, return_counts=True)[1]
+            folds = min(folds, int(sizes.max()))
+            if folds < 2:
+                return cls(None, folds, "every row has a class of its own")
+            if len(sizes) > COMPARED_CLASSES and name == BOOSTING:
+                why = f"{len(sizes)} classes, and it grows a tree for each in every round"
+                return cls(None, folds, why)
+        splits = splits(folds, shuffle=True, random_state=0)
         splits = splits if groups is None else GroupKFold(folds)
-        p = cross_val_predict(model, Z, y, cv=splits, groups=groups)
-        return (p - y)[here] ** 2, folds, None
-    counts = np.unique(y, return_counts=True)[1]
-    folds = min(folds, int(counts.max()))
-    if folds < 2:
-        return None, folds, "every row has a class of its own"
-    if len(counts) > COMPARED_CLASSES and name == BOOSTING:
-        return None, folds, f"{len(counts)} classes, and it grows a tree for each in every round"
-    splits = StratifiedKFold(folds, shuffle=True, random_state=0)
-    splits = splits if groups is None else GroupKFold(folds)
-    p = np.empty_like(y)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The least populated class")
-        # A linear model that has not quite converged is still one to compare with.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        for known, new in splits.split(Z, y, groups):
-            if len(np.unique(y[known])) == 1:
+        linear, boosted = models_of_numbers(task, len(y)).values()
+        if Z.shape[1] > COMPARED_COLUMNS:
+            boosted = make_pipeline(SelectKBest(_telling(task), k=COMPARED_COLUMNS), boosted)
+        model = linear if name == LINEAR else boosted
+        p = np.empty(len(y), dtype=float if task == "regression" else y.dtype)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "The least populated class")
+            # A linear model that has not quite converged is still one to compare with.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            for known, new in splits.split(Z, y, groups):
                 p[new] = y[known][0]
-            else:
-                p[new] = clone(model).fit(Z[known], y[known]).predict(Z[new])
-    return (p != y)[here].astype(float), folds, None
+                if len(np.unique(y[known])) > 1:
+                    p[new] = clone(model).fit(Z[known], y[known]).predict(Z[new])
+        losses = (p - y) ** 2 if task == "regression" else (p != y).astype(float)
+        return cls(losses[is_judged[some]], folds)
 
 
-def _peer(name, task, n, d):
-    """Boosting, or a linear model on standardised columns.
-
-    Boosting of more than COMPARED_COLUMNS columns has those that tell most in the rows of its fold.
-    """
-    numbers = task == "regression"
-    if name == LINEAR:
-        last = RidgeCV(np.logspace(-4, 5, 19)) if numbers else LogisticRegression(max_iter=300)
-        return make_pipeline(StandardScaler(), last)
-    options: dict[str, Any] = {"random_state": 0, "min_samples_leaf": leaf_size(n)}
-    trees = HistGradientBoostingRegressor if numbers else HistGradientBoostingClassifier
-    if d <= COMPARED_COLUMNS:
-        return trees(**options)
+def _telling(task):
+    """A score of the columns, with which boosting sees those that tell most in its fold."""
 
     def score(Z, y):
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")  # columns that are constant in a fold tell nothing
-            return (f_regression if numbers else f_classif)(Z, y)
+            return (f_regression if task == "regression" else f_classif)(Z, y)
 
-    return make_pipeline(SelectKBest(score, k=COMPARED_COLUMNS), trees(**options))
+    return score
 
 
 def _print(facts, made, code):

@@ -8,10 +8,8 @@ import numpy as np
 import pandas as pd
 import typer
 
+from .. import KernelMap, NotPSDError
 from ..engine import evenly
-from ..estimators import KernelMap
-from ..kernels import NotPSDError
-from ..space import DISTANCES
 from ..tables import BadInput
 from . import file_data, output
 from .options import TABLE, Json, Matrix, Reading, Scale, kernels_of
@@ -80,7 +78,7 @@ def map_(
         try:
             Phi = kernel_map.fit_transform(X)
         except NotPSDError as error:
-            error.remedy = _remedy(error.remedy, matrix)
+            error.remedy = _remedy(X, matrix)
             raise
     frame = pd.DataFrame(Phi, columns=[f"phi{j}" for j in range(Phi.shape[1])])
     residual, bound = _certificate(kernel_map, X, data.gram, Phi)
@@ -109,9 +107,9 @@ def map_(
     )
 
 
-def _remedy(remedy, matrix):
+def _remedy(X, matrix):
     """The remedy, in the words of the command."""
-    if matrix == "gram" and remedy == DISTANCES:
+    if matrix == "gram" and not np.diagonal(X).any() and X.min() >= 0:
         return "The diagonal is zero: if the numbers are distances, use --matrix distance."
     return (
         "--indefinite clip (drop negative eigenvalues), flip (take absolute values) or shift (add "

@@ -10,9 +10,8 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
-from ..explore.compare.comparing import named_kernels
-from ..kernels import Precomputed, parse_kernel
-from ..tables import BadInput, TableEncoder, check_column, read_table
+from .. import Precomputed, TableEncoder, parse_kernel, read_table
+from ..tables import BadInput, check_column
 
 Target = Annotated[
     str | None, typer.Option("--target", "-t", help="The column to predict: numbers or classes.")
@@ -87,7 +86,7 @@ def kernels_of(expressions, matrix):
         )
     if not matrix and any(not kernel.layout.on_data for kernel in parsed.values()):
         raise BadInput("Precomputed() needs --matrix gram or --matrix distance.")
-    return named_kernels(parsed)
+    return parsed
 
 
 @dataclass(frozen=True)

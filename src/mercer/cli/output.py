@@ -12,8 +12,6 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from ..explore.compare.measures import REFUTED
-
 # What a terminal obeys, line breaks and tabs aside: controls, and marks that write backwards.
 # Columns and cells of a stranger's table may hold any of them. (Joiners and the like stay: Persian,
 # Hindi and emoji need them.)
@@ -116,7 +114,7 @@ def comparison_table(comparison, width):
     group = {space.name for space in comparison.contest.group}
     for place, space in enumerate(comparison.spaces, 1):
         row = [str(place)] if scored else []
-        mark = "\n(not a kernel)" if space.validity == REFUTED else ""
+        mark = "" if space.is_kernel else "\n(not a kernel)"
         row.append(escape(space.name + mark))
         if scored:
             row += [_score(comparison, space), escape(space.tuned)]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .. import RBF
 from ..engine import budget, matrix_bytes, readable
-from ..kernels import RBF
 from ..solve import MOST, STORED, time_in_words
 from . import output
 

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..kernels import OnColumns, Spectrum
-from ..tables import TEXT, BadInput, TableEncoder
+from .. import OnColumns, Spectrum, TableEncoder
+from ..tables import TEXT, BadInput
 
 # Rows that are looked at to see what kind of columns a table has.
 LOOKED_AT = 1000

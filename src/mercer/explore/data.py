@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import type_of_target
 
+from .. import Kernel, TableEncoder
 from ..engine import as_host, check_at_least, is_integer
-from ..kernels import Data, Kernel, listed
+from ..kernels import Data, listed
 from ..kernels import points as pts
 from ..learn import are_class_numbers
 from ..rows import rows_at
-from ..tables import TableEncoder
 
 CLASSES, NUMBERS = "classification", "regression"
 HOLDS = {CLASSES: "classes", NUMBERS: "numbers"}

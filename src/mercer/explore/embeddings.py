@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..estimators import KernelDiscriminant, KernelPCA
+from .. import KernelDiscriminant, KernelPCA
 
 TSNE, PCA, DISCRIMINANT = "t-SNE", "kernel PCA", "discriminant"
 EVERY = (TSNE, PCA, DISCRIMINANT)

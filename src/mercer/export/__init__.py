@@ -8,7 +8,7 @@ from ..engine import door as _door
 if _TYPE_CHECKING:
     from .atomic import write_output
     from .checkpoint import Checkpoint
-    from .model_files import load, needed_trust, save
+    from .model_files import needed_trust
     from .onnx import register, to_onnx
     from .safe_text import harmless_value
 
@@ -17,7 +17,7 @@ __getattr__ = _door(
     {
         "atomic": "write_output",
         "checkpoint": "Checkpoint",
-        "model_files": "load needed_trust save",
+        "model_files": "needed_trust",
         "onnx": "register to_onnx",
         "safe_text": "harmless_value",
     },

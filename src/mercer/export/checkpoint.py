@@ -61,7 +61,8 @@ class Checkpoint(MutableMapping[str, BaseEstimator]):
 
     def clear(self) -> None:
         """Remove all parts, and the folder where it is then empty."""
-        super().clear()
+        for key in list(self):
+            del self[key]
         if self.folder.is_dir() and not any(self.folder.iterdir()):
             self.folder.rmdir()
 

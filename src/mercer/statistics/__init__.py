@@ -7,13 +7,11 @@ from ..engine import door as _door
 
 if _TYPE_CHECKING:
     from .drift import DriftDetector
-    from .two_sample import two_sample_test
 
 __getattr__ = _door(
     __name__,
     {
         "drift": "DriftDetector",
-        "two_sample": "two_sample_test",
     },
 )
 # --- end of the door

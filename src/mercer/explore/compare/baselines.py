@@ -140,24 +140,26 @@ def _weight(data):
 
 
 def _ordinary(data):
-    trees: Any = {
-        "min_samples_leaf": leaf_size(len(data)),
-        "early_stopping": False,
-        "random_state": 0,
-    }
-    if data.task == CLASSES:
-        weight = _weight(data)
-        rounds = int(np.clip(MOST_TREES // len(data.classes), 10, 100))
-        return {
-            LOGISTIC: make_pipeline(
-                StandardScaler(), LogisticRegression(class_weight=weight, max_iter=300)
-            ),
-            BOOSTING: HistGradientBoostingClassifier(max_iter=rounds, class_weight=weight, **trees),
-        }
-    return {
-        LINEAR: make_pipeline(StandardScaler(), RidgeCV(np.logspace(-4, 5, 19))),
-        BOOSTING: HistGradientBoostingRegressor(max_iter=min(MOST_TREES, 100), **trees),
-    }
+    rounds = int(np.clip(MOST_TREES // max(1, len(data.classes)), 10, 100))
+    return models_of_numbers(data.task, len(data), rounds, _weight(data))
+
+
+def models_of_numbers(
+    task: str, n: int, rounds: int = 100, class_weight: str | None = None
+) -> dict[str, Any]:
+    """A linear model on standardised columns and boosted trees, for n rows of numbers.
+
+    Leaves are smaller where rows are few.
+    """
+    trees: Any = {"min_samples_leaf": leaf_size(n), "early_stopping": False, "random_state": 0}
+    trees["max_iter"] = rounds
+    if task == CLASSES:
+        linear = LogisticRegression(class_weight=class_weight, max_iter=300)
+        boosting: Any = HistGradientBoostingClassifier(class_weight=class_weight, **trees)
+    else:
+        linear, boosting = RidgeCV(np.logspace(-4, 5, 19)), HistGradientBoostingRegressor(**trees)
+    name = LOGISTIC if task == CLASSES else LINEAR
+    return {name: make_pipeline(StandardScaler(), linear), BOOSTING: boosting}
 
 
 def _scored(name, model, data, X):

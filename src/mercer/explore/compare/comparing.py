@@ -8,8 +8,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from tqdm import tqdm
 
+from ... import RBF, Cosine, Kernel, Laplacian, Linear, Polynomial, as_kernel
 from ...engine import as_numpy, blas_threads_for
-from ...kernels import RBF, Cosine, Data, Kernel, Laplacian, Linear, Polynomial, as_kernel
+from ...kernels import Data
 from ..data import CLASSES
 from ..embeddings import available, embed
 from . import verdict

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ... import Kernel, KernelMap, NotPSDError, check_mercer
 from ...engine import as_numpy, evenly
-from ...estimators import KernelMap
-from ...kernels import Kernel, NotPSDError, check_mercer
 from ..data import Explored
 from ..embeddings import eigenvalues, smaller_product
 
@@ -31,6 +30,11 @@ class Measures:
     longest_share: float
     spectrum: np.ndarray
     fit_seconds: float
+
+    @property
+    def is_kernel(self) -> bool:
+        """Whether the sample does not refute it."""
+        return self.validity != REFUTED
 
 
 def measure(kernel: Kernel, data: Explored) -> Measures:

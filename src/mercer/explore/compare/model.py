@@ -12,8 +12,7 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from ...estimators import KernelDiscriminant, Kernelized, KernelMap, KernelPCA
-from ...kernels import Kernel
+from ... import Kernel, KernelDiscriminant, Kernelized, KernelMap, KernelPCA
 from ...kernels import points as pts
 from ..data import CLASSES, Explored, select
 from .baselines import CONSTANTS, Baseline, texts

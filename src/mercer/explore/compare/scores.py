@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...kernels import Precomputed
+from ... import Precomputed
 from ...rows import Training
 from ...solve import Fisher, Given, LeaveOneOut, RidgeProblem, RidgeSolution, solve_ridge
 from ..data import CLASSES

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from ... import RBF, Kernel
 from ...engine import as_numpy
-from ...kernels import RBF, Kernel, as_numbers
+from ...kernels import as_numbers
 from ...solve import RidgeSolution
 from .folds import ComparedRows
 from .scores import ridge_on

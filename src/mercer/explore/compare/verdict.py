@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...kernels import Kernel
+from ... import Kernel
 from .baselines import CONSTANT_NUMBER, CONSTANTS, Baseline
 from .measures import REFUTED, Measures
 from .scores import Scored
@@ -65,7 +65,7 @@ def _advice(kernel, wider):
 
 def ranked(spaces: "list[KernelSpace]") -> "list[KernelSpace]":
     """Best first; kernels before what is not one; without scores in the order given."""
-    return sorted(spaces, key=lambda s: (s.validity == REFUTED, -_known(s.score)))
+    return sorted(spaces, key=lambda s: (not s.is_kernel, -_known(s.score)))
 
 
 def _known(score):
@@ -92,7 +92,7 @@ class Contest:
     ):
         self.spaces, self.baselines, self.overlap = spaces, baselines, overlap
         self.degrees = degrees
-        self.valid = [space for space in spaces if space.validity != REFUTED]
+        self.valid = [space for space in spaces if space.is_kernel]
         self.n_models = len(self.valid) + len(baselines)
 
     @property

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ... import Kernel
 from ...engine import as_numpy, one_blas_thread
-from ...kernels import Kernel
 from ..data import Explored
 from ..embeddings import PCA, TSNE
 from . import readings as read

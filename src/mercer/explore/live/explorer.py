@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from ...kernels import RBF, Data, Kernel, KernelLike, as_kernel
+from ... import RBF, Kernel, as_kernel
+from ...kernels import Data, KernelLike
 from ..data import Explored
 from .session import Session
 

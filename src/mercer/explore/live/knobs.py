@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from ... import Kernel
 from ...engine import is_number
-from ...kernels import Kernel, as_numbers
+from ...kernels import as_numbers
 from ..compare.tuning import default_of, rounded, suggested_gamma
 from ..data import Explored
 from .space import explored_space, judged

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from ...kernels import Kernel, Projected
-from ...learn import learn_kernel
+from ... import Kernel, Projected, learn_kernel
 from ..compare.tuning import rounded
 from ..data import Explored
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from ... import Kernel
 from ...engine import as_numpy, evenly, one_blas_thread
-from ...kernels import Kernel
 from ..compare.measures import BY_CONSTRUCTION, REFUTED
 from ..compare.verdict import findings
 from ..data import Explored

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ... import preimage
 from ...engine import as_numpy
-from ...estimators import preimage
 from ...export import harmless_value
 from ..data import Explored
 from ..embeddings import PCA

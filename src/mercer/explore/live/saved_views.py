@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from ...export import save
-from ...kernels import Kernel, OnColumns, Projected
+from ... import Kernel, OnColumns, Projected, save
 from ..compare import KernelComparison, compare_kernels
 from ..compare.model import code_of, fit_model, kernel_model, one_line
 from ..compare.tuning import rounded

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ...kernels import KERNELS, Kernel, OnColumns, parse_kernel
+from ... import Kernel, OnColumns, parse_kernel
+from ...kernels import KERNELS
 from ..data import Explored
 from . import readings
 from .animation import Animation, Update

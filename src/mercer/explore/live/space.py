@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ... import Kernel, KernelMap
 from ...engine import as_numpy, eigh, gram
-from ...estimators import KernelMap
-from ...kernels import Kernel
 from ...solve import LeaveOneOut, RidgeSolution, ridge_on_coordinates
 from ..compare.measures import longest_share, validity_of
 from ..compare.scores import ACCURACY, R2

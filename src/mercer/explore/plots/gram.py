@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
+from ... import as_kernel
 from ...engine import as_numpy, is_integer, tiles
-from ...kernels import Data, KernelLike, as_kernel
+from ...kernels import Data, KernelLike
 from ...kernels import points as pts
 from .style import (
     SEQUENTIAL,

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ... import KernelMap
 from ...engine import as_numpy, is_array, is_integer
-from ...estimators import KernelMap
 from ...kernels import Data
 from ...kernels import points as pts
 from .style import COLOURS, SEQUENTIAL, Display, fitted, numbers_of, share_of

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
+from ... import KernelMap
 from ...engine import as_numpy, is_number
-from ...estimators import KernelMap
 from ...kernels import Data, KernelLike
 from ...kernels import points as pts
 from ..embeddings import eigenvalues

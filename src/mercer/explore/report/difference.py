@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...estimators import KernelPCA
+from ... import KernelPCA
 from ..plots.style import COLOURS, as_text, short_numbers, shortened
 from .template import plain_panel, rendered, require_bokeh, write_page
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ...kernels import Kernel, hops, read_paths
+from ... import Kernel
+from ...kernels import hops, read_paths
 from ...kernels import points as pts
 from ..plots.style import COLOURS
 

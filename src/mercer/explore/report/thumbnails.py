@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ...kernels import Kernel
+from ... import Kernel
 from ...kernels import points as pts
 from ..plots.style import as_text, shortened
 from . import drawings
