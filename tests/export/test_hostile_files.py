@@ -60,7 +60,7 @@ def gullible(monkeypatch):
     monkeypatch.setattr(decode.Model, "check_depth", lambda self, root: None)
     monkeypatch.setattr(decode, "check_parts", lambda name, values, vouched: None)
     monkeypatch.setattr(registry, "bad_attribute", lambda cls, names, trusted: None)
-    monkeypatch.setattr(rebuilt, "expect", lambda condition, message: None)
+    monkeypatch.setattr(rebuilt, "_expect", lambda condition, message: None)
     monkeypatch.setattr(rebuilt, "_check_indices", lambda matrix: None)
     monkeypatch.setattr(Trees, "check_nodes", lambda self: None)
     for kernel in (Kernel, *registry._subclasses(Kernel)):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import RBF, OnFeatures, Polynomial
+from .. import RBF, KernelComparison, OnFeatures, Polynomial
 from ..tables import BadInput
 from .file_data import check_npz
 
@@ -18,12 +18,12 @@ EACH = 1000
 FEW: dict[str, Any] = {"cv": 8, "train_size": 60}
 
 
-def signed(X):
+def signed(X: np.ndarray):
     """Pixels from [0, 1] to [-1, 1]."""
     return 2 * X - 1
 
 
-def kernels(n_pixels):
+def kernels(n_pixels: int):
     """k1 and k2 of [EXACT] (27)-(29), and RBF.
 
     k1 = <x, z>^9 on pixels in [0, 1]: empty pixels add nothing, and digits with little ink are
@@ -37,9 +37,11 @@ def kernels(n_pixels):
     }
 
 
-def story(comparison, picture):
+def story(comparison: KernelComparison, picture: Path):
     """The point of [EXACT], Figures 1 to 4, in words with the numbers found here."""
     k1, k2 = (next(s for s in comparison.spaces if s.name == name) for name in ("k1", "k2"))
+    assert k1.score is not None
+    assert k2.score is not None
     worse = comparison.contest.beats(k2, k1)
     low, high = k1.self_similarity
     return [
@@ -71,7 +73,7 @@ def all_digits():
     return X / 16, y, (8, 8)
 
 
-def mnist(source):
+def mnist(source: str):
     """MNIST from a local .npz, or downloaded once by scikit-learn."""
     if source != "mnist":
         return _chosen(*_local(Path(source)))

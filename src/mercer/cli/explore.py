@@ -53,7 +53,7 @@ def explore_(
     if demo == (file is not None):
         raise BadInput("name one file, or use --demo: mercer explore data.csv --target column.")
     chosen = parse_kernel(kernel) if kernel.strip() != "RBF()" else RBF("scale")
-    if demo:
+    if file is None:
         X, y, shape = demo_data.all_digits()
         data: Any = file_data.FileData(X, y, image_shape=shape)
         target = "digit"

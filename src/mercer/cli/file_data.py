@@ -3,6 +3,7 @@
 import io
 import os
 import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .. import TableEncoder
+from .. import Kernel, TableEncoder
 from ..export import harmless_value, write_output
 from ..tables import BadInput, check_column, check_unpacked, first_line
 from . import texts
@@ -45,7 +46,14 @@ class FileData:
 
 
 def read_data(
-    path, reading=None, *, target=None, matrix=None, scale="auto", kernels=(), image_shape=None
+    path: str | Path,
+    reading: Reading | None = None,
+    *,
+    target: str | None = None,
+    matrix: str | None = None,
+    scale: str = "auto",
+    kernels: Sequence[Kernel] = (),
+    image_shape: tuple[int, int] | None = None,
 ):
     """A file as FileData. `matrix` is None, "gram" or "distance"."""
     reading = reading or Reading()
@@ -64,7 +72,7 @@ def read_data(
     return _from_table(frame, reading, target, scale, kernels, image_shape, notes)
 
 
-def shape_of(text):
+def shape_of(text: str | None):
     """(height, width) from a text such as 28x28; None from None."""
     if text is None:
         return None
@@ -77,7 +85,7 @@ def shape_of(text):
 # --- formats --------------------------------------------------------------------------------------
 
 
-def check_npz(path):
+def check_npz(path: Path):
     """Refuse arrays that unpack to far more than the file has."""
     with zipfile.ZipFile(path) as archive:
         size = sum(entry.file_size for entry in archive.infolist())
@@ -157,7 +165,7 @@ def _gram_of(M, matrix):
 # --- tables ---------------------------------------------------------------------------------------
 
 
-def check_target(frame, target, notes=()):
+def check_target(frame: pd.DataFrame, target: str, notes: Sequence[str] = ()):
     """The column to predict, refused where nothing can be learned of it."""
     check_column(frame, target, notes)
     y = frame[target]
@@ -210,7 +218,7 @@ def _scale(scale, kernels, notes):
 # --- writing --------------------------------------------------------------------------------------
 
 
-def harmless(frame):
+def harmless(frame: pd.DataFrame):
     """Texts that a spreadsheet would run as a formula get an apostrophe in front."""
 
     frame = frame.rename(columns=harmless_value)
@@ -220,7 +228,7 @@ def harmless(frame):
     return frame
 
 
-def check_outputs(inputs, outputs):
+def check_outputs(inputs: Sequence[Path], outputs: Sequence[Path | None]):
     """Before the work, not after it: folders exist, and no file is written over another one."""
     taken = [Path(path) for path in inputs if str(path) != "-"]
     for path in (Path(path) for path in outputs if path is not None):
@@ -242,7 +250,7 @@ def _is_same(path, other):
     return os.path.realpath(path) == os.path.realpath(other)
 
 
-def write(frame, path):
+def write(frame: pd.DataFrame, path: str | Path):
     """A frame as csv, tsv or parquet, by the name of the file; whole, or not at all.
 
     Returns notes on texts that were changed.

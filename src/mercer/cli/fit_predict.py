@@ -406,7 +406,7 @@ def _telling(task):
 
 
 def _print(facts, made, code):
-    def say(line):
+    def say(line: str):
         output.out.print(line, markup=False, soft_wrap=True)
 
     low, high = facts["interval"]

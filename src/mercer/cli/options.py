@@ -73,7 +73,7 @@ ImageShape = Annotated[
 Task = Annotated[str, typer.Option("--task", help="auto, classification or regression.")]
 
 
-def kernels_of(expressions, matrix):
+def kernels_of(expressions: list[str] | None, matrix: str | None):
     """name -> kernel; None where none was named."""
     if matrix not in (None, "gram", "distance"):
         raise BadInput(f"--matrix must be 'gram' or 'distance', got {matrix!r}.")

@@ -4,13 +4,17 @@ import json
 import math
 import re
 import sys
+from collections.abc import Iterable
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
+
+from .. import KernelComparison
 
 # What a terminal obeys, line breaks and tabs aside: controls, and marks that write backwards.
 # Columns and cells of a stranger's table may hold any of them. (Joiners and the like stay: Persian,
@@ -21,11 +25,11 @@ CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 class SafeConsole(Console):
     """A console that shows control characters of the text as \\x1b instead of obeying them."""
 
-    def render_str(self, text, **options):
+    def render_str(self, text: Any, **options):
         return super().render_str(shown(text), **options)
 
 
-def shown(text):
+def shown(text: str):
     """The text with control characters spelled out, as Python writes them."""
     return CONTROLS.sub(lambda found: ascii(found[0])[1:-1], text.replace("\r\n", "\n"))
 
@@ -35,21 +39,21 @@ out = SafeConsole(highlight=False, width=None if sys.stdout.isatty() else 120)
 err = SafeConsole(stderr=True, highlight=False)
 
 
-def say(text, style=None):
+def say(text: str, style: str | None = None):
     err.print(escape(text), style=style, soft_wrap=True)
 
 
-def warn(message, *_, **__):
+def warn(message: object, *_, **__):
     """A warning of Python's, in place of `warnings.showwarning`."""
     say(f"  · {message}")
 
 
-def notes(lines):
+def notes(lines: Iterable[str]):
     for line in lines:
         say(f"  · {line[0].upper()}{line[1:].rstrip('.')}.", "dim")
 
 
-def as_json(value):
+def as_json(value: Any):
     """One JSON object; what JSON has no number for becomes null."""
     text = json.dumps(_plain(value), indent=2, ensure_ascii=False)
     # JSON itself escapes the first 32 only; inside its texts \u009b means the same.
@@ -71,7 +75,7 @@ def _plain(value):
 
 
 @contextmanager
-def progress(quiet):
+def progress(quiet: bool):
     """A callback (done, total, what) that moves a bar; silent for scripts and pipes."""
     bar = Progress(
         SpinnerColumn(),
@@ -85,23 +89,23 @@ def progress(quiet):
     with bar:
         task = bar.add_task("", total=None)
 
-        def callback(done, total, what):
+        def callback(done: int, total: int, what: str):
             bar.update(task, completed=done, total=total, description=escape(shown(what[:60])))
 
         yield callback
 
 
-def comparison_table(comparison, width):
+def comparison_table(comparison: KernelComparison, width: int):
     """Kernels, best first, then ordinary models; a narrow terminal gets what matters most."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     wide = width >= 118
     scored = comparison.task is not None
     if scored:
         table.add_column("", justify="right", style="dim")
-    names = [model.name for model in [*comparison.spaces, *comparison.baselines]]
+    names = [*(s.name for s in comparison.spaces), *(b.name for b in comparison.baselines)]
     table.add_column("model", overflow="fold", min_width=min(max(map(len, names)), 22))
     if scored:
-        table.add_column(comparison.score_name, justify="right", no_wrap=True)
+        table.add_column(comparison.score_name or "", justify="right", no_wrap=True)
         table.add_column("chosen", overflow="fold")
     others = list(comparison.spaces[0].scores)[1:]
     shown = others if wide else []
@@ -138,7 +142,7 @@ def _score(comparison, model):
     return f"{model.score:.3f} ± {comparison.contest.interval(model):.3f}"
 
 
-def report(comparison):
+def report(comparison: KernelComparison):
     """Table and verdict on stdout."""
     out.print(comparison_table(comparison, out.width))
     if comparison.task is not None:
@@ -151,7 +155,7 @@ def report(comparison):
     out.print(reasons)
 
 
-def summary(comparison, files):
+def summary(comparison: KernelComparison, files: dict[str, str]):
     """The same for scripts."""
     return {
         "headline": comparison.headline,

@@ -33,7 +33,15 @@ class Roles:
         return {name: values for name, values in given.items() if values is not None}
 
 
-def take_roles(X, target, *, group, weights, time, notes) -> Roles:
+def take_roles(
+    X: pd.DataFrame,
+    target: str,
+    *,
+    group: str | None,
+    weights: str | None,
+    time: str | None,
+    notes: list[str],
+) -> Roles:
     """Columns named by --group, --weights and --time; the first two are not learned from."""
     for option, name in (("--group", group), ("--weights", weights), ("--time", time)):
         if name is None:
@@ -67,7 +75,9 @@ def _weights(column, name):
     return values
 
 
-def in_time(X, encoder, y, name) -> tuple[str, np.ndarray] | None:
+def in_time(
+    X: pd.DataFrame, encoder: Any, y: np.ndarray, name: str | None
+) -> tuple[str, np.ndarray] | None:
     """(column, times) by which the rows are ordered: `name`, or what the table suggests.
 
     That is a date column along which the rows are sorted, where the target drifts.
@@ -96,7 +106,7 @@ def _times(X, encoder, name):
     return when
 
 
-def drifts(y) -> bool:
+def drifts(y: np.ndarray) -> bool:
     """Tell whether the last fifth is unlike the rows before."""
     cut = len(y) - int(LAST * len(y))
     before, after = y[:cut].astype(float), y[cut:].astype(float)
@@ -107,7 +117,9 @@ def drifts(y) -> bool:
     return bool(shift or outside > OUTSIDE)
 
 
-def last_fifth(model, roles, y, name, when) -> dict[str, Any]:
+def last_fifth(
+    model: Any, roles: Roles, y: np.ndarray, name: str, when: np.ndarray
+) -> dict[str, Any]:
     """The same model fitted to the first four fifths in time, and its error on the last."""
     order = np.argsort(when, kind="stable")
     cut = len(order) - max(1, int(LAST * len(order)))

@@ -27,7 +27,7 @@ def the_column(table: pd.DataFrame, kernels: list, notes: list[str]) -> str | No
         return _only_information(table, notes)
     if not on_objects:
         return None
-    columns = text_columns(table)
+    columns = _text_columns(table)
     others = [kernel for kernel in kernels if kernel.kind != "objects"]
     if others:
         name = columns[0] if columns else "text"
@@ -50,7 +50,7 @@ def the_column(table: pd.DataFrame, kernels: list, notes: list[str]) -> str | No
     return column
 
 
-def text_columns(table: pd.DataFrame) -> list[str]:
+def _text_columns(table: pd.DataFrame) -> list[str]:
     """Columns that hold text; numbers and dates were read as such before."""
     return [
         name
@@ -91,7 +91,7 @@ def _longest(table, columns, kernel):
 
 def _only_information(table, notes):
     """The column of text that is all that a table has; a note on texts beside other columns."""
-    if not text_columns(table):
+    if not _text_columns(table):
         return None
     try:
         records = TableEncoder().fit(table.head(LOOKED_AT)).columns_

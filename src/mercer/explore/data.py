@@ -224,7 +224,7 @@ def select(X: Any, rows: np.ndarray) -> Any:
     return rows_at(X, rows)
 
 
-def class_codes(y: np.ndarray) -> np.ndarray:
+def _class_codes(y: np.ndarray) -> np.ndarray:
     """Classes as integers from 0."""
     return np.unique(y.astype(str), return_inverse=True)[1]
 
@@ -301,7 +301,7 @@ def _usable(y, task, notes):
     if not known.all():
         notes.append(f"{(~known).sum()} rows without a target were left out.")
     if task == CLASSES:
-        codes = class_codes(y[known])
+        codes = _class_codes(y[known])
         alone = np.bincount(codes)[codes] < 2
         if alone.any():
             names = listed(sorted(set(map(str, y[known][alone]))))
@@ -321,5 +321,5 @@ def _drawn(rows, classes, size, random_state):
         return np.sort(rng.choice(rows, size, replace=False))
     order = rng.permutation(len(rows))
     # The first two of every class come first.
-    later = place_in_class(class_codes(classes[rows][order])) >= 2
+    later = place_in_class(_class_codes(classes[rows][order])) >= 2
     return np.sort(rows[order[np.argsort(later, kind="stable")[:size]]])

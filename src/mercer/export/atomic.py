@@ -13,7 +13,7 @@ _BINARY = getattr(os, "O_BINARY", 0)
 ORPHAN_SECONDS = 3600
 
 
-def write_atomically(path, data):
+def write_atomically(path: str | bytes | os.PathLike[str], data: bytes | memoryview):
     """All of the data under this name, or what was there before."""
     path = os.path.realpath(os.fsdecode(path))  # the file behind a link, not the link
     folder, name = os.path.split(path)
@@ -43,7 +43,7 @@ def write_atomically(path, data):
     _sync_folder(folder)
 
 
-def write_output(path, data):
+def write_output(path: str | bytes | os.PathLike[str], data: bytes | memoryview):
     """The data under this name as `write_atomically` does it; devices and pipes just receive it."""
     if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
         with open(path, "wb") as file:

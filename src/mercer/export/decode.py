@@ -9,6 +9,7 @@ their own parameters. A name that is not allowed is never imported.
 import math
 import re
 import types
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +35,7 @@ class Model:
         self.built = []
         self.inner = set()  # ids of kernels that other kernels hold
 
-    def build(self, root):
+    def build(self, root: Any):
         self.built, self.inner = [], set()
         for entry in self.entries:
             self.built.append(self.entry(_expect(entry, dict)))
@@ -45,7 +46,7 @@ class Model:
 
     # --- entries --------------------------------------------------------------------------------
 
-    def entry(self, entry):
+    def entry(self, entry: dict[str, Any]):
         match entry:
             case {"type": str(name), "attributes": dict(attributes), **rest} if not rest:
                 return self.object(name, attributes)
@@ -62,7 +63,7 @@ class Model:
                 return self.reduced(name, arguments, self.value(s), self.value(i))
         raise ValueError(f"an entry with {list(entry)[:3]}")
 
-    def object(self, name, attributes):
+    def object(self, name: str, attributes: dict[str, Any]):
         cls = registry.listed_class(name)
         if cls is None:
             cls = self.find(name)
@@ -80,14 +81,14 @@ class Model:
             self.inner.update(id(v) for v in values.values() if isinstance(v, Kernel))
         return made
 
-    def is_vouched(self, value):
+    def is_vouched(self, value: Any):
         """Whether this is a function, or of a type that is trusted by name."""
         if isinstance(value, (*FUNCTION_TYPES, types.MethodType)):
             return True  # `find` has asked for its name
         kind = value if isinstance(value, type) else type(value)
         return registry.public_name(kind) in self.trusted
 
-    def object_array(self, shape, items):
+    def object_array(self, shape: list, items: list):
         if not all(type(n) is int and n >= 0 for n in shape) or math.prod(shape) != len(items):
             raise ValueError(f"an array of shape {shape} with {len(items)} items")
         flat = np.empty(len(items), dtype=object)
@@ -95,7 +96,7 @@ class Model:
             flat[i] = self.value(item)
         return flat.reshape(shape)
 
-    def reduced(self, name, arguments, state, items):
+    def reduced(self, name: str, arguments: list, state: Any, items: Any):
         function = self.find(name)
         # A class without arguments is made as pickle makes it, without a call of __init__.
         bare = isinstance(function, type) and not arguments
@@ -111,7 +112,7 @@ class Model:
 
     # --- values ---------------------------------------------------------------------------------
 
-    def value(self, value):
+    def value(self, value: Any):
         if value is None or isinstance(value, (bool, int, float, str)):
             return value
         if not isinstance(value, dict) or len(value) != 1:
@@ -149,16 +150,16 @@ class Model:
                 return getattr(self.value(holder), name)
         raise ValueError(f"a value of kind {kind!r}")
 
-    def find(self, name):
+    def find(self, name: str):
         self.vouch(name)
         return registry.find(name)
 
-    def vouch(self, name):
+    def vouch(self, name: str):
         """A second look, in case `untrusted` has missed a name that is about to be used."""
         if name not in self.trusted:
             raise ValueError(f"the name {name}")
 
-    def method_name(self, holder, name):
+    def method_name(self, holder: Any, name: str):
         match holder:
             case {"at": int(place)} if 0 <= place < len(self.entries):
                 return f"{self.entries[place].get('type')}.{name}"
@@ -166,11 +167,11 @@ class Model:
 
     # --- trust ----------------------------------------------------------------------------------
 
-    def untrusted(self, root):
+    def untrusted(self, root: Any):
         """Names that the model needs, and that nobody vouches for; nothing is imported."""
         return sorted(n for n in self.names(root) if n not in self.trusted)
 
-    def names(self, root):
+    def names(self, root: Any):
         """Names of classes and functions that a stranger's file may not use."""
         plain: list[bool] = []  # of each entry: whether it is data alone
         found, left = set(), [root]
@@ -204,7 +205,7 @@ class Model:
             left.extend(part.values())
         return found
 
-    def check_depth(self, root):
+    def check_depth(self, root: Any):
         """ValueError where data or objects lie too deep in each other to be freed one by one."""
         depths: list[tuple[int, int]] = []  # of each entry: levels of data, and of objects
         for entry in [*self.entries, {"root": root}]:

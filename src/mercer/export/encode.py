@@ -19,6 +19,7 @@ and an entry of the table is one of::
 
 import copyreg
 import types
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +40,7 @@ class Table:
         self._places = {}  # id: (place, the object, lest another one get its id)
         self._open = set()
 
-    def value(self, thing, where="model"):
+    def value(self, thing: Any, where: str = "model"):
         """The thing as plain data."""
         if thing is None or type(thing) in (bool, int, float, str):
             return thing
@@ -68,7 +69,7 @@ class Table:
             return {"function": _name_of_function(thing, where)}
         return {"at": self.place(thing, where)}
 
-    def place(self, thing, where):
+    def place(self, thing: Any, where: str):
         """Position of the thing in the table; it is written there the first time."""
         if id(thing) not in self._places:
             # The innermost kernels first: sums may be a thousand levels deep.
@@ -87,7 +88,7 @@ class Table:
         self._places[id(thing)] = (len(self.entries), thing)
         self.entries.append(entry)
 
-    def entry(self, thing, where):
+    def entry(self, thing: Any, where: str):
         made = maker_of(thing)
         if made is not None:
             parts = MAKERS[made][0](thing)
@@ -99,14 +100,14 @@ class Table:
             return self.object(name, registry.attributes_of(thing))
         return self.reduced(thing, name, where)
 
-    def object(self, name, attributes):
+    def object(self, name: str, attributes: dict[str, Any]):
         if "array_kind_" in attributes:
             attributes["array_kind_"] = ("numpy", "cpu")
         short = name.rpartition(".")[2]
         values = {k: self.value(v, f"{short}.{k}") for k, v in attributes.items()}
         return {"type": name, "attributes": values}
 
-    def array(self, array, where):
+    def array(self, array: np.ndarray, where: str):
         if array.dtype.hasobject:
             items = [self.value(v, f"{where}[{i}]") for i, v in enumerate(array.flat)]
             return {"objects": list(array.shape), "items": items}
@@ -116,7 +117,7 @@ class Table:
         self.arrays[name] = np.asfortranarray(array) if by_columns else array
         return {"array": name}
 
-    def reduced(self, thing, name, where):
+    def reduced(self, thing: Any, name: str, where: str):
         """Any other object, in the parts that pickle takes it apart into."""
         try:
             function, arguments, *rest = thing.__reduce_ex__(2)

@@ -236,7 +236,7 @@ def _archive(model):
 
 
 def _read_array(archive):
-    def read(name):
+    def read(name: str):
         if not name.endswith(".npy"):
             raise ValueError(f"an array in {name!r}")
         with archive.open(name) as file:

@@ -23,12 +23,12 @@ WORDS_OF_MERSENNE_TWISTER = 624
 ISO = re.compile(r"[0-9T:.+\- ]{1,64}")
 
 
-def expect(condition, message):
+def _expect(condition, message):
     if not condition:
         raise ValueError(message)
 
 
-def is_index(value):
+def _is_index(value):
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
@@ -36,15 +36,15 @@ def is_index(value):
 
 
 def _random_state(kind, key, position, has_gauss, gauss):
-    expect(kind == "MT19937", f"a random state of kind {kind!r}")
-    expect(
+    _expect(kind == "MT19937", f"a random state of kind {kind!r}")
+    _expect(
         isinstance(key, np.ndarray)
         and key.dtype == np.uint32
         and key.shape == (WORDS_OF_MERSENNE_TWISTER,),
         "a random state whose key is not 624 words",
     )
-    expect(
-        is_index(position) and 0 <= position <= WORDS_OF_MERSENNE_TWISTER,
+    _expect(
+        _is_index(position) and 0 <= position <= WORDS_OF_MERSENNE_TWISTER,
         f"a random state at position {position!r}",
     )
     made = np.random.RandomState()
@@ -56,19 +56,19 @@ def _random_state(kind, key, position, has_gauss, gauss):
 
 
 def _compressed(cls):
-    def made(rows, columns, data, indices, indptr):
-        expect(
-            is_index(rows) and is_index(columns) and rows >= 0 and columns >= 0,
+    def made(rows: Any, columns: Any, data: Any, indices: Any, indptr: Any):
+        _expect(
+            _is_index(rows) and _is_index(columns) and rows >= 0 and columns >= 0,
             f"a sparse matrix of shape ({rows!r}, {columns!r})",
         )
         for part in (data, indices, indptr):
-            expect(
+            _expect(
                 isinstance(part, np.ndarray) and part.ndim == 1,
                 "a sparse matrix whose parts are not vectors",
             )
         for part in (indices, indptr):
-            expect(part.dtype.kind == "i", "a sparse matrix whose indices are not integers")
-        expect(data.dtype.kind in "biufc", f"a sparse matrix of {data.dtype}")
+            _expect(part.dtype.kind == "i", "a sparse matrix whose indices are not integers")
+        _expect(data.dtype.kind in "biufc", f"a sparse matrix of {data.dtype}")
         # Copies: data that are the same array as the indices would change them after the check.
         parts = (data.copy(), indices.copy(), indptr.copy())
         matrix = cls(parts, shape=(rows, columns))
@@ -88,8 +88,8 @@ def _check_indices(matrix):
 def _iso(make):
     """Made from one text of ISO 8601."""
 
-    def made(text):
-        expect(isinstance(text, str) and ISO.fullmatch(text), f"a date {str(text)[:40]!r}")
+    def made(text: Any):
+        _expect(isinstance(text, str) and ISO.fullmatch(text), f"a date {str(text)[:40]!r}")
         return make(text)
 
     return made
@@ -99,7 +99,7 @@ def _numbers(make):
     """Made from numbers alone."""
 
     def made(*numbers):
-        expect(all(isinstance(n, (int, float)) for n in numbers), "a value without numbers")
+        _expect(all(isinstance(n, (int, float)) for n in numbers), "a value without numbers")
         return make(*numbers)
 
     return made
@@ -108,8 +108,8 @@ def _numbers(make):
 def _text(make):
     """Made from one text."""
 
-    def made(text):
-        expect(isinstance(text, str), f"a {make.__name__} of {str(text)[:40]!r}")
+    def made(text: Any):
+        _expect(isinstance(text, str), f"a {make.__name__} of {str(text)[:40]!r}")
         return make(text)
 
     return made
@@ -122,25 +122,25 @@ def _pandas() -> Any:
 
 
 def _timestamp(text, unit):
-    expect(unit in ("s", "ms", "us", "ns"), f"a time in {unit!r}")
+    _expect(unit in ("s", "ms", "us", "ns"), f"a time in {unit!r}")
     return _iso(_pandas().Timestamp)(text).as_unit(unit)
 
 
 def _timedelta(count, unit):
-    expect(is_index(count) and unit in ("s", "ms", "us", "ns"), f"a duration in {unit!r}")
+    _expect(_is_index(count) and unit in ("s", "ms", "us", "ns"), f"a duration in {unit!r}")
     return _pandas().Timedelta(np.timedelta64(count, unit))
 
 
 def _period(ordinal, frequency):
-    expect(
-        is_index(ordinal) and isinstance(frequency, str) and len(frequency) < 20,
+    _expect(
+        _is_index(ordinal) and isinstance(frequency, str) and len(frequency) < 20,
         f"a period of {frequency!r}",
     )
     return _pandas().Period(ordinal=ordinal, freq=frequency)
 
 
 def _interval(left, right, closed):
-    expect(closed in ("left", "right", "both", "neither"), f"an interval closed at {closed!r}")
+    _expect(closed in ("left", "right", "both", "neither"), f"an interval closed at {closed!r}")
     return _pandas().Interval(left, right, closed)
 
 
@@ -181,7 +181,7 @@ for _class in (
     )
 
 
-def maker_of(thing):
+def maker_of(thing: Any):
     """The name of the maker of a thing in MAKERS, or None."""
     kind = type(thing)
     if kind.__name__ in ("NaTType", "NAType") and kind.__module__.split(".")[0] == "pandas":

@@ -8,7 +8,9 @@ themselves. Classes of scikit-learn are listed in allowed.py, each with its reas
 import importlib
 import inspect
 import sys
+from collections.abc import Iterable
 from dataclasses import fields, is_dataclass
+from typing import Any
 
 from sklearn.base import BaseEstimator
 
@@ -29,7 +31,7 @@ UNPACKAGED = {"_loss": "sklearn._loss._loss"}
 # --- names ----------------------------------------------------------------------------------------
 
 
-def public_name(thing):
+def public_name(thing: Any):
     """The name of a class or function in files: where it is public, if it is."""
     name = getattr(thing, "__qualname__", None) or thing.__name__
     module = getattr(thing, "__module__", None) or _module_of_ufunc(thing)
@@ -53,7 +55,7 @@ def _module_of_ufunc(thing):
     return "__main__"
 
 
-def find(name):
+def find(name: str):
     """The class or function of this name; its module is imported, which runs the module's code."""
     parts = name.split(".")
     for i in range(len(parts) - 1, 0, -1):
@@ -75,7 +77,7 @@ def own_classes():
     return {public_name(c): c for c in found if c.__module__.split(".")[0] == "mercer"}
 
 
-def listed_class(name):
+def listed_class(name: str):
     """The class that a file means by this name, or None where it is not listed here."""
     if name in SKLEARN:
         return find(name)
@@ -103,14 +105,14 @@ def _subclasses(base):
 # --- attributes -----------------------------------------------------------------------------------
 
 
-def attributes_of(thing):
+def attributes_of(thing: Any):
     """Attributes of an object that a file keeps: fields of a dataclass, or pickle's state."""
     if is_dataclass(thing):
         return {f.name: getattr(thing, f.name) for f in fields(thing)}
     return dict(thing.__getstate__() or {})
 
 
-def bad_attribute(cls, names, trusted=False):
+def bad_attribute(cls, names: Iterable[str], trusted: bool = False):
     """The first of these names that an object of this class does not keep, or None.
 
     Kernels keep parameters, and estimators also fitted attributes (with an underscore at the end)
@@ -121,7 +123,7 @@ def bad_attribute(cls, names, trusted=False):
     """
     own = {f.name for f in fields(cls)} if is_dataclass(cls) else _parameters(cls)
 
-    def is_kept(name):
+    def is_kept(name: str):
         if not name.isidentifier() or name.startswith("__"):
             return False
         if trusted or name in own:
@@ -142,7 +144,7 @@ def _parameters(cls):
     return names - {"self", "args", "kwargs"}
 
 
-def with_attributes(cls, attributes):
+def with_attributes(cls, attributes: dict[str, Any]):
     """An object of this class with these attributes; its __init__ is not called."""
     made = cls.__new__(cls)
     if is_dataclass(cls):

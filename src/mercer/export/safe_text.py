@@ -1,12 +1,13 @@
 """Texts that a spreadsheet would run as a formula."""
 
 import unicodedata
+from typing import Any
 
 # A minus sign of mathematics is taken for a hyphen by some spreadsheets.
 SIGNS = ("=", "+", "-", "@", "\u2212")
 
 
-def harmless_text(text):
+def _harmless_text(text):
     """The text, with an apostrophe in front if a spreadsheet would run it as a formula.
 
     Spreadsheets skip what they do not show in front of a sign (a byte-order mark, spaces, line
@@ -20,9 +21,9 @@ def harmless_text(text):
     return "'" + text if runs else text
 
 
-def harmless_value(value):
+def harmless_value(value: Any):
     """A text made harmless; anything else as it is."""
-    return harmless_text(value) if isinstance(value, str) else value
+    return _harmless_text(value) if isinstance(value, str) else value
 
 
 def _is_shown(character):

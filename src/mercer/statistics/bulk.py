@@ -29,10 +29,10 @@ def bound_to_bulk(kernel: Kernel, pool: Any) -> Kernel:
         return kernel.bind(pool)
     # A user's function, and kernels on histograms, must be given values such as they are made for.
     centre = not (kernel.runs_user_code or kernel.non_negative_only)
-    return kernel.bind_points(pulled_in(kernel.points(pool), centre), pts.column_names(pool))
+    return kernel.bind_points(_pulled_in(kernel.points(pool), centre), pts.column_names(pool))
 
 
-def pulled_in(points: Any, centre: bool = False) -> Any:
+def _pulled_in(points: Any, centre: bool = False) -> Any:
     """Points with extreme values moved to the edge of the bulk of their column; with `centre`,
     columns are moved to median 0."""
     if scipy.sparse.issparse(points):
@@ -54,7 +54,7 @@ def column_units(X: np.ndarray, encoder: TableEncoder) -> np.ndarray:
     """Divisors of the columns of an encoded table, so that the bulk of each has variance 1:
     1, or less where extreme values have widened it. Directions of texts have no unit of their own.
     """
-    whole, inner = X.std(axis=0), pulled_in(X).std(axis=0)
+    whole, inner = X.std(axis=0), _pulled_in(X).std(axis=0)
     units = np.divide(inner, whole, out=np.ones_like(whole), where=(inner > 0) & (inner < whole))
     units[encoder.text_outputs_] = 1.0
     return units

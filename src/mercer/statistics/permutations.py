@@ -11,6 +11,7 @@ left over keep their label.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -67,7 +68,7 @@ def add_rows(sums: np.ndarray, units: np.ndarray, Phi: np.ndarray) -> None:
     sums += member @ Phi
 
 
-def random_labels(count_x: int, count_y: int, n_permutations: int, rng) -> Iterator[np.ndarray]:
+def _random_labels(count_x: int, count_y: int, n_permutations: int, rng) -> Iterator[np.ndarray]:
     """Blocks of rows, each with ones at the units that have label Y; the true labels come first."""
     total = count_x + count_y
     true = np.zeros((1, total))
@@ -97,13 +98,15 @@ class UnitSums:
         mean_x = (self.x.sum(axis=0) - x.sum(axis=0)) / (self.n_x - len(x))
         return mean_x - (self.y.sum(axis=0) - y.sum(axis=0)) / (self.n_y - len(y))
 
-    def permuted(self, parts, n_permutations: int, rng) -> np.ndarray:
+    def permuted(
+        self, parts: list[slice], n_permutations: int, rng: np.random.Generator
+    ) -> np.ndarray:
         """|mean phi(x) - mean phi(y)|^2 for every permutation (rows, the true labels first) and
         every part of the columns (one per length scale)."""
         units = np.concatenate([self.x[:-1], self.y[:-1]])
         total = self.x.sum(axis=0) + self.y.sum(axis=0)
         squared = []
-        for labels in random_labels(len(self.x) - 1, len(self.y) - 1, n_permutations, rng):
+        for labels in _random_labels(len(self.x) - 1, len(self.y) - 1, n_permutations, rng):
             mean_y = (labels @ units + self.y[-1]) / self.n_y
             # mean_x = (total - n_y mean_y) / n_x, so one product gives both means.
             delta = total / self.n_x - mean_y * (1 + self.n_y / self.n_x)
@@ -164,7 +167,7 @@ def _externally_standardised(v: np.ndarray) -> np.ndarray:
     )
 
 
-def check_permutations(n_permutations, level) -> tuple[int, float]:
+def check_permutations(n_permutations: Any, level: Any) -> tuple[int, float]:
     """Enough permutations for the level."""
     if not is_number(level) or not 0 < level < 1:
         raise ValueError(f"level must be a number between 0 and 1, such as 0.05, got {level!r}.")

@@ -1,5 +1,7 @@
 """The same kernel seen at several length scales."""
 
+from typing import Any
+
 import numpy as np
 
 from ..kernels import Kernel
@@ -8,14 +10,14 @@ from ..kernels import Kernel
 USUAL = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 
 
-def has_length_scale(kernel: Kernel) -> bool:
+def _has_length_scale(kernel: Kernel) -> bool:
     """Whether any part of a bound kernel changes with the scale."""
     return kernel.rescaled(2.0) != kernel
 
 
-def checked_scales(scales, kernel: Kernel) -> tuple[float, ...]:
+def checked_scales(scales: Any, kernel: Kernel) -> tuple[float, ...]:
     """The scales to look at; one for a kernel that has no length scale."""
-    scaled = has_length_scale(kernel)
+    scaled = _has_length_scale(kernel)
     if scales is None:
         return USUAL if scaled else (1.0,)
     try:

@@ -89,7 +89,7 @@ def two_sample_test(
     size = unit_size(min(n_x, n_y))
     if len(positions) == samples.n:  # all coordinates are at hand
         Phi = Phi[np.argsort(positions)]
-        x, y = (sums_of(part, size, rng) for part in (Phi[:n_x], Phi[n_x:]))
+        x, y = (_sums_of(part, size, rng) for part in (Phi[:n_x], Phi[n_x:]))
     else:
         with using(verbose=verbose), tiles.progress_bar("rows", samples.n) as bar:
             x, y = (unit_sums(s, samples, spaces, size, rng, bar) for s in samples.all)
@@ -118,7 +118,7 @@ def unit_sums(
     spaces: Spaces,
     size: int,
     rng: np.random.Generator,
-    bar=None,
+    bar: Any = None,
 ) -> np.ndarray:
     """Sums of the coordinates of a sample over units of `size` rows; rows that stay come last."""
     division = RandomUnits(sample.n, size, rng)
@@ -132,7 +132,7 @@ def unit_sums(
     return sums
 
 
-def sums_of(Phi: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
+def _sums_of(Phi: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
     """The same where the coordinates of all rows are held."""
     division = RandomUnits(len(Phi), size, rng)
     sums = np.zeros((division.count + 1, Phi.shape[1]))

@@ -51,8 +51,8 @@ def ordinary_models(data: ComparedRows) -> list[Baseline]:
     models: dict[str, Any] = {CONSTANT_NUMBER: DummyRegressor()}
     if data.task == CLASSES:
         models = {CONSTANT_CLASS: DummyClassifier()}
-    X: Any = numeric_columns(data)
-    columns = texts_and_numbers(data.X)
+    X: Any = _numeric_columns(data)
+    columns = _texts_and_numbers(data.X)
     if X is not None:
         models |= _ordinary(data)
     elif texts(data.X) is not None:
@@ -69,7 +69,7 @@ def ordinary_models(data: ComparedRows) -> list[Baseline]:
     return [_scored(name, model, data, X) for name, model in models.items()]
 
 
-def numeric_columns(data: ComparedRows) -> np.ndarray | None:
+def _numeric_columns(data: ComparedRows) -> np.ndarray | None:
     """The sample as a matrix for ordinary models; None for objects, Gram matrices and the like."""
     X = data.X
     if data.gram or not (pts.is_frame(X) or scipy.sparse.issparse(X) or isinstance(X, np.ndarray)):
@@ -94,7 +94,7 @@ def texts(X: Any) -> list[str] | None:
     return list(X) if all(isinstance(text, str) for text in X) else None
 
 
-def texts_and_numbers(X: Any) -> tuple[list[str], list[str]] | None:
+def _texts_and_numbers(X: Any) -> tuple[list[str], list[str]] | None:
     """Names of the columns of a frame with texts, and with numbers; None where there are none.
 
     Other columns, such as graphs, are left out.

@@ -126,7 +126,7 @@ def compare_kernels(
     >>> comparison.best_model().predict([[0.0, 0.1], [1.0, 0.0]])
     array([1, 0])
     """
-    by_name = named_kernels(kernels)
+    by_name = _named_kernels(kernels)
     data = ComparedRows.read(
         X, y, by_name, task=task, samples=samples, image_shape=image_shape, encoder=encoder,
         target_name=target_name, max_points=max_points, random_state=random_state,
@@ -208,7 +208,7 @@ def _embed(space, names, data, random_state, steps):
         steps.advance()
 
 
-def named_kernels(
+def _named_kernels(
     kernels: Mapping[str, Kernel | str] | Sequence[Kernel | str] | Kernel | str | None,
 ) -> dict[str, Kernel]:
     """name -> kernel, from a dict, a list, one kernel, or nothing."""
@@ -251,7 +251,7 @@ class _Progress:
         self.total, self.done, self.callback = total, 0, callback
         self.bar = tqdm(total=total, disable=not verbose)
 
-    def say(self, what):
+    def say(self, what: str):
         self.what = what
         self.bar.set_description(what)
         if self.callback is not None:

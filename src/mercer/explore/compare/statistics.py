@@ -40,7 +40,7 @@ def paired_difference(
     d = np.asarray(a, dtype=float) - np.asarray(b, dtype=float)
     if len(d) < 2 or not np.isfinite(d).all():
         return Difference(float(d.mean()), float("inf"))
-    margin = limit(n_models, _degrees(d, most)) * corrected_error(d, overlap)
+    margin = limit(n_models, _degrees(d, most)) * _corrected_error(d, overlap)
     return Difference(float(d.mean()), margin)
 
 
@@ -49,7 +49,7 @@ def half_width(values: np.ndarray, overlap: float, most: int | None = None) -> f
     values = np.asarray(values, dtype=float)
     if len(values) < 2:
         return np.nan
-    return limit(2, _degrees(values, most)) * corrected_error(values, overlap)
+    return limit(2, _degrees(values, most)) * _corrected_error(values, overlap)
 
 
 def _degrees(values, most):
@@ -62,7 +62,7 @@ def degrees_of(n_rows: int, groups: np.ndarray | None = None) -> int:
     return n_rows // 4 if groups is None else len(np.unique(groups)) - 1
 
 
-def corrected_error(values: np.ndarray, overlap: float) -> float:
+def _corrected_error(values: np.ndarray, overlap: float) -> float:
     """Standard error of the mean over folds, with the overlap of the training sets in it."""
     return float(np.std(values, ddof=1) * np.sqrt(1 / len(values) + overlap))
 

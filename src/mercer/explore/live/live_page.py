@@ -30,7 +30,7 @@ SIGNS = dict(zip(SHAPES, "●▲■◆▼✚✖★"))
 REACH, TOOLS = 1.15, 0.08
 
 
-def page_source(session: Session) -> ColumnDataSource:
+def _page_source(session: Session) -> ColumnDataSource:
     """Everything about every point that stays; the page's script adds where points lie."""
     data = session.data
     n = len(data)
@@ -79,7 +79,7 @@ def picture(name: str, source: ColumnDataSource, size: float, *, tools: bool = T
 
 def build(doc: Document, session: Session, worker: Worker) -> None:
     """Fill a new document, and connect it with the session."""
-    source = page_source(session)
+    source = _page_source(session)
     size = float(np.clip(8 * (800 / len(session.data)) ** 0.4, 3, 8))
     marks = ColumnDataSource({"x": [], "y": [], "size": []}, name="marks")
     ask = ColumnDataSource({"request": [""]}, name="ask")

@@ -236,7 +236,7 @@ def _followers(scores, rows):
         distances = lengths - 2 * scores[some] @ known.T
         nearest[some] = np.argpartition(distances, NEIGHBOURS, axis=1)[:, :NEIGHBOURS]
 
-    def placed(moved):
+    def placed(moved: np.ndarray):
         everyone = moved[nearest].mean(axis=1)
         everyone[rows] = moved
         return everyone - everyone.mean(axis=0)

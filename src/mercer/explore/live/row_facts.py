@@ -52,9 +52,9 @@ class Pointer:
         """Facts about it in a space, and the marks in its picture."""
         assert self.at is not None
         if isinstance(self.at, tuple):
-            about = about_place(*self.at, space, plane, self.data)
+            about = _about_place(*self.at, space, plane, self.data)
         else:
-            about = about_row(self.at, space, plane, self.data, judge)
+            about = _about_row(self.at, space, plane, self.data, judge)
         self._near = [near["index"] for near in about["neighbours"]]
         return {"about_point": about, "marks": self.marks(plane)}
 
@@ -83,7 +83,7 @@ def nearest_rows(space: LiveSpace, i: int, size: int = NEAREST) -> list[tuple[in
     return [(int(j), float(np.sqrt(squares[j]))) for j in nearest]
 
 
-def about_row(
+def _about_row(
     i: int, space: LiveSpace, plane: Plane, data: Explored, judge: Judged | None
 ) -> dict[str, Any]:
     """A row: its values, what is predicted for it when left out, and its nearest rows."""
@@ -99,11 +99,11 @@ def about_row(
         found["wrong"] = bool(judge.wrong[i])
     if plane.name == PCA:
         seen = plane.scores_at(*plane.points[i])
-        found["seen"] = shown_point(point_at(seen, space, data), data)
+        found["seen"] = _shown_point(_point_at(seen, space, data), data)
     return found
 
 
-def about_place(
+def _about_place(
     x: float, y: float, space: LiveSpace, plane: Plane, data: Explored
 ) -> dict[str, Any]:
     """A place without a row: the nearest rows, and in a picture of components the pre-image."""
@@ -116,7 +116,7 @@ def about_place(
     }
     if plane.name == PCA:
         scores = plane.scores_at(x, y)
-        found["seen"] = shown_point(point_at(scores, space, data), data)
+        found["seen"] = _shown_point(_point_at(scores, space, data), data)
         if space.ridge is not None:  # other components are zero
             ridge = space.ridge.prediction
             values = scores @ ridge.coef[: len(scores)] + ridge.b
@@ -137,7 +137,7 @@ def _neighbours(rows, data):
     return [{"index": int(j), "row": int(data.rows[j]), "label": label_of(data, j)} for j in rows]
 
 
-def point_at(scores: np.ndarray, space: LiveSpace, data: Explored) -> np.ndarray | None:
+def _point_at(scores: np.ndarray, space: LiveSpace, data: Explored) -> np.ndarray | None:
     """The point whose image has these scores (and no others), by a pre-image; None without."""
     if not data.vectors:
         return None
@@ -148,7 +148,7 @@ def point_at(scores: np.ndarray, space: LiveSpace, data: Explored) -> np.ndarray
         return None  # a corrected similarity, or a kernel without a way back
 
 
-def shown_point(point: np.ndarray | None, data: Explored) -> dict[str, Any] | None:
+def _shown_point(point: np.ndarray | None, data: Explored) -> dict[str, Any] | None:
     """A point that is not a row: a picture, or values."""
     if point is None:
         return None

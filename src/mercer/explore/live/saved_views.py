@@ -57,7 +57,7 @@ class SavedViews(list[SavedView]):
         }
 
 
-def portable(kernel: Kernel, data: Explored) -> Kernel:
+def _portable(kernel: Kernel, data: Explored) -> Kernel:
     """The kernel as a model outside this page takes it: columns by position, not by name."""
     parts = [kernel, *kernel.get_params(deep=True).values()]
     return data.bound(kernel) if any(isinstance(p, OnColumns) for p in parts) else kernel
@@ -71,7 +71,7 @@ def comparison_of(
     return compare_kernels(
         select(X, data.rows),
         None if y is None else y[data.rows],
-        {name: portable(kernel, data) for name, kernel in kernels.items()},
+        {name: _portable(kernel, data) for name, kernel in kernels.items()},
         task=data.task or "auto",
         tune=False,
         embeddings=embeddings,
@@ -103,17 +103,17 @@ def verdict_of(comparison: KernelComparison) -> dict[str, Any]:
     }
 
 
-def model_of(kernel: Kernel, space: LiveSpace, data: Explored) -> BaseEstimator:
+def _model_of(kernel: Kernel, space: LiveSpace, data: Explored) -> BaseEstimator:
     """A model in the kernel's space, with the penalty that the page has found for numbers."""
     alpha = None if space.alpha is None else rounded(space.alpha)
-    return kernel_model(portable(kernel, data), data, space.validity, alpha=alpha)
+    return kernel_model(_portable(kernel, data), data, space.validity, alpha=alpha)
 
 
 def model_code(
     kernel: Kernel, space: LiveSpace, data: Explored, learned_from: Kernel | None = None
 ) -> str:
     """Lines to copy into a script. `learned_from` is the kernel whose metric was learned."""
-    model = model_of(kernel, space, data)
+    model = _model_of(kernel, space, data)
     if not isinstance(kernel, Projected) or learned_from is None:
         return code_of(model)
     before, rows = [], "X"
@@ -129,7 +129,7 @@ def write_files(
 ) -> list[str]:
     """model.mercer, fitted to all rows that have a target, and report.html; their paths."""
     folder.mkdir(parents=True, exist_ok=True)
-    save(fit_model(model_of(kernel, space, data), data), folder / "model.mercer")
+    save(fit_model(_model_of(kernel, space, data), data), folder / "model.mercer")
     comparison = comparison_of(kernels, data, max_points=REPORTED)
     comparison.to_html(folder / "report.html", title="Kernels explored")
     return [str(folder / "model.mercer"), str(folder / "report.html")]

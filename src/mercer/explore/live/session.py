@@ -105,7 +105,7 @@ class Session:
                 "target": data.target_name if data.task else None,
                 "classes": data.classes,
                 "notes": data.notes,
-                "offered": offered_kernels(data),
+                "offered": _offered_kernels(data),
                 "names": data.names if vectors else [],
                 "metric_possible": vectors and data.task is not None,
                 "matrix_rows": self.animation.matrix_rows.tolist(),
@@ -312,7 +312,7 @@ class Session:
         yield {"saved": paths, "status": ""}
 
 
-def offered_kernels(data: Explored) -> list[str]:
+def _offered_kernels(data: Explored) -> list[str]:
     """Kernels for the menu: those on vectors that need no argument, the most used first."""
     if not data.vectors:
         return []

@@ -18,10 +18,10 @@ GRID = 60
 
 def write_difference(result: Any, path: Any, *, names: tuple[str, str] = ("X", "Y")) -> str:
     """Write one self-contained page about the result of a two-sample test of data frames."""
-    return write_page(difference_page(result, names), Path(path))
+    return write_page(_difference_page(result, names), Path(path))
 
 
-def difference_page(result: Any, names: tuple[str, str]) -> str:
+def _difference_page(result: Any, names: tuple[str, str]) -> str:
     """The page as text."""
     require_bokeh()
     points = [result.samples.some_points(which, POINTS) for which in (0, 1)]

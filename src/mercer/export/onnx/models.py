@@ -7,6 +7,7 @@ phi = k W, then phi + (k - phi C') W. On eight kernels and 300 points the step b
 """
 
 from functools import singledispatch
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -32,13 +33,12 @@ from ...feature_map import LinearOnMap
 from ...kernels import GramColumns
 from ...space import Corrected, Fourier, Landmarks, OwnFeatures
 from ...statistics import DriftDetector
-from .graph import FUNCTIONS
-from .kernels import diagonal_tensor, feature_tensor, value_tensor
-from .tables import encoded_tensor
+from ...tables import Numbers
+from .graph import FUNCTIONS, Tensor
 
 
 @singledispatch
-def outputs(model, X):
+def outputs(model: Any, X: Tensor):
     """{name: tensor} of what the model makes of the rows X; the first is its main answer."""
     raise TypeError(
         f"to_onnx cannot write {type(model).__name__}: it takes a fitted KernelMap, KernelPCA, "
@@ -53,28 +53,28 @@ def outputs(model, X):
 
 @outputs.register
 def _(model: KernelMap, X):
-    return {"coordinates": map_coordinates(model.map_, X)}
+    return {"coordinates": _map_coordinates(model.map_, X)}
 
 
-def map_coordinates(feature_map, X):
+def _map_coordinates(feature_map, X):
     """The tensor of a FeatureMap's coordinates."""
-    Phi = raw = in_space(feature_map.space, X)
+    Phi = raw = _in_space(feature_map.space, X)
     if feature_map.rotation is not None:
-        Phi = Phi @ as_double(feature_map.rotation)
+        Phi = Phi @ _as_double(feature_map.rotation)
     if feature_map.mean is not None:
-        Phi = Phi - as_double(feature_map.mean)
+        Phi = Phi - _as_double(feature_map.mean)
     if feature_map.append_residual:
-        rho2 = diagonal_tensor(feature_map.kernel, X) - FUNCTIONS.sum(
+        rho2 = _diagonal_tensor(feature_map.kernel, X) - FUNCTIONS.sum(
             raw * raw, axis=1, keepdims=True
         )
         Phi = Phi.concat(FUNCTIONS.sqrt(rho2.maximum(0.0)))
     return Phi
 
 
-def in_space(space, X):
+def _in_space(space, X):
     """Coordinates before any rotation."""
     if isinstance(space, OwnFeatures):
-        return feature_tensor(space.kernel, X)
+        return _feature_tensor(space.kernel, X)
     if isinstance(space, Fourier):
         raise TypeError(
             "to_onnx: Fourier coordinates hold in a box, and a graph cannot refuse rows outside of "
@@ -82,30 +82,63 @@ def in_space(space, X):
         )
     if space.rank == 0:
         raise ValueError("to_onnx: the map has rank 0 (the kernel is zero on its data).")
-    K = value_tensor(space.kernel, X, fixed(space.S))
+    K = _value_tensor(space.kernel, X, _fixed(space.S))
     if isinstance(space, Corrected):
-        return K @ as_double(space.W)
+        return K @ _as_double(space.W)
     if not isinstance(space, Landmarks):
         raise TypeError(f"to_onnx: a map on a {type(space).__name__} cannot be written.")
-    C = as_double(space.C)
+    C = _as_double(space.C)
     W = solve_triangular(C, np.eye(len(C))).T
     Phi = K @ W
     return Phi + (K - Phi @ C.T) @ W
 
 
-def expanded(expansion, X):
+def _expanded(expansion, X):
     """k(X, S) W + b, the shape of every other answer."""
-    K = value_tensor(expansion.kernel, X, fixed(expansion.S))
-    return K @ as_double(expansion.W) + as_double(expansion.b)
+    K = _value_tensor(expansion.kernel, X, _fixed(expansion.S))
+    return K @ _as_double(expansion.W) + _as_double(expansion.b)
 
 
-def function_of(answer, X):
+def _function_of(answer, X):
     """An Expansion, or linear functions of a map's coordinates."""
     if isinstance(answer, LinearOnMap):
         if answer.expansion is None:
-            return map_coordinates(answer.map, X) @ as_double(answer.coef) + as_double(answer.b)
+            return _map_coordinates(answer.map, X) @ _as_double(answer.coef) + _as_double(answer.b)
         answer = answer.expansion
-    return expanded(answer, X)
+    return _expanded(answer, X)
+
+
+# --- kernels --------------------------------------------------------------------------------------
+# Their own code runs on tensors, which are written down as they go. What depends on fixed points S
+# alone is computed before the graph is made.
+
+
+def _value_tensor(kernel, X, S):
+    return _written(kernel, "a graph", lambda: kernel.against(S)(X))
+
+
+def _diagonal_tensor(kernel, X):
+    return _written(kernel, "a graph with k(x, x)", lambda: kernel.diagonal(X)[:, None])
+
+
+def _feature_tensor(kernel, X):
+    return _written(kernel, "a finite feature map", lambda: kernel.features(X))
+
+
+def _written(kernel, what, form):
+    by_user = [part for part in kernel.parts() if part.runs_user_code or part.kind == "objects"]
+    cause = None
+    if not by_user:
+        try:
+            return form()
+        except (AttributeError, TypeError) as error:
+            cause = error
+    named = type(by_user[-1] if by_user else kernel).__name__
+    raise ValueError(
+        f"{named} cannot be written as {what} of ONNX operators. The kernel: {kernel!r}. Kernels "
+        "that can: those on vectors whose formulas are arithmetic, roots and exponentials (of "
+        "Matern: nu 0.5, 1.5, 2.5 and all from 20 on), and not functions of Python."
+    ) from cause
 
 
 # --- methods --------------------------------------------------------------------------------------
@@ -114,42 +147,42 @@ def function_of(answer, X):
 @outputs.register(KernelPCA)
 @outputs.register(KernelPCAL1)
 def _(model, X):
-    return {"scores": function_of(model.projection_, X)}
+    return {"scores": _function_of(model.projection_, X)}
 
 
 @outputs.register
 def _(model: RidgeEstimator, X):
-    prediction = function_of(model.prediction_, X)
+    prediction = _function_of(model.prediction_, X)
     return {"prediction": prediction.flat() if model.single_target_ else prediction}
 
 
 @outputs.register
 def _(model: KernelRegressor, X):
-    scale, offset = as_double(model.scale_), as_double(model.offset_)
+    scale, offset = _as_double(model.scale_), _as_double(model.offset_)
     prediction = _learned(model, X) * scale[None, :] + offset[None, :]
-    low, high = as_double(model.limits_)
+    low, high = _as_double(model.limits_)
     prediction = prediction.maximum(low[None, :]).minimum(high[None, :])
     return {"prediction": prediction.flat() if model.single_target_ else prediction}
 
 
 @outputs.register
 def _(model: KernelClassifier, X):
-    decision = _learned(model, X) / model.temperature_ + as_double(model.bias_)[None, :]
+    decision = _learned(model, X) / model.temperature_ + _as_double(model.bias_)[None, :]
     best = decision.graph.op("ArgMax", decision, axis=1, keepdims=0)
     return {
         "label": _picked(decision.graph, model.classes_, best),
-        "probabilities": probabilities(decision, False),
+        "probabilities": _probabilities(decision, False),
     }
 
 
 def _learned(model, X):
     """f of a learned kernel, on the scale of the columns that were fitted."""
-    Z = X if model.encoder_ is None else encoded_tensor(model.encoder_, X)
+    Z = X if model.encoder_ is None else _encoded(model.encoder_, X)
     Z = Z.of_width(model.points_.shape[1])
-    K = value_tensor(model.kernel_, Z, fixed(model.points_))
-    f = K @ as_double(model.dual_coef_) + np.atleast_1d(as_double(model.intercept_))[None, :]
+    K = _value_tensor(model.kernel_, Z, _fixed(model.points_))
+    f = K @ _as_double(model.dual_coef_) + np.atleast_1d(_as_double(model.intercept_))[None, :]
     for part in model.others_:
-        f = f + (_sum_of_leaves(part, Z) if isinstance(part, Trees) else expanded(part, Z))
+        f = f + (_sum_of_leaves(part, Z) if isinstance(part, Trees) else _expanded(part, Z))
     return f
 
 
@@ -163,7 +196,7 @@ def _sum_of_leaves(trees, X):
             trees.threshold,
             trees.below,
             trees.above,
-            as_double(trees.values),
+            _as_double(trees.values),
         )
     )
     node = graph.op("Add", X.full((1,), 0.0).cast(np.int64), trees.roots[None, :])
@@ -180,39 +213,39 @@ def _sum_of_leaves(trees, X):
 
 @outputs.register
 def _(model: RKHSFunction, X):
-    return {"value": expanded(model.expansion, X).flat()}
+    return {"value": _expanded(model.expansion, X).flat()}
 
 
 @outputs.register
 def _(model: KernelDiscriminant, X):
-    decision = function_of(model.decision_, X)
+    decision = _function_of(model.decision_, X)
     return {
-        "label": labels(decision, model.classes_),
-        "probabilities": probabilities(decision, len(model.classes_) == 2),
-        "scores": function_of(model.projection_, X),
+        "label": _labels(decision, model.classes_),
+        "probabilities": _probabilities(decision, len(model.classes_) == 2),
+        "scores": _function_of(model.projection_, X),
     }
 
 
 @outputs.register
 def _(model: KernelLogistic, X):
-    decision = function_of(model.decision_, X)
-    binary = len(as_double(model.classes_)) == 2
+    decision = _function_of(model.decision_, X)
+    binary = len(_as_double(model.classes_)) == 2
     return {
-        "label": labels(decision, model.classes_),
-        "probabilities": probabilities(decision, binary),
+        "label": _labels(decision, model.classes_),
+        "probabilities": _probabilities(decision, binary),
         "decision": decision.flat() if binary else decision,
     }
 
 
 @outputs.register
 def _(model: KernelSVC, X):
-    if len(as_double(model.classes_)) > 2:
+    if len(_as_double(model.classes_)) > 2:
         raise TypeError(
             "to_onnx: KernelSVC compares more than two classes in pairs, which is not written; use "
             "KernelLogistic, or save the model with mercer.save."
         )
-    decision = function_of(model.decision_, X)
-    return {"label": labels(decision, model.classes_), "decision": decision.flat()}
+    decision = _function_of(model.decision_, X)
+    return {"label": _labels(decision, model.classes_), "decision": decision.flat()}
 
 
 @outputs.register
@@ -223,8 +256,8 @@ def _(model: DriftDetector, X):
             "to_onnx: the DriftDetector was fitted on a data frame; ONNX graphs take rows of "
             "numbers. Fit it on an array."
         )
-    own, center = model.row_map_, as_double(model.center_)
-    score = map_coordinates(own.map_, X) @ (2 * center[:, None]) - diagonal_tensor(own.kernel_, X)
+    own, center = model.row_map_, _as_double(model.center_)
+    score = _map_coordinates(own.map_, X) @ (2 * center[:, None]) - _diagonal_tensor(own.kernel_, X)
     return {
         "decision": (
             score - (float(center @ center) + max(model.offset_, -np.finfo(float).max))
@@ -236,15 +269,15 @@ def _(model: DriftDetector, X):
 def _(model: Kernelized, X):
     inner = model.estimator_
     try:
-        coef, intercept = linear_coef(model)
+        coef, intercept = map(_as_double, linear_coef(model))
     except AttributeError as error:
         raise TypeError(
             f"to_onnx writes Kernelized with linear estimators; {type(inner).__name__} is not one. "
             "skl2onnx may know it: fit make_pipeline(KernelMap(...), estimator) and convert that."
         ) from error
-    known = as_double(model.kernel_map_.transform(_examples(model)))
-    linear = known @ as_double(coef).T + as_double(intercept)
-    values_ = function_of(model.kernel_map_.map_.linear(as_double(coef).T, as_double(intercept)), X)
+    known = _as_double(model.kernel_map_.transform(_examples(model)))
+    linear = known @ coef.T + intercept
+    values_ = _function_of(model.kernel_map_.map_.linear(coef.T, intercept), X)
     if hasattr(inner, "classes_"):
         return _classified(inner, known, linear, values_)
     if not hasattr(inner, "predict"):
@@ -269,10 +302,10 @@ def _classified(inner, known, linear, decision):
     expected = np.asarray(inner.predict(known))
     if not np.array_equal(inner.classes_[best], expected):
         raise _not_linear(inner, "predict")
-    found = {"label": labels(decision, inner.classes_)}
+    found = {"label": _labels(decision, inner.classes_)}
     if hasattr(inner, "predict_proba"):
         _require_linear(inner, "predict_proba", inner.predict_proba(known), _proba(linear, binary))
-        found["probabilities"] = probabilities(decision, binary)
+        found["probabilities"] = _probabilities(decision, binary)
     found["decision"] = decision.flat() if binary else decision
     return found
 
@@ -312,7 +345,7 @@ def _not_linear(inner, method):
     )
 
 
-def labels(decision, classes):
+def _labels(decision, classes):
     """The class with the largest decision value; of two, the second where it is positive."""
     graph = decision.graph
     if len(classes) == 2:
@@ -323,12 +356,12 @@ def labels(decision, classes):
 
 
 def _picked(graph, classes, best):
-    classes = as_double(classes)
+    classes = _as_double(classes)
     classes = classes.astype(np.int64) if classes.dtype.kind == "b" else classes
     return graph.op("Gather", graph.constant(classes), best, axis=0).of_width(0)
 
 
-def probabilities(decision, binary):
+def _probabilities(decision, binary):
     if binary:
         decision = (decision * 0.0).concat(decision)
     return decision.graph.op("Softmax", decision, axis=1)
@@ -341,20 +374,60 @@ def _proba(linear, binary):
     return e / e.sum(axis=1, keepdims=True)
 
 
+# --- tables of numbers ----------------------------------------------------------------------------
+
+
+def _encoded(encoder, X):
+    """The encoder's outputs for rows of numbers; columns of words and dates are refused by name."""
+    parts = []
+    for j, (made, record) in enumerate(zip(encoder.encoders_, encoder.columns_)):
+        if made is None:
+            continue
+        if not isinstance(made, Numbers):
+            raise TypeError(
+                f"to_onnx: the column {record['name']!r} is a {record['kind']}, and ONNX graphs "
+                "take rows of numbers. Fit on columns of numbers, or save the model with "
+                "mercer.save."
+            )
+        parts += _encoded_numbers(made, X.columns([j]))
+    return parts[0] if len(parts) == 1 else parts[0].concat(*parts[1:])
+
+
+def _encoded_numbers(made, x):
+    """As Numbers.transform: scaled values, where they were missing, ranks, single values."""
+    graph = x.graph
+    missing = graph.op("IsNaN", x)
+    x = graph.op("Where", missing, made.median_, x)
+    parts = [(x - made.centre_) / made.spread_]
+    parts += [missing.cast(np.float64)] if made.marks_missing_ else []
+    parts += [_ranks(made.ranks_, x)] if made.ranks_ is not None else []
+    if made.levels_ is not None:
+        parts.append(graph.op("Equal", x, made.levels_[None, :]).cast(np.float64))
+    return parts
+
+
+def _ranks(ranks, x):
+    """Linear between knots: what each step between two knots adds, up to x."""
+    below, above = ranks.knots_[:-1], ranks.knots_[1:]
+    slopes = np.diff(ranks.shares_) / (above - below)
+    steps = x.maximum(below[None, :]).minimum(above[None, :]) - below[None, :]
+    return ((steps @ slopes[:, None]) + (ranks.shares_[0] - ranks.centre_)) / ranks.spread_
+
+
 # --- arrays ---------------------------------------------------------------------------------------
 
 
-def as_double(value):
+def _as_double(value):
     """An array of any backend as NumPy's, numbers in double precision."""
     array = np.asarray(as_host(value))
     return array.astype(np.float64) if array.dtype == np.float32 else array
 
 
-def fixed(S):
+def _fixed(S):
     """Landmarks as a dense NumPy array (columns of a Gram matrix as they are)."""
     if isinstance(S, GramColumns):
         return S
-    S = S.toarray() if scipy.sparse.issparse(S) else as_double(S)
+    S = S.toarray() if scipy.sparse.issparse(S) else _as_double(S)
     if S.dtype == object:
         raise ValueError(
             "to_onnx: the model was fitted on objects; ONNX graphs take rows of numbers."

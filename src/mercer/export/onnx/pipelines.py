@@ -1,5 +1,7 @@
 """Converters for skl2onnx, so that pipelines with mercer's parts become one graph."""
 
+from typing import Any
+
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
 
@@ -42,7 +44,7 @@ def register():
         )
 
 
-def pipeline_to_onnx(pipeline, width, dtype):
+def pipeline_to_onnx(pipeline: Any, width: int | None, dtype: str):
     """The whole pipeline by skl2onnx, with double precision inside mercer's steps."""
     skl2onnx = _skl2onnx()
     register()
