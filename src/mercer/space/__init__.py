@@ -14,7 +14,7 @@ from .fourier import Fourier
 from .fourier_grid import Extent, FourierPlan, fourier_space, plan_fourier
 from .fourier_sums import FourierStep, all_pairs
 from .grow import certify_and_grow, default_tol, empty_factor, extended
-from .indefinite import DISTANCES, check_symmetric
+from .indefinite import check_symmetric
 from .krylov import leading_eigenpairs
 from .own_features import OwnFeatures
 from .protocol import Panel, Space

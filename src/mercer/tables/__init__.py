@@ -40,5 +40,5 @@ def __getattr__(name):
 
 
 # --- the door: written by tools/doors.py
-from .columns import Numbers, Ranks
+from .columns import Numbers
 # --- end of the door
