@@ -19,8 +19,6 @@ LIMITS = {
     "repeated public names": 3,
     "repeated file names": 4,
     "mentions of n_jobs, verbose, memory_limit": 200,
-=======
-    "names across folders": 251,
     "repeated public names": 3,
     "repeated file names": 6,
     "mentions of n_jobs, verbose, memory_limit": 229,

@@ -10,6 +10,7 @@ from sklearn.datasets import load_iris, make_circles
 from mercer import (
     RBF,
     Chi2,
+    Chunks,
     Constant,
     FromFunction,
     KernelMap,
@@ -728,3 +729,19 @@ def test_a_numpy_matrix_is_an_array(rng):
     given = {"kernels": [Linear()], "embeddings": [], "baselines": False, "repeats": 1}
     of_matrix, of_array = (compare_kernels(A, y, **given) for A in (np.matrix(X), X))
     assert of_matrix.spaces[0].score == of_array.spaces[0].score
+
+
+@pytest.mark.parametrize("source", ["stream", "pairs", "dask"])
+def test_rows_come_from_any_source(source, rng):
+    da = pytest.importorskip("dask.array")
+    X = rng.normal(size=(60, 2))
+    y = (X[:, 0] > 0).astype(int)
+    parts = list(zip(np.array_split(X, 3), np.array_split(y, 3)))
+    given = {
+        "stream": lambda: (Chunks(lambda: iter(np.array_split(X, 3))), y),
+        "pairs": lambda: (Chunks(lambda: iter(parts)), None),
+        "dask": lambda: (da.from_array(X, chunks=(20, 2)), da.from_array(y, chunks=20)),
+    }[source]()
+    options = {"kernels": ["linear"], "embeddings": [], "baselines": False, "repeats": 1}
+    found, expected = (compare_kernels(*rows, **options) for rows in (given, (X, y)))
+    assert_allclose(found.spaces[0].folds, expected.spaces[0].folds)

@@ -132,7 +132,8 @@ class LearnedModel(BaseEstimator):
     def _gathered(self, X, y, sample_weight):
         """Rows, targets and weights of a stream or a Dask collection in memory: all are needed."""
         gathers, name = in_pieces(X), type(self).__name__
-        X, y, sample_weight = read_whole(self, X, y, sample_weight, budget(self.memory_limit))
+        name, limit = type(self).__name__, budget(self.memory_limit)
+        X, y, sample_weight = read_whole(name, X, y, sample_weight, limit)
         if gathers and X.shape[0] > gather.SAMPLE:
             size = readable(coordinates_bytes(X.shape[0], X.shape[1]))
             warnings.warn(

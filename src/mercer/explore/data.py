@@ -11,11 +11,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import type_of_target
 
 from .. import Kernel, TableEncoder
-from ..engine import as_host, check_at_least, is_integer
+from ..engine import as_host, budget, check_at_least, is_integer
 from ..kernels import Data, listed
 from ..kernels import points as pts
 from ..learn import are_class_numbers
-from ..rows import rows_at
+from ..rows import read_whole, rows_at
 
 CLASSES, NUMBERS = "classification", "regression"
 HOLDS = {CLASSES: "classes", NUMBERS: "numbers"}
@@ -85,7 +85,8 @@ class Explored:
 
         There is a note on every row that is left out.
         """
-        given, y = pts.collected(X), pts.collected(y)
+        X, y = pts.collected(X), pts.collected(y)
+        given, y, _ = read_whole("the comparison", X, y, None, budget(None), needs_y=False)
         if target_name is None:
             target_name = getattr(y, "name", None)
         if target_name is not None and not isinstance(target_name, (str, int)):

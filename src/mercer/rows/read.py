@@ -158,12 +158,15 @@ def read(
 
 
 def read_whole(
-    estimator: Any, X: Any, y: Any, sample_weight: Any, limit: int
+    name: str, X: Any, y: Any, sample_weight: Any, limit: int, *, needs_y: bool = True
 ) -> tuple[Any, Any, Any]:
-    """(X, y, weights) in memory, as they were given: for methods that read tables by themselves."""
-    name = type(estimator).__name__
+    """(X, y, weights) in memory, as they were given: for methods that read tables by themselves.
+
+    name : of the method, for messages
+    """
     X, y, sample_weight = sides(X, y, sample_weight)
-    _require_y(y, name)
+    if needs_y:
+        _require_y(y, name)
     X = load_all(X, limit, name)
     return X, held_column(y, X), held_column(sample_weight, X, "sample_weight")
 

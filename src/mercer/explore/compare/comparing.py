@@ -65,7 +65,7 @@ def compare_kernels(
     Parameters
     ----------
     X : array, sparse matrix, frame, list of objects, or a Gram matrix with Precomputed()
-        One row per observation.
+        One row per observation. Streams and Dask collections are read into memory.
     y : array with one value per row, or None
         Classes or numbers; None to look at the spaces alone.
     kernels : dict of name to kernel, list of kernels, or None

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+from scipy.sparse.csgraph import shortest_path
 
 from ... import Kernel
-from ...kernels import hops, read_paths
 from ...kernels import points as pts
+from ...kernels import read_paths
 from ..plots.style import COLOURS
 
 # Side of a drawing in its own units, with a margin inside.
@@ -87,7 +88,7 @@ def _graph(n, u, v, colour):
 def _layout(n, u, v):
     """Nodes in a plane, as far apart as there are edges between them (least stress, [MDS])."""
     arcs = scipy.sparse.csr_array((np.ones(len(u)), (u, v)), shape=(n, n))
-    D = hops(arcs)
+    D = shortest_path(arcs.toarray(), directed=False, unweighted=True)
     known = D[np.isfinite(D)]
     D[~np.isfinite(D)] = known.max() + 2
     J = np.eye(n) - 1 / n

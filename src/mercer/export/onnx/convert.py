@@ -7,8 +7,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from ...estimators import Kernelized
-from ...expansion import RKHSFunction
+from ... import Kernelized, RKHSFunction
 from .graph import IR_VERSION, OPSET, Graph, Tensor, onnx_package
 from .models import outputs
 from .pipelines import pipeline_to_onnx

@@ -13,8 +13,8 @@ import numpy as np
 import scipy.sparse
 from sklearn.svm import SVC, NuSVC
 
-from ...engine import as_host, solve_triangular
-from ...estimators import (
+from ... import (
+    DriftDetector,
     KernelClassifier,
     KernelDiscriminant,
     Kernelized,
@@ -24,15 +24,13 @@ from ...estimators import (
     KernelPCAL1,
     KernelRegressor,
     KernelSVC,
-    RidgeEstimator,
-    Trees,
-    linear_coef,
+    RKHSFunction,
 )
-from ...expansion import RKHSFunction
+from ...engine import as_host, solve_triangular
+from ...estimators import RidgeEstimator, Trees, linear_coef
 from ...feature_map import LinearOnMap
 from ...kernels import GramColumns
 from ...space import Corrected, Fourier, Landmarks, OwnFeatures
-from ...statistics import DriftDetector
 from ...tables import Numbers
 from .graph import FUNCTIONS, Tensor
 

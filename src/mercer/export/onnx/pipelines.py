@@ -5,17 +5,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
 
-from ...estimators import KernelDiscriminant
+from ... import KernelDiscriminant
 from .graph import OPSET, Graph, Tensor, onnx_package
 from .models import outputs
-
-# Every estimator whose outputs are known, and those that are made from it.
-ESTIMATORS = tuple(
-    made
-    for known in outputs.registry
-    if issubclass(known, BaseEstimator)
-    for made in (known, *known.__subclasses__())
-)
 
 
 def register():
@@ -38,10 +30,16 @@ def register():
     'variable'
     """
     skl2onnx = _skl2onnx()
-    for cls in ESTIMATORS:
+    for cls in _estimators():
         skl2onnx.update_registered_converter(
             cls, f"Mercer{cls.__name__}", _shapes, _convert, parser=_parse
         )
+
+
+def _estimators():
+    """Every estimator whose outputs are known, and those that are made from it."""
+    known = [model for model in outputs.registry if issubclass(model, BaseEstimator)]
+    return tuple(made for model in known for made in (model, *model.__subclasses__()))
 
 
 def pipeline_to_onnx(pipeline: Any, width: int | None, dtype: str):
@@ -56,7 +54,7 @@ def pipeline_to_onnx(pipeline: Any, width: int | None, dtype: str):
         )
     number = {"float64": "DoubleTensorType", "float32": "FloatTensorType"}[str(dtype)]
     number = getattr(skl2onnx.common.data_types, number)
-    zipped = is_classifier(last) and not isinstance(last, ESTIMATORS)
+    zipped = is_classifier(last) and not isinstance(last, _estimators())
     return skl2onnx.to_onnx(
         pipeline,
         initial_types=[("X", number([None, width]))],
