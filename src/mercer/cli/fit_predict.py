@@ -17,9 +17,9 @@ from sklearn.pipeline import make_pipeline
 from .. import KernelClassifier, KernelRegressor, TableEncoder, load, parse_kernel, save
 from ..estimators import FOLDS, UNINFORMATIVE
 from ..explore.compare.baselines import models_of_numbers
+from ..explore.data import guessed_task
 from ..export import Checkpoint
 from ..kernels import listed
-from ..learn import are_class_numbers
 from ..tables import IDENTIFIER, UNREAD, BadInput
 from . import file_data, output
 from .options import Json, Reading
@@ -39,8 +39,6 @@ BOOSTING, LINEAR = "boosting", "linear"
 COMPARED, COMPARED_CLASSES, COMPARED_COLUMNS = 5000, 30, 500
 # Errors are smaller than others, beyond chance, from so many standard errors on.
 STANDARD_ERRORS = 2.0
-# A target with more different whole numbers than this is taken for numbers without a note.
-MENTIONED = 50
 # Where columns explain the target this well, they may be the target in another form.
 LEAK = 0.01
 # Columns are named up to this share of the importances.
@@ -92,7 +90,9 @@ def fit(
     file_data.check_outputs([file], [model])
     frame, notes = reading.frame(file, target)
     X, y = _split(frame, target, notes, max_rows)
-    task = _task(y, task, notes)
+    if task not in ("auto", "regression", "classification"):
+        raise BadInput(f"--task must be auto, regression or classification, got {task!r}.")
+    task = guessed_task(y, notes, "--task {}") if task == "auto" else task
     roles = take_roles(X, target, group=group, weights=weights, time=time, notes=notes)
     X = roles.X
     chosen = parse_kernel(kernel) if kernel else None
@@ -251,30 +251,6 @@ def _split(frame, target, notes, max_rows=None):
             "Choose another column with --target."
         )
     return X, y
-
-
-def _task(y, task, notes):
-    """Numbers or classes are predicted; a guess is said, with the way to change it."""
-    if task not in ("auto", "regression", "classification"):
-        raise BadInput(f"--task must be auto, regression or classification, got {task!r}.")
-    if task != "auto":
-        return task
-    if y.dtype.kind not in "fiu":
-        return "classification"
-    if not are_class_numbers(y):
-        whole = np.all(y == np.round(y))
-        if whole and len(np.unique(y)) <= MENTIONED:
-            notes.append(
-                f"the {len(np.unique(y))} different whole numbers of the target are predicted as "
-                "numbers (--task classification changes that)"
-            )
-        return "regression"
-    if len(np.unique(y)) > 2:
-        notes.append(
-            f"the {len(np.unique(y))} different whole numbers of the target are classes (--task "
-            "regression predicts them as numbers)"
-        )
-    return "classification"
 
 
 def _facts(made, roles, y, task, compare):

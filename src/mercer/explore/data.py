@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
-from sklearn.utils.multiclass import type_of_target
 
 from .. import Kernel, TableEncoder
 from ..engine import as_host, budget, check_at_least, is_integer
@@ -18,6 +17,8 @@ from ..learn import are_class_numbers
 from ..rows import read_whole, rows_at
 
 CLASSES, NUMBERS = "classification", "regression"
+# More different whole numbers than this are taken for numbers without a note.
+MENTIONED = 50
 HOLDS = {CLASSES: "classes", NUMBERS: "numbers"}
 
 
@@ -268,7 +269,7 @@ def _target(y, n, task, notes):
     if y.shape != (n,):
         raise ValueError(f"y must hold one value for each of the {n} rows, got shape {y.shape}.")
     if task == "auto":
-        task = _guessed(y, notes)
+        task = guessed_task(y, notes)
     if task == NUMBERS:
         try:
             return y.astype(float), task
@@ -277,18 +278,19 @@ def _target(y, n, task, notes):
     return y, task
 
 
-def _guessed(y, notes):
-    if y.dtype.kind in "OUSb":
+def guessed_task(y: np.ndarray, notes: list[str], option: str = "task={!r}") -> str:
+    """Classes or numbers; a guess about whole numbers is noted, with the option that changes it."""
+    if y.dtype.kind not in "fiu":
         return CLASSES
     known = y[np.isfinite(y)] if y.dtype.kind == "f" else y
-    if type_of_target(known) == "continuous":
+    if (known != np.round(known)).any():
         return NUMBERS
     n_values = len(np.unique(known))
     task, other = (CLASSES, NUMBERS) if are_class_numbers(known) else (NUMBERS, CLASSES)
-    if n_values > 2:
+    if 2 < n_values <= MENTIONED:
         notes.append(
             f"the target has {n_values} different whole numbers, read as {HOLDS[task]} "
-            f"(task={other!r} changes that)."
+            f"({option.format(other)} changes that)."
         )
     return task
 
