@@ -19,7 +19,7 @@ RESTS = "!document.querySelector('#status').classList.contains('busy')"
 
 
 def main():
-    X, y, shape = demo.all_digits()
+    X, y, shape = demo.digits(range(10))
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     with explore(X, y, RBF(), image_shape=shape, target_name="digit") as explorer:
         explorer.session.animation.view = "discriminant"

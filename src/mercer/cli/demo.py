@@ -2,6 +2,7 @@
 
 import warnings
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,21 +57,13 @@ def story(comparison: KernelComparison, picture: Path):
     ]
 
 
-def digits():
+def digits(classes: Sequence[int] = CLASSES) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
     """8 x 8 digits that scikit-learn brings along."""
     from sklearn.datasets import load_digits
 
     X, y = load_digits(return_X_y=True)
-    chosen = np.isin(y, CLASSES)
+    chosen = np.isin(y, classes)
     return X[chosen] / 16, y[chosen], (8, 8)
-
-
-def all_digits():
-    """All ten of them, for the explorer."""
-    from sklearn.datasets import load_digits
-
-    X, y = load_digits(return_X_y=True)
-    return X / 16, y, (8, 8)
 
 
 def mnist(source: str):

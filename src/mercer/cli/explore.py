@@ -54,7 +54,7 @@ def explore_(
         raise BadInput("name one file, or use --demo: mercer explore data.csv --target column.")
     chosen = parse_kernel(kernel) if kernel.strip() != "RBF()" else RBF("scale")
     if file is None:
-        X, y, shape = demo_data.all_digits()
+        X, y, shape = demo_data.digits(range(10))
         data: Any = file_data.FileData(X, y, image_shape=shape)
         target = "digit"
     else:

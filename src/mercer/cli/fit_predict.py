@@ -39,7 +39,7 @@ BOOSTING, LINEAR = "boosting", "linear"
 COMPARED, COMPARED_CLASSES, COMPARED_COLUMNS = 5000, 30, 500
 # Errors are smaller than others, beyond chance, from so many standard errors on.
 STANDARD_ERRORS = 2.0
-# Where columns explain the target this well, they may be the target in another form.
+# Columns that leave this share of the error may be the target in another form.
 LEAK = 0.01
 # Columns are named up to this share of the importances.
 SHARE = 0.9
@@ -275,7 +275,7 @@ def _facts(made, roles, y, task, compare):
         squares = np.asarray(made.leave_one_out_errors_)[:, 0] ** 2
         interval = [float(end) for end in made.error_interval_]
         facts |= {"measure": "RMSE", "error": made.leave_one_out_rmse_, "interval": interval}
-        # Of the same rows as the error: an outlier counts for both, or for none.
+        # On the same rows as the error: an outlier counts for both, or for none.
         centre = np.average(y, weights=roles.weights)
         facts["mean_only"] = float(np.sqrt(np.average((y[rows] - centre) ** 2, weights=w)))
     else:

@@ -34,7 +34,7 @@ Scale = Annotated[
         "--scale", help="Columns: auto, standard (mean 0, variance 1), unit (0 to 1), none."
     ),
 ]
-# How a table is written, and what its columns are: the options of reading(), in their order.
+# Options of reading(), in their order: the notation of a table, and the kinds of its columns.
 _WRITTEN = {
     "decimal": Annotated[
         str | None,

@@ -16,7 +16,8 @@ from rich.table import Table
 
 from .. import KernelComparison
 
-# What a terminal obeys, line breaks and tabs aside: controls, and marks that write backwards.
+# Characters that a terminal obeys, besides line breaks and tabs: controls, and marks that write
+# backwards.
 # Columns and cells of a stranger's table may hold any of them. (Joiners and the like stay: Persian,
 # Hindi and emoji need them.)
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")

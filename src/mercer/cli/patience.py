@@ -24,7 +24,7 @@ SEARCH, SEARCHED = 1e12, 12_000
 PRODUCTS = 60
 # Rows up to which they end in reasonable time.
 ITERATIVE_ROWS = 100_000
-# What is suggested for a first look.
+# Rows that are suggested for a first look.
 FEWER_ROWS = 10_000
 
 

@@ -65,7 +65,7 @@ def embed(
         return _tsne(Phi, Phi_new, random_state)
     scores = _components(Phi)(everyone)
     if name == DISCRIMINANT and codes is not None:
-        # Of two classes there is one axis, and kernel PCA gives the other.
+        # Two classes have one axis; kernel PCA gives the other.
         axes = _axes(Phi, codes)(everyone)
         scores = np.column_stack([axes, scores])
     return scores[:, :2]

@@ -19,7 +19,7 @@ import scipy.sparse
 from .registry import public_name
 
 WORDS_OF_MERSENNE_TWISTER = 624
-# What ISO 8601 writes dates and times with: other texts would reach a parser that guesses.
+# Characters of dates and times in ISO 8601: other texts would reach a parser that guesses.
 ISO = re.compile(r"[0-9T:.+\- ]{1,64}")
 
 

@@ -21,7 +21,7 @@ from ..estimators import Trees, preimage  # noqa: F401
 from ..kernels import Kernel
 from .allowed import SKLEARN
 
-# What files may hold of this library, besides arrays: every class below these.
+# Files may hold every class of this library below these, and arrays.
 ROOTS = (Kernel, BaseEstimator, TravelsAsNumPy)
 
 # Native modules that name themselves without their package (scikit-learn before 1.7).

@@ -230,7 +230,7 @@ class DriftDetector(KernelEstimator):
     @lazily
     def decision_function(self, X: ArrayLike) -> np.ndarray:
         """score_samples(X) - offset_: negative for rows unlike the reference."""
-        # Where no row can be marked: far above zero, and finite.
+        # Far above zero, and finite, if no row can be marked.
         return self.score_samples(X) - max(self.offset_, -np.finfo(float).max)
 
     @lazily

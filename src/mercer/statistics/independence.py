@@ -14,8 +14,7 @@ from ..kernels import Input, Kernel
 from .permutations import check_permutations, judge
 from .result import SHOWN_ROWS, TestResult, check_count, require_columns
 from .samples import Samples
-from .scales import USUAL
-from .spaces import Spaces, generator, pool_size, usual_map
+from .spaces import USUAL, Spaces, generator, pool_size, usual_map
 from .two_sample import check_spread
 from .witness import shares_of
 

@@ -26,7 +26,7 @@ MOST_TIMES = 4
 # Permutations multiplied at once.
 BLOCK = 256
 MOST_PERMUTATIONS = 1_000_000
-# Of the soft maximum over scales: between a mean (0) and a maximum (infinity).
+# Sharpness of the soft maximum over scales: from a mean (0) to a maximum (infinity).
 SHARPNESS = 3.0
 
 

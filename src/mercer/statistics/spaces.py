@@ -9,10 +9,12 @@ from sklearn.utils import check_random_state
 
 from ..engine import as_numpy
 from ..estimators import KernelMap, kernel_of
+from ..kernels import Kernel
 from ..kernels import points as pts
 from .bulk import bound_to_bulk
-from .scales import checked_scales
 
+# Multiples of the kernel's own length scale that a test looks at unless it is told otherwise.
+USUAL = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 # Rows that landmarks are chosen from.
 POOL = 4096
 # Largest residual left at these rows, relative to k(x, x): far below what permutations move.
@@ -42,6 +44,33 @@ def usual_map(rank: int, n: int) -> KernelMap:
     return KernelMap(max_rank=rank, tol=TOL, pivots="greedy" if n <= rank else "random")
 
 
+def _has_length_scale(kernel: Kernel) -> bool:
+    """Whether any part of a bound kernel changes with the scale."""
+    return kernel.rescaled(2.0) != kernel
+
+
+def _checked_scales(scales: Any, kernel: Kernel) -> tuple[float, ...]:
+    """The scales to look at; one for a kernel that has no length scale."""
+    scaled = _has_length_scale(kernel)
+    if scales is None:
+        return USUAL if scaled else (1.0,)
+    try:
+        values = np.atleast_1d(np.asarray(scales, dtype=float))
+    except (TypeError, ValueError):
+        values = np.empty(0)
+    if values.ndim != 1 or not values.size or not ((values > 1e-100) & (values < 1e100)).all():
+        raise ValueError(
+            f"scales must be positive numbers, multiples of the kernel's length scale, got "
+            f"{scales!r}."
+        )
+    if not scaled and not (values == 1).all():
+        raise ValueError(
+            f"{kernel!r} has no length scale to change: leave scales out, or use a kernel such as "
+            "RBF() or Matern()."
+        )
+    return tuple(dict.fromkeys(float(s) for s in values))
+
+
 class Spaces:
     """Fitted maps at several scales, and the coordinates of rows in all of them side by side."""
 
@@ -55,7 +84,7 @@ class Spaces:
         """Maps on the pooled rows, small enough that all `n_rows` are mapped in reasonable time;
         and the coordinates of the pooled rows."""
         bound = bound_to_bulk(kernel_of(kernel), pool)
-        chosen = checked_scales(scales, bound)
+        chosen = _checked_scales(scales, bound)
         rank = int(np.clip((WORK / (n_rows * len(chosen))) ** 0.5, LEAST_RANK, MOST_RANK))
         template = as_map(kernel) or usual_map(rank, pts.n_points(pool))
         maps, coordinates = [], []

@@ -107,7 +107,7 @@ def _texts_and_numbers(X: Any) -> tuple[list[str], list[str]] | None:
         if column.dtype.kind in "fiub":
             if np.isfinite(column.astype(float)).all():
                 values.append(name)
-        # Of a column that is mostly empty, a fold might hold no letter.
+        # A fold of a column that is mostly empty might hold no letter.
         elif all(isinstance(text, str) for text in column) and np.mean(column != "") > 0.5:
             words.append(name)
     return (words, values) if words or values else None

@@ -14,7 +14,7 @@ from ..compare.tuning import default_of, rounded, suggested_gamma
 from ..data import Explored
 from .space import explored_space, judged
 
-# How far a knob turns to either side of its mark, as a factor.
+# The reach of a knob to either side of its mark, as a factor.
 REACH = {"gamma": 1000.0, "length_scale": 30.0, "period": 30.0}
 USUAL_REACH = 100.0
 # Whole numbers are turned one by one.

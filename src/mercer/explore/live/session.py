@@ -34,9 +34,9 @@ from .saved_views import (
 
 Request = dict[str, Any]
 Updates = Iterator[Update | None]
-# An update that tells nothing: what follows it can wait until the hand rests.
+# An empty update: the ones after it may wait until no request has come for a moment.
 REST: Update = {}
-# What a wrong request raises; it is told to the person.
+# Errors of wrong requests, which the page shows.
 REFUSED = (ValueError, TypeError, ArithmeticError, ImportError, OSError, MemoryError, LookupError)
 
 

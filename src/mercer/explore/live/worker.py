@@ -11,9 +11,9 @@ from .session import REST, Session
 
 log = logging.getLogger(__name__)
 
-# Requests that change the picture: whatever an older one still refines is dropped.
+# Requests that change the picture: they end the refinement of an older one.
 CHANGING = ("hello", "type", "build", "turn", "view", "metric")
-# Of these only the newest is answered.
+# Requests of which only the newest is answered.
 MERGED = ("turn", "select", "columns")
 # Seconds without a request after which the hand rests.
 PAUSE = 0.25
