@@ -26,9 +26,8 @@ def table(rng):
 @pytest.mark.parametrize("groups", [None, np.arange(120) % 6], ids=["plain", "groups"])
 def test_the_search_is_not_repeated(table, groups, tmp_path, monkeypatch):
     X, y = table
-    expected = KernelRegressor(**QUICK).fit(X, y, groups=groups)
     parts = Checkpoint(tmp_path / "parts")
-    KernelRegressor(**QUICK).fit(X, y, groups=groups, checkpoint=parts)
+    expected = KernelRegressor(**QUICK).fit(X, y, groups=groups, checkpoint=parts)
     assert len(parts) == (1 if groups is None else 6)
 
     def never(*_, **__):
@@ -42,6 +41,12 @@ def test_the_search_is_not_repeated(table, groups, tmp_path, monkeypatch):
     assert again.encoder_.columns_ == expected.encoder_.columns_
     parts.clear()
     assert not (tmp_path / "parts").exists()
+
+
+def test_a_checkpoint_changes_nothing(table):
+    X, y = table
+    models = (KernelRegressor(**QUICK).fit(X, y, checkpoint=parts) for parts in (None, {}))
+    assert_array_equal(*(model.predict(X) for model in models))
 
 
 def test_other_rows_and_parameters_do_not_find_it(table):

@@ -48,7 +48,7 @@ def explore_(
     reading: Reading,
 ):
     """Open a page where sliders change the kernel and you see its feature space."""
-    from ..explore import explore as start
+    from .. import explore as start
 
     if demo == (file is not None):
         raise BadInput("name one file, or use --demo: mercer explore data.csv --target column.")
