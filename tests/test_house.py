@@ -14,15 +14,10 @@ SPEC.loader.exec_module(house)
 
 # Lower a limit when a change lets you; never raise one.
 LIMITS = {
-<<<<<<< HEAD
-    "names across folders": 265,
+    "names across folders": 236,
     "repeated public names": 3,
     "repeated file names": 4,
     "mentions of n_jobs, verbose, memory_limit": 200,
-    "repeated public names": 3,
-    "repeated file names": 6,
-    "mentions of n_jobs, verbose, memory_limit": 229,
->>>>>>> dbfeb3f6 (Counts of the house fall: 251 names across folders, 3 repeated names, 6 repeated file names)
     "questions whether points are a Gram matrix": 35,
     "docstrings that begin with a clause": 0,
 }

@@ -33,7 +33,6 @@ from .adapters import GramColumns, KernelLike
 from .calls import remembering
 from .composite import finite_values
 from .densities import TooManyModesError
-from .graphs import hops
 from .kernel import alike
 from .parameters import as_numbers, rules_in
 from .paths import read_paths
