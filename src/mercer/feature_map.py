@@ -14,7 +14,7 @@ from .engine import TravelsAsNumPy, device, namespace, on_device_of, positive_pa
 from .expansion import Expansion
 from .kernels import hashing
 from .kernels import points as pts
-from .space import Fourier, Panel, Radii, Space, certificate
+from .space import Fourier, Panel, Radii, Space, certificate, refute_by_a_look
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +126,8 @@ class FeatureMap(TravelsAsNumPy):
         """A bound of |k(x, y) - phi(x) . phi(y)| for every pair (space/certificate.py)."""
         left, left_cast = self._radii(X, diag)
         right, right_cast = (left, left_cast) if Y is None else self._radii(Y, diag_Y)
+        for rows in [X] if Y is None else [X, Y]:
+            refute_by_a_look(self.kernel, self.fitted(rows))
         return certificate.bound(
             left,
             right,

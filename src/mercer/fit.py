@@ -31,6 +31,7 @@ from .space import (
     extended,
     fourier_space,
     magnitudes,
+    refute_by_a_look,
     refute_by_sample,
     rotation_from_scatter,
     sampled_space,
@@ -176,6 +177,8 @@ def _fit_held(kernel, rows, options, sums, known=None):
     points = rows.points
     if known is None:
         space, F, residuals, correction = space_of(kernel, points, options)
+        if options.max_rank is not None and correction is None:
+            refute_by_a_look(kernel, points)
     else:
         space, F, correction = known, known.coordinates(points), None
         residuals = np.full(points.shape[0], known.error)

@@ -27,6 +27,7 @@ from mercer import (
     save,
 )
 from mercer.engine.arrays import as_numpy
+from mercer.engine.memory import MemoryLimitError
 from mercer.estimators import svc
 from mercer.rows import Training
 from mercer.solve import svm
@@ -366,6 +367,16 @@ def test_beyond_memory_landmarks_take_over(moons):
     assert np.all(error <= model.error_bound(X) + exact.error_bound(X))
     with pytest.raises(MemoryError, match="solver='landmarks'"):
         KernelSVC(1.0, RBF(1.0), memory_limit="6MB", solver="dual").fit(X, y)
+
+
+@pytest.mark.parametrize("model", [KernelSVC, KernelLogistic])
+def test_coordinates_beyond_the_limit_are_refused_as_such(model, rng, monkeypatch):
+    """As by all other estimators: MemoryLimitError, which is a ValueError too."""
+    monkeypatch.setattr("mercer.rows.gather.SAMPLE", 1000)
+    X = rng.normal(size=(12_000, 3))
+    kernel_map = KernelMap(RBF(0.1), max_rank=300, memory_limit="20MB")
+    with pytest.raises(MemoryLimitError, match=r"all 12000 rows at once: limit the rank"):
+        model(kernel=kernel_map).fit(X, X[:, 0] > 0)
 
 
 # --- bad input ------------------------------------------------------------------------------------

@@ -31,6 +31,8 @@ from mercer import (
     Constant,
     Cosine,
     ForestKernel,
+    FromFeatures,
+    FromFunction,
     GlobalAlignment,
     Kernel,
     KernelMap,
@@ -84,6 +86,11 @@ HARD_VECTORS = [
     Projected(Projected(Cosine(), CANCELLING), [1.0, 2.0, 3.0, 4.0]),
     Projected(OnColumns(Matern(2.5), [0, 2]) * Linear(), CANCELLING_4),
     Projected(OnColumns(RBF(0.3), [3]), [1.0, 2.0, 3.0, 4.0]),
+    Projected(OnFeatures(Matern(1.5), doubled), CANCELLING_4),
+    Projected(OnFeatures(Matern(1.5) * Linear() + Cosine(), doubled), CANCELLING),
+    Projected(Rescaled(RBF(0.3), damping), CANCELLING_4),
+    Projected(Rescaled(Linear(), damping), CANCELLING),
+    Projected(FromFeatures(doubled), CANCELLING),
     Periodic(6e-5, 1.0),
     Periodic(1e-3, [1.0, 0.1, 7.0, 1e4]),
     *(Matern(nu) for nu in (0.05, 0.3, 0.99, 1.01, 1.9, 3.3, 17.0, 40.0)),
@@ -230,6 +237,22 @@ def test_forests(compose, scene):
     X = SCENES[scene](rng.normal(size=(7, N_COLUMNS)), rng)
     forest = RandomForestRegressor(7, random_state=0).fit(X, np.arange(len(X)))
     check(compose(ForestKernel(forest)), X)
+
+
+def test_functions_that_nobody_can_measure_have_bounds_that_say_nothing():
+    """A function of two rounded points, and one that has no value beside the points it is given."""
+    X = np.random.default_rng(0).normal(size=(6, 4)) + 1e6
+    products = Projected(FromFunction(lambda x, z: float(x @ z)), CANCELLING)
+
+    def whole(Z):
+        assert np.array_equal(Z, np.rint(Z))
+        return Z
+
+    given = Projected(OnFeatures(RBF(0.1), whole), np.eye(4))
+    for kernel, points in ((products, X), (given, np.rint(X))):
+        kernel_map = KernelMap(kernel).fit(points)
+        assert np.isfinite(kernel_map.transform(points)).all()
+        assert np.all(kernel_map.error_bound(points) > 1e10 * np.abs(kernel(points)).max())
 
 
 def test_the_law_can_fail(monkeypatch):

@@ -5,7 +5,15 @@ import pickle
 import numpy as np
 import pytest
 
-from mercer import Kernel, KernelMap, NotPSDError, Precomputed, check_mercer
+from mercer import (
+    Kernel,
+    KernelMap,
+    Normalized,
+    NotPSDError,
+    Precomputed,
+    Sigmoid,
+    check_mercer,
+)
 from mercer.space.indefinite import check_symmetric, corrected, symmetrised, value_eps
 
 EPS, SINGLE = (float(np.finfo(t).eps) for t in (np.float64, np.float32))
@@ -114,3 +122,23 @@ def test_a_kernel_that_contradicts_itself_is_not_called_invalid(options, rng):
         KernelMap(Crooked(), **options).fit(X)
     with pytest.raises(ValueError, match="contradicts itself"):
         check_mercer(Crooked(), X)
+
+
+def test_few_landmarks_do_not_hide_that_a_similarity_is_no_kernel():
+    """Pairs beyond Cauchy's inequality, which residuals at one or two landmarks do not see: bounds
+    of such maps were exceeded up to 5 times, and of kernel values by any factor."""
+    similarity = Normalized(Sigmoid(0.1)).exp()
+    rest = np.random.default_rng(0).normal(size=(20, 2))
+    for far in (5.0, 8.0):
+        pair = np.array([[far, 0.0], [0.3 / far, 0.1 / far]])
+        X = np.concatenate([pair, 1.1 * pair, rest])
+        for rank in (1, 2):
+            with pytest.raises(NotPSDError) as caught:
+                KernelMap(similarity, max_rank=rank).fit(np.repeat(X, 10, axis=0))
+            K, a = similarity(np.repeat(X, 10, axis=0)), caught.value.witness
+            assert a @ K @ a < 0
+        kernel_map = KernelMap(similarity, max_rank=1).fit(X[:1])
+        with pytest.raises(NotPSDError):
+            kernel_map.error_bound(X)
+        with pytest.raises(NotPSDError):
+            kernel_map.error_bound(X[:1], X)

@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from ..engine import (
+    MemoryLimitError,
     Resources,
     as_numpy,
     coordinates_bytes,
@@ -184,7 +185,7 @@ class CertifiedClassifier(Labels, MapMethod):
         fit, codes = self._fit_map(training), training.T
         Phi = fit.coordinates()
         if Phi is None:
-            raise MemoryError(
+            raise MemoryLimitError(
                 f"{type(self).__name__} needs the coordinates of all {fit.n} rows at once: limit "
                 "the rank with kernel=KernelMap(kernel, max_rank=...)."
             )

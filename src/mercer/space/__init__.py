@@ -7,7 +7,14 @@ __all__ = ["Landmarks", "factorize"]
 
 # --- the door: written by tools/doors.py
 from .certificate import Radii, magnitudes
-from .choice import MapOptions, refute_by_sample, sampled_space, space_of, space_of_sample
+from .choice import (
+    MapOptions,
+    refute_by_a_look,
+    refute_by_sample,
+    sampled_space,
+    space_of,
+    space_of_sample,
+)
 from .cholesky import Fit
 from .corrected import Corrected
 from .fourier import Fourier

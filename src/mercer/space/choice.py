@@ -18,6 +18,7 @@ from ..engine import (
     columns_that_fit,
     current,
     eps_of,
+    evenly,
     is_count,
     is_number,
     itemsize,
@@ -40,8 +41,8 @@ from .own_features import OwnFeatures, SparseFeatures
 
 BASES = ("cholesky", "eigen", "symmetric", "closed", "fourier", "auto")
 PIVOTS = ("greedy", "random", "uniform")
-# Rows of the sample on which a kernel of unknown validity is tested.
-TESTED = 2000
+# Rows on which a kernel of unknown validity is tested: of a sample, and of a look at some.
+TESTED, LOOKED_AT = 2000, 100
 # Rows whose ranks tell how the rank grows, and how much of the prediction is certain enough to
 # refuse by: ranks grow more slowly with more rows, never faster.
 PROBED, CERTAIN = (1000, 2000), 0.5
@@ -185,6 +186,21 @@ def refute_by_sample(kernel: Kernel, points: Array):
     if not kernel.is_proven:
         most = min(TESTED, points.shape[0], _matrix_rows(current().limit(points)))
         factorize(kernel, pts.take(points, np.arange(most)))
+
+
+def refute_by_a_look(kernel: Kernel, points: Array):
+    """The same by a few rows, where residuals of all rows are tested too. They see pairs of a point
+    and a landmark, and so next to nothing where landmarks are few."""
+    if kernel.is_proven or not kernel.layout.on_data:
+        return
+    some = evenly(points.shape[0], LOOKED_AT)
+    try:
+        refute_by_sample(kernel, pts.take(points, some))
+    except NotPSDError as error:
+        if error.witness is not None:  # of all rows, as what its reader has
+            of_some, error.witness = error.witness, np.zeros(points.shape[0])
+            error.witness[some] = of_some
+        raise
 
 
 def _matrix_rows(limit):
