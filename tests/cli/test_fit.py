@@ -344,6 +344,7 @@ def test_weights_say_how_much_rows_count(clinics, capsys):
     fitted(folder / "repeated.csv", *where)
     twice = json.loads(capsys.readouterr().out)
     assert "n" not in weighted["importances"]
+    assert any(note.startswith("the column n says") for note in weighted["notes"])  # not "N says"
     assert weighted["mean_only"] == pytest.approx(twice["mean_only"], rel=1e-9)
     assert weighted["error"] == pytest.approx(twice["error"], rel=0.15)
 
@@ -353,6 +354,7 @@ def test_weights_say_how_much_rows_count(clinics, capsys):
     [
         (("--group", "y"), "--group y is the target itself"),
         (("--weights", "clinic"), "--weights clinic: 300 rows have no number"),
+        (("--weights", "x"), "the first is row [0-9]+ with '-[0-9.]+'"),
         (("--time", "clinic"), "neither dates nor numbers"),
         (("--group", "clinics"), "clinics"),
     ],

@@ -86,7 +86,8 @@ def test_errors_out_of_group_are_those_of_new_groups(countries, model):
     assert_allclose(honest.leave_one_out_rmse_, realised, rtol=0.4)  # of 20 other countries
     assert model.leave_one_out_rmse_ < 0.3 * realised  # of rows of known countries
     value, std = honest.predict(X[~known], return_std=True)
-    assert 0.8 < np.mean(np.abs(y[~known] - value) <= 1.645 * std) <= 1.0
+    # Rows of a country are inside together: of 20 countries 14 or fewer have a chance of 1 %.
+    assert 0.7 < np.mean(np.abs(y[~known] - value) <= 1.645 * std) <= 1.0
 
 
 def test_accuracy_out_of_group():

@@ -54,6 +54,13 @@ def test_fit_says_when_it_knows_nothing(rng):
         assert not KernelClassifier(**QUICK).fit(X, noise > 0).informative_
 
 
+@pytest.mark.filterwarnings("error:rows left out are predicted no better")
+def test_few_rows_with_most_of_the_variance_do_not_hide_what_was_learned(rng):
+    """Three sums among the rows: RMSE 1 % of the mean's, and squares told of three rows only."""
+    x = np.r_[rng.gamma(2.0, size=90), 30.0, 35.0, 40.0]
+    assert KernelRegressor(**QUICK).fit(x[:, None], x + 0.05 * rng.normal(size=93)).informative_
+
+
 @pytest.mark.parametrize("seed", [0, 1])
 def test_intervals_hold_where_noise_grows_with_the_level(seed):
     """One width for all held every row of the lowest fifth, and 0.6 of the highest."""

@@ -384,7 +384,17 @@ def test_rows_of_totals_are_noted(rng, place):
     names.insert(place, "Total")
     x.insert(place, sum(x))
     notes = " ".join(TableEncoder().fit(pd.DataFrame({"town": names, "x": x})).notes())
-    assert "A row seems to sum up others: 'Total' in town" in notes
+    assert "Sums of other rows, it seems: 'Total' in town (1 row)" in notes
+
+
+def test_rows_of_totals_by_group_are_noted(rng):
+    table = pd.DataFrame({"region": np.repeat(["north", "south", "west"], 20)})
+    table["x"], table["y"] = rng.uniform(size=(2, 60))
+    sums = table.groupby("region").sum().reset_index().assign(region="Total")
+    notes = " ".join(TableEncoder().fit(pd.concat([table, sums])).notes())
+    assert "Sums of other rows, it seems: 'Total' in region (3 rows)" in notes
+    plain = sums.assign(x=0.5, y=0.5)  # "all" may also be a value like others
+    assert "Sums" not in " ".join(TableEncoder().fit(pd.concat([table, plain])).notes())
 
 
 def test_a_name_that_means_total_is_not_a_total(rng):
@@ -393,7 +403,7 @@ def test_a_name_that_means_total_is_not_a_total(rng):
     x = rng.uniform(size=30)
     x[7] = 0.5
     notes = " ".join(TableEncoder().fit(pd.DataFrame({"name": names, "x": x})).notes())
-    assert "sum up" not in notes
+    assert "Sums" not in notes
 
 
 def test_digits_of_dates_are_dates(read, rng):

@@ -103,7 +103,10 @@ def fit(
     )
     parts = Checkpoint(f"{model}.parts")
     if len(parts) and not json:
-        output.say(f"{parts.folder} holds parts of a fit that did not end: it goes on from there.")
+        output.say(
+            f"{parts.folder} holds parts of a fit that did not end: one of the same table goes on "
+            "from there."
+        )
     fits = 1 if group is None else 1 + FOLDS
     expected = Estimate(0.0, "") if json else announce(len(X), X.shape[1], fits)
     try:

@@ -60,7 +60,7 @@ def take_roles(
             f"{group} itself was not used"
         )
     if weights is not None:
-        notes.append(f"{weights} says how much each row counts, and was not used otherwise")
+        notes.append(f"the column {weights} says how much each row counts: not used otherwise")
     return Roles(rest, groups, given)
 
 
@@ -70,7 +70,7 @@ def _weights(column, name):
     if bad.any():
         raise BadInput(
             f"--weights {name}: {int(bad.sum())} rows have no number of at least 0, the first is "
-            f"row {int(np.flatnonzero(bad)[0]) + 1} with {column.iloc[int(bad.argmax())]!r}."
+            f"row {int(np.flatnonzero(bad)[0]) + 1} with {str(column.iloc[int(bad.argmax())])!r}."
         )
     return values
 

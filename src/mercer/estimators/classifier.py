@@ -195,7 +195,7 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         one = np.eye(len(self.classes_))[truth]
         shares = np.average(one, axis=0, weights=counts)
         losses, of_shares = (((one - Q) ** 2).sum(axis=1) for Q in (P, shares))
-        self._compare(losses, of_shares, counts, False)
+        self._compare([of_shares - losses], counts, False)
         return self
 
     def _row_weights(self, labels, sample_weight):

@@ -395,11 +395,13 @@ class LearnedModel(BaseEstimator):
         folds = replace(folds, family=family)
         return folds.candidates([self.metric_], np.arange(rows.X.shape[1]))[0].predicted
 
-    def _compare(self, losses, of_mean, weights, constant):
-        """Notice, and warn, where rows left out are predicted no better than by the mean."""
-        gains = weights * (of_mean - losses)
-        noise = gains.std() / max(len(gains), 1) ** 0.5
-        self.informative_ = bool(gains.mean() > STANDARD_ERRORS * noise) and not constant
+    def _compare(self, gains, weights, constant):
+        """Notice, and warn, where rows left out are predicted no better than by the mean.
+
+        gains : for each loss that is looked at, that of the best constant less the model's own
+        """
+        gained = [_beyond_chance(weights * gain) for gain in gains]
+        self.informative_ = any(gained) and not constant
         if not (self.informative_ or constant):
             warnings.warn(
                 UNINFORMATIVE
@@ -606,6 +608,11 @@ def _by_trees(rows, unseen_X, chosen, known, forest):
         if i == 0 and error > HOPELESS * known[part == 0].mean():
             return None
     return found
+
+
+def _beyond_chance(gains):
+    """Whether the mean of some gains is above zero by more than its noise."""
+    return bool(gains.mean() > STANDARD_ERRORS * gains.std() / max(len(gains), 1) ** 0.5)
 
 
 def _inconsistent(n_X, n_y):

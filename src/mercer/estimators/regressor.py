@@ -99,8 +99,8 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
     error_interval_ : ndarray of shape (2,) or (2, n_targets)
         Where the error of a new sample of as many rows lies, with a probability of 95 %.
     informative_ : bool
-        Whether these rows are predicted better than by the mean, beyond chance; `fit` warns where
-        they are not.
+        Whether these rows are predicted better than by the mean (or, in absolute errors, by the
+        median), beyond chance; `fit` warns where they are not.
     copied_rows_ : int
         Rows that repeat another one, target included, where targets have many values: copies are
         left out together.
@@ -170,12 +170,14 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         if codes is not None:
             self._judge_by_groups(X, values, weights, used, codes[used], checkpoint)
         place = np.searchsorted(used, self.left_out_)
-        losses = ((self.leave_one_out_errors_ / targets.scale) ** 2).sum(axis=1)
+        errors, T = self.leave_one_out_errors_ / targets.scale, targets.columns[place]
         counts = np.ones(len(place)) if weights is None else weights[place]
         interval = rmse_interval(self.leave_one_out_errors_**2, counts)
         self.error_interval_ = interval[:, 0] if self._flat else interval
-        of_mean = (targets.columns[place] ** 2).sum(axis=1)
-        self._compare(losses, of_mean, counts, targets.constant)
+        squares = (T**2 - errors**2).sum(axis=1)
+        # Where a few rows hold most of the variance, squares alone tell of these few.
+        absolute = (np.abs(T - weighted_quantile(T, 0.5, counts)) - np.abs(errors)).sum(axis=1)
+        self._compare([squares, absolute], counts, targets.constant)
         return self
 
     def _limits(self, values):

@@ -56,17 +56,23 @@ def sentinel_of(known: np.ndarray) -> tuple[float, int] | None:
     return None
 
 
-def total_of(texts: Sequence[Any] | np.ndarray, numbers: Iterable[np.ndarray]) -> str | None:
-    """The text of a row that seems to sum up the others, such as "Total"; None elsewhere.
+def total_of(
+    texts: Sequence[Any] | np.ndarray, numbers: Iterable[np.ndarray]
+) -> tuple[str, int] | None:
+    """(text, rows) of rows that seem to sum up others, such as "Total"; None elsewhere.
 
-    It is the last row, or has the largest value in most of the columns of numbers.
+    A single one is the last row, or has the largest value in most of the columns of numbers. Where
+    there are several, one per group, they are typically larger than 95 % of the others there.
     """
-    rows = [i for i, text in enumerate(texts) if text is not None and text.lower() in TOTALS]
-    if len(rows) != 1 or len(texts) < 10:
+    named = np.array([text is not None and text.lower() in TOTALS for text in texts])
+    n = int(named.sum())
+    if not 0 < n <= len(texts) / 4 or len(texts) < 10:
         return None
-    (row,) = rows
-    largest = [x[row] >= np.nanmax(x) for x in numbers if not np.isnan(x[row])]
-    return texts[row] if row == len(texts) - 1 or np.mean(largest or [0]) > 0.5 else None
+    known = [(x[named & ~np.isnan(x)], x[~named & ~np.isnan(x)]) for x in numbers]
+    share = 1.0 if n == 1 else 0.95
+    larger = [np.median(t) >= np.quantile(o, share) for t, o in known if len(t) and len(o)]
+    last = n == 1 and bool(named[-1])
+    return (texts[int(named.argmax())], n) if last or np.mean(larger or [0]) > 0.5 else None
 
 
 def in_rows(n: int) -> str:
@@ -137,8 +143,10 @@ def notes_on(columns: Sequence[dict[str, Any]]) -> list[str]:
         )
     totals = [r for r in columns if r.get("total")]
     if totals:
-        shown = ", ".join(f"{r['total']!r} in {r['name']}" for r in totals[:4])
-        lines.append(f"A row seems to sum up others: {shown}. Leave it out if it does.")
+        shown = ", ".join(
+            f"{r['total'][0]!r} in {r['name']} ({in_rows(r['total'][1])})" for r in totals[:4]
+        )
+        lines.append(f"Sums of other rows, it seems: {shown}. Leave them out if they are.")
     strange = [r for r in columns if r["not_read"]]
     if strange:
         shown = ", ".join(f"{r['not_read'][0]!r} in {r['name']}" for r in strange[:4])
