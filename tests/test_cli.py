@@ -15,7 +15,16 @@ from sklearn.datasets import load_iris
 pytest.importorskip("typer", reason="typer is not installed: mercer[cli]")
 pytest.importorskip("bokeh", reason="bokeh is not installed: mercer[report]")
 
-from mercer import RBF, Laplacian, Linear, Polynomial, Sigmoid, compare_kernels
+from mercer import (
+    RBF,
+    KernelMap,
+    Laplacian,
+    Linear,
+    Polynomial,
+    Precomputed,
+    Sigmoid,
+    compare_kernels,
+)
 from mercer.cli import file_data, main
 from mercer.cli.file_data import BadInput
 
@@ -284,6 +293,22 @@ def test_map_refuses_a_target_named_like_a_coordinate(run, frame, tmp_path, name
     code, _, err = run("map", "named.csv", "-t", name, "-k", "RBF(0.1)", "-o", "c.csv")
     assert code != 0
     assert "rename it in named.csv" in err
+
+
+@pytest.mark.parametrize("how", ["clip", "flip", "shift"])
+def test_map_does_what_its_message_advises(run, tmp_path, how):
+    K = np.array([[1, 0.9, 0], [0.9, 1, 0.9], [0, 0.9, 1]])
+    pd.DataFrame(K).to_csv(tmp_path / "k.csv", index=False)
+    called = ("map", tmp_path / "k.csv", "--matrix", "gram", "-k", "Precomputed()")
+    out = ("-o", tmp_path / "c.csv", "--indefinite", how)
+    code, said, err = run(*called, *out)
+    assert code == 0, err
+    assert f"was changed (--indefinite {how})" in said
+    Phi = pd.read_csv(tmp_path / "c.csv").to_numpy()
+    expected = KernelMap(Precomputed(), indefinite=how).fit_transform(K)
+    assert_allclose(Phi, expected, atol=1e-12)
+    code, said, _ = run(*called, *out, "--json")
+    assert json.loads(said)["error_bound"] is None
 
 
 def test_map_names_the_options_of_the_command(run, table, tmp_path):

@@ -81,8 +81,9 @@ def map_(
             error.remedy = _remedy(X, matrix)
             raise
     frame = pd.DataFrame(Phi, columns=[f"phi{j}" for j in range(Phi.shape[1])])
-    residual, bound = _certificate(kernel_map, X, data.gram, Phi)
-    frame["residual"] = residual
+    bound = None  # nothing is certified where the similarity was changed
+    if kernel_map.correction_ is None:
+        frame["residual"], bound = _certificate(kernel_map, X, data.gram, Phi)
     if data.y is not None:
         frame.insert(0, target or "target", data.y)
     file_data.write(frame, out)
@@ -100,11 +101,18 @@ def map_(
         return
     output.notes(data.notes)
     output.out.print(f"{len(frame)} rows, {kernel_map.rank_} coordinates: {out}", markup=False)
-    output.out.print(
-        f"Largest residual {kernel_map.max_residual_:.2g}; inner products of coordinates differ "
-        f"from the kernel by at most {bound:.2g} (certified on {min(len(frame), CERTIFIED)} rows).",
-        markup=False,
-    )
+    if bound is None:
+        said = (
+            f"The similarity is no kernel and was changed (--indefinite {indefinite}): inner "
+            "products of coordinates are those of another one, without a certificate."
+        )
+    else:
+        said = (
+            f"Largest residual {kernel_map.max_residual_:.2g}; inner products of coordinates "
+            f"differ from the kernel by at most {bound:.2g} (certified on "
+            f"{min(len(frame), CERTIFIED)} rows)."
+        )
+    output.out.print(said, markup=False)
 
 
 def _remedy(X, matrix):
