@@ -1,5 +1,8 @@
 """TableEncoder: what becomes of the columns that people really have."""
 
+import pickle
+from copy import copy
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,7 +11,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from mercer import KernelRegressor, TableEncoder
+from mercer import KernelRegressor, TableEncoder, load, save
 from mercer.tables import columns, reading
 from mercer.tables.parse_dates import read_dates
 from mercer.tables.parse_numbers import TextColumn, read_numbers
@@ -498,6 +501,23 @@ def count_columns(monkeypatch, module, name, calls):
         return original(values)
 
     monkeypatch.setattr(module, name, counted)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_files_keep_many_columns_of_numbers_as_arrays(named, rng, tmp_path):
+    X = rng.normal(size=(30, 400)) * 10.0 ** rng.integers(-3, 4, size=400)
+    X[:9, 7] = np.nan  # a column unlike the others
+    if named:
+        X = pd.DataFrame(X, columns=[f"gene {j}" for j in range(400)]).assign(town=list("abc") * 10)
+    encoder = TableEncoder().fit(X)
+    save(encoder, tmp_path / "e.mercer")
+    assert (tmp_path / "e.mercer").stat().st_size < 120 * 400  # 580 bytes for each before
+    for there in (load(tmp_path / "e.mercer"), pickle.loads(pickle.dumps(encoder)), copy(encoder)):
+        assert there.columns_ == encoder.columns_
+        assert_allclose(there.transform(X), encoder.transform(X), rtol=0)
+        assert vars(there).keys() == vars(encoder).keys()
+        for a, b in zip(there.encoders_, encoder.encoders_):
+            assert vars(a) == vars(b)
 
 
 def test_parts_of_seconds_count():

@@ -6,7 +6,6 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from crafted_files import Saved
 from mercer import KernelClassifier, KernelRegressor, TableEncoder, load, save
 from mercer.learn.within_groups import unexplained_within
 from mercer.tables.target_encoding import LEAST_ROWS, TargetEncoding
@@ -45,15 +44,6 @@ def test_effects_of_levels_in_a_classifier_survive_a_file(tmp_path):
     assert_allclose(
         load(tmp_path / "towns.mercer").predict_proba(X_new), model.predict_proba(X_new)
     )
-
-
-def test_files_of_models_with_the_former_names_of_these_classes_load(tmp_path):
-    X, y, _ = towns(600, 30, np.random.default_rng(0).normal(size=30), 1)
-    saved = Saved(TableEncoder().fit(X).with_means(X, y[:, None])[0], tmp_path / "towns.mercer")
-    for name, former in (("TargetEncoding", "LevelMeans"), ("WithTargetEncoding", "WithMeans")):
-        saved.named(f"mercer.{name}")["type"] = f"mercer.{former}"
-    saved.write()
-    assert type(load(saved.path).encoders_[2]).__name__ == "WithTargetEncoding"
 
 
 def test_codes_without_an_effect_and_rare_codes_add_nothing(rng):

@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 # Arguments that name columns.
 ROLES = ("keep", "number", "category", "ignore", "id")
 UNREAD = "values that cannot be read count as missing"
+# What each column of plain numbers has of its own; so few are not worth arrays.
+OWN, MANY_ALIKE = ("median_", "centre_", "spread_"), 20
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -417,6 +419,46 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         notes = [(UNREAD, unread), ("values that the training table does not have", unseen)]
         return [f"{what}: {', '.join(shown[:4])}" for what, shown in notes if shown]
 
+    # --- files: columns of numbers that differ in three numbers only are kept as arrays -----------
+
+    def __getstate__(self):
+        state = dict(super().__getstate__())
+        names = self._given_names() if "n_features_in_" in state else []
+        pairs = zip(state.get("encoders_", ()), state.get("columns_", ()))
+        first: Any = None
+        at = []
+        for j, (name, (made, record)) in enumerate(zip(names, pairs)):
+            if isinstance(made, Numbers) and made.names_ == [name] and not made.n_missing_:
+                first = first or (made, record)
+                if _alike(first, made, record):
+                    at.append(j)
+        if len(at) > MANY_ALIKE:
+            kept = [[getattr(state["encoders_"][j], key) for key in OWN] for j in at]
+            state["alike_"] = (*first, np.array(at), np.array(kept))
+            there = set(at)
+            for key in ("encoders_", "columns_"):
+                state[key] = [None if j in there else v for j, v in enumerate(state[key])]
+        return state
+
+    def __setstate__(self, state):
+        state = dict(state)
+        alike = state.pop("alike_", None)
+        super().__setstate__(state)
+        if alike is not None:
+            first, record, at, kept = alike
+            names = self._given_names()
+            for j, own in zip(at.tolist(), kept.tolist()):
+                made = copy(first)
+                vars(made).update(zip(OWN, own), names_=[names[j]])
+                self.encoders_[j] = made
+                named = {"name": names[j], "outputs": made.names_}
+                self.columns_[j] = record | named | {"not_read": list(record["not_read"])}
+
+    def _given_names(self):
+        """Names of the columns of `fit`, where they are texts or columns of an array."""
+        given = getattr(self, "feature_names_in_", None)
+        return [f"x{j}" for j in range(self.n_features_in_)] if given is None else given.tolist()
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
@@ -499,6 +541,14 @@ def _effects_of(encoder):
     """The effects of values on the target that an encoder of a column holds; None without any."""
     made = encoder.means if isinstance(encoder, WithTargetEncoding) else encoder
     return made if isinstance(made, TargetEncoding) else None
+
+
+def _alike(first, made, record):
+    """Whether an encoder and its record differ from others in name and OWN only."""
+    own = {*OWN, "names_"}
+    a, b = ({k: v for k, v in vars(m).items() if k not in own} for m in (first[0], made))
+    named = {"name": record["name"], "outputs": record["outputs"]}
+    return a == b and first[1] | named == record
 
 
 def _named_outputs(encoder):
