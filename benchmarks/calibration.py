@@ -6,7 +6,8 @@ held-out rows. Two numbers for each: the log loss (per row; guessing at random a
 log c), and the calibration error, the mean difference between what was promised and what came true
 over ten groups of equal size, by the probability of the most probable class.
 
-And the least that any calibration claims on coin flips: a line fitted to scores that say nothing.
+And how sure they are of new rows where classes are coin flips, beside the least that any
+calibration claims there: a line fitted to scores that say nothing.
 """
 
 import warnings
@@ -75,6 +76,20 @@ def sureness_on_coins(n, sets=500):
     return np.mean(beyond), np.std(beyond)
 
 
+COINS = ((60, 2), (60, 10), (60, 30), (150, 5), (150, 30), (400, 10), (400, 30))
+
+
+def too_sure(n, d, sets=100):
+    """How much surer of new rows than one half the share of the larger class is, and each model."""
+    found = []
+    for seed in range(sets):
+        rng = np.random.default_rng([n, d, seed])
+        X, y, new = rng.normal(size=(n, d)), rng.integers(2, size=n), rng.normal(size=(500, d))
+        sure = [m().fit(X, y).predict_proba(new).max(axis=1).mean() for m in MODELS.values()]
+        found.append([max(y.mean(), 1 - y.mean()), *sure])
+    return np.mean(found, axis=0) - 0.5
+
+
 def main():
     print(f"{'data':14s} {'model':22s} accuracy  log loss  calibration error")
     for name, load in DATA.items():
@@ -84,6 +99,9 @@ def main():
                 warnings.simplefilter("ignore")
                 accuracy, loss, error = measured(make(), X, y)
             print(f"{name:14s} {what:22s} {accuracy:8.3f}  {loss:8.3f}  {error:8.3f}", flush=True)
+    print("coin flips: points too sure of new rows, by the larger class and by the models above")
+    for n, d in COINS:
+        print(f"{n} x {d}", *(f"{100 * points:.1f}" for points in too_sure(n, d)), flush=True)
     for n in (50, 100):
         mean, spread = sureness_on_coins(n)
         print(f"a line on {n} coin flips: {mean:.3f} too sure, {spread:.3f} from set to set")

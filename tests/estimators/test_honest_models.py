@@ -22,7 +22,9 @@ def test_copies_of_rows_are_left_out_together(rng):
     twice = KernelRegressor(**QUICK).fit(np.r_[X, X], np.r_[y, y])
     counted = KernelRegressor(**QUICK).fit(X, y, sample_weight=np.full(120, 2))
     assert (once.copied_rows_, twice.copied_rows_, counted.copied_rows_) == (0, 120, 120)
-    for model in (twice, counted):
+    written = KernelRegressor(**QUICK).fit(np.r_[X, X], np.r_[y, y.astype(np.float32)])
+    assert written.copied_rows_ == 120  # with fewer digits
+    for model in (twice, counted, written):
         assert "copies of a row together" in model.validation_
         # Before, a copy in the other part told the target: an error of zero.
         assert model.leave_one_out_rmse_ > 0.8 * once.leave_one_out_rmse_
@@ -59,6 +61,18 @@ def test_few_rows_with_most_of_the_variance_do_not_hide_what_was_learned(rng):
     """Three sums among the rows: RMSE 1 % of the mean's, and squares told of three rows only."""
     x = np.r_[rng.gamma(2.0, size=90), 30.0, 35.0, 40.0]
     assert KernelRegressor(**QUICK).fit(x[:, None], x + 0.05 * rng.normal(size=93)).informative_
+
+
+@pytest.mark.filterwarnings("ignore:rows left out are predicted no better")
+def test_intervals_hold_where_nothing_is_known():
+    """All predictions are the mean. Without a row that is a little further from its target, so
+    that levels of predictions were levels of targets, and the middle ones had next to no error:
+    90 % intervals held 10 to 50 % of new rows."""
+    for seed in range(2):
+        rng = np.random.default_rng([seed, 200])
+        X, y = rng.normal(size=(1200, 10)), rng.normal(size=1200)
+        low, high = KernelRegressor().fit(X[:200], y[:200]).predict_interval(X[200:])
+        assert 0.8 < np.mean((low <= y[200:]) & (y[200:] <= high)) < 0.98
 
 
 @pytest.mark.parametrize("seed", [0, 1])

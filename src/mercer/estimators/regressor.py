@@ -25,6 +25,8 @@ from .refits import check_groups, refits, told
 COVERAGE, DEVIATIONS = 0.9, 1.6448536269514722
 # Rows with similar predictions that say how large errors are there, and numbers of such levels.
 LEVEL_ROWS, MOST_LEVELS = 50, 9
+# Predictions whose deviation is a smaller share of that of the errors have one level.
+LEAST_SPREAD = 0.1
 
 
 class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
@@ -164,8 +166,8 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         rmse = np.sqrt(np.average(errors**2, axis=0, weights=counts)) * targets.scale
         self.leave_one_out_rmse_ = float(rmse[0]) if self._flat else rmse
         self.leave_one_out_errors_ = errors * targets.scale
-        ratio = np.abs(errors) / np.sqrt(left_out.variances)[:, None]
-        self.levels_, self.calibration_ = by_level(predicted, ratio, counts)
+        deviations = np.sqrt(left_out.variances)[:, None]
+        self.levels_, self.calibration_ = by_level(predicted, errors, deviations, counts)
         self.widening_ = np.ones(errors.shape[1])
         if codes is not None:
             self._judge_by_groups(X, values, weights, used, codes[used], checkpoint)
@@ -293,24 +295,27 @@ def _numbers(y) -> np.ndarray:
 
 
 def by_level(
-    predicted: np.ndarray, ratio: np.ndarray, weights: np.ndarray
+    predicted: np.ndarray, errors: np.ndarray, deviations: np.ndarray, weights: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """(predictions, factors there), both (targets, levels): noise often grows with the prediction.
 
     A factor on the deviation makes intervals hold COVERAGE of the rows with predictions near its
-    level. Few rows have one level.
+    level. Few rows have one level, and so have predictions that hardly differ: leaving a row out
+    moves the mean away from its target, and that would order them.
     """
-    n, t = ratio.shape
+    ratio, (n, t) = np.abs(errors) / deviations, errors.shape
     levels = int(np.clip(n // LEVEL_ROWS, 1, MOST_LEVELS))
     near = n if levels == 1 else max(LEVEL_ROWS, n // 10)
     # The share of rows that makes the coverage hold for a new one, too.
     share = min(1.0, np.ceil(COVERAGE * (near + 1)) / near)
+    alike = predicted.std(axis=0) < LEAST_SPREAD * errors.std(axis=0)
     at, factors = np.empty((2, t, levels))
     for j in range(t):
         order = np.argsort(predicted[:, j], kind="stable")
         for i, start in enumerate(np.linspace(0, n - near, levels).astype(int)):
             some = order[start : start + near]
             at[j, i] = np.median(predicted[some, j])
+            some = order if alike[j] else some
             found = weighted_quantile(ratio[some, j : j + 1], share, weights[some])[0]
             factors[j, i] = found / DEVIATIONS
     return at, factors

@@ -22,6 +22,8 @@ from ..solve import Given, LeaveOneOut, RidgeProblem
 FEW_VALUES = 20
 # Repeated rows whose target is repeated too, for each that has another one, in a table with copies.
 RARELY = 9
+# Targets that differ by less, beside their spread, are the same number written twice.
+SAME_TARGET = 1e-6
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,10 @@ def copied_rows(X: Any, T: np.ndarray, weights: np.ndarray | None) -> int:
         return 0
     observations = len(T) if weights is None else round(float(weights.sum()))
     distinct = int(by_value(values)[1].sum())
-    pairs = int(by_value(np.column_stack([values, T]))[1].sum())
+    order = np.lexsort([*T.T[::-1], *values.T[::-1]])
+    other_row = (values[order][1:] != values[order][:-1]).any(axis=1)
+    apart = np.abs(np.diff(T[order], axis=0)) > SAME_TARGET * T.std(axis=0)
+    pairs = 1 + int((other_row | apart.any(axis=1)).sum())
     return observations - pairs if observations - pairs > RARELY * (pairs - distinct) else 0
 
 
