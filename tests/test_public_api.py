@@ -131,8 +131,7 @@ STANDARD = {
     *("get_params", "set_params", "get_feature_names_out", "get_metadata_routing"),
 }
 # Called by other parts of the library; their pages do not show them.
-NOT_FOR_USERS = {"raw_scores", "as_numbers", "keeping", "unseen_effects", "with_means"}
-NOT_FOR_USERS |= {"read_columns"}
+NOT_FOR_USERS = {"raw_scores"}
 OF_A_KERNEL = {"bind", "diag", "exp", "explicit", "explicit_dim", "polynomial"}
 
 

@@ -13,7 +13,7 @@ import typer
 
 from mercer import KernelRegressor, load, read_table
 from mercer.cli.app import app
-from mercer.tables import BadInput
+from mercer.tables import BadInput, encoder_tools
 
 N = 60
 
@@ -152,7 +152,7 @@ def test_texts_of_a_target_tell_how_its_table_is_written(folder):
     x = np.arange(1000, 1000 + N)
     frame = pd.DataFrame({"x": [f"{v / 1000:.3f}" for v in x], "y": [f"{v},5" for v in x]})
     model = KernelRegressor().fit(frame[["x"]], frame["y"])
-    assert model.encoder_.as_numbers(frame[["x"]], "x").tolist() == x.tolist()
+    assert encoder_tools.column_as_numbers(model.encoder_, frame[["x"]], "x").tolist() == x.tolist()
 
 
 def test_a_target_of_other_texts_is_refused(folder):
@@ -335,7 +335,7 @@ def test_every_command_reads_as_it_is_told(folder, capsys):
     encoder = load("m.mercer").steps[0][1]
     kinds = {record["name"]: record["kind"] for record in encoder.columns_}
     assert kinds == {"price": "number", "day": "date", "code": "category", "row": "identifier"}
-    assert encoder.as_numbers(frame.drop(columns="y"), "price").min() > 999
+    assert encoder_tools.column_as_numbers(encoder, frame.drop(columns="y"), "price").min() > 999
     assert encoder.encoders_[1].day_first_ is True
     capsys.readouterr()
     call("map", "t.csv", "-o", "c.csv", "-t", "y", "--json", *told)

@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer import KernelClassifier, KernelRegressor, load, save
-from mercer.tables import TableEncoder
+from mercer.tables import TableEncoder, encoder_tools
 
 QUICK = {"n_rounds": 1, "max_landmarks": 100}
 
@@ -49,9 +49,9 @@ def test_rare_values_are_not_called_unseen(countries):
     table, y = countries
     some = table.copy()
     some.loc[some.index[:3], "country"] = "islet"
-    encoder, _ = TableEncoder().fit(some).with_means(some, y[:, None])
+    encoder, _ = encoder_tools.add_target_encoding(TableEncoder().fit(some), some, y[:, None])
     assert encoder.unknown_values(some) == []
-    assert encoder.unseen_effects(some) == []
+    assert encoder_tools.unseen_effects(encoder, some) == []
 
 
 def test_saved_models_widen_alike(model, countries, tmp_path):

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from mercer import KernelRegressor, TableEncoder, load, save
-from mercer.tables import columns, reading
+from mercer.tables import columns, encoder_tools, reading
 from mercer.tables.parse_dates import read_dates
 from mercer.tables.parse_numbers import TextColumn, read_numbers
 from mercer.tables.parse_text import as_texts
@@ -343,7 +343,7 @@ def test_ranks_of_many_values_are_interpolated(rng):
 
 def test_without_ranks_is_the_plain_encoder(table):
     ranked = TableEncoder(ranks=True).fit(table)
-    plain, expected = ranked.keeping(), TableEncoder().fit(table)
+    plain, expected = encoder_tools.keep_outputs(ranked), TableEncoder().fit(table)
     assert len(ranked.rank_outputs_)
     assert_allclose(plain.transform(table), expected.transform(table))
     assert plain.columns_ == expected.columns_
@@ -385,7 +385,9 @@ def test_numbers_with_few_values_have_a_column_for_each(codes):
 @pytest.mark.parametrize("ranks", [False, True])
 @pytest.mark.parametrize("levels", [False, True])
 def test_keeping_some_columns_is_the_encoder_that_makes_only_these(codes, ranks, levels):
-    kept = TableEncoder(ranks=True, levels=True).fit(codes).keeping(ranks=ranks, levels=levels)
+    kept = encoder_tools.keep_outputs(
+        TableEncoder(ranks=True, levels=True).fit(codes), ranks=ranks, levels=levels
+    )
     expected = TableEncoder(ranks=ranks, levels=levels).fit(codes)
     assert_allclose(kept.transform(codes), expected.transform(codes))
     assert kept.columns_ == expected.columns_
@@ -524,5 +526,5 @@ def test_parts_of_seconds_count():
     written = [f"2024-01-01 00:00:00.{i:02d}" for i in range(50)]
     given = pd.DataFrame({"when": pd.to_datetime(written)})
     for table in (given, pd.DataFrame({"when": written})):
-        when = TableEncoder(scale="none").fit(table).as_numbers(table, "when")
+        when = encoder_tools.column_as_numbers(TableEncoder(scale="none").fit(table), table, "when")
         assert_allclose(np.diff(when), 0.01, atol=1e-6)

@@ -8,6 +8,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from mercer import KernelClassifier, KernelRegressor, TableEncoder, load, save
 from mercer.learn.within_groups import unexplained_within
+from mercer.tables import encoder_tools
 from mercer.tables.target_encoding import LEAST_ROWS, TargetEncoding
 
 
@@ -56,7 +57,7 @@ def test_codes_without_an_effect_and_rare_codes_add_nothing(rng):
         }
     )
     encoder = TableEncoder().fit(X)
-    made, without = encoder.with_means(X, X[["x"]].to_numpy() ** 2)
+    made, without = encoder_tools.add_target_encoding(encoder, X, X[["x"]].to_numpy() ** 2)
     assert not without
     assert list(made.feature_names_out_) == list(encoder.feature_names_out_)
 

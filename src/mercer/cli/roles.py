@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from ..tables import BadInput, check_column
+from ..tables import BadInput, check_column, encoder_tools
 
 # The share of rows, in the order of time, that are predicted from those before.
 LAST = 0.2
@@ -100,7 +100,7 @@ def in_time(
 
 def _times(X, encoder, name):
     """A column as seconds or numbers; None where it is neither."""
-    when = encoder.as_numbers(X, name)
+    when = encoder_tools.column_as_numbers(encoder, X, name)
     if when is None:  # left out, as a number of the row is
         when = pd.to_numeric(X[name], errors="coerce").to_numpy(dtype=float)
     return when

@@ -53,7 +53,13 @@ from ..solve import (
     expansion_of,
     solve_ridge,
 )
-from ..tables import UNREAD, TableEncoder, array_of_lists, check_names
+from ..tables import (
+    UNREAD,
+    TableEncoder,
+    array_of_lists,
+    check_names,
+    encoder_tools,
+)
 from .refits import FOLDS
 from .searched import check_checkpoint, keep, key_of, recall
 from .trees import MOST_BOOSTED, grow_trees
@@ -452,7 +458,8 @@ class LearnedModel(BaseEstimator):
         if len(chosen) == rows.X.shape[1]:
             return rows
         assert self.encoder_ is not None
-        self.encoder_ = self.encoder_.keeping(
+        self.encoder_ = encoder_tools.keep_outputs(
+            self.encoder_,
             ranks=bool(np.isin(self.encoder_.rank_outputs_, chosen).any()),
             levels=bool(np.isin(self.encoder_.level_outputs_, chosen).any()),
             texts=bool(np.isin(self.encoder_.text_outputs_, chosen).any()),
@@ -505,14 +512,16 @@ class LearnedModel(BaseEstimator):
         if reset:
             encoder = self._new_encoder(X.shape[1])
             n, distinct = X.shape[0], distinct_rows(X, targets.weights is not None)
-            table = encoder.read_columns(X)  # once: fit, effects and rows share it
+            table = encoder_tools.read_columns(
+                encoder, X, reset=True
+            )  # once: fit, effects and rows share it
             self.encoder_ = encoder.fit(table if distinct is X else distinct, targets.written)
             X = table
             if self.kernel is None and n == targets.columns.shape[0]:
                 # The shares of all classes sum to one: the last says nothing new.
                 T = targets.columns if targets.classes is None else targets.columns[:, :-1]
-                self.encoder_, self._means_without_ = self.encoder_.with_means(
-                    X, T, targets.weights
+                self.encoder_, self._means_without_ = encoder_tools.add_target_encoding(
+                    self.encoder_, X, T, targets.weights
                 )
         assert self.encoder_ is not None
         with warnings.catch_warnings():
@@ -559,7 +568,7 @@ class LearnedModel(BaseEstimator):
         if self.encoder_ is None:
             return []
         found = []
-        for rows, places, draws in self.encoder_.unseen_effects(X):
+        for rows, places, draws in encoder_tools.unseen_effects(self.encoder_, X):
             others = np.repeat(Z[rows][None], len(draws), axis=0)
             others[:, :, places] = draws[:, None, :]
             flat = others.reshape(-1, Z.shape[1])

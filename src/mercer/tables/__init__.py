@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from . import encoder_tools
 from .encoder import UNREAD, TableEncoder
 from .errors import BadInput
 from .given import array_of_lists, check_names
@@ -23,6 +24,7 @@ __all__ = [
     "check_column",
     "check_names",
     "check_unpacked",
+    "encoder_tools",
     "first_line",
     "read_like",
     "read_table",

@@ -2,13 +2,12 @@
 
 import warnings
 from collections.abc import Sequence
-from copy import copy
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ..engine import check_at_least
 from ..kernels import listed
@@ -17,29 +16,17 @@ from ..rows import drawn_rows, gather, in_pieces, lazily, refuse_stream
 from .columns import (
     Categories,
     Dates,
-    Kept,
     Numbers,
-    Texts,
-    as_float,
-    column_values,
-    declared_categories,
-    frame_columns,
-    further_outputs,
 )
 from .decisions import Decisions, check_finite
-from .given import ReadTable, array_of_lists, check_names
+from .encoder_tools import effects_of, name_outputs, read_columns
+from .given import ReadTable
 from .notes import (
-    CATEGORY,
-    EFFECT,
     IDENTIFIER,
-    NO_HELP,
-    TEXT,
     in_rows,
-    left_out,
     notes_on,
-    with_further,
 )
-from .target_encoding import MOST_MEANS, TargetEncoding, WithTargetEncoding
+from .target_encoding import WithTargetEncoding
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -183,7 +170,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         X = pts.collected(X)
         X, n = drawn_rows(X, gather.SAMPLE, self.random_state)
         self.sampled_from_ = n if n is not None and n > gather.SAMPLE else None
-        table = self._read(X, reset=True)
+        table = read_columns(self, X, reset=True)
         names, columns = table.names, table.columns
         self._check_named(names)
         decisions = Decisions(self)
@@ -204,7 +191,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 + " ".join(self.notes())
                 + " At least one column with different values is needed."
             )
-        return _named_outputs(self)
+        return name_outputs(self)
 
     @lazily
     def transform(self, X: ArrayLike) -> "np.ndarray | pd.DataFrame":
@@ -215,7 +202,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         refuse_stream(X)
         check_is_fitted(self)
-        return self._encoded(self._read(X, reset=False))
+        return self._encoded(read_columns(self, X))
 
     def _encoded(self, table):
         parts: dict[int, Any] = {}
@@ -247,82 +234,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Decide what becomes of each column, and turn these rows into floats."""
         self._check_parameters()
         X = pts.collected(X)
-        table: Any = X if in_pieces(X) else self.read_columns(X)  # once for both
+        table: Any = X if in_pieces(X) else read_columns(self, X, reset=True)  # once for both
         self.fit(table, y)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", UNREAD)  # the notes say it
             return self.transform(X) if table is X else self._encoded(table)
-
-    def keeping(self, *, ranks: bool = False, levels: bool = False, texts: bool = True) -> Self:
-        """The same fitted encoder, with ranks and columns for single values only if asked for.
-
-        With `texts=False` columns of free text are left out.
-
-        :meta private:
-        """
-        check_is_fitted(self)
-        kept = copy(self).set_params(ranks=self.ranks and ranks, levels=self.levels and levels)
-        kept.encoders_ = [
-            encoder.keeping(ranks, levels) if isinstance(encoder, Numbers) else encoder
-            for encoder in self.encoders_
-        ]
-        kept.columns_ = [
-            record | {"action": with_further(record["action"], encoder), "outputs": encoder.names_}
-            if isinstance(encoder, Numbers)
-            else record
-            for record, encoder in zip(self.columns_, kept.encoders_)
-        ]
-        for j, encoder in enumerate(kept.encoders_):
-            if isinstance(encoder, Texts) and not texts:
-                name = kept.columns_[j]["name"]
-                kept.encoders_[j], kept.columns_[j] = left_out(name, TEXT, NO_HELP)
-        return _named_outputs(kept)
-
-    def with_means(
-        self, X: ArrayLike, targets: np.ndarray, weights: np.ndarray | None = None
-    ) -> tuple[Self, dict[str, np.ndarray]]:
-        """The same fitted encoder, with the effect of each frequent value on the targets.
-
-        That is for columns of categories and text with many values, where the effects are larger
-        than chance. `targets` has one column of numbers per target. Also returned, by the names of
-        the outputs: the effects for these rows, each without the row itself.
-
-        :meta private:
-        """
-        check_is_fitted(self)
-        table = self._read(X, reset=False)
-        names, columns = table.names, table.columns
-        made = copy(self)
-        made.encoders_, made.columns_ = list(self.encoders_), list(self.columns_)
-        without: dict[str, np.ndarray] = {}
-        for j, (name, record) in enumerate(zip(names, self.columns_)):
-            many = record["kind"] == TEXT or record["n_pooled"]
-            if not many or targets.shape[1] > MOST_MEANS:
-                continue
-            beside = [
-                (encoder, values)
-                for i, (encoder, values) in enumerate(zip(self.encoders_, columns))
-                if encoder is not None and not isinstance(encoder, Kept | Texts) and i != j
-            ]
-
-            def others(beside=beside):
-                return np.hstack([encoder.transform(values) for encoder, values in beside])
-
-            means = TargetEncoding().fit(
-                columns[j], name, targets, others if beside else None, weights, self.random_state
-            )
-            if not means.is_significant_:
-                continue
-            without |= dict(zip(means.names_, means.forget_rows().T))
-            keeps = record["kind"] == CATEGORY or means.are_words_
-            made.encoders_[j] = WithTargetEncoding(self.encoders_[j], means) if keeps else means
-            made.columns_[j] = record | {
-                "kind": record["kind"] if keeps else CATEGORY,
-                "action": record["action"] if keeps else EFFECT,
-                "outputs": made.encoders_[j].names_,
-                "has_means": True,
-            }
-        return _named_outputs(made), without
 
     def _frame(self, parts, index):
         try:
@@ -363,49 +279,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             )
         return notes
 
-    def unseen_effects(self, X: ArrayLike) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """For columns with effects of their values: where new rows have a value not seen in `fit`.
-
-        Each is (rows, places of the effects among the outputs, effects of known values: any of
-        these may be that of the unseen one).
-
-        :meta private:
-        """
-        check_is_fitted(self)
-        effects = [_effects_of(encoder) for encoder in self.encoders_]
-        if not any(effects):
-            return []
-        columns = self._read(X, reset=False).columns
-        outputs, found = list(self.feature_names_out_), []
-        for made, values in zip(effects, columns):
-            if made is None:
-                continue
-            rows = np.flatnonzero(made.unseen(values))
-            if len(rows):
-                places = np.array([outputs.index(name) for name in made.names_])
-                found.append((rows, places, made.draws()))
-        return found
-
-    def as_numbers(self, X: ArrayLike, name: str) -> np.ndarray | None:
-        """One column of numbers or dates (in seconds) as it is read; None where it is neither.
-
-        :meta private:
-        """
-        check_is_fitted(self)
-        j = [record["name"] for record in self.columns_].index(name)
-        made = self.encoders_[j]
-        if not isinstance(made, Numbers | Dates):
-            return None
-        return as_float(made.read(self._read(X, reset=False).columns[j]))
-
     def unknown_values(self, X: ArrayLike) -> list[str]:
         """Sentences on values of new rows that the fitted encoder cannot use as they are."""
         check_is_fitted(self)
-        table = self._read(X, reset=False)
+        table = read_columns(self, X)
         unread: list[str] = []
         unseen: list[str] = []
         for name, values, made in zip(table.names, table.columns, self.encoders_):
-            effects = _effects_of(made)
+            effects = effects_of(made)
             made = made.plain if isinstance(made, WithTargetEncoding) else made
             if effects is not None:
                 where = np.flatnonzero(effects.unseen(values))
@@ -505,43 +386,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                         f"{role[name]} and {argument} both name the column {name!r}: choose one."
                     )
 
-    def read_columns(self, X: ArrayLike) -> ReadTable:
-        """The columns of a table, as numbers, truths, dates or texts that are yet to be read.
-
-        :meta private:
-        """
-        return self._read(X, reset=True)
-
-    def _read(self, X, reset):
-        if isinstance(X, ReadTable):
-            return X
-        if pts.is_frame(X):
-            check_names(X)
-            validate_data(self, X, reset=reset, skip_check_array=True)
-            names = [str(name) for name in X.columns]
-            if not names or not len(X):
-                raise ValueError(
-                    f"Found array with {len(X)} sample(s) and {len(names)} feature(s) "
-                    f"(shape=({len(X)}, {len(names)})) while a minimum of 1 is required."
-                )
-            formats = getattr(X, "attrs", {}).get("formats", {})
-            index = getattr(X, "index", None)
-            return ReadTable(names, frame_columns(X), formats, declared_categories(X), index)
-        if not hasattr(X, "shape"):
-            X = array_of_lists(X)
-        with pts.naming("X"):
-            X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
-        if X.dtype.kind in "fiubc":
-            X = check_array(X, ensure_all_finite="allow-nan", dtype=None)
-        names = [f"x{j}" for j in range(X.shape[1])]
-        return ReadTable(names, [column_values(column, name) for column, name in zip(X.T, names)])
-
-
-def _effects_of(encoder):
-    """The effects of values on the target that an encoder of a column holds; None without any."""
-    made = encoder.means if isinstance(encoder, WithTargetEncoding) else encoder
-    return made if isinstance(made, TargetEncoding) else None
-
 
 def _alike(first, made, record):
     """Whether an encoder and its record differ from others in name and OWN only."""
@@ -549,21 +393,6 @@ def _alike(first, made, record):
     a, b = ({k: v for k, v in vars(m).items() if k not in own} for m in (first[0], made))
     named = {"name": record["name"], "outputs": record["outputs"]}
     return a == b and first[1] | named == record
-
-
-def _named_outputs(encoder):
-    """The encoder, with what its columns say about its outputs."""
-    outputs = [name for record in encoder.columns_ for name in record["outputs"]]
-    encoder.feature_names_out_ = np.array(outputs, dtype=object)
-    encoder.rank_outputs_, encoder.level_outputs_ = further_outputs(encoder.encoders_)
-    of_texts = [
-        isinstance(made, Texts)
-        for made in encoder.encoders_
-        if made is not None
-        for _ in made.names_
-    ]
-    encoder.text_outputs_ = np.flatnonzero(of_texts)
-    return encoder
 
 
 def _unread(texts, values):

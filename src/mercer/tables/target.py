@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import clone
 
 from .columns import numbers_one_by_one
+from .encoder_tools import read_columns
 from .parse_numbers import NumberColumn, TextColumn
 from .parse_text import as_texts
 from .reading import Notation, first_value, format_of
@@ -39,7 +40,7 @@ def read_target(encoder: Any, X: Any, y: Any) -> WrittenTarget | None:
     texts = texts_in(y)
     if texts is None:
         return None
-    columns = clone(encoder).read_columns(X).columns
+    columns = read_columns(clone(encoder), X, reset=True).columns
     beside = [TextColumn(values) for values in columns if values.dtype.kind == "O"]
     read = Notation(encoder.decimal, encoder.dayfirst).columns({"y": texts}, beside).get("y")
     if not isinstance(read, NumberColumn):

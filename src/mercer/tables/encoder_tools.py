@@ -1,0 +1,181 @@
+"""Work on a fitted TableEncoder that models ask for: its columns, outputs and target encoding."""
+
+from copy import copy
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from ..kernels import points as pts
+from .columns import (
+    Dates,
+    Kept,
+    Numbers,
+    Texts,
+    as_float,
+    column_values,
+    declared_categories,
+    frame_columns,
+    further_outputs,
+)
+from .given import ReadTable, array_of_lists, check_names
+from .notes import CATEGORY, EFFECT, NO_HELP, TEXT, left_out, with_further
+from .target_encoding import MOST_MEANS, TargetEncoding, WithTargetEncoding
+
+if TYPE_CHECKING:
+    from .encoder import TableEncoder
+
+
+def read_columns(encoder: "TableEncoder", X: Any, reset: bool = False) -> ReadTable:
+    """The columns of a table, as numbers, truths, dates or texts that are yet to be read."""
+    if isinstance(X, ReadTable):
+        return X
+    if pts.is_frame(X):
+        check_names(X)
+        validate_data(encoder, X, reset=reset, skip_check_array=True)
+        names = [str(name) for name in X.columns]
+        if not names or not len(X):
+            raise ValueError(
+                f"Found array with {len(X)} sample(s) and {len(names)} feature(s) "
+                f"(shape=({len(X)}, {len(names)})) while a minimum of 1 is required."
+            )
+        formats = getattr(X, "attrs", {}).get("formats", {})
+        index = getattr(X, "index", None)
+        return ReadTable(names, frame_columns(X), formats, declared_categories(X), index)
+    if not hasattr(X, "shape"):
+        X = array_of_lists(X)
+    with pts.naming("X"):
+        X = validate_data(encoder, X, reset=reset, dtype=None, ensure_all_finite=False)
+    if X.dtype.kind in "fiubc":
+        X = check_array(X, ensure_all_finite="allow-nan", dtype=None)
+    names = [f"x{j}" for j in range(X.shape[1])]
+    return ReadTable(names, [column_values(column, name) for column, name in zip(X.T, names)])
+
+
+def keep_outputs(
+    encoder: "TableEncoder", *, ranks: bool = False, levels: bool = False, texts: bool = True
+) -> "TableEncoder":
+    """The same fitted encoder, with ranks and columns for single values only if asked for.
+
+    With `texts=False` columns of free text are left out.
+    """
+    check_is_fitted(encoder)
+    kept = copy(encoder).set_params(ranks=encoder.ranks and ranks, levels=encoder.levels and levels)
+    kept.encoders_ = [
+        made.keeping(ranks, levels) if isinstance(made, Numbers) else made
+        for made in encoder.encoders_
+    ]
+    kept.columns_ = [
+        record | {"action": with_further(record["action"], made), "outputs": made.names_}
+        if isinstance(made, Numbers)
+        else record
+        for record, made in zip(encoder.columns_, kept.encoders_)
+    ]
+    for j, made in enumerate(kept.encoders_):
+        if isinstance(made, Texts) and not texts:
+            name = kept.columns_[j]["name"]
+            kept.encoders_[j], kept.columns_[j] = left_out(name, TEXT, NO_HELP)
+    return name_outputs(kept)
+
+
+def add_target_encoding(
+    encoder: "TableEncoder",
+    X: Any,
+    targets: np.ndarray,
+    weights: np.ndarray | None = None,
+) -> tuple["TableEncoder", dict[str, np.ndarray]]:
+    """The same fitted encoder, with the effect of each frequent value on the targets.
+
+    That is for columns of categories and text with many values, where the effects are larger
+    than chance. `targets` has one column of numbers per target. Also returned, by the names of
+    the outputs: the effects for these rows, each without the row itself.
+    """
+    check_is_fitted(encoder)
+    table = read_columns(encoder, X)
+    names, columns = table.names, table.columns
+    made = copy(encoder)
+    made.encoders_, made.columns_ = list(encoder.encoders_), list(encoder.columns_)
+    without: dict[str, np.ndarray] = {}
+    for j, (name, record) in enumerate(zip(names, encoder.columns_)):
+        many = record["kind"] == TEXT or record["n_pooled"]
+        if not many or targets.shape[1] > MOST_MEANS:
+            continue
+        beside = [
+            (other, values)
+            for i, (other, values) in enumerate(zip(encoder.encoders_, columns))
+            if other is not None and not isinstance(other, Kept | Texts) and i != j
+        ]
+
+        def others(beside=beside):
+            return np.hstack([other.transform(values) for other, values in beside])
+
+        means = TargetEncoding().fit(
+            columns[j], name, targets, others if beside else None, weights, encoder.random_state
+        )
+        if not means.is_significant_:
+            continue
+        without |= dict(zip(means.names_, means.forget_rows().T))
+        keeps = record["kind"] == CATEGORY or means.are_words_
+        made.encoders_[j] = WithTargetEncoding(encoder.encoders_[j], means) if keeps else means
+        made.columns_[j] = record | {
+            "kind": record["kind"] if keeps else CATEGORY,
+            "action": record["action"] if keeps else EFFECT,
+            "outputs": made.encoders_[j].names_,
+            "has_means": True,
+        }
+    return name_outputs(made), without
+
+
+def unseen_effects(
+    encoder: "TableEncoder", X: Any
+) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """For columns with effects of their values: where new rows have a value not seen in `fit`.
+
+    Each is (rows, places of the effects among the outputs, effects of known values: any of
+    these may be that of the unseen one).
+    """
+    check_is_fitted(encoder)
+    effects = [effects_of(made) for made in encoder.encoders_]
+    if not any(effects):
+        return []
+    columns = read_columns(encoder, X).columns
+    outputs, found = list(encoder.feature_names_out_), []
+    for made, values in zip(effects, columns):
+        if made is None:
+            continue
+        rows = np.flatnonzero(made.unseen(values))
+        if len(rows):
+            places = np.array([outputs.index(name) for name in made.names_])
+            found.append((rows, places, made.draws()))
+    return found
+
+
+def column_as_numbers(encoder: "TableEncoder", X: Any, name: str) -> np.ndarray | None:
+    """One column of numbers or dates (in seconds) as it is read; None where it is neither."""
+    check_is_fitted(encoder)
+    j = [record["name"] for record in encoder.columns_].index(name)
+    made = encoder.encoders_[j]
+    if not isinstance(made, Numbers | Dates):
+        return None
+    return as_float(made.read(read_columns(encoder, X).columns[j]))
+
+
+def effects_of(encoder: Any) -> TargetEncoding | None:
+    """The effects of values on the target that an encoder of a column holds; None without any."""
+    made = encoder.means if isinstance(encoder, WithTargetEncoding) else encoder
+    return made if isinstance(made, TargetEncoding) else None
+
+
+def name_outputs(encoder: "TableEncoder") -> "TableEncoder":
+    """The encoder, with what its columns say about its outputs."""
+    outputs = [name for record in encoder.columns_ for name in record["outputs"]]
+    encoder.feature_names_out_ = np.array(outputs, dtype=object)
+    encoder.rank_outputs_, encoder.level_outputs_ = further_outputs(encoder.encoders_)
+    of_texts = [
+        isinstance(made, Texts)
+        for made in encoder.encoders_
+        if made is not None
+        for _ in made.names_
+    ]
+    encoder.text_outputs_ = np.flatnonzero(of_texts)
+    return encoder
