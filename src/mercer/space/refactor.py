@@ -120,6 +120,7 @@ def is_stable(C: Array):
 
 def pivoted(K: Array):
     """(order, C): the rows of K that are not rounding, largest residual first, and their factor."""
-    tol = max(NOISE, len(K) ** 0.5) * eps_of(K)
-    order, C = largest_first(as_numpy(K).astype(np.float64), tol, len(K))
+    n = K.shape[0]
+    tol = max(NOISE, n**0.5) * eps_of(K)
+    order, C = largest_first(as_numpy(K).astype(np.float64), tol, n)
     return order, on_device_of(C, K)
