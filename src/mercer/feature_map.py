@@ -126,8 +126,9 @@ class FeatureMap(TravelsAsNumPy):
         """A bound of |k(x, y) - phi(x) . phi(y)| for every pair (space/certificate.py)."""
         left, left_cast = self._radii(X, diag)
         right, right_cast = (left, left_cast) if Y is None else self._radii(Y, diag_Y)
-        for rows in [X] if Y is None else [X, Y]:
-            refute_by_a_look(self.kernel, self.fitted(rows))
+        for rows, own in [(X, diag)] if Y is None else [(X, diag), (Y, diag_Y)]:
+            if own is None:  # else they may be values of a matrix: nothing is known among them
+                refute_by_a_look(self.kernel, self.fitted(rows))
         return certificate.bound(
             left,
             right,

@@ -56,9 +56,8 @@ from ..solve import (
 from ..tables import (
     UNREAD,
     TableEncoder,
-    array_of_lists,
-    check_names,
     encoder_tools,
+    given,
 )
 from .refits import FOLDS
 from .searched import check_checkpoint, keep, key_of, recall
@@ -161,7 +160,7 @@ class LearnedModel(BaseEstimator):
         kept = None if np.all(weights[used] == 1) else weights[used]
         if len(used) == len(y):
             return X, y, kept, used
-        X = X if hasattr(X, "shape") else array_of_lists(X)
+        X = X if hasattr(X, "shape") else given.array_of_lists(X)
         if X.shape[0] != len(y):
             raise ValueError(_inconsistent(X.shape[0], len(y)))
         return rows_at(X, used), y[used], kept, used
@@ -492,7 +491,7 @@ class LearnedModel(BaseEstimator):
         """
         reset = targets is not None
         if not hasattr(X, "shape"):
-            X = array_of_lists(X)
+            X = given.array_of_lists(X)
         if not reset:
             self._check_same_kind(X)
         if is_array(X) and not is_numpy(X):
@@ -507,12 +506,12 @@ class LearnedModel(BaseEstimator):
         if is_array(X) and X.ndim != 2:
             X = pts.as_vectors(X)  # says how to reshape
         if pts.is_frame(X):
-            check_names(X)
+            given.check_names(X)
         validate_data(self, X, reset=reset, skip_check_array=True)
         if reset:
             encoder = self._new_encoder(X.shape[1])
             n, distinct = X.shape[0], distinct_rows(X, targets.weights is not None)
-            table = encoder_tools.read_columns(
+            table = given.read_columns(
                 encoder, X, reset=True
             )  # once: fit, effects and rows share it
             self.encoder_ = encoder.fit(table if distinct is X else distinct, targets.written)

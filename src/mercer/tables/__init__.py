@@ -2,10 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from . import encoder_tools
+from . import encoder_tools, given
 from .encoder import UNREAD, TableEncoder
 from .errors import BadInput
-from .given import array_of_lists, check_names
 from .notes import IDENTIFIER, TEXT
 from .sample_encoder import SampleEncoder
 from .target import read_like, read_target
@@ -20,12 +19,11 @@ __all__ = [
     "BadInput",
     "SampleEncoder",
     "TableEncoder",
-    "array_of_lists",
     "check_column",
-    "check_names",
     "check_unpacked",
     "encoder_tools",
     "first_line",
+    "given",
     "read_like",
     "read_table",
     "read_target",

@@ -19,8 +19,8 @@ from .columns import (
     Numbers,
 )
 from .decisions import Decisions, check_finite
-from .encoder_tools import effects_of, name_outputs, read_columns
-from .given import ReadTable
+from .encoder_tools import effects_of, name_outputs
+from .given import ReadTable, read_columns
 from .notes import (
     IDENTIFIER,
     in_rows,

@@ -2,9 +2,16 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.utils.validation import check_array, validate_data
+
+from ..kernels import points as pts
+from .columns import column_values, declared_categories, frame_columns
+
+if TYPE_CHECKING:
+    from .encoder import TableEncoder
 
 
 @dataclass
@@ -51,3 +58,29 @@ def array_of_lists(X: Any) -> np.ndarray:
             "table needs at least one row and one column."
         )
     return array
+
+
+def read_columns(encoder: "TableEncoder", X: Any, reset: bool = False) -> ReadTable:
+    """The columns of a table, as numbers, truths, dates or texts that are yet to be read."""
+    if isinstance(X, ReadTable):
+        return X
+    if pts.is_frame(X):
+        check_names(X)
+        validate_data(encoder, X, reset=reset, skip_check_array=True)
+        names = [str(name) for name in X.columns]
+        if not names or not len(X):
+            raise ValueError(
+                f"Found array with {len(X)} sample(s) and {len(names)} feature(s) "
+                f"(shape=({len(X)}, {len(names)})) while a minimum of 1 is required."
+            )
+        formats = getattr(X, "attrs", {}).get("formats", {})
+        index = getattr(X, "index", None)
+        return ReadTable(names, frame_columns(X), formats, declared_categories(X), index)
+    if not hasattr(X, "shape"):
+        X = array_of_lists(X)
+    with pts.naming("X"):
+        X = validate_data(encoder, X, reset=reset, dtype=None, ensure_all_finite=False)
+    if X.dtype.kind in "fiubc":
+        X = check_array(X, ensure_all_finite="allow-nan", dtype=None)
+    names = [f"x{j}" for j in range(X.shape[1])]
+    return ReadTable(names, [column_values(column, name) for column, name in zip(X.T, names)])

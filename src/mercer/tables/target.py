@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 
 from .columns import numbers_one_by_one
-from .encoder_tools import read_columns
+from .given import read_columns
 from .parse_numbers import NumberColumn, TextColumn
 from .parse_text import as_texts
 from .reading import Notation, first_value, format_of
