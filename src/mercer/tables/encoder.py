@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
