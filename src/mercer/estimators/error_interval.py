@@ -15,6 +15,7 @@ ROWS_PER_DEGREE = 3
 
 def _effective(weights):
     """Rows of equal weight that would say as much."""
+    weights = weights / weights.max()  # squares of tiny weights would be zero
     return float(weights.sum() ** 2 / (weights**2).sum())
 
 

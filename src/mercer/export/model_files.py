@@ -133,7 +133,7 @@ def load(
     >>> load(__file__)
     Traceback (most recent call last):
         ...
-    mercer.export.model_files.ModelFileError: ... is not a file of mercer.save (not a zip...)
+    mercer.export.model_files.ModelFileError: ... is not a file of mercer.save (not a zip...
     """
     with pts.naming("path"):
         name = os.fsdecode(path)

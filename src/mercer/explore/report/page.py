@@ -13,6 +13,7 @@ from sklearn.metrics import confusion_matrix
 from ...kernels import points as pts
 from ..plots.style import (
     MOST_IN_LEGEND,
+    as_comparison,
     as_text,
     classes_of,
     is_numeric_target,
@@ -31,6 +32,7 @@ def write_report(
     comparison: Any, path: str | PathLike[str] | None = None, *, title: str = "Kernels compared"
 ) -> str:
     """The page as a file (its path is returned), or as text where no path is given."""
+    as_comparison(comparison)
     if path is not None:
         with pts.naming("path"):
             path = Path(os.fspath(path))
