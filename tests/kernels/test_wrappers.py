@@ -302,3 +302,15 @@ def test_factors_of_sparse_rows_have_the_precision_of_the_rows(rng):
     Phi = model.fit_transform(X).astype(float)
     error = np.abs(Phi @ Phi.T - 362.347 * np.outer(weights(X), weights(X)))
     assert np.all(error <= model.error_bound(X))
+
+
+def test_underflow_behind_a_function_of_the_user_is_no_origin(rng):
+    """k(x, x) is 0 in single precision and not in double: the cosine would be 0 instead of 1."""
+    X = 1e-30 * rng.normal(size=(4, 2))
+    kernel = Normalized(Rescaled(Linear(), lambda X: 1 + X[:, 0] ** 2))
+    assert_allclose(kernel.diag(X), 1.0)
+    with pytest.raises(ValueError, match="underflows to 0 in float32"):
+        kernel(X.astype(np.float32))
+    # A function that is 0 for some points and not for others is left as it is.
+    some = Normalized(Rescaled(Linear(), lambda X: 1.0 * (abs(X[:, 0]) > 1)))
+    assert some(np.array([[0.5, 1.0], [2.0, 3.0]], dtype=np.float32)).tolist() == [[0, 0], [0, 1]]

@@ -223,12 +223,16 @@ class Normalized(Weighted):
             f"Normalized({self.kernel!r}): k(x, x) underflows {d.dtype} on this data, so that its "
             "digits are lost. Scale the data or the parameters, or use float64.",
         )
-        if not self.runs_user_code and bool(xp.any(d == 0)):
+        if bool(xp.any(d == 0)):
             self._require_origin(X, d)
         return xp.sqrt(xp.where(d == 0, xp.ones_like(d), d))
 
     def _require_origin(self, X, d):
-        """Refuse points with k(x, x) = 0 that are not at the origin once they are made larger."""
+        """Refuse points with k(x, x) = 0 that are not at the origin once they are made larger.
+
+        A function of the user may be 0 at one point and not at another: it gets the same points, in
+        double precision.
+        """
         if scipy.sparse.issparse(X):
             stored = np.diff(X.indptr) > 0
             X, d = X[(d == 0) & stored].toarray(), d[(d == 0) & stored]
@@ -237,7 +241,10 @@ class Normalized(Weighted):
         xp = namespace(X)
         rows = X[d == 0, :]
         sizes = xp.max(xp.abs(rows), axis=1)[:, None]
-        larger = self.kernel.diagonal(rows / xp.where(sizes == 0, xp.ones_like(sizes), sizes))
+        if self.runs_user_code:
+            larger = self.kernel.diagonal(xp.astype(rows, xp.float64))
+        else:
+            larger = self.kernel.diagonal(rows / xp.where(sizes == 0, xp.ones_like(sizes), sizes))
         require(
             not bool(xp.any((sizes[:, 0] < 1) & (larger > 0))),
             f"Normalized({self.kernel!r}): k(x, x) underflows to 0 in {d.dtype} on this data. "
