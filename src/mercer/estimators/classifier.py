@@ -62,6 +62,7 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         Of the last fit, as in :class:`mercer.KernelRegressor`.
     memory_limit : int, str or None, default=None
         Bytes ("2GB") for the last fit; None: 60 % of what is free.
+        The search before it is not held to the limit: 0.15 GB at 2000 rows, 0.5 GB at 5000.
     class_weight : dict, "balanced" or None, default=None
         How much rows of each class count, on top of their own weights: in the fit, in the
         probabilities, and in the errors. "balanced": every class the same.

@@ -64,6 +64,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         matrix: the same solution to a certified error, several times faster.
     memory_limit : int, str or None, default=None
         Bytes ("2GB") for the last fit; None: 60 % of what is free.
+        The search before it is not held to the limit: 0.15 GB at 2000 rows, 0.5 GB at 5000.
     random_state : int or None, default=0
         Which rows and landmarks are drawn where there are many. An integer gives the same answer
         every time; None draws anew.
