@@ -16,7 +16,7 @@ SPEC.loader.exec_module(house)
 LIMITS = {
     "names across folders": 236,
     "repeated public names": 3,
-    "repeated file names": 4,
+    "repeated file names": 0,
     "mentions of n_jobs, verbose, memory_limit": 200,
     "questions whether points are a Gram matrix": 35,
     "docstrings that begin with a clause": 0,

@@ -32,7 +32,7 @@ from mercer.estimators import svc
 from mercer.rows import Training
 from mercer.solve import svm
 from mercer.solve.duality import Rounding
-from mercer.solve.logistic import LogisticProblem, Workspace, solve_logistic
+from mercer.solve.newton import LogisticProblem, Workspace, solve_logistic
 
 MODELS = [KernelSVC, KernelLogistic]
 
@@ -473,7 +473,7 @@ def test_a_solver_that_does_not_exist(moons):
 
 
 def test_what_does_not_converge_warns(moons, monkeypatch):
-    from mercer.solve import logistic
+    from mercer.solve import newton as logistic
 
     monkeypatch.setattr(logistic, "MOST_NEWTON", 1)
     with pytest.warns(ConvergenceWarning, match="The bound holds all the same"):

@@ -26,7 +26,7 @@ from mercer import (
 )
 from mercer.engine.arrays import as_numpy
 from mercer.rows.moments import Spread
-from mercer.solve.discriminant import (
+from mercer.solve.optimal_scoring import (
     SHRINKAGES,
     TEMPERATURES,
     Fisher,

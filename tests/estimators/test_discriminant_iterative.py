@@ -18,7 +18,7 @@ from mercer import (
     load,
     save,
 )
-from mercer.solve import discriminant
+from mercer.solve import optimal_scoring as discriminant
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from mercer import (
     save,
     to_onnx,
 )
-from mercer.solve import fourier
+from mercer.solve import fourier_solver as fourier
 
 N = 400
 
@@ -200,7 +200,7 @@ def test_auto_on_many_rows():
 
 def test_auto_falls_back_where_the_residual_is_too_large(X, y, monkeypatch):
     pytest.importorskip("finufft", reason="pip install mercer[fourier]")
-    monkeypatch.setattr("mercer.solve.fourier.REFINEMENTS", 0)
+    monkeypatch.setattr("mercer.solve.fourier_solver.REFINEMENTS", 0)
     monkeypatch.setattr("mercer.space.fourier_grid.TOLERANCES", (1e-3,))
     monkeypatch.setattr("mercer.space.fourier_grid.HOPE", 1e30)
     model = KernelRidge(1.0, RBF(5.0))

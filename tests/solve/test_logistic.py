@@ -12,7 +12,7 @@ from mercer import RBF, KernelMap
 from mercer.rows import Training
 from mercer.solve import SOLVERS, logistic
 from mercer.solve.duality import Rounding
-from mercer.solve.logistic import (
+from mercer.solve.newton import (
     LogisticProblem,
     Workspace,
     best_log_intercept,

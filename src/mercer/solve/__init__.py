@@ -2,9 +2,9 @@
 
 from ..rows import Workers
 from .auto import SOLVERS, ridge_on_coordinates, solve_ridge
-from .discriminant import Fisher
 from .iterations import Certified, solve_iteratively
-from .landmarks import Landmarks, LandmarkSolution, jittered_factor
+from .landmark_solver import Landmarks, LandmarkSolution, jittered_factor
+from .optimal_scoring import Fisher
 from .problem import Choice, Given, LeaveOneOut, Preconditioning, RidgeProblem
 from .refinement import Step
 from .regularized import solve_regularized
@@ -36,11 +36,11 @@ __all__ = [
 
 # --- the door: written by tools/doors.py
 from .auto import Plan, plan_map, plan_ridge, time_in_words
-from .discriminant import Shrinkage, residual_products
 from .duality import Rounding
 from .iterative import STORED
-from .landmarks import MOST
-from .logistic import LogisticProblem, Workspace, solve_logistic
+from .landmark_solver import MOST
+from .newton import LogisticProblem, Workspace, solve_logistic
+from .optimal_scoring import Shrinkage, residual_products
 from .primal import is_plain_fourier
 from .solution import own_similarities
 from .solver import CannotSolve

@@ -17,9 +17,9 @@ from ..kernels import Linear
 from ..rows import HeldRows, Training, gather
 from ..space import MapOptions
 from .direct import Direct
-from .fourier import Fourier
+from .fourier_solver import Fourier
 from .iterative import Iterative
-from .landmarks import Landmarks
+from .landmark_solver import Landmarks
 from .primal import Primal
 from .problem import RidgeProblem
 from .solution import RidgeSolution

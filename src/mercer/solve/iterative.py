@@ -26,9 +26,9 @@ from ..engine import (
 )
 from ..space import factorize
 from .direct import Direct
-from .discriminant import Shrinkage
 from .dual import FEW, DualSolution, DualSolver, with_intercept
 from .iterations import solve_iteratively
+from .optimal_scoring import Shrinkage
 from .penalty import choose, choose_on_rows
 from .preconditioner import SHARE_OF_ALPHA, chosen_rank
 from .problem import Choice, Given, RidgeProblem

@@ -27,8 +27,8 @@ from ..fit import MapFit, Statistic, fit_map
 from ..kernels import points as pts
 from ..rows import ByClass, Moments, Spread, gather
 from ..space import Corrected, MapOptions, magnitudes
-from .discriminant import Shrinkage
 from .fourier_map import solve_on_fourier_map
+from .optimal_scoring import Shrinkage
 from .penalty import choose
 from .problem import Choice, LeaveOneOut, RidgeProblem
 from .regularized import factor_shifted, solve_regularized

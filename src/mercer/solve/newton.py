@@ -40,7 +40,7 @@ from ..space import factorize
 from .auto import Way, first_of, offered, solve_ridge
 from .direct import Direct
 from .duality import EPS, Certificate, Rounding
-from .fourier import Fourier
+from .fourier_solver import Fourier
 from .iterative import Iterative
 from .preconditioner import LEAST_RANK, chosen_rank
 from .primal import Primal
