@@ -333,7 +333,8 @@ def test_workers_of_a_dask_collection_compute_products(moons, monkeypatch):
     da = pytest.importorskip("dask.array")
     from mercer.rows import gather
     from mercer.rows.workers import Workers
-    from mercer.solve import SOLVERS, logistic
+    from mercer.solve import SOLVERS
+    from mercer.solve import newton as logistic
 
     monkeypatch.setattr(gather, "SAMPLE", 50)  # else so few rows are simply gathered
     monkeypatch.setattr(logistic, "COMPETING", (SOLVERS["iterative"],))

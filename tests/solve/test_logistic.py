@@ -10,7 +10,8 @@ from sklearn.linear_model import LogisticRegression
 
 from mercer import RBF, KernelMap
 from mercer.rows import Training
-from mercer.solve import SOLVERS, logistic
+from mercer.solve import SOLVERS
+from mercer.solve import newton as logistic
 from mercer.solve.duality import Rounding
 from mercer.solve.newton import (
     LogisticProblem,

@@ -103,7 +103,7 @@ def map_(
     output.out.print(f"{len(frame)} rows, {kernel_map.rank_} coordinates: {out}", markup=False)
     if bound is None:
         said = (
-            f"The similarity is no kernel and was changed (--indefinite {indefinite}): inner "
+            f"The similarity is not a kernel and was changed (--indefinite {indefinite}): inner "
             "products of coordinates are those of another one, without a certificate."
         )
     else:

@@ -82,7 +82,7 @@ class GramRows(DataRows):
 
     def subset(self, points: Array, rows: np.ndarray) -> Array:
         """Their rows and their columns."""
-        return take(points, rows)[:, rows]
+        return take(take(points, rows).T, rows).T
 
     def landmarks(self, kernel: Any, points: Array, rows: np.ndarray) -> Any:
         return kernel.landmarks(points, rows)

@@ -188,7 +188,7 @@ def refute_by_sample(kernel: Kernel, points: Array):
         factorize(kernel, pts.take(points, np.arange(most)))
 
 
-def refute_by_a_look(kernel: Kernel, points: Array):
+def refute_by_a_look(kernel: Kernel, points: Any):
     """The same by a few rows, where residuals of all rows are tested too. They see pairs of a point
     and a landmark, and so next to nothing where landmarks are few.
 
@@ -198,7 +198,7 @@ def refute_by_a_look(kernel: Kernel, points: Array):
         return
     some = evenly(points.shape[0], LOOKED_AT)
     try:
-        refute_by_sample(kernel, pts.take(points, some))
+        refute_by_sample(kernel, kernel.layout.subset(points, some))
     except NotPSDError as error:
         if error.witness is not None:  # of all rows, as what its reader has
             of_some, error.witness = error.witness, np.zeros(points.shape[0])
