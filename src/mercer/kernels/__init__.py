@@ -20,6 +20,50 @@ from .strings import Spectrum
 from .validity import MercerReport, NotPSDError, check_mercer
 from .wrappers import Normalized, OnFeatures, Rescaled
 
+__all__: list[str] = [
+    "Chi2",
+    "Constant",
+    "Cosine",
+    "Exp",
+    "ForestKernel",
+    "FromFeatures",
+    "FromFunction",
+    "FromSklearn",
+    "GlobalAlignment",
+    "Intersection",
+    "Kernel",
+    "Laplacian",
+    "Linear",
+    "Matern",
+    "MercerReport",
+    "Normalized",
+    "NotPSDError",
+    "OnColumns",
+    "OnFeatures",
+    "Periodic",
+    "Polynomial",
+    "PolynomialOf",
+    "Power",
+    "Precomputed",
+    "Product",
+    "Projected",
+    "QuadraticForm",
+    "RBF",
+    "RationalQuadratic",
+    "Rescaled",
+    "Scaled",
+    "SetOf",
+    "ShortestPaths",
+    "Sigmoid",
+    "Signature",
+    "Spectrum",
+    "Sum",
+    "Tanimoto",
+    "WeisfeilerLehman",
+    "as_kernel",
+    "check_mercer",
+]
+
 # Kernels that plain text can describe, by the names of their classes.
 KERNELS: dict[str, type[Kernel]] = {
     name: value
