@@ -102,6 +102,18 @@ def test_the_table_fits_eighty_columns(iris_and_a_sigmoid):
         assert text.count("not a kernel") == 1
 
 
+def test_compare_ranks_by_the_score_that_is_asked_for(run, table):
+    asked = ["compare", table, "-t", "species", "--json", *SMALL]
+    assert json.loads(run(*asked)[1])["score"] == "accuracy"  # as in mercer fit
+    assert json.loads(run(*asked, "--scoring", "balanced_accuracy")[1])["score"] == (
+        "balanced accuracy"
+    )
+    code, _, err = run(*asked, "--scoring", "luck")
+    assert code != 0
+    assert "luck" in err
+    assert "balanced_accuracy" in err
+
+
 def test_compare_for_scripts(run, table):
     code, out, err = run("compare", table, "-t", "species", "--json", *SMALL)
     assert code == 0
