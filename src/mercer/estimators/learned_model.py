@@ -619,7 +619,7 @@ def _by_trees(rows, unseen_X, chosen, known, forest):
 
 
 def _beyond_chance(gains):
-    """Whether the mean of some gains is above zero by more than its noise."""
+    """Tell whether the mean of some gains is above zero by more than its noise."""
     return bool(gains.mean() > STANDARD_ERRORS * gains.std() / max(len(gains), 1) ** 0.5)
 
 

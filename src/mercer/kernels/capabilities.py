@@ -139,7 +139,7 @@ class Accuracy:
 
     @property
     def has_magnitude(self) -> bool:
-        """Whether `magnitude` may be more than k(x, x): if not, nobody needs to ask for it."""
+        """Tell whether `magnitude` may be more than k(x, x): if not, nobody needs to ask for it."""
         return type(self).magnitude is not Accuracy.magnitude
 
     def magnitude_of_sums(self, X: Array, terms: Array) -> Array:

@@ -73,7 +73,7 @@ class Training:
 
     @property
     def is_gram(self) -> bool:
-        """Whether the points are rows of a kernel matrix."""
+        """Tell whether the points are rows of a kernel matrix."""
         return not self.kernel.layout.on_data
 
     def some(self, rows: np.ndarray) -> "Training":

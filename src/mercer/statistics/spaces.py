@@ -45,7 +45,7 @@ def usual_map(rank: int, n: int) -> KernelMap:
 
 
 def _has_length_scale(kernel: Kernel) -> bool:
-    """Whether any part of a bound kernel changes with the scale."""
+    """Tell whether any part of a bound kernel changes with the scale."""
     return kernel.rescaled(2.0) != kernel
 
 

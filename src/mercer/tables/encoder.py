@@ -389,7 +389,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
 
 def _alike(first, made, record):
-    """Whether an encoder and its record differ from others in name and OWN only."""
+    """Tell whether an encoder and its record differ from others in name and OWN only."""
     own = {*OWN, "names_"}
     a, b = ({k: v for k, v in vars(m).items() if k not in own} for m in (first[0], made))
     named = {"name": record["name"], "outputs": record["outputs"]}

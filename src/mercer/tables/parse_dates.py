@@ -140,7 +140,7 @@ def _looks_like_a_date(text):
 
 
 def _are_days_of_months(texts):
-    """Whether texts such as "Jan-05" may be days: more of them than months, and none above 31."""
+    """Tell whether "Jan-05" and others may be days: more of them than months, none above 31."""
     found = [match for match in map(_SHORT_MONTH.fullmatch, texts) if match]
     days = {int(match["year"]) for match in found}
     return bool(days) and max(days) <= 31 and len(days) > len({match["name"] for match in found})

@@ -33,7 +33,7 @@ class Measures:
 
     @property
     def is_kernel(self) -> bool:
-        """Whether the sample does not refute it."""
+        """Tell whether the sample does not refute it."""
         return self.validity != REFUTED
 
 
