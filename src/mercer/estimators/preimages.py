@@ -21,20 +21,20 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ..engine import (
-    TravelsAsNumPy,
     check_one_of,
+    current,
     is_array,
     is_number,
     is_numpy,
     namespace,
     on_device_of,
     row_norms,
-    tiles,
 )
 from ..feature_map import FeatureMap
 from ..kernels import RBF, Array, Kernel, Scaled
-from ..solve import solve_regularized
-from ..space import Corrected, factorize
+from ..rows import HeldRows, Training
+from ..solve import Given, RidgeProblem, expansion_of, ridge_on_coordinates, solve_ridge
+from ..space import Corrected
 from .base import kernel_of
 
 METHODS = ("ridge", "fixed-point")
@@ -207,42 +207,26 @@ def has_points(model: Any):
 # --- ridge ------------------------------------------------------------------------------------
 
 
-class Ridge(TravelsAsNumPy):
-    """z -> k(z, S) B: kernel ridge on a factor; linear, with intercept, where kernel is None."""
-
-    def __init__(self, kernel, Z, X, alpha):
-        self.kernel, self.alpha = kernel, alpha
-        if kernel is None:
-            self.mean, self.target_mean = _mean(Z), _mean(X)
-            # (F - 1 mean')'X needs no centred X, which would fill a sparse one.
-            F = Z - self.mean[None, :]
-            self.B = self._solved(
-                F, X, alpha * float(namespace(Z).mean(row_norms(Z, namespace(Z))))
-            )
-        else:
-            self.kernel = kernel = kernel.bind_points(Z, None)
-            fit = factorize(kernel, Z)
-            self.S, self.B = fit.factor.S, fit.factor.weights(self._solved(fit.F, X, alpha))
-
-    @staticmethod
-    def _solved(F, X, alpha):
-        """(F'F + alpha I)^-1 F'X."""
-        return solve_regularized(F.T @ F, F.T @ X, np.full(X.shape[1], float(alpha)))[0]
-
-    def __call__(self, Z):
-        if self.kernel is None:
-            return (Z - self.mean[None, :]) @ self.B + self.target_mean[None, :]
-        return tiles.multiply(self.kernel, Z, self.S, self.B)
-
-
 def _ridge(model, back, alpha):
     """The regression of a model, kept until it is fitted again or another alpha is asked for."""
     alpha = back.ridge_alpha if alpha is None else float(alpha)
-    learned = vars(model).get("preimage_ridge_")
-    if learned is None or learned.alpha != alpha:
-        learned = Ridge(back.ridge_kernel, back.coordinates, back.points, alpha)
-        model.preimage_ridge_ = learned
-    return learned
+    if "preimage_ridge_" not in vars(model) or model.preimage_alpha_ != alpha:
+        model.preimage_ridge_, model.preimage_alpha_ = _learned(back, alpha), alpha
+    return model.preimage_ridge_
+
+
+def _learned(back, alpha):
+    """z -> k(z, S) B, by kernel ridge; linear, with intercept, where there is no kernel."""
+    Z, X = back.coordinates, back.points
+    # The coefficients have as many columns, and are dense anyway.
+    T = on_device_of(X.toarray() if scipy.sparse.issparse(X) else X, Z)
+    if back.ridge_kernel is None:
+        unit = float(namespace(Z).mean(row_norms(Z, namespace(Z))))
+        penalties = Given(np.full(T.shape[1], alpha * unit))
+        return ridge_on_coordinates(Z, T, penalties).prediction
+    training = Training(back.ridge_kernel.bind_points(Z, None), HeldRows(Z), current())
+    problem = RidgeProblem(training, T, Given(np.full(T.shape[1], alpha)))
+    return expansion_of(solve_ridge(problem, "primal").prediction)
 
 
 def on_scores(kernel: Kernel):
@@ -333,9 +317,3 @@ def _coordinates(model, back, Z):
     if not bool(xp.all(xp.isfinite(Z))):
         raise ValueError("Z contains NaN or infinity.")
     return Z[:, : like.shape[1]]
-
-
-def _mean(X):
-    if scipy.sparse.issparse(X):
-        return np.asarray(X.mean(axis=0)).ravel()
-    return namespace(X).mean(X, axis=0)

@@ -7,7 +7,6 @@ from .landmark_solver import Landmarks, LandmarkSolution, jittered_factor
 from .optimal_scoring import Fisher
 from .problem import Choice, Given, LeaveOneOut, Preconditioning, RidgeProblem
 from .refinement import Step
-from .regularized import solve_regularized
 from .solution import LeftOut, RidgeSolution, Steps, expansion_of
 
 __all__ = [
@@ -30,7 +29,6 @@ __all__ = [
     "jittered_factor",
     "ridge_on_coordinates",
     "solve_iteratively",
-    "solve_regularized",
     "solve_ridge",
 ]
 
