@@ -15,7 +15,7 @@ SPEC.loader.exec_module(house)
 # Lower a limit when a change lets you; never raise one.
 LIMITS = {
     "names across folders": 236,
-    "repeated public names": 3,
+    "repeated public names": 0,
     "repeated file names": 0,
     "mentions of n_jobs, verbose, memory_limit": 200,
     "questions whether points are a Gram matrix": 35,

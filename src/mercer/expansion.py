@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .engine import TravelsAsNumPy, as_numpy, is_array, namespace, on_device_of, tiles
-from .kernels import Array, Data, KernelLike, alike, as_kernel
+from .kernels import Data, KernelLike, alike, as_kernel
 from .kernels import points as pts
 from .rows import stacked
 
@@ -34,17 +34,17 @@ class Expansion(TravelsAsNumPy):
     W: Any
     b: Any
 
-    def __call__(self, X: Array) -> Array:
+    def __call__(self, X: np.ndarray) -> np.ndarray:
         """The values at every point of X (points as ``kernel.points`` returns them)."""
         X = pts.as_fitted_points(X, self.S, self.W.dtype)
         values = tiles.multiply(self.kernel, X, self.S, self.W)
         return values + self.b[None, :]
 
-    def __matmul__(self, coef: Array) -> "Expansion":
+    def __matmul__(self, coef: np.ndarray) -> "Expansion":
         """The functions z -> self(z) @ coef."""
         return self.with_coefficients(self.W @ coef, self.b @ coef)
 
-    def with_coefficients(self, W: Array, b: Array) -> "Expansion":
+    def with_coefficients(self, W: np.ndarray, b: np.ndarray) -> "Expansion":
         """Other functions on the same points."""
         return Expansion(self.kernel, self.S, W, b)
 
@@ -114,7 +114,7 @@ class RKHSFunction(TravelsAsNumPy):
             raise ValueError(f"intercept must be finite, got {constant!r}.")
         self.intercept = constant
 
-    def __call__(self, X: Data) -> Array:
+    def __call__(self, X: Data) -> np.ndarray:
         """f at every row of X."""
         X = self.kernel.points(X)
         return self._values(X) + self.intercept

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import RBF, learn_kernel
 from mercer.learn.observations import Observations
-from mercer.solve import Landmarks, solve_ridge
+from mercer.solve import LandmarkSolver, solve_ridge
 from mercer.solve.ridge_path import RidgePath
 
 KERNEL = RBF(0.3)
@@ -80,7 +80,7 @@ def test_merged_rows_leave_one_observation_out(repeated, rng, alpha):
     known = {"share": rows.share, "spread": rows.spread}
     path = RidgePath.of_coordinates(F, rows.T, rows.weights, **known)
     assert_allclose(path.errors(np.array([alpha])), (expected**2).sum() / 30, rtol=1e-6)
-    model = Landmarks(np.arange(12)).solve(rows.problem(KERNEL, alpha, choose=False))
+    model = LandmarkSolver(np.arange(12)).solve(rows.problem(KERNEL, alpha, choose=False))
     by_landmarks = model.left_out(share=rows.share)
     assert_allclose(by_landmarks.residuals, found.residuals, rtol=1e-5, atol=1e-7)
     copied = rows.share < 1  # without the others, the model does not have the row

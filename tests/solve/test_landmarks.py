@@ -6,12 +6,12 @@ from numpy.testing import assert_allclose
 
 from mercer import RBF, KernelRegressor, Matern
 from mercer.learn.observations import Observations
-from mercer.solve import Landmarks, solve_ridge
+from mercer.solve import LandmarkSolver, solve_ridge
 from mercer.solve.landmark_solver import LEAST, MOST, landmarks_within
 
 
 def ridge_on(indices, kernel, rows, alpha):
-    return Landmarks(np.asarray(indices)).solve(rows.problem(kernel, alpha, choose=False))
+    return LandmarkSolver(np.asarray(indices)).solve(rows.problem(kernel, alpha, choose=False))
 
 
 def test_landmarks_at_all_rows_are_the_exact_fit(rng):

@@ -29,7 +29,7 @@ from ..engine import (
     tiles,
 )
 from ..expansion import RKHSFunction
-from ..kernels import Array, Data, Input, Linear
+from ..kernels import Data, Input, Linear
 from ..kernels import points as pts
 from ..rows import Training, Workers
 from ..solve import (
@@ -272,7 +272,7 @@ class CertifiedClassifier(Labels, MapMethod):
         return rows.kernel.landmarks(in_double(rows.kernel, pts.take(rows.points, used)))
 
     @on_fitted
-    def error_bound(self, X: Data, *, diag: ArrayLike | None = None) -> Array:
+    def error_bound(self, X: Data, *, diag: ArrayLike | None = None) -> np.ndarray:
         """How far the model's functions at the rows of X can be from the exact ones, certified.
 
         sqrt(k(z, z)) times `error_norms_`, plus `intercept_errors_`: rounding included, and for

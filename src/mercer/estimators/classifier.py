@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from ..engine import as_host, as_numpy, check_classes, namespace, on_device_of
-from ..kernels import Array, Input, Kernel
+from ..kernels import Input, Kernel
 from ..learn import Targets, check_weights
 from ..rows import in_turn
 from ..tables import TableEncoder
@@ -220,7 +220,7 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:
         return softmax(scores / self.temperature_ + self.bias_, axis=1)
 
-    def raw_scores(self, X: ArrayLike) -> Array:
+    def raw_scores(self, X: ArrayLike) -> np.ndarray:
         """The fitted function of each class, before it is calibrated to probabilities.
 
         :meta private:
@@ -228,7 +228,7 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         return self._values(X)[0]
 
     @in_turn
-    def decision_function(self, X: ArrayLike) -> Array:
+    def decision_function(self, X: ArrayLike) -> np.ndarray:
         """log p(c | x) of each class, up to a common constant; with two, their difference."""
         P = self.predict_proba(X)
         xp = namespace(P)
@@ -236,7 +236,7 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         return logs[:, 1] - logs[:, 0] if logs.shape[1] == 2 else logs
 
     @in_turn
-    def predict_proba(self, X: ArrayLike) -> Array:
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Probability of each class, in the order of `classes_`."""
         f, Z = self._values(X)
         P = self._probabilities(as_numpy(f))
@@ -246,7 +246,7 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         return on_device_of(P, f)
 
     @in_turn
-    def predict(self, X: ArrayLike) -> Array:
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """The most probable class of every row."""
         best = as_numpy(self.predict_proba(X)).argmax(axis=1)
         return self.classes_[best]

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..engine import as_numpy, check_one_of, is_count, is_number, is_single, on_device_of, require
 from ..expansion import Expansion, RKHSFunction
-from ..kernels import Array, Data, Input, KernelLike
+from ..kernels import Data, Input, KernelLike
 from ..kernels import points as pts
 from ..rows import Column, Workers, in_pieces, refuse_stream
 from ..solve import CannotSolve, Fisher, RidgeProblem, Shrinkage, residual_products, solve_ridge
@@ -135,7 +135,7 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
         return self
 
     @all_or_nothing
-    def fit_transform(self, X: Data, y: ArrayLike) -> Array:
+    def fit_transform(self, X: Data, y: ArrayLike) -> np.ndarray:
         """Fit, and return the scores of the training points."""
         refuse_stream(X)
         Phi = self._fit(X, y)
@@ -252,7 +252,7 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
     # --- new points -------------------------------------------------------------------------------
 
     @on_fitted
-    def transform(self, X: Data) -> Array:
+    def transform(self, X: Data) -> np.ndarray:
         """Scores along the axes, for every row."""
         points = self._points(X)
         scores = self.projection_(points)
@@ -260,7 +260,7 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
         return as_points(scores, points) if is_single(points) else scores
 
     @on_fitted
-    def decision_function(self, X: Data) -> Array:
+    def decision_function(self, X: Data) -> np.ndarray:
         """log p(c | x) of each class, up to a common constant; with two, their difference."""
         scores = self.decision_(self._points(X))
         return scores[:, 0] if scores.shape[1] == 1 else scores

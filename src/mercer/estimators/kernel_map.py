@@ -3,6 +3,7 @@
 from dataclasses import fields, replace
 from typing import Any, Literal, Self
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
@@ -13,7 +14,7 @@ from ..engine import Resources, budget, namespace, on_device_of
 from ..expansion import RKHSFunction
 from ..feature_map import FeatureMap
 from ..fit import MapFit, SpaceStatistic, Statistic, extend_map, first_map, fit_map
-from ..kernels import Array, Data, Input, KernelLike, RandomState, as_kernel
+from ..kernels import Data, Input, KernelLike, RandomState, as_kernel
 from ..kernels import points as pts
 from ..rows import Training, gather, in_pieces, lazily, read, refuse_stream, take_input_names
 from ..space import MapOptions
@@ -194,7 +195,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         return self
 
     @all_or_nothing
-    def fit_transform(self, X: Data, y: object = None) -> Array:
+    def fit_transform(self, X: Data, y: object = None) -> np.ndarray:
         """Fit, and return the coordinates of the training points."""
         refuse_stream(X)
         Phi = fit_rows(self, read_rows(self, X)).coordinates(sparse=True)
@@ -230,13 +231,13 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
     @lazily
     @with_resources
-    def transform(self, X: Data) -> Array:
+    def transform(self, X: Data) -> np.ndarray:
         """Return the coordinates phi(x) of every row; each row is mapped on its own."""
         feature_map = self._checked_map()
         return feature_map(self._points(X))
 
     @available_if(has_points)
-    def inverse_transform(self, X: ArrayLike) -> Array:
+    def inverse_transform(self, X: ArrayLike) -> np.ndarray:
         """Find points with these coordinates; exact for a linear kernel, else :func:`preimage`."""
         return preimage(self, X)
 
@@ -244,7 +245,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
     @lazily
     @with_resources
-    def residual(self, X: Data, diag: ArrayLike | None = None) -> Array:
+    def residual(self, X: Data, diag: ArrayLike | None = None) -> np.ndarray:
         """Measure what the map does not see of every row: rho^2(x) = k(x, x) - |phi(x)|^2.
 
         Zero at training points of an untruncated map; a novelty score and the Gaussian-process
@@ -259,7 +260,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         Y: Data | None = None,
         diag: ArrayLike | None = None,
         diag_Y: ArrayLike | None = None,
-    ) -> Array:
+    ) -> np.ndarray:
         """Bound the error |k(x, y) - phi(x) . phi(y)| of every pair, rounding included.
 
         Holds for any points, training or not (space/certificate.py has the argument), where the
@@ -277,7 +278,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         return feature_map.bound(X, Y, diag=diag, diag_Y=diag_Y)
 
     @with_resources
-    def pair_residual(self, X: Data, Y: Data | None = None) -> Array:
+    def pair_residual(self, X: Data, Y: Data | None = None) -> np.ndarray:
         """Compute the error k(x, y) - phi(x) . phi(y) of every pair.
 
         The exact error where :meth:`error_bound` can only be cautious, at the price of the kernel
@@ -307,7 +308,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         *,
         residual: bool = True,
         diag: ArrayLike | None = None,
-    ) -> Array:
+    ) -> np.ndarray:
         """Measure distances in feature space, sqrt(k(x,x) + k(y,y) - 2 k(x,y)): [EXACT] (26).
 
         With ``residual=False``: distances between the coordinates alone. A precomputed kernel does
@@ -324,7 +325,9 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         column = self._checked_coefficients(coef)
         return self.map_.expand(column[:, None], intercept).column(0)
 
-    def landmark_weights(self, coef: ArrayLike, intercept: ArrayLike = 0.0) -> tuple[Array, Array]:
+    def landmark_weights(
+        self, coef: ArrayLike, intercept: ArrayLike = 0.0
+    ) -> tuple[np.ndarray, np.ndarray]:
         """(w, b) with coef . phi(z) + intercept = sum_j w_j k(s_j, z) + b; coef may be a matrix."""
         columns = self._checked_coefficients(coef, (1, 2))
         expansion = self.map_.expand(columns if columns.ndim == 2 else columns[:, None], intercept)
@@ -333,7 +336,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         return expansion.W[:, 0], expansion.b[0]
 
     @with_resources
-    def coordinates(self, function: RKHSFunction) -> Array:
+    def coordinates(self, function: RKHSFunction) -> np.ndarray:
         """Return b with function(z) = b . phi(z) for every z in the span: [NPT] Lemma 6."""
         feature_map = self._checked_map()
         if not isinstance(function, RKHSFunction) or function.kernel != self.kernel_:
@@ -343,7 +346,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
     @lazily
     @with_resources
-    def project(self, X: Data, coef: ArrayLike, intercept: ArrayLike = 0.0) -> Array:
+    def project(self, X: Data, coef: ArrayLike, intercept: ArrayLike = 0.0) -> np.ndarray:
         """Compute transform(X) @ coef + intercept for a matrix coef, from kernel values alone.
 
         The coefficients move to the landmarks once, and kernel tiles are multiplied as they are

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ..engine import MemoryLimitError, routing_enabled, visual_block
 from ..expansion import RKHSFunction
-from ..kernels import Array, Data, Input, KernelLike, as_kernel
+from ..kernels import Data, Input, KernelLike, as_kernel
 from ..rows import Training, refuse_stream
 from .base import all_or_nothing, on_fitted, to_namespace_of
 from .in_parts import fit_in_parts, require_parts
@@ -74,7 +74,7 @@ def _leads_back(self):
 def _delegated(name: str, text: str) -> Callable[..., Any]:
     """A method that maps its points and asks the estimator inside; there only if that has it."""
 
-    def method(self, X: Data, *args: object, **params: object) -> Array:
+    def method(self, X: Data, *args: object, **params: object) -> np.ndarray:
         inner, Phi = self._asked(X)
         return getattr(inner, name)(Phi, *args, **self._routed(name, params))
 
@@ -216,14 +216,14 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
 
     @available_if(_inner_has("fit_predict"))
     @all_or_nothing
-    def fit_predict(self, X: Data, y: ArrayLike | None = None, **params: object) -> Array:
+    def fit_predict(self, X: Data, y: ArrayLike | None = None, **params: object) -> np.ndarray:
         """Fit, and return the estimator's labels of the training points."""
         training, params = self._begin(X, y, "fit_predict", params)
         inner, Phi = self._inputs(training, self._map_changes(X))
         return inner.fit_predict(Phi, training.T, **params)
 
     @all_or_nothing
-    def fit_transform(self, X: Data, y: ArrayLike | None = None, **params: object) -> Array:
+    def fit_transform(self, X: Data, y: ArrayLike | None = None, **params: object) -> np.ndarray:
         """Fit, and return the estimator's transform of the training points."""
         training, params = self._begin(X, y, "fit_transform", params)
         inner, Phi = self._inputs(training, self._map_changes(X))
@@ -307,18 +307,18 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
         return inner.score(Phi, y, **self._routed("score", params))
 
     @on_fitted
-    def transform(self, X: Data) -> Array:
+    def transform(self, X: Data) -> np.ndarray:
         """The estimator's transform of the coordinates of every row."""
         return self.estimator_.transform(self.kernel_map_.transform(X))
 
     @available_if(_leads_back)
-    def inverse_transform(self, Z: ArrayLike) -> Array:
+    def inverse_transform(self, Z: ArrayLike) -> np.ndarray:
         """Back to coordinates by the estimator, and to inputs by the map's pre-images."""
         check_is_fitted(self)
         return self.kernel_map_.inverse_transform(self.estimator_.inverse_transform(Z))
 
     @available_if(_inner_has("get_feature_names_out"))
-    def get_feature_names_out(self, input_features: object = None) -> Array:
+    def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
         """Names of the columns that transform returns: the estimator's."""
         check_is_fitted(self)
         return self.estimator_.get_feature_names_out()
@@ -326,7 +326,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
     # --- linear estimators as functions -----------------------------------------------------------
 
     @property
-    def dual_coef_(self) -> Array:
+    def dual_coef_(self) -> np.ndarray:
         """The coefficients of the landmarks; for an SVM, its dual variables."""
         check_is_fitted(self)
         inner = vars(self).get("machine_") or self.estimator_
@@ -416,7 +416,7 @@ Kernelized.fit_transform = available_if(_inner_fit_transforms)(  # type: ignore[
 )
 
 
-def linear_coef(model: Kernelized) -> tuple[Array, Array]:
+def linear_coef(model: Kernelized) -> tuple[np.ndarray, np.ndarray]:
     """(coef, intercept) of a linear estimator: one row over the coordinates per function."""
     inner, width = model.estimator_, model.kernel_map_.map_.width
     coef = getattr(inner, "coef_", None)

@@ -46,8 +46,8 @@ from ..learn import (
 from ..rows import Training, check_n_columns, gather, in_pieces, read_whole, rows_at
 from ..solve import (
     Given,
-    Landmarks,
     LandmarkSolution,
+    LandmarkSolver,
     RidgeProblem,
     RidgeSolution,
     expansion_of,
@@ -359,7 +359,7 @@ class LearnedModel(BaseEstimator):
         if self.points_.shape[0] != rows.n and self._landmark_ridge_ is None:
             # A function of fewer points than rows: what is made of all rows is kept.
             problem = rows.problem(self.kernel_, self.alpha_, choose=False)
-            self._landmark_ridge_ = Landmarks(self._landmark_rows_).solve(problem)
+            self._landmark_ridge_ = LandmarkSolver(self._landmark_rows_).solve(problem)
             self._landmark_ridge_.forget()
         self._weights_ = rows.weights
 
@@ -378,7 +378,7 @@ class LearnedModel(BaseEstimator):
                 self._weights_,
                 intercept=True,
             )
-            self._cached_uncertainty = Landmarks(self._landmark_rows_).solve(problem)
+            self._cached_uncertainty = LandmarkSolver(self._landmark_rows_).solve(problem)
         return self._cached_uncertainty
 
     def __getstate__(self):

@@ -7,7 +7,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from ..engine import namespace, on_device_of
 from ..expansion import Expansion
-from ..kernels import Array, Data, KernelLike, Precomputed
+from ..kernels import Data, KernelLike, Precomputed
 from ..rows import Training
 from ..solve import LogisticProblem, Workspace, double_like, in_double, solve_logistic
 from .base import on_fitted
@@ -183,13 +183,13 @@ class KernelLogistic(ClassScores, CertifiedClassifier):
     # --- new points -------------------------------------------------------------------------------
 
     @on_fitted
-    def decision_function(self, X: Data) -> Array:
+    def decision_function(self, X: Data) -> np.ndarray:
         """Log odds of the second class; of more, the function of every class."""
         values = self._functions(X)
         return values[:, 0] if values.shape[1] == 1 else values
 
     @on_fitted
-    def certain(self, X: Data, *, diag: Array | None = None) -> Array:
+    def certain(self, X: Data, *, diag: np.ndarray | None = None) -> np.ndarray:
         """WeightedRows whose most probable class provably is that of the exact solution."""
         values, bounds = self._functions(X), self._bounds(X, diag)
         xp = namespace(values)

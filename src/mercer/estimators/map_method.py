@@ -7,6 +7,7 @@ from a stream, or on a cluster.
 
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import TransformerMixin, clone
 from sklearn.utils.metaestimators import available_if
@@ -14,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..expansion import Expansion
 from ..fit import MapFit, SpaceStatistic, Statistic
-from ..kernels import Array, Data, Input
+from ..kernels import Data, Input
 from ..rows import Training, in_pieces, lazily, refuse_stream
 from .base import KernelEstimator, all_or_nothing
 from .kernel_map import KernelMap, fit_rows, read_rows
@@ -59,7 +60,7 @@ class Projection(TransformerMixin, MapMethod):
         return self
 
     @all_or_nothing
-    def fit_transform(self, X: Data, y: object = None) -> Array:
+    def fit_transform(self, X: Data, y: object = None) -> np.ndarray:
         """Fit, and return the scores of the training points (lazy, for a Dask collection)."""
         refuse_stream(X)
         scores = self._fit(X)
@@ -70,14 +71,14 @@ class Projection(TransformerMixin, MapMethod):
         raise NotImplementedError
 
     @lazily
-    def transform(self, X: Data) -> Array:
+    def transform(self, X: Data) -> np.ndarray:
         """Scores of every row; each row on its own."""
         check_is_fitted(self)
         points = self._points(X)
         return as_points(self.projection_(points), points)
 
     @available_if(has_points)
-    def inverse_transform(self, X: ArrayLike) -> Array:
+    def inverse_transform(self, X: ArrayLike) -> np.ndarray:
         """Points with these scores, about: a ridge regression learned at its first use.
 
         For KernelPCA as in scikit-learn: kernel ridge from scores to points with the same kernel

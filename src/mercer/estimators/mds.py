@@ -21,7 +21,7 @@ from ..engine import (
     on_device_of,
     positive_part,
 )
-from ..kernels import Array, Data, Input, Linear
+from ..kernels import Data, Input, Linear
 from ..kernels import points as pts
 from ..rows import lazily, read, refuse_stream, validated_points
 from ..space import signs, spectrum
@@ -133,7 +133,7 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return self
 
     @all_or_nothing
-    def fit_transform(self, X: Data, y: object = None) -> Array:
+    def fit_transform(self, X: Data, y: object = None) -> np.ndarray:
         """Place the training points, and return the embedding."""
         refuse_stream(X)
         self._fit(X)
@@ -252,7 +252,7 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     # --- new points -----------------------------------------------------------------------------
 
     @lazily
-    def transform(self, X: Data) -> Array:
+    def transform(self, X: Data) -> np.ndarray:
         """Coordinates of new points, each on its own: Gower's formula.
 
         y = L^-1/2 U' b with b_i = -1/2 (d_i^2 - mean_j D_ij^2), d the distances to the training

@@ -19,7 +19,7 @@ from ..engine import (
     readable,
     row_norms,
 )
-from ..kernels import Array, KernelLike, RandomState
+from ..kernels import KernelLike, RandomState
 from ..rows import Moments
 from ..space import signs
 from .kernel_map import KernelMap
@@ -196,14 +196,14 @@ def _(model: KernelPCAL1) -> PreimageData:
     return preimage_data_of_scores(preimage_data(model.kernel_map_), model.projection_, model.mean_)
 
 
-def _polarity(projections: Array):
+def _polarity(projections: np.ndarray):
     """sign, with sign(0) = +1."""
     xp = namespace(projections)
     one = xp.ones_like(projections)
     return xp.where(projections < 0, -one, one)
 
 
-def most_dispersed(Y: Array, P: Array, max_iter: int):
+def most_dispersed(Y: np.ndarray, P: np.ndarray, max_iter: int):
     """The best direction over all starts P (columns of signs), its dispersions, whether it settled.
 
     All starts step together: w = Y'p / |Y'p|, p = sign(Y w). A start has settled when no sign

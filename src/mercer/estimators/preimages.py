@@ -31,7 +31,7 @@ from ..engine import (
     row_norms,
 )
 from ..feature_map import FeatureMap
-from ..kernels import RBF, Array, Kernel, Scaled
+from ..kernels import RBF, Kernel, Scaled
 from ..rows import HeldRows, Training
 from ..solve import Given, RidgeProblem, expansion_of, ridge_on_coordinates, solve_ridge
 from ..space import Corrected
@@ -103,7 +103,7 @@ def preimage_data_of_map(feature_map: FeatureMap, n_features: Any) -> PreimageDa
     )
 
 
-def preimage_data_of_scores(back: PreimageData, linear: Any, mean: Array) -> PreimageData:
+def preimage_data_of_scores(back: PreimageData, linear: Any, mean: np.ndarray) -> PreimageData:
     """From scores (coordinates - mean) @ axes on the coordinates of another way back."""
     axes = linear.coef
 
@@ -135,7 +135,7 @@ def preimage(
     alpha: float | None = None,
     max_iter: int = 200,
     tol: float = 1e-7,
-) -> Array:
+) -> np.ndarray:
     """Find input points for given coordinates (or scores).
 
     Parameters
@@ -241,7 +241,7 @@ def on_scores(kernel: Kernel):
 # --- fixed point ------------------------------------------------------------------------------
 
 
-def steepness(kernel: Kernel, S: Array):
+def steepness(kernel: Kernel, S: np.ndarray):
     """-dk/d(d^2), up to a factor, of any rows against S; refused where a kernel has none."""
     found = kernel.slope_against(S)
     if found is not None:

@@ -11,7 +11,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils import check_array
 
 from ..engine import as_host, as_numpy, is_array, is_numpy, namespace, on_device_of
-from ..kernels import Array, Input
+from ..kernels import Input
 from ..kernels import points as pts
 from ..learn import Targets, limits_of
 from ..rows import in_turn
@@ -213,10 +213,10 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         self.validation_ = told(codes)
 
     @overload
-    def predict(self, X: ArrayLike, return_std: Literal[False] = False) -> Array: ...
+    def predict(self, X: ArrayLike, return_std: Literal[False] = False) -> np.ndarray: ...
 
     @overload
-    def predict(self, X: ArrayLike, return_std: Literal[True]) -> tuple[Array, Array]: ...
+    def predict(self, X: ArrayLike, return_std: Literal[True]) -> tuple[np.ndarray, np.ndarray]: ...
 
     @in_turn
     def predict(self, X, return_std=False):
@@ -248,7 +248,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         return values, std[:, 0] if self._flat else std
 
     @in_turn
-    def predict_interval(self, X: ArrayLike) -> tuple[Array, Array]:
+    def predict_interval(self, X: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """(low, high) of every row: 90 % intervals, within `limits_`."""
         value, std = self.predict(X, return_std=True)
         xp, half = namespace(value), DEVIATIONS * std

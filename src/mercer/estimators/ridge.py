@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..engine import as_host, as_numpy, check_one_of, namespace, positive_part
 from ..expansion import RKHSFunction
-from ..kernels import Array, Data, Input, KernelLike
+from ..kernels import Data, Input, KernelLike
 from ..kernels import points as pts
 from ..rows import Training
 from ..solve import (
@@ -81,7 +81,7 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, MapMethod):
         return 1 if steps is None else steps.n_iter
 
     @property
-    def dual_coef_(self) -> Array:
+    def dual_coef_(self) -> np.ndarray:
         """a, with f(z) = sum_i a_i k(x_i, z)."""
         dual = self.solution_.dual
         if dual is None:
@@ -156,12 +156,12 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, MapMethod):
     @overload
     def predict(
         self, X: Data, return_std: Literal[False] = False, *, diag: ArrayLike | None = None
-    ) -> Array: ...
+    ) -> np.ndarray: ...
 
     @overload
     def predict(
         self, X: Data, return_std: Literal[True], *, diag: ArrayLike | None = None
-    ) -> tuple[Array, Array]: ...
+    ) -> tuple[np.ndarray, np.ndarray]: ...
 
     @on_fitted
     def predict(self, X, return_std=False, *, diag=None):
@@ -186,7 +186,7 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, MapMethod):
         return values, std[:, 0] if one else std
 
     @on_fitted
-    def error_bound(self, X: Data, *, diag: ArrayLike | None = None) -> Array:
+    def error_bound(self, X: Data, *, diag: ArrayLike | None = None) -> np.ndarray:
         """How far predictions at the rows of X can be from the exact solution's, certified.
 
         |f(z) - f*(z)| <= sqrt(k(z, z)) |f - f*|, in the norm of the kernel's space: `error_norms_`,

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..engine import as_host, on_device_of
-from ..kernels import Array, KernelLike
+from ..kernels import KernelLike
 from ..kernels import points as pts
 from ..rows import Column, Training
 from ..solve import LeaveOneOut, is_plain_fourier
@@ -113,7 +113,7 @@ class KernelRidgeCV(RidgeEstimator):
         return self.solution_.choice.alpha
 
     @property
-    def cv_errors_(self) -> Array:
+    def cv_errors_(self) -> np.ndarray:
         """Mean squared leave-one-out error of each alpha, in the order given."""
         errors = self.solution_.choice.errors / len(self.solution_.alphas)
         return on_device_of(errors, self.prediction_.b)

@@ -21,7 +21,7 @@ from ..engine import (
     single_threaded,
 )
 from ..expansion import Expansion
-from ..kernels import Array, Data, KernelLike, Precomputed
+from ..kernels import Data, KernelLike, Precomputed
 from ..solve import MarginProblem, double_like, solve_margin
 from .base import on_fitted
 from .certified import CertifiedClassifier, WeightedRows, gram_of
@@ -263,7 +263,7 @@ class KernelSVC(CertifiedClassifier):
     # --- new points -------------------------------------------------------------------------------
 
     @on_fitted
-    def decision_function(self, X: Data) -> Array:
+    def decision_function(self, X: Data) -> np.ndarray:
         """Values of the function; of several classes, votes with the confidences between 0 and 1.
 
         As in SVC: one column per class, a vote for each pair that it wins plus a bounded sum of
@@ -273,7 +273,7 @@ class KernelSVC(CertifiedClassifier):
         return values[:, 0] if values.shape[1] == 1 else votes(values, self._n_classes)
 
     @on_fitted
-    def pair_values(self, X: Data) -> Array:
+    def pair_values(self, X: Data) -> np.ndarray:
         """Values of the function of every pair of classes: positive for its second class.
 
         Pairs are (0, 1), (0, 2), ..., (1, 2), ...: what `error_bound` bounds.
@@ -281,12 +281,12 @@ class KernelSVC(CertifiedClassifier):
         return self._functions(X)
 
     @on_fitted
-    def predict(self, X: Data) -> Array:
+    def predict(self, X: Data) -> np.ndarray:
         """The class of every row: of several, the one with most votes."""
         return self._best(self.decision_function(X))
 
     @on_fitted
-    def certain(self, X: Data, *, diag: Array | None = None) -> Array:
+    def certain(self, X: Data, *, diag: np.ndarray | None = None) -> np.ndarray:
         """WeightedRows whose predicted class provably is that of the exact machine.
 
         Two classes: |decision value| exceeds its bound. Several: the class wins however the pairs

@@ -81,6 +81,6 @@ from .kernel import alike
 from .parameters import as_numbers, rules_in
 from .paths import read_paths
 from .printing import html_rows, listed
-from .types import Array, Data, Input, RandomState
+from .types import Data, Input, RandomState
 from .validity import check_own_diagonal
 # --- end of the door

@@ -236,7 +236,7 @@ class Cosine(DotProduct):
     sklearn_names = ("cosine",)
     is_psd = True
 
-    def left(self, X: Array) -> Array:
+    def left(self, X: Any) -> Array:
         if scipy.sparse.issparse(X):
             rows: Any = X.copy()
             of, largest = row_numbers(rows), np.zeros(X.shape[0], X.dtype)
@@ -337,7 +337,7 @@ class QuadraticForm(DotProduct):
         )
         return (A + A.T) / 2
 
-    def _root(self, A: Array) -> Array:
+    def _root(self, A: Array) -> np.ndarray:
         """B with B B' = A: x'Az = <x B, z B> has no rounding that could make it indefinite."""
         values, vectors = eigh((A + A.T) / 2)
         kept = values > len(A) * np.finfo(float).eps * max(values[0], 0)

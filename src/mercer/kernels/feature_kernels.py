@@ -43,17 +43,17 @@ class ObjectKernel(Kernel):
                 f"{name} is an array of {type(X).__module__}: {type(self).__name__} reads objects "
                 "on the host; convert it to NumPy first."
             )
-        X = super().points(X, name)
-        if X.dtype == np.float32:
-            X = X.astype(np.float64)  # values of paths may be beyond single precision
-        if X.ndim == 2 and getattr(X.dtype, "kind", "") == "O":
-            if X.shape[1] > 1:
+        points: Any = super().points(X, name)
+        if points.dtype == np.float32:
+            points = points.astype(np.float64)  # values of paths may be beyond single precision
+        if points.ndim == 2 and getattr(points.dtype, "kind", "") == "O":
+            if points.shape[1] > 1:
                 raise ValueError(
-                    f"{name} is a table of {X.shape[1]} columns, and {type(self).__name__} "
+                    f"{name} is a table of {points.shape[1]} columns, and {type(self).__name__} "
                     f"compares the objects of one: OnColumns({self!r}, column)."
                 )
-            X = X[:, 0]
-        return X
+            points = points[:, 0]
+        return points
 
 
 class FeatureKernel(ObjectKernel):

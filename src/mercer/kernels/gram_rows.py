@@ -37,7 +37,7 @@ class DataRows:
         """The training points at these rows in double precision, in the form `against` takes."""
         return kernel.landmarks(self.in_double(take(points, rows)))
 
-    def in_double(self, points: Array) -> Array:
+    def in_double(self, points: Any) -> Any:
         """Points whose kernel values come in double precision."""
         if not is_array(points):
             return points if points.dtype == np.float64 else points.astype(np.float64)
@@ -87,7 +87,7 @@ class GramRows(DataRows):
     def landmarks(self, kernel: Any, points: Array, rows: np.ndarray) -> Any:
         return kernel.landmarks(points, rows)
 
-    def in_double(self, points: Array) -> Array:
+    def in_double(self, points: Any) -> Any:
         """Perhaps too large to be copied: products convert a block of rows at a time."""
         return points
 

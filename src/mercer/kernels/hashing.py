@@ -267,7 +267,7 @@ def row_numbers(F: Any) -> np.ndarray:
     return np.repeat(np.arange(F.shape[0]), np.diff(F.indptr))
 
 
-def scaled_rows(F: Any, factors: np.ndarray) -> Any:
+def scaled_rows(F: Any, factors: Any) -> Any:
     """Each row of a sparse matrix multiplied by its factor."""
     F = F.copy()
     F.data *= np.repeat(factors, np.diff(F.indptr))

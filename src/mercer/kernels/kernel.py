@@ -143,7 +143,7 @@ class Kernel(Parametrized, Capabilities, Accuracy):
     # --- what users call ------------------------------------------------------------------------
 
     @overload
-    def __call__(self, X: Data, Y: None = None) -> Array: ...
+    def __call__(self, X: Data, Y: None = None) -> np.ndarray: ...
 
     @overload
     def __call__(self, X: Data, Y: Data) -> Any: ...
@@ -171,14 +171,15 @@ class Kernel(Parametrized, Capabilities, Accuracy):
             kernel.check_range(X, Y)
         return tiles.evaluate(kernel, X, Y)
 
-    def diag(self, X: Data) -> Array:
+    def diag(self, X: Data) -> np.ndarray:
         """k(x, x) for every row of X, without forming the matrix."""
         kernel = self.bind(X)
         X = kernel.points(X)
         kernel.check_range(X)
-        return kernel.diagonal(X)
+        values: Any = kernel.diagonal(X)
+        return values
 
-    def explicit(self, X: Data) -> Array:
+    def explicit(self, X: Data) -> np.ndarray:
         """The kernel's own feature map: ``explicit(X) @ explicit(Y).T == k(X, Y)``.
 
         Kernels that count things (strings, graphs) return sparse rows with up to 2^61 hashed

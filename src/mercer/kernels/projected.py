@@ -69,7 +69,7 @@ class Projected(OnImages):
         )
         require(bool(np.isfinite(A).all()), "Projected(kernel, A): A contains NaN or infinity.")
 
-    def image(self, X: Array, centre: Array | None = None) -> Array:
+    def image(self, X: Any, centre: Array | None = None) -> Array:
         """The points x A, or (x - centre) A, that the kernel sees, in double precision."""
         A = as_numbers(self.A)
         require(

@@ -296,7 +296,7 @@ class Matern(Stationary):
         """Below nu = 3/2 the formula is not smooth in d^2."""
         return 1e-12 if self.nu >= 1.5 else 1e-4
 
-    def embedding(self, S: Array) -> Callable[[Array], Array]:
+    def embedding(self, S: Array) -> Callable[[Any], Array]:
         """In double precision for a small nu: squares of distances must not vanish."""
         if self.nu >= 0.5 or not (is_numpy(S) or issparse(S)):
             return super().embedding(S)

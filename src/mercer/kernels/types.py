@@ -6,6 +6,8 @@ from typing import Any, Literal, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..engine import Array
+
 
 class Sparse(Protocol):
     """A sparse matrix of SciPy."""
@@ -18,8 +20,6 @@ Data: TypeAlias = ArrayLike | Sequence[Any] | Sparse
 # What fits also take: a stream of chunks, which is read more than once, or a Dask collection.
 Input: TypeAlias = Data | Iterable[Any]
 RandomState: TypeAlias = int | np.random.RandomState | None
-# Points and values inside: an array of any backend, which is written as one of NumPy.
-Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 # tile(rows, columns=slice(None)) -> k(rows, S[columns])
 Tile: TypeAlias = Callable[..., Array]
 # One number for all columns, or one per column.

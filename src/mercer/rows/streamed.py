@@ -14,7 +14,6 @@ import numpy as np
 import scipy.sparse
 
 from ..engine import coordinates_bytes, is_array, is_cpu, namespace, rows_of, tiles, to_torch
-from ..kernels import Array
 from ..kernels import points as pts
 from .held import CHUNK_ROWS, KeptHere, stacked
 from .interface import LargestResidual, SampledRows, smallest
@@ -54,7 +53,7 @@ class Chunks:
         return iter(self.open_chunks())
 
     @classmethod
-    def on_device(cls, X: Array, device: str = "cuda", rows: int = CHUNK_ROWS) -> "Chunks":
+    def on_device(cls, X: np.ndarray, device: str = "cuda", rows: int = CHUNK_ROWS) -> "Chunks":
         """Send rows of a host array (or memory map) to a device, one chunk at a time.
 
         Chunks travel from page-locked memory, so that copying the next overlaps with the work on

@@ -3,7 +3,7 @@
 from ..rows import Workers
 from .auto import SOLVERS, ridge_on_coordinates, solve_ridge
 from .iterations import Certified, solve_iteratively
-from .landmark_solver import Landmarks, LandmarkSolution, jittered_factor
+from .landmark_solver import LandmarkSolution, LandmarkSolver, jittered_factor
 from .optimal_scoring import Fisher
 from .problem import Choice, Given, LeaveOneOut, Preconditioning, RidgeProblem
 from .refinement import Step
@@ -16,7 +16,7 @@ __all__ = [
     "Fisher",
     "Given",
     "LandmarkSolution",
-    "Landmarks",
+    "LandmarkSolver",
     "LeaveOneOut",
     "LeftOut",
     "Preconditioning",

@@ -17,9 +17,9 @@ from ..kernels import Linear
 from ..rows import HeldRows, Training, gather
 from ..space import MapOptions
 from .direct import Direct
-from .fourier_solver import Fourier
+from .fourier_solver import FourierSolver
 from .iterative import Iterative
-from .landmark_solver import Landmarks
+from .landmark_solver import LandmarkSolver
 from .primal import Primal
 from .problem import RidgeProblem
 from .solution import RidgeSolution
@@ -27,9 +27,10 @@ from .solver import OPERATION, VALUE, CannotSolve, Cost, Solver, TooLarge
 
 # By name, and those among which "auto" chooses.
 SOLVERS: dict[str, Solver] = {
-    solver.name: solver for solver in (Direct(), Primal(), Iterative(), Fourier(), Landmarks())
+    solver.name: solver
+    for solver in (Direct(), Primal(), Iterative(), FourierSolver(), LandmarkSolver())
 }
-COMPETING = (Direct(), Primal(), Iterative(quick=True), Fourier(quick=True), Landmarks())
+COMPETING = (Direct(), Primal(), Iterative(quick=True), FourierSolver(quick=True), LandmarkSolver())
 
 
 @dataclass(frozen=True)

@@ -30,10 +30,9 @@ from ..engine import (
     using,
 )
 from ..expansion import Expansion
-from ..kernels import Array, Kernel
+from ..kernels import Kernel
 from ..kernels import points as pts
-from ..space import Extent, FourierPlan, FourierStep, fourier_space, plan_fourier
-from ..space import Fourier as FourierSpace
+from ..space import Extent, Fourier, FourierPlan, FourierStep, fourier_space, plan_fourier
 from .direct import Direct
 from .dual import FEW, DualSolution, DualSolver, Found, with_intercept
 from .fourier_map import FourierEquations
@@ -63,7 +62,7 @@ MOST_FOR_DIGITS, SPARE = 2e6, 0.1
 MOST_PRODUCTS = 200
 
 
-class Fourier(DualSolver):
+class FourierSolver(DualSolver):
     """The dual coefficients, by sums of exponentials over the rows (MATH.md section 10).
 
     quick : whether it competes with others; it then gives up where residuals are not as small as
@@ -206,7 +205,7 @@ class DualSystem:
         relative to the root mean square of t
     """
 
-    def __init__(self, space: FourierSpace, points, alphas, weights=None, max_iter=500):
+    def __init__(self, space: Fourier, points, alphas, weights=None, max_iter=500):
         self.space, self.points, self.max_iter = space, points, max_iter
         self.alphas = np.asarray(alphas, dtype=float)
         self.weights = np.ones(points.shape[0]) if weights is None else as_numpy(weights)
@@ -285,10 +284,10 @@ class FourierExpansion(Expansion):
         Phi'W, for the coordinates Phi of S.
     """
 
-    space: FourierSpace
+    space: Fourier
     coef: Any
 
-    def __call__(self, X: Array) -> Array:
+    def __call__(self, X: np.ndarray) -> np.ndarray:
         X = as_fitted(self, X)
         inside = self.space.contains(X)
         if not inside.any():
@@ -300,7 +299,7 @@ class FourierExpansion(Expansion):
             values[part] = as_numpy(evaluate(pts.take(X, np.flatnonzero(part))))
         return on_device_of(values, self.W)
 
-    def plain(self, X: Array) -> Array:
+    def plain(self, X: np.ndarray) -> np.ndarray:
         """The values as sums of kernels, at every point."""
         return Expansion(self.kernel, self.S, self.W, self.b)(X)
 

@@ -22,7 +22,7 @@ from ..feature_map import FeatureMap
 from ..fit import MapFit, Statistic, fold
 from ..kernels import points as pts
 from ..rows import Spread
-from ..space import Landmarks as LandmarkSpace
+from ..space import Landmarks
 from .penalty import choose_on_rows
 from .primal import PrimalSolution, solve_on_map
 from .problem import Given, LeaveOneOut, RidgeProblem
@@ -39,7 +39,7 @@ PANEL_VALUES = 1 << 23
 FIRST_JITTER = 1e-12
 
 
-class Landmarks(Solver):
+class LandmarkSolver(Solver):
     """On the coordinates of some rows, drawn at random, from one pass over all.
 
     indices : of the landmarks; None: as many as memory allows
@@ -75,7 +75,7 @@ class Landmarks(Solver):
             indices = training.resources.rng().permutation(problem.n)[:m]
         S = pts.take(training.points, indices)
         C = jittered_factor(tiles.evaluate(training.kernel, S))
-        feature_map = FeatureMap(LandmarkSpace(training.kernel, S, C, indices))
+        feature_map = FeatureMap(Landmarks(training.kernel, S, C, indices))
         statistic = Statistic(Spread.of, problem.columns)
         sums = fold(training.rows, feature_map, statistic)
         fit = MapFit(feature_map, problem.n, 0.0, sums=sums)
@@ -112,7 +112,7 @@ class LandmarkSolution(PrimalSolution):
     """Ridge on coordinates phi(z) = C^-1 k(S, z)."""
 
     @property
-    def space(self) -> LandmarkSpace:
+    def space(self) -> Landmarks:
         return self.prediction.map.space
 
     def first(self, n_landmarks: int) -> "LandmarkSolution":
@@ -124,7 +124,7 @@ class LandmarkSolution(PrimalSolution):
         cross = (self.second @ self.coef + alpha * self.coef)[:m, :]
         w = solve_factored(jittered_factor(second, alpha), cross)
         S = pts.take(space.S, np.arange(m))
-        smaller = LandmarkSpace(space.kernel, S, space.C[:m, :m] + 0.0, space.indices[:m])
+        smaller = Landmarks(space.kernel, S, space.C[:m, :m] + 0.0, space.indices[:m])
         b = self.prediction.b + self.mean @ self.coef - mean @ w
         prediction = FeatureMap(smaller).linear(w, b)
         return replace(self, prediction=prediction, coef=w, mean=mean, second=second)

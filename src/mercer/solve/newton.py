@@ -40,7 +40,7 @@ from ..space import factorize
 from .auto import Way, first_of, offered, solve_ridge
 from .direct import Direct
 from .duality import EPS, Certificate, Rounding
-from .fourier_solver import Fourier
+from .fourier_solver import FourierSolver
 from .iterative import Iterative
 from .preconditioner import LEAST_RANK, chosen_rank
 from .primal import Primal
@@ -49,7 +49,7 @@ from .solver import CannotSolve, Solver
 from .system import double_like, in_double, vectors_of
 
 # Solvers of a step: exact ones, to what a step needs.
-COMPETING = (Direct(), Primal(), Iterative(), Fourier(quick=True))
+COMPETING = (Direct(), Primal(), Iterative(), FourierSolver(quick=True))
 MOST_NEWTON = 60
 # Steps that are usual, for a plan.
 USUAL = 8
