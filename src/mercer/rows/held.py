@@ -23,6 +23,16 @@ class HeldRows:
     points: Any
     names: list | None = None
 
+    @property
+    def n(self) -> int:
+        return int(self.points.shape[0])
+
+    def blocks(self, rows: int):
+        return (rows_at(self.points, slice(a, b)) for a, b in tiles.cuts(self.n, rows))
+
+    def take(self, positions: np.ndarray):
+        return rows_at(self.points, positions)
+
     def checked(self, check: Any):
         """No block is read again."""
         return self
@@ -103,6 +113,12 @@ def rows_at(rows: Any, where: Any) -> Any:
     if part:
         return rows[where] if rows.ndim == 1 else rows[where, :]
     return pts.take(rows, where)
+
+
+def joined(parts: list[Any]) -> Any:
+    """Several sets of rows, one below the other; those of a frame are numbered anew."""
+    whole = stacked(*parts)
+    return whole.reset_index(drop=True) if len(parts) > 1 and hasattr(whole, "iloc") else whole
 
 
 def sliced(arrays: list[Any], a: int, b: int):

@@ -5,7 +5,7 @@ folds a statistic over them, and filters those that its landmarks do not explain
 where they are.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -83,6 +83,16 @@ class Rows(Protocol):
     @property
     def names(self) -> list | None:
         """Column names."""
+
+    @property
+    def n(self) -> int:
+        """How many rows; counted once where the source does not know."""
+
+    def blocks(self, rows: int) -> Iterator[Any]:
+        """All rows in order, here; at most `rows` at once where they are held."""
+
+    def take(self, positions: np.ndarray) -> Any:
+        """The rows at these positions, which must increase."""
 
     def checked(self, check: Check) -> "Rows":
         """The same rows, with another check of the blocks that are read from now on."""

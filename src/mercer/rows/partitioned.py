@@ -12,7 +12,7 @@ import numpy as np
 from ..engine import Array
 from ..kernels import points as pts
 from .dask import Partitions, check_unchanged
-from .held import rows_at, stacked
+from .held import joined, rows_at, stacked
 from .interface import LargestResidual, SampledRows, draw_positions, smallest
 from .streams import checksum_of
 from .tasks import share, task
@@ -29,6 +29,24 @@ class PartitionedRows:
     @property
     def names(self):
         return list(self.parts.X.columns) if self.parts.frame else None
+
+    @property
+    def n(self) -> int:
+        return self.parts.n
+
+    def blocks(self, rows: int):
+        found = (self.parts.collect([block])[0] for block in self.parts.blocks)
+        return (self.check(block) for block in found if block.shape[0])
+
+    def take(self, positions: np.ndarray):
+        which = np.split(positions, np.searchsorted(positions, self.parts.lengths.cumsum()[:-1]))
+        starts, _ = self._starts()
+        tasks = [
+            self.parts.delayed(_taken, block, where - start)
+            for block, where, start in zip(self.parts.blocks, which, starts, strict=True)
+            if len(where)
+        ]
+        return joined([self.check(rows) for rows in self.parts.collect(tasks)])
 
     def checked(self, check: Any):
         return PartitionedRows(None, check, self.parts, self.fingerprints)
@@ -200,6 +218,11 @@ def _kept_again(keep, kept):
 @task
 def _summary(kept):
     return len(kept.positions), kept.worst, kept.seen
+
+
+@task
+def _taken(block, where):
+    return rows_at(block, where)
 
 
 @task

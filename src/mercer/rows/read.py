@@ -16,12 +16,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from ..engine import Resources, as_host, check_classes
 from ..kernels import Kernel
 from ..kernels import points as pts
+from .dask import is_dask_frame
 from .gather import gather_few, held_column, load_all
 from .held import HeldRows
 from .interface import Column, Rows
-from .source import count_rows, distinct, in_pieces, source_of, target_shape
-from .streams import sides
-from .validate import PointCheck, take_input_names, validated_points
+from .source import count_rows, distinct, first_block, in_pieces, source_of, target_shape
+from .streams import is_stream, refuse_iterator, sides
+from .validate import PointCheck, SampleCheck, take_input_names, validated_points
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class Training:
     n_targets : columns of T; 0 for labels
     single : whether y is one-dimensional
     classes : sorted labels, where T holds their numbers
+    name : of the rows, in messages
     """
 
     kernel: Kernel
@@ -50,6 +52,7 @@ class Training:
     n_targets: int = 0
     single: bool = True
     classes: Any = None
+    name: str = "X"
 
     @classmethod
     def of(cls, kernel: Kernel, points: Any, **resources: Any) -> "Training":
@@ -169,6 +172,29 @@ def read_whole(
         _require_y(y, name)
     X = load_all(X, limit, name)
     return X, held_column(y, X), held_column(sample_weight, X, "sample_weight")
+
+
+def read_sample(
+    X: Any, kernel: Kernel, name: str, reader: Any = None, new: bool = True
+) -> Training:
+    """A sample for a test: frames stay frames, as samples are encoded together, and the kernel is
+    not bound, as it is bound to all of them.
+
+    reader : an estimator, which learns the columns of a `new` sample, or is fitted on another one
+    """
+    kernel.layout.require_data(
+        "a precomputed kernel has no values for rows in other samples: give the rows and a kernel "
+        "on them, or coordinates of your matrix (KernelMap('precomputed'))."
+    )
+    if is_stream(X):
+        refuse_iterator(X, name, "a test")
+    X = gather_few(X)  # then a test sees what it sees of an array
+    columns = list(X.columns) if is_dask_frame(X) else pts.column_names(first_block(X))
+    check: Any = SampleCheck(kernel, name, columns)
+    if reader is not None:
+        check = PointCheck.of(reader, kernel, first=new, bound=not new, columns=columns)
+    learner = None if reader is None else check.estimator
+    return Training(kernel, source_of(X, check), check=check, learner=learner, name=name)
 
 
 # --- targets and weights --------------------------------------------------------------------------

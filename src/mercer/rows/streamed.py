@@ -15,7 +15,7 @@ import scipy.sparse
 
 from ..engine import coordinates_bytes, is_array, is_cpu, namespace, rows_of, tiles, to_torch
 from ..kernels import points as pts
-from .held import CHUNK_ROWS, KeptHere, stacked
+from .held import CHUNK_ROWS, KeptHere, joined, rows_at, stacked
 from .interface import LargestResidual, SampledRows, smallest
 from .streams import checksum_of, paired_columns, refuse_iterator
 
@@ -92,6 +92,24 @@ class StreamedRows:
     @property
     def names(self):
         return self.check.names
+
+    @property
+    def n(self) -> int:
+        if "rows" not in self.seen:
+            for _ in self.chunks():
+                pass
+        return self.seen["rows"]
+
+    def blocks(self, rows: int):
+        return (points for _, points in self.chunks())
+
+    def take(self, positions: np.ndarray):
+        parts = []
+        for start, points in self.chunks():
+            here = (positions >= start) & (positions < start + points.shape[0])
+            if here.any():
+                parts.append(rows_at(points, positions[here] - start))
+        return joined(parts)
 
     def checked(self, check: Any):
         return replace(self, check=check)

@@ -102,9 +102,10 @@ class PointCheck:
     kernel: Any
     bound: bool = False
     first: bool = False  # whether the next block decides the columns
+    columns: list | None = None  # of frames that stay frames
 
     @classmethod
-    def of(cls, estimator: Any, kernel: Kernel, **options: bool) -> "PointCheck":
+    def of(cls, estimator: Any, kernel: Kernel, **options: Any) -> "PointCheck":
         """With a copy of the estimator without fitted parts: it travels to workers."""
         bare = copy(estimator)
         bare.__dict__ = {k: v for k, v in vars(estimator).items() if not k.endswith("_")}
@@ -114,6 +115,8 @@ class PointCheck:
     @property
     def names(self) -> list | None:
         """Column names, known once a block has been read."""
+        if self.columns is not None:
+            return self.columns
         names = getattr(self.estimator, "feature_names_in_", None)
         return None if names is None else list(names)
 
@@ -123,9 +126,26 @@ class PointCheck:
 
     def __call__(self, block: Any) -> Any:
         reset, self.first = self.first, False
+        if self.columns is not None:
+            if reset:
+                validate_data(self.estimator, block, skip_check_array=True)
+            return block
         return validated_points(
             self.estimator, block, self.kernel, reset=reset, in_range=self.bound
         )
+
+
+@dataclass
+class SampleCheck:
+    """A block of rows of a sample that no estimator reads: messages call it by its name."""
+
+    kernel: Kernel
+    name: str
+    names: list | None = None
+    first: bool = False
+
+    def __call__(self, block: Any) -> Any:
+        return self.kernel.points(block, name=self.name) if self.names is None else block
 
 
 def take_input_names(estimator: Any, fitted: Any) -> None:

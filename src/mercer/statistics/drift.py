@@ -12,7 +12,7 @@ from ..engine import as_numpy
 from ..estimators import KernelEstimator, KernelMap, all_or_nothing, kernel_of
 from ..kernels import Input, Kernel
 from ..kernels import points as pts
-from ..rows import gather, in_pieces, lazily, refuse_stream, rows_at, validated_points
+from ..rows import lazily, read_sample, refuse_stream, rows_at, validated_points
 from ..tables import TableEncoder
 from .bulk import column_units
 from .permutations import RandomUnits, UnitSums, add_rows, check_permutations, unit_size
@@ -111,16 +111,16 @@ class DriftDetector(KernelEstimator):
         """Choose the space and add up the reference rows; `y` is not used."""
         check_permutations(self.n_permutations, self.level)
         kernel, rng = kernel_of(self.kernel), generator(self.random_state)
-        X = gather.gather_few(X)
-        samples = Samples(kernel, encode=False, X=self._validated(X, kernel))
-        (reference,) = samples.all
-        if reference.n < 4:
+        reference = read_sample(X, kernel, "X", self)
+        samples, n = Samples(kernel, reference, encode=False), reference.rows.n
+        reference.keep_names(self)
+        if n < 4:
             raise ValueError(
-                f"a reference needs at least 4 rows, got n_samples={reference.n}: half of them "
-                "choose the feature space, and the others are compared with batches."
+                f"a reference needs at least 4 rows, got n_samples={n}: half of them choose the "
+                "feature space, and the others are compared with batches."
             )
-        aside = np.sort(rng.choice(reference.n, min(reference.n // 2, POOL), replace=False))
-        chosen = rows_at(reference.take(aside), rng.permutation(len(aside)))
+        aside = np.sort(rng.choice(n, min(n // 2, POOL), replace=False))
+        chosen = rows_at(reference.rows.take(aside), rng.permutation(len(aside)))
         encoded = samples.columns is not None and kernel.kind == "vectors"
         self.encoder_ = TableEncoder().fit(chosen) if encoded else None
         samples.encoder = self.encoder_
@@ -129,22 +129,14 @@ class DriftDetector(KernelEstimator):
         self.units_ = samples.units
         points = samples.points(chosen)
         check_spread(points)
-        spaces, Phi = Spaces.fit(points, reference.n, self.kernel, self.scales, rng)
+        spaces, Phi = Spaces.fit(points, n, self.kernel, self.scales, rng)
         self.maps_, self.scales_ = spaces.maps, spaces.scales
         self.center_ = Phi[:, self._own_part(spaces)].mean(axis=0)
         self.reference_ = chosen.to_numpy(dtype=object) if pts.is_frame(chosen) else points
         self.columns_ = samples.columns
-        self.n_reference_ = reference.n - len(aside)
+        self.n_reference_ = n - len(aside)
         self._add_up(reference, samples, spaces, aside, rng)
         return self
-
-    def _validated(self, X, kernel):
-        """Rows in memory with scikit-learn's checks; streams and collections as they are."""
-        if pts.is_frame(X) and not in_pieces(X):
-            validate_data(self, X, skip_check_array=True, reset=True)
-        elif not in_pieces(X):
-            return validated_points(self, X, kernel, reset=True)
-        return X
 
     def _add_up(self, reference, samples, spaces, aside, rng):
         """Sums over units of 1, 2, 4, ... rows, so that there are units for batches of any size."""
@@ -154,7 +146,7 @@ class DriftDetector(KernelEstimator):
         width = spaces.parts[-1].stop
         self.sums_ = [np.zeros((division.count + 1, width)) for division in divisions]
         typical, start = [], 0
-        for chunk in reference.chunks(max(64, CHUNK_VALUES // width)):
+        for chunk in reference.rows.blocks(max(64, CHUNK_VALUES // width)):
             stop = start + pts.n_points(chunk)
             there = aside[(aside >= start) & (aside < stop)] - start
             kept = np.setdiff1d(np.arange(stop - start), there)
@@ -186,11 +178,12 @@ class DriftDetector(KernelEstimator):
         rng = generator(self.random_state)
         samples = self._samples(X)
         batch = samples.all[1]
-        check_enough(self.n_reference_, batch.n, self.level)
+        n = batch.rows.n
+        check_enough(self.n_reference_, n, self.level)
         spaces = Spaces(self.maps_, self.scales_)
-        size = min(unit_size(min(self.n_reference_, batch.n)), 1 << (len(self.sums_) - 1))
+        size = min(unit_size(min(self.n_reference_, n)), 1 << (len(self.sums_) - 1))
         y = unit_sums(batch, samples, spaces, size, rng)
-        sums = UnitSums(self.sums_[size.bit_length() - 1], y, self.n_reference_, batch.n)
+        sums = UnitSums(self.sums_[size.bit_length() - 1], y, self.n_reference_, n)
         return compare_sums(
             sums, spaces, samples, self.n_permutations, self.level, rng, x_apart=True
         )
@@ -201,14 +194,14 @@ class DriftDetector(KernelEstimator):
 
     def _samples(self, X):
         """The rows set aside and a batch."""
-        kernel, X = kernel_of(self.kernel), gather.gather_few(X)
+        kernel = self.maps_[0].kernel_
         reference: Any = self.reference_
         if self.columns_ is not None:
             import pandas as pd
 
             reference = pd.DataFrame(reference, columns=self.columns_).infer_objects()
-        X = X if in_pieces(X) or pts.is_frame(X) else self._points(X)
-        samples = Samples(kernel, encode=False, X=reference, Y=X)
+        aside = read_sample(reference, kernel, "X")
+        samples = Samples(kernel, aside, read_sample(X, kernel, "Y", self, new=False), encode=False)
         samples.encoder, samples.units = self.encoder_, self.units_
         return samples
 

@@ -11,7 +11,7 @@ from ..estimators import KernelMap, kernel_of
 from ..expansion import RKHSFunction
 from ..kernels import Input, Kernel
 from ..kernels import points as pts
-from ..rows import GivenRows, rows_at
+from ..rows import Training, rows_at
 from .samples import Samples
 from .spaces import as_map, generator, pool_size
 
@@ -65,7 +65,7 @@ def mean_embedding(
     >>> mu([[0.0]]).round(4), RBF(1.0)([[0.0]], X).mean().round(4)
     (array([0.456]), np.float64(0.456))
     """
-    samples = Samples(kernel_of(kernel), encode=False, X=X)
+    samples = Samples.read(kernel_of(kernel), encode=False, X=X)
     kernel_map = _fitted_map(samples, kernel, random_state)
     return kernel_map.function(_mean_row(samples.all[0], samples, kernel_map))
 
@@ -107,7 +107,7 @@ def distance_between(
     >>> round(distance, 2), bound < 1e-6
     (0.44, True)
     """
-    samples = Samples(kernel_of(kernel), encode=False, X=X, Y=Y)
+    samples = Samples.read(kernel_of(kernel), encode=False, X=X, Y=Y)
     kernel_map = _fitted_map(samples, kernel, random_state)
     (mean_x, radius_x), (mean_y, radius_y) = (
         (_mean_row(s, samples, kernel_map), _mean_radius(s, samples, kernel_map))
@@ -129,20 +129,19 @@ def _fitted_map(samples: Samples, kernel: Any, random_state: Any) -> KernelMap:
     return kernel_map.set_params(center=False).set_output(transform="default").fit(pool)
 
 
-def _mean_row(sample: GivenRows, samples: Samples, kernel_map: KernelMap) -> np.ndarray:
+def _mean_row(sample: Training, samples: Samples, kernel_map: KernelMap) -> np.ndarray:
     """The mean of the coordinates."""
     total = np.zeros(kernel_map.get_feature_names_out().shape[0])
-    for chunk in sample.chunks():
-        total += as_numpy(kernel_map.transform(samples.points(chunk, sample.name))).sum(axis=0)
-    return total / sample.n
+    for points in samples.blocks(sample):
+        total += as_numpy(kernel_map.transform(points)).sum(axis=0)
+    return total / sample.rows.n
 
 
-def _mean_radius(sample: GivenRows, samples: Samples, kernel_map: KernelMap) -> float:
+def _mean_radius(sample: Training, samples: Samples, kernel_map: KernelMap) -> float:
     """The mean of R(x), with R^2 the certificate's bound of the error at (x, x)."""
     total = 0.0
-    for chunk in sample.chunks():
-        points = samples.points(chunk, sample.name)
+    for points in samples.blocks(sample):
         for start in range(0, pts.n_points(points), CERTIFIED_ROWS):
             rows = rows_at(points, slice(start, start + CERTIFIED_ROWS))
             total += float(np.sqrt(np.diagonal(as_numpy(kernel_map.error_bound(rows)))).sum())
-    return total / sample.n
+    return total / sample.rows.n

@@ -82,7 +82,7 @@ def independence_test(
     n_permutations, level = check_permutations(n_permutations, level)
     rng = generator(random_state)
     kernel_y = kernel if kernel_y is None else kernel_y
-    x, y = Samples(kernel_of(kernel), X=X), Samples(kernel_of(kernel_y), Y=Y)
+    x, y = Samples.read(kernel_of(kernel), X=X), Samples.read(kernel_of(kernel_y), Y=Y)
     n = _common_length(x, y)
     rank = int(
         np.clip((WORK / (2 * n * n_permutations * len(USUAL))) ** 0.5, LEAST_RANK, MOST_RANK)
@@ -102,7 +102,7 @@ def independence_test(
 
 
 def _common_length(x: Samples, y: Samples) -> int:
-    if not (x.all[0].held and y.all[0].held):
+    if not (x.all[0].is_held and y.all[0].is_held):
         raise TypeError(
             "independence_test exchanges the rows of Y, so X and Y must be held in memory: take a "
             "sample of the stream or collection (X.compute(), or the first chunks)."
@@ -126,9 +126,7 @@ def _coordinates(samples, given, scales, rank, rng):
     if len(positions) == samples.n:
         Phi = Phi[np.argsort(positions)]
     else:
-        (sample,) = samples.all
-        chunks = (samples.points(chunk, sample.name) for chunk in sample.chunks())
-        Phi = np.vstack([spaces.coordinates(points) for points in chunks])
+        Phi = np.vstack([spaces.coordinates(points) for points in samples.blocks(samples.all[0])])
     return spaces, [Phi[:, part] for part in spaces.parts]
 
 
@@ -203,7 +201,7 @@ class IndependenceResult(TestResult):
         sides = []
         for samples, function in ((self.x, f), (self.y, g)):
             (sample,) = samples.all
-            points = samples.points(sample.take(held_out), sample.name)
+            points = samples.points(sample.rows.take(held_out))
             points = points.toarray() if hasattr(points, "toarray") else points
             require_columns(points)
             sides.append((samples, function, as_numpy(points)))
@@ -226,13 +224,10 @@ class IndependenceResult(TestResult):
         f, g = self.witness
         (x,), (y,) = self.x.all, self.y.all
         strength = np.concatenate(
-            [
-                as_numpy(f(self.x.points(a))) * as_numpy(g(self.y.points(b)))
-                for a, b in zip(x.chunks(), y.chunks())
-            ]
+            [as_numpy(f(a)) * as_numpy(g(b)) for a, b in zip(self.x.blocks(x), self.y.blocks(y))]
         )
         most = np.argsort(-strength, kind="stable")[: check_count(k)]
-        return x.take(most), y.take(most)
+        return x.rows.take(most), y.rows.take(most)
 
     def plot(self, axes: Sequence[Any] | np.ndarray | None = None) -> Sequence[Any] | np.ndarray:
         """Draw the permutations, the columns, and g(y) against f(x)."""

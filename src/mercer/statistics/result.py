@@ -201,7 +201,8 @@ class TwoSampleResult(TestResult):
 
     def encode(self, rows: Any) -> Any:
         """Rows, as they were given to the test, as points that the witness takes."""
-        return self.samples.points(rows)
+        samples = self.samples
+        return samples.points(samples.kernel.points(rows) if samples.columns is None else rows)
 
     @cached_property
     def columns(self) -> dict[str, float]:

@@ -1,12 +1,13 @@
 """Samples of rows as they come, and how they become points of a kernel."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from ..engine import as_numpy, evenly, is_matrix
 from ..kernels import Kernel
-from ..rows import GivenRows, joined, rows_at
+from ..rows import Training, joined, read_sample, rows_at
 from ..tables import SampleEncoder, TableEncoder
 from .bulk import column_units
 
@@ -15,19 +16,15 @@ CHUNK_VALUES = 1 << 23
 
 
 class Samples:
-    """Samples of the same kind of rows, and how rows become points of the kernel.
+    """Trainings with the same kind of rows, and how rows become points of the kernel.
 
     With `encode`, frames are turned into numbers (standardised, categories as columns of 0 and 1)
     by a TableEncoder fitted on all samples together, unless the kernel itself names their columns.
     """
 
-    def __init__(self, kernel: Kernel, encode: bool = True, **named: Any):
-        kernel.layout.require_data(
-            "a precomputed kernel has no values for rows in other samples: give the rows and a "
-            "kernel on them, or coordinates of your matrix (KernelMap('precomputed'))."
-        )
+    def __init__(self, kernel: Kernel, *samples: Training, encode: bool = True):
         self.kernel = kernel
-        self.all = [GivenRows(X, name, kernel) for name, X in named.items()]
+        self.all = samples
         self.columns = _common_columns(self.all)
         self.encoder: TableEncoder | None = None
         self.units: np.ndarray | float = 1.0  # what encoded columns are divided by
@@ -36,10 +33,15 @@ class Samples:
         self.marked: dict[str, str] = {}
         self.encoded = encode and self.columns is not None and kernel.kind == "vectors"
 
+    @classmethod
+    def read(cls, kernel: Kernel, encode: bool = True, **named: Any) -> "Samples":
+        """Samples under the names that messages call them."""
+        return cls(kernel, *(read_sample(X, kernel, k) for k, X in named.items()), encode=encode)
+
     @property
     def n(self) -> int:
         """Rows of all samples together."""
-        return sum(sample.n for sample in self.all)
+        return sum(sample.rows.n for sample in self.all)
 
     def pooled(self, size: int, rng: np.random.Generator) -> tuple[Any, np.ndarray]:
         """At most `size` rows of all samples together, drawn evenly and in random order, as
@@ -51,16 +53,17 @@ class Samples:
         positions = np.sort(rng.choice(self.n, min(size, self.n), replace=False))
         parts, start = [], 0
         for sample in self.all:
-            chosen = positions[(positions >= start) & (positions < start + sample.n)] - start
+            stop = start + sample.rows.n
+            chosen = positions[(positions >= start) & (positions < stop)] - start
             if len(chosen):
-                parts.append(self._readable(sample.take(chosen), sample.name))
-            start += sample.n
+                parts.append(self._in_order(sample.rows.take(chosen)))
+            start = stop
         self._check_widths(parts)
         order = rng.permutation(len(positions))
         rows = rows_at(joined(parts), order)
         if self.encoded:
-            held = all(sample.held for sample in self.all)
-            self.encoder = self._fitted([s.source for s in self.all] if held else parts)
+            held = all(sample.is_held for sample in self.all)
+            self.encoder = self._fitted([s.points for s in self.all] if held else parts)
             points = self.encoder.transform(rows)
             self.units = column_units(points, self.encoder)
             for name, places in self.column_groups(points.shape[1]).items():
@@ -71,7 +74,7 @@ class Samples:
 
     def _fitted(self, frames):
         """An encoder, fitted to rows of all samples."""
-        frames = [self._readable(frame, "X") for frame in frames]
+        frames = [self._in_order(frame) for frame in frames]
         encoder = SampleEncoder.of(frames, joined(frames))
         self.identifiers, self.changed = encoder.identifiers, encoder.changed
         self.marked = encoder.marked
@@ -79,9 +82,8 @@ class Samples:
 
     def some_points(self, which: int, most: int) -> Any:
         """At most so many rows of one sample, evenly spaced, as points."""
-        sample = self.all[which]
-        positions = evenly(sample.n, most)
-        points = self.points(sample.take(positions), sample.name)
+        rows = self.all[which].rows
+        points = self.points(rows.take(evenly(rows.n, most)))
         points = points.toarray() if hasattr(points, "toarray") else points
         return as_numpy(points) if is_matrix(points) else points
 
@@ -93,16 +95,19 @@ class Samples:
                 "columns."
             )
 
-    def points(self, rows: Any, name: str = "X") -> Any:
-        """Rows as points of the kernel; what is wrong with them is said under this name."""
-        rows = self._readable(rows, name)
+    def points(self, rows: Any) -> Any:
+        """Rows of a sample as points of the kernel."""
+        rows = self._in_order(rows)
         return rows if self.encoder is None else self.encoder.transform(rows) / self.units
 
-    def _readable(self, rows, name):
-        """Checked points, or a frame with its columns in the order of X's."""
-        if self.columns is None:
-            return self.kernel.points(rows, name=name)
-        return rows if list(rows.columns) == self.columns else rows[self.columns]
+    def blocks(self, sample: Training, rows: int = 8192) -> Iterator[Any]:
+        """All rows of a sample as points, block by block."""
+        return map(self.points, sample.rows.blocks(rows))
+
+    def _in_order(self, rows):
+        """The columns of a frame in the order of X's."""
+        same = self.columns is None or list(rows.columns) == self.columns
+        return rows if same else rows[self.columns]
 
     def column_groups(self, n_columns: int) -> dict[str, list[int]]:
         """Which columns of the points belong to which column of the input."""
@@ -123,14 +128,14 @@ class Samples:
 
 def _common_columns(samples):
     """Column names of frames, which must be the same up to their order; None for other rows."""
-    names: list[Any] = [sample.columns for sample in samples]
+    names: list[Any] = [sample.rows.names for sample in samples]
     if all(columns is None for columns in names):
         return None
     if any(columns is None for columns in names):
-        kinds = ", ".join(f"{s.name} is {type(s.source).__name__}" for s in samples)
+        without = " and ".join(s.name for s, columns in zip(samples, names) if columns is None)
         raise TypeError(
-            f"one sample has named columns and the other does not ({kinds}): pass both as data "
-            "frames or both as arrays."
+            f"one sample has named columns and the other does not ({without} has none): pass both "
+            "as data frames or both as arrays."
         )
     first, *others = names
     if len(set(first)) < len(first):

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from ..engine import is_matrix, tiles, using
 from ..estimators import KernelMap, kernel_of
 from ..kernels import Input, Kernel
-from ..rows import GivenRows
+from ..rows import Training
 from .permutations import RandomUnits, UnitSums, add_rows, check_permutations, judge, unit_size
 from .result import TestResult, TwoSampleResult
 from .samples import CHUNK_VALUES, Samples
@@ -80,8 +80,8 @@ def two_sample_test(
     """
     n_permutations, level = check_permutations(n_permutations, level)
     rng = generator(random_state)
-    samples = Samples(kernel_of(kernel), X=X, Y=Y)
-    n_x, n_y = (sample.n for sample in samples.all)
+    samples = Samples.read(kernel_of(kernel), X=X, Y=Y)
+    n_x, n_y = (sample.rows.n for sample in samples.all)
     check_enough(n_x, n_y, level)
     pool, positions = samples.pooled(pool_size(kernel), rng)
     check_spread(pool)
@@ -113,7 +113,7 @@ def compare_sums(
 
 
 def unit_sums(
-    sample: GivenRows,
+    sample: Training,
     samples: Samples,
     spaces: Spaces,
     size: int,
@@ -121,11 +121,11 @@ def unit_sums(
     bar: Any = None,
 ) -> np.ndarray:
     """Sums of the coordinates of a sample over units of `size` rows; rows that stay come last."""
-    division = RandomUnits(sample.n, size, rng)
+    division = RandomUnits(sample.rows.n, size, rng)
     width = spaces.parts[-1].stop
     sums = np.zeros((division.count + 1, width))
-    for chunk in sample.chunks(max(64, CHUNK_VALUES // width)):
-        Phi = spaces.coordinates(samples.points(chunk, sample.name))
+    for points in samples.blocks(sample, max(64, CHUNK_VALUES // width)):
+        Phi = spaces.coordinates(points)
         add_rows(sums, division.units(len(Phi)), Phi)
         if bar is not None:
             bar.update(len(Phi))

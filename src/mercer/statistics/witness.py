@@ -7,7 +7,7 @@ import numpy as np
 
 from ..engine import as_numpy
 from ..expansion import RKHSFunction
-from ..rows import GivenRows, joined, rows_at
+from ..rows import Training, joined, rows_at
 from .samples import Samples
 
 # Rows at which a witness is evaluated to find the columns, in all.
@@ -17,12 +17,12 @@ SHUFFLES = 2
 
 
 def extreme_rows(
-    function: Any, sample: GivenRows, samples: Samples, k: int, *, largest: bool
+    function: Any, sample: Training, samples: Samples, k: int, *, largest: bool
 ) -> tuple[Any, np.ndarray]:
     """The k rows with the largest (or smallest) values of a function, most extreme first."""
     kept, values = None, np.empty(0)
-    for chunk in sample.chunks():
-        new = as_numpy(function(samples.points(chunk, sample.name))).astype(float)
+    for chunk in sample.rows.blocks(8192):
+        new = as_numpy(function(samples.points(chunk))).astype(float)
         best = np.argsort(-new if largest else new, kind="stable")[:k]
         rows = rows_at(chunk, best)
         kept = rows if kept is None else joined([kept, rows])
