@@ -1,8 +1,5 @@
 """Projected: a kernel on linear combinations of the columns, the shape of a learned metric."""
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
@@ -14,7 +11,7 @@ from .kernel import ALL, Kernel
 from .on_columns import OnColumns
 from .parameters import as_numbers
 from .types import Array, Tile
-from .wrappers import Normalized, OnFeatures, Rescaled
+from .wrappers import Normalized
 
 
 class Projected(OnImages):
@@ -100,17 +97,6 @@ class Projected(OnImages):
             return Projected(kernel.kernel, chosen).parts_projected()
         if isinstance(kernel, Projected) and not isinstance(kernel, ProjectedPart):
             return Projected(kernel.parts_projected(), self.A).parts_projected()
-        if isinstance(kernel, Rescaled):
-            return RescaledPart(
-                Projected(kernel.kernel, self.A).parts_projected(), kernel.f, self.A
-            )
-        if isinstance(kernel, OnFeatures):
-            inner, g = kernel.kernel, kernel.g
-            if isinstance(inner, (Binary, FunctionOf, Normalized)):
-                return inner.with_operands(
-                    lambda part: Projected(OnFeatures(part, g), self.A).parts_projected()
-                )
-            return FeaturesPart(kernel, self.A)
         return ProjectedPart(kernel, self.A)
 
     def moved(self, by: np.ndarray) -> float | None:
@@ -143,7 +129,8 @@ class Projected(OnImages):
         return self.parts_projected().rounding(S)
 
 
-# Units of rounding that nobody can state: bounds say nothing then. (Infinity times 0 is NaN.)
+# Units of rounding that nobody can state, of functions of the user: bounds say nothing then.
+# (Infinity times 0 is NaN.)
 UNKNOWN = 1e100
 
 
@@ -180,9 +167,9 @@ class ProjectedPart(Projected):
         return ProjectedPart(self.kernel, np.abs(as_numbers(self.A))).image(abs(X))
 
     def magnitude(self, X: Array) -> Array:
-        if self.by_differences:
+        if self.by_differences or self.kernel.runs_user_code:
             return self.kernel.magnitude(self.image(X))
-        return self.kernel.magnitude_of_sums(self.image(X), self.absolute_terms(X))
+        return self.magnitude_of_sums(X, X)
 
     def magnitude_of_sums(self, X: Array, terms: Array) -> Array:
         return self.kernel.magnitude_of_sums(self.image(X), self.absolute_terms(terms))
@@ -190,91 +177,14 @@ class ProjectedPart(Projected):
     def rounding(self, S: Array) -> float:
         """A coordinate of the image is off by (1 + sqrt(columns)) units of its terms."""
         if self.kernel.runs_user_code:
-            return UNKNOWN  # what it makes of points that are rounded
-        centre = self.centre(S)
-        units, c = _units(S), self.kernel.rounding(self.image(S, centre))
+            return UNKNOWN
+        centre, units = self.centre(S), 1 + S.shape[1] ** 0.5
+        c = self.kernel.rounding(self.image(S, centre))
         if not self.by_differences:
             return (1 + units) * c
-        return c + _moved(self.kernel, self.absolute_terms(S, centre), units)
-
-
-class FeaturesPart(ProjectedPart):
-    """A kernel without operands on features of projected points: how a function of the user carries
-    the rounding of its points on is measured."""
-
-    def measured(self, X: Array) -> tuple[Array, Array]:
-        """g(x A), and the terms that it is made of."""
-        return carried(self.kernel.image, self.image(X), self.absolute_terms(X))
-
-    def magnitude(self, X: Array) -> Array:
-        inner, (G, terms) = self.kernel.kernel, self.measured(X)
-        if inner.moved(np.zeros(G.shape[1])) is not None:
-            return inner.magnitude(G)
-        return inner.magnitude_of_sums(G, terms)
-
-    def rounding(self, S: Array) -> float:
-        inner = self.kernel.kernel
-        if inner.kind != "vectors" or inner.runs_user_code:
-            return UNKNOWN
-        units, (G, terms) = _units(S), self.measured(S)
-        c = inner.rounding(G)
-        if inner.moved(np.zeros(G.shape[1])) is None:
-            return (1 + units) * c
-        return c + _moved(inner, terms, units)
-
-
-class RescaledPart(Rescaled):
-    """f(x A) k(x, z) f(z A) for a kernel k that is projected already."""
-
-    def __init__(self, kernel: Kernel, f: Callable[[Any], ArrayLike], A: ArrayLike) -> None:
-        super().__init__(kernel, f)
-        self.A = A
-
-    def factors(self, X: Array) -> Array:
-        return super().factors(ProjectedPart(self.kernel, self.A).image(X))
-
-    has_magnitude = True
-
-    def magnitude(self, X: Array) -> Array:
-        part = ProjectedPart(self.kernel, self.A)
-        _, terms = carried(super().factors, part.image(X), part.absolute_terms(X))
-        return above_underflow(self.kernel.magnitude(X) * terms**2)
-
-    def rounding(self, S: Array) -> float:
-        return self.kernel.rounding(S) + 2 + 2 * _units(S)
-
-
-# Units that points are moved by to see what a function makes of it: enough to be more than its own
-# rounding. Directions that are tried, and how much more another one may do.
-STEP, DIRECTIONS, SPARE = 16, 4, 2.0
-
-
-def carried(g: Callable[[Array], Array], Z: Array, terms: Array) -> tuple[Array, Array]:
-    """g(Z), and what stands for its terms where the coordinates of Z are sums of `terms`: |g|, or
-    how far g moves when its points do, in units."""
-    G, xp = g(Z), namespace(Z)
-    unit = float(np.finfo(np.float64).eps) / 2
-    signs = np.random.default_rng(0).choice([-1.0, 1.0], (DIRECTIONS, Z.shape[1]))
-    largest = abs(G)
-    for sign in signs:
-        moves = STEP * unit * on_device_of(sign[None, :], Z, dtype=Z.dtype) * terms
-        try:
-            change = SPARE / (STEP * unit) * abs(g(Z + moves) - G)
-        except Exception:  # user code on made-up points: there it has no value
-            return G, xp.inf * xp.ones_like(G)
-        largest = xp.where(change > largest, change, largest)
-    return G, largest
-
-
-def _units(S):
-    """How many units of its terms a coordinate of x A is off."""
-    return 1 + S.shape[1] ** 0.5
-
-
-def _moved(kernel, terms, units):
-    """Units by which a kernel of differences changes where points are off by units of terms."""
-    reach = as_numpy(namespace(terms).max(terms, axis=0))
-    return float(kernel.moved(2 * units * reach) or 0.0)
+        terms = self.absolute_terms(S, centre)
+        reach = as_numpy(namespace(terms).max(terms, axis=0))
+        return c + float(self.kernel.moved(2 * units * reach) or 0.0)
 
 
 def _in_dtype_of(X, values):
