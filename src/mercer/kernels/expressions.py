@@ -8,15 +8,14 @@ import ast
 import difflib
 import operator
 import warnings
-from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
+from ..engine import is_number
 from . import KERNELS, Kernel, as_kernel
 from .composite import Unary
 
 __all__ = ["KernelExpressionError", "parse_kernel"]
 
-METHODS = ("exp", "polynomial")
 LONGEST = 2000  # characters: Python's own parser ends the process where texts nest too deeply
 OPERATORS = {
     ast.Add: operator.add,
@@ -66,12 +65,11 @@ def parse_kernel(text: str) -> Kernel:
     text = text.strip()
     if not text:
         raise KernelExpressionError("an empty kernel expression; write for example RBF(0.1).")
-    if len(text) > LONGEST:
+    if len(text) > LONGEST or not text.isprintable():
         raise KernelExpressionError(
-            f"a kernel expression of {len(text)} characters; at most {LONGEST} are read."
+            f"a kernel expression is one line of at most {LONGEST} printable characters, got "
+            f"{len(text)}."
         )
-    if "\n" in text or not text.isprintable():
-        raise KernelExpressionError("a kernel expression is one line of printable characters.")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about style: "1or 2"
@@ -90,130 +88,99 @@ class _Reader:
     def __init__(self, text):
         self.text = text
 
-    def refuse(self, problem: str, node: Any):
+    def refuse(self, problem: str, node: Any) -> NoReturn:
         # Python counts columns in bytes of UTF-8; people count characters.
         encoded = self.text.encode()
         start = len(encoded[: node.col_offset].decode(errors="ignore"))
         stop = len(encoded[: node.end_col_offset].decode(errors="ignore"))
         raise KernelExpressionError(problem, self.text, start, stop)
 
-    # --- kernels ----------------------------------------------------------------------------------
-
-    def kernel(self, node: Any):
-        value = self.value(node)
-        if isinstance(value, Kernel):
-            return value
-        if isinstance(value, str):
-            return self.named(value, node)
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
-            self.refuse("a number is not a kernel; Constant(c) is one", node)
-        self.refuse("expected a kernel, such as RBF(0.1)", node)
-
-    def named(self, name: str, node: Any):
-        """A bare name in scikit-learn's manner: "rbf"."""
+    def made(self, node: Any, make: Any, *arguments, **named) -> Any:
+        """make(...), with its own complaints pointing at the place."""
         try:
-            return as_kernel(name)
-        except ValueError as error:
-            self.refuse(str(error).rstrip("."), node)
-
-    def call(self, node: Any):
-        if isinstance(node.func, ast.Attribute):
-            return self.method(node)
-        if not isinstance(node.func, ast.Name):
-            self.refuse("only kernels are called by name, as in RBF(0.1)", node.func)
-        name = node.func.id
-        if name == "slice":
-            return self.slice(node)
-        if name not in KERNELS:
-            self.refuse(f"unknown kernel {name!r}.{_hint(name, KERNELS)}", node.func)
-        arguments, named = self.arguments(node)
-        if issubclass(KERNELS[name], Unary) and arguments:
-            arguments[0] = self.kernel(node.args[0])
-        return self.built(KERNELS[name], node, arguments, named)
-
-    def slice(self, node: Any):
-        """Columns from start to stop: slice(0, 3)."""
-        bounds, named = self.arguments(node)
-        whole = all(b is None or type(b) is int for b in bounds)
-        if named or not whole or not 1 <= len(bounds) <= 3:
-            self.refuse("slice takes one to three whole numbers, as in slice(0, 3)", node)
-        return slice(*bounds)
-
-    def method(self, node: Any):
-        name = node.func.attr
-        if name not in METHODS:
-            self.refuse(f"unknown method {name!r}; known are .exp() and .polynomial([...])", node)
-        kernel = self.kernel(node.func.value)
-        arguments, named = self.arguments(node)
-        return self.built(getattr(kernel, name), node, arguments, named)
-
-    def arguments(self, node: Any):
-        for argument in [*node.args, *node.keywords]:
-            if isinstance(argument, ast.Starred) or getattr(argument, "arg", "") is None:
-                self.refuse("* and ** have no meaning in arguments here", argument)
-        return (
-            [self.value(argument) for argument in node.args],
-            {keyword.arg: self.value(keyword.value) for keyword in node.keywords},
-        )
-
-    def built(
-        self, make: Callable[..., Kernel], node: Any, arguments: list[Any], named: dict[str, Any]
-    ):
-        """The kernel, with its own complaints pointing at the call."""
-        try:
-            kernel = make(*arguments, **named)
-            kernel.check_parameters()
+            result = make(*arguments, **named)
+            if isinstance(result, Kernel):
+                result.check_parameters()
+            return result
         except (TypeError, ValueError, ArithmeticError) as error:
             problem = str(error).replace(".__init__()", "").replace("Kernel.", "")
             self.refuse(problem.rstrip("."), node)
-        return kernel
 
-    # --- values -----------------------------------------------------------------------------------
+    def kernel(self, node: Any) -> Kernel:
+        value = self.value(node)
+        if isinstance(value, str):  # in scikit-learn's manner: "rbf"
+            value = self.made(node, as_kernel, value)
+        if isinstance(value, Kernel):
+            return value
+        if is_number(value):
+            self.refuse("a number is not a kernel; Constant(c) is one", node)
+        self.refuse("expected a kernel, such as RBF(0.1)", node)
 
-    def value(self, node: Any):
+    def value(self, node: Any) -> Any:
         """A kernel, a number, a text or a list of these."""
-        if isinstance(node, ast.Call):
-            return self.call(node)
-        if isinstance(node, ast.BinOp):
-            return self.operation(node)
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
-            return self.signed(node)
-        if isinstance(node, (ast.List, ast.Tuple)):
-            return [self.value(item) for item in node.elts]
-        if isinstance(node, ast.Constant) and (
-            node.value is None or isinstance(node.value, (int, float, str))
-        ):
-            return node.value
-        if isinstance(node, ast.Name):
-            if node.id in KERNELS:
-                self.refuse(f"{node.id} needs parentheses: {node.id}()", node)
-            return self.named(node.id, node)
+        match node:
+            case ast.Call():
+                return self.call(node, node.func)
+            case ast.BinOp():
+                return self.operation(node)
+            case ast.UnaryOp(op=ast.USub() | ast.UAdd()):
+                value = self.value(node.operand)
+                if isinstance(value, Kernel):
+                    self.refuse("-k is not a kernel: scales must be non-negative", node)
+                if not is_number(value):
+                    self.refuse("a sign belongs to a number", node)
+                return -value if isinstance(node.op, ast.USub) else value
+            case ast.List() | ast.Tuple():
+                return [self.value(item) for item in node.elts]
+            case ast.Constant(value=None | int() | float() | str()):
+                return node.value
+            case ast.Name(id=name) if name in KERNELS:
+                self.refuse(f"{name} needs parentheses: {name}()", node)
+            case ast.Name(id=name):
+                return self.made(node, as_kernel, name)
         self.refuse("this has no meaning in a kernel expression", node)
 
-    def signed(self, node: Any):
-        value = self.value(node.operand)
-        if isinstance(value, Kernel):
-            self.refuse("-k is not a kernel: scales must be non-negative", node)
-        if not _is_number(value):
-            self.refuse("a sign belongs to a number", node)
-        return -value if isinstance(node.op, ast.USub) else value
+    def call(self, node: Any, function: Any) -> Any:
+        match function:
+            case ast.Attribute(attr="exp" | "polynomial"):
+                method = getattr(self.kernel(function.value), function.attr)
+                return self.made(node, method, *self.positional(node), **self.named(node))
+            case ast.Attribute():
+                known = "known are .exp() and .polynomial([...])"
+                self.refuse(f"unknown method {function.attr!r}; {known}", node)
+            case ast.Name(id="slice"):  # columns from start to stop
+                bounds = self.positional(node)
+                whole = all(b is None or type(b) is int for b in bounds)
+                if node.keywords or not whole or not 1 <= len(bounds) <= 3:
+                    self.refuse("slice takes one to three whole numbers, as in slice(0, 3)", node)
+                return slice(*bounds)
+            case ast.Name(id=name) if name in KERNELS:
+                arguments = self.positional(node)
+                if issubclass(KERNELS[name], Unary) and arguments:
+                    arguments[0] = self.kernel(node.args[0])
+                return self.made(node, KERNELS[name], *arguments, **self.named(node))
+            case ast.Name(id=name):
+                self.refuse(f"unknown kernel {name!r}.{_hint(name, KERNELS)}", function)
+        self.refuse("only kernels are called by name, as in RBF(0.1)", function)
 
-    def operation(self, node: Any):
+    def positional(self, node: Any) -> list[Any]:
+        for argument in [*node.args, *node.keywords]:
+            if isinstance(argument, ast.Starred) or getattr(argument, "arg", "") is None:
+                self.refuse("* and ** have no meaning in arguments here", argument)
+        return [self.value(argument) for argument in node.args]
+
+    def named(self, node: Any) -> dict[str, Any]:
+        return {keyword.arg: self.value(keyword.value) for keyword in node.keywords}
+
+    def operation(self, node: Any) -> Any:
         left, right = self.value(node.left), self.value(node.right)
-        numbers = _is_number(left) and _is_number(right)
+        numbers = is_number(left) and is_number(right)
         if not numbers and not isinstance(left, Kernel) and not isinstance(right, Kernel):
             self.refuse("operators combine kernels and numbers", node)
         # Numbers have no powers: 9**9**9 would take for ever.
         if type(node.op) not in OPERATORS or (numbers and isinstance(node.op, ast.Pow)):
             self.refuse("kernels combine with +, * and **", node)
-        try:
-            return OPERATORS[type(node.op)](left, right)
-        except (TypeError, ValueError, ArithmeticError) as error:
-            self.refuse(str(error).rstrip("."), node)
-
-
-def _is_number(value):
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+        return self.made(node, OPERATORS[type(node.op)], left, right)
 
 
 def _hint(name, known):
