@@ -16,7 +16,7 @@ from mercer import (
     Projected,
     RationalQuadratic,
 )
-from mercer.kernels.densities import (
+from mercer.kernels.spectral import (
     TooManyModesError,
     gaussian_density,
     images_of,

@@ -76,11 +76,11 @@ KERNELS: dict[str, type[Kernel]] = {
 from .adapters import GramColumns, KernelLike
 from .calls import remembering
 from .composite import finite_values
-from .densities import TooManyModesError
 from .kernel import alike
 from .parameters import as_numbers, rules_in
 from .paths import read_paths
 from .printing import html_rows, listed
+from .spectral import TooManyModesError
 from .types import Data, Input, RandomState
 from .validity import check_own_diagonal
 # --- end of the door

@@ -38,7 +38,7 @@ from .monomials import (
 )
 from .parameters import NOT_NEGATIVE, whole
 from .printing import printed, printed_in
-from .spectral import ConstantForm, FourierForm
+from .spectral import ConstantForm, FourierForm, ProductForm, SumForm
 from .types import Array, Tile
 
 
@@ -116,6 +116,7 @@ class Sum(Binary):
     symbol = "+"
     operation = staticmethod(operator.add)
     in_place = staticmethod(operator.iadd)
+    series = SumForm
 
     def features(self, X: Array) -> Array:
         maps = self._maps(X)
@@ -143,6 +144,7 @@ class Product(Binary):
     symbol = "*"
     operation = staticmethod(operator.mul)
     in_place = staticmethod(operator.imul)
+    series = ProductForm
 
     def features(self, X: Array) -> Array:
         maps = self._maps(X)
@@ -211,7 +213,7 @@ class Scaled(FunctionOf):
 
     def fourier_form(self) -> FourierForm | None:
         form = self.kernel.fourier_form()
-        return None if form is None else ConstantForm(float(self.scale)) * form
+        return None if form is None else ProductForm([ConstantForm(float(self.scale)), form])
 
     def features(self, X: Array) -> Array:
         return math.sqrt(self.scale) * self.kernel.features(X)
@@ -243,7 +245,9 @@ class Power(FunctionOf):
 
     def fourier_form(self) -> FourierForm | None:
         form = self.kernel.fourier_form()
-        return None if form is None else form ** int(self.exponent)
+        return (
+            None if form is None else ProductForm([ConstantForm(1.0), *[form] * int(self.exponent)])
+        )
 
     def features(self, X: Array) -> Array:
         return symmetric_power(self.kernel.features(X), int(self.exponent))

@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 
 from ..engine import in_place, is_symbolic, namespace, require
-from .densities import images_of, matern_density
 from .geometry import dense_rows, ones_for, over_columns
 from .kernel import ALL, Kernel
 from .parameters import RULES, as_numbers, per_column, per_column_or_number
-from .spectral import ByColumn, FourierForm, RadialForm
+from .spectral import ByColumn, FourierForm, RadialForm, images_of, matern_density
 from .types import Array, Gamma, PerColumn, Tile
 
 

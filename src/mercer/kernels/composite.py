@@ -125,6 +125,7 @@ class Binary(Composite):
     symbol: ClassVar[str]
     operation: ClassVar[Any]
     in_place: ClassVar[Any]
+    series: ClassVar[Any]  # of Fourier forms
 
     def __init__(self, left: Kernel | str, right: Kernel | str) -> None:
         self.left = left
@@ -192,7 +193,8 @@ class Binary(Composite):
         raise NotImplementedError
 
     def fourier_form(self) -> FourierForm | None:
-        return self._of_terms(term.fourier_form() for term in self.terms)
+        forms = [term.fourier_form() for term in self.terms]
+        return None if None in forms else self.series(forms)
 
     def _maps(self, X):
         """All feature maps: sparse if one of them is made sparse of other points, else dense.

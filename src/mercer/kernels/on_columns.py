@@ -133,8 +133,7 @@ class OnColumns(OnImages):
         form, columns = self.kernel.fourier_form(), np.atleast_1d(np.asarray(self.columns))
         if form is None or columns.dtype.kind not in "iu":
             return None
-        listed = [int(c) for c in columns]
-        return ColumnsForm(form, listed)
+        return ColumnsForm(form, columns)
 
 
 def _is_one(columns):

@@ -18,12 +18,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
+from itertools import chain
 from typing import Any
 
 import numpy as np
-from scipy.special import ive
-
-from .densities import TooManyModesError
+from scipy.special import gammaln, ive, kve, poch
 
 # What densities and sums of weights lose to rounding, in units of k(0).
 ROUNDING = 64 * float(np.finfo(float).eps)
@@ -31,14 +30,21 @@ ROUNDING = 64 * float(np.finfo(float).eps)
 ALIASING, OUTSIDE = 1 / 16, 1 / 4
 # Frequencies along one column that are looked at in search of a grid.
 MOST_IN_A_COLUMN = 1 << 22
+# Shells of images that are added one by one; a bound of the others follows from the last.
+SHELLS = 32
+
+
+class TooManyModesError(ValueError):
+    """The series would need more frequencies than there is room for."""
 
 
 @dataclass(frozen=True)
 class Series:
-    """Weights w_j >= 0 for j = -m..m in each column, and the largest error in the box."""
+    """Weights w_j >= 0 for j = -m..m in each column, the largest error in the box, and k(x, x)."""
 
     weights: np.ndarray
     error: float
+    size: float = 1.0
 
 
 class FourierForm(ABC):
@@ -47,18 +53,15 @@ class FourierForm(ABC):
     `size` is k(x, x). Tolerances are relative to it.
     """
 
-    size: float
+    size: float = 1.0
 
     @abstractmethod
-    def reach(self, extent: np.ndarray, tol: float) -> np.ndarray:
-        """The smallest period per column at which images stay out of the box; 0 where any will do.
+    def reach(self, extent: np.ndarray, tol: float) -> tuple[np.ndarray, list[list[float]]]:
+        """Per column, the smallest period at which images stay out of the box (0 where any will
+        do), and the periods that the kernel has itself.
 
         `extent` holds the largest difference of two points in each column.
         """
-
-    def exact_periods(self, d: int) -> list[list[float]]:
-        """Per column, periods that the kernel has itself."""
-        return [[] for _ in range(d)]
 
     @abstractmethod
     def modes(self, periods: np.ndarray, tol: float) -> np.ndarray:
@@ -70,17 +73,8 @@ class FourierForm(ABC):
 
     def periods(self, extent: np.ndarray, tol: float) -> np.ndarray:
         """One per column, long enough for the images and a multiple of the kernel's own ones."""
-        reach, own = self.reach(extent, tol), self.exact_periods(len(extent))
+        reach, own = self.reach(extent, tol)
         return np.array([_multiple(listed, float(r)) for listed, r in zip(own, reach)])
-
-    def __add__(self, other: "FourierForm") -> "FourierForm":
-        return SumForm((*_summands(self), *_summands(other)))
-
-    def __mul__(self, other: "FourierForm") -> "FourierForm":
-        return ProductForm(self, other)
-
-    def __pow__(self, exponent: int) -> "FourierForm":
-        return reduce(ProductForm, [self] * exponent) if exponent else ConstantForm(1.0)
 
 
 @dataclass(frozen=True)
@@ -90,13 +84,13 @@ class ConstantForm(FourierForm):
     size: float
 
     def reach(self, extent: np.ndarray, tol: float):
-        return np.zeros(len(extent))
+        return np.zeros(len(extent)), [[] for _ in extent]
 
     def modes(self, periods: np.ndarray, tol: float):
         return np.zeros(len(periods), dtype=int)
 
     def series(self, periods: np.ndarray, extent: np.ndarray, tol: float):
-        return Series(np.full((1,) * len(periods), self.size), 0.0)
+        return Series(np.full((1,) * len(periods), self.size), 0.0, self.size)
 
 
 @dataclass(frozen=True)
@@ -111,13 +105,11 @@ class RadialForm(FourierForm):
     scale: Any
     density: Callable[[np.ndarray, int], np.ndarray]
     images: Callable[[float, float, int], float]
-    size: float = 1.0
 
     def reach(self, extent: np.ndarray, tol: float):
-        d = len(extent)
-        target = ALIASING * tol
+        d, target = len(extent), ALIASING * tol
         free = _smallest(lambda r: self.images(r, r, d) <= target)
-        return extent + free / self._scales(d)
+        return extent + free / self._scales(d), [[] for _ in extent]
 
     def modes(self, periods: np.ndarray, tol: float):
         d, target = len(periods), OUTSIDE * tol / len(periods)
@@ -152,13 +144,9 @@ class PeriodicForm(FourierForm):
 
     z: float
     period: float
-    size: float = 1.0
 
     def reach(self, extent: np.ndarray, tol: float):
-        return np.zeros(1)
-
-    def exact_periods(self, d: int):
-        return [[self.period]]
+        return np.zeros(1), [[self.period]]
 
     def modes(self, periods: np.ndarray, tol: float):
         return np.array([self._turns(periods) * self._needed(OUTSIDE * tol)])
@@ -177,6 +165,112 @@ class PeriodicForm(FourierForm):
         return _fewest(lambda most: ive(np.arange(most + 1), self.z), 1.0, target)
 
 
+class ColumnsForm(FourierForm):
+    """A form on some of the columns: it is constant in the others."""
+
+    def __init__(self, form: FourierForm, columns: Sequence[int]):
+        self.form, self.columns, self.size = form, np.asarray(columns, dtype=int), form.size
+
+    def reach(self, extent: np.ndarray, tol: float):
+        reach, own = self.form.reach(extent[self.columns], tol)
+        of_column = dict(zip(self.columns.tolist(), own))
+        return self._spread(reach, len(extent)), [of_column.get(a, []) for a in range(len(extent))]
+
+    def modes(self, periods: np.ndarray, tol: float):
+        return self._spread(self.form.modes(periods[self.columns], tol), len(periods))
+
+    def series(self, periods: np.ndarray, extent: np.ndarray, tol: float):
+        inner = self.form.series(periods[self.columns], extent[self.columns], tol)
+        shape = np.ones(len(periods), dtype=int)
+        shape[self.columns] = inner.weights.shape
+        weights = inner.weights.transpose(np.argsort(self.columns)).reshape(shape)
+        return Series(weights, inner.error, inner.size)
+
+    def _spread(self, values, d):
+        spread = np.zeros(d, dtype=values.dtype)
+        spread[self.columns] = values
+        return spread
+
+
+@dataclass(frozen=True)
+class ByColumn(FourierForm):
+    """A product over all columns; of_column(a, d) is the form of column a among d."""
+
+    of_column: Callable[[int, int], FourierForm]
+
+    def reach(self, extent: np.ndarray, tol: float):
+        return self._expanded(extent).reach(extent, tol)
+
+    def modes(self, periods: np.ndarray, tol: float):
+        return self._expanded(periods).modes(periods, tol)
+
+    def series(self, periods: np.ndarray, extent: np.ndarray, tol: float):
+        return self._expanded(periods).series(periods, extent, tol)
+
+    def _expanded(self, columns):
+        d = len(columns)
+        return ProductForm([ColumnsForm(self.of_column(a, d), [a]) for a in range(d)])
+
+
+class SumForm(FourierForm):
+    """Series on the same periods add."""
+
+    def __init__(self, parts: Sequence[FourierForm]):
+        self.parts, self.size = parts, sum(part.size for part in parts)
+
+    def _share(self, tol):
+        """The tolerance of each part."""
+        return tol
+
+    def reach(self, extent: np.ndarray, tol: float):
+        reach, own = zip(*(part.reach(extent, self._share(tol)) for part in self.parts))
+        return np.max(reach, axis=0), [[*chain(*of_column)] for of_column in zip(*own)]
+
+    def modes(self, periods: np.ndarray, tol: float):
+        return np.max([part.modes(periods, tol) for part in self.parts], axis=0)
+
+    def series(self, periods: np.ndarray, extent: np.ndarray, tol: float):
+        parts = [part.series(periods, extent, tol) for part in self.parts]
+        shape = np.max([part.weights.shape for part in parts], axis=0)
+        total = sum(_centred_in(part.weights, shape) for part in parts)
+        return Series(total, sum(part.error for part in parts), self.size)
+
+
+class ProductForm(SumForm):
+    """Series on the same periods are convolved: frequencies add, weights multiply."""
+
+    def __init__(self, parts: Sequence[FourierForm]):
+        self.parts, self.size = parts, math.prod(part.size for part in parts)
+
+    def _share(self, tol):
+        """(1 + t / (1.05 m))^m - 1 <= t up to t = 0.08; a constant has no error."""
+        inexact = sum(not isinstance(part, ConstantForm) for part in self.parts)
+        return tol / (1.05 * inexact) if inexact > 1 else tol
+
+    def modes(self, periods: np.ndarray, tol: float):
+        return np.sum([part.modes(periods, self._share(tol)) for part in self.parts], axis=0)
+
+    def series(self, periods: np.ndarray, extent: np.ndarray, tol: float):
+        parts = (part.series(periods, extent, self._share(tol)) for part in self.parts)
+        return reduce(_convolved, parts)
+
+
+def _convolved(a, b):
+    error, size = a.size * b.error + b.size * a.error + a.error * b.error, a.size * b.size
+    if all(1 in pair for pair in zip(a.weights.shape, b.weights.shape)):
+        return Series(a.weights * b.weights, error, size)
+    from scipy.signal import convolve  # slow to import, and rarely needed
+
+    weights = convolve(a.weights, b.weights)
+    # Rounding, by the fast Fourier transform, of all that is added up.
+    lost = ROUNDING * size + float(-weights[weights < 0].sum())
+    orthant = weights[tuple(slice(n // 2, None) for n in weights.shape)]
+    return Series(mirrored(np.maximum(orthant, 0.0)), error + lost, size)
+
+
+# --- periods and frequencies ----------------------------------------------------------------------
+
+
 def _fewest(weights, total, target):
     """The smallest m whose w_0 + 2 (w_1 + ... + w_m) is the total but for `target` at most."""
     most = 64
@@ -187,144 +281,6 @@ def _fewest(weights, total, target):
             return int(np.argmax(outside <= target))
         most *= 4
     raise TooManyModesError(f"more than {MOST_IN_A_COLUMN:.1e} frequencies per column")
-
-
-@dataclass(frozen=True)
-class ColumnsForm(FourierForm):
-    """A form on some of the columns: it is constant in the others."""
-
-    form: FourierForm
-    columns: Sequence[int]
-
-    @property
-    def size(self):  # type: ignore[override]
-        return self.form.size
-
-    def reach(self, extent: np.ndarray, tol: float):
-        return self._spread(self.form.reach(extent[self._own], tol), len(extent))
-
-    def exact_periods(self, d: int):
-        found: list[list[float]] = [[] for _ in range(d)]
-        for column, periods in zip(self.columns, self.form.exact_periods(len(self.columns))):
-            found[column] = periods
-        return found
-
-    def modes(self, periods: np.ndarray, tol: float):
-        return self._spread(self.form.modes(periods[self._own], tol), len(periods))
-
-    def series(self, periods: np.ndarray, extent: np.ndarray, tol: float):
-        inner = self.form.series(periods[self._own], extent[self._own], tol)
-        order = np.argsort(self.columns)
-        shape = np.ones(len(periods), dtype=int)
-        shape[self._own] = inner.weights.shape
-        return Series(inner.weights.transpose(order).reshape(shape), inner.error)
-
-    @property
-    def _own(self):
-        return np.asarray(self.columns, dtype=int)
-
-    def _spread(self, values, d):
-        spread = np.zeros(d, dtype=values.dtype)
-        spread[self._own] = values
-        return spread
-
-
-@dataclass(frozen=True)
-class ByColumn(FourierForm):
-    """A product over all columns; of_column(a, d) is the form of column a among d."""
-
-    of_column: Callable[[int, int], FourierForm]
-    size: float = 1.0
-
-    def reach(self, extent: np.ndarray, tol: float):
-        return self._expanded(len(extent)).reach(extent, tol)
-
-    def exact_periods(self, d: int):
-        return self._expanded(d).exact_periods(d)
-
-    def modes(self, periods: np.ndarray, tol: float):
-        return self._expanded(len(periods)).modes(periods, tol)
-
-    def series(self, periods: np.ndarray, extent: np.ndarray, tol: float):
-        return self._expanded(len(periods)).series(periods, extent, tol)
-
-    def _expanded(self, d) -> FourierForm:
-        parts: list[FourierForm] = [ColumnsForm(self.of_column(a, d), [a]) for a in range(d)]
-        return reduce(ProductForm, parts)
-
-
-@dataclass(frozen=True)
-class SumForm(FourierForm):
-    """Series on the same periods add."""
-
-    terms: tuple[FourierForm, ...]
-
-    @property
-    def size(self):  # type: ignore[override]
-        return sum(term.size for term in self.terms)
-
-    def reach(self, extent: np.ndarray, tol: float):
-        return reduce(np.maximum, (term.reach(extent, tol) for term in self.terms))
-
-    def exact_periods(self, d: int):
-        return _of_all(self.terms, d)
-
-    def modes(self, periods: np.ndarray, tol: float):
-        return reduce(np.maximum, (term.modes(periods, tol) for term in self.terms))
-
-    def series(self, periods: np.ndarray, extent: np.ndarray, tol: float):
-        parts = [term.series(periods, extent, tol) for term in self.terms]
-        shape = np.max([part.weights.shape for part in parts], axis=0)
-        total = sum(_centred_in(part.weights, shape) for part in parts)
-        return Series(total, sum(part.error for part in parts))
-
-
-def _summands(form):
-    return form.terms if isinstance(form, SumForm) else (form,)
-
-
-@dataclass(frozen=True)
-class ProductForm(FourierForm):
-    """Series on the same periods are convolved: frequencies add, weights multiply."""
-
-    left: FourierForm
-    right: FourierForm
-
-    @property
-    def size(self):  # type: ignore[override]
-        return self.left.size * self.right.size
-
-    def reach(self, extent: np.ndarray, tol: float):
-        tol = self._share(tol)
-        return np.maximum(self.left.reach(extent, tol), self.right.reach(extent, tol))
-
-    def exact_periods(self, d: int):
-        return _of_all((self.left, self.right), d)
-
-    def modes(self, periods: np.ndarray, tol: float):
-        tol = self._share(tol)
-        return self.left.modes(periods, tol) + self.right.modes(periods, tol)
-
-    def _share(self, tol):
-        """(1 + t)^2 - 1 <= 2.1 t; a constant has no error."""
-        constant = any(isinstance(part, ConstantForm) for part in (self.left, self.right))
-        return tol if constant else tol / 2.1
-
-    def series(self, periods: np.ndarray, extent: np.ndarray, tol: float):
-        tol = self._share(tol)
-        a, b = (part.series(periods, extent, tol) for part in (self.left, self.right))
-        error = self.left.size * b.error + self.right.size * a.error + a.error * b.error
-        if all(1 in pair for pair in zip(a.weights.shape, b.weights.shape)):
-            return Series(a.weights * b.weights, error)
-        from scipy.signal import convolve  # slow to import, and rarely needed
-
-        weights = convolve(a.weights, b.weights)
-        # Rounding, by the fast Fourier transform, of all that is added up.
-        lost = ROUNDING * self.size + float(-weights[weights < 0].sum())
-        return Series(mirrored(_orthant(np.maximum(weights, 0.0))), error + lost)
-
-
-# --- periods --------------------------------------------------------------------------------------
 
 
 def _multiple(listed, reach):
@@ -342,12 +298,6 @@ def _multiple(listed, reach):
     return common * max(1, math.ceil(reach / common - 1e-12))
 
 
-def _of_all(forms, d):
-    """The periods that any of them has itself, per column."""
-    columns = zip(*(form.exact_periods(d) for form in forms))
-    return [[period for periods in column for period in periods] for column in columns]
-
-
 def _smallest(works):
     """The smallest r > 0, to three digits, from which on `works` is true."""
     high = 1e-6
@@ -362,9 +312,6 @@ def _smallest(works):
     return high
 
 
-# --- arrays whose centre is the frequency zero ----------------------------------------------------
-
-
 def mirrored(orthant: np.ndarray):
     """w at j = -m..m from w at j = 0..m."""
     for axis, length in enumerate(orthant.shape):
@@ -373,12 +320,90 @@ def mirrored(orthant: np.ndarray):
     return orthant
 
 
-def _orthant(weights):
-    return weights[tuple(slice(n // 2, None) for n in weights.shape)]
-
-
 def _centred_in(weights, shape):
     """The same weights on a larger grid."""
     larger = np.zeros(shape)
     larger[tuple(slice((n - k) // 2, (n + k) // 2) for n, k in zip(shape, weights.shape))] = weights
     return larger
+
+
+# --- densities, and bounds of images outside of a box ---------------------------------------------
+
+
+def gaussian_density(squared: np.ndarray, d: int):
+    """Spectral density of exp(-r^2)."""
+    return math.pi ** (d / 2) * np.exp(-(math.pi**2) * squared)
+
+
+def matern_density(nu: float):
+    """Spectral density of the Matern kernel with length scale 1."""
+    if nu == math.inf:
+        return lambda squared, d: (2 * math.pi) ** (d / 2) * np.exp(-2 * math.pi**2 * squared)
+
+    def density(squared: np.ndarray, d: int):
+        factor = (2 * math.pi / nu) ** (d / 2) * poch(nu, d / 2)
+        return factor * np.exp(-(nu + d / 2) * np.log1p(2 * math.pi**2 * squared / nu))
+
+    return density
+
+
+def rational_density(a: float):
+    """Spectral density of (1 + r^2 / (2a))^-a: a mixture of Gaussians, solved by K_p."""
+
+    def density(squared: np.ndarray, d: int):
+        p = a - d / 2
+        if p <= 0:
+            raise TooManyModesError(
+                f"alpha above {d / 2:g} in {d} columns, to have a spectral density"
+            )
+        t = 2 * math.pi * math.sqrt(2 * a) * np.sqrt(squared)  # 2 sqrt(b)
+        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+            mixed = 2 * np.exp(p * np.log(t / 2) + np.log(kve(p, t)) - t - gammaln(a))
+        at_zero = math.exp(gammaln(p) - gammaln(a))
+        mixed = np.where(np.isfinite(mixed) & (t > 0), np.minimum(mixed, at_zero), at_zero)
+        return (2 * math.pi * a) ** (d / 2) * mixed
+
+    return density
+
+
+def _shells(value, first, step, d):
+    """How many images there are in each of the first shells, and k there."""
+    s = np.arange(1, SHELLS + 1)
+    return (2.0 * s + 1) ** d - (2.0 * s - 1) ** d, value(first + (s - 1) * step)
+
+
+def images_of(value: Callable[[np.ndarray], np.ndarray], rate: float = math.inf):
+    """The bound of RadialForm for k that falls by a constant factor per step, or faster.
+
+    value : distances -> k, decreasing
+    rate : k(r + step) <= exp(-rate * step) k(r); infinite where log k is concave, so that the
+        factor from one shell to the next is largest at the first of them
+    """
+
+    def images(first: float, step: float, d: int):
+        if not (first > 0 and step > 0):
+            return math.inf
+        counts, k = _shells(value, first, step, d)
+        total = float(counts @ k)
+        if k[-1] == 0:
+            return total
+        factor = max(k[-1] / k[-2], math.exp(-rate * step)) * counts[-1] / counts[-2]
+        return total + counts[-1] * k[-1] * factor / (1 - factor) if factor < 1 else math.inf
+
+    return images
+
+
+def rational_images(a: float):
+    """The same for (1 + r^2 / (2a))^-a <= (r^2 / (2a))^-a, whose shells add like a power."""
+
+    def images(first: float, step: float, d: int):
+        if not (first > 0 and step > 0) or 2 * a <= d:
+            return math.inf
+        counts, k = _shells(lambda r: (1 + r**2 / (2 * a)) ** -a, first, step, d)
+        total = float(counts @ k)
+        # Beyond: at most 2d (2s+1)^(d-1) <= 2d 3^(d-1) s^(d-1) images at least s * nearest away.
+        nearest = min(first, step)
+        power = (2 * a) ** a * nearest ** (-2 * a) * SHELLS ** (d - 2 * a) / (2 * a - d)
+        return total + 2 * d * 3 ** (d - 1) * power
+
+    return images

@@ -11,18 +11,19 @@ from scipy.special import kv
 
 from ..engine import Form, in_place, is_number, is_numpy, namespace
 from .capabilities import Slopes
-from .densities import (
+from .geometry import EuclideanFrame, ones_for
+from .kernel import ALL, Kernel
+from .matern import MANY_DERIVATIVES, matern_of_large_nu, matern_of_small_nu, units_of_small_nu
+from .parameters import POSITIVE, RULES, as_numbers, column_scale, domain, is_one_number, per_column
+from .spectral import (
+    FourierForm,
+    RadialForm,
     gaussian_density,
     images_of,
     matern_density,
     rational_density,
     rational_images,
 )
-from .geometry import EuclideanFrame, ones_for
-from .kernel import ALL, Kernel
-from .matern import MANY_DERIVATIVES, matern_of_large_nu, matern_of_small_nu, units_of_small_nu
-from .parameters import POSITIVE, RULES, as_numbers, column_scale, domain, is_one_number, per_column
-from .spectral import FourierForm, RadialForm
 from .types import Array, Gamma, PerColumn, Tile
 
 UNIT = float(np.finfo(float).eps) / 2

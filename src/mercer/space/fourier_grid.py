@@ -120,7 +120,7 @@ def fourier_space(
     if max_rank is not None and rank > max_rank:
         reason = f"{rank} coordinates"
         raise ValueError(_too_many(kernel, form, width, tol, max_rank, reason))
-    endless = form.reach(width, tol)[active] == 0
+    endless = form.reach(width, tol)[0][active] == 0
     return Fourier(
         kernel,
         active,
