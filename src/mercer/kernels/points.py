@@ -15,7 +15,6 @@ import scipy.sparse
 
 from ..engine import as_host, is_array, is_numpy, namespace, on_device_of
 
-FLOATS = (np.float64, np.float32)
 FINITE = (
     "Kernels need finite values: put a TableEncoder first (make_pipeline(TableEncoder(), model)), "
     "which fills gaps and marks them; KernelRegressor and KernelClassifier do so by themselves. Or "
@@ -58,32 +57,77 @@ def as_vectors(X: Any, *, name: str = "X", mixed: bool = False):
         _check_shape(X, name)
         return X
     if scipy.sparse.issparse(X):
-        return _checked_sparse(X, name)
-    if not is_array(X):
+        of_arrays = isinstance(X, scipy.sparse.sparray)
+        X = scipy.sparse.csr_array(X) if of_arrays else scipy.sparse.csr_matrix(X)
+    elif not is_array(X):
         X = _array_from_lists(X, name)
-    if not is_numpy(X):
-        return _checked_foreign(X, name)
+    if is_numpy(X):
+        X = _numpy_numbers(X, name)
+    xp, dtype = namespace(X), str(X.dtype)
+    if getattr(X, "requires_grad", False):
+        raise ValueError(
+            f"{name} requires gradients, which mercer does not track; pass {name}.detach()."
+        )
+    if "complex" in dtype:
+        raise ValueError(
+            f"Complex data not supported: {name} has dtype {X.dtype}; pass {name}.real."
+        )
+    if not dtype.endswith(("float64", "float32")):
+        wanted = xp.float32 if dtype.endswith("float16") else xp.float64
+        X = X.astype(wanted) if scipy.sparse.issparse(X) else xp.astype(X, wanted)
+    _check_shape(X, name)
+    values = X.data if scipy.sparse.issparse(X) else X
+    if not bool(xp.all(xp.isfinite(values))):
+        what = "NaN" if bool(xp.any(xp.isnan(values))) else "infinity"
+        raise ValueError(f"Input {name} contains {what}. {FINITE}")
+    return X
+
+
+def _array_from_lists(X, name):
+    if X is None or isinstance(X, (str, bytes, numbers.Number)):
+        raise TypeError(
+            f"{name} must be a 2-D array of numbers (rows are samples), got {type(X).__name__}."
+        )
+    try:
+        return np.asarray(X)
+    except ValueError as error:
+        raise ValueError(f"{name} is ragged: its rows differ in length ({error}).") from None
+
+
+def _numpy_numbers(X, name):
     refuse_masked(X, name)
     X = np.asarray(X)  # np.matrix has an arithmetic of its own
     if X.dtype.kind == "O":
-        X = _object_values(X, name)
+        try:
+            X = X.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise type(error)(
+                f"{name} holds objects that are not numbers ({error}); argument must be a string "
+                "or a number. Kernels on other objects are built with FromFunction(f)."
+            ) from None
     if X.dtype.kind in "US":
         raise ValueError(
             f"{name} holds strings, and this kernel needs numbers. Encode the columns, or build "
             "a kernel on strings with FromFunction(f)."
         )
-    if X.dtype.kind == "c":
-        raise ValueError(
-            f"Complex data not supported: {name} has dtype {X.dtype}; pass {name}.real."
-        )
     refuse_dates(X, name)
-    if X.dtype.kind not in "fiub":
+    if X.dtype.kind not in "fiubc":
         raise TypeError(f"{name} has dtype {X.dtype}; kernels on vectors need numbers.")
-    if X.dtype not in FLOATS:
-        X = X.astype(np.float32 if X.dtype == np.float16 else np.float64)
-    _check_shape(X, name)
-    _check_finite(bool(np.isfinite(X).all()), X, name)
     return X
+
+
+def _check_shape(X, name):
+    if X.ndim != 2:
+        raise ValueError(
+            f"Expected 2D array, got {X.ndim}D array instead: {name} has shape {tuple(X.shape)}. "
+            "Reshape your data: X.reshape(-1, 1) for one column, X.reshape(1, -1) for one sample."
+        )
+    for axis, what in enumerate(("sample", "feature")):
+        if X.shape[axis] == 0:
+            raise ValueError(
+                f"Found array with 0 {what}(s) (shape={tuple(X.shape)}) while a minimum of 1 is "
+                f"required: {name} must not be empty."
+            )
 
 
 def refuse_masked(X: Any, name: str = "X"):
@@ -248,82 +292,6 @@ def _converts(column):
     return True
 
 
-def _array_from_lists(X, name):
-    if X is None or isinstance(X, (str, bytes, numbers.Number)):
-        raise TypeError(
-            f"{name} must be a 2-D array of numbers (rows are samples), got {type(X).__name__}."
-        )
-    try:
-        return np.asarray(X)
-    except ValueError as error:
-        raise ValueError(f"{name} is ragged: its rows differ in length ({error}).") from None
-
-
-def _object_values(X, name):
-    try:
-        return X.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise type(error)(
-            f"{name} holds objects that are not numbers ({error}); argument must be a string or a "
-            "number. Kernels on other objects are built with FromFunction(f)."
-        ) from None
-
-
-def _checked_sparse(X, name):
-    if X.dtype.kind == "c":
-        raise ValueError(
-            f"Complex data not supported: {name} has dtype {X.dtype}; pass {name}.real."
-        )
-    X = (
-        scipy.sparse.csr_array(X)
-        if isinstance(X, scipy.sparse.sparray)
-        else scipy.sparse.csr_matrix(X)
-    )
-    if X.dtype not in FLOATS:
-        X = X.astype(np.float64)
-    _check_shape(X, name)
-    _check_finite(bool(np.isfinite(X.data).all()), X.data, name)
-    return X
-
-
-def _checked_foreign(X, name):
-    xp = namespace(X)
-    if getattr(X, "requires_grad", False):
-        raise ValueError(
-            f"{name} requires gradients, which mercer does not track; pass {name}.detach()."
-        )
-    if xp.isdtype(X.dtype, "complex floating"):
-        raise ValueError(f"Complex data not supported: {name} has dtype {X.dtype}.")
-    if not xp.isdtype(X.dtype, "real floating"):
-        X = xp.astype(X, xp.float64)
-    elif X.dtype not in (xp.float64, xp.float32):
-        X = xp.astype(X, xp.float32)
-    _check_shape(X, name)
-    _check_finite(bool(xp.all(xp.isfinite(X))), X, name)
-    return X
-
-
-def _check_shape(X, name):
-    if X.ndim != 2:
-        raise ValueError(
-            f"Expected 2D array, got {X.ndim}D array instead: {name} has shape {tuple(X.shape)}. "
-            "Reshape your data: X.reshape(-1, 1) for one column, X.reshape(1, -1) for one sample."
-        )
-    for axis, what in enumerate(("sample", "feature")):
-        if X.shape[axis] == 0:
-            raise ValueError(
-                f"Found array with 0 {what}(s) (shape={tuple(X.shape)}) while a minimum of 1 is "
-                f"required: {name} must not be empty."
-            )
-
-
-def _check_finite(finite, X, name):
-    if not finite:
-        xp = namespace(X)
-        what = "NaN" if bool(xp.any(xp.isnan(X))) else "infinity"
-        raise ValueError(f"Input {name} contains {what}. {FINITE}")
-
-
 @contextmanager
 def explaining_gaps():
     """scikit-learn's advice for NaN is another model: here gaps are filled before the kernel."""
@@ -372,7 +340,7 @@ def as_fitted_points(X: Any, S: Any, dtype: Any, *, keep_wider: bool = False):
     return X.astype(dtype) if scipy.sparse.issparse(X) else namespace(X).astype(X, dtype)
 
 
-def block_weights(values: Any, n: int | None = None):
+def row_weights(values: Any, n: int | None = None):
     """Weights of some rows as float64: finite and not negative; of all n rows where n is given."""
     with naming("sample_weight"):
         weights = np.asarray(as_host(values))
@@ -391,8 +359,3 @@ def block_weights(values: Any, n: int | None = None):
     if weights.size and weights.max() > 1e100:
         raise ValueError(f"sample_weight reaches {weights.max():.3g}: divide it by a constant.")
     return weights
-
-
-def row_weights(values: Any, n: int):
-    """Weights of all rows, one per row or one for all, not all zero."""
-    return block_weights(values, n)

@@ -147,7 +147,7 @@ def read(
     if not held:
         check = PointCheck.of(estimator, kernel, first=True)
         rows = source_of(X, check, resources.limit() // 6)
-        weights = None if weights is None else Column(weights, "sample_weight", pts.block_weights)
+        weights = None if weights is None else Column(weights, "sample_weight", pts.row_weights)
         given |= {"check": check, "learner": check.estimator}
         return Training(kernel, rows, weights=weights, **given)
     points, names = validated_points(estimator, X, kernel, reset=True), pts.column_names(X)
