@@ -24,7 +24,7 @@ from ..engine import (
     require,
 )
 from .capabilities import Slopes, above_underflow, times
-from .composite import Binary, FunctionOf
+from .composite import Binary, FunctionOf, asked
 from .hashing import MOST_COLUMNS, row_products, side_by_side
 from .kernel import ALL, Kernel
 from .monomials import (
@@ -184,13 +184,11 @@ class Scaled(FunctionOf):
     def __repr__(self) -> str:
         return f"{printed(self.scale)} * {printed_in(self.kernel, 3)}"
 
+    is_linear = asked("is_linear", next)
+
     @property
     def is_psd(self) -> bool | None:
         return True if self.scale == 0 else self.kernel.is_psd
-
-    @property
-    def is_linear(self) -> bool:
-        return self.kernel.is_linear
 
     def slope_against(self, S: Array) -> Tile | None:
         return self.kernel.slope_against(S)
@@ -217,9 +215,6 @@ class Scaled(FunctionOf):
 
     def features(self, X: Array) -> Array:
         return math.sqrt(self.scale) * self.kernel.features(X)
-
-    def explicit_dim(self, n_features: int | None) -> int | None:
-        return self.kernel.explicit_dim(n_features)
 
 
 class Power(FunctionOf):
@@ -270,6 +265,9 @@ class Exp(FunctionOf):
 
     def __repr__(self) -> str:
         return f"{printed_in(self.kernel, 4)}.exp()"
+
+    def explicit_dim(self, n_features: int | None) -> int | None:
+        return None
 
     def formula(self, t: Array, xp: ModuleType) -> Array:
         if is_symbolic(t):

@@ -41,6 +41,11 @@ def times(factor: Any, part: Any) -> Any:
     return None if part is None else factor * part
 
 
+def said(value: Any, doc: str) -> Any:
+    """A property with this default, which subclasses replace by another or by a value."""
+    return property(lambda self: value, doc=doc)
+
+
 class Capabilities:
     """Declarations with their defaults. A kernel made of kernels asks its operands."""
 
@@ -61,20 +66,11 @@ class Capabilities:
                 raise ValueError(f"{cls.__name__}: the name {name!r} belongs to {owner.__name__}.")
             NAMED[name] = cls
 
-    @property
-    def takes_sparse(self) -> bool:
-        """Whether rows may be sparse."""
-        return True
-
-    @property
-    def non_negative_only(self) -> bool:
-        """Whether values below zero are refused: counts, shares."""
-        return False
-
-    @property
-    def is_linear(self) -> bool:
-        """Whether images are a linear function of points: then pre-images are the same sums."""
-        return False
+    takes_sparse = said(True, "Whether rows may be sparse.")
+    non_negative_only = said(False, "Whether values below zero are refused: counts, shares.")
+    is_linear = said(
+        False, "Whether images are a linear function of points: then pre-images are the same sums."
+    )
 
     # --- lengths: parameters that change with the unit of the data -------------------------------
 
@@ -109,10 +105,7 @@ class Capabilities:
 
     # --- derivatives -----------------------------------------------------------------------------
 
-    @property
-    def has_slope(self) -> bool:
-        """Whether `slopes` knows the kernel and all of its parts."""
-        return False
+    has_slope = said(False, "Whether `slopes` knows the kernel and all of its parts.")
 
     def slopes(self, Z: Array, S: Array) -> Slopes:
         """k(Z, S) with its derivative; for a bound kernel."""

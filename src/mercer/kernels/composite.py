@@ -237,6 +237,9 @@ class Unary(Composite):
     def rounding(self, S: Array) -> float:
         return self.kernel.rounding(S)
 
+    def explicit_dim(self, n_features: int | None) -> int | None:
+        return self.kernel.explicit_dim(n_features)
+
 
 class FunctionOf(Unary):
     """A function of the operand's values."""
@@ -287,10 +290,7 @@ class OnImages(Unary):
         first = [given.pop("kernel")] if "kernel" in given else []
         return f"{type(self).__name__}({', '.join(map(printed, [*first, *given.values()]))})"
 
-    @property
-    def is_psd(self) -> bool | None:
-        return self.kernel.is_psd
-
+    is_psd = asked("is_psd", next)
     landmarks = Kernel.landmarks
 
     def bind_points(self, X: Array, names: list[str] | None, weights: Array | None = None) -> Self:
@@ -300,10 +300,10 @@ class OnImages(Unary):
 
     def against(self, S: Array) -> Tile:
         inner = self.kernel.against(self.kernel.landmarks(self.image(S)))
-        return lambda rows, columns=ALL: inner(self.image(rows), columns)
+        return _checked_if_needed(self, lambda rows, columns=ALL: inner(self.image(rows), columns))
 
     def diagonal(self, X: Array) -> Array:
-        return self.kernel.diagonal(self.image(X))
+        return _checked_if_needed(self, self.kernel.diagonal)(self.image(X))
 
     def magnitude(self, X: Array) -> Array:
         return self.kernel.magnitude(self.image(X))

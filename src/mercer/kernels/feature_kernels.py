@@ -33,9 +33,7 @@ MOST_EXACT = 1 << 24
 class ObjectKernel(Kernel):
     """A kernel on objects, given as a list, an array of objects, or one column of a frame."""
 
-    @property
-    def kind(self) -> str:
-        return "objects"
+    kind = "objects"
 
     def points(self, X: Data, name: str = "X") -> Array:
         if is_array(X) and not is_numpy(X):

@@ -22,6 +22,7 @@ class GraphKernel(FeatureKernel):
     node_label: str | None
     edge_label: str | None = None
     drawn_as = "graphs"
+    against_checks = True  # it reads every graph
 
     domains = dict.fromkeys(
         ("node_label", "edge_label"),
@@ -31,10 +32,6 @@ class GraphKernel(FeatureKernel):
     def graphs(self, X: Array) -> Graphs:
         """The graphs of a sample in one flat form, checked."""
         return read_graphs(X, self.node_label, self.edge_label)
-
-    @property
-    def against_checks(self) -> bool:
-        return True  # it reads every graph
 
     def check_range(self, *samples: Array | None) -> None:
         """Counts do not overflow; what can be wrong is a graph."""

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from ..engine import Form, is_integer, is_number, namespace, same_kind
 from . import points as pts
-from .capabilities import Accuracy, Capabilities
+from .capabilities import Accuracy, Capabilities, said
 from .gram_rows import DATA, GRAM, DataRows
 from .parametrized import Parametrized
 from .printing import frozen, printed
@@ -55,39 +55,28 @@ class Kernel(Parametrized, Capabilities, Accuracy):
 
     # --- what a subclass provides ---------------------------------------------------------------
 
-    @property
-    def kind(self) -> str:
-        """The kind of its points: "vectors", "table" (vectors, or columns of several types),
-        "objects", "gram" (rows of kernel values) or "any".
-        """
-        return "vectors"
+    kind = said(
+        "vectors",
+        'The kind of its points: "vectors", "table" (vectors, or columns of several types), '
+        '"objects", "gram" (rows of kernel values) or "any".',
+    )
+    symmetric = said(
+        True, "Whether k(x, z) = k(z, x) by its formula; a user's function may break it."
+    )
+    runs_user_code = said(
+        False, "Whether evaluation calls functions of the user, which threads might disturb."
+    )
+    one_call_per_value = said(
+        False, "Whether every value is a call of a user's function: few are then worth waiting for."
+    )
+    against_checks = said(
+        False, "Whether ``against(S)`` refuses by itself whatever `check_range` would refuse in S."
+    )
 
     @property
     def layout(self) -> DataRows:
         """The layout of its points: those of a Gram matrix are cut by rows and columns."""
         return GRAM if self.kind == "gram" else DATA
-
-    @property
-    def symmetric(self) -> bool | None:
-        """Whether k(x, z) = k(z, x) by its formula; a user's function may break it."""
-        return True
-
-    @property
-    def runs_user_code(self) -> bool:
-        """Whether evaluation calls functions of the user, which threads might disturb."""
-        return False
-
-    @property
-    def one_call_per_value(self) -> bool:
-        """Whether every value is a call of a user's function, which may be slow: then few values
-        matter more than large blocks of them.
-        """
-        return False
-
-    @property
-    def against_checks(self) -> bool:
-        """Whether ``against(S)`` refuses by itself whatever `check_range` would refuse in S."""
-        return False
 
     def against(self, S: Array) -> Tile:
         """A function ``tile(rows, columns=slice(None)) -> k(rows, S[columns])``.

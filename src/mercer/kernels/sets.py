@@ -168,9 +168,6 @@ class SetOf(ObjectKernel, Unary):
         F = scaled_rows(F, np.repeat(1.0 / np.maximum(sizes, 1), sizes))
         return rows_of_entries(F.data, F.indices, F.indptr[starts], F.shape[1])
 
-    def explicit_dim(self, n_features: int | None) -> int | None:
-        return self.kernel.explicit_dim(n_features)
-
     has_magnitude = True
 
     def magnitude(self, X: Array) -> Array:

@@ -81,6 +81,7 @@ class Spectrum(FeatureKernel):
     (16, array([0., 2., 0., 0., 1., 0., 1., 0.]))
     """
 
+    against_checks = True  # it reads every letter
     domains = {"mismatches": whole(0, LONGEST), "gaps": whole(0, LONGEST), "normalize": FLAG}
 
     def __init__(
@@ -254,10 +255,6 @@ class Spectrum(FeatureKernel):
                 f"not in the alphabet {self.alphabet!r}: add it to the alphabet, or replace it."
             )
         return codes, starts
-
-    @property
-    def against_checks(self) -> bool:
-        return True  # it reads every letter
 
     def check_range(self, *samples: Array | None) -> None:
         """Counts do not overflow; what can be wrong is a letter or an object."""

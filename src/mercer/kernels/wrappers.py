@@ -13,7 +13,6 @@ from .composite import OnImages, Unary, finite_values
 from .hashing import scaled_rows
 from .kernel import ALL, Kernel
 from .parameters import FUNCTION
-from .printing import printed
 from .types import Array, Tile
 
 
@@ -64,13 +63,6 @@ class OnFeatures(OnImages):
         )
         return Z
 
-    def against(self, S: Array) -> Tile:
-        inner = self.kernel.against(self.kernel.landmarks(self.image(S)))
-        return lambda rows, columns=ALL: finite_values(self, inner, self.image(rows), columns)
-
-    def diagonal(self, X: Array) -> Array:
-        return finite_values(self, self.kernel.diagonal, self.image(X))
-
     def explicit_dim(self, n_features: int | None) -> int | None:
         width = _width_of(self.g, n_features)
         return None if width is None else self.kernel.explicit_dim(width)
@@ -98,9 +90,6 @@ class Weighted(Unary):
     def features(self, X: Array) -> Array:
         F, factors = self.kernel.features(X), self.factors(X)
         return scaled_rows(F, factors) if scipy.sparse.issparse(F) else F * factors[:, None]
-
-    def explicit_dim(self, n_features: int | None) -> int | None:
-        return self.kernel.explicit_dim(n_features)
 
 
 class Rescaled(Weighted):
@@ -138,8 +127,7 @@ class Rescaled(Weighted):
         self.kernel = kernel
         self.f = f
 
-    def __repr__(self) -> str:
-        return f"Rescaled({self.kernel!r}, {printed(self.f)})"
+    __repr__ = OnImages.__repr__
 
     def factors(self, X: Array) -> Array:
         """f(X), checked: one finite number for each point."""
