@@ -64,7 +64,7 @@ class Operand:
         vars(node)[self.name] = NAMED[value.lower()]() if known else value
 
 
-def asked(name: str, combine: Callable[[Iterable[Any]], Any]) -> Any:
+def asked(name: str, combine: Callable[[Any], Any]) -> Any:
     """A property that follows from what all operands say."""
     return property(lambda self: combine(getattr(part, name) for part in self.terms))
 

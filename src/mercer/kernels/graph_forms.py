@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from ..engine import as_host
 from .hashing import label_keys, mixed
 from .points import read_each, short
 
@@ -109,7 +110,7 @@ def _arcs(pairs, n):
 
 
 def _read(graph, node_label, edge_label):
-    """(node labels as _labels gives them, edges, edge keys or None) of one graph."""
+    """(node labels or keys, edges, edge keys or None) of one graph."""
     if hasattr(graph, "adj") and hasattr(graph, "nodes"):
         return _from_networkx(graph, node_label, edge_label)
     if hasattr(graph, "edge_index"):
@@ -119,13 +120,85 @@ def _read(graph, node_label, edge_label):
             raise ValueError(
                 f"an adjacency matrix has no attribute {node_label!r}; pass (matrix, labels)."
             )
-        return _from_parts(scipy.sparse.csr_array(graph), None, None)
+        return _from_parts(scipy.sparse.csr_array(graph))
     if isinstance(graph, (tuple, list)) and len(graph) in (2, 3):
-        return _from_parts(*graph, *([None] if len(graph) == 2 else []))
+        return _from_parts(*graph)
     raise TypeError(
         f"{type(graph).__name__} {short(graph)} is not a graph: give a networkx graph, a pair "
         "(edges, node labels), an adjacency matrix, or an object with edge_index."
     )
+
+
+def _from_networkx(graph, node_label, edge_label):
+    if graph.is_directed():
+        raise ValueError("a directed graph; its undirected form is graph.to_undirected().")
+    number = {node: i for i, node in enumerate(graph.nodes)}
+    listed, labels, edge_labels = list(graph.edges(data=True)), None, None
+    if node_label is None:
+        named = sorted({str(name) for _, data in graph.nodes(data=True) for name in data})
+        if named:
+            raise ValueError(
+                f"its nodes have the attributes {', '.join(named[:5])}: say which one is their "
+                f"label, node_label={named[0]!r}; delete them to compare shapes alone."
+            )
+    else:
+        labels = _attributes(graph.nodes(data=True), node_label, "node")
+    if edge_label is not None:
+        edge_labels = _attributes((((u, v), d) for u, v, d in listed), edge_label, "edge")
+    edges = np.array([(number[u], number[v]) for u, v, _ in listed], dtype=np.int64)
+    return _checked(edges.reshape(-1, 2), labels, edge_labels, len(number))
+
+
+def _attributes(owners, name, what):
+    found: list[Any] = []
+    for owner, data in owners:
+        if name not in data:
+            raise ValueError(f"{what} {owner!r} has no label: it has no attribute {name!r}.")
+        found.append(data[name])
+    return found
+
+
+def _from_attributes(graph, node_label, edge_label):
+    """An object with edge_index (2 x arcs), as PyTorch Geometric has them."""
+
+    def found(name: str, what: str):
+        labels = getattr(graph, name, None)
+        if labels is None:
+            raise ValueError(f"it has no {what} labels: attribute {name!r} is missing.")
+        return _array(labels, name)
+
+    if node_label is None and getattr(graph, "x", None) is not None:
+        node_label = "x"
+    labels = None if node_label is None else found(node_label, "node")
+    edge_labels = None if edge_label is None else found(edge_label, "edge")
+    edges = _array(graph.edge_index, "edge_index").T
+    return _checked(edges, labels, edge_labels, getattr(graph, "num_nodes", None))
+
+
+def _from_parts(edges, labels=None, edge_labels=None):
+    """Edges as pairs or as an adjacency matrix, node labels (or None: all alike), edge labels."""
+    n = None
+    several = edge_labels is None and labels is not None and hasattr(labels, "__len__")
+    if _is_matrix(edges, len(labels) if several else None):
+        n = edges.shape[0]
+        if scipy.sparse.issparse(edges) and edges.shape[0] != edges.shape[1]:
+            raise ValueError(f"an adjacency matrix is square, got shape {edges.shape}.")
+        if edge_labels is not None:
+            raise ValueError("edge labels go with a list of edges, not with a matrix.")
+        matrix = edges if scipy.sparse.issparse(edges) else _array(edges, "edges")
+        edges = np.stack(matrix.nonzero(), axis=1)
+    else:
+        edges = _array(edges, "edges")
+        edges = edges if edges.size else np.zeros((0, 2), dtype=np.int64)
+    if isinstance(labels, dict):
+        labels = [labels[node] for node in range(len(labels))]
+    elif isinstance(labels, str):
+        labels = list(labels)
+    elif labels is not None and not isinstance(labels, (list, tuple)):
+        labels = _array(labels, "node labels")
+    if n is not None and labels is not None and len(labels) != n:
+        raise ValueError(f"{len(labels)} node labels for a matrix of {n} nodes.")
+    return _checked(edges, labels, edge_labels, n)
 
 
 def _is_square(graph):
@@ -157,129 +230,29 @@ def _is_matrix(edges, n_nodes):
     )
 
 
-# --- networkx -------------------------------------------------------------------------------------
-
-
-def _from_networkx(graph, node_label, edge_label):
-    if graph.is_directed():
-        raise ValueError("a directed graph; its undirected form is graph.to_undirected().")
-    number = {node: i for i, node in enumerate(graph.nodes)}
-    keys = _networkx_labels(graph, node_label)
-    listed = list(graph.edges(data=True))
-    edges = np.array([(number[u], number[v]) for u, v, _ in listed], dtype=np.int64)
-    edge_keys = None
-    if edge_label is not None:
-        missing = [(u, v) for u, v, d in listed if edge_label not in d]
-        if missing:
-            raise ValueError(f"edge {missing[0]} has no attribute {edge_label!r}.")
-        edge_keys = label_keys([d[edge_label] for _, _, d in listed])
-    return keys, edges.reshape(-1, 2), edge_keys
-
-
-def _networkx_labels(graph, node_label):
-    if node_label is None:
-        named = sorted({str(name) for _, data in graph.nodes(data=True) for name in data})
-        if named:
-            raise ValueError(
-                f"its nodes have the attributes {', '.join(named[:5])}: say which one is their "
-                f"label, node_label={named[0]!r}; delete them to compare shapes alone."
-            )
-        return _alike(len(graph.nodes))
-    labels: list[Any] = []
-    for node, data in graph.nodes(data=True):
-        if node_label not in data:
-            raise ValueError(f"node {node!r} has no label: attribute {node_label!r} is missing.")
-        labels.append(data[node_label])
-    return label_keys(labels)
-
-
-# --- arrays ---------------------------------------------------------------------------------------
-
-
-def _from_attributes(graph, node_label, edge_label):
-    """An object with edge_index (2 x arcs), as PyTorch Geometric has them."""
-    edges = _array(graph.edge_index, "edge_index").T
-    name = "x" if node_label is None else node_label
-    labels = getattr(graph, name, None)
-    if labels is None and node_label is not None:
-        raise ValueError(f"it has no node labels: attribute {node_label!r} is missing.")
-    edge_labels = None
-    if edge_label is not None:
-        edge_labels = getattr(graph, edge_label, None)
-        if edge_labels is None:
-            raise ValueError(f"it has no edge labels: attribute {edge_label!r} is missing.")
-        edge_labels = _array(edge_labels, edge_label)
-    if labels is None:
-        n = getattr(graph, "num_nodes", None)
-        return _checked(edges, _alike(_count(edges) if n is None else int(n)), edge_labels)
-    return _checked(edges, _labels(_array(labels, name)), edge_labels)
-
-
-def _from_parts(edges, labels, edge_labels):
-    """Edges as pairs or as an adjacency matrix, node labels (or None: all alike), edge labels."""
-    n = None
-    several = edge_labels is None and labels is not None and hasattr(labels, "__len__")
-    if _is_matrix(edges, len(labels) if several else None):
-        n = edges.shape[0]
-        if scipy.sparse.issparse(edges) and edges.shape[0] != edges.shape[1]:
-            raise ValueError(f"an adjacency matrix is square, got shape {edges.shape}.")
-        if edge_labels is not None:
-            raise ValueError("edge labels go with a list of edges, not with a matrix.")
-        if not scipy.sparse.issparse(edges):
-            edges = _array(edges, "edges")
-        edges = np.stack(edges.nonzero(), axis=1)
-    else:
-        edges = _array(edges, "edges")
-        if not edges.size:
-            edges = np.zeros((0, 2), dtype=np.int64)
-    if labels is None:
-        return _checked(edges, _alike(_count(edges) if n is None else n), edge_labels)
-    if isinstance(labels, dict):
-        labels = [labels[node] for node in range(len(labels))]
-    elif isinstance(labels, str):
-        labels = list(labels)
-    elif not isinstance(labels, (list, tuple)):
-        labels = _array(labels, "node labels")
-    keys = _labels(labels)
-    if n is not None and len(keys) != n:
-        raise ValueError(f"{len(keys)} node labels for a matrix of {n} nodes.")
-    return _checked(edges, keys, edge_labels)
-
-
-def _checked(edges, keys, edge_labels):
+def _checked(edges, labels, edge_labels, n):
+    """`n` nodes where there are no labels; None: as many as edges name."""
     if edges.ndim != 2 or edges.shape[1] != 2 or edges.dtype.kind not in "iu":
         raise ValueError(
             "a graph is a pair (edges, node labels), its edges pairs of node numbers; got edges "
             f"of type {edges.dtype} and shape {edges.shape}."
         )
-    edge_keys = None
-    if edge_labels is not None:
-        edge_keys = label_keys(edge_labels)
-        if len(edge_keys) != len(edges):
-            raise ValueError(f"{len(edge_keys)} edge labels for {len(edges)} edges.")
+    if labels is None:
+        n = int(edges.max(initial=-1)) + 1 if n is None else int(n)
+        keys = mixed(np.zeros(n, dtype=np.uint64))
+    elif isinstance(labels, np.ndarray) and labels.ndim == 1 and labels.dtype.kind == "i":
+        keys = labels  # hashed with those of all other graphs at once
+    else:
+        keys = label_keys(labels)
+    edge_keys = None if edge_labels is None else label_keys(edge_labels)
+    if edge_keys is not None and len(edge_keys) != len(edges):
+        raise ValueError(f"{len(edge_keys)} edge labels for {len(edges)} edges.")
     return keys, edges, edge_keys
-
-
-def _labels(values):
-    """Signed integers, to be hashed later with all others; keys (unsigned) of anything else."""
-    if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind == "i":
-        return values
-    return label_keys(values)
 
 
 def _array(values, name):
     """NumPy values of lists, arrays and tensors."""
-    if hasattr(values, "detach"):
-        values = values.detach().cpu().numpy()
     try:
-        return np.asarray(values)
+        return np.asarray(as_host(values))
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
-
-
-def _alike(n):
-    return mixed(np.zeros(n, dtype=np.uint64))
-
-
-def _count(edges):
-    return int(edges.max()) + 1 if edges.size else 0

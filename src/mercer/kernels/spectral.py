@@ -168,7 +168,7 @@ class PeriodicForm(FourierForm):
 class ColumnsForm(FourierForm):
     """A form on some of the columns: it is constant in the others."""
 
-    def __init__(self, form: FourierForm, columns: Sequence[int]):
+    def __init__(self, form: FourierForm, columns: Sequence[int] | np.ndarray):
         self.form, self.columns, self.size = form, np.asarray(columns, dtype=int), form.size
 
     def reach(self, extent: np.ndarray, tol: float):
