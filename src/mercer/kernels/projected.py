@@ -1,5 +1,7 @@
 """Projected: a kernel on linear combinations of the columns, the shape of a learned metric."""
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike

@@ -372,7 +372,7 @@ def _shells(value, first, step, d):
     return (2.0 * s + 1) ** d - (2.0 * s - 1) ** d, value(first + (s - 1) * step)
 
 
-def images_of(value: Callable[[np.ndarray], np.ndarray], rate: float = math.inf):
+def images_of(value: Callable[[np.ndarray], Any], rate: float = math.inf):
     """The bound of RadialForm for k that falls by a constant factor per step, or faster.
 
     value : distances -> k, decreasing
