@@ -12,7 +12,7 @@ from sklearn.svm import SVC
 from mercer import RBF, Laplacian, Linear, Polynomial, Precomputed
 from mercer.engine.memory import MemoryLimitError
 from mercer.engine.sklearn_compat import libsvm
-from mercer.solve.active_set import BoxDual, Free, balanced
+from mercer.solve.active_set import BoxDual, Free, _to_the_bounds, balanced
 from mercer.solve.duality import Rounding, best_hinge_intercept, hinge_certificate, hinge_range
 from mercer.solve.svm import MarginProblem, solve_margin, solve_on_coordinates
 
@@ -173,6 +173,24 @@ def test_a_class_of_three_rows_among_thousands(rng):
     assert abs(found.c.sum()) < 1e-9 * np.abs(found.c).sum()
 
 
+def test_two_passes_over_all_rows(rng, monkeypatch):
+    """One finds the rows near the margin, one certifies: in between the nearest rows do."""
+    X = rng.normal(size=(12_000, 2))
+    y = np.where(np.sin(X[:, 0]) + X[:, 1] > 0, 1.0, -1.0)
+    X[:, 1] += 0.2 * y
+    passes, values = [], MarginProblem.values
+    problem = problem_of(RBF(1.0), X, y, 10.0)
+
+    def counted(self, c, rows=None):
+        passes.append(self.points is X and rows is None)
+        return values(self, c, rows)
+
+    monkeypatch.setattr(MarginProblem, "values", counted)
+    found = solve_margin(problem)
+    assert sum(passes) == 2
+    assert found.certificate.gap <= problem.rounding.aim(1e-3, found.certificate.norm)
+
+
 def test_a_start_from_other_support_vectors_changes_nothing():
     rng = np.random.default_rng(1)
     X, y = two_classes(rng, 2600, 3)
@@ -261,9 +279,18 @@ def test_the_inverse_follows_the_free_set(rng):
     free = Free.of(problem, np.arange(600)).with_more(problem, np.arange(600, 640))
     assert free.with_more(problem, np.empty(0, dtype=int)) is free
     assert_allclose(free.inverse @ K[:640, :640], np.eye(640), atol=1e-6)
-    fewer = free.without(np.arange(0, 640, 7))
+    # Every seventh coefficient has little room, and stops at its bound.
+    room = np.where(np.arange(640) % 7 == 0, 1e-6, 1e3)
+    left = rng.normal(size=640)
+    c, b, stopped, V = _to_the_bounds(left, free.inverse, np.zeros(640), -room, room, 0.0)
+    assert_allclose(np.flatnonzero(stopped), np.arange(0, 640, 7))
+    assert_allclose(np.abs(c[stopped]), 1e-6)
+    fewer = free.without(stopped, V)
     rows = fewer.rows
     assert_allclose(fewer.inverse @ K[np.ix_(rows, rows)], np.eye(len(rows)), atol=1e-6)
+    # What is left of the system is solved for them.
+    assert_allclose((K[:640, :640] @ c + b - left)[~stopped], 0.0, atol=1e-6)
+    assert abs(c.sum()) < 1e-9
 
 
 def test_no_coefficient_is_free(capfd):

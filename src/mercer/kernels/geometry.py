@@ -96,7 +96,10 @@ class EuclideanFrame:
         # Row maxima first: most rows have no close pair, and a mask is a large thing to make.
         some = xp.nonzero(xp.max(minus_d2, axis=1) >= close[:, 0])[0]
         if some.shape[0] > 0:
-            near = xp.take(minus_d2, some, axis=0) >= xp.take(close, some, axis=0)
+            if some.shape[0] == minus_d2.shape[0]:  # rows against themselves: no copy
+                near = minus_d2 >= close
+            else:
+                near = xp.take(minus_d2, some, axis=0) >= xp.take(close, some, axis=0)
             pairs = xp.nonzero(xp.reshape(near, (-1,)))[0]  # ten times faster than in rows
             i, j = pairs // minus_d2.shape[1], pairs % minus_d2.shape[1]
             i = xp.take(some, i, axis=0)

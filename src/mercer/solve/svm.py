@@ -45,12 +45,14 @@ NEAR = 1.1
 # the sizes of the samples.
 LEAST_NEAR, MOST_NEAR = 1000, 2.5
 # How far libsvm solves before the next sample, and before the last, exact part.
-ROUGH, FINE = 0.03, 0.01
+ROUGH, FINE = 0.1, 0.01
 # Steps of libsvm at most, and so many more for each row: where C is large and the matrix nearly
 # singular, it does not end by itself.
 STEPS, STEPS_PER_ROW = 10_000, 300
 # New rows beyond this share of the support vectors change too much for an active set: libsvm again.
 MANY_NEW = 0.08
+# Rows next to the margin that are looked at again before all are, as many times as are near.
+NEXT = 4
 # Rows that the active set looks at, at least: they need no matrix.
 LEAST_INSIDE = 2000
 # Rows near the margin whose kernel matrix is held for the active set.
@@ -126,11 +128,13 @@ class MarginProblem:
         """sum_j c_j k(x_j, x_i) for these rows i (None: all)."""
         used = np.flatnonzero(c)
         if self.is_stored:
-            rows, total = np.arange(len(c)) if rows is None else rows, np.zeros(1)
+            whole = rows is None and self.index is None
+            total = np.zeros(len(c) if rows is None else len(rows))
+            rows = np.arange(len(c)) if rows is None else rows
             for a in range(0, len(used), BLOCK):
                 some = used[a : a + BLOCK]
-                total = total + c[some] @ self.matrix(some, rows)
-            return total if len(used) else np.zeros(len(rows))
+                total += c[some] @ (self.points[some] if whole else self.matrix(some, rows))
+            return total
         X = in_double(self.kernel, self.points if rows is None else pts.take(self.points, rows))
         if not len(used):
             return np.zeros(X.shape[0])
@@ -291,6 +295,7 @@ class _WorkingSet:
         self.limit = problem.limit
         self.c, self.b, self.n_iter = np.zeros(self.n), 0.0, 0
         self.stuck = False
+        self.held: Any = None  # the problem of the rows that were solved last
         # Values at all rows of the coefficients `known`, and |l c| of what was added up for them.
         self.known, self.values, self.size = self.c, np.zeros(self.n), 0.0
 
@@ -301,6 +306,11 @@ class _WorkingSet:
             self.roughly(rows, ROUGH)
             rows = self._sampled(self.order[:size], size / before)
         self.roughly(rows, FINE if len(rows) == self.n else ROUGH)
+        if len(rows) == self.n:
+            self.problem = self.held  # all kernel values are there
+        else:
+            rows = self._with_next(rows)
+        self._ascend(rows)
         return self._exactly(rows)
 
     # --- nested samples ---------------------------------------------------------------------------
@@ -329,9 +339,23 @@ class _WorkingSet:
         if len(some) == self.n:  # from here on only changes are added
             self.values = self.problem.values(self.c)
             self.known, self.size, values = self.c, self._size_of(self.c), self.values[some]
+            self.last_b = self.b
         else:
             values = self.problem.values(self.c, some)
         return self._near(some, self.problem.y[some] * (values + self.b), growth)
+
+    def _with_next(self, rows):
+        """These rows, and those that violate their margin now; of the next ones alone where that is
+        less than a pass over all rows, which comes after the exact solution."""
+        p, count = self.problem, NEXT * len(rows)
+        if 2 * count >= self.n:
+            margins = self.margins()
+            return np.union1d(rows, np.flatnonzero(margins < NEAR))
+        margins = p.y * (self.values + self.last_b)
+        margins[rows] = np.inf
+        some = np.sort(np.argpartition(margins, count)[:count])
+        now = p.y[some] * (p.values(self.c, some) + self.b)
+        return np.union1d(rows, some[now < NEAR])
 
     def _near(self, some, margins, growth=1.0, least=LEAST_NEAR):
         """The support vectors, and those of some rows that are near the margin or beyond it."""
@@ -354,7 +378,10 @@ class _WorkingSet:
                 f"memory_limit allows {readable(self.limit)}. Use solver='landmarks', a smaller "
                 "C, or kernel=KernelMap(kernel, max_rank=...)."
             )
-        found = libsvm(p.matrix(rows), p.y[rows], p.C[rows], tol, STEPS + STEPS_PER_ROW * m)
+        self.held = None  # makes room
+        K, self.held_rows = p.matrix(rows), rows
+        self.held = replace(p.part(rows), kernel=Precomputed(), points=K, index=None)
+        found = libsvm(K, self.held.y, self.held.C, tol, STEPS + STEPS_PER_ROW * m)
         support, coefficients, self.b, steps = found
         self.n_iter += steps
         self.c = np.zeros(self.n)
@@ -366,7 +393,7 @@ class _WorkingSet:
         """Values at all rows after each change; rows that violate their margin join in."""
         best, p = None, self.problem
         for _ in range(MOST_ROUNDS):
-            self._update()
+            margins = self.margins()
             found = hinge_certificate(
                 p.y, p.C, self.c, self.b, self.values, self.rounding, self.size
             )
@@ -376,7 +403,6 @@ class _WorkingSet:
                 break
             if found.gap <= self.rounding.aim(self.tol, found.norm):
                 break
-            margins = p.y * (self.values + self.b)
             outside = margins < 1
             outside[rows] = False
             if np.count_nonzero(outside) > MANY_NEW * np.count_nonzero(self.c):
@@ -384,11 +410,12 @@ class _WorkingSet:
                 self.roughly(rows, FINE)
             else:
                 rows = self._near(np.arange(self.n), margins, least=LEAST_INSIDE)
-                self._ascend(rows, found.norm)
+            self._ascend(rows)
         return best
 
-    def _update(self):
-        """The values of the present coefficients, from those that are known; the best intercept."""
+    def margins(self):
+        """Margins of all rows by the present coefficients, from values that are known, and the
+        best intercept."""
         p = self.problem
         change = self.c - self.known
         if np.count_nonzero(change) < np.count_nonzero(self.c):
@@ -398,18 +425,38 @@ class _WorkingSet:
             self.values, self.size = p.values(self.c), self._size_of(self.c)
         self.known = self.c
         self.b = best_hinge_intercept(p.y, p.C, self.values)
+        return p.y * (self.values + self.b)
 
-    def _ascend(self, rows, norm):
+    def _ascend(self, rows):
         """The exact solution of the rows near the margin, from the coefficients at hand."""
-        part = self.problem.part(rows)
-        if len(rows) <= HELD and not part.is_stored:  # steps would evaluate most of it anyway
-            part = replace(part, kernel=Precomputed(), points=part.matrix(np.arange(len(rows))))
-        dual = BoxDual(part, self.c[rows], self.b, self.values[rows])
-        dual.solve(0.05 * self.rounding.aim(self.tol, norm))
+        part, c = self._part(rows), self.c[rows]
+        values = self.values[rows] if self.known is self.c else part.values(c)
+        dual = BoxDual(part, c, self.b, values)
+        dual.solve(0.05 * self.rounding.aim(self.tol, max(float(c @ values), 0.0) ** 0.5))
         c = np.zeros(self.n)
         c[rows] = dual.c
         self.stuck = bool(np.array_equal(c, self.c))
         self.c = c
+
+    def _part(self, rows):
+        """The problem of some rows. Steps evaluate most kernel values of few rows: they are held,
+        those that libsvm has seen among them."""
+        before = self.held_rows
+        if np.array_equal(rows, before):
+            return self.held
+        part = self.problem.part(rows)
+        if len(rows) <= HELD and not part.is_stored:
+            known = np.isin(rows, before, assume_unique=True)
+            if np.count_nonzero(known) == len(before):
+                K, new = np.empty((len(rows), len(rows))), np.flatnonzero(~known)
+                K[np.ix_(known, known)] = self.held.points
+                K[new] = part.matrix(new, np.arange(len(rows)))
+                K[:, new] = K[new].T
+            else:
+                K = part.matrix(np.arange(len(rows)))
+            part = replace(part, kernel=Precomputed(), points=K)
+        self.held, self.held_rows = part, rows
+        return part
 
     def _size_of(self, c):
         return float(np.linalg.norm(c * self.rounding.lengths))
