@@ -87,11 +87,12 @@ def _rank(solver, way):
 def solve_ridge(
     problem: RidgeProblem, solver: str | Solver = "auto", *, name: str | None = None
 ) -> RidgeSolution:
-    """Solve the problem.
+    """Solve a ridge problem.
 
     Parameters
     ----------
     problem : RidgeProblem
+        Rows, targets, penalty and what is asked of the solution.
     solver : "auto", a name in SOLVERS, or a Solver
         "auto": the cheapest that does not refuse, by its own cost. One that begins and sees that
         it cannot end (`CannotSolve`) makes room for the next.

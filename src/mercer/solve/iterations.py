@@ -47,14 +47,24 @@ TINY = float(np.finfo(np.float64).tiny)
 class Certified:
     """Coefficients with a certified bound of their error.
 
-    coef : a, one column per target, in double precision: f(z) = sum_i a_i k(x_i, z)
-    error_norms : |f(z) - f*(z)| <= sqrt(k(z, z)) * error_norm for every z, f* the exact solution
-    norms : |f| in the same norm; ``tol`` is relative to it
-    n_iter : products with the kernel matrix
-    converged : whether every error_norm is at most tol times its norm
-    history : a list of Step
-    rank : of the preconditioner
-    way : how exact products were computed: "stored", "tiles", "fused" or "workers"
+    Attributes
+    ----------
+    coef : array of shape (n_samples, n_targets)
+        a, in double precision: f(z) = sum_i a_i k(x_i, z).
+    error_norms : ndarray of shape (n_targets,)
+        |f(z) - f*(z)| <= sqrt(k(z, z)) error_norm for every z, f* being the exact solution.
+    norms : ndarray of shape (n_targets,)
+        |f| in the same norm; `tol` is relative to it.
+    n_iter : int
+        Products with the kernel matrix.
+    converged : bool
+        Whether every error_norm is at most tol times its norm.
+    history : list of Step
+        The bounds on the way.
+    rank : int
+        Landmarks of the preconditioner.
+    way : {"stored", "tiles", "fused", "workers"}
+        How exact products were computed.
     """
 
     coef: Any
@@ -92,16 +102,20 @@ def solve_iteratively(
     ----------
     kernel : Kernel
         Bound to its data.
-    points : the kernel's points (kernel.points(X)), n of them
+    points : array of shape (n, n_features)
+        The rows; of kernels on objects, ``kernel.points(X)``.
     T : array of shape (n, n_targets)
-    alphas : positive penalties, one per target
-    weights : one number per point, or None
+        Targets.
+    alphas : sequence of float
+        Positive penalties, one per target.
+    weights : array of shape (n,) or None
         Points of weight zero get coefficients of zero.
     tol : float, default=1e-4
         Stop when the certified error of every function is at most tol times its own norm.
-    rank, landmark_tol, pivots : of the landmarks that precondition
-        How many at most (None: from the number of points and the memory); the share of every
-        k(x, x) that they may leave (None: little beside alpha); how they are chosen.
+    rank, landmark_tol, pivots : int or None, float or None, str
+        Of the landmarks that precondition: how many at most (None: from the number of points and
+        the memory); the share of every k(x, x) that they may leave (None: little beside alpha);
+        how they are chosen.
     max_iter : int, default=500
         Largest number of products with the kernel matrix.
     resources : Resources or None
@@ -112,7 +126,8 @@ def solve_iteratively(
         Called with every Step; a true result ends the iterations.
     workers : Workers or None
         Of a Dask cluster, to compute the products and hold the preconditioner.
-    landmarks, product : landmarks chosen before, and exact products, where the caller has them
+    landmarks, product : optional
+        Landmarks chosen before, and exact products, where the caller has them.
 
     Returns
     -------

@@ -120,16 +120,35 @@ class RidgeProblem:
     Parameters
     ----------
     training : Training
-    T : targets, one column each; read with the rows where these are not held
-    alpha : Given, LeaveOneOut, or the Shrinkage of a discriminant
-    labels : whether T holds labels of classes, which are met with the rows, instead of numbers
-    weights : one non-negative number per row, or None
-    intercept : whether a constant, without a penalty, belongs to the function
-    tol : certified error of a solution by iterations, relative to the function
-    digits : the same, where iterations replace a factorisation
-    map : the coordinates that are asked for, or None where the solver may choose
-    exact : whether functions of a few landmarks will not do
-    patience : predicted seconds of one core beyond which a solver refuses
+        The rows, as `fit` reads them, with their kernel and the memory allowed.
+    T : array of shape (n_samples, n_targets)
+        Targets; a Column is read with the rows where these are not held.
+    alpha : Given, LeaveOneOut or Shrinkage
+        The penalty, or how it is chosen.
+    weights : array of shape (n_samples,) or None
+        Non-negative numbers.
+    intercept : bool, default=False
+        Whether a constant, without a penalty, belongs to the function.
+    n_targets : int, default=0
+        0: as many as T has columns.
+    labels : bool, default=False
+        Whether T holds labels of classes instead of numbers.
+    tol : float, default=1e-4
+        Certified error of a solution by iterations, relative to the function.
+    digits : float, default=1e-8
+        The same, where iterations replace a factorisation.
+    max_iter : int, default=500
+        Largest number of products with the kernel matrix.
+    map : MapOptions or None, default=None
+        The coordinates that are asked for; None: the solver may choose.
+    preconditioning : Preconditioning
+        The landmarks of the iterations.
+    exact : bool, default=True
+        False: a function of a few landmarks will do.
+    patience : float, default=inf
+        A solver refuses beyond so many predicted seconds of one core.
+    keep_partial : bool, default=False
+        On KeyboardInterrupt keep the solution so far, with its bound.
     """
 
     training: Training

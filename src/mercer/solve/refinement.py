@@ -27,6 +27,8 @@ PATIENCE = 50
 class Step(TravelsAsNumPy):
     """Show how far the iterations were after some products with the kernel matrix.
 
+    Attributes
+    ----------
     products : int
         Products with K so far.
     bounds : tuple of float

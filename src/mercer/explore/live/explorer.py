@@ -98,7 +98,8 @@ def explore(
     ----------
     X : array, frame or list of objects
         Rows. Frames with texts, dates or gaps are encoded by :class:`TableEncoder`.
-    y : classes or numbers, one per row, or None
+    y : array of shape (n_samples,) or None
+        Classes or numbers.
     kernel : Kernel, str or None
         Where to begin; None: ``RBF("scale")``.
     task : {"auto", "classification", "regression"}
@@ -110,6 +111,7 @@ def explore(
     encoder : "auto", None or a transformer
         What turns the rows into numbers first.
     target_name : str or None
+        Its name on the page.
     max_points : int
         Larger data are sampled.
     folder : path
