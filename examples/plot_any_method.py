@@ -48,7 +48,8 @@ for ax, (name, model) in zip(axes.ravel(), algorithms.items()):
         line,
         model.predict(plane).reshape(90, 90),
         levels=[-1, 0.5, 2],
-        colors=["#cfe3f2", "#f7dcc9"],
+        colors=["#0072B2", "#D55E00"],
+        alpha=0.25,
     )
     ax.scatter(*X.T, c=np.where(arm, "#D55E00", "#0072B2"), s=7)
     ax.set(title=f"{name}: {model.score(X, arm):.2f}", xticks=[], yticks=[], aspect="equal")

@@ -46,15 +46,11 @@ for ax, (name, kernel) in zip(axes.ravel(), kernels.items()):
     Phi = KernelMap(kernel, tol=1e-10).fit_transform(x)
     functions = Phi @ rng.normal(size=(Phi.shape[1], 3))
     similarity = kernel(x, [[0.5]])[:, 0]
-    ax.fill_between(
-        x[:, 0], similarity / np.abs(similarity).max() * np.abs(functions).max(), color="#dddddd"
-    )
+    height = np.abs(functions).max() / np.abs(similarity).max()
+    ax.fill_between(x[:, 0], height * similarity, color="grey", alpha=0.35, lw=0)
     ax.plot(x, functions, lw=1.4)
     ax.set(title=name, yticks=[])
-    ax.text(
-        0.98, 0.03, f"rank {Phi.shape[1]}", transform=ax.transAxes, ha="right", fontsize="small",
-        bbox={"color": "white", "alpha": 0.8, "pad": 1},
-    )  # fmt: skip
+    ax.set_title(f"rank {Phi.shape[1]}", loc="right", fontsize="small")
 axes[-1, -1].axis("off")
 axes[-2, -1].tick_params(labelbottom=True)
 plt.show()

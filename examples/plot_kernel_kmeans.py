@@ -8,6 +8,7 @@ help here: it must be the right one, or one must keep only the leading direction
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.colors import LinearSegmentedColormap
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
@@ -75,6 +76,7 @@ plt.show()
 # and then by angle. In the leading directions all points of a ring lie the same way, and the three
 # rings are at right angles. In the whole space only neighbours are alike.
 
+signs = LinearSegmentedColormap.from_list("signs", ["#D55E00", "#80808000", "#0072B2"])
 order = np.lexsort([angle, ring])
 whole = KernelMap(kernel).fit_transform(X)
 pictures = {
@@ -83,7 +85,7 @@ pictures = {
 }
 fig, axes = plt.subplots(1, 2, figsize=(8, 4.2), sharey=True)
 for ax, (name, points) in zip(axes, pictures.items()):
-    drawn = ax.imshow(points[order] @ points[order].T, cmap="PuOr", vmin=-1, vmax=1)
+    drawn = ax.imshow(points[order] @ points[order].T, cmap=signs, vmin=-1, vmax=1)
     ax.set(title=name, xticks=[30, 130, 320], yticks=[30, 130, 320])
     ax.set(xticklabels=["middle", "ring", "outer ring"], yticklabels=["middle", "ring", "outer"])
 fig.colorbar(drawn, ax=axes, label="cosine", ticks=[-1, 0, 1], shrink=0.8)

@@ -69,12 +69,14 @@ for form, score in scores.items():
 # %%
 # The picture
 # -----------
-# A component is a function on the input space; black is where it is 0. Three clusters: the first
+# A component is a function on the input space; the line is where it is 0. Three clusters: the first
 # two components tell the clusters apart, since that is where the variance is. Later ones cut the
 # clusters themselves.
 
 import matplotlib.pyplot as plt
+from matplotlib.colors import LinearSegmentedColormap
 
+signs = LinearSegmentedColormap.from_list("signs", ["C1", "#80808000", "C0"])
 grid = np.linspace(-1.6, 1.6, 70)
 plane = np.column_stack([g.ravel() for g in np.meshgrid(grid, grid)])
 pca = KernelPCA(6, RBF(2.0)).fit(clusters)
@@ -84,9 +86,9 @@ fig, axes = plt.subplots(2, 3, figsize=(8, 5.6), sharex=True, sharey=True)
 for j, ax in enumerate(axes.ravel()):
     value = pca.transform(plane)[:, j].reshape(70, 70)
     size = np.abs(value).max()
-    ax.contourf(grid, grid, value, levels=np.linspace(-size, size, 22), cmap="PuOr")
-    ax.contour(grid, grid, value, levels=[0], colors="black", linewidths=1)
-    ax.plot(*clusters.T, ".", color="black", ms=2.5)
+    ax.contourf(grid, grid, value, levels=np.linspace(-size, size, 22), cmap=signs)
+    ax.contour(grid, grid, value, levels=[0], colors="grey", linewidths=1.5)
+    ax.plot(*clusters.T, ".", color="grey", ms=3)
     ax.set(aspect="equal", xticks=[], yticks=[])
     ax.set_title(f"{j + 1}: {shares[j]:.0%} between clusters", fontsize="small")
 plt.show()
