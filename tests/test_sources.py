@@ -1,7 +1,7 @@
 """The source documents, statement by statement: the table in docs/sources.md, and the steps of
 their derivations as numbers. Results have tests of their own beside the code; here is the rest.
 
-Misprints are corrected as MATH.md section 6 says.
+Misprints are corrected as the errata of that page say.
 """
 
 import ast

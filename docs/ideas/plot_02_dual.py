@@ -3,9 +3,9 @@ r"""
 ================================
 
 Least squares in a feature space has one unknown per feature. For a polynomial of degree 9 on 784
-pixels there are about :math:`10^{20}` features, for a Gaussian kernel infinitely many. Yet there
-are only :math:`n` data. The **kernel trick** finds the solution with :math:`n` unknowns and never
-computes a feature.
+pixels there are about :math:`3 \cdot 10^{20}` features, for a Gaussian kernel infinitely many. Yet
+there are only :math:`n` samples. The **kernel trick** finds the solution with :math:`n` unknowns
+and never computes a feature.
 
 The statement
 -------------

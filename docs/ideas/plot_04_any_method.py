@@ -8,12 +8,12 @@ With coordinates nothing has to be rewritten. Fit any method on :math:`\varphi(X
 
 The statement
 -------------
-**If a method does not depend on the axes, that is, if rotating all points does not change its
-answer, then its answer depends on inner products only.** So it is the same in the coordinates of
-lesson 3 and in the kernel's own space.
+**If a method does not depend on the axes, that is, if neither rotating all points nor adding a
+coordinate that is 0 everywhere changes its answer, then its answer depends on inner products
+only.** So it is the same in the coordinates of lesson 3 and in the kernel's own space.
 
 *Proof.* Let :math:`\Phi` and :math:`\Psi` be two sets of points with the same inner products,
-:math:`\Phi \Phi^T = \Psi \Psi^T` (fill the shorter rows with zeros). Then
+:math:`\Phi \Phi^T = \Psi \Psi^T`; fill the shorter rows with zeros. Then
 :math:`|\sum_i a_i \Phi_i| = |\sum_i a_i \Psi_i|` for all :math:`a`, so sending :math:`\Phi_i` to
 :math:`\Psi_i` defines a linear map between their spans that keeps lengths. It can be extended to a
 rotation :math:`Q` of the whole space, and :math:`\Psi = \Phi Q`. The method gives both the same
