@@ -230,15 +230,14 @@ def positive_part(x: Array):
 
 # --- linear algebra -------------------------------------------------------------------------
 
+# Rows of a block, and rows up to which LAPACK factors a matrix as a whole.
+BLOCK, WHOLE = 2048, 8192
+
 
 def cholesky(K: Array):
     """The lower Cholesky factor, or None where K is not positive definite to rounding."""
     if is_numpy(K):
-        potrf = scipy.linalg.lapack.get_lapack_funcs("potrf", (K,))
-        with blas_threads_for(len(K)):
-            # K = K', and LAPACK copies faster what is in its own order.
-            C, info = potrf(K.T, lower=True, clean=True, overwrite_a=False)
-        return C if info == 0 else None
+        return cholesky_in_place(K.copy(), clean=True)
     if is_torch_array(K):
         import torch
 
@@ -252,6 +251,45 @@ def cholesky(K: Array):
             raise
         return None
     return C if bool(xp.all(xp.isfinite(xp.linalg.diagonal(C)))) else None
+
+
+def cholesky_in_place(
+    K: np.ndarray, *, clean: bool = False, whole: int = WHOLE, block: int = BLOCK
+) -> np.ndarray | None:
+    """C with C C' = K, in the memory of K; None where K is not positive definite to rounding.
+
+    Above the diagonal K stays as it was; with `clean` there are zeros. SciPy's OpenBLAS ends the
+    process when it factors more than 16 000 rows with several threads: blocks are what it can do.
+    """
+    C = K.T  # K is symmetric; columns are contiguous for LAPACK
+    n = len(C)
+    potrf = scipy.linalg.lapack.get_lapack_funcs("potrf", (C,))
+    if n <= whole:
+        with blas_threads_for(n):
+            C, info = potrf(C, lower=True, clean=clean, overwrite_a=True)
+        return C if info == 0 else None
+    for a in range(0, n, block):
+        b = min(a + block, n)
+        C[a:b, a:b], info = potrf(C[a:b, a:b], lower=True, clean=False)
+        if info != 0:
+            return None
+        for i in range(b, n, block):
+            rows = slice(i, min(i + block, n))
+            C[rows, a:b] = solve_triangular(C[a:b, a:b], C[rows, a:b].T).T
+            for j in range(b, i, block):
+                columns = slice(j, j + block)
+                C[rows, columns] -= C[rows, a:b] @ C[columns, a:b].T
+            C[rows, rows] -= np.tril(C[rows, a:b] @ C[rows, a:b].T)
+    return lower_triangle(C, block) if clean else C
+
+
+def lower_triangle(C: np.ndarray, block: int = BLOCK) -> np.ndarray:
+    """C with zeros above the diagonal, in place."""
+    for a in range(0, len(C), block):
+        b = min(a + block, len(C))
+        C[a:b, a:b] = np.tril(C[a:b, a:b])
+        C[a:b, b:] = 0
+    return C
 
 
 def gram(A: Any):

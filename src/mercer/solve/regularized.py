@@ -4,16 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 
-from ..engine import cholesky, eps_of, namespace, put, solve_triangular
+from ..engine import cholesky, cholesky_in_place, eps_of, namespace, put, solve_triangular
 from ..kernels import points as pts
 from .solver import CannotSolve
 
 # Ten times the smallest alpha that works is tried next.
 STEP = 10.0
-# Rows of a block, and rows up to which LAPACK takes the matrix as a whole.
-BLOCK, WHOLE = 2048, 8192
 
 
 def by_penalty(alphas: np.ndarray, B: Any, solve: Callable[[float, Any], tuple]) -> tuple:
@@ -97,32 +94,3 @@ def _safe(A, B, alpha, noise):
     while _solution(A, B, alpha, noise)[1] is None and alpha < max(trace, 1.0):
         alpha *= STEP
     return alpha
-
-
-def cholesky_in_place(K: np.ndarray, whole: int = WHOLE, block: int = BLOCK) -> np.ndarray | None:
-    """C with C C' = K in its lower triangle, over the memory of K; None if K is singular.
-
-    Above the diagonal stand numbers without meaning. Some builds of LAPACK end the process when
-    they factor more than 15 000 rows with several threads: blocks are what every build can do.
-    """
-    C = K.T  # K is symmetric; columns are contiguous for LAPACK
-    n = len(C)
-    if n <= whole:
-        potrf = scipy.linalg.lapack.get_lapack_funcs("potrf", (C,))
-        C, info = potrf(C, lower=True, clean=False, overwrite_a=True)
-        return C if info == 0 else None
-    for a in range(0, n, block):
-        b = min(a + block, n)
-        try:
-            C[a:b, a:b] = np.linalg.cholesky(C[a:b, a:b])
-        except np.linalg.LinAlgError:
-            return None
-        for i in range(b, n, block):
-            rows = slice(i, min(i + block, n))
-            C[rows, a:b] = scipy.linalg.solve_triangular(
-                C[a:b, a:b], C[rows, a:b].T, lower=True, check_finite=False
-            ).T
-            for j in range(b, i + 1, block):  # tiles up to the diagonal
-                columns = slice(j, min(j + block, n))
-                C[rows, columns] -= C[rows, a:b] @ C[columns, a:b].T
-    return C

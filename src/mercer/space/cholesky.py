@@ -16,12 +16,14 @@ from ..engine import (
     as_numpy,
     budget,
     cholesky,
+    cholesky_in_place,
     columns_that_fit,
     eps_of,
     evenly,
     is_cpu,
     is_numpy,
     itemsize,
+    lower_triangle,
     namespace,
     on_device_of,
     put_rows,
@@ -196,28 +198,27 @@ def _stored(kernel, X, diagonal, tol, eps):
         np.fill_diagonal(K, np.where(lengths > 0, 1.0, 0.0))
     original = K.copy() if unsure else None
     n = len(K)
-    potrf, pstrf = scipy.linalg.lapack.get_lapack_funcs(("potrf", "pstrf"), (K,))
+    pstrf = scipy.linalg.lapack.get_lapack_funcs("pstrf", (K,))
     ones = K.diagonal().copy()
-    # LAPACK sees the transpose, in Fortran order: "lower" is our upper triangle. (f2py keeps the
-    # GIL; BLAS runs on all its threads.)
-    A, info = potrf(K.T, lower=1, overwrite_a=1, clean=0)
-    full = info == 0 and (A.diagonal() ** 2).min() > FULL_RANK * eps
+    A = cholesky_in_place(K)  # in the upper triangle of K
+    full = A is not None and (A.diagonal() ** 2).min() > FULL_RANK * eps
     if full and (tol is None or tol < FULL_RANK * eps):
-        C = _scaled(_lower(A), lengths)
+        C = _scaled(lower_triangle(A), lengths)
         C = C if is_numpy(diagonal) else on_device_of(C, diagonal)
         factor = Landmarks(kernel, kernel.landmarks(X, np.arange(n)), C, np.arange(n), eps)
         return Fit(factor, C, np.zeros(n))
+    A = K.T
     np.fill_diagonal(A, ones)
     noise = max(STORED_TOL, n**0.5 if n > STORED_TOL**2 else 0) * eps
     tol = noise if tol is None else max(tol, eps)
     # Validity is judged at the noise floor, whatever the tolerance; pivots nest, so that a larger
     # tolerance is a cut.
-    A, piv, rank, info = pstrf(A, tol=min(noise, tol) if unsure else tol, lower=0, overwrite_a=1)
+    A, piv, rank, _ = pstrf(A, tol=min(noise, tol) if unsure else tol, lower=0, overwrite_a=1)
     piv = piv - 1
     # pstrf counts a first pivot however small it is.
     rank = rank if ones.max() > 0 else 0
     F = np.zeros((n, rank), dtype=K.dtype)
-    F[piv[:rank]] = _lower(A[:rank, :rank].T)
+    F[piv[:rank]] = lower_triangle(A[:rank, :rank].T)
     F[piv[rank:]] = A[:rank, rank:].T
     if unsure:
         probe(kernel, original, F, lengths, noise, eps, size)
@@ -250,16 +251,6 @@ def _plain(kernel, X, diagonal, tol, eps):
     return Fit(
         Landmarks(kernel, kernel.landmarks(X, np.arange(n)), C, np.arange(n), eps), C, np.zeros(n)
     )
-
-
-def _lower(A):
-    """The lower triangle in place: what is above it becomes zero."""
-    for i in range(A.shape[0]):
-        if A.strides[0] > A.strides[1]:  # along the memory, or it takes as long as the factor
-            A[i, i + 1 :] = 0
-        else:
-            A[:i, i] = 0
-    return A
 
 
 def _sample(kernel, X):
