@@ -237,7 +237,7 @@ BLOCK, WHOLE = 2048, 8192
 def cholesky(K: Array):
     """The lower Cholesky factor, or None where K is not positive definite to rounding."""
     if is_numpy(K):
-        return cholesky_in_place(K.copy(), clean=True)
+        return cholesky_in_place(np.array(K, order="C"), clean=True)
     if is_torch_array(K):
         import torch
 

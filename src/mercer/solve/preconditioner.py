@@ -24,9 +24,6 @@ from ..engine import (
     itemsize,
     matrix_bytes,
     namespace,
-    on_device_of,
-    row_norms,
-    solve_triangular,
 )
 from ..rows import CoordinatesOnWorkers, HeldRows, gather
 from ..space import factorize
@@ -119,7 +116,8 @@ class Preconditioner:
             if workers is None
             else CoordinatesOnWorkers(workers, fit.factor, roots)
         )
-        self.kappa = 1.0 + length * self._misplaced(fit.factor) / smallest**0.5
+        # With F + E instead of F, P <= (1 + |E| / sqrt(alpha))^2 (K + alpha I): Young's inequality.
+        self.kappa = 1.0 + length * fit.misplaced / smallest**0.5
         self.alphas, self.factors = np.asarray(alphas), {}
         if self.rank:
             second = self.F.gram()
@@ -127,19 +125,6 @@ class Preconditioner:
             noise = float(namespace(second).linalg.trace(second)) * eps_of(second)
             for alpha in map(float, np.unique(alphas)):
                 self.factors[alpha] = factor_shifted(second, max(alpha, noise))
-
-    def _misplaced(self, factor):
-        """How far rounding has moved F, at most as a rule, relative to the length of all rows.
-
-        F C' = k(X, S) holds to eta l(x) l(s) in every entry; so F is off by that times C^-1. With
-        F + E instead of F, P <= (1 + |E| / sqrt(alpha))^2 (K + alpha I): Young's inequality.
-        """
-        if self.rank == 0:
-            return 0.0
-        xp = namespace(factor.C)
-        inverse = solve_triangular(factor.C, on_device_of(np.eye(self.rank), factor.C))
-        squares = row_norms(inverse * factor.rounding_lengths()[None, :], xp)
-        return 2 * factor.roundoff() * float(xp.sum(squares)) ** 0.5
 
     def __call__(self, S):
         """P^-1 S and, for every column s, an upper bound of s' P^-1 s."""

@@ -6,6 +6,7 @@ K stays in the other triangle, so that a rejection costs no evaluation; then the
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from ..engine import (
     cholesky,
     cholesky_in_place,
     columns_that_fit,
+    device,
     eps_of,
     evenly,
     is_cpu,
@@ -28,6 +30,7 @@ from ..engine import (
     on_device_of,
     put_rows,
     row_norms,
+    solve_triangular,
     stored_fit,
     tiles,
 )
@@ -64,6 +67,19 @@ class Fit:
     factor: Landmarks
     F: object
     residuals: np.ndarray
+
+    @cached_property
+    def misplaced(self) -> float:
+        """How far rounding has moved F, at most as a rule, relative to the length of all rows.
+
+        F C' = k(X, S) holds to eta l(x) l(s) in every entry; so F is off by that times C^-1.
+        """
+        factor, xp = self.factor, namespace(self.factor.C)
+        if factor.rank == 0:
+            return 0.0
+        identity = xp.eye(factor.rank, dtype=factor.C.dtype, device=device(factor.C))
+        inverse = solve_triangular(factor.C, identity) * factor.rounding_lengths()[None, :]
+        return 2 * factor.roundoff() * float(xp.sum(row_norms(inverse, xp))) ** 0.5
 
 
 def factorize(
@@ -201,8 +217,8 @@ def _stored(kernel, X, diagonal, tol, eps):
     pstrf = scipy.linalg.lapack.get_lapack_funcs("pstrf", (K,))
     ones = K.diagonal().copy()
     A = cholesky_in_place(K)  # in the upper triangle of K
-    full = A is not None and (A.diagonal() ** 2).min() > FULL_RANK * eps
-    if full and (tol is None or tol < FULL_RANK * eps):
+    least = FULL_RANK * eps
+    if A is not None and (A.diagonal() ** 2).min() > least and (tol is None or tol < least):
         C = _scaled(lower_triangle(A), lengths)
         C = C if is_numpy(diagonal) else on_device_of(C, diagonal)
         factor = Landmarks(kernel, kernel.landmarks(X, np.arange(n)), C, np.arange(n), eps)
