@@ -124,8 +124,8 @@ def _fit_landmarks(training, options, sums):
     rows, kernel = training.rows, training.kernel
     if isinstance(rows, HeldRows):
         points, n = rows.points, rows.points.shape[0]
-        if training.is_gram:  # here, since the partial algorithm sees a few columns only
-            check_symmetric(Precomputed(), points)
+        for K in kernel.layout.given_matrices(points):  # landmarks see a few of its columns only
+            check_symmetric(Precomputed(), K)
         space = sampled_space(kernel, points, options)
         if space is None:
             return _fit_held(kernel, rows, options, sums)

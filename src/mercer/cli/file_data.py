@@ -152,7 +152,7 @@ def _gram_of(M, matrix):
         raise BadInput(
             f"the {matrix} matrix is not symmetric: entries differ by {np.abs(M - M.T).max():.3g}."
         )
-    if matrix == "gram":
+    if matrix != "distance":
         return M, None
     if M.min() < 0 or np.abs(np.diagonal(M)).max() > 1e-8 * np.abs(M).max():
         raise BadInput("distances must be non-negative, and zero between a point and itself.")

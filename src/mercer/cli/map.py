@@ -117,7 +117,7 @@ def map_(
 
 def _remedy(X, matrix):
     """The remedy, in the words of the command."""
-    if matrix == "gram" and not np.diagonal(X).any() and X.min() >= 0:
+    if matrix != "distance" and not np.diagonal(X).any() and X.min() >= 0:
         return "The diagonal is zero: if the numbers are distances, use --matrix distance."
     return (
         "--indefinite clip (drop negative eigenvalues), flip (take absolute values) or shift (add "

@@ -84,8 +84,9 @@ def kernels_of(expressions: list[str] | None, matrix: str | None):
         raise BadInput(
             "--matrix needs a kernel made of Precomputed(), such as '2 * Precomputed() + 1'."
         )
-    if not matrix and any(not kernel.layout.on_data for kernel in parsed.values()):
-        raise BadInput("Precomputed() needs --matrix gram or --matrix distance.")
+    for kernel in () if matrix else parsed.values():
+        message = "Precomputed() needs --matrix gram or --matrix distance."
+        kernel.layout.require_data(message, BadInput)
     return parsed
 
 

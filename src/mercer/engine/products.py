@@ -60,8 +60,9 @@ def exact_product(kernel: Any, X: Array, room: float = 0):
     room : bytes in which K may be stored
     """
     n, form = X.shape[0], _form(kernel, X)
-    if not kernel.layout.on_data:
-        return MatrixProduct(_rows_times(X), "stored", True)
+    stored = kernel.layout.stored_rows(kernel, X)
+    if stored is not None:
+        return MatrixProduct(_rows_times(stored, X), "stored", True)
     if not is_cpu(X):
         if form is not None and form.is_fusible and _is_cuda(X):
             from .fused import FusedProduct
@@ -90,7 +91,7 @@ def quick_product(kernel: Any, X: Array, room: float = 0):
     that single precision evaluates well: about four times faster than an exact product.
     """
     n, form = X.shape[0], _form(kernel, X)
-    if not kernel.layout.on_data or kernel.runs_user_code:
+    if kernel.runs_user_code:
         return None
     if is_cpu(X) and not is_numpy(tiles.allocate(X, (0, 0))):
         return None
@@ -144,14 +145,14 @@ def _plain(kernel, X):
     return lambda V: tiles.multiply(kernel, X, S, V)
 
 
-def _rows_times(K):
+def _rows_times(stored, K):
     """A Gram matrix times V, a block of rows at a time: it may be a file mapped into memory."""
     xp = namespace(K)
 
     def times(V: Array):
         product = tiles.allocate(V, V.shape)
         for a, b in tiles.row_blocks(K, K.shape[1]):
-            product[a:b, :] = xp.astype(rows_of(K, a, b), V.dtype, copy=False) @ V
+            product[a:b, :] = xp.astype(stored(rows_of(K, a, b)), V.dtype, copy=False) @ V
         return product
 
     return times

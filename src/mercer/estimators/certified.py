@@ -266,10 +266,8 @@ class CertifiedClassifier(Labels, MapMethod):
 
     def _support(self, rows, used):
         """Some of the rows as the points S of an expansion."""
-        if not rows.kernel.layout.on_data:  # new rows have a column for every training row
-            columns = on_device_of(np.zeros((1, self.n_features_in_)), rows.points)
-            return self.kernel_.landmarks(columns, rows.kept[used])
-        return rows.kernel.landmarks(in_double(rows.kernel, pts.take(rows.points, used)))
+        kernel, n = rows.kernel, self.n_rows_
+        return kernel.layout.support(kernel, rows.points, used, rows.kept, n)
 
     @on_fitted
     def error_bound(self, X: Data, *, diag: ArrayLike | None = None) -> np.ndarray:

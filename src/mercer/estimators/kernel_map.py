@@ -443,7 +443,7 @@ def keep_fit(kernel_map: KernelMap, fit: MapFit, names: KernelEstimator) -> None
     kernel_map.correction_, kernel_map.mean_ = fit.correction, fit.map.mean
     if fit.eigenvalues is not None:
         kernel_map.eigenvalues_ = fit.eigenvalues
-    kernel_map.landmarks_ = space.S if space.kernel.layout.on_data else None
+    kernel_map.landmarks_ = space.kernel.layout.shown(space.S)
     kernel_map.landmark_indices_ = space.indices
     if space.indices is not None:
         xp = namespace(space.example)

@@ -153,8 +153,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
             scores = self._fit_factor(training, self._new_map(append_residual=False))
         elif solver in ("dense", "krylov"):
             scores = self._fit_kernel_matrix(kernel, points, solver)
-        if kernel.layout.on_data and not isinstance(self.kernel, KernelMap):
-            self.X_fit_ = copy(points)
+        shown = kernel.layout.shown(points)
+        if shown is not None and not isinstance(self.kernel, KernelMap):
+            self.X_fit_ = copy(shown)
         return None if scores is None else as_points(scores, points)
 
     def _fit_factor(self, training, kernel_map, most=None):

@@ -154,7 +154,7 @@ class KernelSVC(CertifiedClassifier):
 
     def _solve(self, rows: WeightedRows) -> None:
         given = self.__dict__.pop("_given", None)
-        optional = self.solver == "auto" and rows.fit is None and not given.is_gram
+        optional = self.solver == "auto" and rows.fit is None and given.kernel.layout.on_data
         if optional and self._largest(rows).refusal():
             rows = self._by_landmarks(given)
         try:
@@ -314,7 +314,7 @@ class Pairs:
         n, host = len(rows.codes), is_cpu(rows.points)
         small = stored and host and n <= STORED and matrix_bytes(n, 1.5) <= self.limit
         self.K = None
-        if n_classes > 2 and small and rows.kernel.layout.on_data and rows.fit is None:
+        if n_classes > 2 and small and rows.fit is None:
             # Sorted by class, what a pair needs is close together in memory.
             self.order = np.argsort(rows.codes, kind="stable")
             self._place = np.argsort(self.order)

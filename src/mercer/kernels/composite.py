@@ -104,11 +104,11 @@ class Composite(Kernel):
         _ = self.kind
         for term in self.terms:
             term.check_parameters()
-            require(
-                not self.needs_points or term.kind != "gram",
-                f"{type(self).__name__}({term!r}) has no meaning: it needs points, and a Gram "
-                "matrix has none. Change the matrix itself.",
-            )
+            if self.needs_points:
+                term.layout.require_data(
+                    f"{type(self).__name__}({term!r}) has no meaning: it needs points, and a Gram "
+                    "matrix has none. Change the matrix itself."
+                )
 
     def landmarks(self, X: Array, indices: Array | None = None) -> Array:
         terms = self.terms

@@ -3,12 +3,13 @@
 `kernel.layout` is one of the two; what differs between them is a method here.
 """
 
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse
 
-from ..engine import is_array, namespace, require
+from ..engine import is_array, namespace, on_device_of, require
 from .points import as_gram, as_objects, as_vectors, looks_numeric, take
 from .types import Array
 
@@ -54,6 +55,56 @@ class DataRows:
         other = None if others is None else self.in_double(take(points, others))
         return tiles.evaluate(kernel, own, other)
 
+    def matrix(self, kernel: Any, points: Array) -> Array:
+        """k of all training points."""
+        from ..engine import tiles
+
+        return tiles.evaluate(kernel, points)
+
+    def stored_rows(self, kernel: Any, points: Array) -> Callable[[Array], Array] | None:
+        """A function of training points: their rows of k that stand in memory already."""
+        return None
+
+    def given_matrices(self, points: Array) -> tuple[Array, ...]:
+        """Kernel matrices that were given, and not computed."""
+        return ()
+
+    def both_orders(self, kernel: Any, points: Array, rows: np.ndarray) -> Array:
+        """k of some training points with each pair evaluated in both orders."""
+        from ..engine import tiles
+
+        # Two copies: a function that is taken to be symmetric asks once for pairs of the same.
+        return tiles.evaluate(kernel, take(points, rows), take(points, rows))
+
+    def support(
+        self, kernel: Any, points: Array, used: np.ndarray, kept: np.ndarray, width: int
+    ) -> Any:
+        """The points S of an expansion over some of the rows.
+
+        kept : places of the points among all `width` training points
+        """
+        return kernel.landmarks(self.in_double(take(points, used)))
+
+    def shown(self, points: Any) -> Any:
+        """Points or landmarks as users see them."""
+        return points
+
+    def magnitude(self, kernel: Any, points: Array, diagonal: Array) -> Array:
+        """k(x, x), or more where terms of it cancel."""
+        return kernel.magnitude(points) if kernel.has_magnitude else diagonal
+
+    def absolute_noise(self, noise: float) -> float:
+        """Rounding of values that does not shrink with k(x, x); `noise`: that of the largest."""
+        return 0.0
+
+    def check_same_columns(self, X: Array, Y: Array) -> None:
+        """Refuse points that cannot be compared."""
+        require(
+            X.shape[1] == Y.shape[1],
+            f"X has {X.shape[1]} columns and Y has {Y.shape[1]}: a kernel compares points with the "
+            "same columns.",
+        )
+
     def check_training(self, points: Array) -> None:
         """Refuse what cannot be training points."""
 
@@ -94,6 +145,39 @@ class GramRows(DataRows):
     def values(self, kernel: Any, points: Array, rows: Array, others: Array | None = None) -> Array:
         S = kernel.landmarks(points, rows if others is None else others)
         return kernel.against(S)(take(points, rows))
+
+    def matrix(self, kernel: Any, points: Array) -> Array:
+        return kernel.against(kernel.landmarks(points))(points)
+
+    def stored_rows(self, kernel: Any, points: Array) -> Callable[[Array], Array]:
+        if len(list(kernel.parts())) == 1:  # the matrix itself: no copy
+            return lambda rows: rows
+        return kernel.against(kernel.landmarks(points))
+
+    def given_matrices(self, points: Array) -> tuple[Array, ...]:
+        return (points,)
+
+    def both_orders(self, kernel: Any, points: Array, rows: np.ndarray) -> Array:
+        return self.matrix(kernel, self.subset(points, rows))
+
+    def support(
+        self, kernel: Any, points: Array, used: np.ndarray, kept: np.ndarray, width: int
+    ) -> Any:
+        """New rows have a column for every training point."""
+        return kernel.landmarks(on_device_of(np.zeros((1, width)), points), kept[used])
+
+    def shown(self, points: Any) -> None:
+        """Kernel values are not points."""
+
+    def magnitude(self, kernel: Any, points: Array, diagonal: Array) -> Array:
+        """Nothing but k(x, x) is known."""
+        return diagonal
+
+    def absolute_noise(self, noise: float) -> float:
+        return noise
+
+    def check_same_columns(self, X: Array, Y: Array) -> None:
+        """Rows of new points have as many columns as there are training points."""
 
     def check_training(self, points: Array) -> None:
         require_square(points, "at fit")

@@ -367,11 +367,7 @@ def alike(X: Any, Y: Any, kernel: Kernel | None = None):
     pts.require_same_storage(X, Y)
     if X.ndim != 2 or Y.ndim != 2:
         return X, Y
-    if (kernel is None or kernel.layout.on_data) and X.shape[1] != Y.shape[1]:
-        raise ValueError(
-            f"X has {X.shape[1]} columns and Y has {Y.shape[1]}: a kernel compares points with the "
-            "same columns."
-        )
+    (DATA if kernel is None else kernel.layout).check_same_columns(X, Y)
     if not same_kind(X, Y):
         raise TypeError(
             f"X is {type(X).__module__}.{type(X).__name__} and Y is "

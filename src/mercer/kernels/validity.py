@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import as_numpy, check_at_least, eps_of, tiles
+from ..engine import as_numpy, check_at_least, eps_of
 from .adapters import as_kernel
 from .kernel import Kernel
 from .points import take
@@ -173,22 +173,13 @@ def check_mercer(
     if n_given > max_points:
         rng = np.random.default_rng(random_state)
         indices = np.sort(rng.choice(n_given, max_points, replace=False))
-    K = _both_triangles(kernel, points, indices)
+    # Mirroring one half would hide an asymmetry.
+    K = as_numpy(kernel.layout.both_orders(kernel, points, indices)).astype(np.float64)
     if not kernel.is_proven:
         own = kernel.diagonal(kernel.layout.subset(points, indices))
         own = as_numpy(own).astype(np.float64)
         check_own_diagonal(kernel, own, np.diagonal(K))
     return _report(kernel, points, indices, K, n_given)
-
-
-def _both_triangles(kernel, points, indices):
-    """K with every pair evaluated in both orders: mirroring would hide an asymmetry."""
-    if not kernel.layout.on_data:
-        K = tiles.evaluate(kernel, kernel.layout.subset(points, indices))
-        return as_numpy(K).astype(np.float64)
-    # Two copies: a function that is taken to be symmetric asks once for pairs of the same points.
-    rows, columns = take(points, indices), take(points, indices)
-    return as_numpy(tiles.evaluate(kernel, rows, columns)).astype(np.float64)
 
 
 def _report(kernel, points, indices, K, n_given):
@@ -211,11 +202,11 @@ def _report(kernel, points, indices, K, n_given):
     witness = value = None
     if smallest < -noise:
         witness = vectors[:, 0]
-    elif kernel.layout.on_data:
+    else:
         witness = _relative_witness(kernel, points, indices, K, units * n * eps)
     if witness is not None:
         value = _direct_value(K, witness)
-        if value >= 0:  # rounding, after all
+        if value >= -kernel.layout.absolute_noise(noise):  # rounding, after all
             witness = value = None
     psd = witness is None
     return MercerReport(
@@ -240,7 +231,8 @@ def _relative_witness(kernel, points, indices, K, noise):
     the size that their own rounding has, their eigenvalues show."""
     sample = points if len(indices) == points.shape[0] else take(points, indices)
     with np.errstate(invalid="ignore"):
-        lengths = np.sqrt(as_numpy(kernel.magnitude(sample)).astype(np.float64))
+        squares = kernel.layout.magnitude(kernel, sample, np.diagonal(K))
+        lengths = np.sqrt(as_numpy(squares).astype(np.float64))
     if not lengths.min() > 0:
         return None
     values, vectors = np.linalg.eigh(K / lengths[:, None] / lengths[None, :])

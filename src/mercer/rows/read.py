@@ -74,11 +74,6 @@ class Training:
         """None where the rows have not been counted yet."""
         return int(self.points.shape[0]) if self.is_held else None
 
-    @property
-    def is_gram(self) -> bool:
-        """Tell whether the points are rows of a kernel matrix."""
-        return not self.kernel.layout.on_data
-
     def some(self, rows: np.ndarray) -> "Training":
         """Some of the held rows; of a Gram matrix, their rows and columns."""
         return replace(self, rows=HeldRows(self.kernel.layout.subset(self.points, rows)))

@@ -47,7 +47,8 @@ class Direct(DualSolver):
         return Cost(seconds, int(matrix_bytes(n, copies)))
 
     def solve(self, problem: RidgeProblem) -> "DirectSolution":
-        rows, kernel, is_gram = problem.with_weight, problem.kernel, problem.training.is_gram
+        rows, kernel = problem.with_weight, problem.kernel
+        is_gram = not kernel.layout.on_data
         K = rows.matrix
         T = on_device_of(rows.T, K)
         w = None if rows.weights is None else on_device_of(rows.weights, K)

@@ -78,7 +78,7 @@ class FourierSolver(DualSolver):
         training, kernel = problem.training, problem.kernel
         if not asked and not _is_candidate(problem):
             return "it pays for many rows of few columns, in double precision, with finufft"
-        if training.is_gram or kernel.fourier_form() is None:
+        if kernel.fourier_form() is None:
             return (
                 f"{kernel!r} has no Fourier series: form='fourier' takes RBF, Matern, "
                 "RationalQuadratic, Laplacian, Periodic and Constant, their sums, scales, products "

@@ -31,7 +31,6 @@ from ..engine import (
     using,
 )
 from ..kernels import Kernel, remembering
-from ..kernels import points as pts
 from ..rows import Workers
 from ..space import Fit, check_symmetric
 from .problem import Preconditioning
@@ -216,13 +215,11 @@ def _not_converged(solution, run, tol):
 
 def _check_symmetry(kernel, points):
     """A Gram matrix as a whole, a user's function on a sample: iterations would not notice."""
-    if kernel.symmetric:
-        return
-    K = points
-    if kernel.layout.on_data:
-        some = pts.take(points, evenly(points.shape[0], SAMPLE))
-        K = kernel.against(kernel.landmarks(some))(some)
-    check_symmetric(kernel, K)
+    if not kernel.symmetric:
+        for K in kernel.layout.given_matrices(points):
+            check_symmetric(kernel, K)
+        some = evenly(points.shape[0], SAMPLE)
+        check_symmetric(kernel, kernel.layout.values(kernel, points, some))
 
 
 def _check(alphas, tol, max_iter, rank):

@@ -212,8 +212,7 @@ class Iterative(DualSolver):
 
 def _has_spectrum(problem):
     """Whether a sample of the rows predicts how iterations go."""
-    known = problem.kernel.is_proven and not problem.training.is_gram
-    return known and not problem.is_small
+    return problem.kernel.is_proven and not problem.is_small
 
 
 def _in_double(problem):

@@ -53,7 +53,7 @@ class LandmarkSolver(Solver):
     def refusal(self, problem: RidgeProblem, asked: bool = True) -> str | None:
         if not problem.training.is_held:
             return "it draws landmarks from rows in memory: use form='primal'"
-        if problem.training.is_gram or problem.map is not None:
+        if not problem.kernel.layout.on_data or problem.map is not None:
             return "landmarks of a Gram matrix, or of a KernelMap, are its own: use form='primal'"
         if not problem.intercept:
             return "it is written for functions with an intercept"

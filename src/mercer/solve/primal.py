@@ -165,7 +165,6 @@ def _kept(problem, fit, second):
         not problem.kernel.runs_user_code  # which may take long
         and is_array(points)
         and getattr(points.dtype, "kind", "f") != "O"
-        and not problem.training.is_gram
         and points.shape[0] * points.shape[1] * itemsize(points) < r * r * itemsize(second)
     )
     return (points, None) if small else (None, second)

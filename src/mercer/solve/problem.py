@@ -15,7 +15,6 @@ from ..engine import (
     evenly,
     matrix_bytes,
     namespace,
-    tiles,
 )
 from ..kernels import points as pts
 from ..rows import Column, Training
@@ -194,10 +193,7 @@ class RidgeProblem:
     @property
     def matrix(self) -> Any:
         """k(x_i, x_j) of held rows."""
-        kernel, points = self.kernel, self.training.points
-        if self.training.is_gram:
-            return kernel.against(kernel.landmarks(points))(points)
-        return tiles.evaluate(kernel, points)
+        return self.kernel.layout.matrix(self.kernel, self.training.points)
 
     def alphas(self, choice: "Choice | None") -> np.ndarray:
         """One per target: those given, or the one that was chosen."""
@@ -256,7 +252,7 @@ class RidgeProblem:
     def dimension(self) -> int:
         """Dimension of the kernel's own feature space, where known; else the number of rows."""
         n, points = self.n, self.training.points
-        if len(points.shape) != 2 or self.training.is_gram:
+        if len(points.shape) != 2:
             return n
         own = self.kernel.explicit_dim(points.shape[1])
         return n if own is None else min(n, own)
@@ -300,8 +296,7 @@ class RidgeProblem:
         """F with F F' = K, for so many rows of the sample."""
         some = evenly(self.n, SAMPLE)
         some = some[evenly(len(some), m)]
-        sample = pts.take(self.training.points, some)
-        sample = sample[:, some] if self.training.is_gram else sample
+        sample = self.training.some(some).points
         return as_numpy(factorize(self.kernel, sample).F).astype(np.float64)
 
     @cached_property

@@ -150,17 +150,11 @@ def refute_by_residuals(kernel: Kernel, rho2: Array, tau: Array, length: Any, et
 
 
 def magnitudes(kernel: Any, X: Any, diagonal: Any):
-    """The lengths that rounding is relative to: sqrt k(x, x), or more where terms of k cancel.
-
-    (Of a Gram matrix nothing but k(x, x) is known.)
-    """
+    """The lengths that rounding is relative to: sqrt k(x, x), or more where terms of k cancel."""
     xp = namespace(diagonal)
-    squares = diagonal
-    if kernel.layout.on_data and kernel.has_magnitude:
-        with np.errstate(over="ignore"):  # an infinite bound is a bound
-            terms = kernel.magnitude(X)
-        squares = xp.where(terms > diagonal, terms, diagonal)
-    return xp.sqrt(positive_part(squares))
+    with np.errstate(over="ignore"):  # an infinite bound is a bound
+        terms = kernel.layout.magnitude(kernel, X, diagonal)
+    return xp.sqrt(positive_part(xp.where(terms > diagonal, terms, diagonal)))
 
 
 def _pairs(x, z, eta):

@@ -25,9 +25,9 @@ DISTANCES = (
 )
 
 
-def _remedy(kernel, diagonal, K):
+def _remedy(diagonal, K):
     """The remedy where K is not a kernel: of distances, a method that takes distances."""
-    distances = not kernel.layout.on_data and not as_numpy(diagonal).any() and K.min() >= 0
+    distances = not as_numpy(diagonal).any() and K.min() >= 0
     return DISTANCES if distances else HINT
 
 
@@ -114,7 +114,7 @@ def check_zero_diagonal(kernel: Any, diagonal: Any, some: np.ndarray, K: Any):
         f"{kernel!r} is not positive semi-definite on this data: k(x, x) = 0 for every point, and "
         f"k(x, z) = {K[i, j]:.4g} for points {some[i]} and {some[j]}.",
         witness=witness / 2**0.5,
-        remedy=_remedy(kernel, diagonal, K),
+        remedy=_remedy(diagonal, K),
     )
 
 
@@ -135,13 +135,13 @@ def probe(kernel: Any, K: Any, F: Any, lengths: Any, noise: float, eps: Any, siz
     value, vector = _smallest_eigenpair(K)
     witness = vector / np.where(lengths > 0, lengths, 1)
     floor = _noise_floor(n, eps)
-    least = floor * size * (witness @ witness) if not kernel.layout.on_data else 0.0
+    least = kernel.layout.absolute_noise(floor * size) * (witness @ witness)
     if value < -floor and value < -least:
         raise NotPSDError(
             f"{kernel!r} is not positive semi-definite on this data: the smallest eigenvalue of "
             f"the normalised kernel matrix is {value:.4g}.",
             witness=witness / np.linalg.norm(witness),
-            remedy=_remedy(kernel, K.diagonal(), K),
+            remedy=_remedy(K.diagonal(), K),
         )
 
 
