@@ -234,7 +234,7 @@ def positive_part(x: Array):
 BLOCK, WHOLE = 2048, 8192
 
 
-def cholesky(K: Array):
+def cholesky(K: Any):
     """The lower Cholesky factor, or None where K is not positive definite to rounding."""
     if is_numpy(K):
         return cholesky_in_place(np.array(K, order="C"), clean=True)
