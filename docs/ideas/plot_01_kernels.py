@@ -188,7 +188,7 @@ print("min is a kernel; max has the witness", a)
 # In the sources
 # --------------
 # [KERNELS] (1) and the ten rules; [MDS] Definition 4 and Theorem 5, which is the proof above;
-# [SLIDES] on validity and Questions 1 to 3. Put right:
+# [SLIDES] on validity and Questions 1 to 3. Errata:
 #
 # - [KERNELS] and [SLIDES] call the statement Mercer's theorem. It is that of Moore and Aronszajn.
 #   Mercer's theorem says more under more assumptions: a continuous kernel on a compact set is a

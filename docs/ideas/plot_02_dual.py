@@ -126,6 +126,6 @@ print(f"the same class for all {len(Z)} points")
 # In the sources
 # --------------
 # [KERNELS] (2) to (8) is ridge regression in this way: (3) is :math:`w = \Phi^T a`, (7) the
-# formula for :math:`a`, (8) the prediction. Put right: after (8), what may be infinite is the
+# formula for :math:`a`, (8) the prediction. Errata: after (8), what may be infinite is the
 # dimension of :math:`\varphi(x)`, not that of :math:`x`; and the dual is cheaper only where there
 # are more features than samples.

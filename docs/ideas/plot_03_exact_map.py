@@ -125,8 +125,8 @@ for basis in maps:
 # %%
 # In the sources
 # --------------
-# [EXACT] Theorem 1 and (4); [NPT] Lemma 1, Theorem 2, Corollary 3; Lemma 5 is the residual. Put
-# right:
+# [EXACT] Theorem 1 and (4); [NPT] Lemma 1, Theorem 2, Corollary 3; Lemma 5 is the residual.
+# Errata:
 #
 # - [EXACT] (9) should read :math:`\psi(z) = \varphi(z) - M`.
 # - [NPT] footnote 3: Cholesky's factor is unique, and :math:`V` a square rotation, only if

@@ -119,6 +119,6 @@ for method in invariant + others:
 # In the sources
 # --------------
 # [NPT] section III-B: algorithm KM. Its examples are in lessons 6 (PCA, PCA-L1) and 7 (SVM,
-# discriminants). Put right: the lemmas that section IV of [NPT] cites have numbers that are one or
+# discriminants). Errata: the lemmas that section IV of [NPT] cites have numbers that are one or
 # two too small or too large, and the condition above, that the method must not depend on the axes,
 # is not stated there.

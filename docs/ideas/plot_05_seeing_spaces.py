@@ -128,6 +128,6 @@ assert (Normalized(k1)(images) <= 1 + 1e-12).all()
 # --------------
 # [EXACT] section 4: (26) is the distance, (27) to (29) the kernels, Figures 1 and 2 t-SNE, Figures
 # 3 and 4 Fisher's discriminant (lesson 7). :ref:`sphx_glr_auto_examples_plot_exact_mnist.py`
-# repeats all four, on MNIST where it is at hand. Put right: "kernel data" before (29) means MNIST.
+# repeats all four, on MNIST where it is at hand. Errata: "kernel data" before (29) means MNIST.
 # That :math:`k_2` separates better is a statement about these images; it needs images that were
 # left out, as here.

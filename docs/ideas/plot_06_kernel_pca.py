@@ -128,7 +128,7 @@ print(f"from PCA's axis {sums[0]:.3f} to {sums[-1]:.3f}; the best of several sta
 # In the sources
 # --------------
 # [EXACT] (14) to (16) primal, (21) to (23) dual, (25) both combined, appendix A classical;
-# [SLIDES] steps 1 to 4; [MDS] 2.3; [NPT] (8) to (16), and (33) to (35) for PCA-L1. Put right:
+# [SLIDES] steps 1 to 4; [MDS] 2.3; [NPT] (8) to (16), and (33) to (35) for PCA-L1. Errata:
 #
 # - [EXACT]: the last line of (A.3) means :math:`\bar K`, not :math:`K`; (A.9) uses :math:`e` as a
 #   matrix; in (A.10) the double sum has the opposite sign inside its bracket, and the last term

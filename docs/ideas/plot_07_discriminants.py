@@ -109,23 +109,23 @@ plt.show()
 # --------
 # With :math:`K = F F^T` and invertible :math:`F`, take :math:`w = F^{-1} y`: then
 # :math:`\varphi(x_i) \cdot w = y_i` for all :math:`i`. The spread within classes is 0 and the
-# criterion infinite, whatever the labels are, even if they are drawn by lot. So the direction is
-# worth nothing for new points.
+# criterion infinite, whatever the labels are, even if they are random. So the direction is worth
+# nothing for new points.
 
 K = RBF(20.0)(noisy[train]) + 1e-9 * np.eye(150)
 F = np.linalg.cholesky(K)
-lots = np.random.default_rng(0).choice([-1.0, 1.0], size=150)
-for name, t in {"labels": 2.0 * kind[train] - 1, "lots": lots}.items():
+coins = np.random.default_rng(0).choice([-1.0, 1.0], size=150)
+for name, t in {"labels": 2.0 * kind[train] - 1, "coin flips": coins}.items():
     w = np.linalg.solve(F, t)
     along = F @ w
     assert max(along[t == c].std() for c in (-1, 1)) < 1e-6
-    print(f"{name:6}: spread within {along[t == 1].std():.0e}, |w| = {np.linalg.norm(w):.0f}")
+    print(f"{name:10}: spread within {along[t == 1].std():.0e}, |w| = {np.linalg.norm(w):.0f}")
 
 # %%
 # In the sources
 # --------------
 # [NPT] IV-B: (17) to (20), the SVM; IV-C: (21) to (32), the discriminant; [EXACT] Figures 3 and 4.
-# The certificate is not in the sources. Put right, in [NPT]: (22) is the total scatter, not that
+# The certificate is not in the sources. Errata in [NPT]: (22) is the total scatter, not that
 # between classes (the best direction is the same), and its mean lacks :math:`1/n`; (28) is
 # labelled :math:`S_B`, means :math:`S_W`, and needs class means; the second equality of (29) does
 # not hold. Neither source says that the scatter within classes is singular, so that both need

@@ -28,8 +28,8 @@ for :math:`d_{ij}^2 = k_{ii} + k_{jj} - 2 k_{ij}`, the matrix :math:`B` is :math
 
 Ten lines of NumPy
 ------------------
-From distances to coordinates, and two distances on the same points: Euclid's, and that of city
-blocks.
+From distances to coordinates, for two distances between the same points: Euclidean and city-block
+(Manhattan).
 """
 
 import numpy as np
@@ -37,16 +37,16 @@ import numpy as np
 rng = np.random.default_rng(0)
 X = rng.normal(size=(40, 2))
 H = np.eye(40) - 1 / 40
-for power, name in ((2, "Euclid"), (1, "city blocks")):
+for power, name in ((2, "Euclidean"), (1, "city block")):
     D = (np.abs(X[:, None] - X[None]) ** power).sum(axis=2) ** (1 / power)
     values, U = np.linalg.eigh(-H @ D**2 @ H / 2)
     Y = U[:, -2:] * np.sqrt(values[-2:])
     error = np.abs(np.linalg.norm(Y[:, None] - Y[None], axis=2) - D).max()
-    print(f"{name:11} smallest eigenvalue {values[0]:8.1e}, error in the plane {error:.0e}")
+    print(f"{name:10} smallest eigenvalue {values[0]:8.1e}, error in the plane {error:.0e}")
 
 # %%
-# City blocks are not Euclidean distances: there are no points, in any number of dimensions, that
-# have them.
+# City-block distances are not Euclidean: in no number of dimensions are there points that have
+# them.
 #
 # In mercer
 # ---------
@@ -123,7 +123,7 @@ print(
 # %%
 # In the sources
 # --------------
-# [MDS] 1.1, 1.2 and 2.2.2; [EXACT] (26); [NPT] cites pre-images in its introduction. Put right:
+# [MDS] 1.1, 1.2 and 2.2.2; [EXACT] (26); [NPT] cites pre-images in its introduction. Errata:
 # [MDS] says that minimising differences of distances (stress) and of inner products (strain) is
 # the same. They are different problems, and classical MDS minimises strain; its references
 # "Theorem 6" and "Example 6" are Theorem 5 and Example 7.

@@ -32,7 +32,7 @@ The kernel decides what can be *found*. With a linear kernel only means are comp
 
 Ten lines of NumPy
 ------------------
-A bell and two lumps, with the same mean and the same variance.
+A normal distribution, and one with two peaks and the same mean and variance.
 """
 
 import numpy as np

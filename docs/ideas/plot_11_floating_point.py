@@ -121,7 +121,7 @@ print(
 # %%
 # In the sources
 # --------------
-# [NPT] footnote 2: the dimension is the rank of :math:`K`; Lemma 5 is the residual. Put right:
+# [NPT] footnote 2: the dimension is the rank of :math:`K`; Lemma 5 is the residual. Errata:
 # [EXACT] (4) assumes that :math:`K` has an inverse, which on a computer holds for rough kernels or
 # many columns only; [NPT] Lemma 5 for a centred map needs the centred :math:`k(x, x)`. The
 # certificate, and what rounding adds to it, are in :doc:`/MATH`, sections 1 and 7.

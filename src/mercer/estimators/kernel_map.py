@@ -55,9 +55,9 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         "precomputed", ...), a function of two points, or a kernel of scikit-learn's Gaussian
         processes.
     basis : {"cholesky", "eigen", "symmetric", "closed", "fourier", "auto"}, default="cholesky"
-        Which orthonormal basis: all are rotations of each other. "cholesky" needs r landmarks and
-        is fastest; "eigen" orders columns by eigenvalue; "symmetric" is K^(-1/2) k_z; "closed" is
-        the kernel's own finite map; "auto" is "closed" where that has fewer dimensions than there
+        Which axes. "cholesky" needs r landmarks and is fastest; "eigen" orders columns by
+        eigenvalue; "symmetric" is K^(-1/2) k_z: these are rotations of each other. "closed" is the
+        kernel's own finite map; "auto" is "closed" where that has fewer dimensions than there
         are samples, else "cholesky". "fourier" is for very many rows in one to three columns and a
         stationary kernel (RBF, Matern, RationalQuadratic, Periodic; their sums, products, scales
         and OnColumns): cosines and sines that are known before any data, with one error bound for

@@ -190,7 +190,7 @@ class KernelLogistic(ClassScores, CertifiedClassifier):
 
     @on_fitted
     def certain(self, X: Data, *, diag: np.ndarray | None = None) -> np.ndarray:
-        """WeightedRows whose most probable class provably is that of the exact solution."""
+        """Rows whose most probable class provably is that of the exact solution."""
         values, bounds = self._functions(X), self._bounds(X, diag)
         xp = namespace(values)
         if values.shape[1] == 1:

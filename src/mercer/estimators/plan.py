@@ -28,7 +28,7 @@ def plan(
     model : KernelRidge, KernelRidgeCV, KernelMap, KernelSVC or KernelLogistic
         Unfitted; its memory_limit counts.
     X : rows as `fit` takes them, or their shape
-        With a shape (n, d) the rows are drawn evenly from the unit cube.
+        With a shape (n, d) the rows are drawn uniformly from the unit cube.
     y, sample_weight : as in fit; y may be left out, except for KernelSVC and KernelLogistic
         The answer of the others depends on the number of targets alone.
 

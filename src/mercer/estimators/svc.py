@@ -69,7 +69,7 @@ class KernelSVC(CertifiedClassifier):
     C_ : float
     solver_ : "dual", "landmarks" or "map"
     support_ : ndarray
-        WeightedRows with a coefficient, sorted by class.
+        Rows with a coefficient, sorted by class.
     dual_coef_ : array of shape (n_classes - 1, n_support)
         Their signed coefficients, laid out as scikit-learn's SVC does.
     n_support_ : ndarray of shape (n_classes,)
@@ -287,7 +287,7 @@ class KernelSVC(CertifiedClassifier):
 
     @on_fitted
     def certain(self, X: Data, *, diag: np.ndarray | None = None) -> np.ndarray:
-        """WeightedRows whose predicted class provably is that of the exact machine.
+        """Rows whose predicted class provably is that of the exact machine.
 
         Two classes: |decision value| exceeds its bound. Several: the class wins however the pairs
         vote whose sign is not certain.

@@ -103,8 +103,8 @@ def load(
     """Read a model that `save` has written. No code of the file is executed.
 
     Without `trusted` a file may hold classes of this library, arrays, and a short list of
-    scikit-learn's classes (scalers, linear models, PCA and the like); see "What you can rely on" in
-    the documentation.
+    scikit-learn's classes (scalers, linear models, PCA and the like); SECURITY.md
+    says what is promised.
 
     Parameters
     ----------

@@ -32,14 +32,13 @@ class GlobalAlignment(ObjectKernel):
 
         k(x, z) = \sum_{\text{alignments}} \; \prod_{\text{pairs}} g / (2 - g)
 
+    - *Valid*: g / (2 - g) is the sum of the powers of g / 2, and then the sum over alignments is
+      positive semi-definite (Cuturi, Vert, Birkenes and Matsui 2007; Cuturi 2011).
     - *Fails*: for long series: a pair costs the product of the two lengths.
     - *Elsewhere*: tslearn's `cdist_gak`.
 
     A path is what :class:`Signature` takes; lengths may differ. Series of very different lengths
     are nearly orthogonal.
-
-    Valid by construction: g / (2 - g) is the sum of the powers of g / 2, and then the sum over
-    alignments is positive semi-definite (Cuturi, Vert, Birkenes and Matsui 2007; Cuturi 2011).
 
     The sum is computed by tslearn's ``cdist_gak`` (``pip install 'mercer[alignment]'``), one pair
     of series at a time. Each pair costs the product of the two lengths, so :class:`Signature` is

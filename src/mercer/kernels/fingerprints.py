@@ -28,13 +28,12 @@ class Tanimoto(Kernel):
 
         k(x, z) = \frac{\sum_c \min(x_c, z_c)}{\sum_c \max(x_c, z_c)}
 
+    - *Valid*: on non-negative vectors (Ralaivola, Swamidass, Saigo and Baldi 2005; for 0 and 1
+      already Gower 1971).
     - *Fails*: for values below 0, which are refused; for dense data a matrix product does not
       compute it.
     - *Elsewhere*: RDKit's Tanimoto similarity, GAUCHE's `TanimotoKernel` (which has x.z and |x|^2 +
       |z|^2 - x.z in place of min and max: the same for 0 and 1).
-
-    Valid on non-negative vectors: Ralaivola, Swamidass, Saigo and Baldi (2005); for 0 and 1 already
-    Gower (1971).
 
     Examples
     --------

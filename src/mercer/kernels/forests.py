@@ -32,15 +32,15 @@ class ForestKernel(Kernel):
 
         k(x, z) = \#\{\text{trees in which x and z share a leaf}\} / \#\{\text{trees}\}
 
+    - *Valid*: an inner product of the leaves' indicators.
     - *Fails*: between leaves, since it is a step function; and where it judges itself. A forest
       that has seen the targets of some rows puts rows with similar targets into the same leaves: on
       those rows errors, leave-one-out errors included, are too small. Fit the forest on other rows
       than the method that uses the kernel, or judge the whole by folds.
+    - *Elsewhere*: `RandomTreesEmbedding` of scikit-learn is its map, for trees without targets.
 
     The kernel is that of Breiman (2000), "Some infinity theory for predictor ensembles", and Davies
     and Ghahramani (2014), "The random forest kernel and other kernels for big data".
-
-    - *Elsewhere*: `RandomTreesEmbedding` of scikit-learn is its map, for trees without targets.
 
     Examples
     --------

@@ -67,6 +67,7 @@ class WeisfeilerLehman(GraphKernel):
 
         k(x, z) = \sum_{\text{rounds}} \sum_{\text{labels}} \#(x)\; \#(z)
 
+    - *Valid*: an inner product of counts.
     - *Fails*: for graphs that rounds of relabelling cannot tell apart, such as regular graphs of
       one degree; for labels that are measured numbers.
     - *Elsewhere*: GraKeL's `WeisfeilerLehman`.
@@ -77,8 +78,8 @@ class WeisfeilerLehman(GraphKernel):
     given once or in both directions. Labels are numbers, texts, tuples of these, or rows of
     numbers.
 
-    The subtree kernel of Shervashidze et al. (2011), an inner product of counts and so valid by
-    construction. Two of m different labels share a hash with a probability below m^2 / 2^62.
+    The subtree kernel of Shervashidze et al. (2011). Two of m different labels share a hash with a
+    probability below m^2 / 2^62.
 
     Examples
     --------
@@ -148,11 +149,11 @@ class ShortestPaths(GraphKernel):
 
         k(x, z) = \sum_{\text{labels, length}} \#(x)\; \#(z)
 
+    - *Valid*: an inner product of counts.
     - *Fails*: for large graphs: all pairs of nodes are looked at.
     - *Elsewhere*: GraKeL's `ShortestPath`.
 
-    The shortest-path kernel of Borgwardt and Kriegel (2005) with equal labels and equal lengths: an
-    inner product of counts, so valid by construction.
+    The shortest-path kernel of Borgwardt and Kriegel (2005) with equal labels and equal lengths.
 
     Examples
     --------

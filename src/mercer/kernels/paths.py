@@ -56,14 +56,14 @@ class Signature(FeatureKernel):
 
         k(x, z) = \sum_{m \le \text{depth}} \langle S^m(x), S^m(z) \rangle
 
+    - *Valid*: an inner product of the coordinates (Lyons; Király and Oberhauser 2019).
     - *Fails*: for many channels: c^depth coordinates; for channels of different units, unless
       `length_scale` says so.
     - *Elsewhere*: sigkernel (no truncation, without a map), iisignature and esig (the coordinates).
 
     A path is an array with one row per point and one column per channel; a flat list is one
     channel. Points are joined by straight lines: each piece has the signature exp(increment), and
-    Chen's identity multiplies the pieces, so the coordinates are exact. Valid by construction: an
-    inner product of them (Lyons; Király and Oberhauser 2019).
+    Chen's identity multiplies the pieces, so the coordinates are exact.
 
     Examples
     --------

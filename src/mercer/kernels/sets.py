@@ -39,12 +39,13 @@ class SetOf(ObjectKernel, Unary):
 
         k(A, B) = \frac{1}{|A|\, |B|} \sum_{a \in A} \sum_{b \in B} k(a, b)
 
+    - *Valid*: where the inner kernel is: an inner product of means (Gärtner et al. 2002; Smola et
+      al. 2007).
     - *Fails*: where single members matter: a mean hides them. Without a finite map a pair of sets
       costs the product of their sizes.
     - *Elsewhere*: the mean map or multi-instance kernel; no common library has it.
 
-    Valid for any valid inner kernel: an inner product of means (Gärtner et al. 2002; Smola et al.
-    2007). |mean of A - mean of B|^2 in feature space is the squared maximum mean discrepancy.
+    |mean of A - mean of B|^2 in feature space is the squared maximum mean discrepancy.
 
     Examples
     --------

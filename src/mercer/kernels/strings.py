@@ -58,12 +58,13 @@ class Spectrum(FeatureKernel):
 
         k(x, z) = \sum_s \#_s(x)\; \#_s(z)
 
+    - *Valid*: an inner product of counts.
     - *Fails*: for strings of very different lengths, unless `normalize=True`; for letters that
       move, unless `gaps` or `mismatches` allow it.
     - *Elsewhere*: kernlab's `stringdot(type="spectrum")`, strkernel.
 
-    An inner product of counts, so valid by construction: Leslie, Eskin and Noble (2002) for the
-    spectrum, Leslie et al. (2004) for mismatches, Leslie and Kuang (2004) for gaps.
+    Leslie, Eskin and Noble (2002) for the spectrum, Leslie et al. (2004) for mismatches, Leslie and
+    Kuang (2004) for gaps.
 
     Column numbers are exact while there are at most 2^61 substrings (any letters: up to 3 letters;
     "ACGT": up to 30). Beyond, they are hashes: two of m different substrings share a column with a

@@ -70,7 +70,7 @@ class MercerReport:
     n_points, n_given : int
         Points tested, and points given (large inputs are sampled).
     symmetric, psd : bool
-        Whether k(x, z) = k(z, x), and whether no eigenvalue is negative, both to rounding.
+        Whether k(x, z) = k(z, x), and whether no eigenvalue is negative, both up to rounding error.
     asymmetry : float
         Largest |k(x, z) - k(z, x)|.
     min_eigenvalue, max_eigenvalue : float

@@ -113,7 +113,7 @@ def learn_kernel(
     metric : {"full", "diagonal", None}, default="full"
         "full" finds directions, "diagonal" one weight per column, None leaves columns as they are.
     task : {"auto", "regression", "classification"}, default="auto"
-        "auto" takes texts, booleans and integers with at most 20 values for classes.
+        "auto" takes texts, booleans and integers with at most 10 values for classes.
     alphas : array of positive numbers or None, default=None
         Penalties to choose from. None: all above rounding.
     sample_weight : array of shape (n_samples,) or None, default=None

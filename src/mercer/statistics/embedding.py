@@ -39,8 +39,8 @@ def mean_embedding(
 
     Its value at z is the mean similarity of z to the sample; its inner product with any function f
     of the space is the mean of f over the sample. It is written on the landmarks of a map, so it
-    stays small for any number of rows. The map is exact to rounding up to 4096 rows; for more rows
-    give a KernelMap to choose rank and tolerance.
+    stays small for any number of rows. Up to 4096 rows the map is exact up to rounding error; for
+    more rows give a KernelMap to choose rank and tolerance.
 
     Parameters
     ----------
