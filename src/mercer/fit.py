@@ -25,7 +25,6 @@ from .space import (
     Panel,
     certify_and_grow,
     check_symmetric,
-    default_tol,
     eigen_rotation,
     empty_factor,
     extended,
@@ -230,15 +229,8 @@ def _fit_passes(rows, n, space, options, sums):
     """Certify every row, growing the landmarks; then mean, eigenvectors and sums over all rows."""
     largest = space.error
     if not space.is_closed:
-        certified = certify_and_grow(
-            space,
-            rows,
-            tol=default_tol(space.example, options.tol),
-            max_rank=options.max_rank,
-            limit=current().limit(space.example),
-            rng=current().rng(),
-        )
-        space, largest = certified.space, certified.worst.absolute
+        space, worst = certify_and_grow(space, rows, options.tol, options.max_rank)
+        largest = worst.absolute
     plain = FeatureMap(space)
     fused = sums is not None and sums.movable and not options.append_residual
     total, eigenvalues = None, None
@@ -327,13 +319,7 @@ def extend_map(before: MapFit, points: Any, options: MapOptions) -> MapFit:
     space = before.map.space
     space.kernel.check_range(points)
     points = before.map.fitted(points)
-    space, worst = extended(
-        space,
-        points,
-        before.n + np.arange(points.shape[0]),
-        default_tol(space.example, options.tol),
-        options.max_rank,
-        current().limit(space.example),
-    )
+    positions = before.n + np.arange(points.shape[0])
+    space, worst = extended(space, points, positions, options.tol, options.max_rank)
     wider = FeatureMap(space, append_residual=options.append_residual)
     return MapFit(wider, before.n + points.shape[0], max(before.max_residual, worst[1]))

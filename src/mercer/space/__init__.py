@@ -16,13 +16,13 @@ from .choice import (
     space_of_sample,
 )
 from .cholesky import Fit
-from .corrected import Corrected
 from .fourier import Fourier
 from .fourier_grid import Extent, FourierPlan, fourier_space, plan_fourier
 from .fourier_sums import FourierStep, all_pairs
-from .grow import certify_and_grow, default_tol, empty_factor, extended
+from .grow import certify_and_grow, empty_factor, extended
 from .indefinite import check_symmetric
 from .krylov import leading_eigenpairs
+from .landmarks import Corrected
 from .own_features import OwnFeatures
 from .protocol import Panel, Space
 from .spectra import (

@@ -77,6 +77,7 @@ def omega(length: Any, xp: Any):
     return xp.where(length**2 < tiny / eps, tiny / eps * one, tiny * one)
 
 
+@np.errstate(over="ignore")  # an infinite bound is a bound
 def bound(
     x: Array,
     z: Array,
@@ -98,11 +99,6 @@ def bound(
     casts : unit roundoffs of the precisions to which the coordinates of x and of z are cast, 0
         where they stay as they are
     """
-    with np.errstate(over="ignore"):  # an infinite bound is a bound
-        return _bound(x, z, eta, mean, appended, casts)
-
-
-def _bound(x, z, eta, mean, appended, casts):
     error = _pairs(x, z, eta)
     if mean is not None:
         error = error + _pairs(x, mean, eta) + _pairs(mean, z, eta) + _pairs(mean, mean, eta)

@@ -33,10 +33,10 @@ from ..engine import (
 from ..kernels import Kernel, NotPSDError, hashing
 from ..kernels import points as pts
 from ..rows import HeldRows, gather
-from .cholesky import factorize, matrix_fits
-from .corrected import Corrected
-from .grow import default_tol, sample_factor
+from .cholesky import default_tol, factorize, matrix_fits
+from .grow import sample_factor
 from .indefinite import OPTIONS, corrected, symmetrised, value_eps
+from .landmarks import Corrected
 from .own_features import OwnFeatures, SparseFeatures
 
 BASES = ("cholesky", "eigen", "symmetric", "closed", "fourier", "auto")
@@ -215,14 +215,7 @@ def space_of_sample(kernel: Kernel, sample: Any, options: MapOptions):
     if _basis_for(kernel, sample.points, options) == "closed":
         return OwnFeatures(kernel, sample.points)
     sample = _sample_that_fits(kernel, sample, options)
-    return sample_factor(
-        kernel,
-        sample.points,
-        sample.positions,
-        tol=default_tol(sample.points, options.tol),
-        max_rank=options.max_rank,
-        limit=current().limit(sample.points),
-    )
+    return sample_factor(kernel, sample, options.tol, options.max_rank)
 
 
 def _sample_that_fits(kernel, sample, options):
@@ -237,7 +230,7 @@ def _sample_that_fits(kernel, sample, options):
     probed = [min(m, _matrix_rows(limit) * m // PROBED[-1]) for m in PROBED]
     if most <= landmarks_that_fit(n, limit, size) or n <= probed[-1]:
         return sample
-    tol, order = default_tol(points, options.tol), current().rng().permutation(n)
+    tol, order = default_tol(eps_of(points), options.tol), current().rng().permutation(n)
     ranks = [factorize(kernel, pts.take(points, order[:m]), tol=tol).factor.rank for m in probed]
     few, many = (max(rank, 1) for rank in ranks)
     growth = np.log(many / few) / np.log(probed[1] / probed[0])

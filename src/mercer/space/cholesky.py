@@ -101,6 +101,11 @@ def factorize(
         return _factorized(kernel, X, tol, max_rank, pivots, rng, memory_limit, copies)
 
 
+def default_tol(eps: float, tol: float | None):
+    """The tolerance of the blocked algorithm."""
+    return PARTIAL_TOL * eps if tol is None else max(tol, 4 * eps)
+
+
 def _factorized(kernel, X, tol, max_rank, pivots, rng, memory_limit, copies):
     n, diagonal = X.shape[0], kernel.diagonal(X)
     unsure = not kernel.is_proven
@@ -127,7 +132,7 @@ def _factorized(kernel, X, tol, max_rank, pivots, rng, memory_limit, copies):
         X,
         lengths,
         initial=_relative(diagonal, lengths) if unsure else None,
-        tol=PARTIAL_TOL * eps if tol is None else max(tol, 4 * eps),
+        tol=default_tol(eps, tol),
         max_rank=max_rank,
         pivots=pivots,
         rng=rng,
@@ -221,8 +226,7 @@ def _stored(kernel, X, diagonal, tol, eps):
     if A is not None and (A.diagonal() ** 2).min() > least and (tol is None or tol < least):
         C = _scaled(lower_triangle(A), lengths)
         C = C if is_numpy(diagonal) else on_device_of(C, diagonal)
-        factor = Landmarks(kernel, kernel.landmarks(X, np.arange(n)), C, np.arange(n), eps)
-        return Fit(factor, C, np.zeros(n))
+        return _of_full_rank(kernel, X, C, eps)
     A = K.T
     np.fill_diagonal(A, ones)
     noise = max(STORED_TOL, n**0.5 if n > STORED_TOL**2 else 0) * eps
@@ -263,10 +267,13 @@ def _plain(kernel, X, diagonal, tol, eps):
     if C is None or float(xp.min(xp.linalg.diagonal(C))) ** 2 <= FULL_RANK * eps:
         return None
     C *= lengths[:, None]
-    n = X.shape[0]
-    return Fit(
-        Landmarks(kernel, kernel.landmarks(X, np.arange(n)), C, np.arange(n), eps), C, np.zeros(n)
-    )
+    return _of_full_rank(kernel, X, C, eps)
+
+
+def _of_full_rank(kernel, X, C, eps):
+    every = np.arange(X.shape[0])
+    factor = Landmarks(kernel, kernel.landmarks(X, every), C, every, eps)
+    return Fit(factor, C, np.zeros(len(every)))
 
 
 def _sample(kernel, X):

@@ -126,28 +126,24 @@ class Fourier(ClosedSpace):
 
         On the host, or on the device of X where transforms run there.
         """
-        rows, own = X, self.columns
-        if scipy.sparse.issparse(X):
-            rows, own = X[:, self.columns].toarray(), np.arange(len(self.columns))
-        elif not nufft.runs_on(X):
-            rows = as_numpy(X)
-        xp = namespace(rows)
+        host = not scipy.sparse.issparse(X) and not nufft.runs_on(X)
+        columns = self._columns(as_numpy(X) if host else X)
+        xp = namespace(columns[0])
         # Column by column, and stored so: steps over rows of two numbers take ten times as long.
-        found = [
-            self._phase(xp.asarray(rows[:, column], dtype=xp.float64), a, xp)
-            for a, column in enumerate(int(c) for c in own)
-        ]
+        found = [self._phase(xp.asarray(x, dtype=xp.float64), a, xp) for a, x in enumerate(columns)]
         return xp.stack(found, axis=0).T
+
+    def _columns(self, X):
+        """The columns that the kernel looks at."""
+        if scipy.sparse.issparse(X):
+            return list(X[:, self.columns].toarray().T)
+        return [X[:, int(column)] for column in self.columns]
 
     def contains(self, X: Array) -> np.ndarray:
         """Whether each row lies in the box."""
-        rows, own = X, self.columns
-        if scipy.sparse.issparse(X):
-            rows, own = X[:, self.columns].toarray(), np.arange(len(self.columns))
         inside = np.ones(X.shape[0], dtype=bool)
-        for a, column in enumerate(int(c) for c in own):
-            x = as_numpy(rows[:, column])
-            inside &= (x >= self.low[a]) & (x <= self.high[a])
+        for x, low, high in zip(map(as_numpy, self._columns(X)), self.low, self.high):
+            inside &= (x >= low) & (x <= high)
         return inside
 
     def _phase(self, x, a, xp):

@@ -15,6 +15,7 @@ from ..engine import (
     MemoryLimitError,
     as_numpy,
     coordinates_bytes,
+    current,
     eps_of,
     itemsize,
     landmarks_that_fit,
@@ -25,7 +26,7 @@ from ..engine import (
 from ..kernels import Kernel
 from ..kernels import points as pts
 from ..rows import LargestResidual, Rows, gather, stacked
-from .cholesky import PARTIAL_TOL, self_lengths
+from .cholesky import default_tol, self_lengths
 from .landmarks import Landmarks
 from .partial import partial_cholesky
 from .refactor import is_stable, normalised_matrix, pivoted, refactorized
@@ -34,14 +35,6 @@ from .refactor import is_stable, normalised_matrix, pivoted, refactorized
 GROWING = 3
 # Rows that are drawn in any case.
 FEWEST = 1000
-
-
-@dataclass(frozen=True)
-class CertifiedPass:
-    """Landmarks, and the worst residual that they leave on any row."""
-
-    space: Landmarks
-    worst: LargestResidual
 
 
 @dataclass(frozen=True)
@@ -59,46 +52,33 @@ class Unexplained:
         return above, LargestResidual(*(float(v[~above].max(initial=0.0)) for v in (share, rho2)))
 
 
-def sample_factor(
-    kernel: Kernel,
-    sample: Any,
-    positions: Array,
-    *,
-    tol: float | None,
-    max_rank: int | None,
-    limit: float,
-):
+def sample_factor(kernel: Kernel, sample: Any, tol: float | None, max_rank: int | None):
     """Landmarks among the sample, and their factor."""
-    lengths = self_lengths(kernel, kernel.diagonal(sample))
+    points = sample.points
+    lengths, limit = self_lengths(kernel, kernel.diagonal(points)), current().limit(points)
     part = partial_cholesky(
         kernel,
-        sample,
+        points,
         lengths,
-        tol=tol,
+        tol=default_tol(eps_of(points), tol),
         max_rank=max_rank,
-        capacity=landmarks_that_fit(sample.shape[0], limit, itemsize(lengths)),
+        capacity=landmarks_that_fit(points.shape[0], limit, itemsize(lengths)),
         sampled=True,
     )
     part.F *= lengths[:, None]
-    factor, _ = refactorized(kernel, sample, part, lengths)
-    factor.indices = positions[part.indices]
+    factor, _ = refactorized(kernel, points, part, lengths)
+    factor.indices = sample.positions[part.indices]
     return factor
 
 
-def certify_and_grow(
-    space: Any,
-    rows: Rows,
-    *,
-    tol: Any,
-    max_rank: Any,
-    limit: Any,
-    rng: Any,
-):
-    """Extend the landmarks until every row has a relative residual of at most tol.
+def certify_and_grow(space: Any, rows: Rows, tol: float | None, max_rank: int | None):
+    """Extend the landmarks until every row has a relative residual of at most tol: (landmarks, the
+    worst residual that they leave on any row).
 
     One pass over the rows finds those above tol; landmarks are added from these alone. With
     max_rank, stop there and report what is left.
     """
+    tol, limit, rng = default_tol(eps_of(space.C), tol), current().limit(space.C), current().rng()
     kept = rows.filter(Unexplained(space, tol, max_rank))
     worst, size = kept.worst, itemsize(space.C)
     most = landmarks_that_fit(FEWEST, limit, size, GROWING)
@@ -120,7 +100,7 @@ def certify_and_grow(
             break
         kept = kept.filter(Unexplained(space, np.inf if stuck else tol, max_rank))
         worst = worst + kept.worst
-    return CertifiedPass(space, worst)
+    return space, worst
 
 
 def _too_many(rank, count, tol, limit):
@@ -164,18 +144,16 @@ def grown(factor: Any, X: Array, positions: Array, tol: float | None, max_rank: 
 
 
 def extended(
-    factor: Any, X: Array, positions: Array, tol: float | None, max_rank: int | None, limit: float
-):
+    factor: Any, X: Array, positions: Array, tol: float | None, max_rank: int | None
+) -> tuple[Landmarks, tuple[float, float]]:
     """As `grown`, and old coordinates keep their values: new landmarks only add columns.
 
     ([NPT] Lemma 5.) So landmarks stay in the order in which they came, and one with a tiny residual
     would amplify the rounding of all that come later: residuals below sqrt(eps) stay as they are.
     """
-    floor = eps_of(factor.C) ** 0.5
-    tol, capacity = (
-        max(tol, floor),
-        landmarks_that_fit(X.shape[0], limit, itemsize(factor.C), GROWING),
-    )
+    size, limit = itemsize(factor.C), current().limit(factor.C)
+    capacity = landmarks_that_fit(X.shape[0], limit, size, GROWING)
+    tol = max(tol or 0.0, eps_of(factor.C) ** 0.5)
     return _with_landmarks(factor, X, positions, tol, max_rank, capacity)
 
 
@@ -199,11 +177,8 @@ def _with_landmarks(factor, X, positions, tol, max_rank, capacity):
         capacity=capacity,
         sampled=True,
     )
-    chosen = part.indices
-    worst = (
-        float(max(part.residuals.max(), 0)),
-        float(max((part.residuals * as_numpy(diagonal)).max(), 0)),
-    )
+    chosen, left = part.indices, (part.residuals, part.residuals * as_numpy(diagonal))
+    worst = tuple(float(max(residuals.max(), 0)) for residuals in left)
     if len(chosen) == 0:
         return factor, worst
     rows = pts.take(part.F, chosen) * pts.take(lengths, chosen)[:, None]
@@ -215,8 +190,3 @@ def empty_factor(kernel: Any, X: Any):
     """No landmarks yet: every residual is k(x, x)."""
     C = tiles.allocate(X, (0, 0))
     return Landmarks(kernel, kernel.landmarks(X, np.empty(0, dtype=int)), C, np.empty(0, dtype=int))
-
-
-def default_tol(like: Array, tol: float | None):
-    eps = eps_of(like)
-    return PARTIAL_TOL * eps if tol is None else max(tol, 4 * eps)

@@ -132,7 +132,8 @@ def probe(kernel: Any, K: Any, F: Any, lengths: Any, noise: float, eps: Any, siz
     # A valid remainder has a diagonal of at most the noise, so |remainder g| <= n noise.
     if gap <= n**0.5 * noise:
         return
-    value, vector = _smallest_eigenpair(K)
+    values, vectors = scipy.linalg.eigh(K, subset_by_index=[0, 0])
+    value, vector = float(values[0]), vectors[:, 0]
     witness = vector / np.where(lengths > 0, lengths, 1)
     floor = _noise_floor(n, eps)
     least = kernel.layout.absolute_noise(floor * size) * (witness @ witness)
@@ -173,11 +174,6 @@ def _residual_witness(part, worst, d):
     a[worst] += 1.0
     a /= np.sqrt(np.maximum(d, np.finfo(float).eps * d.max()))
     return a / np.linalg.norm(a)
-
-
-def _smallest_eigenpair(K: Array):
-    values, vectors = scipy.linalg.eigh(K, subset_by_index=[0, 0])
-    return float(values[0]), vectors[:, 0]
 
 
 def corrected(K: Array, how: str):

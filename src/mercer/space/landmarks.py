@@ -41,8 +41,7 @@ class Landmarks(Space):
     """
 
     def __init__(self, kernel, S, C, indices, eps=None):
-        self.kernel = kernel
-        self.S = S
+        self.kernel, self.S = kernel, S
         self.C = np.asfortranarray(C) if is_numpy(C) else C
         self.indices = np.asarray(indices)
         self.eps = eps_of(C) if eps is None else eps
@@ -162,3 +161,36 @@ class Landmarks(Space):
         C[:r, :r] = self.C
         C[r:, :] = xp.tril(rows, k=r)
         return Landmarks(self.kernel, S, C, np.concatenate([self.indices, indices]), self.eps)
+
+
+class Corrected(Space):
+    """phi(z) = W' k(S, z) with explicit weights: a similarity made positive semi-definite."""
+
+    def __init__(self, kernel, S, W, indices):
+        self.kernel, self.S, self.W, self.indices = kernel, S, W, indices
+
+    @property
+    def rank(self) -> int:
+        return self.W.shape[1]
+
+    @property
+    def example(self) -> Any:
+        return self.W
+
+    def coordinates(self, X: Array):
+        return tiles.multiply(self.kernel, X, self.S, self.W)
+
+    def weights(self, coef: Array):
+        return self.W @ coef
+
+    def radii(self, X: Any, diagonal: Any) -> Radii:
+        raise ValueError(
+            "a corrected similarity has no certificate: the bound holds for kernels only, and this "
+            "one was changed (see correction_)."
+        )
+
+    def radii_of_mean(self, second: Array, rho2: Any) -> Radii:
+        return self.radii(None, None)
+
+    def roundoff(self) -> float:
+        return 0.0

@@ -5,6 +5,7 @@ kept; they span the training images, so phi(x) . phi(z) = k(x, z) whenever x is 
 What a new point has in other columns is its residual.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from ..engine import (
     rows_of,
 )
 from ..kernels import finite_values, hashing
-from .certificate import Radii, magnitudes
+from .certificate import Radii
 from .protocol import ClosedSpace
 
 
@@ -29,6 +30,7 @@ class OwnFeatures(ClosedSpace):
     """The kernel's own feature map: no landmarks, no training data."""
 
     may_share = True
+    nonzeros: int | None = None  # of the training coordinates, where these are sparse
 
     def __init__(self, kernel, X):
         self.kernel = kernel
@@ -43,15 +45,20 @@ class OwnFeatures(ClosedSpace):
     def example(self) -> Any:
         return self.first
 
-    def check_memory(self, n: int) -> None:
-        """Refuse before all coordinates are computed."""
+    def check_memory(self, n: int, *, dense: bool = True) -> None:
+        """Refuse before all coordinates are computed; of sparse ones the values that are not zero,
+        a number and an index each."""
         needed = coordinates_bytes(n, self.rank, 2, itemsize(self.example))
+        if self.nonzeros is not None and not dense:
+            needed = 2 * 16 * self.nonzeros
         limit = current().limit(self.example)
         if needed > limit:
+            sparse = self.nonzeros is not None
+            filled = "centring fills the sparse coordinates: " if dense and sparse else ""
             raise MemoryLimitError(
-                f"the closed map of {self.kernel!r} has {self.rank} dimensions: {n} points need "
-                f"{readable(needed)}, memory_limit allows {readable(limit)}. Use basis='cholesky' "
-                "with max_rank, float32, or a larger memory_limit."
+                f"{filled}the closed map of {self.kernel!r} has {self.rank} dimensions: {n} points "
+                f"need {readable(needed)}, memory_limit allows {readable(limit)}. Use "
+                "basis='cholesky' with max_rank, float32, or a larger memory_limit."
             )
 
     def coordinates(self, X: Array):
@@ -89,19 +96,6 @@ class SparseFeatures(OwnFeatures):
     def rank(self) -> int:
         return len(self.columns)
 
-    def check_memory(self, n: int, *, dense: bool = False) -> None:
-        """Refuse coordinates that would not fit: their non-zeros, or all if they are `dense`."""
-        # Sparse rows: a number and an index for each value that is not zero.
-        needed = coordinates_bytes(n, self.rank, 2) if dense else 2 * 16 * self.nonzeros
-        limit = current().limit()
-        if needed > limit:
-            filled = "centring fills the sparse coordinates: " if dense else ""
-            raise MemoryLimitError(
-                f"{filled}the closed map of {self.kernel!r} needs {readable(needed)} for {n} "
-                f"points in {self.rank} dimensions, memory_limit allows {readable(limit)}. Use "
-                "basis='cholesky' with max_rank, or a larger memory_limit."
-            )
-
     def coordinates(self, X: Array):
         """phi(x) for every row, as a sparse matrix."""
         return hashing.numbered(self.kernel.features(X), self.columns)
@@ -110,10 +104,5 @@ class SparseFeatures(OwnFeatures):
         return hashing.squared_lengths(self.coordinates(X))
 
     def radii(self, X: Any, diagonal: Any) -> Radii:
-        squares = magnitudes(self.kernel, X, diagonal) ** 2
-        return self.radii_of(None, squares, diagonal - self.squared_norms(X))
-
-    def radii_of(self, Phi: Any, diagonal: Any, rho2: Any) -> Radii:
-        rho2 = np.maximum(rho2, 0.0)
-        length = np.sqrt(diagonal)
-        return Radii(rho2, 2 * length, length, diagonal < 0)
+        missed = np.maximum(diagonal - self.squared_norms(X), 0.0)
+        return replace(super().radii(X, diagonal), rho2=missed)

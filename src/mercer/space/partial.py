@@ -111,7 +111,9 @@ def partial_cholesky(
                 continue
             chosen = proposed[accepted]
             if r + len(chosen) > F.shape[1]:
-                F = _widened(F, r, min(room, 2 * (r + len(chosen))))
+                wider = _columns(F, n, min(room, 2 * (r + len(chosen))))
+                wider[:, :r] = F[:, :r]
+                F = wider
             known = pts.take(P, accepted)
             _append(kernel, X, F, known, chosen, L, inverse_lengths, residuals)
             residuals[chosen] = 0.0
@@ -142,12 +144,6 @@ def _too_large(n, r, residual, tol, F, sampled):
         f"max_rank={r}, or {tol_that_fits}float32 data for about twice the rank; else a larger "
         "memory_limit."
     )
-
-
-def _widened(F, r, room):
-    wider = _columns(F, F.shape[0], room)
-    wider[:, :r] = F[:, :r]
-    return wider
 
 
 def _columns(like, n, room):
@@ -188,7 +184,8 @@ def _append(kernel, X, F, known, chosen, L, inverse_lengths, residuals):
     # L = D (I + N) with D its diagonal blocks: pivots of a run are close to each other, so that the
     # inverse of D is harmless, and N is divided out by substitution.
     runs = list(_runs(L.diagonal()))
-    D_inverse = scipy.linalg.block_diag(*(_inverse(L[run, run]) for run in runs))
+    inverses = [scipy.linalg.lapack.dtrtri(L[run, run], lower=1)[0] for run in runs]
+    D_inverse = scipy.linalg.block_diag(*inverses)
     N = on_device_of(D_inverse @ L, F)
     inverse = on_device_of(D_inverse, F)
     # Transposed, b x rows: BLAS is a third faster with few rows on the left than with few columns
@@ -208,7 +205,3 @@ def _append(kernel, X, F, known, chosen, L, inverse_lengths, residuals):
         residuals[a:c] -= as_numpy(row_norms(t.T, xp))
 
     tiles.run_tasks(work, tiles.row_blocks(X, max(b, 128), MOST_ROWS), kernel, F)
-
-
-def _inverse(L):
-    return scipy.linalg.lapack.dtrtri(L, lower=1)[0]

@@ -12,7 +12,7 @@ from typing import Any
 
 import scipy.sparse
 
-from ..engine import Array, TravelsAsNumPy, namespace, positive_part, row_norms, rows_of, tiles
+from ..engine import Array, TravelsAsNumPy, namespace, row_norms, rows_of, tiles
 from .certificate import Radii, magnitudes, radii_of_one
 
 
@@ -80,10 +80,6 @@ class Space(TravelsAsNumPy, ABC):
         """Quantities of every row that the certificate needs; `diagonal` holds k(x, x)."""
 
     @abstractmethod
-    def radii_of(self, Phi: Array, diagonal: Array, rho2: Array) -> Radii:
-        """The same for points whose coordinates and residuals are known already."""
-
-    @abstractmethod
     def radii_of_mean(self, second: Array, rho2: Array) -> Radii:
         """Radii of the mean of some rows, from second = Phi'Phi / n and the mean rho^2."""
 
@@ -104,13 +100,8 @@ class ClosedSpace(Space):
         )
 
     def radii(self, X: Any, diagonal: Any) -> Radii:
-        return self._radii(diagonal, magnitudes(self.kernel, X, diagonal))
-
-    def radii_of(self, Phi: Array, diagonal: Array, rho2: Array) -> Radii:
-        return self._radii(diagonal, namespace(diagonal).sqrt(positive_part(diagonal)))
-
-    def _radii(self, diagonal, length):
         """R(x) R(z) with R^2 = error."""
+        length = magnitudes(self.kernel, X, diagonal)
         rho2 = namespace(diagonal).zeros_like(diagonal) + self.error
         return Radii(rho2, 2 * length, length, diagonal < 0)
 
