@@ -59,9 +59,13 @@ class FeatureMap(TravelsAsNumPy):
     def __call__(self, X) -> Any:
         """Coordinates of every row, in the precision of the rows."""
         points = self.fitted(X)
-        Phi = self.space.coordinates(points)
+        Phi, rho2 = self.space.coordinates(points), None
+        if self.append_residual:
+            sparse = scipy.sparse.issparse(Phi)
+            norms = hashing.squared_lengths(Phi) if sparse else row_norms(Phi, namespace(Phi))
+            rho2 = self.kernel.diagonal(points) - norms
         # A kernel's own features may be its input itself.
-        return self.finished(Phi, self._residuals_of(Phi, points), X, shared=self.space.may_share)
+        return self.finished(Phi, rho2, X, shared=self.space.may_share)
 
     def panels(self, X: Any) -> Iterator[Panel]:
         """The same, panel after panel."""
@@ -80,7 +84,10 @@ class FeatureMap(TravelsAsNumPy):
         """
         if scipy.sparse.issparse(Phi):
             if self.mean is None and self.rotation is None:
-                return self._finished_sparse(Phi, rho2)
+                if not self.append_residual:
+                    return Phi
+                rho = scipy.sparse.csr_array(np.sqrt(np.maximum(rho2, 0.0))[:, None])
+                return scipy.sparse.hstack([Phi, rho], format="csr")
             Phi = Phi.toarray()  # a mean or a rotation fills the zeros
         xp = namespace(Phi)
         if self.rotation is not None:
@@ -97,22 +104,9 @@ class FeatureMap(TravelsAsNumPy):
             Phi = xp.astype(Phi, dtype)
         return Phi
 
-    def _finished_sparse(self, Phi, rho2):
-        if not self.append_residual:
-            return Phi
-        rho = np.sqrt(np.maximum(rho2, 0.0))[:, None]
-        return scipy.sparse.hstack([Phi, scipy.sparse.csr_array(rho)], format="csr")
-
     def fitted(self, X: Any) -> Any:
         """Rows in the precision of the fit, or their own higher one: a lower one means nothing."""
         return pts.as_fitted_points(X, self.space.S, self.space.dtype, keep_wider=True)
-
-    def _residuals_of(self, Phi, points):
-        if not self.append_residual:
-            return None
-        if scipy.sparse.issparse(Phi):
-            return self.kernel.diagonal(points) - hashing.squared_lengths(Phi)
-        return self.kernel.diagonal(points) - row_norms(Phi, namespace(Phi))
 
     # --- what the map knows of its own error ------------------------------------------------------
 

@@ -194,25 +194,20 @@ def in_place(function: Callable[..., Any], x: Array):
     return function(x, out=x) if _writes_in_place(x) else function(x)
 
 
-def put(target: Array, i: Array, j: Array, values: Array) -> Any:
+def put(target: Array, i: Array, j: Any, values: Array) -> Any:
     """target[i, j] = values for index vectors i, j; the array API has no scattered write."""
     if _writes_in_place(target):
         target[i, j] = values
         return target
-    xp = namespace(target)
-    flat = as_numpy(target).copy()
-    flat[as_numpy(i), as_numpy(j)] = as_numpy(values)
-    return xp.asarray(flat, device=device(target))
+    changed = as_numpy(target).copy()
+    changed[as_numpy(i), as_host(j)] = as_numpy(values)
+    return namespace(target).asarray(changed, device=device(target))
 
 
 def put_rows(target: Array, indices: Array, values: Array):
     """target[indices, :] = values for host indices."""
-    if _writes_in_place(target):
-        target[on_device_of(indices, target, dtype=namespace(target).int64), :] = values
-        return target
-    rows = as_numpy(target).copy()
-    rows[indices] = as_numpy(values)
-    return namespace(target).asarray(rows, device=device(target))
+    rows = on_device_of(indices, target, dtype=namespace(target).int64)
+    return put(target, rows, slice(None), values)
 
 
 def row_norms(x: Any, xp: Any):

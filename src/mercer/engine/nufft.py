@@ -34,7 +34,8 @@ IN_CACHE = 1 << 14
 def sums(t: Any, v: np.ndarray, m: tuple[int, ...], eps: float) -> np.ndarray:
     """F for each row of v, an array of shape (len(v), 2 m_1 + 1, ..., 2 m_d + 1) on the host."""
     shape = tuple(2 * k + 1 for k in m)
-    packed = _packed(np.asarray(v, dtype=np.float64))
+    packed = np.zeros(((len(v) + 1) // 2, *v.shape[1:]), dtype=complex)
+    packed.real, packed.imag[: len(v) // 2] = v[0::2], v[1::2]
     if not is_numpy(t):
         F = as_numpy(_on_device(1, t, packed, shape, -1, max(eps, FINEST)))
     elif _plainly(t.shape[0] * math.prod(shape)):
@@ -59,13 +60,6 @@ def values(t: Any, C: np.ndarray, eps: float) -> Any:
     xp = namespace(f)
     both = xp.stack([xp.real(f), xp.imag(f)], axis=1)
     return xp.reshape(both, (-1, t.shape[0]))[: len(C), ...]
-
-
-def _packed(v):
-    packed = np.zeros(((len(v) + 1) // 2, *v.shape[1:]), dtype=complex)
-    packed.real = v[0::2]
-    packed.imag[: len(v) // 2] = v[1::2]
-    return packed
 
 
 def _plainly(terms):

@@ -76,9 +76,6 @@ class _Limit:
                 lib.set_num_threads(threads)
             release_control()
 
-    def threads_before(self):
-        return max((threads for _, threads in self.before or ()), default=_blas_threads())
-
     def forget(self):
         """In a forked child: blocks of other threads do not go on there, nor do their locks."""
         self.lock = threading.RLock()
@@ -174,4 +171,4 @@ def n_threads(n_jobs: int | None = None):
     if n_jobs is not None:
         return min(joblib.effective_n_jobs(n_jobs), max(MOST_THREADS, joblib.cpu_count()))
     with _limit.lock:
-        return _limit.threads_before()
+        return max((threads for _, threads in _limit.before or ()), default=_blas_threads())

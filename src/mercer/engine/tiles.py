@@ -19,9 +19,7 @@ from .memory import rows_that_fit
 from .resources import current, using
 from .threads import one_blas_thread
 
-# Values in one tile: smaller tiles pay Python's overhead, larger ones leave the cache. Measured on
-# 2 cores, RBF 4000 x 4000 x 50, float64 / float32: 192 rows by 1300 columns 43 / 34 ms, 256 by 1000
-# 44 / 36 ms, 128 by 500 54 / 41 ms, 384 by 700 48 / 36 ms.
+# Values in one tile: smaller tiles pay Python's overhead, larger ones leave the cache.
 TILE_VALUES = 1 << 18
 LEAST_ROWS = 192
 MOST_ROWS = 1024
@@ -74,7 +72,8 @@ def multiply(kernel: Any, X: Array, S: Array, W: Array):
 
     def work(a: int, b: int) -> None:
         for c, d in columns_of(S.shape[0], b - a):
-            part = _as_dtype(tile(rows_of(X, a, b), slice(c, d)), W) @ W[c:d, :]
+            t = tile(rows_of(X, a, b), slice(c, d))
+            part = (t if t.dtype == W.dtype else namespace(t).astype(t, W.dtype)) @ W[c:d, :]
             if c == 0:
                 product[a:b, :] = part
             else:
@@ -96,15 +95,9 @@ def _cut(tile, X, n_columns):
 def allocate(like: Array, shape: tuple[int, ...]) -> Any:
     """An uninitialised float array where (and as) the points or weights are."""
     if not is_array(like) or is_numpy(like):
-        dtype = (
-            like.dtype if getattr(like, "dtype", None) in (np.float32, np.float64) else np.float64
-        )
-        return np.empty(shape, dtype=dtype)
+        dtype = getattr(like, "dtype", None)
+        return np.empty(shape, dtype if dtype in (np.float32, np.float64) else np.float64)
     return namespace(like).empty(shape, dtype=like.dtype, device=device(like))
-
-
-def _as_dtype(t, like):
-    return t if t.dtype == like.dtype else namespace(t).astype(t, like.dtype)
 
 
 def cuts(n: int, size: int) -> list[tuple[int, int]]:
@@ -141,18 +134,15 @@ def row_blocks(X: Array, n_columns: int, most: int = MOST_ROWS) -> list[tuple[in
 def column_blocks(X: Array, n_columns: int, rows: int) -> list[tuple[int, int]]:
     """Columns of a block of rows, cut evenly so that a tile stays near TILE_VALUES.
 
-    On a device a block of rows is one tile: row_blocks has fitted it to the memory.
+    On a device a block of rows is one tile: row_blocks has fitted it to the memory. Tiles of long
+    rows are larger: a value then costs many multiplications, leaving the cache few, and what
+    prepares the rows is done once a tile.
     """
-    blocks = max(1, round(n_columns * rows / _tile_values(X))) if is_cpu(X) else 1
+    d = X.shape[1] if len(X.shape) > 1 else 1
+    values = int(TILE_VALUES * min(max(d / 128, 1.0), 4.0))
+    blocks = max(1, round(n_columns * rows / values)) if is_cpu(X) else 1
     width = max(1, -(-n_columns // blocks))
     return cuts(n_columns, width)
-
-
-def _tile_values(X):
-    """Larger tiles for long rows: a value then costs many multiplications, leaving the cache few,
-    and what prepares the rows is done once a tile."""
-    d = X.shape[1] if len(X.shape) > 1 else 1
-    return int(TILE_VALUES * min(max(d / 128, 1.0), 4.0))
 
 
 def run_tasks(

@@ -1,13 +1,12 @@
 """Kernels: similarity by formula, their algebra, and checks on data."""
 
-from .adapters import FromFeatures, FromFunction, Precomputed, as_kernel
+from .adapters import FromFeatures, FromFunction, FromSklearn, Precomputed, as_kernel
 from .algebra import Constant, Exp, PolynomialOf, Power, Product, Scaled, Sum
 from .alignment import GlobalAlignment
 from .columnwise import Chi2, Intersection, Laplacian
 from .dot_product import Cosine, Linear, Polynomial, QuadraticForm, Sigmoid
 from .fingerprints import Tanimoto
 from .forests import ForestKernel
-from .from_sklearn import FromSklearn
 from .graphs import ShortestPaths, WeisfeilerLehman
 from .kernel import Kernel
 from .on_columns import OnColumns

@@ -22,7 +22,6 @@ from ..engine import (
 )
 from .capabilities import NAMED
 from .dot_product import Linear
-from .from_sklearn import FromSklearn
 from .gram_rows import require_square
 from .kernel import ALL, Kernel
 from .parameters import FUNCTION
@@ -193,10 +192,7 @@ class FromFunction(Kernel):
             return bool(np.abs(there - back).max() <= 1e-12 * np.abs(there).max())
 
     def against(self, S: Array) -> Tile:
-        def tile(rows: Any, columns: slice = ALL):
-            return self.values(rows, S[columns])
-
-        return tile
+        return lambda rows, columns=ALL: self.values(rows, S[columns])
 
     def values(self, X: Array, S: Array) -> Array:
         """f on every pair, checked."""
@@ -214,12 +210,12 @@ class FromFunction(Kernel):
             values = np.tril(values) + np.tril(values, -1).T
         return _checked_values(values, shape, self, X)
 
-    def of_pair(self, x: object, z: object) -> float:
+    def of_pair(self, x: Any, z: Any) -> float:
         """f on one pair, checked."""
         try:
             value = self.f(x, z)
         except Exception as error:
-            if _is_vector(x):
+            if is_array(x) and x.ndim == 1:
                 error.add_note(f"{self!r} calls f with two vectors. {WHOLE_ARRAYS}")
             raise
         return _number(value, self)
@@ -238,6 +234,63 @@ class FromFunction(Kernel):
         known = self.known
         asked = [self._ask(known, x, x, key, key) for x, key in zip(X, _keys(known, X))]
         return _checked_values(asked, (X.shape[0],), self, X)
+
+
+# Gaussian-process kernels of scikit-learn that are valid for every number of columns: not
+# ExpSineSquared, which takes the sine of the distance over all columns. Others depend on their
+# parameters, and a class defined elsewhere is tested on the data.
+GP_KERNELS = "sklearn.gaussian_process.kernels"
+VALID_THERE = {"ConstantKernel", "DotProduct", "Matern", "Product", "RBF", "Sum"}
+VALID_THERE |= {"RationalQuadratic"}
+REFUSED_THERE = {
+    "WhiteKernel": "WhiteKernel is noise, not similarity (it is zero between different arrays): "
+    "leave it out and give its level to KernelRidge(alpha=...).",
+    "CompoundKernel": "CompoundKernel holds several kernels side by side and has no single value: "
+    "add or multiply them instead.",
+}
+
+
+class FromSklearn(Kernel):
+    """A scikit-learn Gaussian-process kernel, hyperparameters as they are."""
+
+    in_expressions = False
+    takes_sparse = False
+
+    def __init__(self, kernel: Any) -> None:
+        self.kernel = kernel
+
+    def __repr__(self) -> str:
+        return f"FromSklearn({self.kernel!r})"
+
+    def check_parameters(self) -> None:
+        for part in self._parts():
+            message = REFUSED_THERE.get(type(part).__name__)
+            require(message is None, message or "")
+
+    def _parts(self):
+        nested = self.kernel.get_params(deep=True).values()
+        return [self.kernel, *(p for p in nested if hasattr(p, "is_stationary"))]
+
+    @property
+    def is_psd(self) -> bool | None:
+        """ConstantKernel(-1) and RationalQuadratic(alpha=-1) can be made, and are not valid."""
+        kinds = [type(part) for part in self._parts()]
+        if any(c.__module__ != GP_KERNELS or c.__name__ not in VALID_THERE for c in kinds):
+            return None
+        named = self.kernel.get_params(deep=True).items()
+        values = [v for name, v in named if not (name.endswith("bounds") or hasattr(v, "diag"))]
+        return True if all(np.all(np.asarray(v) >= 0) for v in values) else None
+
+    def against(self, S: Array) -> Tile:
+        return lambda rows, columns=ALL: self._numbers(self.kernel, rows, S[columns])
+
+    def diagonal(self, X: Array) -> Array:
+        return self._numbers(self.kernel.diag, X)
+
+    def _numbers(self, evaluate, X, *others):
+        if not is_numpy(X):
+            raise TypeError(f"{self!r} runs on dense NumPy arrays only, got {type(X).__name__}.")
+        return np.asarray(evaluate(X, *others)).astype(X.dtype)
 
 
 class FromFeatures(OnFeatures):
@@ -330,18 +383,16 @@ def as_kernel(kernel: KernelLike) -> Kernel:
     if hasattr(kernel, "is_stationary") and hasattr(kernel, "diag"):
         return FromSklearn(kernel)
     if callable(kernel):
-        return FromFunction(kernel, vectorized=_takes_whole_arrays(kernel))
+        f = kernel
+        while isinstance(f, functools.partial):
+            f = f.func
+        # scikit-learn's pairwise functions, perhaps with parameters fixed.
+        whole = getattr(f, "__module__", None) == "sklearn.metrics.pairwise"
+        return FromFunction(kernel, vectorized=whole)
     raise TypeError(
         f"kernel must be a kernel, a name such as 'rbf', or a function of two points, got "
         f"{type(kernel).__name__}."
     )
-
-
-def _takes_whole_arrays(f):
-    """Whether f is one of scikit-learn's pairwise functions (perhaps with parameters fixed)."""
-    while isinstance(f, functools.partial):
-        f = f.func
-    return getattr(f, "__module__", None) == "sklearn.metrics.pairwise"
 
 
 def _keys(known, X):
@@ -355,10 +406,6 @@ def _same_memory(X, S):
         return X is S
     same = X.__array_interface__["data"] == S.__array_interface__["data"]
     return same and X.shape == S.shape and X.strides == S.strides
-
-
-def _is_vector(x):
-    return is_array(x) and x.ndim == 1
 
 
 def _number(value, kernel):

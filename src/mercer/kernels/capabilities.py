@@ -32,10 +32,6 @@ class Slopes(NamedTuple):
     p: Any
     e: Any
 
-    def chained(self, value: Any, slope: Any) -> "Slopes":
-        """Those of a function of k, from its values and its derivatives."""
-        return Slopes(value, times(slope, self.p), times(slope, self.e))
-
 
 def times(factor: Any, part: Any) -> Any:
     return None if part is None else factor * part

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from ..engine import Form, is_symbolic, namespace, require
-from .capabilities import NAMED, Slopes, above_underflow
+from .capabilities import NAMED, Slopes, above_underflow, times
 from .kernel import ALL, Kernel
 from .monomials import require_dense
 from .points import short
@@ -273,7 +273,7 @@ class FunctionOf(Unary):
         inner = self.kernel.slopes(Z, S)
         t, xp = inner.value, namespace(inner.value)
         slope = self.slope(t, xp)
-        return inner.chained(self.formula(t, xp), slope)
+        return Slopes(self.formula(t, xp), times(slope, inner.p), times(slope, inner.e))
 
 
 class OnImages(Unary):

@@ -64,10 +64,6 @@ class EuclideanFrame:
         self.right[:, width + 1] = 1.0
         self.S, self.norms = self.right[:, :width], self.right[:, width]
 
-    @property
-    def radius_squared(self):
-        return float(self.xp.max(self.norms))
-
     def _centred(self, points):
         """Points about the centre, scaled, in double precision, and their squared norms."""
         xp = self.xp

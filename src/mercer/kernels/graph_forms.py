@@ -40,7 +40,11 @@ def read_graphs(X: Any, node_label: str | None, edge_label: str | None) -> Graph
     pairs += np.repeat(starts[:-1], lengths)[:, None]
     source, target, edge = _arcs(pairs, starts[-1])
     arc_labels = None if marked is None else marked[edge]
-    return Graphs(starts, _node_keys(labels), source, target, arc_labels)
+    if all(l.dtype.kind == "i" for l in labels):  # signed integers are not hashed yet
+        keys = label_keys(np.concatenate(labels))
+    else:
+        keys = np.concatenate([label_keys(l) if l.dtype.kind == "i" else l for l in labels])
+    return Graphs(starts, keys, source, target, arc_labels)
 
 
 def _plain(X):
@@ -72,13 +76,6 @@ def _check_ends(pairs, sizes, lengths):
             f"X[{i}]: an edge joins nodes {pairs[edge].tolist()}, and its {sizes[i]} nodes are "
             f"numbered from 0."
         )
-
-
-def _node_keys(labels):
-    """Keys of all nodes; signed integers are not hashed yet, and are hashed here at once."""
-    if all(l.dtype.kind == "i" for l in labels):
-        return label_keys(np.concatenate(labels))
-    return np.concatenate([label_keys(l) if l.dtype.kind == "i" else l for l in labels])
 
 
 def _edge_keys(edge_keys, lengths):

@@ -226,15 +226,7 @@ def rows_of_entries(
 
 def stacked_rows(blocks: list[Any]) -> Any:
     """Blocks of rows of one map as one matrix."""
-    if len(blocks) == 1:
-        return blocks[0]
-    lengths = np.concatenate([[0], *(np.diff(block.indptr) for block in blocks)])
-    entries = (
-        np.concatenate([block.data for block in blocks]),
-        np.concatenate([block.indices for block in blocks]),
-        np.cumsum(lengths),
-    )
-    return type(blocks[0])(entries, shape=(len(lengths) - 1, blocks[0].shape[1]))
+    return blocks[0] if len(blocks) == 1 else type(blocks[0])(scipy.sparse.vstack(blocks, "csr"))
 
 
 def numbered(F: Any, columns: np.ndarray) -> scipy.sparse.csr_array:
@@ -279,15 +271,8 @@ def side_by_side(F: Any, G: Any) -> Any:
     width = F.shape[1] + G.shape[1]
     if width >= 2**63:
         raise ValueError("too many hashed maps side by side: at most three fit in one.")
-    per_row = np.diff(F.indptr) + np.diff(G.indptr)
-    starts = np.concatenate([[0], np.cumsum(per_row)])
-    values = np.empty(starts[-1])
-    keys = np.empty(starts[-1], dtype=np.int64)
-    row = np.repeat(np.arange(F.shape[0]), per_row)
-    first = np.arange(starts[-1]) - starts[row] < np.diff(F.indptr)[row]
-    values[first], values[~first] = F.data, G.data
-    keys[first], keys[~first] = F.indices, G.indices.astype(np.int64) + F.shape[1]
-    return rows_of_entries(values, keys, starts, width)
+    both = scipy.sparse.hstack([F, G], "csr")
+    return WideRows(both) if width > FEW_COLUMNS else both
 
 
 def row_products(F: Any, G: Any) -> Any:

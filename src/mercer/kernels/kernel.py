@@ -127,7 +127,9 @@ class Kernel(Parametrized, Capabilities, Accuracy):
 
         A class defined elsewhere may say is_psd = True: it is believed once the data agree.
         """
-        return self.is_psd is True and all(map(_is_own, self.parts()))
+        modules = (type(part).__module__ for part in self.parts())
+        own = __name__.split(".")[0]
+        return self.is_psd is True and all(name.split(".")[0] == own for name in modules)
 
     # --- what users call ------------------------------------------------------------------------
 
@@ -345,10 +347,6 @@ def _identity(kernel):
             (name, isinstance(given[name], Kernel) or frozen(given[name])) for name in sorted(given)
         )
     return tuple(said)
-
-
-def _is_own(kernel):
-    return type(kernel).__module__.split(".")[0] == __name__.split(".")[0]
 
 
 def _common_names(X, Y):

@@ -40,7 +40,10 @@ def matern_of_small_nu(nu: float, d: np.ndarray):
     regular = ~(lossy | tiny)
     with np.errstate(under="ignore"):
         bessel[regular] = kv(nu, t[regular])
-    bessel[lossy] = _bessel_integral(nu, t[lossy])
+    step, integral = 0.2, 0.5 * np.exp(-t[lossy])
+    for u in step * np.arange(1, 29):
+        integral += math.cosh(nu * u) * np.exp(-math.cosh(u) * t[lossy])
+    bessel[lossy] = step * integral
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         # A product, not the exponential of a sum: logarithms of 100 would cost two digits.
         value = factor * t**nu * bessel
@@ -55,14 +58,6 @@ def matern_of_small_nu(nu: float, d: np.ndarray):
 def units_of_small_nu(nu: float):
     """Units of roundoff in these values: twice the most that was found against 40 digits."""
     return 50.0 + 6.0 * nu
-
-
-def _bessel_integral(nu, t):
-    step = 0.2
-    total = 0.5 * np.exp(-t)
-    for u in step * np.arange(1, 29):
-        total += math.cosh(nu * u) * np.exp(-math.cosh(u) * t)
-    return step * total
 
 
 def matern_of_large_nu(nu: float, d2: Any, xp: Any):

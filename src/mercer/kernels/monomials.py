@@ -1,6 +1,7 @@
 """Powers, and their feature maps: every monomial once."""
 
 import math
+from collections import Counter
 from itertools import combinations_with_replacement
 from typing import Any
 
@@ -52,21 +53,14 @@ def symmetric_power(F: Any, p: int):
     if p == 0:
         return xp.ones_like(F[:, :1])
     require_room(F, symmetric_power_dim(d, p), BYTES_A_MONOMIAL)
-    monomials, weights = _monomial_table(d, p)
+    # Which p of d columns each monomial multiplies, and the root of its multinomial weight.
+    monomials = np.array(list(combinations_with_replacement(range(d), p)))
+    repeats = [math.prod(map(math.factorial, Counter(row).values())) for row in monomials.tolist()]
+    weights = np.sqrt([math.factorial(p) / repeat for repeat in repeats])
     result = on_device_of(weights, F)[None, :] * xp.ones_like(F[:, :1])
     for q in range(p):
         result *= xp.take(F, on_device_of(monomials[:, q], F, dtype=xp.int64), axis=1)
     return result
-
-
-def _monomial_table(d, p):
-    """Which p of d columns each monomial multiplies, and the root of its multinomial weight."""
-    monomials = np.array(list(combinations_with_replacement(range(d), p)))
-    weights = [
-        math.sqrt(math.factorial(p) / math.prod(math.factorial(m) for m in _multiplicities(row)))
-        for row in monomials.tolist()
-    ]
-    return monomials, np.array(weights)
 
 
 def require_dense(F: Any):
@@ -107,7 +101,3 @@ def symmetric_power_dim(d: int, p: int):
         if dimension > LARGEST_DIMENSION:
             return LARGEST_DIMENSION
     return dimension
-
-
-def _multiplicities(row):
-    return [row.count(i) for i in set(row)]

@@ -5,7 +5,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse
 
-from ..engine import as_numpy, is_array, namespace, on_device_of, require
+from ..engine import as_host, namespace, on_device_of, require
 from .composite import OnImages
 from .kernel import Kernel
 from .spectral import ColumnsForm, FourierForm
@@ -60,11 +60,18 @@ class OnColumns(OnImages):
 
     def positions(self, n_columns: int, names: list[str] | None = None) -> list[int]:
         """The selected columns as a list of integers."""
-        columns: Any = self.columns
+        columns: Any = as_host(self.columns)
         if isinstance(columns, slice):
-            return self._sliced(columns, n_columns)
-        if is_array(columns):
-            columns = as_numpy(columns)
+            if any(isinstance(end, str) for end in (columns.start, columns.stop)):
+                raise TypeError(
+                    f"OnColumns takes slices of positions, got {columns!r}; list the names."
+                )
+            positions = list(range(n_columns))[columns]
+            require(
+                len(positions) > 0,
+                f"OnColumns: {columns!r} selects no column of data with {n_columns} columns.",
+            )
+            return positions
         if not _is_one(columns) and not np.iterable(columns):
             raise TypeError(
                 f"OnColumns takes positions, a mask, a slice or names, got {columns!r}."
@@ -72,7 +79,14 @@ class OnColumns(OnImages):
         columns = [columns] if _is_one(columns) else list(columns)
         require(len(columns) > 0, "OnColumns(kernel, columns) needs at least one column, got none.")
         if all(isinstance(c, str) for c in columns):
-            return self._named(columns, names)
+            if names is None:
+                raise ValueError(
+                    f"OnColumns names the columns {columns}, and the data are a plain array "
+                    "without names: pass a DataFrame, or give positions."
+                )
+            missing = [c for c in columns if c not in names]
+            require(not missing, f"OnColumns: no column named {missing[:1]} in {names}.")
+            return [names.index(c) for c in columns]
         if all(isinstance(c, (bool, np.bool_)) for c in columns):
             require(
                 len(columns) == n_columns,
@@ -88,28 +102,6 @@ class OnColumns(OnImages):
             f"OnColumns asks for column {outside[:1]} of data with {n_columns} columns.",
         )
         return [int(c) % n_columns for c in columns]
-
-    def _sliced(self, columns, n_columns):
-        if any(isinstance(end, str) for end in (columns.start, columns.stop)):
-            raise TypeError(
-                f"OnColumns takes slices of positions, got {columns!r}; list the names."
-            )
-        positions = list(range(n_columns))[columns]
-        require(
-            len(positions) > 0,
-            f"OnColumns: {columns!r} selects no column of data with {n_columns} columns.",
-        )
-        return positions
-
-    def _named(self, columns, names):
-        require(
-            names is not None,
-            f"OnColumns names the columns {columns}, and the data are a plain array without names: "
-            "pass a DataFrame, or give positions.",
-        )
-        missing = [c for c in columns if c not in names]
-        require(not missing, f"OnColumns: no column named {missing[:1]} in {names}.")
-        return [names.index(c) for c in columns]
 
     def image(self, X: Array) -> Array:
         positions = self.positions(X.shape[1])

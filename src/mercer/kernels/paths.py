@@ -170,11 +170,7 @@ def _levels(steps, depth):
             term = step / m
             for j in range(1, m):
                 term += levels[j]
-                term = _tensor(term, step / (m - j))
+                products = term[:, :, None] * (step / (m - j))[:, None, :]
+                term = products.reshape(n, -1)
             levels[m] += term
         yield levels
-
-
-def _tensor(A, B):
-    """All products of coordinates, row by row."""
-    return (A[:, :, None] * B[:, None, :]).reshape(len(A), -1)

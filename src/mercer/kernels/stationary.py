@@ -112,7 +112,8 @@ class Stationary(Kernel):
         """A product of rows is off by (1 + sqrt(columns)) units of their squared length; a distance
         of differences by as many units of itself, and |d^2 k'(d^2)| < 1/2."""
         S = self.embedding(S)(S)
-        r2 = EuclideanFrame(S, column_scale(S, self.scale()), 0.0).radius_squared
+        frame = EuclideanFrame(S, column_scale(S, self.scale()), 0.0)
+        r2 = float(frame.xp.max(frame.norms))
         reach = 1 + S.shape[1] ** 0.5
         return 4 + reach / 2 + (reach * self.cancelled(r2) if r2 > 0 else 0.0)
 
@@ -356,7 +357,12 @@ class Matern(Stationary):
             polynomial += 1
             polynomial *= in_place(xp.exp, d)
             return polynomial
-        return self._general(d)
+        if not is_numpy(d):
+            raise TypeError(
+                f"Matern(nu={self.nu}) needs scipy.special and so NumPy arrays; on other backends "
+                f"use nu = 0.5, 1.5 or 2.5, or at least {MANY_DERIVATIVES}."
+            )
+        return matern_of_small_nu(float(self.nu), d.astype(np.float64)).astype(d.dtype)
 
     def slope(self, t: Array, xp: ModuleType) -> Array:
         """Matern's kernel with nu - 1, up to a factor."""
@@ -387,14 +393,6 @@ class Matern(Stationary):
         rate = math.inf if nu >= 0.5 else math.sqrt(2 * nu)
         images = images_of(lambda r: self.formula(-(r**2), np), rate)
         return RadialForm(self.scale(), matern_density(nu), images)
-
-    def _general(self, d):
-        if not is_numpy(d):
-            raise TypeError(
-                f"Matern(nu={self.nu}) needs scipy.special and so NumPy arrays; on other backends "
-                f"use nu = 0.5, 1.5 or 2.5, or at least {MANY_DERIVATIVES}."
-            )
-        return matern_of_small_nu(float(self.nu), d.astype(np.float64)).astype(d.dtype)
 
     def rounding(self, S: Array) -> float:
         units = super().rounding(S)

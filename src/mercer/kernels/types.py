@@ -26,12 +26,4 @@ Tile: TypeAlias = Callable[..., Array]
 PerColumn: TypeAlias = float | Sequence[float] | Array
 Gamma: TypeAlias = PerColumn | Literal["scale", "median"]
 # Positions, a mask, a slice or names.
-Columns: TypeAlias = (
-    int
-    | str
-    | slice
-    | Sequence[int]
-    | Sequence[bool]
-    | Sequence[str]
-    | np.ndarray[Any, np.dtype[Any]]
-)
+Columns: TypeAlias = int | str | slice | Sequence[int] | Sequence[str] | Array

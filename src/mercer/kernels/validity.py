@@ -173,19 +173,17 @@ def check_mercer(
     if n_given > max_points:
         rng = np.random.default_rng(random_state)
         indices = np.sort(rng.choice(n_given, max_points, replace=False))
+    sample = kernel.layout.subset(points, indices)
     # Mirroring one half would hide an asymmetry.
     K = as_numpy(kernel.layout.both_orders(kernel, points, indices)).astype(np.float64)
     if not kernel.is_proven:
-        own = kernel.diagonal(kernel.layout.subset(points, indices))
-        own = as_numpy(own).astype(np.float64)
+        own = as_numpy(kernel.diagonal(sample)).astype(np.float64)
         check_own_diagonal(kernel, own, np.diagonal(K))
-    return _report(kernel, points, indices, K, n_given)
+    return _report(kernel, sample, indices, K, n_given)
 
 
-def _report(kernel, points, indices, K, n_given):
-    n = len(indices)
-    size = np.abs(K).max()
-    eps = eps_of(points)
+def _report(kernel, sample, indices, K, n_given):
+    n, size, eps = len(indices), np.abs(K).max(), eps_of(sample)
     asymmetry = float(np.abs(K - K.T).max())
     symmetric = asymmetry <= 1e3 * eps * size
     # Halved before the sum: no overflow at the top of the range.
@@ -196,16 +194,16 @@ def _report(kernel, points, indices, K, n_given):
     # given the rounding that these parts are known to have.
     units = 8.0
     if kernel.is_proven:
-        sample = points if n == points.shape[0] else take(points, indices)
         units = max(units, float(kernel.rounding(kernel.landmarks(sample))))
     noise = units * n * eps * largest
     witness = value = None
     if smallest < -noise:
         witness = vectors[:, 0]
     else:
-        witness = _relative_witness(kernel, points, indices, K, units * n * eps)
+        witness = _relative_witness(kernel, sample, K, units * n * eps)
     if witness is not None:
-        value = _direct_value(K, witness)
+        a = witness.astype(np.longdouble)  # on the values that the kernel returned
+        value = float(a @ (K.astype(np.longdouble) @ a))
         if value >= -kernel.layout.absolute_noise(noise):  # rounding, after all
             witness = value = None
     psd = witness is None
@@ -226,10 +224,9 @@ def _report(kernel, points, indices, K, n_given):
     )
 
 
-def _relative_witness(kernel, points, indices, K, noise):
+def _relative_witness(kernel, sample, K, noise):
     """A witness among points whose k(x, x) is far below the largest: where the rows are scaled to
     the size that their own rounding has, their eigenvalues show."""
-    sample = points if len(indices) == points.shape[0] else take(points, indices)
     with np.errstate(invalid="ignore"):
         squares = kernel.layout.magnitude(kernel, sample, np.diagonal(K))
         lengths = np.sqrt(as_numpy(squares).astype(np.float64))
@@ -240,12 +237,6 @@ def _relative_witness(kernel, points, indices, K, noise):
         return None
     witness = vectors[:, 0] / lengths
     return witness / np.linalg.norm(witness)
-
-
-def _direct_value(K, a):
-    """a'Ka in extended precision, on the values that the kernel returned."""
-    a = a.astype(np.longdouble)
-    return float(a @ (K.astype(np.longdouble) @ a))
 
 
 def _verdict(kernel, symmetric, psd):

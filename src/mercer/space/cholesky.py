@@ -120,7 +120,8 @@ def _factorized(kernel, X, tol, max_rank, pivots, rng, memory_limit, copies):
         if fit is not None:
             return fit
     if unsure:
-        some, values = _sample(kernel, X)
+        some = evenly(n, SAMPLED_ROWS)
+        values = as_numpy(kernel.against(kernel.landmarks(X, some))(pts.take(X, some)))
         eps = value_eps(values, eps)
         own = as_numpy(diagonal).astype(np.float64)[some]
         check_own_diagonal(kernel, own, values.diagonal())
@@ -274,9 +275,3 @@ def _of_full_rank(kernel, X, C, eps):
     every = np.arange(X.shape[0])
     factor = Landmarks(kernel, kernel.landmarks(X, every), C, every, eps)
     return Fit(factor, C, np.zeros(len(every)))
-
-
-def _sample(kernel, X):
-    """Kernel values of a few points, and which."""
-    some = evenly(X.shape[0], SAMPLED_ROWS)
-    return some, as_numpy(kernel.against(kernel.landmarks(X, some))(pts.take(X, some)))

@@ -183,19 +183,11 @@ def _pruned(series, allowed):
 
 
 def _halves(weights, active):
-    """(one j of each pair, the weights of zero and of these)."""
-    centre = tuple(n // 2 for n in weights.shape)
-    j = np.argwhere(weights > 0) - np.array(centre)
-    j = j[:, active]
-    # One of j and -j: the first of its entries, from the last column on, that is not zero.
-    sign = np.zeros(len(j))
-    for a in reversed(range(len(active))):
-        sign = np.where(sign == 0, np.sign(j[:, a]), sign)
-    chosen = j[sign > 0]
-    own = np.zeros((len(chosen), weights.ndim), dtype=int)
-    own[:, active] = chosen
-    values = weights[tuple((own + np.array(centre)).T)]
-    return chosen, np.concatenate([[weights[centre]], values])
+    """(one j of each pair, the weights of zero and of these): -j stands before 0, j after it."""
+    flat, zero = weights.ravel(), weights.size // 2
+    kept = zero + 1 + np.flatnonzero(flat[zero + 1 :] > 0)
+    j = np.stack(np.unravel_index(kept, weights.shape), axis=1) - np.array(weights.shape) // 2
+    return j[:, active], flat[[zero, *kept]]
 
 
 def _too_many(kernel, form, width, tol, max_rank, reason):

@@ -14,8 +14,7 @@ import scipy.linalg
 from ..engine import Array, evenly
 
 # Greedy blocks: this many proposals, accepted while within this share of the largest residual.
-# Larger blocks save passes, a smaller share costs rank: 64 and 0.3 measured within 2 % of the
-# rank of one-at-a-time greedy pivoting (make bench, rows "landmarks").
+# Larger blocks save passes, a smaller share costs rank.
 BLOCK = 64
 SHARE = 0.3
 # Random proposals come in batches of this share of the wanted rank.
@@ -32,6 +31,9 @@ class Greedy:
     ordered = True
     least_share = 0.0
 
+    def __init__(self, rng):
+        self.rng = rng
+
     def propose(self, d: Any, weights: Any, rank: Any, wanted: Any):
         largest = int(d.argmax())
         eligible = np.flatnonzero(d >= SHARE * d[largest])
@@ -45,14 +47,11 @@ class Greedy:
         return largest_first(G, threshold, most)
 
 
-class Random:
+class Random(Greedy):
     """Probability proportional to the residual, by rejection (accelerated RPCholesky)."""
 
     ordered = False
     least_share = LEAST_SHARE
-
-    def __init__(self, rng):
-        self.rng = rng
 
     def propose(self, d: Any, weights: Any, rank: Any, wanted: Any):
         p = np.maximum(d * weights, 0)
@@ -60,7 +59,8 @@ class Random:
         count = int(RANDOM_SHARE * (wanted if wanted < len(d) else 2 * rank + 100))
         count = min(max(count, 8), MOST_RANDOM)
         chosen = self.rng.choice(len(d), size=count, p=p / p.sum())
-        return _first_occurrences(chosen)
+        _, first = np.unique(chosen, return_index=True)
+        return chosen[np.sort(first)]
 
     def accept(self, G: Any, floor: Any, most: Any):
         before = G.diagonal().copy()
@@ -100,9 +100,7 @@ class Uniform:
 
 
 def rule(name: str, rng: Any):
-    if name == "greedy":
-        return Greedy()
-    return Random(rng) if name == "random" else Uniform(rng)
+    return {"greedy": Greedy, "random": Random, "uniform": Uniform}[name](rng)
 
 
 def largest_first(G: Any, threshold: float, most: Any):
@@ -131,8 +129,3 @@ def in_order(G: Any, keeps: Callable[[np.ndarray, int], bool], most: Any):
             residual -= L[:, q] ** 2
             accepted.append(i)
     return np.array(accepted, dtype=int)
-
-
-def _first_occurrences(chosen):
-    _, first = np.unique(chosen, return_index=True)
-    return chosen[np.sort(first)]
