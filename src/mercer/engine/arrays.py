@@ -199,7 +199,7 @@ def put(target: Array, i: Array, j: Any, values: Array) -> Any:
     if _writes_in_place(target):
         target[i, j] = values
         return target
-    changed = as_numpy(target).copy()
+    changed = np.array(as_numpy(target))
     changed[as_numpy(i), as_host(j)] = as_numpy(values)
     return namespace(target).asarray(changed, device=device(target))
 
