@@ -13,7 +13,6 @@ import numpy as np
 from ..engine import as_numpy, check_at_least, eps_of
 from .adapters import as_kernel
 from .kernel import Kernel
-from .points import take
 from .printing import html_rows
 from .types import Data
 
