@@ -137,40 +137,25 @@ def _on_device(kind, t, packed, shape, sign, eps):
 
 
 def _plain_sums(t, packed, m):
-    total = np.zeros((len(packed), *[2 * k + 1 for k in m]), dtype=complex)
-    for part in _blocks(t, m):
-        first, *others = (np.conj(E) for E in _exponentials(t[part], m))
-        # (q, n) times (n, k_2, k_3) for each k_1.
-        rest = _outer(others, first.shape[0])
-        for q, v in enumerate(packed[:, part]):
-            total[q] += ((first * v[:, None]).T @ rest).reshape(total.shape[1:])
-    return total
+    total = np.zeros((len(packed), math.prod(2 * k + 1 for k in m)), dtype=complex)
+    for part, waves in _waves(t, m):
+        total += np.conj(np.conj(packed[:, part]) @ waves)
+    return total.reshape(len(packed), *(2 * k + 1 for k in m))
 
 
 def _plain_values(t, packed):
-    m = tuple(n // 2 for n in packed.shape[1:])
     f = np.empty((len(packed), t.shape[0]), dtype=complex)
-    for part in _blocks(t, m):
-        first, *others = _exponentials(t[part], m)
-        rest = _outer(others, first.shape[0])
-        for q, C in enumerate(packed):
-            f[q, part] = ((first @ C.reshape(first.shape[1], -1)) * rest).sum(axis=1)
+    for part, waves in _waves(t, tuple(n // 2 for n in packed.shape[1:])):
+        f[:, part] = packed.reshape(len(packed), -1) @ waves.T
     return f
 
 
-def _exponentials(t, m):
-    """exp(2 pi i k t) for each column: arrays of shape (points, 2 m + 1)."""
-    return [np.exp(2j * math.pi * t[:, a, None] * np.arange(-k, k + 1)) for a, k in enumerate(m)]
-
-
-def _outer(tables, n):
-    product = np.ones((n, 1), dtype=complex)
-    for table in tables:
-        product = (product[:, :, None] * table[:, None, :]).reshape(n, -1)
-    return product
-
-
-def _blocks(t, m):
-    width = max(2 * m[0] + 1, math.prod(2 * k + 1 for k in m[1:]))
-    rows = max(1, BLOCK // width)
-    return [slice(a, a + rows) for a in range(0, t.shape[0], rows)]
+def _waves(t, m):
+    """exp(2 pi i k . t) of some points at a time: (which, points x all frequencies)."""
+    rows = max(1, BLOCK // math.prod(2 * k + 1 for k in m))
+    for part in (slice(a, a + rows) for a in range(0, t.shape[0], rows)):
+        waves = np.ones((len(t[part]), 1), dtype=complex)
+        for x, k in zip(t[part].T, m):
+            table = np.exp(2j * math.pi * x[:, None] * np.arange(-k, k + 1))
+            waves = (waves[:, :, None] * table[:, None, :]).reshape(len(table), -1)
+        yield part, waves

@@ -183,10 +183,12 @@ def _pruned(series, allowed):
 
 
 def _halves(weights, active):
-    """(one j of each pair, the weights of zero and of these): -j stands before 0, j after it."""
-    flat, zero = weights.ravel(), weights.size // 2
+    """(one j of each pair, the weights of zero and of these): -j stands before 0, j after it. The
+    last column decides: its frequencies are not negative, as fast real transforms have them."""
+    flat, zero = weights.ravel(order="F"), weights.size // 2
     kept = zero + 1 + np.flatnonzero(flat[zero + 1 :] > 0)
-    j = np.stack(np.unravel_index(kept, weights.shape), axis=1) - np.array(weights.shape) // 2
+    places = np.unravel_index(kept, weights.shape, order="F")
+    j = np.stack(places, axis=1) - np.array(weights.shape) // 2
     return j[:, active], flat[[zero, *kept]]
 
 
