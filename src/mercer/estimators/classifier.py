@@ -93,8 +93,8 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
     leave_one_out_accuracy_ : float
         At rows predicted without themselves (at most 1000 of them).
     error_interval_ : ndarray of shape (2,)
-        Where the share of wrong classes in a new sample of as many rows lies, with a probability of
-        95 %.
+        Where the share of wrong classes in a new sample of half as many rows lies, with a
+        probability of 95 %.
     leave_one_out_hits_ : ndarray
         1.0 for each of these rows whose class is right, else 0.0.
     leave_one_out_log_loss_ : float

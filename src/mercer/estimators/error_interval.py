@@ -1,13 +1,15 @@
 """Intervals of the error of a new sample: 95 %, from the losses of rows left out.
 
-The sample is one of as many rows as were left out. Its error varies as much as the printed one
-does, so that variances are doubled: who tests a model on rows of his own meets both.
+The sample has half as many rows as were left out: people who hold rows back to test a model hold
+back the smaller part. Its error varies twice as much as the printed one, and both are met.
 """
 
 import numpy as np
 from scipy.stats import norm, t
 
 LEVEL = 0.95
+# Variance of the difference of both errors, in units of that of the printed one.
+BOTH = 1 + 2
 # Rows for one degree of freedom: squared errors have long tails, and a few of them say little of
 # their own variance.
 ROWS_PER_DEGREE = 3
@@ -29,7 +31,7 @@ def rmse_interval(squares: np.ndarray, weights: np.ndarray) -> np.ndarray:
     z = float(t.ppf(0.5 + LEVEL / 2, max((n - 1) / ROWS_PER_DEGREE, 1)))
     mean = np.average(squares, axis=0, weights=weights)
     spread = np.average((squares - mean) ** 2, axis=0, weights=weights) / max(n - 1, 1)
-    share = np.sqrt(2 * spread) / np.where(mean > 0, mean, 1.0)
+    share = np.sqrt(BOTH * spread) / np.where(mean > 0, mean, 1.0)
     return np.sqrt(mean) * np.exp(0.5 * z * np.stack([-share, share]))
 
 
@@ -38,6 +40,6 @@ def share_interval(wrong: np.ndarray, weights: np.ndarray) -> np.ndarray:
     n, z = _effective(weights), float(norm.ppf(0.5 + LEVEL / 2))
     share = np.average(wrong, weights=weights)
     angle = np.arcsin(np.sqrt((share * n + 3 / 8) / (n + 3 / 4)))
-    half = z * np.sqrt(2) / np.sqrt(4 * n + 2)
+    half = z * np.sqrt(BOTH) / np.sqrt(4 * n + 2)
     ends = np.sin(np.clip([angle - half, angle + half], 0.0, np.pi / 2)) ** 2
     return np.clip((ends * (n + 3 / 4) - 3 / 8) / n, 0.0, 1.0)

@@ -67,6 +67,8 @@ from .trees import MOST_BOOSTED, grow_trees
 KERNEL, LINEAR, TREES, HOPELESS = "learned kernel", "linear", "trees", 2.0
 # Rows from which on a linear model is tried, and trees.
 FEW_ROWS, LEAST_ROWS = 20, 50
+# A kernel whose large errors, left out, are so many times those of the folds judges itself.
+CLEARLY_WORSE = 1.1
 SOLVERS = ("auto", "direct", "iterative", "landmarks")
 # Fewer rows are left out where each error needs its neighbours.
 JUDGED_BY_NEIGHBOURS = 500
@@ -236,14 +238,21 @@ class LearnedModel(BaseEstimator):
         which, place, weights = rows.given_rows(chosen_rows)
         T = targets.columns[which]
         self.left_out_ = used[which]
-        self.validation_ = "leave-one-out"
 
         def left_out(solution, function):
             """Errors of given rows, each left out; effects of categories do not know them."""
             left = solution.left_out(chosen_rows, judged.share)
             # Copies of a row share its leverage, and have targets of their own.
             own = (T - as_numpy(judged.T)[place]) / left.left[place, None]
-            return left.residuals[place] + own - change(function)
+            return (left.residuals + rounding(solution, function))[place] + own - change(function)
+
+        def rounding(solution, function):
+            """The error of computed predictions: without noise, coefficients are large."""
+            if solution.dual is None:
+                return 0.0
+            noise = 1.0 if judged.weights is None else 1 / as_numpy(judged.weights)[:, None]
+            expected = solution.alphas * noise * as_numpy(solution.dual)[chosen_rows]
+            return as_numpy(judged.T - function(judged.X)) - expected
 
         def change(function):
             if unseen_Z is None:
@@ -254,8 +263,12 @@ class LearnedModel(BaseEstimator):
         if unseen is not None:
             self.validation_ = f"{DuplicateGroups.of(rows, targets).n_folds()} folds"
             errors = T - unseen[which] - change(self._function)
-        else:
-            errors = left_out(solution, self._function)
+        if unseen is None or solution.dual is not None:
+            own = left_out(solution, self._function)
+            # Kernels of the folds judge that of all rows, unless it is clearly worse: without
+            # noise, errors differ by orders of magnitude between kernels that are much alike.
+            if unseen is None or _large(own) > CLEARLY_WORSE * _large(errors):
+                self.validation_, errors = "leave-one-out", own
         if together:
             self.validation_ += ", copies of a row together"
         joins = self.stack and self.kernel is None and not targets.constant
@@ -616,6 +629,11 @@ def _by_trees(rows, unseen_X, chosen, known, forest):
         if i == 0 and error > HOPELESS * known[part == 0].mean():
             return None
     return found
+
+
+def _large(errors):
+    """The error that one row in ten is beyond."""
+    return np.quantile(np.sqrt((errors**2).sum(axis=1)), 0.9)
 
 
 def _beyond_chance(gains):

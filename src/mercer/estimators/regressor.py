@@ -100,7 +100,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         Root mean squared error of rows predicted without themselves (at most 1000 of them), in
         units of y; with `groups`, without all rows of their group.
     error_interval_ : ndarray of shape (2,) or (2, n_targets)
-        Where the error of a new sample of as many rows lies, with a probability of 95 %.
+        Where the error of a new sample of half as many rows lies, with a probability of 95 %.
     informative_ : bool
         Whether these rows are predicted better than by the mean (or, in absolute errors, by the
         median), beyond chance; `fit` warns where they are not.
