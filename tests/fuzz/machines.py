@@ -19,6 +19,8 @@ L = np.longdouble
 def machine(rng, found, kernel, X, Z, value):
     """What is wrong with the certificate of one classifier on these rows, or an empty text."""
     n = len(X)
+    if n > 4 and rng.random() < 0.25:
+        return softmax_machine(rng, found, kernel, X, Z, value)
     y = np.where(X @ rng.normal(size=X.shape[1]) + rng.normal(size=n) > 0, 1.0, -1.0)
     y[:2] = 1.0, -1.0
     C = 10 ** rng.uniform(-3, 3)
@@ -53,13 +55,67 @@ def machine(rng, found, kernel, X, Z, value):
     bound = lengths * (L(float(model.error_norms_[0])) + np.sqrt(2 * max(gap, L(0))))
     found.pairs += len(Z)
     found.useless += int((bounds >= np.abs(values)).sum())
-    wrong = np.abs(difference) > bound
-    if wrong.any():
-        worst = float((np.abs(difference) / np.maximum(bound, L(1e-300))).max())
-        classes = len(np.unique(labels))
-        called = f"{kind.__name__}(C={C:.3g}, {given!r}, tol={tol}), {classes} classes"
-        return f"{worst:.3g} x bound: {called}"
-    return ""
+    return _beyond(np.abs(difference), bound, model)
+
+
+def _beyond(error, bound, model):
+    if not np.any(error > bound):
+        return ""
+    worst = float((error / np.maximum(bound, L(1e-300))).max())
+    return f"{worst:.3g} x bound: {model!r}, {len(model.classes_)} classes"
+
+
+def softmax_machine(rng, found, kernel, X, Z, value):
+    """The same for logistic regression of several classes: all functions together, and b."""
+    n, q = len(X), int(rng.integers(3, min(len(X), 6)))
+    labels = np.argmax(X @ rng.normal(size=(X.shape[1], q)) + rng.normal(size=(n, q)), axis=1)
+    labels[:q] = np.arange(q)
+    C, weights = 10 ** rng.uniform(-3, 3), np.ones(n)
+    if rng.random() < 0.3:
+        weights = rng.uniform(0.1, 3, size=n)
+    rank = int(rng.integers(1, n + 1)) if rng.random() < 0.4 else None
+    given = KernelMap(kernel, max_rank=rank) if rank else kernel
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        tol = float(rng.choice([0.3, 1e-3]))
+        model = KernelLogistic(C, given, tol=tol).fit(X, labels, weights)
+        second = KernelLogistic(C, kernel, tol=1e-6).fit(X, labels, weights)
+    A, K = second.dual_coef_.T.astype(L), value(kernel, X, X)
+    Y, weights = np.eye(q)[labels].astype(L), C * weights.astype(L)
+    gap, b = _softmax_gap(K, Y, weights, A, second.intercept_.astype(L))
+    values, norm = model.decision_function(Z), L(float(model.error_norms_[0]))
+    difference = values - model.intercept_.astype(L) - value(kernel, Z, X) @ A
+    lengths = np.sqrt(np.maximum(np.array([value(kernel, z[None], z[None])[0, 0] for z in Z]), 0))
+    found.pairs += len(Z)
+    found.useless += int((model.error_bound(Z)[:, 0] >= np.abs(values).max(axis=1)).sum())
+    bound = lengths * (norm + np.sqrt(2 * max(gap, L(0))))
+    wrong = _beyond(np.sqrt((difference**2).sum(axis=1)), bound, model)
+    both = model.intercept_errors_ + second.intercept_errors_ + 1e-12 * (1 + np.abs(b).max())
+    return wrong or _beyond(np.abs(model.intercept_ - b), both, model)
+
+
+def _softmax_gap(K, Y, C, A, b):
+    """P - D by definition at f = K A and the best b, and that b; the dual point is C (Y - P)."""
+    F = K @ A
+
+    def probabilities(b):
+        E = F + b - (F + b).max(axis=1, keepdims=True)
+        return np.exp(E) / np.exp(E).sum(axis=1, keepdims=True)
+
+    for _ in range(40):  # until dual coefficients of every class sum to zero
+        P = probabilities(b)
+        slope = (C[:, None] * (P - Y)).sum(axis=0)
+        CP = (C[:, None] * P).astype(float)
+        curvature = np.diag(CP.sum(axis=0)) - P.astype(float).T @ CP
+        b = b - np.linalg.lstsq(curvature, slope.astype(float), rcond=1e-13)[0]
+    b, P = b - b.mean(), probabilities(b)
+    top = (F + b).max(axis=1)
+    losses = np.log(np.exp(F + b - top[:, None]).sum(axis=1)) + top - (Y * (F + b)).sum(axis=1)
+    primal = np.sum(A * F) / 2 + C @ losses
+    dual = C[:, None] * (Y - P)
+    entropy = -C @ (P * np.log(np.maximum(P, L(1e-4000)))).sum(axis=1)
+    unbalanced = np.abs(dual.sum(axis=0)).sum() * (1 + np.abs(F).max() + np.abs(b).max())
+    return primal - (entropy - np.sum(dual * (K @ dual)) / 2) + unbalanced, b
 
 
 def _gap(kind, K, y, C, c, b):

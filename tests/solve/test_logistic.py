@@ -6,9 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.special import expit, softmax
+from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
-from mercer import RBF, KernelMap
+from mercer import RBF, KernelMap, Linear
 from mercer.rows import Training
 from mercer.solve import SOLVERS
 from mercer.solve import newton as logistic
@@ -151,6 +152,60 @@ def test_steps_share_landmarks_and_products(monkeypatch):
     assert len(made) == 1
     assert len(solved) == found.n_iter <= 10
     assert max(step.steps.n_iter for step in solved) <= 15
+
+
+@pytest.mark.parametrize("solver", ["direct", "iterative"])
+def test_a_step_of_several_classes_is_newtons(solver, monkeypatch):
+    """Against one dense system of all coefficients and intercepts."""
+    monkeypatch.setattr(logistic, "FORCING", 1e-10)
+    rng = np.random.default_rng(0)
+    n, q = 40, 4
+    X, codes, C = rng.normal(size=(n, 2)), rng.permutation(n) % q, rng.uniform(1, 20, size=n)
+    problem = problem_of(X, codes, q, C)
+    space = Workspace(problem)
+    space.solver = SOLVERS[solver]
+    newton = logistic._Newton(problem, 1e-4, space)
+    K, A = RBF(1.0)(X), rng.normal(size=(n, q))
+    A -= A.mean(axis=1, keepdims=True)
+    A -= A.mean(axis=0)
+    F = K @ A
+    b = newton._intercepts(F, np.zeros(q))
+    D, image = newton._step(A, F, b)
+    P = softmax(F + b, axis=1)
+    H = np.zeros((n * q, n * q))
+    for i, p in enumerate(P):
+        H[i * q : i * q + q, i * q : i * q + q] = C[i] * (np.diag(p) - np.outer(p, p))
+    ones = np.kron(np.ones((n, 1)), np.eye(q))
+    whole = np.eye(n * q) + H @ np.kron(K, np.eye(q))
+    system = np.block([[whole, H @ ones], [ones.T, np.zeros((q, q))]])
+    right = np.concatenate([(C[:, None] * (np.eye(q)[codes] - P) - A).ravel(), np.zeros(q)])
+    exact = np.linalg.lstsq(system, right, rcond=1e-13)[0][: n * q].reshape(n, q)
+    assert_allclose(D, exact, atol=1e-6 * np.abs(exact).max())
+    assert_allclose(image, K @ D, atol=1e-9 * np.abs(image).max())
+
+
+def test_few_products_for_all_classes_together(monkeypatch):
+    """Ten classes cost about as many products with K as one, and as many steps."""
+    X, codes = load_digits(return_X_y=True)
+    X, codes = X[:600] / 16, codes[:600]
+    products, times = [], Workspace.times
+    monkeypatch.setattr(Workspace, "times", lambda *a: products.append(1) or times(*a))
+    found = solve_logistic(problem_of(X, codes, 10, 100.0, 0.1))
+    assert found.converged
+    assert found.n_iter <= 10
+    assert len(products) <= 80
+
+
+def test_coordinates_are_multiplied_without_a_matrix_of_rows(rng):
+    Phi, codes = rng.normal(size=(60, 5)), rng.permutation(60) % 3
+    problem = LogisticProblem(
+        Training.of(Linear(), Phi), codes, 3, np.ones(60), Rounding.of(Linear(), Phi)
+    )
+    space = Workspace(problem)
+    assert space.known.product.way == "factored"
+    V = rng.normal(size=(60, 3))
+    assert_allclose(space.times(V), Phi @ Phi.T @ V)
+    assert solve_logistic(problem, 1e-5, space).converged
 
 
 def test_weights_of_several_classes_are_between_one_and_two():

@@ -38,7 +38,7 @@ FUSED_SUMS = 128
 class MatrixProduct:
     """V -> K V, in double precision.
 
-    way : "stored", "tiles" or "fused"
+    way : "stored", "tiles", "fused" or "factored"
     exact : whether kernel values are in double precision
     """
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import as_numpy, cholesky, gram, namespace, on_device_of, solve_triangular, tiles
+from ..engine import as_numpy, cholesky, gram, namespace, on_device_of, tiles
 from .active_set import balanced
+from .regularized import solve_factored
 
 MOST_STEPS = 80
 # How far a step goes towards the boundary.
@@ -86,20 +87,23 @@ class _System:
     """(Phi Phi' + diag(1 / T))^-1."""
 
     def __init__(self, Phi, T):
-        xp = namespace(Phi)
-        self.Phi, self.T = Phi, T
-        root = xp.sqrt(T)[:, None]
-        # A panel at a time: Phi may be half of the memory that is allowed.
-        A = sum(gram(Phi[part] * root[part]) for part in tiles.panel_slices(Phi, Phi.shape[1]))
-        eye = on_device_of(np.eye(A.shape[0]), A)
-        self.C = cholesky(A + eye)
-        if self.C is None:  # rounding, with weights of many magnitudes
-            self.C = cholesky(A + (1 + 1e-12 * float(xp.linalg.trace(A))) * eye)
+        self.Phi, self.T, self.C = Phi, T, low_rank_factor(Phi, T)
 
     def solve(self, right):
-        inner = self.Phi.T @ (self.T * right)
-        inner = solve_triangular(self.C, solve_triangular(self.C, inner), transpose=True)
+        inner = solve_factored(self.C, self.Phi.T @ (self.T * right))
         return self.T * (right - self.Phi @ inner)
+
+
+def low_rank_factor(Phi, T):
+    """The Cholesky factor of I + Phi' diag(T) Phi, by which diag(1 / T) + Phi Phi' is inverted."""
+    xp, root = namespace(Phi), namespace(Phi).sqrt(T)[:, None]
+    # A panel at a time: Phi may be half of the memory that is allowed.
+    A = sum(gram(Phi[part, :] * root[part, :]) for part in tiles.panel_slices(Phi, Phi.shape[1]))
+    eye = on_device_of(np.eye(A.shape[0]), A)
+    C = cholesky(A + eye)
+    if C is None:  # rounding, with weights of many magnitudes
+        C = cholesky(A + (1 + 1e-12 * float(xp.linalg.trace(A))) * eye)
+    return C
 
 
 def _room(xp, *pairs):

@@ -10,10 +10,15 @@ ridge with alpha = 1, weights W, targets W^-1 (G - A) and an intercept, so that 
 ridge serves. It starts where the last step ended; an error of a tenth of D is small enough, since
 the next step mends it.
 
-Of several classes the weights of a row are the matrix H = C (diag(p) - p p'), of which each class
-has its own part on the diagonal, M = C p (1 - p). The eigenvalues of H relative to M are 0, for
-what is common to all classes, and between 1 and 2: with 1.5 M a step leaves a third of the error or
-so, and what is common is taken out.
+Of several classes the weights of a row are the matrix H = C (diag(p) - p p'), and the step solves
+
+    D + H (K D + b) = G - A,   1'D = 0,
+
+by conjugate gradients in the inner product of K, all classes together: a product with K costs
+little more for ten columns than for one. Each class has its own part on the diagonal of H,
+M = C p (1 - p). The eigenvalues of H relative to M are 0, for what is common to all classes, and
+between 1 and 2: so (I + 1.5 M K)^-1 is a good preconditioner, class by class, with what is common
+taken out. In it K is F F' of a few landmarks, which factors of their size invert.
 """
 
 import warnings
@@ -31,30 +36,36 @@ from ..engine import (
     exact_product,
     is_cpu,
     matrix_bytes,
+    namespace,
     on_device_of,
     tiles,
 )
-from ..kernels import remembering
+from ..kernels import Linear, remembering
 from ..rows import Training
 from ..space import factorize
 from .auto import Way, first_of, offered, solve_ridge
 from .direct import Direct
 from .duality import EPS, Certificate, Rounding
 from .fourier_solver import FourierSolver
+from .interior_point import low_rank_factor
 from .iterative import Iterative
 from .preconditioner import LEAST_RANK, chosen_rank
 from .primal import Primal
 from .problem import Given, Preconditioning, RidgeProblem
+from .regularized import solve_factored
 from .solver import CannotSolve, Solver
 from .system import double_like, in_double, vectors_of
 
-# Solvers of a step: exact ones, to what a step needs.
+# Solvers of a step: exact ones, to what a step needs. Steps of several classes are iterations.
 COMPETING = (Direct(), Primal(), Iterative(), FourierSolver(quick=True))
+ITERATING = ("iterative", "fourier")
 MOST_NEWTON = 60
 # Steps that are usual, for a plan.
 USUAL = 8
-# The certified error of a step, relative to it.
-FORCING = 0.1
+# The certified error of a step, relative to it; iterations for several classes at most.
+FORCING, MOST_INNER = 0.1, 60
+# Of the memory, the share of factors of a preconditioner, one for each class.
+FACTORS = 0.25
 # The smallest probability that a step counts with: its weight must not vanish.
 LEAST_PROBABILITY = 1e-12
 # Between the eigenvalues of a row's weights, relative to those on its diagonal.
@@ -85,9 +96,14 @@ class LogisticProblem:
     @property
     def targets(self) -> np.ndarray:
         """One column for two classes, else one for each."""
-        if self.n_classes == 2:
+        if self.binary:
             return (self.codes == 1).astype(float)[:, None]
         return np.eye(self.n_classes)[self.codes]
+
+    @property
+    def binary(self) -> bool:
+        """Whether one function tells two classes apart."""
+        return self.n_classes == 2
 
     @property
     def step(self) -> RidgeProblem:
@@ -98,12 +114,13 @@ class LogisticProblem:
 
     def offers(self) -> list[tuple[Any, Way]]:
         """Those of all solvers for the usual number of steps, the cheapest first."""
-        step, direct = self.step, Direct()
+        step, known = self.step, Direct() if self.binary else Iterative()
         # Who reads a kernel of unknown validity tests it: no need to do so with every step.
-        if not self.training.kernel.is_proven and direct.refusal(step) is None:
-            made = [(direct, Way.of(direct, step, asked=True))]
+        if not self.training.kernel.is_proven and known.refusal(step) is None:
+            made = [(known, Way.of(known, step, asked=True))]
         else:
-            made = offered(step, COMPETING)
+            competing = [s for s in COMPETING if self.binary or s.name in ITERATING]
+            made = offered(step, competing)
         count = USUAL * self.targets.shape[1]
         return [(solver, way.times(count)) for solver, way in made]
 
@@ -132,27 +149,30 @@ class Workspace:
         self.training = problem.training
         kernel, X = self.training.kernel, self.training.points
         self.like = double_like(X)
-        self.limit = self.training.resources.limit(X) - vectors_of(X, problem.targets.shape[1])
+        q = problem.targets.shape[1]
+        self.limit = self.training.resources.limit(X) - vectors_of(X, q)
         self.solver: Solver = first_of(problem.offers())
         self.X, self.known = in_double(kernel, X), Preconditioning()
         room = self.limit
         if self.solver.name == "iterative" and self.training.workers is None:
-            self.known = Preconditioning(landmarks=self._landmarks())
+            most = int((FACTORS * max(1, self.limit) / matrix_bytes(1, q)) ** 0.5)
+            self.known = Preconditioning(landmarks=self._landmarks(max(1, most), q > 1))
             n, r = self.known.landmarks.F.shape
             room -= coordinates_bytes(n, r, copies=3)
         self.known = replace(self.known, product=self._product(kernel, self.X, room))
 
-    def _landmarks(self):
-        """About half as many as for one problem alone, since every step has its weights."""
+    def _landmarks(self, most, several):
+        """About half as many as for one problem alone, since every step has its weights, and fewer
+        where it has several."""
         kernel, X = self.training.kernel, self.X
         n, wanted = X.shape[0], None if is_cpu(X) else DEVICE_RANK
         rank = chosen_rank(n, max(1, self.limit), X, wanted)
-        rank = rank if wanted else max(min(LEAST_RANK, rank), rank // 2)
+        rank = rank if wanted else max(min(LEAST_RANK, rank), rank // (4 if several else 2))
         resources = self.training.resources
         return factorize(
             kernel,
             X,
-            max_rank=rank,
+            max_rank=min(rank, most),
             pivots="random",
             rng=resources.rng(),
             memory_limit=resources.memory_limit,
@@ -163,6 +183,8 @@ class Workspace:
         if workers is not None:
             workers.give(kernel, X)
             return workers.exact_product()
+        if type(kernel) is Linear and 2 * X.shape[1] <= X.shape[0]:  # coordinates of a map
+            return MatrixProduct(lambda V: X @ (X.T @ V), "factored", True)
         stored = not is_cpu(X) and matrix_bytes(X.shape[0], 1) <= room
         if stored and kernel.layout.on_data:
             K = tiles.evaluate(kernel, X)
@@ -173,8 +195,23 @@ class Workspace:
         """K V of a NumPy array, where the points are."""
         return as_numpy(self.known.product(on_device_of(V, self.like)))
 
-    def solve(self, problem: RidgeProblem):
+    def inverse(self, W: np.ndarray):
+        """R -> D, roughly: D + W (K D + b) = R and 1'D = 0, each column with weights of its own."""
+        if W.shape[1] > 1 and self.solver.name == "iterative" and self.known.landmarks is not None:
+            return _LowRankInverse(self.known.landmarks.F, W)
+        W = np.maximum(W, np.finfo(float).tiny)
+
+        def columns(R):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)  # the certificate says how far
+                steps = [self._solved(R[:, j] / W[:, j], W[:, j]) for j in range(R.shape[1])]
+            return np.stack(steps, axis=1)
+
+        return columns
+
+    def _solved(self, t, weights):
         """The coefficients; by iterations where the equations are singular to rounding."""
+        problem = self.ridge(t[:, None], weights)
         try:
             found = solve_ridge(problem, self.solver)
         except CannotSolve:
@@ -209,6 +246,28 @@ class Workspace:
         )
 
 
+class _LowRankInverse:
+    """The same with F F' instead of K: (I + W F F')^-1 = I - W F (I + F'W F)^-1 F'."""
+
+    def __init__(self, F, W):
+        self.F, self.W = F, on_device_of(W, F)
+        self.factors = [low_rank_factor(F, self.W[:, j]) for j in range(W.shape[1])]
+        self.ones = self._applied(self.W)
+        xp = namespace(F)
+        total = xp.sum(self.ones, axis=0)
+        # Without any weight there is nothing to balance.
+        self.ones /= xp.where(total > 0, total, xp.ones_like(total))
+
+    def _applied(self, R):
+        xp, inner = namespace(self.F), self.F.T @ R
+        inner = [solve_factored(C, inner[:, j]) for j, C in enumerate(self.factors)]
+        return R - self.W * (self.F @ xp.stack(inner, axis=1))
+
+    def __call__(self, R):
+        D = self._applied(on_device_of(R, self.F))
+        return as_numpy(D - self.ones * namespace(D).sum(D, axis=0))
+
+
 def solve_logistic(
     problem: LogisticProblem,
     tol: float = 1e-4,
@@ -224,7 +283,7 @@ class _Newton:
     def __init__(self, problem, tol, space):
         self.problem, self.tol, self.space = problem, tol, space
         self.T, self.C = problem.targets, problem.C[:, None]
-        self.binary = problem.n_classes == 2
+        self.binary = problem.binary
 
     def solve(self, start):
         n, q = self.T.shape
@@ -233,15 +292,14 @@ class _Newton:
         if start is not None:
             A, F = start.A, start.values
             size = self._size(A)
-        b = self._intercepts(F)
+        b = self._intercepts(F, np.zeros(q))
         objective = self._objective(A, F, b)
         found: Any = None
         for step in range(1, MOST_NEWTON + 1):
-            D = self._step(A, F, b)
-            image, t = self.space.times(D), 1.0
+            (D, image), t = self._step(A, F, b), 1.0
             while True:  # a step too long is halved: F is linear in A
                 A1, F1 = A + t * D, F + t * image
-                b1 = self._intercepts(F1)
+                b1 = self._intercepts(F1, b)
                 lower = self._objective(A1, F1, b1)
                 if lower <= objective + 1e-12 * abs(objective) or t < 1e-4:
                     break
@@ -282,12 +340,11 @@ class _Newton:
     def _size(self, A):
         return float(np.linalg.norm(A * self.problem.rounding.lengths[:, None]))
 
-    def _intercepts(self, F):
-        """The best ones for these values, so that the dual coefficients sum to zero."""
+    def _intercepts(self, F, b):
+        """The best ones for these values, so that the dual coefficients sum to zero; from b on."""
         if self.binary:
             share = float(self.problem.C @ self.T[:, 0])
             return np.array([best_log_intercept(F[:, 0], self.problem.C, share)])
-        b = np.zeros(self.T.shape[1])
         for _ in range(100):
             P = self._probabilities(F, b)
             slope = np.sum(self.C * (P - self.T), axis=0)
@@ -305,16 +362,49 @@ class _Newton:
     # --- a step -----------------------------------------------------------------------------------
 
     def _step(self, A, F, b):
-        """Newton's step of the coefficients, roughly: the next one is as good."""
-        P = np.clip(self._probabilities(F, b), LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
-        W = self.C * P * (1 - P) * (1.0 if self.binary else SEVERAL)
-        T = (self._dual(F, b) - A) / W
-        D = np.empty_like(A)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the certificate says how far
-            for j in range(A.shape[1]):
-                D[:, j] = self.space.solve(self.space.ridge(T[:, j : j + 1], W[:, j]))
-        return D if self.binary else D - D.mean(axis=1, keepdims=True)
+        """(Newton's step of the coefficients, its product with K), roughly: the next mends it."""
+        P = self._probabilities(F, b)
+        clipped = np.clip(P, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
+        W = self.C * clipped * (1 - clipped)
+        R = self._dual(F, b) - A
+        if self.binary:
+            D = self.space.inverse(W)(R)
+            return D, self.space.times(D)
+        return self._coupled(R, P, self.space.inverse(SEVERAL * W))
+
+    def _coupled(self, R, P, inverse):
+        """The step of several classes, by conjugate gradients in the inner product of K."""
+        CP = self.C * P
+        shifts = np.linalg.pinv(np.diag(CP.sum(axis=0)) - P.T @ CP, rcond=1e-12, hermitian=True)
+
+        def weighted(V):
+            return CP * V - CP * np.sum(P * V, axis=1, keepdims=True)
+
+        D, image = np.zeros_like(R), np.zeros_like(R)
+        step, step_image, before = D, image, (R, np.inf)
+        for i in range(MOST_INNER):
+            Z = inverse(R)
+            Z -= Z.mean(axis=1, keepdims=True)
+            KZ = self.space.times(Z)
+            if i == 0 and not np.sum(R * KZ) > 0:  # landmarks say nothing of these rows
+                Z, KZ = R, self.space.times(R)
+            left = float(np.sum(R * KZ))
+            if i == 0:
+                first = left
+            if not left > FORCING**2 * first or not first > 0:
+                break
+            # By Polak and Ribiere: the preconditioner need not be symmetric, or the same each time.
+            again = max(0.0, (left - float(np.sum(before[0] * KZ))) / before[1])
+            step, step_image = Z + again * step, KZ + again * step_image
+            b = -shifts @ weighted(step_image).sum(axis=0)  # the best intercepts move as well
+            changed = step + weighted(step_image + b)
+            curvature = float(np.sum(changed * step_image))
+            if not curvature > 0:  # rounding
+                break
+            t = left / curvature
+            D, image = D + t * step, image + t * step_image
+            before, R = (R, left), R - t * changed
+        return D, image
 
     # --- the certificate --------------------------------------------------------------------------
 
