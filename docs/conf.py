@@ -96,13 +96,20 @@ def only_our_own(app, what, name, obj, skip, options):
 # --- mathematics: MathML, which browsers draw without scripts and without a network ---------------
 
 
+def mathml(formula, display="inline"):
+    """MathML whose letters browsers draw: they ignore mathvariant, so that ones were an eleven."""
+    text = convert(formula, display=display)
+    text = text.replace('<mn mathvariant="bold">1</mn>', "<mn>\N{MATHEMATICAL BOLD DIGIT ONE}</mn>")
+    return text.replace('<mi mathvariant="script">H</mi>', "<mi>\N{SCRIPT CAPITAL H}</mi>")
+
+
 def inline_math(self, node):
-    self.body.append(convert(node.astext()))
+    self.body.append(mathml(node.astext()))
     raise nodes.SkipNode
 
 
 def display_math(self, node):
-    self.body.append(f'<div class="formula">{convert(node.astext(), display="block")}</div>')
+    self.body.append(f'<div class="formula">{mathml(node.astext(), "block")}</div>')
     raise nodes.SkipNode
 
 
