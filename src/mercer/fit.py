@@ -215,11 +215,8 @@ def _fit_held(kernel, rows, options, sums, known=None):
 
 def added_up(of: Callable[..., Any], Phi: Any, values: Sequence[Any]):
     """A statistic of held coordinates, panel after panel: it may take several arrays of a panel."""
-    parts = (
-        of(Phi[where, :], *[None if v is None else _like(v[where], Phi) for v in values])
-        for where in tiles.panel_slices(Phi, Phi.shape[1])
-    )
-    return reduce(add, parts)
+    panels = tiles.panel_slices(Phi, Phi.shape[1])
+    return reduce(add, (of(Phi[where, :], *_of_panel(values, where, Phi)) for where in panels))
 
 
 # --- rows that are passed over --------------------------------------------------------------------
@@ -282,19 +279,19 @@ class OnPanels:
         own = self.map.kernel.diagonal(self.map.fitted(points)) if self.residuals else None
 
         def part(panel: Panel):
-            Phi, given = panel.coordinates, {}
+            Phi, where, given = panel.coordinates, panel.where, {}
             if own is not None:
-                given["rho2"] = own[panel.where] - row_norms(Phi, namespace(Phi))
-            mine = [None if v is None else _like(v[panel.where], Phi) for v in values]
-            return self.of(Phi, *mine, **given)
+                given["rho2"] = own[where] - row_norms(Phi, namespace(Phi))
+            return self.of(Phi, *_of_panel(values, where, Phi), **given)
 
         return reduce(add, map(part, self.map.panels(points)))
 
 
-def _like(values, Phi):
-    """Numbers where the coordinates are; labels as they are."""
-    numeric = getattr(getattr(values, "dtype", None), "kind", "f") == "f"
-    return on_device_of(values, Phi) if numeric else values
+def _of_panel(values, where, Phi):
+    """Values of some rows: numbers where the coordinates are, labels as they are."""
+    mine = [None if v is None else v[where] for v in values]
+    numeric = [v is not None and getattr(v.dtype, "kind", "f") == "f" for v in mine]
+    return [on_device_of(v, Phi) if number else v for v, number in zip(mine, numeric)]
 
 
 def _mean(F):

@@ -309,29 +309,24 @@ def transposed_product(A: Any, B: Any):
 def solve_triangular(C: Any, B: Any, *, transpose: Any = False):
     """C^-1 B (or C^-T B) for a lower triangular C."""
     if is_numpy(C):
-        if C.shape[0] == 0:  # SciPy before 1.14 does not solve nothing
-            return B + 0.0
         return scipy.linalg.solve_triangular(
             C, B, lower=True, trans=1 if transpose else 0, check_finite=False
         )
+    if B.ndim == 1:
+        return solve_triangular(C, B[:, None], transpose=transpose)[:, 0]
+    xp = namespace(C)
+    A = xp.matrix_transpose(C) if transpose else C
     if is_torch_array(C):
         import torch
 
-        matrix = B if B.ndim == 2 else B[:, None]
-        A = C.mT if transpose else C
-        X = torch.linalg.solve_triangular(A, matrix, upper=transpose)
-        return X if B.ndim == 2 else X[:, 0]
+        return torch.linalg.solve_triangular(A, B, upper=transpose)
     if is_cupy_array(C):
         if C.shape[0] == 0:  # cuBLAS refuses what is empty
             return B + 0.0
         from cupyx.scipy.linalg import solve_triangular as cupy_solve
 
         return cupy_solve(C, B, lower=True, trans=1 if transpose else 0)
-    xp = namespace(C)
-    A = xp.matrix_transpose(C) if transpose else C
-    return xp.linalg.solve(A, B if B.ndim == 2 else B[:, None])[
-        (slice(None), slice(None)) if B.ndim == 2 else (slice(None), 0)
-    ]
+    return xp.linalg.solve(A, B)
 
 
 def power_of_two(sizes: Any) -> np.ndarray:

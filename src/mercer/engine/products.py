@@ -64,13 +64,7 @@ def exact_product(kernel: Any, X: Array, room: float = 0):
     if stored is not None:
         return MatrixProduct(_rows_times(stored, X), "stored", True)
     if not is_cpu(X):
-        if form is not None and form.is_fusible and _is_cuda(X):
-            from .fused import FusedProduct
-
-            return MatrixProduct(
-                FusedProduct(form, X, exact=True, squares=FUSED_SUMS), "fused", True
-            )
-        return MatrixProduct(_plain(kernel, X), "tiles", True)
+        return _fused(form, X, True) or MatrixProduct(_plain(kernel, X), "tiles", True)
     halves = kernel.symmetric and is_numpy(tiles.allocate(X, (0, 0)))
     fits = matrix_bytes(n, 0.5 if halves else 1) <= room
     if halves:
@@ -96,11 +90,7 @@ def quick_product(kernel: Any, X: Array, room: float = 0):
     if is_cpu(X) and not is_numpy(tiles.allocate(X, (0, 0))):
         return None
     if not is_cpu(X):
-        if form is None or not form.is_fusible or not _is_cuda(X):
-            return None
-        from .fused import FusedProduct
-
-        return MatrixProduct(FusedProduct(form, X, squares=FUSED_SUMS), "fused", False)
+        return _fused(form, X, False)
     fits = matrix_bytes(n, size=4) <= room
     shares = quick_shares(kernel, X, stored=fits)
     if shares is None:
@@ -136,8 +126,15 @@ def _form(kernel, X):
     return kernel.fused_form() if is_matrix(X) else None
 
 
-def _is_cuda(X):
-    return "torch" in type(X).__module__ and str(X.device).startswith("cuda")
+def _fused(form, X, exact):
+    """In one pass on a GPU, or None where that is not known for the form or the device."""
+    cuda = "torch" in type(X).__module__ and str(X.device).startswith("cuda")
+    if form is None or not form.is_fusible or not cuda:
+        return None
+    from .fused import FusedProduct
+
+    product = FusedProduct(form, X, exact=exact, squares=FUSED_SUMS)
+    return MatrixProduct(product, "fused", exact)
 
 
 def _plain(kernel, X):

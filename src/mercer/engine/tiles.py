@@ -153,7 +153,6 @@ def run_tasks(
     *,
     alone: bool = False,
     threads: int | None = None,
-    description: str = "kernel tiles",
 ):
     """work(a, b) for every block, on threads where that is safe and worth it; `alone`: on one."""
     asked = threads is not None or current().n_jobs is not None
@@ -161,7 +160,7 @@ def run_tasks(
         threads = 1
     elif threads is None or (not is_numpy(X) and hasattr(X, "device")):
         threads = current().threads if is_numpy(X) or not hasattr(X, "device") else 1
-    with progress_bar(description, len(blocks)) as progress:
+    with progress_bar("kernel tiles", len(blocks)) as progress:
         if threads == 1 or len(blocks) == 1:
             # Explicit n_jobs: one BLAS thread here too, so that its number does not change a byte.
             alike = asked and is_cpu(X) and not (kernel and kernel.runs_user_code)

@@ -64,8 +64,14 @@ class OnFeatures(OnImages):
         return Z
 
     def explicit_dim(self, n_features: int | None) -> int | None:
-        width = _width_of(self.g, n_features)
-        return None if width is None else self.kernel.explicit_dim(width)
+        """As many columns as g makes of n_features, found by asking it."""
+        if n_features is None:
+            return None
+        try:
+            width = int(self.g(np.zeros((1, n_features))).shape[1])
+        except Exception:  # user code on made-up input: any failure means "unknown"
+            return None
+        return self.kernel.explicit_dim(width)
 
 
 class Weighted(Unary):
@@ -255,13 +261,3 @@ class Normalized(Weighted):
 def as_given(X: Any):
     """Points as a user's function expects them: a list of objects, or rows of an array."""
     return list(X) if is_array(X) and X.ndim == 1 else X
-
-
-def _width_of(g, n_features):
-    """How many columns g makes of n_features, found by asking it; None where it cannot say."""
-    if n_features is None:
-        return None
-    try:
-        return int(g(np.zeros((1, n_features))).shape[1])
-    except Exception:  # user code on made-up input: any failure means "unknown"
-        return None

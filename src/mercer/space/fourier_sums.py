@@ -59,20 +59,23 @@ class FourierSums:
         return None if self.cross is None else space.from_sums(self.cross)
 
     def moments(self, space: Fourier) -> Moments:
-        like = space.example
         parts = (self.first(space), self.second(space), self.cross_of(space), self.target)
-        return Moments(self.n, *(None if p is None else on_device_of(p, like) for p in parts))
+        return Moments(self.n, *_moved(parts, space))
 
     def spread(self, space: Fourier) -> Spread:
-        like, n, first = space.example, int(self.n), self.first(space)
+        n, first = int(self.n), self.first(space)
         mean, cross = first / n, self.cross_of(space)
         scatter = self.second(space) - np.outer(first, mean)
         if cross is not None:
             cross = cross - np.outer(mean, self.target)
-        parts = (mean, scatter, cross, self.target)
-        moved = [None if p is None else on_device_of(p, like) for p in parts]
+        mean, scatter, cross, target = _moved((mean, scatter, cross, self.target), space)
         largest = float(np.sum(space.amplitudes**2))
-        return Spread(n, moved[0], moved[1], largest, moved[2], moved[3], n * space.unseen)
+        return Spread(n, mean, scatter, largest, cross, target, n * space.unseen)
+
+
+def _moved(parts, space):
+    """Sums where the coordinates are."""
+    return [None if part is None else on_device_of(part, space.example) for part in parts]
 
 
 @dataclass(frozen=True)

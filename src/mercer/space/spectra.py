@@ -14,7 +14,6 @@ from ..engine import (
     is_cpu,
     is_numpy,
     namespace,
-    on_device_of,
     positive_part,
     tiles,
 )
@@ -83,7 +82,7 @@ def symmetric_rotation(F: Array):
     return xp.astype(Vt.T @ (Q @ U).T, dtype, copy=False)
 
 
-def signs(scores: Array, tolerance: float = 1e-6):
+def signs(scores: Array):
     """+1 or -1 for each column, so that its first entry close to the largest |entry| is positive.
 
     The tolerance decides ties (symmetric data have entries of equal size) the same way every time.
@@ -92,14 +91,11 @@ def signs(scores: Array, tolerance: float = 1e-6):
     if scores.shape[1] == 0:
         return xp.zeros((0,), dtype=scores.dtype, device=device(scores))
     size = xp.abs(scores)
-    close = size >= (1 - tolerance) * xp.max(size, axis=0)[None, :]
+    close = size >= (1 - 1e-6) * xp.max(size, axis=0)[None, :]
     first = xp.argmax(xp.astype(close, xp.int64), axis=0)
-    if is_numpy(scores):
-        picked = scores[first, np.arange(scores.shape[1])]
-    else:
-        picked = xp.stack([scores[int(first[j]), j] for j in range(scores.shape[1])])
-    one = on_device_of(np.ones(scores.shape[1]), scores)
-    return xp.where(picked < 0, -one, one)
+    rows = xp.arange(scores.shape[0], device=device(scores))[:, None]
+    picked = xp.sum(xp.where(rows == first[None, :], scores, xp.zeros_like(scores)), axis=0)
+    return xp.where(picked < 0, -xp.ones_like(picked), xp.ones_like(picked))
 
 
 def all_eigenpairs(kernel: Kernel, X: Array, k: int | None = None):
@@ -111,26 +107,16 @@ def all_eigenpairs(kernel: Kernel, X: Array, k: int | None = None):
     row_means = xp.mean(K, axis=1)
     K -= xp.mean(K, axis=0)[None, :]
     K -= xp.mean(K, axis=1)[:, None]
-    _check_symmetric(kernel, K, size)
+    # Centring hides some asymmetry (of rows plus columns); what is left must be rounding.
+    worst = 0.0 if kernel.symmetric else float(xp.max(xp.abs(K - K.T)))
+    if worst > 1e4 * eps_of(K) * size:
+        raise ValueError(
+            f"{kernel!r} is not symmetric: centred k(x, z) and k(z, x) differ by {worst:.3g} "
+            f"(the largest value is {size:.3g}). Use (K + K.T) / 2 if that is what you mean."
+        )
     if isinstance(k, numbers.Integral) and k < n / 2 and is_numpy(K):
         values, U = scipy.linalg.eigh(K, subset_by_index=(n - k, n - 1), check_finite=False)
         values, U = values[::-1], U[:, ::-1]
     else:
         values, U = eigh(K)
     return Eigenpairs(values, U, None, row_means)
-
-
-def _check_symmetric(kernel, K, size):
-    """Centring hides some asymmetry (of rows plus columns); what is left must be rounding.
-
-    `size` is the largest |k(x, z)| before centring.
-    """
-    if kernel.symmetric:
-        return
-    xp = namespace(K)
-    worst = float(xp.max(xp.abs(K - K.T)))
-    if worst > 1e4 * eps_of(K) * size:
-        raise ValueError(
-            f"{kernel!r} is not symmetric: centred k(x, z) and k(z, x) differ by {worst:.3g} "
-            f"(the largest value is {size:.3g}). Use (K + K.T) / 2 if that is what you mean."
-        )
