@@ -116,8 +116,7 @@ class RKHSFunction(TravelsAsNumPy):
 
     def __call__(self, X: Data) -> np.ndarray:
         """f at every row of X."""
-        X = self.kernel.points(X)
-        return self._values(X) + self.intercept
+        return self._values(self.kernel.points(X)) + self.intercept
 
     @property
     def expansion(self) -> Expansion:
@@ -142,15 +141,10 @@ class RKHSFunction(TravelsAsNumPy):
 
     def __add__(self, other: "RKHSFunction") -> "RKHSFunction":
         self._same_space(other)
-        xp = namespace(self.coef)
-        return RKHSFunction(
-            self.kernel,
-            stacked(
-                self.points, pts.as_fitted_points(other.points, self.points, self.points.dtype)
-            ),
-            xp.concat([self.coef, on_device_of(other.coef, self.coef)]),
-            self.intercept + other.intercept,
-        )
+        points = pts.as_fitted_points(other.points, self.points, self.points.dtype)
+        coef = namespace(self.coef).concat([self.coef, on_device_of(other.coef, self.coef)])
+        constant = self.intercept + other.intercept
+        return RKHSFunction(self.kernel, stacked(self.points, points), coef, constant)
 
     def __radd__(self, zero):
         """0 + f, so that sum() of functions works."""

@@ -106,16 +106,20 @@ class EuclideanFrame:
             return xp.astype(minus_d2, self.dtype)
 
     def _recomputed(self, minus_d2, i, j, rows, S):
-        """By differences of the points as they came: about the centre they have been rounded."""
+        """By differences of the points as they came: centred and scaled ones have been rounded."""
         xp = self.xp
         step = max(1, GATHERED_VALUES // rows.shape[1])
-        for a in range(0, i.shape[0], step):
-            b = min(a + step, i.shape[0])
+        for a, b in tiles.cuts(i.shape[0], step):
             ia, ja = i[a:b], j[a:b]
-            difference = xp.astype(xp.take(rows, ia, axis=0), xp.float64)
-            difference -= xp.astype(xp.take(S, ja, axis=0), xp.float64)
-            difference *= self.scale
-            minus_d2 = put(minus_d2, ia, ja, -row_norms(difference, xp))
+            if self.sparse:
+                difference = _scaled_sparse(rows[ia].astype(np.float64) - S[ja], self.scale)
+                norms = _finite_sparse_norms(difference)
+            else:
+                difference = xp.astype(xp.take(rows, ia, axis=0), xp.float64)
+                difference -= xp.astype(xp.take(S, ja, axis=0), xp.float64)
+                difference *= self.scale
+                norms = row_norms(difference, xp)
+            minus_d2 = put(minus_d2, ia, ja, -norms)
         return minus_d2
 
     def _symbolic_distances(self, rows, points):
@@ -130,23 +134,16 @@ class EuclideanFrame:
     def _sparse_distances(self, rows, columns):
         require_same_storage(rows, self.S)
         x = _scaled_sparse(rows, self.scale)
-        points, right = (
-            (self.points, self.right)
-            if columns == slice(None)
-            else (self.points[columns], self.right[:, columns])
-        )
+        every = columns == slice(None)
+        right = self.right if every else self.right[:, columns]
         norms = _finite_sparse_norms(x)[:, None]
         minus_d2 = inner_products(x, right)
         minus_d2 *= 2.0
         minus_d2 -= norms
         minus_d2 -= self.norms[columns]
         i, j = np.nonzero(minus_d2 >= -self.cancels * norms)
-        step = max(1, GATHERED_VALUES // x.shape[1])
-        for a in range(0, len(i), step):  # of the points as they came: scaled ones are rounded
-            near, others = rows[i[a : a + step]], points[j[a : a + step]]
-            difference = _scaled_sparse(near.astype(np.float64) - others, self.scale)
-            exact = difference.multiply(difference).sum(axis=1)
-            minus_d2[i[a : a + step], j[a : a + step]] = -np.asarray(exact).ravel()
+        points = self.points if every else self.points[columns]
+        minus_d2 = self._recomputed(minus_d2, i, j, rows, points)
         return minus_d2 if self.dtype == np.float64 else minus_d2.astype(self.dtype)
 
 

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -50,29 +49,25 @@ FUNCTION = domain(callable, "a function", error=TypeError)
 
 def per_column(*rules, positive: bool = True):
     """One finite positive number, one per column, or one of the named rules."""
-    return partial(_check_per_column, rules=rules, positive=positive)
-
-
-def _check_per_column(kernel, name, value, *, rules, positive):
-    if isinstance(value, str):
-        require(
-            value in rules,
-            f"{kernel}({name}={value!r}) is unknown; use a number"
-            + (f" or one of {', '.join(map(repr, rules))}." if rules else "."),
-        )
-        return
     what = "a positive number" if positive else "a number"
-    try:
-        values = as_numbers(value)
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"{kernel}({name}) must be {what} or a list with one per column, got {value!r}."
-        ) from None
-    bad = values.ndim > 1 or values.size == 0 or isinstance(value, bool)
-    bad = bad or not np.isfinite(values).all() or (positive and not (values > 0).all())
-    require(
-        not bad, f"{kernel}({name}) must be {what} or one per column, all finite, got {value!r}."
-    )
+
+    def check(kernel: str, name: str, value: Any) -> None:
+        if isinstance(value, str):
+            known = f" or one of {', '.join(map(repr, rules))}." if rules else "."
+            message = f"{kernel}({name}={value!r}) is unknown; use a number{known}"
+            return require(value in rules, message)
+        try:
+            values = as_numbers(value)
+        except (TypeError, ValueError):
+            raise TypeError(
+                f"{kernel}({name}) must be {what} or a list with one per column, got {value!r}."
+            ) from None
+        good = values.ndim <= 1 and values.size > 0 and not isinstance(value, bool)
+        good = good and np.isfinite(values).all() and not (positive and (values <= 0).any())
+        message = f"{kernel}({name}) must be {what} or one per column, all finite, got {value!r}."
+        require(bool(good), message)
+
+    return check
 
 
 def is_one_number(*values):

@@ -49,17 +49,9 @@ class Radii(TravelsAsNumPy):
     def mean(self):
         """Radii of the points' mean. Every term of the bound is linear in R, tau and length,
         which are at most their root mean squares."""
-        xp = namespace(self.rho2)
-
-        def root_mean_square(v: Array):
-            return xp.sqrt(xp.mean(v * v, keepdims=True))
-
-        return Radii(
-            xp.mean(self.rho2, keepdims=True),
-            root_mean_square(self.tau),
-            root_mean_square(self.length),
-            xp.zeros_like(self.landmark[:1]),
-        )
+        xp, squares = namespace(self.rho2), (self.rho2, self.tau**2, self.length**2)
+        rho2, tau2, length2 = (xp.mean(v, keepdims=True) for v in squares)
+        return Radii(rho2, xp.sqrt(tau2), xp.sqrt(length2), xp.zeros_like(self.landmark[:1]))
 
 
 def radii_of_one(rho2: Any, tau: Array, length: Any, like: Array):
